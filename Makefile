@@ -2,6 +2,7 @@
 # `make test` installs, lints, type-checks and runs one test of each kind.
 # `make test-all` runs every test but those marked slow: `make test`, then `make test-rest`.
 # `make check` lints, type-checks and runs the fastest tests.
+# `make pages` writes docs/reference.md and docs/config.md after a change of names or keys.
 # `make docs` builds the documentation site, site/index.html.
 # `make test-lowest` runs the demo and a sample of the tests with the oldest libraries that setup.cfg
 # allows, in an environment of its own.
@@ -26,7 +27,7 @@ CHECK_TESTS := $(addprefix tests/test_, $(addsuffix .py, import_directions units
 	experiments_config experiments_expand papers_claims topology_conf fabric_files \
 	docs_links))
 
-.PHONY: demo test test-all test-rest check check-tests warmup test-lowest docs lint types fuzz mutants clean
+.PHONY: demo test test-all test-rest check check-tests warmup test-lowest pages docs lint types fuzz mutants clean
 
 demo: $(VENV)/.installed
 	$(BIN)/netcosim demo
@@ -54,6 +55,11 @@ check-tests: $(VENV)/.installed-test
 test-lowest: $(LOWEST)/.installed
 	NETCOSIM_CACHE_DIR=$(LOWEST)/cache $(LOWEST)/bin/netcosim demo --out $(LOWEST)/demo
 	NETCOSIM_CACHE_DIR=$(LOWEST)/cache $(LOWEST)/bin/python -m pytest -m "not slow" $(LOWEST_TESTS)
+
+# The pages of all names and of all config keys.
+pages: $(VENV)/.installed
+	$(BIN)/netcosim describe --all > docs/reference.md
+	$(BIN)/netcosim describe --config > docs/config.md
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -q -c docs/sphinx -d build/doctrees . site

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from alloc.bluegene.cobalt import Cobalt, CobaltCombo, CobaltPaired, CobaltSimilar
 from alloc.checked import checked_policy
 from alloc.dragonfly.jokanovic import Jokanovic
-from alloc.dragonfly.jokanovic_coded import JokanovicCoded
 from alloc.dragonfly.level_spread import LevelSpread
 from alloc.dragonfly.rdg import RandomGroup
 from alloc.dragonfly.rdn import RandomNode
@@ -21,11 +19,9 @@ from alloc.dragonfly.slurm import Slurm
 from alloc.dragonfly.slurm_dragonfly import SlurmDragonfly
 from alloc.fattree.jigsaw import Jigsaw
 from alloc.fattree.laas import Laas
-from alloc.fattree.laas_coded import LaasCoded
 from alloc.fattree.lc import LeastConstrained
 from alloc.fattree.lc_s import LeastConstrainedShared
 from alloc.fattree.ta import TopologyAware
-from alloc.fattree.ta_readings import FullestLeaf, OneTypeALeaf, WholeLeaves, WholeLeavesOverPods
 from alloc.first_free import Baseline
 from alloc.hierarchy.flux import FluxHigh, FluxLocality, FluxLow
 from alloc.hierarchy.group_spread import GroupSpread
@@ -36,14 +32,12 @@ from alloc.hierarchy.replay import Replay
 from alloc.hierarchy.slurm_block import SlurmBlock
 from alloc.hierarchy.slurm_linear import SlurmLinear
 from alloc.hierarchy.slurm_tree import SlurmTree
-from alloc.hierarchy.slurm_tree_coded import SlurmTreeCoded
 from alloc.policy import Policy
 from alloc.random_nodes import RandomNodes
 from alloc.torus.contention_aware import ContentionAware
 from alloc.torus.cuboid_best import CuboidBest
 from alloc.torus.cuboid_worst import CuboidWorst
 from alloc.torus.first_fit_cuboid import FirstFitCuboid
-from alloc.torus.menu import Menu, MenuProposed
 from netsim.errors import unknown_name
 from netsim.plugins import source_of
 from netsim.registry import Registry
@@ -66,10 +60,8 @@ POLICIES: Registry[type[Policy]] = Registry(
         RoundRobinRouter,
         LevelSpread,
         Jokanovic,
-        JokanovicCoded,
         SlurmLinear,
         SlurmTree,
-        SlurmTreeCoded,
         SlurmBlock,
         KueueRequired,
         KueuePreferred,
@@ -83,27 +75,17 @@ POLICIES: Registry[type[Policy]] = Registry(
         GroupSpread,
         Replay,
         TopologyAware,
-        OneTypeALeaf,
-        WholeLeaves,
-        FullestLeaf,
-        WholeLeavesOverPods,
         Laas,
-        LaasCoded,
         Jigsaw,
         LeastConstrained,
         LeastConstrainedShared,
         FirstFitCuboid,
         CuboidBest,
         CuboidWorst,
-        Menu,
-        MenuProposed,
         ContentionAware,
-        Cobalt,
-        CobaltSimilar,
-        CobaltPaired,
-        CobaltCombo,
     ),
     classes=True,
+    optional=("alloc.coded.plugin", "alloc.bluegene.plugin"),
 )
 
 

@@ -7,7 +7,6 @@ from cosim.run_times.coupled_packets import CoupledPackets
 from cosim.run_times.measured_times import Measured
 from netsim.registry import Registry
 from queuesim.assumed import Assumed
-from queuesim.partition_bisection import PartitionBisection
 from queuesim.runtime import AsLogged, RunTimeModel
 
 RUNTIME_MODELS: Registry[type[RunTimeModel]] = Registry(
@@ -20,7 +19,7 @@ RUNTIME_MODELS: Registry[type[RunTimeModel]] = Registry(
         Measured,
         CoupledFlow,
         CoupledPackets,
-        PartitionBisection,
     ),
     classes=True,
+    optional=("queuesim.bluegene.partition_bisection",),
 )

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from cosim.isolation.gain_errors import best_law
-from cosim.isolation.isolation_gain import SHIPPED, Range, predictor_of
+from cosim.isolation.isolation_gain import SHIPPED
 from experiments.papers.isolation.base import ROUTINGS
+from experiments.papers.isolation.gain_errors import best_law, predictor_of, range_of
 from experiments.papers.isolation.predictor import columns_of, tables_of
 
 FOLDER = Path(__file__).resolve().parent / "isolation"
@@ -27,7 +27,7 @@ PAIRS = FOLDER / "predictor-pairs.csv"
 def shipped_text(pairs: pd.DataFrame) -> str:
     """What is shipped, fitted on these pairs."""
     rows = columns_of(pairs)
-    limits = Range.of(rows, "fattree", ROUTINGS["fattree"])
+    limits = range_of(rows, "fattree", ROUTINGS["fattree"])
     predictor = predictor_of(best_law(rows), rows, limits)
     return json.dumps(predictor.content(), indent=1) + "\n"
 

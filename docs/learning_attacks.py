@@ -15,11 +15,12 @@ import numpy as np
 import pandas as pd
 
 from netcosim.bench_rl.cells import SCALES, WORKLOADS, Scale, chosen
+from netcosim.bench_rl.learned import JOB_FEATURES, LearnedAgent
 from netcosim.bench_rl.play import METRICS, BenchmarkCase, worth
 from netcosim.bench_rl.points import AGENT, BLIND, ORDER_ALONE, Training, points_of
-from netcosim.bench_rl.tables import paired, word
-from netcosim.reproduce import read_frames
-from queuesim.learning.learned import JOB_FEATURES, LearnedAgent
+from netcosim.bench_rl.tables import word
+from netcosim.study.results import frames_of, read_tables
+from queuesim.statistics import t_interval
 
 SCALE = "full"
 SEED = 2
@@ -40,10 +41,10 @@ def attacked(folder: Path, machine: str, workload: str, logs: str) -> list[dict[
     scale: Scale = SCALES[SCALE]
     made = not WORKLOADS[workload].log
     [cell], _ = chosen(SCALE, [machine], [workload], logs, SEED if made else 1)
-    training = Training.of(scale, "bounded-stretch", 1)
+    training = Training(scale, "bounded-stretch", 1)
     game = BenchmarkCase(points_of(cell, training)[0])
     [mine], _ = chosen(SCALE, [machine], [workload], logs, 1)
-    frames = read_frames(folder / "bench-rl.db", points_of(mine, training))
+    frames = frames_of(read_tables(folder / "bench-rl.db", points_of(mine, training)))
     weights = {
         player: rows["weight"].to_numpy() for player, rows in frames["weights"].groupby("player")
     }
@@ -69,7 +70,7 @@ def attacked(folder: Path, machine: str, workload: str, logs: str) -> list[dict[
         found = [worth(game.played(week, decider)) for week in weeks]
         for metric in METRICS:
             one, other = (np.array([week[metric] for week in them]) for them in (found, base))
-            off = paired(one - other)
+            off = t_interval(one - other)
             rows.append(
                 {
                     "machine": machine,

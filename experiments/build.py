@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cosim.network.communication import Communication
 from cosim.network.mix import CommunicationMix, PatternShare
-from experiments.config import MachineSection
+from experiments.config_machine import MachineSection
 from experiments.fields import InputFile
 from netsim.inputs import checked_path, is_input
 from netsim.packet.model import PacketConfig
@@ -21,7 +21,7 @@ from workloads.shares.mixes import MIXES
 
 if TYPE_CHECKING:
     from experiments.config import Config
-    from experiments.config_run import CommunicationSection
+    from experiments.config_communication import CommunicationSection
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from pydantic import (
     AfterValidator,
     Field,
     SerializerFunctionWrapHandler,
+    WithJsonSchema,
     create_model,
     field_validator,
     model_serializer,
@@ -25,10 +26,11 @@ from pydantic import (
 from alloc.registry import POLICIES, policies_for
 from cosim.measuring.rounds import ONE_ROUND
 from cosim.registry import RUNTIME_MODELS
+from experiments.config_communication import CommunicationSection
 from experiments.config_decider import DeciderKey, check_decider
-from experiments.config_packet import PacketSection
+from experiments.config_machine import MachineSection
 from experiments.config_policies import PolicyTables, policy_tables
-from experiments.config_run import AnalysisSection, CommunicationSection, RunSection
+from experiments.config_run import AnalysisSection, RunSection
 from experiments.config_synthetic import SyntheticSection
 from experiments.fields import (
     BandwidthsBps,
@@ -42,10 +44,8 @@ from experiments.fields import (
 )
 from experiments.points import without
 from netsim.errors import NetcosimError, unknown_name
-from netsim.inputs import input_file
-from netsim.parameters import Parameter, model_from, parameters_of
+from netsim.parameters import NamesIn, Parameter, model_from, parameters_of
 from netsim.plugins import pinned_plugin, using
-from netsim.routing.registry import routings_for
 from netsim.topologies.registry import FAMILIES
 from queuesim.placing import QUEUE
 from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS
@@ -55,38 +55,6 @@ from workloads.source import JobSource
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
-
-
-class MachineSection(Section):
-    """``[machine]``: a preset or a family with its parameters, the routing, the packets.
-
-    ``parameters`` are those of the family's builder in SI units; in a file they stand in
-    ``[machine]`` itself. With a preset they replace the preset's.
-    ``routing_parameters`` are those of the routing, and stand in ``[machine]`` too.
-    """
-
-    family: Text
-    parameters: dict[str, Any]
-    routing: Text | None = None
-    routing_parameters: dict[str, Any] = Field(default_factory=dict)
-    packet: PacketSection = PacketSection()
-
-    @field_validator("parameters")
-    @classmethod
-    def _known_files(cls, parameters: dict[str, Any], info: Any) -> dict[str, Any]:
-        known = FAMILIES[info.data["family"]].parameters
-        return {
-            name: input_file(value) if known[name].names_file and isinstance(value, str) else value
-            for name, value in parameters.items()
-        }
-
-    @field_validator("routing")
-    @classmethod
-    def _known_routing(cls, name: str | None, info: Any) -> str | None:
-        family = info.data.get("family", "")
-        if name is not None and name not in routings_for(family):
-            raise unknown_name(f"routing for {family}", name, routings_for(family))
-        return name
 
 
 class _WorkloadKeys(Section):
@@ -147,30 +115,61 @@ class _QueueKeys(Section):
 
     The run-time models' own keys and tables, such as ``[queue.coupled]``, join them in
     `QueueSection`, as the models declare them.
-
-    ``window`` is the number of jobs behind the head that backfilling looks at, "all" for no bound.
-    ``overrun`` says what happens to a job past its walltime. ``estimates`` are the run times that
-    the placement is told (`netcosim list estimates`); order and backfilling go by the walltimes.
-    ``bandwidth_need`` is what a job needs, for policies that place by it (lc-s: of each of its
-    links; contention-aware: of each of its nodes): one value, or several of which each job draws
-    one, all equally likely and the same under every policy.
-    ``decider`` says which job starts next in place of ``backfill``: a name
-    (`netcosim list deciders`) or ``"FILE.py:CLASS"``, which is made with the paths of
-    ``decider_files``. ``placement_rules`` are policies that it can name for a job, beside the one
-    that it runs under.
     """
 
-    policies: tuple[Text, ...] = Field(min_length=1)
-    order: Annotated[Text, known("order", ORDERS)] = "fcfs"
-    backfill: Annotated[Text, known("backfill", BACKFILLS)] = "easy"
-    window: Whole | Literal["all"] = "all"
-    overrun: Literal["keep", "cut"] = "keep"
-    estimates: Annotated[Text, known("estimates", ESTIMATES)] = "requested"
-    run_time_model: Annotated[Text, known("run time model", RUNTIME_MODELS)] = "measured"
-    bandwidth_need_Bps: BandwidthsBps = ()
-    decider: DeciderKey = None
-    decider_files: tuple[Input, ...] = ()
-    placement_rules: tuple[Text, ...] = ()
+    policies: Annotated[tuple[Text, ...], NamesIn(POLICIES)] = Field(
+        min_length=1,
+        description="placement policies to compare; the first is the baseline",
+        examples=[["random", "jigsaw"]],
+    )
+    order: Annotated[Text, known("order", ORDERS)] = Field(
+        default="fcfs", description="order of the waiting jobs", examples=["wfp"]
+    )
+    backfill: Annotated[Text, known("backfill", BACKFILLS)] = Field(
+        default="easy",
+        description="how jobs overtake the first one in the queue",
+        examples=["conservative"],
+    )
+    window: Whole | Literal["all"] = Field(
+        default="all",
+        description="jobs behind the first one that backfilling considers",
+        examples=[50],
+    )
+    overrun: Literal["keep", "cut"] = Field(
+        default="keep", description="whether a job past its walltime goes on or ends there"
+    )
+    estimates: Annotated[Text, known("estimates", ESTIMATES)] = Field(
+        default="requested",
+        description="run times that placement policies see",
+        examples=["actual"],
+    )
+    run_time_model: Annotated[Text, known("run time model", RUNTIME_MODELS)] = Field(
+        default="measured", description="run-time model", examples=["coupled-flow"]
+    )
+    bandwidth_need_Bps: BandwidthsBps = Field(
+        default=(),
+        description="bandwidth that jobs need, for policies that place by it: one value, or "
+        "several of which each job draws one",
+        examples=[["0.5 GB/s", "1 GB/s"]],
+    )
+    decider: DeciderKey = Field(
+        default=None,
+        description="what decides which job starts next, in place of backfill; or a class in a "
+        'file of your own, "agent.py:Agent" ([learning](learning.md))',
+        examples=["shortest-that-fits"],
+    )
+    decider_files: tuple[Input, ...] = Field(
+        default=(),
+        description="files passed to a class of your own",
+        examples=[["weights.json"]],
+        json_schema_extra={"beside": {"decider": "agent.py:Agent"}},
+    )
+    placement_rules: Annotated[tuple[Text, ...], NamesIn(POLICIES)] = Field(
+        default=(),
+        description="policies that a decider can choose for a job, besides the one it runs under",
+        examples=[["random", "slurm-linear"]],
+        json_schema_extra={"beside": {"decider": "easy"}},
+    )
 
     @model_serializer(mode="wrap")
     def _without_idle_budgets(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -291,6 +290,7 @@ else:
 
 
 _NO_ANALYSIS = AnalysisSection()
+_TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
 
 
 class Config(Section):
@@ -299,8 +299,7 @@ class Config(Section):
     ``plugins`` are Python files or modules that add names (`netsim.plugins`); whoever uses a
     config that has some does it inside of `plugged`.
 
-    ``reference`` has dotted keys of what the numbers are relative to; see
-    `experiments.reference`.
+    ``reference`` has dotted keys; see `experiments.reference`.
     """
 
     machine: MachineSection
@@ -309,9 +308,18 @@ class Config(Section):
     communication: CommunicationSection = CommunicationSection()
     run: RunSection = RunSection()
     policies: PoliciesSection = PoliciesSection()
-    reference: dict[str, Any] = Field(default_factory=dict)
+    reference: dict[str, Any] = Field(
+        default_factory=dict,
+        description="what results are relative to: a policy, and keys of [machine] and [queue]; by "
+        "default the first policy",
+        examples=[{"policy": "random"}],
+    )
     analysis: AnalysisSection = AnalysisSection()
-    plugins: tuple[dict[str, str], ...] = ()
+    plugins: Annotated[tuple[dict[str, str], ...], WithJsonSchema(_TEXTS)] = Field(
+        default=(),
+        description="Python files or modules that register names of your own ([extend](extend.md))",
+        examples=[["my_policy.py"]],
+    )
 
     @model_validator(mode="after")
     def _paired_knows_what_a_node_sends(self) -> Config:

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from cosim.registry import RUNTIME_MODELS
-from experiments.config import Config, MachineSection, config_class, file_keys
+from experiments.config import Config, config_class, file_keys
 from experiments.config_decider import placed_decider
 from experiments.config_errors import ConfigError, config_error, model_inside
-from experiments.config_machine import machine_section
+from experiments.config_machine import MachineSection, machine_section
 from experiments.points import flatten
 from netsim.errors import NetcosimError
 from netsim.named_files import place_files

@@ -16,6 +16,7 @@ from alloc.registry import POLICIES
 from experiments.fields import InputFile, Text
 from netsim.errors import NetcosimError, unknown_name
 from netsim.inputs import input_file, is_input
+from netsim.parameters import NamesIn
 from netsim.plugins import Plugin, pinned_class, using
 from queuesim.decide import Decider
 from queuesim.registry import DECIDERS
@@ -50,7 +51,9 @@ def _found(value: str | OwnDecider | None) -> str | OwnDecider | None:
     return value
 
 
-DeciderKey = Annotated[Text | OwnDecider | None, BeforeValidator(_read), AfterValidator(_found)]
+DeciderKey = Annotated[
+    Text | OwnDecider | None, BeforeValidator(_read), AfterValidator(_found), NamesIn(DECIDERS)
+]
 """A name of `queuesim.registry.DECIDERS`, a class in a file, or none."""
 
 

@@ -102,6 +102,31 @@ class DesignSection(Section):
         return Design(self.method, self.samples, self.seed, found)
 
 
+class SweepSection(Section):
+    """``[sweep]``: how the lists and ranges of a file become points."""
+
+    zip: tuple[tuple[Text, ...], ...] = Field(
+        default=(),
+        description="keys that run together; all other lists and ranges are combined",
+        examples=[[["machine.radix", "run.seed"]]],
+    )
+    design: dict[str, Any] | None = Field(
+        default=None,
+        description="points chosen by a design of experiments: method, samples, seed and factors "
+        "([sweeps](sweeps.md))",
+        examples=[
+            {
+                "method": "latin-hypercube",
+                "samples": 4,
+                "factors": [
+                    {"key": "machine.radix", "levels": [4, 6]},
+                    {"key": "run.seed", "low": 1, "high": 99, "whole": True},
+                ],
+            }
+        ],
+    )
+
+
 @dataclass(frozen=True)
 class SweepDesign:
     """A design, and what its rows change of a config."""

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from experiments.config import Config, config_class
+from experiments.config_communication import PatternSection
 from experiments.config_content import config_alone, plugins_of
-from experiments.config_design import design_of
+from experiments.config_design import SweepSection, design_of
 from experiments.config_errors import ConfigError, list_keys
 from experiments.config_machine import list_parameters
-from experiments.config_run import PatternSection
 from experiments.expand import expand
 from experiments.points import replaced
 from experiments.reference import reference_of
@@ -267,7 +267,7 @@ def _zip_groups(section: object) -> list[list[str]]:
     if not isinstance(section, Mapping):
         raise ConfigError("sweep", section, "must be a table")
     for key in section:
-        if key not in ("zip", "design"):
+        if key not in SweepSection.model_fields:
             more = " (a reference has a section of its own: [reference])"
             told = f"unknown key; valid: design, zip{more if key == 'reference' else ''}"
             raise ConfigError(f"sweep.{key}", None, told)

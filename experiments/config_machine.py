@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, field_validator
 
 from experiments.config_errors import ConfigError, near
-from experiments.fields import all_finite, quantity
-from netsim.errors import NetcosimError
-from netsim.inputs import is_input
-from netsim.parameters import mistake_in, parameters_of
+from experiments.config_packet import PacketSection
+from experiments.fields import Section, Text, all_finite, quantity
+from netsim.errors import NetcosimError, unknown_name
+from netsim.inputs import input_file, is_input
+from netsim.parameters import NamesIn, mistake_in, parameters_of
 from netsim.recipes import RECIPES, Recipe
 from netsim.routing.registry import ROUTINGS, routings_for
 from netsim.topologies.family import Family, needed
@@ -17,8 +20,62 @@ from netsim.topologies.presets import PRESETS
 from netsim.topologies.registry import FAMILIES
 from netsim.units import quantity_of, short_name
 
-_NAMES = {"preset", "family", "recipe"}
-"""Keys of the section that stand for others."""
+
+class MachineNames(Section):
+    """Keys of ``[machine]`` that stand for others."""
+
+    preset: Annotated[Text | None, NamesIn(PRESETS)] = Field(
+        default=None,
+        description="named machine, whose parameters can be replaced",
+        examples=["cab"],
+    )
+    recipe: Annotated[Text | None, NamesIn(RECIPES)] = Field(
+        default=None,
+        description="router and routing of another simulator; keys beside it replace its own",
+        examples=["merlin"],
+    )
+
+
+class MachineSection(Section):
+    """``[machine]``: a preset or a family with its parameters, the routing, the packets.
+
+    ``parameters`` are those of the family's builder in SI units; in a file they stand in
+    ``[machine]`` itself. With a preset they replace the preset's.
+    ``routing_parameters`` are those of the routing, and stand in ``[machine]`` too.
+    """
+
+    family: Annotated[Text, NamesIn(FAMILIES)] = Field(
+        description="topology family; its parameters are keys of [machine] too",
+        examples=["fattree"],
+    )
+    parameters: dict[str, Any]
+    routing: Annotated[Text | None, NamesIn(ROUTINGS)] = Field(
+        default=None,
+        description="routing; by default the family's static one",
+        examples=["adaptive"],
+    )
+    routing_parameters: dict[str, Any] = Field(default_factory=dict)
+    packet: PacketSection = PacketSection()
+
+    @field_validator("parameters")
+    @classmethod
+    def _known_files(cls, parameters: dict[str, Any], info: Any) -> dict[str, Any]:
+        known = FAMILIES[info.data["family"]].parameters
+        return {
+            name: input_file(value) if known[name].names_file and isinstance(value, str) else value
+            for name, value in parameters.items()
+        }
+
+    @field_validator("routing")
+    @classmethod
+    def _known_routing(cls, name: str | None, info: Any) -> str | None:
+        family = info.data.get("family", "")
+        if name is not None and name not in routings_for(family):
+            raise unknown_name(f"routing for {family}", name, routings_for(family))
+        return name
+
+
+_NAMES = {*MachineNames.model_fields, "family"}
 
 
 def list_parameters() -> set[str]:

@@ -27,18 +27,45 @@ class SyntheticSection(Section):
     With ``cluster`` see `workloads.gpu_clusters.gpu_cluster_workload`.
     """
 
-    n_jobs: Count = 1000
+    n_jobs: Count = Field(default=1000, description="number of jobs generated", examples=[500])
     mean_nodes: Annotated[
         Number,
         Field(ge=1),
         ReadIf(("sizes",), lambda sizes: not sizes, "workload.synthetic.sizes is not given"),
-    ] = 16.0
-    sizes: tuple[Count, ...] = ()
-    run_time_range_s: TimeRangeS = (20.0, 3000.0)
-    median_run_time_s: TimeS | None = None
-    load: Positive | None = None
-    requested_factor: tuple[Number, Number] | None = None
-    cluster: Annotated[Text | None, known("GPU cluster", GPU_CLUSTERS)] = None
+    ] = Field(default=16.0, description="mean size of a job", examples=[4.5])
+    sizes: tuple[Count, ...] = Field(
+        default=(),
+        description="the only job sizes, each half as frequent as the one before",
+        examples=[[4, 8, 16]],
+    )
+    run_time_range_s: TimeRangeS = Field(
+        default=(20.0, 3000.0),
+        description="shortest and longest run time",
+        examples=[["1 min", "1 h"]],
+    )
+    median_run_time_s: TimeS | None = Field(
+        default=None,
+        description="median of log-normal run times (deviation 1 in the logarithm), clipped to "
+        "run_time_range",
+        examples=["10 min"],
+    )
+    load: Positive | None = Field(
+        default=None,
+        description="offered load: utilization of the machine that the arrival rate is set for; if "
+        "left out, all jobs arrive at 0",
+        examples=[0.9],
+    )
+    requested_factor: tuple[Number, Number] | None = Field(
+        default=None,
+        description="range of the uniform factor, at least 1, from run time to requested time; the "
+        "run time itself if left out",
+        examples=[[1.0, 2.0]],
+    )
+    cluster: Annotated[Text | None, known("GPU cluster", GPU_CLUSTERS)] = Field(
+        default=None,
+        description="generate jobs with the published sizes and run times of this GPU cluster",
+        examples=["kalos"],
+    )
 
     @model_serializer(mode="wrap")
     def _of_one_generator(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:

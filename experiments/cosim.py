@@ -48,7 +48,6 @@ from experiments.outcome import PointResult
 from experiments.reference import Reference, reference_of
 from experiments.run_context import RunContext, run_context
 from experiments.steps import Notice, Progress, Steps
-from experiments.unread import warn_of_unread
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import family_of
 from queuesim.result import QueueResult
@@ -79,11 +78,6 @@ def run_cosim(
     jobs : Workload, optional
         Instead of the config's own.
 
-    Warns
-    -----
-    UnreadKeyWarning
-        A key of the config is set that nothing reads.
-
     Raises
     ------
     NetcosimError
@@ -104,7 +98,6 @@ def run_cosim(
     >>> round(result.ratios["simple"].ratio, 2)
     0.94
     """
-    warn_of_unread(config)
     with config.plugged():
         return _run(
             config, Steps(progress, notice), SerialExecutor() if parts is None else parts, jobs

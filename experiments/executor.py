@@ -1,4 +1,4 @@
-"""Runs points here, in a pool of processes or over MPI ranks, and hands back the outcomes."""
+"""Computes points in this process, in a pool of processes or over MPI ranks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import forkserver, resource_tracker
@@ -23,7 +23,10 @@ Task = tuple[str, Mapping[str, object]]
 """A point's key and config."""
 
 Finish = Callable[[str, Outcome], None]
-"""Told of each outcome, in the order in which they come."""
+"""Called with each outcome, in the order in which they come."""
+
+Run = Callable[[str, Sequence[Task], Finish], None]
+"""``run(path of the point function, tasks, finish)``."""
 
 # Points handed out ahead of the workers: enough to keep them busy, few to take back.
 _AHEAD = 3
@@ -56,26 +59,24 @@ def check_jobs(jobs: int) -> None:
         )
 
 
-def run_here(path: str, tasks: Iterable[Task], finish: Finish) -> None:
-    """One point after the other in this process."""
-    for key, config in tasks:
-        finish(key, compute(path, config))
-
-
 def run_mpi(
-    path: str, tasks: Iterable[Task], finish: Finish, executor: Executor, ranks: int
+    path: str, tasks: Sequence[Task], finish: Finish, *, executor: Executor, ranks: int
 ) -> None:
     """Over the workers of an ``MPICommExecutor``; a lost rank ends the whole MPI job."""
     _feed(executor, path, deque(tasks), finish, ranks * _AHEAD)
 
 
-def run_pool(path: str, tasks: Iterable[Task], finish: Finish, jobs: int) -> None:
-    """Over ``jobs`` local processes; outlives workers that are killed.
+def run_local(path: str, tasks: Sequence[Task], finish: Finish, *, jobs: int) -> None:
+    """Over ``jobs`` local processes; outlives workers that are killed. One task needs no pool.
 
     When a worker dies, the pool cannot say which of the points under way killed it. They are
     run again one by one, each alone in a new pool: the one that kills it twice is recorded as
     failed, the others get their results.
     """
+    if jobs == 1 or len(tasks) < 2:
+        for key, config in tasks:
+            finish(key, compute(path, config))
+        return
     waiting = deque(tasks)
     while waiting:
         suspects = _pool_round(path, waiting, finish, jobs)

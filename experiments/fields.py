@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    Strict,
+)
+from pydantic_core import core_schema
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.inputs import checked_path, input_file
-from netsim.parameters import Parameter, checked_kind
+from netsim.parameters import NamesIn, Parameter, checked_kind
 from netsim.units import Dimension, parse_quantity, quantity_of
 
 
@@ -37,16 +46,34 @@ def in_si(dimension: Dimension, *, positive: bool = False) -> BeforeValidator:
     return BeforeValidator(lambda value: quantity(value, dimension, positive=positive))
 
 
-def known(what: str, registry: Iterable[str]) -> AfterValidator:
-    """Sees that a name, or each of several, is in a registry of ``what``."""
+@dataclass(frozen=True, eq=False)
+class Known(NamesIn):
+    """Refuse a name, or one of several, that is not in the registry.
 
-    def check(value: Any) -> Any:
+    Attributes
+    ----------
+    what : str
+        What the registry holds, for the message.
+    """
+
+    what: str
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        """Validate as the annotated type does, then check the names."""
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def _check(self, value: Any) -> Any:
         for name in [value] if isinstance(value, str) else value or ():
-            if name not in registry:
-                raise unknown_name(what, name, registry)
+            if name not in self.registry:
+                raise unknown_name(self.what, name, self.registry)
         return value
 
-    return AfterValidator(check)
+
+def known(what: str, registry: Collection[str]) -> Known:
+    """Return the annotation of a name, or of several, in a registry of ``what``."""
+    return Known(registry, what)
 
 
 def _one_or_more(value: Any) -> Any:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from alloc.registry import policies_for
-from experiments.config import DECIDER_KEYS, Config, MachineSection, file_keys
+from experiments.config import DECIDER_KEYS, Config, file_keys
 from experiments.config_content import config_alone
 from experiments.config_errors import ConfigError, show
+from experiments.config_machine import MachineSection
 from netsim.errors import unknown_name
 from netsim.units import short_name
 

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.registry import POLICIES
+from cosim.measuring.base import Measure
 from cosim.measuring.cost import campaign_hops, estimate_line, flow_level_line, flow_level_s
-from cosim.measuring.measure import MEASURES, Measure
+from cosim.measuring.measure import MEASURES
 from cosim.measuring.snapshots import Side, Study
 from cosim.network.communication import Communication
 from cosim.network.ensemble import SharedNetwork

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from experiments.executor import Task, check_jobs, run_here, run_mpi, run_pool
+from experiments.executor import Run, Task, check_jobs, run_local, run_mpi
 from experiments.mpi import world
 from experiments.outcome import Outcome
 from experiments.points import point_key
@@ -152,53 +155,47 @@ def run_points(
     """
     check_jobs(jobs)
     comm = world()
-    if comm is None:
-        path = function_path(function)
-        with Store(store, "write") as opened:
-            return _manage(path, points, opened, jobs, retry_failed, progress, meta, None)
-    return _run_on_ranks(comm, function, points, store, retry_failed, progress, meta)
-
-
-def _run_on_ranks(
-    comm: Any,
-    function: str | PointFunction,
-    points: Sequence[Mapping[str, object]],
-    store: str | Path,
-    retry_failed: bool,
-    progress: bool,
-    meta: Mapping[str, object] | None,
-) -> SweepSummary | None:
-    from mpi4py.futures import MPICommExecutor
-
     opened, failure = None, None
-    if comm.Get_rank() == 0:
+    if comm is None or comm.Get_rank() == 0:
         try:
             path = function_path(function)
             opened = Store(store, "write")
         except Exception as error:
             failure = error
-    # The workers must hear of a failure before they wait for work that never comes.
-    if comm.bcast(failure is not None, root=0):
-        if failure is not None:
-            raise failure
+    # the other ranks must hear of a failure before they wait for work that never comes
+    failed = failure is not None if comm is None else comm.bcast(failure is not None, root=0)
+    if failure is not None:
+        raise failure
+    if failed:
         return None
-    with MPICommExecutor(comm, root=0) as executor:
-        if executor is None or opened is None:
+    with _run_on(comm, jobs) as run:
+        if opened is None:
             return None
-        ranks = comm.Get_size() - 1
         with opened:
-            return _manage(path, points, opened, ranks, retry_failed, progress, meta, executor)
+            return _manage(path, points, opened, run, retry_failed, progress, meta)
+
+
+@contextmanager
+def _run_on(comm: Any | None, jobs: int) -> Iterator[Run]:
+    """Yield what computes points; under MPI the other ranks serve rank 0 before theirs comes."""
+    if comm is None:
+        yield partial(run_local, jobs=jobs)
+        return
+    from mpi4py.futures import MPICommExecutor
+
+    with MPICommExecutor(comm, root=0) as executor:
+        # None on the other ranks, which have served by now
+        yield partial(run_mpi, executor=cast("Executor", executor), ranks=comm.Get_size() - 1)
 
 
 def _manage(
     path: str,
     points: Sequence[Mapping[str, object]],
     store: Store,
-    workers: int,
+    run: Run,
     retry_failed: bool,
     progress: bool,
     meta: Mapping[str, object] | None,
-    executor: Any,
 ) -> SweepSummary:
     started = time.perf_counter()
     by_key = keyed(points)
@@ -224,12 +221,7 @@ def _manage(
             done += 1
             show.at(done, f"{len(failed):,} failed" if failed else "")
 
-        if executor is not None:
-            run_mpi(path, tasks, finish, executor, workers)
-        elif workers > 1 and len(tasks) > 1:
-            run_pool(path, tasks, finish, workers)
-        else:
-            run_here(path, tasks, finish)
+        run(path, tasks, finish)
     return SweepSummary(
         total=len(by_key),
         already=len(held),

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from experiments.config import Config
+from experiments.config_communication import PatternSection
 from experiments.config_content import config_alone
-from experiments.config_run import PatternSection
 from experiments.dotted_keys import assigned, shown_key, value_at
 from experiments.draws import NEVER
 from experiments.fields import InputFile

@@ -1,13 +1,15 @@
-"""Compiles what a command needs before its clock starts, and tells the user of it."""
+"""What a command does before its work: check its folder, report unread keys, compile kernels."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.mpi import launched_rank
 from experiments.progress import progress
+from netcosim.folders import need_folder
 from netcosim.kernel_parts import (
     CROSSBAR_THREADS,
     CROSSBARS,
@@ -62,6 +64,24 @@ def report_unread(file: object, points: Sequence[Any]) -> None:
     if launched_rank() == 0:
         for line in unread_lines(points):
             print(f"netcosim: warning: {file}: {line}", file=sys.stderr, flush=True)
+
+
+def prepare_run(config: Config, out: Path, jobs: int) -> Config:
+    """Check the folder, compile what a config needs, and return it with threads that fit.
+
+    Raises
+    ------
+    NetcosimError
+        A folder that cannot be written.
+    """
+    from netcosim.thread_share import with_threads_that_fit
+
+    fitting, line = with_threads_that_fit(config, jobs)
+    if line is not None:
+        print(f"netcosim: {line}", file=sys.stderr)
+    need_folder(out)
+    compile_kernels(parts_of(fitting))
+    return fitting
 
 
 def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:

@@ -51,7 +51,7 @@ def mix_label(mix: Sequence[Table]) -> str:
 
 
 def _entry_label(entry: Table) -> str:
-    from experiments.config_run import PatternSection
+    from experiments.config_communication import PatternSection
     from netsim.units import format_quantity
 
     parts = []

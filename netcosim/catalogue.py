@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import importlib.util
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from netsim.errors import NetcosimError, unknown_name
+from netsim.optional import optional_module
 from netsim.parameters import Parameter
 from netsim.plugins import source_of
 from netsim.units import format_quantity, quantity_of, short_name
@@ -204,8 +204,8 @@ def _registry(kind: str) -> Mapping[str, Any]:
 
 
 def kinds() -> list[str]:
-    """What can be listed; ``papers`` once the package of papers is there."""
-    papers = importlib.util.find_spec("experiments.papers") is not None
+    """What can be listed; without ``papers`` where their folder has been deleted."""
+    papers = hasattr(optional_module("experiments.papers"), "PAPERS")
     return [kind for kind in KINDS if kind != "papers" or papers]
 
 

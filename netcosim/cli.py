@@ -30,7 +30,14 @@ PROGRAM = "netcosim"
 _LONGEST = 1000
 _LONG_WORD = re.compile(r"\S{200,}")
 _KEEPS_POINTS = ("bench-rl", "judge", "sweep", "reproduce")
-_COMMANDS = Path(__file__).resolve().parent / "commands"
+_ROOT = Path(__file__).resolve().parents[1]
+# Folders that can be deleted, and their commands with them.
+_FOLDERS = {
+    "bench": "netcosim/bench",
+    "bench-rl": "netcosim/bench_rl",
+    "reproduce": "experiments/papers",
+    "validate": "netcosim/validation",
+}
 
 # Shown first in the help, in this order; others follow by name.
 _FIRST = (
@@ -41,7 +48,9 @@ _FIRST = (
 
 def command_names() -> list[str]:
     """Every subcommand, in the order of the help."""
-    found = {p.stem.replace("_", "-") for p in _COMMANDS.glob("[a-z]*.py")}
+    commands = _ROOT / "netcosim" / "commands"
+    found = {p.stem.replace("_", "-") for p in commands.glob("[a-z]*.py")}
+    found -= {n for n, path in _FOLDERS.items() if not (_ROOT / path / "__init__.py").exists()}
     return [n for n in _FIRST if n in found] + sorted(found - set(_FIRST))
 
 

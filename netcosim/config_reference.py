@@ -1,30 +1,23 @@
 """Every key of a config: what it is, what it may be, its default, an example.
 
-Made from the models of the config's sections and what the parts declare; docs/config.md is
-`config_page` as it stands, and ``netcosim describe KEY`` shows one of them.
+All of it is read from the JSON schema of the config's sections; docs/config.md is the output of
+`config_page`, and ``netcosim describe KEY`` shows one key.
 """
 
 from __future__ import annotations
 
-import inspect
 import re
-import typing
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from types import UnionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from annotated_types import BaseMetadata
-
-from netcosim.config_words import WORDS, Words
-from netsim.parameters import OneOf, Parameter, limit_in_words
+from netcosim.catalogue import KINDS, format_key
+from netsim.parameters import Parameter
 from netsim.units import Quantity, format_quantity, quantity_of, short_name
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-    from pydantic.fields import FieldInfo
-
 Lines = list[str]
+Schema = dict[str, Any]
 
 _SECTION = {
     "": "top level, before the first section",
@@ -32,7 +25,7 @@ _SECTION = {
     "queue.partitions": "[[queue.partitions]], once for each partition",
 }
 _LEFT_OUT = ("machine.parameters", "machine.routing_parameters")
-"""They stand in ``[machine]`` itself, under their own names."""
+"""Their entries are keys of ``[machine]`` itself."""
 
 
 @dataclass(frozen=True)
@@ -48,19 +41,22 @@ class Key:
         What its value may be, in words.
     default : str
         As TOML; empty where there is none, "needed" where one must be given.
-    words : Words
-        With the example.
+    example : str
+        As TOML; empty where the field has none and its default suggests none.
+    beside : tuple of str
+        Lines of TOML: other keys of the section that the example needs.
     """
 
     path: str
     description: str
     allowed: str
     default: str
-    words: Words
+    example: str
+    beside: tuple[str, ...] = ()
 
     @property
     def section(self) -> str:
-        """The section that it stands in."""
+        """The section that it is in."""
         return self.path.rpartition(".")[0]
 
     @property
@@ -70,10 +66,10 @@ class Key:
 
     @property
     def lines(self) -> Lines:
-        """An example as TOML."""
+        """The example as TOML; its own line is the last."""
         heads = {"": [], **{name: [f"[[{name}]]"] for name in _SECTION if name}}
         head = heads.get(self.section, [f"[{self.section}]"])
-        return [*head, f"{self.name} = {self.words.example}"]
+        return [*head, *self.beside, f"{self.name} = {self.example}"]
 
     @property
     def format_default(self) -> str:
@@ -84,169 +80,158 @@ class Key:
 
 
 def config_keys() -> dict[str, Key]:
-    """Every key by its dotted name, in the order of the sections."""
+    """Return every key by its dotted name, in the order of the sections."""
+    from pydantic.json_schema import GenerateJsonSchema
+
     from experiments.config import config_class
+    from experiments.config_design import SweepSection
+    from experiments.config_machine import MachineNames
+    from experiments.config_packet import PacketPresetKey
 
-    found = dict(_keys_of(config_class(), ""))
-    found["machine.preset"] = _by_hand("machine.preset", "a text")
-    found["machine.recipe"] = _by_hand("machine.recipe", "a text")
-    found["machine.packet.preset"] = _by_hand("machine.packet.preset", _packet_presets())
-    found["sweep.zip"] = _by_hand("sweep.zip", "a list of lists of keys")
-    found["sweep.design"] = _by_hand("sweep.design", "a table: method, samples, seed, factors")
-    order = ["", *dict.fromkeys(key.section for key in found.values() if key.section)]
-    return {k.path: k for section in order for k in found.values() if k.section == section}
+    class AsDeclared(GenerateJsonSchema):
+        """With the keys of an example in the order of its declaration."""
+
+        def sort(self, value: Schema, parent_key: str | None = None) -> Schema:
+            return value
+
+    found: list[Key] = []
+    for model, where in (
+        (config_class(), ""),
+        (MachineNames, "machine."),
+        (PacketPresetKey, "machine.packet."),
+        (SweepSection, "sweep."),
+    ):
+        schema = model.model_json_schema(schema_generator=AsDeclared)
+        found += _keys_of(schema, where, schema.get("$defs", {}))
+    sections = ["", *dict.fromkeys(key.section for key in found if key.section)]
+    return {key.path: key for section in sections for key in found if key.section == section}
 
 
-def _by_hand(path: str, allowed: str) -> Key:
-    words = WORDS[path]
-    return Key(path, words.description, _with_names(allowed, words), "", words)
-
-
-def _packet_presets() -> str:
-    from netsim.packet.presets import PACKET_PRESETS
-
-    return " or ".join(f'"{name}"' for name in PACKET_PRESETS)
-
-
-def _keys_of(model: type[BaseModel], where: str) -> Iterator[tuple[str, Key]]:
-    from experiments.config_errors import model_inside
-    from experiments.fields import InputFile
-
-    for name, field in model.model_fields.items():
+def _keys_of(section: Schema, where: str, sections: Schema) -> Iterator[Key]:
+    for name, field in section["properties"].items():
         path = f"{where}{short_name(name)}"
+        inner = _section_of(field, sections)
         if path in _LEFT_OUT:
             continue
-        inner = model_inside(field.annotation)
-        if inner is not None and not issubclass(inner, InputFile):
-            yield from _keys_of(inner, f"{path}.")
+        if inner is not None:
+            yield from _keys_of(inner, f"{path}.", sections)
             continue
-        words = WORDS.get(path, Words(_example_of(field, name)))
-        described = field.description or words.description or _docstrings().get(path, "")
-        allowed = _with_names(_allowed(field.annotation, tuple(field.metadata), name), words)
-        yield path, Key(path, described, allowed, _default(field, name), words)
-
-
-def _with_names(allowed: str, words: Words) -> str:
-    if words.allowed:
-        return words.allowed
-    if not words.names:
-        return allowed
-    for number in ("texts", "text"):
-        name = number.replace("text", "name")
-        allowed = allowed.replace(number, f"{name} of `netcosim list {words.names}`", 1)
-        if "`" in allowed:
-            break
-    return allowed
-
-
-def _example_of(field: FieldInfo, name: str) -> str:
-    """For keys of plug-ins, which have no words here: the default."""
-    return _default(field, name).replace("needed", "")
-
-
-# Descriptions that stand in docstrings
-
-
-def _docstrings() -> Mapping[str, str]:
-    from cosim.measuring.pairing import Pairing
-    from cosim.measuring.steady import SteadyRules
-    from cosim.measuring.steps_measure import StepRules
-    from netsim.packet.model import PacketConfig
-    from workloads.synthetic import laas_workload
-
-    return {
-        f"{where}.{short_name(name)}": text
-        for where, thing in (
-            ("machine.packet", PacketConfig),
-            ("workload.synthetic", laas_workload),
-            ("run.paired", Pairing),
-            ("run.steady", SteadyRules),
-            ("run.steps", StepRules),
+        unit, needed = quantity_of(name), name in section.get("required", ())
+        yield Key(
+            path,
+            field.get("description", ""),
+            _allowed(field, unit),
+            "needed" if needed else _default(field, unit),
+            _example(field, unit),
+            tuple(f"{k} = {toml_value(v)}" for k, v in field.get("beside", {}).items()),
         )
-        for name, text in described_in(thing).items()
-    }
 
 
-def described_in(thing: object) -> dict[str, str]:
-    """The descriptions of a numpydoc docstring's parameters or attributes, each on one line."""
-    found: dict[str, str] = {}
-    text = inspect.getdoc(thing) or ""
-    for names, told in re.findall(r"^([a-z]\w*(?:, \w+)*)(?: : .*)?\n((?:    .+\n?)+)", text, re.M):
-        line = " ".join(told.split()).replace("``", "").rstrip(".")
-        found |= dict.fromkeys(names.split(", "), line)
-    return found
+def _section_of(field: Schema, sections: Schema) -> Schema | None:
+    """The section that a field holds, or that a list or an option of it holds."""
+    for one in (field, field.get("items", {}), *field.get("anyOf", ())):
+        found: Schema = sections.get(one.get("$ref", "").removeprefix("#/$defs/"), {})
+        if found and "sha256" not in found["properties"]:
+            return found
+    return None
 
 
 # What a value may be
 
-
-def _allowed(kind: Any, metadata: tuple[Any, ...], name: str) -> str:
-    limits = " and ".join(limit_in_words(one) for one in _limits((kind, *metadata)))
-    words = next((m.words for m in metadata if isinstance(m, OneOf)), None)
-    told = " or ".join(words) if words else _kind(kind, quantity_of(name))
-    return f"{told}, {limits}" if limits else told
-
-
-def _limits(things: tuple[Any, ...]) -> list[BaseMetadata]:
-    """Limits anywhere inside of an annotation, each once."""
-    found: list[BaseMetadata] = []
-    for thing in things:
-        inner = getattr(thing, "metadata", ()) if not isinstance(thing, type) else ()
-        if isinstance(thing, BaseMetadata):
-            try:
-                limit_in_words(thing)
-            except TypeError:
-                continue
-            found.append(thing)
-        else:
-            args = typing.get_args(thing)
-            found += _limits((*args, *(m for m in inner if m not in args)))
-    return list(dict.fromkeys(found))
+_LIMITS = {
+    "minimum": "at least",
+    "ge": "at least",
+    "exclusiveMinimum": "above",
+    "gt": "above",
+    "maximum": "at most",
+    "le": "at most",
+    "exclusiveMaximum": "below",
+    "lt": "below",
+}
+"""Limits of JSON Schema, and as pydantic writes those of a value that is converted first."""
+_KINDS = {
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "string": "a text",
+    "object": "a table",
+}
 
 
-def _kind(kind: Any, unit: Quantity | None) -> str:
-    from experiments.fields import InputFile
-
-    origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if origin is typing.Annotated:
-        return _kind(inner[0], unit)
-    if origin in (typing.Union, UnionType):
-        told = (_kind(one, unit) for one in inner if one is not type(None))
-        return " or ".join(dict.fromkeys(told))
-    if origin is typing.Literal:
-        return " or ".join(f'"{word}"' if isinstance(word, str) else str(word) for word in inner)
-    if origin is tuple:
-        one = _kind(inner[0], unit)
-        if inner[-1] is Ellipsis:
-            return f"a list of {_plural(one)}"
-        return f"[low, high], each {one}"
-    if isinstance(kind, type) and issubclass(kind, InputFile):
-        return "a file"
-    if origin is dict:
-        return "a table"
-    if kind in (int, float) and unit is not None:
-        return f"a {'size' if unit.dimension == 'bytes' else unit.dimension} with its unit"
-    return {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[kind]
+def _allowed(field: Schema, unit: Quantity | None) -> str:
+    found, names = _kind(field, unit), field.get("names")
+    if names is None:
+        return found
+    kind = _listed(names)
+    if kind is None:
+        return found.replace("a text", " or ".join(map(toml_value, names)))
+    text, name = ("texts", "names") if "texts" in found else ("text", "name")
+    return found.replace(text, f"{name} of `netcosim list {kind}`")
 
 
-def _plural(one: str) -> str:
-    word, space, rest = one.removeprefix("a ").partition(" with ")
-    return (
-        f"{word if one.startswith('[') else word + 's'}{space}{rest.replace('its unit', 'units')}"
-    )
+def _listed(names: list[str]) -> str | None:
+    """The kind of `netcosim list` that has these names; None for no such list."""
+    for kind, entry in KINDS.items():
+        module, _, name = entry.registry.partition(":")
+        # a registry that a field names has been imported
+        if [*getattr(sys.modules.get(module), name, ())] == names:
+            return kind
+    return None
 
 
-def _default(field: FieldInfo, name: str) -> str:
-    if field.is_required():
-        return "needed"
-    value = field.get_default(call_default_factory=True)
-    return "" if value in (None, (), {}, "") else toml_value(value, quantity_of(name))
+def _kind(value: Schema, unit: Quantity | None) -> str:
+    if "anyOf" in value:
+        kinds = (_kind(one, unit) for one in value["anyOf"] if one.get("type") != "null")
+        return " or ".join(dict.fromkeys(kinds))
+    if words := _words(value):
+        return " or ".join(map(toml_value, words))
+    if "prefixItems" in value:
+        return f"[low, high], each {_kind(value['prefixItems'][0], unit)}"
+    if "items" in value:
+        return f"a list of {_plural(_kind(value['items'], unit))}"
+    found = _KINDS.get(value.get("type", ""), "a file")
+    if unit is not None and "number" in found:
+        found = f"a {'size' if unit.dimension == 'bytes' else unit.dimension} with its unit"
+    limits = " and ".join(f"{_LIMITS[key]} {value[key]:,}" for key in _LIMITS if key in value)
+    return f"{found}, {limits}" if limits else found
+
+
+def _words(value: Schema) -> list[str]:
+    """The words that a text may be."""
+    return [*value.get("enum", [value["const"]] if "const" in value else [])]
+
+
+def _plural(kind: str) -> str:
+    word, rest = re.fullmatch(r"a ([\w ]+?)((?: of| with|,).*)?", kind).groups("")  # type: ignore[union-attr]
+    return f"{word}s{rest.replace('its unit', 'units')}"
+
+
+def _default(field: Schema, unit: Quantity | None) -> str:
+    value = field.get("default")
+    return "" if value in (None, [], {}, "") else toml_value(value, unit)
+
+
+def _example(field: Schema, unit: Quantity | None) -> str:
+    """The declared example; else another word, the other truth value, or twice the default."""
+    default: Any = field.get("default")
+    if "examples" in field:
+        found = field["examples"][0]
+    elif isinstance(default, bool):
+        found = not default
+    elif isinstance(default, (int, float)):
+        most = field.get("maximum", field.get("exclusiveMaximum"))
+        found = 2 * default if most is None or 2 * default <= most else default / 2
+    else:
+        found = next((w for w in (*field.get("names", ()), *_words(field)) if w != default), None)
+    return "" if found is None else toml_value(found, unit)
 
 
 def toml_value(value: object, unit: Quantity | None = None) -> str:
-    """A value as a config spells it."""
+    """Return a value as a config spells it."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{key} = {toml_value(one)}' for key, one in value.items())} }}"
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(toml_value(one, unit) for one in value)}]"
     if isinstance(value, int) and unit is not None and unit.dimension == "bytes":
@@ -267,7 +252,7 @@ def describe_key(path: str) -> Lines | None:
     """
     keys = config_keys()
     if path in keys:
-        return _told(keys[path])
+        return _key_lines(keys[path])
     inside = [key for key in keys.values() if key.section == path]
     if inside:
         width = max(len(key.name) for key in inside)
@@ -298,7 +283,7 @@ def _parameters(where: str) -> Iterator[tuple[str, Parameter]]:
             yield from ((f"pattern {name}", p) for p in pattern.parameters.values())
 
 
-def _told(key: Key) -> Lines:
+def _key_lines(key: Key) -> Lines:
     return [
         f"{key.path} (config)",
         f"  {key.description}",
@@ -310,7 +295,6 @@ def _told(key: Key) -> Lines:
 
 def config_page() -> Lines:
     """All keys as Markdown."""
-    from netcosim.catalogue import format_key
     from netsim.topologies.registry import FAMILIES
 
     lines = [
@@ -343,5 +327,5 @@ def config_page() -> Lines:
 
 def _row(key: Key) -> str:
     default = f"`{key.default}`" if key.default not in ("", "needed") else key.default
-    cells = (f"`{key.name}`", key.description, key.allowed, default, f"`{key.words.example}`")
+    cells = (f"`{key.name}`", key.description, key.allowed, default, f"`{key.example}`")
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -30,11 +30,14 @@ class DesignResults:
     response : (n,) float64
         The mean over a row's points, if lists and ranges give it several; nan where none is
         stored, or one failed.
+    points : sequence of Config
+        Of the sweep.
     """
 
     design: Design
     places: NDArray[np.float64]
     response: NDArray[np.float64]
+    points: Sequence[Config] = ()
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -85,7 +88,8 @@ def design_results(
         places = found.design.places()
         values: list[list[float]] = [[] for _ in places]
         done = {key for key, status in opened.statuses().items() if status == "done"}
-        for row, config in numbered_points(raw, path.parent):
+        points = numbered_points(raw, path.parent)
+        for row, config in points:
             key = point_key(as_read(config).resolved())
             if key in done:
                 values[row].append(_response(opened.rows(key, table), column, where, table))
@@ -94,18 +98,7 @@ def design_results(
     response = np.array([float(np.mean(each)) if each else float("nan") for each in values])
     if not np.isfinite(response).any():
         raise NetcosimError(f"{store}: no row of its design has all its points")
-    return DesignResults(found.design, places, response)
-
-
-def stored_points(store: str | Path) -> list[Config]:
-    """The points of the config that a sweep's store keeps."""
-    from experiments.config_load import numbered_points, parse_toml
-    from experiments.store import Store
-
-    with Store(store, "read") as opened:
-        meta = opened.meta()
-    text, path = str(meta.get("config_text", "")), Path(str(meta.get("config_file", "")))
-    return [config for _, config in numbered_points(parse_toml(text, path), path.parent)]
+    return DesignResults(found.design, places, response, [config for _, config in points])
 
 
 def _response(

@@ -35,15 +35,18 @@ _FILE = re.compile(
 )
 _ABOUT = "about"
 _LOOK_S = 0.02
-_PACKAGES = ("netsim", "patterns", "alloc", "workloads", "queuesim", "cosim", "experiments")
+_PACKAGES = (
+    *("netsim", "patterns", "alloc", "workloads"),
+    *("queuesim", "cosim", "experiments", "netcosim"),
+)
 
 
 @cache
 def computed_by() -> str:
     """Sources and libraries that compute parts, as a digest.
 
-    Unlike `netsim.fingerprint.code_fingerprint` it is of every byte, and of the front door's
-    neighbours too: a part that is computed again costs little, a stale one a wrong result.
+    Unlike `netsim.fingerprint.code_fingerprint` it is of every byte, and of this package's too:
+    a part that is computed again costs little, a stale one a wrong result.
     """
     root = Path(__file__).resolve().parent.parent
     digest = hashlib.sha256(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,15 +16,14 @@ from experiments.papers.paper import (
     Reproduction,
 )
 from experiments.papers.registry import load_paper
-from experiments.points import point_key
-from experiments.store import Store
 from experiments.sweep import SweepSummary, run_points
 from netcosim.report.page import Section, long_table, render_page, write_page
+from netcosim.study.results import frames_of, read_tables
 from netsim.atomic_files import atomic_write
 from netsim.errors import NetcosimError
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 
 def reproduce(
@@ -94,14 +92,14 @@ def reproduce(
         # MPI ranks other than 0 only lend a hand
         more = []
         if summaries[0] is not None:
-            more = chosen.then.points(read_frames(path, points), options)
+            more = chosen.then.points(frames_of(read_tables(path, points)), options)
         summaries.append(compute(chosen.then.function, more))
         points = [*points, *more]
     done = [summary for summary in summaries if summary is not None]
     if not done:
         return None
     failed = tuple(pair for summary in done for pair in summary.failed)
-    frames = read_frames(path, points)
+    frames = frames_of(read_tables(path, points))
     if not frames:
         first = failed[0][1] if failed else "no points"
         raise NetcosimError(f"{paper} {figure}: no point could be computed: {first}")
@@ -114,26 +112,6 @@ def reproduce(
         seconds=sum(summary.seconds for summary in done),
         computed=sum(summary.computed for summary in done),
     )
-
-
-def read_frames(path: str | Path, points: Sequence[Point]) -> dict[str, pd.DataFrame]:
-    """The tables of these points, joined over the points in their order; failed ones left out."""
-    import pandas as pd
-
-    rows: dict[str, list[dict[str, object]]] = {}
-    with Store(path, "read") as store:
-        done = {key for key, status in store.statuses().items() if status == "done"}
-        names = store.table_names()
-        for key in dict.fromkeys(point_key(point) for point in points):
-            if key not in done:
-                continue
-            for name in names:
-                try:
-                    found = store.rows(key, name)
-                except NetcosimError:
-                    continue
-                rows.setdefault(name, []).extend(found)
-    return {name: pd.DataFrame(found) for name, found in rows.items()}
 
 
 def _settings_in_name(options: Options) -> list[str]:

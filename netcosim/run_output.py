@@ -18,13 +18,8 @@ from experiments.signals import defer_signals
 from experiments.store import Store
 from netcosim.journal import Journal, drop, journal_name
 from netcosim.run_jobs import worker_pool
-from netsim.atomic_files import make_folder
-from netsim.errors import NetcosimError
-from netsim.fingerprint import code_fingerprint
+from netcosim.study.results import PAGE_FILE, put_point, results_in
 from netsim.packet.credit import buffer_warning
-
-RESULTS_FILE = "results.db"
-PAGE_FILE = "report.html"
 
 
 def run_and_report(
@@ -70,13 +65,9 @@ def run_and_report(
             # what cannot be stored is told before anything is written
             encoded = encode_tables({**tables, ABOUT: about_rows(result, title, config_text)})
             seconds = time.perf_counter() - started
-            make_folder(out)
             content = config.resolved()
-            # a file without its point would be left by a stop in between
-            with defer_signals(), Store(results, "write") as store:
-                outcome = Outcome(encoded, None, seconds, found.kept)
-                store.put(point_key(content), content, outcome, code_fingerprint())
-                store.put_meta({"config_text": config_text, "title": title})
+            outcome = Outcome(encoded, None, seconds, found.kept)
+            put_point(results, content, outcome, config_text=config_text, title=title)
             try:
                 path = _page(results, point_key(content), out / PAGE_FILE)
             except KeyboardInterrupt:
@@ -100,22 +91,6 @@ def run_and_report(
     print("\n".join([*notes_of(result), "", *run_verdict(tables)]))
     print(f"{seconds:.0f} s; page: {path}; results: {results}")
     return path
-
-
-def results_in(out: Path) -> Path:
-    """The results file of a folder, neither of which need be there; looked at before the work.
-
-    Raises
-    ------
-    NetcosimError
-        No folder, or a results file that is not ours.
-    """
-    if out.exists() and not out.is_dir():
-        raise NetcosimError(f"{out}: a file; a folder was expected")
-    results = out / RESULTS_FILE
-    if results.exists():
-        Store(results, "read").close()
-    return results
 
 
 def _page(results: Path, key: str, path: Path) -> Path:

@@ -11,7 +11,7 @@ from netsim.errors import NetcosimError, unknown_name
 
 if TYPE_CHECKING:
     from netsim.parameters import Parameter
-    from workloads.importers.registry import Importer
+    from workloads.importers.entry import Importer
 
 
 class _Parser(argparse.ArgumentParser):

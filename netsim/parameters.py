@@ -25,7 +25,7 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
@@ -74,6 +74,35 @@ class ReadIf:
     words: str
 
 
+@dataclass(frozen=True, eq=False)
+class Example:
+    """Give in an annotation the value that the reference shows.
+
+    Without one the reference shows another word, the other truth value, or twice the default.
+
+    Attributes
+    ----------
+    value : object
+        As a config file has it: "10 min", 4, ["leaf", "pod"].
+    beside : mapping
+        Other keys of the same table that the key needs, with their values.
+    """
+
+    value: object
+    beside: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class NamesIn:
+    """Say in an annotation that a text, or each of a list, is a name in a registry."""
+
+    registry: Collection[str]
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        """Add the names to pydantic's JSON schema."""
+        return {**handler(schema), "names": [*self.registry]}
+
+
 @dataclass(frozen=True)
 class Parameter:
     """A parameter as its signature declares it.
@@ -93,8 +122,8 @@ class Parameter:
     names_file : bool
     optional : bool
         Whether None is a value.
-    read_if : ReadIf or None
-        When it is read; None: always.
+    notes : tuple of ReadIf, Example and NamesIn
+        What else the annotation holds.
     """
 
     name: str
@@ -105,7 +134,12 @@ class Parameter:
     words: tuple[str, ...] = ()
     names_file: bool = False
     optional: bool = False
-    read_if: ReadIf | None = None
+    notes: tuple[ReadIf | Example | NamesIn, ...] = ()
+
+    @property
+    def read_if(self) -> ReadIf | None:
+        """When it is read; None: always."""
+        return next((note for note in self.notes if isinstance(note, ReadIf)), None)
 
     @property
     def required(self) -> bool:
@@ -190,7 +224,7 @@ def parameters_of(takes: Takes) -> Mapping[str, Parameter]:
             words=next((m.words for m in metadata if isinstance(m, OneOf)), ()),
             names_file=NamesFile in metadata,
             optional=type(None) in _either(kind),
-            read_if=next((m for m in metadata if isinstance(m, ReadIf)), None),
+            notes=tuple(m for m in metadata if isinstance(m, (ReadIf, Example, NamesIn))),
         )
     return types.MappingProxyType(found)
 
@@ -222,9 +256,14 @@ def model_from(
     for key, parameter in parameters.items():
         default = ... if parameter.required else parameter.default
         kind = (kind_of or checked_kind)(parameter)
-        if parameter.read_if is not None:
-            kind = Annotated[kind, parameter.read_if]
-        fields[key] = (kind, Field(default, description=parameter.description))
+        shown: dict[str, Any] = {}
+        for note in parameter.notes:
+            if isinstance(note, Example):
+                shown["examples"] = [note.value]
+                shown["json_schema_extra"] = {"beside": {**note.beside}} if note.beside else None
+            else:
+                kind = Annotated[kind, note]
+        fields[key] = (kind, Field(default, description=parameter.description, **shown))
     return create_model(name, __config__=ConfigDict(frozen=True, extra="forbid"), **fields)
 
 

@@ -7,6 +7,8 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar
 
+from netsim.optional import optional_module
+
 T = TypeVar("T")
 
 
@@ -38,6 +40,9 @@ class Registry(MutableMapping[str, T], Generic[T]):
         Each with a ``name`` and a ``description``.
     classes : bool
         Whether the entries are classes.
+    optional : iterable of str
+        Modules of folders that can be deleted. Each lists its entries as a plug-in does, in
+        ``PLUGIN``; those of other registries are left to them.
     """
 
     def __init__(
@@ -48,9 +53,12 @@ class Registry(MutableMapping[str, T], Generic[T]):
         entries: Iterable[T],
         *,
         classes: bool = False,
+        optional: Iterable[str] = (),
     ) -> None:
         self.home, self.what, self.base, self.classes = home, what, base, classes
-        self._own: dict[str, T] = {getattr(entry, "name"): entry for entry in entries}  # noqa: B009
+        listed = [t for name in optional for t in getattr(optional_module(name), "PLUGIN", ())]
+        mine = [entry for entry in listed if entry.registered_in == home]
+        self._own: dict[str, T] = {getattr(e, "name"): e for e in (*entries, *mine)}  # noqa: B009
 
     @property
     def own(self) -> Mapping[str, T]:

@@ -92,26 +92,3 @@ def map_ranks(
     if name not in MAPPINGS:
         raise unknown_name("task mapping", name, MAPPINGS)
     return MAPPINGS[name].function(nodes, ranks_per_node, rng)
-
-
-SPREADS = ("blocks", "cyclic", "random")
-
-
-def spread_ranks(spread: str, ranks: int, n_nodes: int, seed: int) -> NDArray[np.int64]:
-    """(ranks,) int64: node of each rank, as even as can be.
-
-    "blocks": consecutive ranks share a node, nodes in order. "cyclic": one rank a node in
-    turn. "random": blocks with the ranks shuffled. Any number of ranks fits, unlike in `map_ranks`.
-
-    Raises
-    ------
-    NetcosimError
-        A name that is not in `SPREADS`.
-    """
-    if spread not in SPREADS:
-        raise unknown_name("spread of ranks", spread, SPREADS)
-    rank = np.arange(ranks, dtype=np.int64)
-    if spread == "cyclic":
-        return rank % n_nodes
-    blocks = rank * n_nodes // ranks
-    return np.random.default_rng(seed).permutation(blocks) if spread == "random" else blocks

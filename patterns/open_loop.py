@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
+from netsim.topology import Topology
 from netsim.traffic import Program
 from patterns.build import build_program, check_common, make_messages
 from patterns.destinations import (
@@ -169,21 +169,6 @@ def open_loop(
     return build_program(n_ranks, n_steps, messages, compute_s=compute_s, wait=False)
 
 
-def on_clock(program: Program, cycle_s: float) -> Program:
-    """The same streams with every post at a whole cycle (nearest to where it was).
-
-    A clock of whole cycles needs far fewer ticks than one of picoseconds; that is how a
-    synchronous router would see the sources. Only for programs that never wait.
-    """
-    total = np.cumsum(program.compute_s)
-    first = program.step_ptr[:-1]
-    before = np.concatenate([[0.0], total])[first]
-    cycles = np.rint((total - np.repeat(before, np.diff(program.step_ptr))) / cycle_s)
-    gaps = np.diff(cycles, prepend=0.0)
-    gaps[first] = cycles[first]
-    return replace(program, compute_s=np.maximum(gaps, 0.0) * cycle_s)
-
-
 def lone_messages(
     n_ranks: int,
     src: NDArray[np.int64],
@@ -201,3 +186,13 @@ def lone_messages(
     order = np.argsort(src)
     messages = make_messages(src[order], 0, dst[order], sends[dst[order]], message_bytes)
     return build_program(n_ranks, n_steps, messages, compute_s=compute, wait=False)
+
+
+def traffic_params(topology: Topology, traffic: str) -> dict[str, object]:
+    """What a traffic takes from the network: the nodes of a group, the grid of a torus."""
+    shape = topology.shape
+    if traffic == "adversarial" and hasattr(shape, "nodes_per_group"):
+        return {"group_size": shape.nodes_per_group}
+    if traffic == "tornado" and hasattr(shape, "dims"):
+        return {"grid": tuple(reversed(shape.dims))}
+    return {}

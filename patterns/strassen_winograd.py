@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge
-from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import OneOf
@@ -106,31 +104,6 @@ def strassen_winograd(
         last = 2 * k - 1 - level
         parts.append(make_messages(rank, last, other, last, up))
     return build_program(n_ranks, 2 * k, join(parts), iterations * N_PRODUCTS**dfs_steps)
-
-
-@lru_cache(maxsize=2)
-def level_messages(
-    ranks: int, matrix_dim: int, first_groups: str
-) -> list[tuple[NDArray[np.int32], NDArray[np.int32], int]]:
-    """Of one multiplication, senders and receivers of each level with the bytes down and up.
-
-    Both directions of a level use the same pairs, so their loads add up.
-    """
-    program = strassen_winograd(ranks, 1, matrix_dim=matrix_dim, first_groups=first_groups)
-    steps = program.n_steps // ranks
-    # Every rank sends the same number of messages in every step, step after step.
-    each = program.n_messages // program.n_steps
-    src, dst, size = (
-        column.reshape(ranks, steps, each).swapaxes(0, 1).reshape(steps, -1)
-        for column in (program.send_src(), program.send_dst, program.send_bytes)
-    )
-    levels = []
-    for level in range(steps // 2):
-        back = steps - 1 - level
-        assert np.array_equal(dst[level], dst[back])
-        assert np.ptp(size[level]) == np.ptp(size[back]) == 0
-        levels.append((src[level], dst[level], int(size[level, 0] + size[back, 0])))
-    return levels
 
 
 PATTERN = Pattern(

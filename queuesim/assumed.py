@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from netsim.errors import unknown_name
-from netsim.parameters import OneOf, ReadIf
+from netsim.parameters import Example, OneOf, ReadIf
 from queuesim.draws import draw_key, uniform_per_job
 from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
 from workloads.job import Workload
@@ -118,11 +118,12 @@ class Assumed(RunTimeModel):
     name = "assumed"
     description = "a scenario of the papers: isolated jobs run some percent faster"
     reads = ()
-    scenario: Annotated[str, "speed-up of isolated jobs", OneOf(SCENARIOS)] = "none"
+    scenario: Annotated[str, "speed-up of isolated jobs", OneOf(SCENARIOS), Example("20%")] = "none"
     speeds_up: Annotated[
         Sequence[str] | None,
-        "policies whose jobs it speeds up; those that isolate if left out",
+        "policies (netcosim list policies) whose jobs it speeds up; those that isolate if left out",
         ReadIf(("scenario",), lambda name: name != "none", 'queue.scenario is not "none"'),
+        Example(["jigsaw"]),
     ] = None
 
     def __post_init__(self) -> None:

@@ -6,7 +6,6 @@ from netsim.errors import unknown_name
 from netsim.registry import Registry
 from queuesim.assumed import SCENARIOS
 from queuesim.backfilling.backfill import Backfill, NoBackfill
-from queuesim.backfilling.cobalt import CobaltBackfill
 from queuesim.backfilling.conservative import ConservativeBackfill
 from queuesim.backfilling.easy import EasyBackfill
 from queuesim.backfilling.easy_retest import EasyRetest
@@ -42,8 +41,9 @@ BACKFILLS: Registry[type[Backfill]] = Registry(
     "queuesim.registry:BACKFILLS",
     "backfilling",
     Backfill,
-    (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill, CobaltBackfill, LoggedStarts),
+    (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill, LoggedStarts),
     classes=True,
+    optional=("queuesim.bluegene.backfill",),
 )
 DECIDERS: Registry[type[Decider]] = Registry(
     "queuesim.registry:DECIDERS",
@@ -68,7 +68,6 @@ __all__ = [
     "SCENARIOS",
     "Order",
     "find_backfill",
-    "find_estimates",
     "find_order",
 ]
 
@@ -85,10 +84,3 @@ def find_order(name: str) -> Order:
     if name not in ORDERS:
         raise unknown_name("queue order", name, ORDERS)
     return ORDERS[name]
-
-
-def find_estimates(name: str) -> EstimateModel:
-    """The model of this name with its defaults; `NetcosimError` if there is none."""
-    if name not in ESTIMATES:
-        raise unknown_name("walltime estimates", name, ESTIMATES)
-    return ESTIMATES[name]()

@@ -14,6 +14,7 @@ from alloc.registry import POLICIES, make_policy, policies_for
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.dragonfly_plus import dragonfly_plus
 from netsim.topologies.fattree import fat_tree, xgft
+from netsim.topologies.registry import FAMILIES, small_machine
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
 
@@ -26,6 +27,13 @@ MACHINES: dict[str, Topology] = {
     "fattree-2": fat_tree(6, levels=2),
     "torus": torus((4, 3, 2)),
     "mesh": torus((5, 4), wrap=(True, False), concentration=2),
+}
+# a small machine of each family that has policies of its own and none above
+MACHINES |= {
+    family: small_machine(family, 0, {})
+    for family in {family for policy in POLICIES.values() for family in policy.families}
+    - {machine.family for machine in MACHINES.values()}
+    if FAMILIES[family].n_small
 }
 SOME_MACHINES = ("dragonfly", "fattree-uneven", "mesh")
 """For the many policies that see any machine as nested domains."""

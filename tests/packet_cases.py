@@ -8,13 +8,13 @@ from functools import partial
 
 import numpy as np
 
-from netsim.packet.cases import Send, Step, program
+from netcosim.validation.cases import Send, Step, program
+from netcosim.validation.reference.packets import simulate_reference
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import (
     PacketConfig,
     PacketResult,
 )
-from netsim.packet.reference import simulate_reference
 from netsim.routing.base import Hop, Routing, View
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.routing.registry import make_routing

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from alloc.aged import allocate_after
 from alloc.registry import make_policy
+from experiments.papers.interference.aged import allocate_after
 from netsim.errors import NetcosimError
 from netsim.topologies.fattree import fat_tree
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from isoperimetry_reference import least_cuts, torus_edges
 
+from alloc.bluegene.menus import JUQUEEN, MIRA, SEQUOIA, improved, partition_menu
 from alloc.policy import Request
 from alloc.registry import make_policy
 from alloc.torus.first_fit_cuboid import free_corners
-from alloc.torus.menus import JUQUEEN, MIRA, SEQUOIA, improved, partition_menu
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import preset
 from netsim.topologies.torus import torus

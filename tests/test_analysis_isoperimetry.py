@@ -25,13 +25,8 @@ from isoperimetry_bounds import (
 from isoperimetry_reference import least_cuts, least_expansion, torus_edges
 from scipy import sparse
 
-from netsim.analysis.bisection import (
-    cuboid_bisection,
-    geometries,
-    partition_bisection,
-    possible_sizes,
-    torus_bisection,
-)
+from alloc.bluegene.geometries import geometries, partition_bisection, possible_sizes
+from netsim.analysis.bisection import cuboid_bisection, torus_bisection
 from netsim.analysis.graph import _best_swap, cut_weight, router_graph, search_cut
 from netsim.errors import NetcosimError
 from netsim.topologies.dragonfly import dragonfly

@@ -19,12 +19,12 @@ from netcosim.bench import memory, packets
 from netcosim.bench.case import Case, Patience, Reading, measure
 from netcosim.bench.fork import in_fork
 from netcosim.bench.host import Host
+from netcosim.bench.kernels_walk import walk
 from netcosim.bench.packets import Load
 from netcosim.bench.peers import PACKET_PEERS, PEERS, times_faster
 from netcosim.bench.registry import CASES, PARTS, chosen
 from netcosim.bench.table import line, rate_shown, report, seconds_shown, summary
 from netcosim.cli import main
-from netsim.analysis.kernels_walk import walk
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 

@@ -18,6 +18,7 @@ from experiments.cosim import run_cosim
 from experiments.run_context import run_context
 from netcosim.bench_rl.cells import MACHINES, SCALES, WORKLOADS, chosen, weeks_of
 from netcosim.bench_rl.figure import held_out_figure
+from netcosim.bench_rl.learned import LearnedAgent, n_weights
 from netcosim.bench_rl.output import agent_file, play_and_write
 from netcosim.bench_rl.play import METRICS, PPO, Anything, BenchmarkCase, worth
 from netcosim.bench_rl.points import AGENT, BLIND, Training, compute, points_of
@@ -29,14 +30,13 @@ from netcosim.bench_rl.tables import (
     counted,
     detectable,
     differences,
-    paired,
     word,
 )
 from netcosim.cli import main
-from netcosim.reproduce import read_frames
+from netcosim.study.results import frames_of, read_tables
 from netsim.errors import NetcosimError
-from queuesim.learning.learned import LearnedAgent, n_weights
 from queuesim.queue import simulate_queue
+from queuesim.statistics import t_interval
 from workloads.synthetic import laas_workload
 
 QUICK = SCALES["quick"]
@@ -44,7 +44,7 @@ QUICK = SCALES["quick"]
 
 def quick_points(**given: Any) -> dict[str, Any]:
     [cell], _ = chosen("quick", [], [], "", 1)
-    points = points_of(cell, Training.of(QUICK, "bounded-stretch", 1), **given)
+    points = points_of(cell, Training(QUICK, "bounded-stretch", 1), **given)
     return {str(point["bench_rl"]["player"]): point for point in points}  # type: ignore[index]
 
 
@@ -90,16 +90,16 @@ def test_chance_takes_all_that_is_possible_and_is_the_same_again() -> None:
 
 def test_students_interval_by_hand_and_none_for_four_weeks() -> None:
     """t of 0.975 with 4 degrees of freedom is 2.776 (any table)."""
-    told = paired([1.0, 2.0, 3.0, 6.0, 3.0])
+    told = t_interval([1.0, 2.0, 3.0, 6.0, 3.0])
     half = 2.7764 * np.std([1, 2, 3, 6, 3], ddof=1) / 5**0.5
     assert told.value == 3.0
     assert told.high - told.value == pytest.approx(half, rel=1e-4)
     assert told.value - told.low == pytest.approx(half, rel=1e-4)
-    few = paired([1.0, 2.0, 3.0, 6.0])
+    few = t_interval([1.0, 2.0, 3.0, 6.0])
     assert np.isnan(few.low)
     assert np.isnan(few.high)
     assert word(few) == NOT_SIGNIFICANT
-    assert [word(paired(x)) for x in ([-1, -2] * 3, [1, 2] * 3, [-1, 1] * 3)] == [
+    assert [word(t_interval(x)) for x in ([-1, -2] * 3, [1, 2] * 3, [-1, 1] * 3)] == [
         BETTER,
         WORSE,
         NOT_SIGNIFICANT,
@@ -112,7 +112,7 @@ def test_the_detectable_difference_is_found_four_times_of_five() -> None:
     found = detectable(2.3646 * sd / n**0.5, n)
     assert found == pytest.approx((2.3646 + 0.8960) * sd / n**0.5, rel=1e-4)
     drawn = rng.normal(-found, sd, (2000, n))
-    power = np.mean([word(paired(weeks)) == BETTER for weeks in drawn])
+    power = np.mean([word(t_interval(weeks)) == BETTER for weeks in drawn])
     assert power == pytest.approx(0.8, abs=0.04)
     assert np.isnan(detectable(1.0, 3))
 
@@ -187,7 +187,7 @@ def test_nothing_is_played_again_and_two_processes_are_one(
     assert {path.name: path.read_bytes() for path in quick.glob("*.csv")} == before
     for player in (AGENT, BLIND):
         point = quick_points()[player]
-        stored = read_frames(quick / "bench-rl.db", [point])
+        stored = frames_of(read_tables(quick / "bench-rl.db", [point]))
         here = compute(point)
         for name, rows in here.items():
             found = pd.DataFrame(rows).drop(columns="cpu_s", errors="ignore")
@@ -265,7 +265,7 @@ def test_an_agents_file_holds_its_weights_to_the_last_bit() -> None:
 @pytest.mark.parametrize("workload", ["steady", "gpu"])
 def test_every_machine_has_the_weeks_of_made_workloads(machine: str, workload: str) -> None:
     [cell], _ = chosen("full", [machine], [workload], "", 1)
-    point = points_of(cell, Training.of(SCALES["full"], "turnaround", 1))[-1]
+    point = points_of(cell, Training(SCALES["full"], "turnaround", 1))[-1]
     game = BenchmarkCase(point)
     assert game.bench.machine.topology.n_nodes == MACHINES[machine].n_nodes
     assert [len(week) for week in game.weeks] == [WORKLOADS[workload].week] * 12
@@ -309,7 +309,7 @@ def test_mistakes_are_one_line_and_leave_nothing(
 
 def test_without_logs_and_cells_nothing_is_written(tmp_path: Path) -> None:
     with pytest.raises(NetcosimError, match="no cell is left"):
-        play_and_write([], Training.of(QUICK, "turnaround", 1), tmp_path / "out")
+        play_and_write([], Training(QUICK, "turnaround", 1), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

@@ -18,14 +18,15 @@ from experiments.papers.calibration.load_curves import (
     analyse_curves,
     saturation_table,
 )
+from experiments.papers.calibration.offered import lone_load, offered_load, on_clock
 from experiments.papers.calibration.paper import PAPER, buffer_points, curve_points
 from experiments.papers.calibration.point import (
     packet_config,
     run_point,
 )
+from experiments.papers.calibration.saturation import dragonfly_limit
 from experiments.papers.paper import Options
 from netsim.analysis.load_latency import LoadPoint, Window, measure_load
-from netsim.analysis.saturation import dragonfly_limit
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.routing.base import Routing
@@ -33,8 +34,7 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topology import Topology
 from netsim.traffic import combine
-from patterns.offered import lone_load, offered_load
-from patterns.open_loop import lone_messages, on_clock, open_loop
+from patterns.open_loop import lone_messages, open_loop
 
 # Large enough for detours to be worth 17/2 direct links (7/2 with 72 nodes).
 P, A, G = 3, 6, 19

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from experiments.papers.calibration.offered import lone_time_ps
 from netcosim.cli import main
 from netcosim.curve.config import curve_from
 from netcosim.curve.output import summary, told
 from netcosim.curve.point import curve_point
-from netsim.analysis.load_latency import lone_time_ps
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing

@@ -21,11 +21,11 @@ from experiments.points import point_key
 from experiments.schedules import queues_of
 from experiments.sweep import run_points
 from netcosim.bench_rl.cells import COMMUNICATION, MACHINES
+from netcosim.bench_rl.learned import LearnedAgent, n_weights
 from netcosim.bench_rl.output import agent_file
 from netcosim.cli import main
 from netcosim.judge.config import Flags, load_judge_config
 from netsim.errors import NetcosimError
-from queuesim.learning.learned import LearnedAgent, n_weights
 from queuesim.queue import simulate_queue
 from queuesim.registry import DECIDERS
 from queuesim.result import QueueResult

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from experiments.config_communication import PatternSection
 from experiments.config_load import config_from, load_config, load_sweep
 from experiments.config_packet import PacketSection
-from experiments.config_run import PatternSection, RunSection
+from experiments.config_run import RunSection
 from experiments.points import point_key
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig

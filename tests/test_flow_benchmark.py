@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 
 from netcosim.bench.flows import NETWORKS, all_to_all
+from netcosim.validation.reference.flows import dense, reference_finish
 from netsim.flow.job_messages import job_messages
 from netsim.flow.job_routes import JobRoutes
 from netsim.flow.maxmin import flow_finish_times
 from netsim.flow.message_load import message_load
 from netsim.flow.message_network import MessageNetwork
 from netsim.flow.paths import flow_paths
-from netsim.flow.reference import dense, reference_finish
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree

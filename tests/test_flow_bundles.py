@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from netcosim.validation.reference.flows import reference_rates
 from netsim.errors import NetcosimError
 from netsim.flow.bundles import bundle_stretches
 from netsim.flow.job_load import job_link_load
-from netsim.flow.reference import reference_rates
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_flow_maxmin import cases, csr
 
+from netcosim.validation.reference.flows import dense, reference_finish
 from netsim.errors import NetcosimError
 from netsim.flow.kernels_covered import uncovered
 from netsim.flow.kernels_filling import transpose
 from netsim.flow.maxmin import flow_finish_times, run_flows
 from netsim.flow.paths import FlowPaths, path_latency_s
-from netsim.flow.reference import dense, reference_finish
 
 
 @given(cases(), st.data())

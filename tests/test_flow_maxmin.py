@@ -8,9 +8,9 @@ from flow_reference import assert_max_min, lp_rates
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from netcosim.validation.reference.flows import dense, reference_rates
 from netsim.errors import NetcosimError
 from netsim.flow.maxmin import max_min_rates
-from netsim.flow.reference import dense, reference_rates
 
 
 def csr(paths):

@@ -32,21 +32,21 @@ BANNED = {
 PYDANTIC = "netsim/parameters.py"
 # Ceilings. Lower one when the code has become smaller; raise one only with a reason in the commit.
 MAX_LINES_OF_PACKAGE = {
-    "netsim": 23_500,
+    "netsim": 21_900,
     "patterns": 3_900,
-    "workloads": 5_000,
-    "alloc": 5_800,
-    "queuesim": 7_500,
-    "cosim": 8_600,
-    "experiments": 18_700,
-    "netcosim": 18_600,
+    "workloads": 5_100,
+    "alloc": 5_900,
+    "queuesim": 7_000,
+    "cosim": 8_400,
+    "experiments": 19_400,
+    "netcosim": 20_000,
 }
 MAX_LINES_OF_FILE = 450
 MAX_FILES_OF_FOLDER = 30
 LARGER_FOLDERS = {
-    "experiments": 37,
-    "netsim/packet": 37,
-    "netsim/routing": 32,
+    "experiments": 38,
+    "netsim/packet": 31,
+    "netsim/routing": 31,
     "patterns": 31,
 }
 # How many functions may have more than 60 lines, or more than 8 parameters (kernels take arrays).
@@ -63,7 +63,7 @@ def tree_of(path: Path) -> ast.Module:
 
 def is_kernel(path: Path) -> bool:
     inside = path.relative_to(ROOT).parts[0] in ("netsim", "alloc", "queuesim", "cosim")
-    return inside and (path.name == "tables.py" or path.name.startswith("kernels"))
+    return path.name.startswith("kernels") or (inside and path.name == "tables.py")
 
 
 def is_for_types(node: ast.AST) -> bool:

@@ -17,14 +17,13 @@ from cosim.isolation.isolation_gain import (
     Fitted,
     Predictor,
     Range,
-    fit,
     gain_percent,
-    held_out,
     predictor_from,
     shipped,
 )
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
+from experiments.papers.isolation.gain_errors import fit, held_out
 from netcosim.gain.sentences import decides, interval
 from netcosim.gain.trial import in_order
 from netcosim.gain.verdict import (

@@ -14,8 +14,9 @@ from experiments.config_load import config_from
 from experiments.store import Store
 from netcosim.cli import main
 from netcosim.gain.config import load_gain_config
-from netcosim.gain.queues import GAINS, Clock, metrics
-from netcosim.gain.trial import Trial
+from netcosim.gain.queues import GAINS, metrics
+from netcosim.gain.trial import GainTrial
+from netcosim.study.budget import TimeBudget
 
 CONFIG = """
 [machine]
@@ -117,8 +118,9 @@ def test_the_time_that_is_used_is_told_and_the_same_command_goes_on(
     assert stored("out") == stored("new")
 
 
-def trial(config: Path) -> Trial:
-    return Trial(load_gain_config(config).config, SerialExecutor(), Clock(0.0, 1e12, 1))
+def trial(config: Path) -> GainTrial:
+    budget = TimeBudget(0.0, 1e12, 1)
+    return GainTrial(load_gain_config(config).config, SerialExecutor(), budget=budget)
 
 
 def test_node_hours_of_the_curve_have_the_closed_form(config: Path) -> None:
@@ -187,7 +189,7 @@ def test_a_config_without_policies_and_mix_gets_some_and_is_told(config: Path) -
     start, end = content.index("[[communication"), content.index("[run.steady]")
     config.write_text(content[:start] + content[end:], encoding="utf-8")
     asked = load_gain_config(config)
-    assert (asked.reference, asked.isolating) == ("baseline", ("jigsaw",))
+    assert asked.config.queue.policies == ("baseline", "jigsaw")
     assert asked.config.queue.window == 9
     assert len(asked.config.communication.mix) == 9
     assert any("queue.policies is not given: baseline, jigsaw" in note for note in asked.notes)

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from queue_helpers import Mask, make_workload
 
-from netcosim.gain.queues import Clock, Queueing, Shorter, arrays, numbers
+from netcosim.gain.queues import Shorter, arrays, numbers
 from netcosim.gain.tables import _node_hours, _times
-from netcosim.gain.trial import Gain
-from netcosim.gain.verdict import Line
+from netcosim.gain.trial import GainTrial
+from netcosim.gain.verdict import Gain, Line
+from netcosim.study.budget import TimeBudget
 from queuesim.queue import simulate_queue
 from queuesim.statistics import Interval
 
@@ -48,13 +49,13 @@ def test_turnaround_goes_by_jobs_and_the_makespan_by_node_hours() -> None:
 
 def test_what_is_left_of_the_time() -> None:
     began_s = 1e12  # of the system's clock, far from now
-    clock = Clock(began_s, 10.0, 2)
-    whole, half = clock.left_s(1.0), clock.left_s(0.5)
+    budget = TimeBudget(began_s, 10.0, 2)
+    whole, half = budget.left_s(1.0), budget.left_s(0.5)
     assert whole - half == pytest.approx(300, abs=1)
     assert numbers(arrays({"a": 1.5, "b": -2.0})) == {"a": 1.5, "b": -2.0}
 
 
-class Known(Queueing):
+class Known(GainTrial):
     """Ratios of drawn logs, and of queues with gains, that are given."""
 
     logged = {"base": {"makespan": 200.0}, "iso": {"makespan": 210.0}}  # noqa: RUF012

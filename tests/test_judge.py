@@ -28,9 +28,10 @@ from netcosim.judge.score import (
     score_rows,
     worth,
 )
-from netcosim.judge.trial import Trial, run_parts
+from netcosim.judge.trial import FRACTION, JudgeTrial
 from netcosim.judge.verdict import answer, format_change, format_duration, number
 from netcosim.judge.waits import reproduced, trust, waits_by_size
+from netcosim.study.study import compute_with_others
 from netsim.errors import NetcosimError
 from queuesim.metrics import wait_s
 from workloads.details import JobDetails, Labels
@@ -408,25 +409,25 @@ def test_processes_compute_parts_of_the_judge(
         snapshots=5, fractions=(0.6,),
     )  # fmt: skip
     config = load_judge_config(flags, None).config
-    run_parts([None, 0.6], config.resolved(), Journal(tmp_path / "parts"))
+    requests = [{FRACTION: None}, {FRACTION: 0.6}]
+    journal = Journal(tmp_path / "parts")
+    compute_with_others(JudgeTrial, requests, config.resolved(), journal)
     monkeypatch.setattr(
         "cosim.network.ensemble.simulate_packets", lambda *_, **__: pytest.fail("sent again")
     )
-    trial = Trial(config, (0.6,), Journal(tmp_path / "parts"))
-    assert len(trial.compute(None)["pairs"]) > 0
-    assert len(trial.compute(0.6)["fraction"]) == 1
+    run, again = map(JudgeTrial(config, Journal(tmp_path / "parts")).compute, requests)
+    assert len(run["pairs"]) > 0
+    assert len(again["fraction"]) == 1
 
 
 def test_the_same_command_computes_nothing_again(
     small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from netcosim.judge.trial import Trial
-
     def never(*_: object) -> Any:
         raise AssertionError("computed again")
 
-    monkeypatch.setattr(Trial, "run", never)
-    monkeypatch.setattr(Trial, "at", never)
+    monkeypatch.setattr(JudgeTrial, "run", never)
+    monkeypatch.setattr(JudgeTrial, "at", never)
     before = {path.name: path.read_bytes() for path in (small / "tables").glob("*.csv")}
     assert main(["judge", "--config", str(small / "judge.toml"), "--out", str(small)]) == 0
     assert before == {path.name: path.read_bytes() for path in (small / "tables").glob("*.csv")}

@@ -7,6 +7,7 @@ import tomllib
 from dataclasses import replace
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
 from queue_helpers import make_workload
@@ -20,31 +21,66 @@ from cosim.network.situation import Situation
 from cosim.run_times.coupled import LiveRunTimes
 from cosim.run_times.coupled_packets import CoupledPackets
 from cosim.run_times.kept_slowdowns import Audit, Judgement, KeptSlowdowns, kept_errors, replayed
-from cosim.run_times.packet_judge import PacketBudget, remember
+from cosim.run_times.packet_judge import PacketBudget, PacketRecord, remember
 from cosim.run_times.stretches import PacketStretches
 from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
+from netsim.topologies.graph import graph
 
 EXACT_SUM, EXACT_MAX = 2937.9482520734678, 243.6829309472494
 EXACT_COUNTS = {"judged_jobs": 49, "simulations": 18, "packet_hops": 95262}
 
 
-def test_a_group_is_kept_until_one_of_its_jobs_is_stale() -> None:
+def test_a_job_is_stale_once_its_slowdown_by_flows_has_changed() -> None:
     kept = KeptSlowdowns(tolerance=0.1)
     group = (1, 2, 3, 4)
     kept.judged(group, (2.0, 2.0, 2.0, 1.0), (3.0, 3.0, 3.0, 1.0))
-    assert kept.suffice(group, (2.19, 1.81, 2.0, 1.09))
-    assert not kept.suffice(group, (2.21, 1.81, 2.0, 1.09))
+    assert kept.stale(group, (2.19, 1.81, 2.0, 1.09)) == []
+    assert kept.stale(group, (2.21, 1.81, 1.79, 1.09)) == [1, 3]
     # a new one is off from 1
-    assert kept.suffice((1, 2, 3, 9), (2.0, 2.0, 2.0, 1.09))
-    assert not kept.suffice((1, 2, 3, 9), (2.0, 2.0, 2.0, 1.2))
+    assert kept.stale((1, 2, 3, 9), (2.0, 2.0, 2.0, 1.09)) == []
+    assert kept.stale((1, 2, 3, 9), (2.0, 2.0, 2.0, 1.2)) == [9]
     kept.forget(1)
-    assert not kept.suffice((1, 2, 3), (2.0, 2.0, 2.0))
+    assert kept.stale((1, 2, 3), (2.0, 2.0, 2.0)) == [1]
 
 
-def test_without_a_tolerance_everything_is_judged() -> None:
-    assert not KeptSlowdowns(0.0).suffice((1, 2), (1.0, 1.0))
+def test_without_a_tolerance_every_job_is_stale() -> None:
+    assert KeptSlowdowns(0.0).stale((1, 2), (1.0, 1.0)) == [1, 2]
+
+
+def test_a_stale_job_is_judged_among_those_that_share_links_with_it() -> None:
+    """Two cables in line: one job over both, one over the second, then one over the first.
+
+    By hand the first two are slowed by 1 + f f'. The newcomer meets the first as if the second were
+    not there, 1 + f f' too. By flows a job is as slow as on its slowest link: the others stay.
+    """
+    wires = nx.path_graph(["a", "b", "c"])
+    nx.set_node_attributes(wires, 2, "nodes")
+    network = long_messages(job_network(make_routing(graph(wires)), (F, F)))
+    record = PacketRecord()
+    budget = PacketBudget(periods=80, tolerance=0.25)
+    workload = make_workload([0] * 3, [10] * 3, [2] * 3)
+    policy = make_policy(network.shared.routing.topology, "random", np.random.default_rng(1))
+    model = CoupledPackets(network, budget, record=record)
+    live = model.prepare(workload, policy, np.random.default_rng(1))
+    assert isinstance(live, LiveRunTimes)
+    live._share[:] = [0, 1, 2]
+    live._fraction[:] = [0.3, F, F]
+    for job, nodes in enumerate([(0, 4), (2, 5)]):
+        live.on_start(job, Placement(job, np.array(nodes, np.int32)), 0.0)
+    live.settle(0.0)
+    assert len(record.phase_spread) == 2
+    two = 1 + 0.3 * F
+    slowdowns = [1 + f * (live.stretch(job) - 1) for job, f in enumerate((0.3, F))]
+    assert slowdowns == pytest.approx([two, two], rel=0.03)
+    live.on_start(2, Placement(2, np.array([1, 3], np.int32)), 1.0)
+    rates = live.settle(1.0)
+    assert 1 / rates[2] == pytest.approx(two, rel=0.03)
+    assert list(rates) == [2]
+    # two were simulated together, one of them to be timed
+    assert len(record.phase_spread) == 3
+    assert record.n_simulations == 2
 
 
 def test_what_is_kept_follows_the_flow_level_half_the_way() -> None:
@@ -194,7 +230,7 @@ def test_a_replay_by_hand() -> None:
     assert found.judgement.tolist() == [1, 1, 2, 2, 2, 3, 3]
     assert found.packet.tolist() == [2.2, 2.0, 2.2, 2.5, 1.0, 2.5, 1.0]
     kept = 2.0 * (2.15 / 2.0) ** 0.5
-    assert found.estimate == pytest.approx([2.2, 2.0, 2.2, kept, 1.05, 2.5, 1.0])
+    assert found.estimate == pytest.approx([2.2, 2.0, 2.2, kept, 1.05, 2.5, 1.05])
     late = found.judgement == 2
     # errors of 0, -0.1706 and 0.05, the second of the job that packets slow most
     off = kept / 2.5 - 1

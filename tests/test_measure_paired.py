@@ -119,7 +119,8 @@ def test_a_job_alone_has_no_effect_of_others(tmp_path):
     whole = study(tmp_path, policies=("ta", "slurm-tree"))
     pairing = Pairing(whole, 5, 32)
     [index] = np.flatnonzero(whole.sides["ta"].schedule.workload.job_id == FIRST).tolist()
-    for pair in pairing.snapshot(0, [index]).pairs:
+    together = {name: pairing.together(name, [index], 0) for name in pairing.gathered}
+    for pair in pairing.pairs(pairing.compared(0, [index], together)):
         assert pair.stretch == 1
         assert pair.interference_ratio == 1
         assert pair.ratio == pytest.approx(pair.locality_ratio, rel=1e-12)

@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from netcosim.bench.packets import REFERENCE_CASE, dragonfly
+from netcosim.validation.reference.packets import simulate_reference
 from netsim.packet import build, kernels_engine
 from netsim.packet import tables as columns
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
-from netsim.packet.reference import simulate_reference
 
 CONFIG = PacketConfig()
 ROOT = Path(__file__).resolve().parents[1]

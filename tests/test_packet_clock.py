@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from netcosim.validation.cases import Send, Step, program
 from netsim.packet import build
 from netsim.packet.build import choose_clock, classes
-from netsim.packet.cases import Send, Step, program
 from netsim.packet.model import PS_PER_S, PacketConfig, serialisation_ps
 from netsim.topologies.registry import make_topology
 from netsim.traffic import combine

@@ -9,11 +9,11 @@ import pytest
 from packet_cases import config, flows, line
 
 from experiments.config_load import config_from
+from netcosim.validation.reference.packets import simulate_reference
+from netcosim.validation.reference.throttle import Throttle
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import MAX_SLOWDOWN, PacketConfig, PacketResult
-from netsim.packet.reference import simulate_reference
-from netsim.packet.throttle import Throttle
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 

@@ -30,7 +30,7 @@ from packet_cases import (
     traffic,
 )
 
-from netsim.analysis.load_latency import lone_time_ps
+from experiments.papers.calibration.offered import lone_time_ps
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import (

@@ -13,8 +13,9 @@ from packet_cases import Send, Step, config, line, traffic
 from routing_machines import routing_cases
 from selection import in_turn
 
+from netcosim.validation.cases import with_router
+from netcosim.validation.reference.packets import simulate_reference
 from netsim.packet.build import MAX_SPANS
-from netsim.packet.cases import with_router
 from netsim.packet.engine import simulate_packets
 from netsim.packet.kernels_wheel import SPAN
 from netsim.packet.model import (
@@ -23,7 +24,6 @@ from netsim.packet.model import (
     PacketResult,
     ProgramStuckError,
 )
-from netsim.packet.reference import simulate_reference
 from netsim.routing.base import Routing
 from netsim.routing.dragonfly_reference import COMPARES
 from netsim.routing.registry import make_routing, routings_for

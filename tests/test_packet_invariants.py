@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from packet_cases import ENGINES
 from routing_machines import all_routings
 
-from netsim.packet.cases import random_config, random_traffic
+from netcosim.validation.cases import random_config, random_traffic
 from netsim.packet.model import PacketConfig, PacketResult
 from netsim.routing.base import Routing
 from netsim.traffic import Traffic

@@ -9,10 +9,10 @@ import pytest
 
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
+from netcosim.validation.cases import Send, Step, program
+from netcosim.validation.reference.packets import simulate_reference
 from netsim.packet import engine
-from netsim.packet.cases import Send, Step, program
 from netsim.packet.model import PacketConfig, PacketResult
-from netsim.packet.reference import simulate_reference
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
 from netsim.traffic import Traffic, combine

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from packet_cases import ENGINES, GBPS, L, R, Send, Step, config
 from packet_cases import traffic as traffic_of
 
+from netcosim.validation.cases import random_config, random_traffic
 from netsim.errors import NetcosimError
-from netsim.packet.cases import random_config, random_traffic
 from netsim.packet.model import RAIL_POLICIES, PacketConfig, PacketResult
 from netsim.packet.rails import first_rail, place_on_node
 from netsim.routing.base import Routing

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from packet_cases import L, R, Send, Step, config, line, traffic
 
+from netcosim.validation.reference.packets import simulate_reference
 from netsim.packet.model import serialisation_ps
-from netsim.packet.reference import simulate_reference
 from netsim.routing.base import Hop, View
 from netsim.routing.kernels_chance import packet_key
 

@@ -9,13 +9,13 @@ import pytest
 
 from alloc.registry import make_policy
 from cosim.measuring.snapshots import snapshot_times
+from experiments.papers.isolation.packing import LONG_S, packed_jobs
+from experiments.papers.kit.size_laws import draw_size
 from netsim.topologies.fattree import fat_tree
 from queuesim.backfilling.backfill import NoBackfill
-from queuesim.packing import LONG_S, packed_jobs
 from queuesim.queue import simulate_queue
 from queuesim.result import QueueResult
 from workloads.job import Workload
-from workloads.size_laws import draw_size
 
 TREE = fat_tree(8)
 

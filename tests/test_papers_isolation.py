@@ -9,14 +9,14 @@ import pytest
 from cosim.measuring.pairs import taken_off
 from cosim.network.communication import Communication
 from experiments.papers.isolation import surface_points
-from experiments.papers.isolation.base import study_mix
 from experiments.papers.isolation.paper import PAPER
+from experiments.papers.isolation.scenario_fit import assumed_shares, break_even
 from experiments.papers.kit.logs import LOGS_VARIABLE
 from experiments.papers.paper import Options
 from netcosim.reproduce import reproduce
 from netsim.errors import NetcosimError
-from queuesim.scenario_fit import assumed_shares, break_even
 from queuesim.statistics import mean_of_snapshots
+from workloads.shares.study_mix import study_mix
 
 QUICK = Options(scale="quick")
 

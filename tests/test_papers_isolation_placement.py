@@ -17,10 +17,10 @@ from experiments.papers.isolation.placement import (
     hops_points,
     scattered_table,
 )
+from experiments.papers.isolation.scatter import apart
 from experiments.papers.kit.points import measured
 from experiments.papers.paper import Options
 from netsim.topologies.fattree import fat_tree
-from queuesim.scatter import apart
 
 QUICK = Options(scale="quick")
 

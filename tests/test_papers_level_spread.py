@@ -15,6 +15,7 @@ from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
+from experiments.papers.kit.size_laws import draw_counts
 from experiments.papers.level_spread import times as comparison
 from experiments.papers.level_spread import workloads
 from experiments.papers.level_spread.machine import built, machine_section
@@ -27,7 +28,6 @@ from experiments.store import Store
 from netcosim.cli import main
 from netcosim.reproduce import reproduce
 from netsim.errors import NetcosimError
-from workloads.size_laws import draw_counts
 
 DOCS = Path(__file__).parent.parent / "docs"
 

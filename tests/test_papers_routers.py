@@ -13,12 +13,12 @@ from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
 from experiments.papers.level_spread.paper import PAPER as LEVEL_SPREAD
 from experiments.papers.paper import Options
 from experiments.papers.routers import figures
+from experiments.papers.routers.levels import Samples, level_means
 from experiments.papers.routers.paper import PAPER
 from experiments.points import canonical_json
 from netcosim.reproduce import reproduce
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
-from queuesim.levels import Samples, level_means
 from queuesim.statistics import LEAST_SAMPLES
 
 QUICK = Options(scale="quick")

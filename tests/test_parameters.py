@@ -16,6 +16,7 @@ from annotated_types import Ge, Le
 
 from cosim.registry import RUNTIME_MODELS
 from netcosim.catalogue import KINDS, reference
+from netcosim.config_reference import config_page
 from netsim.errors import NetcosimError
 from netsim.parameters import NamesFile, OneOf, checked, parameters_of
 from netsim.routing.registry import ROUTINGS, routings_for
@@ -101,10 +102,16 @@ def test_every_kind_has_a_registry_with_descriptions() -> None:
             assert "\n" not in entry.description
 
 
-def test_the_page_of_names_is_current() -> None:
-    """`netcosim describe --all > docs/reference.md` after a change."""
-    page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
-    assert page == "\n".join(reference()) + "\n"
+def test_generated_pages_are_current() -> None:
+    stale = [
+        f"netcosim describe {option} > docs/{page}"
+        for option, page, lines in (
+            ("--all", "reference.md", reference()),
+            ("--config", "config.md", config_page()),
+        )
+        if (ROOT / "docs" / page).read_text(encoding="utf-8") != "\n".join(lines) + "\n"
+    ]
+    assert stale == [], "names or keys have changed; run these commands, or `make pages`"
 
 
 def test_an_engine_alone_imports_no_pydantic() -> None:

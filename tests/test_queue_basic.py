@@ -228,7 +228,7 @@ def test_too_large_jobs() -> None:
             {"order": "lifo"},
             "unknown queue order 'lifo'; valid: fair-share, fcfs, largest, multifactor, priority, ",
         ),
-        ({"backfill": "eazy"}, "unknown backfill 'eazy'; valid: as-logged, cobalt, conservative"),
+        ({"backfill": "eazy"}, "unknown backfill 'eazy'; valid: as-logged, "),
         ({"window": -1}, "backfill window -1"),
     ],
 )

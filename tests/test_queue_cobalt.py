@@ -13,7 +13,7 @@ from alloc.bluegene.cobalt import Cobalt, CobaltCombo, CobaltPaired, CobaltSimil
 from alloc.bluegene.loops import blue_gene
 from alloc.bluegene.machine import BlueGene, Partition
 from netsim.errors import NetcosimError
-from queuesim.backfilling.cobalt import CobaltBackfill
+from queuesim.bluegene.backfill import CobaltBackfill
 from queuesim.estimates import Actual, EstimateModel
 from queuesim.machine import Machine
 from queuesim.queue import simulate_queue

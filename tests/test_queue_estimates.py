@@ -9,10 +9,9 @@ import pytest
 from queue_helpers import Mask, make_workload
 
 from alloc.policy import Placement, Request
-from netsim.errors import NetcosimError
 from queuesim.estimates import Actual, Adjusted, EstimateModel, Requested
 from queuesim.queue import simulate_queue
-from queuesim.registry import ESTIMATES, find_estimates
+from queuesim.registry import ESTIMATES
 from workloads.job import Workload
 
 
@@ -92,6 +91,3 @@ def test_adjusted_is_never_above_the_request() -> None:
 
 def test_names() -> None:
     assert all(ESTIMATES[name].name == name and ESTIMATES[name].description for name in ESTIMATES)
-    assert find_estimates("actual") == Actual()
-    with pytest.raises(NetcosimError, match="valid: actual, adjusted, requested"):
-        find_estimates("guess")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from alloc.bluegene.geometries import partition_bisection
 from alloc.policy import Placement
 from alloc.registry import make_policy
 from experiments.build import build_machine
@@ -13,14 +14,13 @@ from experiments.papers.kit.points import observe
 from experiments.papers.paper import Options
 from experiments.papers.partitions.queue import FIGURE, POLICIES, months_table
 from experiments.schedules import queues_of
-from netsim.analysis.bisection import partition_bisection
 from netsim.errors import NetcosimError
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.registry import preset
 from netsim.topologies.torus import torus
+from queuesim.bluegene.partition_bisection import PartitionBisection, contention, extents_of
 from queuesim.metrics import turnaround_s
 from queuesim.observables.registry import OBSERVABLES
-from queuesim.partition_bisection import PartitionBisection, contention, extents_of
 from queuesim.queue import simulate_queue
 from workloads.job import Workload
 

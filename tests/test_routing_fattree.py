@@ -9,6 +9,7 @@ import pytest
 from test_routing_kernels import ArrayView
 
 from experiments.papers.calibration.cases import CYCLE_S, NETWORKS
+from experiments.papers.calibration.offered import offered_load
 from experiments.papers.calibration.point import packet_config
 from netsim.analysis.load_latency import Window
 from netsim.packet.engine import simulate_packets
@@ -17,7 +18,6 @@ from netsim.routing.kernels_chance import packet_key
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree, xgft
 from netsim.traffic import combine
-from patterns.offered import offered_load
 from patterns.registry import make_pattern
 
 UP = 5

@@ -16,11 +16,11 @@ from test_routing_kernels import walk_and_compare
 
 from alloc.policy import Placement, Request
 from alloc.registry import make_policy
+from netcosim.validation.reference.packets import simulate_reference
 from netsim.errors import NetcosimError
 from netsim.flow.paths import flow_paths
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
-from netsim.packet.reference import simulate_reference
 from netsim.routing.deadlock import find_cycle
 from netsim.routing.partition import partition_routing
 from netsim.routing.partition_shape import partition_shape

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from selection import first_only
 
+from netcosim.validation.reference.packets import simulate_reference
 from netsim.errors import NetcosimError
 from netsim.flow.paths import flow_paths
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig, PacketResult
-from netsim.packet.reference import simulate_reference
 from netsim.routing.base import Routing
 from netsim.routing.deadlock import find_cycle
 from netsim.routing.registry import make_routing

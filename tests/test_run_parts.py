@@ -34,8 +34,9 @@ from experiments.store import Store
 from netcosim import cli, journal, run_jobs
 from netcosim.journal import Journal, drop, journal_name, journals_in
 from netcosim.run_jobs import worker_pool
-from netcosim.run_output import RESULTS_FILE, run_and_report
+from netcosim.run_output import run_and_report
 from netcosim.run_plan import plan_run
+from netcosim.study.results import RESULTS_FILE
 from netsim.errors import NetcosimError
 from netsim.file_lock import take_lock
 
@@ -520,7 +521,8 @@ def test_a_sweeps_points_outlive_their_fork_server(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(executor, "ProcessPoolExecutor", Dying)
     found: dict[str, Outcome] = {}
-    executor.run_pool("sweep_points:draw", [("a", {"i": 2, "seed": 1})], found.__setitem__, 2)
+    tasks = [(key, {"i": 2, "seed": 1}) for key in ("a", "b")]
+    executor.run_local("sweep_points:draw", tasks, found.__setitem__, jobs=2)
     assert failed == [1]
-    assert list(found) == ["a"]
-    assert found["a"].error is None
+    assert sorted(found) == ["a", "b"]
+    assert all(outcome.error is None for outcome in found.values())

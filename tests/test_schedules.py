@@ -18,7 +18,8 @@ from experiments.cosim import cosim_point, run_cosim
 from experiments.papers.kit.points import config_points, observe
 from experiments.schedules import queues_of
 from experiments.store import Store
-from netcosim.run_output import RESULTS_FILE, run_and_report
+from netcosim.run_output import run_and_report
+from netcosim.study.results import RESULTS_FILE
 from netsim.errors import NetcosimError
 from queuesim.estimates import Actual, Adjusted, Requested
 from queuesim.observables.registry import OBSERVABLES, observed

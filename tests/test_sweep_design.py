@@ -171,7 +171,6 @@ def test_results_that_confound_two_factors_warn_in_one_line(monkeypatch, capsys)
     agree = (places[:, 1] < 0.5) == (places[:, 2] < 0.5)
     holed = DesignResults(design, places, np.where(agree, whole.response, np.nan))
     monkeypatch.setattr("netcosim.design_results.design_results", lambda *_: holed)
-    monkeypatch.setattr("netcosim.design_results.stored_points", lambda _: [])
     assert main(["surface", "d.db", "--of", "policies.mean_wait_s"]) == 0
     shown = capsys.readouterr().err
     assert shown.startswith("netcosim: warning: factors b and c are confounded: Cramer's V 1.00; ")

@@ -77,7 +77,8 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def with_example(content: Mapping[str, Any], path: str) -> dict[str, Any]:
     """A base with the example of a key, in each entry where it is of one."""
-    more: dict[str, Any] = tomllib.loads("\n".join(config_keys()[path].lines))
+    head, *_, line = config_keys()[path].lines
+    more: dict[str, Any] = tomllib.loads(f"{head}\n{line}")
     for section, name in (("communication", "mix"), ("queue", "partitions")):
         entries = content.get(section, {}).get(name)
         if path.startswith(f"{section}.{name}.") and entries:
@@ -319,9 +320,7 @@ run.snapshots = 0
 def test_the_library_warns() -> None:
     content = merged(base("as logged"), {"queue": {"scenario": "20%"}})
     with pytest.warns(UnreadKeyWarning, match=r"queue\.scenario is not read"):
-        config = nc.config_from(content)
-    with pytest.warns(UnreadKeyWarning, match=r"queue\.scenario is not read"):
-        nc.run_cosim(config)
+        nc.config_from(content)
     Path("c.toml").write_text(
         'machine.preset = "cab"\nworkload.log = "log.swf"\n'
         'queue = { policies = ["random"], window = 3, backfill = "none" }\n'

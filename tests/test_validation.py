@@ -16,6 +16,7 @@ import pytest
 from experiments.config_load import config_from
 from netcosim.cli import main
 from netcosim.validation import closed_forms, engines, flows, merlin, shapes
+from netcosim.validation.cases import random_case, random_config
 from netcosim.validation.page import lead_of, lines_of, sections_of, write_validation
 from netcosim.validation.registry import GROUPS, chosen_groups
 from netcosim.validation.row import (
@@ -31,7 +32,6 @@ from netcosim.validation.row import (
     within,
 )
 from netsim.errors import NetcosimError
-from netsim.packet.cases import random_case, random_config
 from netsim.packet.model import PacketConfig
 from netsim.packet.presets import packet_preset
 from netsim.topologies.registry import FAMILIES

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from netcosim.validation import ns3, simgrid
+from netcosim.validation.one_channel import on_one_channel
 from netcosim.validation.peer import Peer
 from netcosim.validation.posted import posted_messages
 from netcosim.validation.registry import GROUPS
@@ -18,7 +19,6 @@ from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
-from netsim.routing.shortest_path import on_one_channel
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.torus import torus

@@ -11,9 +11,10 @@ from typing import Annotated
 from annotated_types import Ge
 
 from netsim.files import first_lines
-from netsim.parameters import NamesFile, OneOf
+from netsim.parameters import Example, NamesFile, OneOf
 from workloads.csv_jobs import is_csv, read_csv
-from workloads.importers.registry import IMPORTERS, Importer
+from workloads.importers.entry import Importer
+from workloads.importers.registry import IMPORTERS
 from workloads.job import Workload
 from workloads.registry import known_log
 from workloads.swf import NODE_FIELDS, read_swf
@@ -33,17 +34,24 @@ class Reading:
         str | None,
         "a job log: SWF, a table (.csv), or a scheduler's own (netcosim list importers)",
         NamesFile,
+        Example("log.swf"),
     ] = None
-    known_log: Annotated[str | None, "how to read it (netcosim list logs)"] = None
+    known_log: Annotated[
+        str | None, "how to read it (netcosim list logs)", Example("thunder", {"log": "log.swf"})
+    ] = None
     processors_per_node: Annotated[
-        int | None, "else as the known log has it, else as the log's header says", Ge(1)
+        int | None, "else as the known log has it, else as the log's header says", Ge(1), Example(4)
     ] = None
     node_field: Annotated[str, "which processors make a job's size", OneOf(NODE_FIELDS)] = (
         "allocated"
     )
-    statuses: Annotated[Sequence[int] | None, "only jobs that ended with one of these"] = None
-    max_nodes: Annotated[int | None, "larger jobs are left out", Ge(1)] = None
-    min_run_time_s: Annotated[float | None, "shorter jobs are left out", Ge(0)] = None
+    statuses: Annotated[
+        Sequence[int] | None, "only jobs that ended with one of these", Example([1])
+    ] = None
+    max_nodes: Annotated[int | None, "larger jobs are left out", Ge(1), Example(1024)] = None
+    min_run_time_s: Annotated[float | None, "shorter jobs are left out", Ge(0), Example("10 s")] = (
+        None
+    )
     log_sha256: str | None = None
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from annotated_types import Ge, Gt
 
 from netsim.errors import NetcosimError
-from netsim.parameters import OneOf, ReadIf
+from netsim.parameters import Example, OneOf, ReadIf
 from workloads import transform
 from workloads.formats import LogFormat, Reading, format_of
 from workloads.gpu_clusters import gpu_cluster_workload
@@ -41,24 +41,29 @@ class JobSource(Reading):
         Parameters that do not go together.
     """
 
-    start_s: Annotated[float | None, "jobs submitted from here on, on the log's clock", Ge(0)] = (
-        None
-    )
-    end_s: Annotated[float | None, "and before here", Ge(0)] = None
-    month: Annotated[
-        str | None, 'a calendar month (UTC, "2018-10") of a log that says when it began'
+    start_s: Annotated[
+        float | None, "jobs submitted from here on, on the log's clock", Ge(0), Example("1 h")
     ] = None
-    days: Annotated[float | None, "the first days of what is left", Gt(0)] = None
-    first_jobs: Annotated[int | None, "the first jobs of what is left", Ge(1)] = None
+    end_s: Annotated[float | None, "and before here", Ge(0), Example("30 d")] = None
+    month: Annotated[
+        str | None,
+        'a calendar month (UTC, "2018-10") of a log that says when it began',
+        Example("2018-10", {"log": "log.swf"}),
+    ] = None
+    days: Annotated[float | None, "the first days of what is left", Gt(0), Example(7.0)] = None
+    first_jobs: Annotated[int | None, "the first jobs of what is left", Ge(1), Example(1000)] = None
     arrival_factor: Annotated[
         float,
         "multiplies submit times",
         Gt(0),
         ReadIf(("all_at_zero",), lambda at_zero: not at_zero, "workload.all_at_zero = false"),
     ] = 1.0
-    size_factor: Annotated[float, "multiplies sizes, rounded up", Gt(0)] = 1.0
+    size_factor: Annotated[float, "multiplies sizes, rounded up", Gt(0), Example(0.25)] = 1.0
     sizes: Annotated[
-        Sequence[int], "sizes that the machine gives: a job's is rounded up to the next", Ge(1)
+        Sequence[int],
+        "sizes that the machine gives: a job's is rounded up to the next",
+        Ge(1),
+        Example([4, 8, 16]),
     ] = ()
     all_at_zero: Annotated[bool, "all jobs are submitted at time 0"] = False
     run_times: Annotated[

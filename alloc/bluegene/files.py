@@ -19,7 +19,7 @@ from typing import Annotated
 from alloc.bluegene.machine import MIDPLANE_NODES, BlueGene, Partition
 from netsim.errors import NetcosimError
 from netsim.files import read_text
-from netsim.parameters import NamesFile
+from netsim.parameters import Example, NamesFile
 from netsim.topology import Topology
 
 COLUMNS = ("name", "midplanes", "shape")
@@ -32,10 +32,19 @@ class MenuFiles:
     Without ``menu`` the machine has that of `alloc.bluegene.loops.machine_for`.
     """
 
-    menu: Annotated[str | None, "partitions of the machine: CSV", NamesFile] = None
-    wires: Annotated[str | None, "wires of each partition: JSON, or gzip", NamesFile] = None
+    menu: Annotated[
+        str | None, "partitions of the machine: CSV", NamesFile, Example("menu.csv")
+    ] = None
+    wires: Annotated[
+        str | None,
+        "wires of each partition: JSON, or gzip",
+        NamesFile,
+        Example("wires.json", {"menu": "menu.csv"}),
+    ] = None
     midplanes: Annotated[
-        Sequence[str] | None, "names of the midplanes by number; by default sorted"
+        Sequence[str] | None,
+        "names of the midplanes by number; by default sorted",
+        Example(["m0", "m1"], {"menu": "menu.csv"}),
     ] = None
 
     def __post_init__(self) -> None:

@@ -17,8 +17,8 @@ import numpy as np
 from alloc.bluegene.intrepid import DIMS as INTREPID
 from alloc.bluegene.intrepid import intrepid
 from alloc.bluegene.machine import MIDPLANE_NODES, BlueGene, Partition
+from alloc.bluegene.menus import MIRA, Geometry, partition_menu
 from alloc.torus.geometry import balanced
-from alloc.torus.menus import MIRA, Geometry, partition_menu
 from netsim.errors import NetcosimError
 from netsim.topology import Topology
 

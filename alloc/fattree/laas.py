@@ -14,7 +14,7 @@ class Laas(Jigsaw):
     rounded up to whole leaves; all their nodes are in the placement. Jobs of a whole pod
     and more never try the two-level search. One slip of the program is left out: it keeps
     more links than a job needs where the common free positions have gaps
-    (`alloc.fattree.laas_coded.LaasCoded` has it).
+    (`alloc.coded.laas.LaasCoded` has it).
     """
 
     name = "laas"

@@ -9,6 +9,7 @@ import numpy as np
 
 from alloc.hierarchy.base import HierarchyPolicy, best_fit
 from alloc.nodes import Nodes
+from netsim.parameters import Example
 from netsim.topology import Topology
 
 
@@ -25,6 +26,7 @@ class Spread:
         str | None,
         "level of the machine over whose domains jobs are spread; the first below the whole "
         "machine if left out",
+        Example("pod"),
     ] = None
 
 

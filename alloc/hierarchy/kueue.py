@@ -12,7 +12,7 @@ from alloc.hierarchy.base import HierarchyPolicy
 from alloc.hierarchy.greedy import largest_then_tight, smallest_first
 from alloc.nodes import Nodes
 from netsim.errors import NetcosimError
-from netsim.parameters import OneOf
+from netsim.parameters import Example, OneOf
 from netsim.topology import Topology
 
 PROFILES = ("best-fit", "least-free")
@@ -39,7 +39,9 @@ class Unconstrained:
         OneOf(PROFILES),
     ] = "least-free"  # fmt: skip
     lowest_level: Annotated[
-        str, "lowest level of the topology: node, or a level of the machine such as its leaves"
+        str,
+        "lowest level of the topology: node, or a level of the machine such as its leaves",
+        Example("leaf"),
     ] = NODE
 
 
@@ -60,13 +62,16 @@ class Levelled:
         str | None,
         "level of the machine that every job names; if left out the lowest that could hold the "
         "job (required), or the lowest (preferred)",
+        Example("pod"),
     ] = None
     profile: Annotated[
         str, "domains with most free nodes first and a tight last one, or with fewest first",
         OneOf(PROFILES),
     ] = "best-fit"  # fmt: skip
     lowest_level: Annotated[
-        str, "lowest level of the topology: node, or a level of the machine such as its leaves"
+        str,
+        "lowest level of the topology: node, or a level of the machine such as its leaves",
+        Example("leaf"),
     ] = NODE
 
 

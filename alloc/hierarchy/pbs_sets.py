@@ -11,6 +11,7 @@ import numpy as np
 from alloc.hierarchy.base import HierarchyPolicy
 from alloc.nodes import Nodes
 from netsim.errors import NetcosimError
+from netsim.parameters import Example
 from netsim.topology import Topology
 
 
@@ -31,6 +32,7 @@ class Sets:
         Sequence[str],
         "levels of the machine whose domains are sets (node_group_key); all below the whole "
         "machine, lowest first, if left out",
+        Example(["leaf", "pod"]),
     ] = ()
     do_not_span: Annotated[
         bool, "refuse jobs that no set could ever hold, instead of using any nodes for them"

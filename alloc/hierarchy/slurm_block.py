@@ -14,6 +14,7 @@ from alloc.hierarchy.base import HierarchyPolicy
 from alloc.hierarchy.greedy import largest_then_tight
 from alloc.nodes import Counts, Nodes
 from netsim.errors import NetcosimError
+from netsim.parameters import Example
 from netsim.topology import Topology
 
 DEFAULT_LEVELS = range(5)
@@ -39,9 +40,12 @@ class Blocks:
         "nodes planned for a base block, then of the aggregates that are enforced, as Slurm's "
         "BlockSizes; those of the machine's file, or 1, 2, 4, 8 and 16 base blocks, if left out",
         Ge(1),
+        Example([2, 4, 16]),
     ] = ()
     block_level: Annotated[
-        str | None, "level of the machine whose domains are base blocks; the lowest if left out"
+        str | None,
+        "level of the machine whose domains are base blocks; the lowest if left out",
+        Example("leaf"),
     ] = None
 
 

@@ -13,6 +13,7 @@ from alloc.hierarchy.base import HierarchyPolicy, best_fit
 from alloc.nodes import Nodes
 from alloc.policy import Request
 from netsim.errors import NetcosimError
+from netsim.parameters import Example
 from netsim.topologies.spans import least_domains
 from netsim.topology import Topology
 
@@ -37,12 +38,14 @@ class Switches:
         "leaf switches that a job asks for at most, or the least that could hold it if that is "
         "more (--switches=COUNT)",
         Ge(1),
+        Example(1),
     ] = None
     max_wait_s: Annotated[
         float | None,
         "how long a job waits for that count before it takes any nodes (@MAX-TIME; Slurm's own "
         "is 5 min)",
         Ge(0),
+        Example("10 min", {"switches": 1}),
     ] = None
 
     def __post_init__(self) -> None:

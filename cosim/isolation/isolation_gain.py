@@ -1,4 +1,4 @@
-"""The gain of isolation, told without packets: laws, how they are fitted, and what they are worth.
+"""The gain of isolation, told without packets: laws, and the one that is shipped.
 
 A law gives what isolation takes off a job's run time, in percent, from what is known without
 packets (`cosim.isolation.gain_features`). Each is fitted on jobs that were measured packet by
@@ -10,7 +10,7 @@ coefficients, its errors on unseen logs and the range of what it was fitted on
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -147,98 +147,6 @@ class Fitted:
         return np.asarray(LAWS[self.law].matrix(rows) @ np.array(self.coefficients))
 
 
-def fit(law: str, rows: Columns) -> Fitted:
-    """A law's coefficients by least squares, jobs weighed by their nodes.
-
-    Parameters
-    ----------
-    law : str
-    rows : columns
-        With ``gain_percent``.
-
-    Raises
-    ------
-    NetcosimError
-        A law that is not known, or no rows to fit.
-    """
-    if law not in LAWS:
-        raise unknown_name("law of the gain", law, LAWS)
-    one = LAWS[law]
-    if not one.fitted:
-        return Fitted(law, (1.0,) * len(one.terms))
-    if not len(rows["gain_percent"]):
-        raise NetcosimError(f"law {law}: no measured jobs to fit it on")
-    root = np.sqrt(rows["n_nodes"].astype(np.float64))
-    terms = one.matrix(rows) * root[:, None]
-    found = np.linalg.lstsq(terms, rows["gain_percent"] * root, rcond=None)[0]
-    return Fitted(law, tuple(float(c) for c in found))
-
-
-def chosen(rows: Columns, mask: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-    """The rows of a mask."""
-    return {name: values[mask] for name, values in rows.items()}
-
-
-def held_out(law: str, rows: Columns, groups: Sequence[Sequence[str]]) -> FloatArray:
-    """What a law says of each job, fitted on the logs of the other groups.
-
-    Parameters
-    ----------
-    law : str
-    rows : columns
-        With ``gain_percent`` and ``log``.
-    groups : sequence of sequences of str
-        Logs; each log in one of them.
-
-    Returns
-    -------
-    (n,) float64
-    """
-    found = np.full(len(rows["log"]), np.nan)
-    for group in groups:
-        unseen = np.isin(rows["log"], list(group))
-        found[unseen] = fit(law, chosen(rows, ~unseen)).percent(chosen(rows, unseen))
-    return found
-
-
-def job_errors(rows: Columns, told: FloatArray) -> dict[str, float]:
-    """How far off a law is, in points: jobs alike, and means of snapshots weighed by nodes."""
-    off = np.abs(told - rows["gain_percent"])
-    snapshots = means_by(rows, told, units(rows)[1])
-    return {
-        "jobs": float(len(off)),
-        "median": float(np.median(off)),
-        "p90": float(np.quantile(off, 0.9)),
-        "rmse": float(np.sqrt((off**2).mean())),
-        "snapshot_rmse": float(np.sqrt(np.mean([(t - m) ** 2 for t, m in snapshots.values()]))),
-    }
-
-
-UNIT = ("log", "machine", "placement", "share", "snapshot")
-"""Columns that tell one snapshot from all others."""
-
-
-def units(rows: Columns) -> tuple[list[str], NDArray[np.int64]]:
-    """Names of the snapshots of all logs and cases, and which of them each row is of."""
-    columns = [rows[name].astype(str) for name in UNIT]
-    names = [" ".join(cells) for cells in zip(*columns, strict=True)]
-    known = {name: k for k, name in enumerate(dict.fromkeys(names))}
-    return list(known), np.array([known[name] for name in names], dtype=np.int64)
-
-
-def means_by(
-    rows: Columns, told: FloatArray, group: NDArray[Any]
-) -> dict[Any, tuple[float, float]]:
-    """What is told and what was measured in the mean over node-hours, by group."""
-    found = {}
-    for name in dict.fromkeys(group.tolist()):
-        mine = group == name
-        nodes = rows["n_nodes"][mine]
-        pair = [float(np.average(x[mine], weights=nodes)) for x in (told, rows["gain_percent"])]
-        found[name] = pair[0], pair[1]
-    return found
-
-
 @dataclass(frozen=True)
 class Range:
     """What a shipped law was fitted on.
@@ -260,26 +168,6 @@ class Range:
     n_nodes: tuple[float, float]
     taper: float = 1.0
     ranks_per_node: int = 1
-
-    @classmethod
-    def of(cls, rows: Columns, family: str, routing: str) -> Range:
-        """What a law that is fitted on these rows has seen."""
-
-        def seen(name: str) -> tuple[str, ...]:
-            return tuple(dict.fromkeys(rows[name].tolist()))
-
-        def ends(name: str) -> tuple[float, float]:
-            return float(rows[name].min()), float(rows[name].max())
-
-        return cls(
-            families=(family,),
-            routings=(routing,),
-            placements=seen("placement"),
-            policies=seen("policy"),
-            logs=seen("log"),
-            fraction=ends("fraction"),
-            n_nodes=ends("n_nodes"),
-        )
 
     def outside(self, asked: Mapping[str, object], rows: Columns) -> list[str]:
         """What of a case lies outside, in words; nothing where nothing does.
@@ -426,18 +314,3 @@ def predictor_from(content: Mapping[str, Any]) -> Predictor:
 def shipped() -> Predictor:
     """The predictor that is shipped."""
     return predictor_from(json.loads(SHIPPED.read_text(encoding="utf-8")))
-
-
-def predictor_of(law: str, rows: Columns, limits: Range) -> Predictor:
-    """A law fitted on all rows, with what it is worth on each log when it has not seen it."""
-    told = held_out(law, rows, [[name] for name in limits.logs])
-    errors = job_errors(rows, told)
-    means = means_by(rows, told, rows["log"])
-    return Predictor(
-        fit(law, rows),
-        errors["median"],
-        errors["p90"],
-        errors["rmse"],
-        tuple(means[name][0] - means[name][1] for name in limits.logs),
-        limits,
-    )

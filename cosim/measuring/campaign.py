@@ -12,14 +12,15 @@ by the states that their own queues reach, not job by job.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.measuring.base import Generators, Measure
 from cosim.measuring.measured import SpeedupRow, SpeedupTable
-from cosim.measuring.parts import SerialExecutor, TaskRunner
+from cosim.measuring.parts import TaskRunner
 from cosim.measuring.snapshots import (
     ALL_SIZES,
     SIZE_CLASSES,
@@ -153,7 +154,7 @@ def speedup_table(
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Stretch(Measure):
     """Each policy's own snapshots, every time over a yardstick."""
 
     name = "stretch"
@@ -163,27 +164,19 @@ class Stretch:
         "the reference's machine"
     )
     baseline = "isolated time on the first nodes"
-    ignores = ()
 
     def sent(self, study: Study) -> dict[str, float]:
-        """How often what runs at a side's instants is sent, by side, about."""
         return dict.fromkeys(study.sides, float(PERIODS) if study.by_share else 1.0)
 
     def loops(self, study: Study) -> bool:
-        """See `cosim.measuring.measure.Measure`."""
         return study.by_share
 
-    def measure(
-        self,
-        study: Study,
-        rng: Callable[[], np.random.Generator],
-        parts: TaskRunner | None = None,
-        progress: Progress | None = None,
+    def _measured(
+        self, study: Study, rng: Generators, parts: TaskRunner, progress: Progress | None
     ) -> Measurement:
-        """Time all sides; see `cosim.measuring.measure.Measure`."""
         network = study.sides[study.reference].network
         yardsticks = Yardsticks(network, study.communications, study.by_share)
-        found = stretches(study, yardsticks, SerialExecutor() if parts is None else parts, progress)
+        found = stretches(study, yardsticks, parts, progress)
         ratios = {}
         for name, mine in found.items():
             ratio = ratio_of_stretches(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.measuring.measure import Measure
+from cosim.measuring.base import Measure
 from cosim.measuring.snapshots import Study, snapshot_times
 from cosim.network.communication import Communication
 from cosim.network.isolated_loops import LEAST_FRACTION

@@ -7,56 +7,42 @@ messages, the nodes that its own schedule has for them (`cosim.measuring.pairing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cosim.measuring.base import Generators, Measure, timings
 from cosim.measuring.measured import SpeedupRow, SpeedupTable
-from cosim.measuring.pairing import LEAST_PERIODS, Pairing, Snapshot
+from cosim.measuring.pairing import LEAST_PERIODS, Pairing
 from cosim.measuring.pairs import Pair, job_ids, mean_ratio, speedup_rows, summary
-from cosim.measuring.parts import SerialExecutor, TaskRunner
-from cosim.measuring.snapshots import Measurement, Measurements, Progress, Ratio, Study
-from netsim.packet.model import PS_PER_S, PacketResult
+from cosim.measuring.parts import TaskRunner
+from cosim.measuring.snapshots import Measurement, Progress, Ratio, Study
+from cosim.measuring.timed import measurements
 from queuesim.statistics import NO_INTERVAL
 
 
 @dataclass(frozen=True)
-class Paired:
+class Paired(Measure):
     """The same jobs under every policy; see `Pairing` for the attributes."""
 
     name = "paired"
     description = "the same jobs at the reference's instants, timed under every policy"
     compares = "each job's time as it runs there over the same job's under the reference"
     baseline = "isolated time under the reference"
-    ignores = ()
     repeats: float = 5.0
     max_iterations: int = 32
 
     def sent(self, study: Study) -> dict[str, float]:
-        """How often what runs at a side's instants is sent, by side, about."""
-        ways = 2 + sum(1 if side.isolates else 2 for side in study.others.values())
         often = max(self.repeats, LEAST_PERIODS if study.by_share else 1)
-        return {study.reference: ways * min(often, self.max_iterations)}
+        return {study.reference: timings(study) * min(often, self.max_iterations)}
 
-    def loops(self, study: Study) -> bool:
-        """See `cosim.measuring.measure.Measure`."""
-        return False
-
-    def measure(
-        self,
-        study: Study,
-        rng: Callable[[], np.random.Generator],
-        parts: TaskRunner | None = None,
-        progress: Progress | None = None,
+    def _measured(
+        self, study: Study, rng: Generators, parts: TaskRunner, progress: Progress | None
     ) -> Measurement:
-        """Time all sides; see `cosim.measuring.measure.Measure`."""
         pairing = Pairing(study, self.repeats, self.max_iterations)
-        parts = SerialExecutor() if parts is None else parts
         snapshots = pairing.snapshots(parts, progress)
-        pairs = [pair for snapshot in snapshots for pair in snapshot.pairs]
+        pairs = [pair for snapshot in snapshots for pair in pairing.pairs(snapshot)]
         seen = sum(len(snapshot.running) for snapshot in snapshots)
         by_policy, rows, ratios = compared(study, pairs, seen, rng)
         counted = self._counted(study)
@@ -67,7 +53,7 @@ class Paired:
         ]
         proof = pairing.proofs(parts) if 0 in study.numbers else []
         return Measurement(
-            {name: _measurements(pairing, name, snapshots) for name in study.sides},
+            {name: measurements(study, name, snapshots) for name in study.sides},
             ratios,
             SpeedupTable(study.reference, tuple(rows), whole_runs=study.by_share),
             {"paired": told, "pairs": [pair.row() for pair in pairs]}
@@ -86,7 +72,7 @@ class Paired:
 
 
 def compared(
-    study: Study, pairs: Sequence[Pair], n_seen: int, rng: Callable[[], np.random.Generator]
+    study: Study, pairs: Sequence[Pair], n_seen: int, rng: Generators
 ) -> tuple[dict[str, list[Pair]], list[SpeedupRow], dict[str, Ratio]]:
     """Pairs by policy, their speed-ups by pattern and size, and their mean ratios.
 
@@ -97,7 +83,7 @@ def compared(
     n_seen : int
         Jobs of the reference.
     rng : callable
-        As in `cosim.measuring.measure.Measure`.
+        As in `cosim.measuring.base.Measure`.
     """
     by_policy = {
         name: mine
@@ -122,62 +108,6 @@ def compared(
     ]
     ratios = {name: mean_ratio(mine, rng(), study.confidence) for name, mine in by_policy.items()}
     return by_policy, rows, ratios | {study.reference: Ratio(1.0, 1.0, 1.0, n_seen)}
-
-
-class Seen(Protocol):
-    """Jobs of one instant that were timed on all sides."""
-
-    @property
-    def number(self) -> int: ...
-    @property
-    def running(self) -> Sequence[int]: ...
-    @property
-    def packets(self) -> Mapping[str, PacketResult]: ...
-
-
-def measurements(
-    study: Study,
-    name: str,
-    snapshots: Sequence[Seen],
-    *,
-    time_s: NDArray[np.float64],
-    yardstick_s: NDArray[np.float64],
-    alone_s: NDArray[np.float64],
-) -> Measurements:
-    """Times of the reference's jobs under a side, one row a job and snapshot."""
-    job, side = jobs_of(snapshots), study.sides[name]
-    return Measurements(
-        policy=side.schedule.policy,
-        snapshot=np.array([s.number for s in snapshots for _ in s.running], dtype=np.int64),
-        job=job,
-        share=np.asarray(study.share, dtype=np.int64)[job],
-        n_nodes=side.schedule.workload.n_nodes[job].astype(np.int64),
-        time_s=time_s,
-        yardstick_s=yardstick_s,
-        packets=tuple(s.packets[name] for s in snapshots if name in s.packets),
-        alone_s=alone_s,
-        instant_s=study.instants_s(study.reference),
-    )
-
-
-def jobs_of(snapshots: Sequence[Seen]) -> NDArray[np.int64]:
-    """(k,) int64: the jobs of all snapshots, by index, one after the other."""
-    return np.array([j for s in snapshots for j in s.running], dtype=np.int64)
-
-
-def _measurements(pairing: Pairing, name: str, snapshots: Sequence[Snapshot]) -> Measurements:
-    """Times under a side over those alone under the reference."""
-    study = pairing.study
-    jobs = jobs_of(snapshots).tolist()
-    alone, there = ([pairing.time_alone(s, job) for job in jobs] for s in (study.reference, name))
-    return measurements(
-        study,
-        name,
-        snapshots,
-        time_s=np.array([t for s in snapshots for t in s.times_ps[name]]) / PS_PER_S,
-        yardstick_s=np.array(alone) / PS_PER_S,
-        alone_s=np.array(there) / PS_PER_S,
-    )
 
 
 def policy_note(row: Mapping[str, object], reference: str) -> str:

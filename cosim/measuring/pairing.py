@@ -12,7 +12,7 @@ begins at a moment of its own: jobs feel each other only when both communicate.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -31,12 +31,8 @@ from cosim.measuring.parts import (
     packets_from,
     within,
 )
-from cosim.measuring.snapshots import (
-    Progress,
-    Study,
-    format_snapshots,
-    snapshot_times,
-)
+from cosim.measuring.snapshots import Progress, Study, format_snapshots, snapshot_times
+from cosim.measuring.timed import TimedSnapshot, pairs_of
 from cosim.network.communication import WHOLE_S, Communication
 from cosim.network.ensemble import Ensemble, PlacedJob
 from netsim.packet.model import PS_PER_S, PacketResult
@@ -47,29 +43,6 @@ LEAST_PERIODS = 4
 
 _ALONE = 0.3
 """Share of the work that times jobs alone, for the progress."""
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """Jobs of one instant, timed on all sides.
-
-    Attributes
-    ----------
-    number : int
-    running : sequence of int
-        The jobs, by index.
-    times_ps : dict of str to list of int
-        As they run, by side, in the order of ``running``.
-    packets : dict of str to PacketResult
-        Of sides on which they ran together.
-    pairs : list of Pair
-    """
-
-    number: int
-    running: Sequence[int]
-    times_ps: dict[str, list[int]] = field(default_factory=dict)
-    packets: dict[str, PacketResult] = field(default_factory=dict)
-    pairs: list[Pair] = field(default_factory=list)
 
 
 @dataclass
@@ -92,11 +65,6 @@ class Pairing:
     max_iterations: int
     alone_ps: dict[tuple[str, int, int], int] = field(default_factory=dict)
     repeated: dict[int, tuple[int, float]] = field(default_factory=dict)
-
-    def instants(self, name: str) -> Iterator[tuple[int, list[int]]]:
-        """As `Study.instants`, without jobs that never communicate."""
-        for number in self.study.numbers:
-            yield number, self.running(name, number)
 
     def running(self, name: str, number: int) -> list[int]:
         """As `Study.running`, without jobs that never communicate."""
@@ -253,36 +221,31 @@ class Pairing:
         sides = self.study.sides.items()
         return [n for n, side in sides if n == self.study.reference or not side.isolates]
 
-    def snapshot(self, number: int, running: Sequence[int]) -> Snapshot:
-        """Time the jobs of one instant of the reference's schedule on all sides."""
-        return self.compared(
-            number, running, {name: self.together(name, running, number) for name in self.gathered}
-        )
-
     def compared(
         self,
         number: int,
         running: Sequence[int],
         together: Mapping[str, tuple[list[int], PacketResult]],
-    ) -> Snapshot:
+    ) -> TimedSnapshot:
         """What `together` has said of the jobs of one instant, and what they take alone."""
-        found = Snapshot(number, running)
-        for name in self.study.sides:
-            if name in together:
-                found.times_ps[name], found.packets[name] = together[name]
-            else:
-                found.times_ps[name] = [self.time_alone(name, index) for index in running]
-        theirs = found.times_ps[self.study.reference]
-        for name in self.study.others:
-            for index, reference_ps, policy_ps in zip(
-                running, theirs, found.times_ps[name], strict=True
-            ):
-                found.pairs.append(self._pair(number, name, index, reference_ps, policy_ps))
-        return found
+        alone_s = {
+            name: np.array([self.time_alone(name, index) for index in running]) / PS_PER_S
+            for name in self.study.sides
+        }
+        there_s = {name: np.array(times_ps) / PS_PER_S for name, (times_ps, _) in together.items()}
+        packets = {name: sent for name, (_, sent) in together.items()}
+        return TimedSnapshot(number, running, alone_s | there_s, alone_s, packets)
 
-    def snapshots(self, parts: TaskRunner, progress: Progress | None) -> list[Snapshot]:
+    def pairs(self, found: TimedSnapshot) -> list[Pair]:
+        """Return one pair a side and job."""
+        often = np.array([self.repeat(index)[0] for index in found.running])
+        duty = np.array([self.duty(index) for index in found.running])
+        return pairs_of(self.study, found, often, duty)
+
+    def snapshots(self, parts: TaskRunner, progress: Progress | None) -> list[TimedSnapshot]:
         """All snapshots at which jobs run; see `learn` for what is timed beforehand."""
-        running = {n: jobs for n, jobs in self.instants(self.study.reference) if jobs}
+        at = self.study.reference
+        running = {n: jobs for n in self.study.numbers if (jobs := self.running(at, n))}
         indices = sorted({index for jobs in running.values() for index in jobs})
         self.learn(indices, parts, within(progress, 0.0, _ALONE))
         pieces = [(name, piece) for piece in cut(list(running)) for name in self.gathered]
@@ -312,20 +275,3 @@ class Pairing:
                 times = found[f"{number}.time_ps"].tolist()
                 together[number][name] = times, packets_from(found, f"{number}.")
         return [self.compared(n, jobs, together[n]) for n, jobs in running.items()]
-
-    def _pair(self, number: int, name: str, index: int, reference_ps: int, policy_ps: int) -> Pair:
-        jobs = self.study.sides[name].schedule.workload
-        return Pair(
-            snapshot=number,
-            policy=name,
-            job_id=int(jobs.job_id[index]),
-            n_nodes=int(jobs.n_nodes[index]),
-            run_s=float(jobs.run_time_s[index]),
-            pattern=self.communication(index).pattern,
-            iterations=self.repeat(index)[0],
-            duty=self.duty(index),
-            reference_s=reference_ps / PS_PER_S,
-            reference_alone_s=self.time_alone(self.study.reference, index) / PS_PER_S,
-            policy_s=policy_ps / PS_PER_S,
-            policy_alone_s=self.time_alone(name, index) / PS_PER_S,
-        )

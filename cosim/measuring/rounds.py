@@ -46,7 +46,7 @@ def speedups_of_alone(
         Of whole runs, with a table "pairs".
     study : Study
     rng : callable
-        As in `cosim.measuring.measure.Measure`.
+        As in `cosim.measuring.base.Measure`.
 
     Raises
     ------

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cosim.measuring.pairs import Pair
-from cosim.measuring.snapshots import Study
+from cosim.measuring.snapshots import FloatArray, LongArray, Study
+from cosim.measuring.timed import TimedSnapshot, pairs_of
 from cosim.network.communication import rounded_s
 from cosim.network.ensemble import Ensemble, PlacedJob
 from cosim.network.loops import (
@@ -25,11 +25,8 @@ from cosim.network.loops import (
     means_s,
     without_messages,
 )
-from netsim.packet.model import PS_PER_S, PacketResult
+from netsim.packet.model import PS_PER_S
 from queuesim.statistics import batch_half_width
-
-FloatArray = NDArray[np.float64]
-LongArray = NDArray[np.int64]
 
 SHARES = {
     "alone": "the share of its time alone in which it communicates, on the reference's nodes",
@@ -81,16 +78,11 @@ class SteadyRules:
 
 
 @dataclass(frozen=True, eq=False)
-class SteadySnapshot:
-    """What was seen at one instant.
+class SteadySnapshot(TimedSnapshot):
+    """What was seen at one instant; times are means of an iteration.
 
     Attributes
     ----------
-    number : int
-    running : sequence of int
-        Jobs, by index.
-    mean_s, alone_s : dict of str to (k,) float64
-        Mean time of an iteration by side: as the job runs there, and alone there.
     compute_s : (k,) float64
         Of an iteration.
     half_width : (k,) float64
@@ -100,20 +92,13 @@ class SteadySnapshot:
     once_s, link_s : (k,) float64
         Time of one iteration's communication alone on the reference's nodes, and that for which
         the busiest node's link is busy in it.
-    packets : dict of str to PacketResult
-        Of sides on which they ran together.
     """
 
-    number: int
-    running: Sequence[int]
-    mean_s: dict[str, FloatArray]
-    alone_s: dict[str, FloatArray]
     compute_s: FloatArray
     half_width: FloatArray
     iterations: LongArray
     once_s: FloatArray
     link_s: FloatArray
-    packets: dict[str, PacketResult]
 
 
 @dataclass
@@ -268,12 +253,12 @@ class Steadying:
             running,
             {n: means_s(ends.get(n, alone[n]), count, rules.warm_up) for n in placed},
             {n: means_s(alone[n], count, rules.warm_up) for n in placed},
+            {name: without_messages(run.packets) for name, run in seen.items()},
             compute_s,
             half,
             count - first_counted(count, rules.warm_up),
             once_s,
             link_s,
-            {name: without_messages(run.packets) for name, run in seen.items()},
         )
 
     def half_widths(self, run: LoopTimes) -> FloatArray:
@@ -346,27 +331,8 @@ class Steadying:
 
     def pairs(self, found: SteadySnapshot) -> list[Pair]:
         """One a job and side, with times of one iteration."""
-        study, reference = self.study, self.study.reference
-        jobs = study.sides[reference].schedule.workload
-        there, there_alone = found.mean_s[reference], found.alone_s[reference]
-        return [
-            Pair(
-                snapshot=found.number,
-                policy=name,
-                job_id=int(jobs.job_id[index]),
-                n_nodes=int(jobs.n_nodes[index]),
-                run_s=float(jobs.run_time_s[index]),
-                pattern=study.communication(index).pattern,
-                iterations=int(found.iterations[k]),
-                duty=1 - float(found.compute_s[k] / there_alone[k]),
-                reference_s=float(there[k]),
-                reference_alone_s=float(there_alone[k]),
-                policy_s=float(found.mean_s[name][k]),
-                policy_alone_s=float(found.alone_s[name][k]),
-            )
-            for name in study.others
-            for k, index in enumerate(found.running)
-        ]
+        duty = 1 - found.compute_s / found.alone_s[self.study.reference]
+        return pairs_of(self.study, found, found.iterations, duty)
 
 
 def times_longer(half_width: float, precision: float, most: float) -> int:

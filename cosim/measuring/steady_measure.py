@@ -5,34 +5,27 @@ As "paired" (`cosim.measuring.pairing`), but nobody stops: see `cosim.measuring.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.measuring.base import Generators, Measure, timings
 from cosim.measuring.measured import SpeedupTable
-from cosim.measuring.paired import compared, measurements, policy_note
+from cosim.measuring.paired import compared, policy_note
 from cosim.measuring.pairs import Pair, job_ids, off_percent, summary_with
-from cosim.measuring.parts import (
-    Columns,
-    Part,
-    SerialExecutor,
-    TaskRunner,
-    Tell,
-    packet_columns,
-    packets_from,
-)
-from cosim.measuring.snapshots import Measurement, Measurements, Progress, Study
+from cosim.measuring.parts import Columns, TaskRunner, packet_columns, packets_from
+from cosim.measuring.snapshots import Measurement, Progress, Study
 from cosim.measuring.steady import Steadying, SteadyRules, SteadySnapshot
+from cosim.measuring.timed import measurements
 from queuesim.placing import PLACED, QUEUE
 from queuesim.statistics import t_of_snapshots
 
 
 @dataclass(frozen=True)
-class Steady(SteadyRules):
+class Steady(SteadyRules, Measure):
     """The same jobs under every policy, all going on; see `SteadyRules` for the attributes."""
 
     name = "steady"
@@ -42,33 +35,19 @@ class Steady(SteadyRules):
     ignores = ("communication.mix.*.iterations", "communication.together")
 
     def sent(self, study: Study) -> dict[str, float]:
-        """How often what runs at a side's instants is sent, by side, about; the least."""
-        ways = 2 + sum(1 if side.isolates else 2 for side in study.others.values())
-        return {study.reference: float(ways * self.least_iterations)}
+        return {study.reference: float(timings(study) * self.least_iterations)}
 
-    def loops(self, study: Study) -> bool:
-        """See `cosim.measuring.measure.Measure`."""
-        return False
-
-    def measure(
-        self,
-        study: Study,
-        rng: Callable[[], np.random.Generator],
-        parts: TaskRunner | None = None,
-        progress: Progress | None = None,
+    def _measured(
+        self, study: Study, rng: Generators, parts: TaskRunner, progress: Progress | None
     ) -> Measurement:
-        """Watch all sides; see `cosim.measuring.measure.Measure`."""
         watching = Steadying(study, replace(self, level=study.confidence))
 
-        def compute(number: int, tell: Tell) -> Columns:
+        def seen_at(number: int) -> Columns:
             found = watching.at(number).watched(number)
             return {} if found is None else _columns(found)
 
-        columns = (SerialExecutor() if parts is None else parts).each(
-            [Part(f"steady, snapshot {n + 1}", partial(compute, n)) for n in study.numbers],
-            progress,
-        )
-        snapshots = [_snapshot(study, found) for found in columns if found]
+        columns = self._each_snapshot(study, seen_at, parts, progress)
+        snapshots = [_snapshot(study, found) for found in columns]
         pairs = [pair for snapshot in snapshots for pair in watching.pairs(snapshot)]
         n_seen = sum(len(s.running) for s in snapshots)
         by_policy, rows, ratios = compared(study, pairs, n_seen, rng)
@@ -77,7 +56,7 @@ class Steady(SteadyRules):
             {"policy": name} | _summary(mine, study.confidence) for name, mine in by_policy.items()
         ]
         return Measurement(
-            {name: _measurements(study, name, snapshots) for name in study.sides},
+            {name: measurements(study, name, snapshots) for name in study.sides},
             ratios,
             SpeedupTable(study.reference, tuple(rows), whole_runs=True),
             {
@@ -170,19 +149,6 @@ def _settled(seen: dict[str, object], snapshots: Sequence[SteadySnapshot]) -> tu
 
 def _placed(study: Study) -> tuple[str, ...]:
     return () if study.placed == QUEUE else (f"jobs are {PLACED[study.placed]}",)
-
-
-def _measurements(study: Study, name: str, snapshots: Sequence[SteadySnapshot]) -> Measurements:
-    """Times of an iteration under a side over those alone under the reference."""
-    none = np.empty(0)
-    return measurements(
-        study,
-        name,
-        snapshots,
-        time_s=np.concatenate([none, *(s.mean_s[name] for s in snapshots)]),
-        yardstick_s=np.concatenate([none, *(s.alone_s[study.reference] for s in snapshots)]),
-        alone_s=np.concatenate([none, *(s.alone_s[name] for s in snapshots)]),
-    )
 
 
 def _note(row: Mapping[str, object], reference: str) -> str:

@@ -8,26 +8,24 @@ theory is in docs/isolation-steps.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cosim.measuring.base import Generators, Measure
 from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.neighbours import parts as met_parts
-from cosim.measuring.paired import measurements
-from cosim.measuring.parts import Columns, Part, SerialExecutor, TaskRunner, Tell
-from cosim.measuring.snapshots import Measurement, Progress, Ratio, Study
+from cosim.measuring.parts import Columns, TaskRunner
+from cosim.measuring.snapshots import FloatArray, Measurement, Progress, Ratio, Study
 from cosim.measuring.steady import Steadying, SteadyRules
+from cosim.measuring.timed import TimedSnapshot, measurements
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.loops import LoopTimes
-from netsim.packet.model import PS_PER_S, PacketResult
-
-FloatArray = NDArray[np.float64]
+from netsim.packet.model import PS_PER_S
 
 PERIODS = {
     "own": "each job's follows from its communication and its fraction of the time",
@@ -165,7 +163,7 @@ def meetings(
 
 
 @dataclass(frozen=True)
-class Steps(StepRules):
+class Steps(StepRules, Measure):
     """Jobs in loops over many iterations; see `StepRules` for the attributes."""
 
     name = "steps"
@@ -178,49 +176,31 @@ class Steps(StepRules):
     )
 
     def sent(self, study: Study) -> dict[str, float]:
-        """How often what runs at a side's instants is sent, by side, about."""
         return {study.reference: self.iterations + WINDOWS[1] * self.redraws + 2.0 * _REPEATS}
 
-    def loops(self, study: Study) -> bool:
-        """See `cosim.measuring.measure.Measure`."""
-        return False
-
-    def measure(
-        self,
-        study: Study,
-        rng: Callable[[], np.random.Generator],
-        parts: TaskRunner | None = None,
-        progress: Progress | None = None,
+    def _measured(
+        self, study: Study, rng: Generators, parts: TaskRunner, progress: Progress | None
     ) -> Measurement:
-        """Watch the reference; see `cosim.measuring.measure.Measure`."""
         steadying = Steadying(study, SteadyRules(least_iterations=_REPEATS))
 
-        def compute(number: int, tell: Tell) -> Columns:
-            return self._columns(steadying, number)
-
-        columns = (SerialExecutor() if parts is None else parts).each(
-            [Part(f"steps, snapshot {n + 1}", partial(compute, n)) for n in study.numbers],
-            progress,
-        )
-        seen = [of for of in columns if of]
+        seen = self._each_snapshot(study, partial(self._columns, steadying), parts, progress)
         rows = [row for of in seen for row in _rows(of)]
-        snapshots = [_Seen(int(of["number"]), of["running"].tolist(), {}) for of in seen]
-        none = np.empty(0)
-        alone_s = np.concatenate([none, *(of["alone_s"] for of in seen)])
-        n_jobs = len(alone_s)
+        reference = study.reference
+        snapshots = [
+            TimedSnapshot(
+                int(of["number"]),
+                of["running"].tolist(),
+                {reference: of["mean_s"]},
+                {reference: of["alone_s"]},
+                {},
+            )
+            for of in seen
+        ]
+        found = measurements(study, reference, snapshots)
         return Measurement(
-            {
-                study.reference: measurements(
-                    study,
-                    study.reference,
-                    snapshots,
-                    time_s=np.concatenate([none, *(of["mean_s"] for of in seen)]),
-                    yardstick_s=alone_s,
-                    alone_s=alone_s,
-                )
-            },
-            {study.reference: Ratio(1.0, 1.0, 1.0, n_jobs)},
-            SpeedupTable(study.reference, (), whole_runs=True),
+            {reference: found},
+            {reference: Ratio(1.0, 1.0, 1.0, len(found.job))},
+            SpeedupTable(reference, (), whole_runs=True),
             {"steps": rows},
             _told(rows),
         )
@@ -340,13 +320,6 @@ class _Alone:
     jobs: Sequence[PlacedJob]
     period_s: FloatArray
     parts: FloatArray
-
-
-@dataclass(frozen=True)
-class _Seen:
-    number: int
-    running: Sequence[int]
-    packets: dict[str, PacketResult]
 
 
 def _without_noise_s(ends_s: FloatArray, network: SharedNetwork, job: PlacedJob) -> float:

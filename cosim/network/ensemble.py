@@ -264,7 +264,9 @@ class Ensemble:
             )
         start_s, pause_s = np.array([(job.start_s, job.compute_s) for job in self.jobs]).T
         times = np.maximum(until_s - start_s, 0) / (self.least_s + pause_s)
-        counts = np.ceil(times).astype(int) + 1
+        # where an iteration draws anew, another may be shorter than the one bounded
+        spare = np.where([job.communication.draws for job in self.jobs], 2, 1)
+        counts = spare * (np.ceil(times).astype(int) + 1)
         while True:
             traffic, rng = self._traffic(counts.tolist()), self._routing_rng(stream)
             result = simulate_packets(
@@ -275,7 +277,6 @@ class Ensemble:
                 until_s=until_s,
                 threads=self.network.threads,
             )
-            # where an iteration draws anew, another may be shorter than the one bounded
             ended = result.group_finish_ps >= 0
             if not ended.any():
                 return complete_iterations(traffic, counts, result, self._start_ps())

@@ -79,6 +79,7 @@ def loop_together(
     loops: Sequence[IsolatedLoop],
     periods: int,
     *,
+    n_watched: int | None = None,
     draw: int = 0,
     stream: int = 0,
 ) -> tuple[NDArray[np.float64], PacketResult]:
@@ -90,6 +91,8 @@ def loop_together(
     loops : sequence of IsolatedLoop
     periods : int
         Length of the simulation in isolated periods of the job with the longest one, at least.
+    n_watched : int or None
+        The first so many of ``loops``, all if None; the others are there and not timed.
     draw : int
         Number of the random starts.
     stream : int
@@ -97,13 +100,14 @@ def loop_together(
 
     Returns
     -------
-    (k,) float64
-        Mean period of each job.
+    (n_watched,) float64
+        Mean period of each watched job.
     PacketResult
     """
     together = Ensemble(network, [loop.started(network, draw) for loop in loops])
     until_s = periods * max(loop.period_s for loop in loops)
-    run = together.watched(until_s, len(loops), stream=stream)
+    watched = len(loops) if n_watched is None else n_watched
+    run = together.watched(until_s, watched, stream=stream)
     return means_s(run.ends_ps, run.iterations, WARM_UP), run.packets
 
 

@@ -30,7 +30,7 @@ class KeptSlowdowns:
     """Slowdowns at the last judgement, and when they are too old.
 
     A job is stale where its slowdown by flows is off by more than the budget's ``tolerance`` from
-    what it was at its last judgement (1 before the first).
+    what it was at its last judgement (1 before the first). With a tolerance of 0 every job is.
 
     Parameters
     ----------
@@ -55,12 +55,13 @@ class KeptSlowdowns:
         self._flow: dict[int, float] = {}
         self._packet: dict[int, float] = {}
 
-    def suffice(self, group: Sequence[int], flow: Sequence[float]) -> bool:
-        """Whether a group with these slowdowns by flows need not be judged again."""
-        if self.tolerance == 0:
-            return False
-        then = (self._flow.get(job, 1.0) for job in group)
-        return all(abs(a - b) <= self.tolerance * b for a, b in zip(flow, then, strict=True))
+    def stale(self, group: Sequence[int], flow: Sequence[float]) -> list[int]:
+        """Jobs that have to be judged, given the slowdowns by flows of a group that has changed."""
+        return [job for job, now in zip(group, flow, strict=True) if self._is_stale(job, now)]
+
+    def _is_stale(self, job: int, now: float) -> bool:
+        then = self._flow.get(job, 1.0)
+        return self.tolerance == 0 or abs(now - then) > self.tolerance * then
 
     def estimates(self, group: Sequence[int], flow: Sequence[float]) -> tuple[float, ...]:
         """Slowdowns of a group with these slowdowns by flows."""
@@ -157,7 +158,8 @@ class Replay(NamedTuple):
     Attributes
     ----------
     n_groups, n_judged : int
-        Groups of several jobs that had changed, and those that the budget judges too.
+        Groups of several jobs that had changed, and those with jobs that the budget judges too. A
+        job among its neighbours is taken to have the slowdown that it has in its whole group.
     judgement : (k,) int64
         For each job of each group: the place of its judgement in the journal.
     estimate, packet : (k,) float64
@@ -184,15 +186,14 @@ def replayed(journal: Sequence[Judgement], tolerance: float) -> Replay:
     kept, n_groups, n_judged = KeptSlowdowns(tolerance), 0, 0
     rows: list[tuple[int, float, float]] = []
     for place, (group, flow, packet) in enumerate(journal):
-        estimates = packet
-        if len(group) > 1:
-            n_groups += 1
-            if kept.suffice(group, flow):
-                estimates = kept.estimates(group, flow)
-            else:
-                n_judged += 1
-            rows += zip([place] * len(group), estimates, packet, strict=True)
-        if estimates is packet:
-            kept.judged(group, flow, packet if len(group) > 1 else None)
+        if len(group) == 1:
+            kept.judged(group, flow, None)
+            continue
+        n_groups += 1
+        stale = set(kept.stale(group, flow))
+        n_judged += bool(stale)
+        at = [k for k, job in enumerate(group) if job in stale]
+        kept.judged([group[k] for k in at], [flow[k] for k in at], [packet[k] for k in at])
+        rows += zip([place] * len(group), kept.estimates(group, flow), packet, strict=True)
     judgement, estimate, truth = np.array(rows).reshape(-1, 3).T
     return Replay(n_groups, n_judged, judgement.astype(np.int64), estimate, truth)

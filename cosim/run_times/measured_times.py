@@ -20,7 +20,7 @@ from cosim.measuring.speedup_file import read_speedups
 from cosim.network.mix import CommunicationMix
 from cosim.run_times.model_context import ModelContext
 from netsim.errors import NetcosimError
-from netsim.parameters import NamesFile, OneOf
+from netsim.parameters import Example, NamesFile, OneOf
 from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
 from queuesim.statistics import LEAST_SAMPLES
 from workloads.job import Workload
@@ -37,7 +37,12 @@ class MeasuredParameters:
     its schedule answers to what is measured; see `cosim.measuring.rounds`.
     """
 
-    table: Annotated[str | None, "speed-ups as CSV, instead of those of this run", NamesFile] = None
+    table: Annotated[
+        str | None,
+        "speed-ups as CSV, instead of those of this run",
+        NamesFile,
+        Example("speedups.csv"),
+    ] = None
     bound: Annotated[
         str, "the measured mean or an end of its interval", OneOf(("mean", "low", "high"))
     ] = "mean"

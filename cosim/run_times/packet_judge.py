@@ -27,7 +27,7 @@ from cosim.network.isolated_loops import (
 )
 from cosim.network.job_network import JobLoads
 from cosim.network.situation import Situation
-from netsim.parameters import ReadIf, check_values
+from netsim.parameters import Example, ReadIf, check_values
 from queuesim.draws import stand_in_id
 
 FloatArray = NDArray[np.float64]
@@ -55,13 +55,14 @@ class PacketBudget:
     message_scale : float
         Messages are shortened by this factor (0 < scale <= 1), to whole bytes >= 1.
     tolerance : float
-        A group is judged again when its jobs have changed and the slowdown at flow level of one of
-        them is off by more than this part from what it was at its last judgement (1 before the
-        first). Until then slowdowns are those of `cosim.run_times.kept_slowdowns.KeptSlowdowns`. 0:
-        whenever its jobs have changed.
+        A job is judged again when the jobs of its group have changed and its slowdown at flow level
+        is off by more than this part from what it was at its last judgement (1 before the first).
+        It is then simulated among the jobs that share links with it. Until then its slowdown is
+        that of `cosim.run_times.kept_slowdowns.KeptSlowdowns`. 0: all jobs of a group are simulated
+        together whenever they have changed.
     audit : float
-        Share of the situations not judged again that are simulated all the same, for the
-        report of how far off what was kept is. It changes no result.
+        Share of the groups not simulated as a whole that are simulated all the same, for the
+        report of how far off their slowdowns are. It changes no result.
     max_simulations : int or None
         Simulated groups; afterwards the flow level is used. Runs of single jobs do not count.
     """
@@ -69,11 +70,20 @@ class PacketBudget:
     periods: Annotated[int, "periods of the job with the longest one", Ge(2)] = PERIODS
     phases: Annotated[int, "random starts of groups of two or three jobs", Ge(1)] = PHASES
     message_scale: Annotated[float, "messages are shortened by this", Gt(0), Le(1)] = 1.0
-    tolerance: Annotated[float, "change of slowdown by flows that is not judged again", Ge(0)] = 0.0
-    audit: Annotated[
-        float, "kept judgements simulated for their error", Ge(0), Le(1), _SOME_ARE_KEPT
+    tolerance: Annotated[
+        float, "change of slowdown by flows that is not judged again", Ge(0), Example(0.1)
     ] = 0.0
-    max_simulations: Annotated[int | None, "most simulated groups; flows afterwards", Ge(0)] = None
+    audit: Annotated[
+        float,
+        "kept judgements simulated for their error",
+        Ge(0),
+        Le(1),
+        _SOME_ARE_KEPT,
+        Example(0.05),
+    ] = 0.0
+    max_simulations: Annotated[
+        int | None, "most simulated groups; flows afterwards", Ge(0), Example(1000)
+    ] = None
 
     def __post_init__(self) -> None:
         check_values("packet budget", self)
@@ -91,8 +101,8 @@ class PacketRecord:
         Standard deviation of the slowdown over random starts, of each job in groups of two or
         three.
     n_simulations, n_looked_up, n_over_budget, n_tolerated : int
-        Groups simulated, groups looked up, groups left to the flow level because the budget
-        was spent or because they had hardly changed.
+        Simulations, judgements looked up, judgements left to the flow level because the budget was
+        spent, and groups without a judgement because they had hardly changed.
     packet_hops : int
         Of groups, without those of isolated jobs.
     """
@@ -174,12 +184,21 @@ class PacketJudge:
     ) -> None:
         self.network, self.budget, self.record = loads.network, budget, record
         self._isolated = loads.isolated
-        self._groups: dict[tuple[Situation, ...], tuple[float, ...]] = {}
+        self._groups: dict[tuple[tuple[Situation, ...], ...], tuple[float, ...]] = {}
 
-    def slowdowns(self, group: Sequence[Situation]) -> tuple[float, ...] | None:
-        """Slowdown of every job of a group, at least 1; None if the budget is spent."""
+    def slowdowns(
+        self, group: Sequence[Situation], beside: Sequence[Situation] = ()
+    ) -> tuple[float, ...] | None:
+        """Slowdown of every job of a group, at least 1; None if the budget is spent.
+
+        Parameters
+        ----------
+        group : sequence of Situation
+        beside : sequence of Situation
+            Jobs that are there too.
+        """
         order = sorted(range(len(group)), key=lambda k: group[k])
-        key = tuple(group[k] for k in order)
+        key = (tuple(group[k] for k in order), tuple(sorted(beside)))
         found = self._groups.get(key)
         if found is not None:
             self.record.n_looked_up += 1
@@ -188,27 +207,35 @@ class PacketJudge:
             if most is not None and self.record.n_simulations >= most:
                 self.record.n_over_budget += 1
                 return None
-            found = remember(self._groups, key, self.judge(key), _KEPT_GROUPS)
+            found = remember(self._groups, key, self.judge(*key), _KEPT_GROUPS)
         result = [0.0] * len(group)
         for place, slowdown in zip(order, found, strict=True):
             result[place] = slowdown
         return tuple(result)
 
-    def judge(self, group: tuple[Situation, ...]) -> tuple[float, ...]:
+    def judge(
+        self, group: Sequence[Situation], beside: Sequence[Situation] = ()
+    ) -> tuple[float, ...]:
         """Simulate a group, whatever the budget of simulations; slowdowns of its jobs.
 
         A job that sends nothing (a tornado of two ranks, say) has a slowdown of 1.
         """
-        scale = self.budget.message_scale
-        loops = [self._isolated.of(job, scale) for job in group]
+        loops, others = self._loops(group), self._loops(beside)
         sending = [(job, loop) for job, loop in zip(group, loops, strict=True) if loop is not None]
-        found = iter(self._slowdowns_of(sending).tolist() if sending else ())
+        around = [loop for loop in others if loop is not None]
+        found = iter(self._slowdowns_of(sending, around).tolist() if sending else ())
         return tuple(1.0 if loop is None else next(found) for loop in loops)
 
-    def _slowdowns_of(self, jobs: Sequence[tuple[Situation, IsolatedLoop]]) -> FloatArray:
-        """Slowdowns of jobs that all send."""
-        draws = n_starts(len(jobs), self.budget.phases)
-        found = np.array([self._simulate(jobs, draw) for draw in range(draws)])
+    def _loops(self, jobs: Sequence[Situation]) -> list[IsolatedLoop | None]:
+        return [self._isolated.of(job, self.budget.message_scale) for job in jobs]
+
+    def _slowdowns_of(
+        self, jobs: Sequence[tuple[Situation, IsolatedLoop]], beside: Sequence[IsolatedLoop]
+    ) -> FloatArray:
+        """Slowdowns of jobs that all send, among others that do."""
+        draws = n_starts(len(jobs) + len(beside), self.budget.phases)
+        loops = [loop for _, loop in jobs]
+        found = np.array([self._simulate(loops, beside, draw) for draw in range(draws)])
         self.record.n_simulations += 1
         if draws > 1:
             self.record.phase_spread += found.std(axis=0, ddof=1).tolist()
@@ -217,13 +244,18 @@ class PacketJudge:
         seldom = np.minimum([job.fraction / LEAST_FRACTION for job, _ in jobs], 1)
         return 1 + seldom * extra
 
-    def _simulate(self, jobs: Sequence[tuple[Situation, IsolatedLoop]], draw: int) -> FloatArray:
+    def _simulate(
+        self, loops: Sequence[IsolatedLoop], beside: Sequence[IsolatedLoop], draw: int
+    ) -> FloatArray:
         """(k,) float64: period of each job among the others over its isolated one."""
-        shared = self.network.shared
-        loops = [loop for _, loop in jobs]
-        stream = stand_in_id([*(loop.job.job_id for loop in loops), draw])
+        together = [*loops, *beside]
         period_s, packets = loop_together(
-            shared, loops, self.budget.periods, draw=draw, stream=stream
+            self.network.shared,
+            together,
+            self.budget.periods,
+            n_watched=len(loops),
+            draw=draw,
+            stream=stand_in_id([*(loop.job.job_id for loop in together), draw]),
         )
         self.record.packet_hops += packets.packet_hops
         slowdown: FloatArray = period_s / np.array([loop.period_s for loop in loops])

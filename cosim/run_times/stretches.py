@@ -6,7 +6,7 @@ What the coupled run-time models of the queue (`cosim.run_times.coupled`,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +84,8 @@ class PacketStretches(FlowStretches):
     """The same with the stretches that packets give.
 
     Jobs that share router-to-router links, directly or through others, are one group, which is
-    judged whenever its jobs have changed, or as seldom as the budget says.
+    simulated whenever its jobs have changed. A budget with a tolerance has stale jobs alone
+    judged, each among the jobs that share links with it.
 
     Parameters
     ----------
@@ -168,35 +169,48 @@ class PacketStretches(FlowStretches):
         members = frozenset(group)
         if all(self._members.get(job) == members for job in group):
             return {}
-        flow = [self._jobs[job][0].slowdown(self.flows.stretch(job)) for job in group]
-        if len(group) > 1 and self.kept.suffice(group, flow):
-            return self._kept_slowdowns(group, members, flow)
-        packet = self._judged(group, flow) if len(group) > 1 else None
-        # isolated it is 1, whatever way it takes; where the budget is spent flows have to do
-        slowdowns = packet or (tuple(flow) if len(group) > 1 else (1.0,))
+        self._members.update(dict.fromkeys(group, members))
+        flow = {job: self._jobs[job][0].slowdown(self.flows.stretch(job)) for job in group}
+        if len(group) == 1:
+            # isolated it is 1, whatever way it takes
+            found = dict.fromkeys(group, 1.0)
+            self.kept.judged(group, list(flow.values()), None)
+        else:
+            found = self._of_stale_jobs(group, flow)
+            kept = [job for job in group if job not in found]
+            found |= zip(kept, self.kept.estimates(kept, [flow[job] for job in kept]), strict=True)
+            if kept:
+                self.audit.look(self._situations(group), [found[job] for job in group])
         if self.journal is not None:
-            self.journal.append(Judgement(group, tuple(flow), slowdowns))
-        self.kept.judged(group, flow, packet)
-        self._members.update(dict.fromkeys(group, members))
-        return dict(zip(group, slowdowns, strict=True))
+            slowdowns = tuple(found[job] for job in group)
+            self.journal.append(Judgement(group, tuple(flow.values()), slowdowns))
+        return found
 
-    def _judged(self, group: tuple[int, ...], flow: list[float]) -> tuple[float, ...] | None:
-        """Slowdowns from packets; None if the budget is spent."""
+    def _of_stale_jobs(self, group: tuple[int, ...], flow: Mapping[int, float]) -> dict[int, float]:
+        """Judge the stale jobs of a group; flows have to do where the budget is spent."""
+        stale = self.kept.stale(group, list(flow.values()))
         record = self.judge.record
+        if not stale:
+            record.n_tolerated += 1
+            return {}
+        by_flow = [flow[job] for job in stale]
         before = record.n_simulations
-        slowdowns = self.judge.slowdowns([self._jobs[job][0] for job in group])
-        if slowdowns is not None and record.n_simulations > before:
-            record.flow += flow
-            record.packet += slowdowns
-        return slowdowns
+        packet = self.judge.slowdowns(
+            self._situations(stale), self._situations(self._neighbours(stale, group))
+        )
+        if packet is not None and record.n_simulations > before:
+            record.flow += by_flow
+            record.packet += packet
+        self.kept.judged(stale, by_flow, packet)
+        return dict(zip(stale, packet or by_flow, strict=True))
 
-    def _kept_slowdowns(
-        self, group: tuple[int, ...], members: frozenset[int], flow: list[float]
-    ) -> dict[int, float]:
-        """Slowdowns of a group that is not judged again, where they change."""
-        self.judge.record.n_tolerated += 1
-        situations = [self._jobs[job][0] for job in group]
-        slowdowns = self.kept.estimates(group, flow)
-        self.audit.look(situations, slowdowns)
-        self._members.update(dict.fromkeys(group, members))
-        return dict(zip(group, slowdowns, strict=True))
+    def _neighbours(self, jobs: Sequence[int], group: tuple[int, ...]) -> list[int]:
+        """The others of a group that share a link with one of these jobs."""
+        loaded = np.zeros(self.judge.network.shared.routing.topology.n_links, dtype=np.bool_)
+        for job in jobs:
+            loaded[self._jobs[job][1]] = True
+        chosen = set(jobs)
+        return [job for job in group if job not in chosen and loaded[self._jobs[job][1]].any()]
+
+    def _situations(self, jobs: Sequence[int]) -> list[Situation]:
+        return [self._jobs[job][0] for job in jobs]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netcosim.bench.case import Case, Round
-from netsim.analysis.kernels_walk import walk
+from netcosim.bench.kernels_walk import walk
 
 BLOCK_BYTES = 256 << 20
 _LINE_WORDS = 8

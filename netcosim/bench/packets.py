@@ -12,9 +12,9 @@ import numpy as np
 from netcosim.bench.case import Case, Round
 from netcosim.bench.host import usable_cores
 from netcosim.bench.peers import PACKET_PEERS
+from netcosim.validation.reference.packets import simulate_reference
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import INPUT_QUEUED, PacketConfig, PacketResult
-from netsim.packet.reference import simulate_reference
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 from netsim.topologies.presets import PRESETS

@@ -2,46 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pandas as pd
 
 from experiments.figures.style import save_figure
-from experiments.sweep import SweepSummary, run_points
+from experiments.sweep import SweepSummary
 from netcosim.bench_rl.cells import COMMUNICATION, MACHINES, Cell
 from netcosim.bench_rl.figure import held_out_figure, learning_figure
 from netcosim.bench_rl.points import AGENT, BLIND, FUNCTION, ORDER_ALONE, Training, points_of
 from netcosim.bench_rl.tables import between, counted, differences, scores
-from netcosim.reproduce import read_frames
-from netsim.atomic_files import atomic_write, make_folder, write_text_atomically
+from netcosim.study.points import compute_points, failure_lines
+from netcosim.study.results import frames_of, write_tables
+from netsim.atomic_files import write_text_atomically
 from netsim.errors import NetcosimError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 STORE = "bench-rl.db"
 DIGITS = "%.6g"
-
-
-@dataclass(frozen=True)
-class Played:
-    """What came of it.
-
-    Attributes
-    ----------
-    summary : SweepSummary
-    differences, networks : DataFrame
-        Players beside the best hand rule; the agent beside the one trained without a network.
-    files : tuple of Path
-    """
-
-    summary: SweepSummary
-    differences: pd.DataFrame
-    networks: pd.DataFrame
-    files: tuple[Path, ...]
 
 
 def play_and_write(
@@ -52,8 +31,8 @@ def play_and_write(
     jobs: int = 1,
     ppo: bool = False,
     progress: bool = True,
-) -> Played | None:
-    """Play the points that ``out`` does not hold yet, and write what all of them say.
+) -> tuple[SweepSummary, list[str]] | None:
+    """Play the points that ``out`` does not hold yet, and write what all of them show.
 
     Parameters
     ----------
@@ -69,8 +48,8 @@ def play_and_write(
 
     Returns
     -------
-    Played or None
-        None on MPI ranks other than 0.
+    (SweepSummary, list of str) or None
+        Lines for the screen; None on MPI ranks other than 0.
 
     Raises
     ------
@@ -80,36 +59,40 @@ def play_and_write(
     if not cells:
         raise NetcosimError("no cell is left: their logs are not there (--logs DIR)")
     points = [point for cell in cells for point in points_of(cell, training, ppo)]
-    points.sort(key=lambda point: _longest_first(point["bench_rl"]))
-    make_folder(out)
-    store = out / STORE
-    summary = run_points(FUNCTION, points, store, jobs=jobs, progress=progress, retry_failed=True)
-    if summary is None:
+    done = compute_points(
+        FUNCTION,
+        points,
+        out / STORE,
+        jobs=jobs,
+        progress=progress,
+        retry_failed=True,
+        first=_longest_first,
+    )
+    if done is None:
         return None
-    frames = read_frames(store, [p for cell in cells for p in points_of(cell, training, ppo)])
+    summary, frames = done[0], frames_of(done[1])
     if "weeks" not in frames or "curve" not in frames:
         first = summary.failed[0][1] if summary.failed else "nothing is stored"
         raise NetcosimError(f"bench-rl: no agent could be trained: {first}")
-    return _written(frames, training.reward, out, summary)
+    lines = _written(frames, training.reward, out)
+    computed = f"{summary.total} points, {summary.computed} computed in {summary.seconds:.0f} s"
+    return summary, [computed, *lines, *failure_lines(summary)]
 
 
-def _longest_first(asked: object) -> int:
+def _longest_first(point: Mapping[str, Any]) -> int:
     """Agents that play with a network take longest."""
-    order = ("ppo", AGENT, "hand", BLIND)
-    player = asked["player"] if isinstance(asked, dict) else ""
+    order, player = ("ppo", AGENT, "hand", BLIND), point["bench_rl"]["player"]
     return order.index(player) if player in order else len(order)
 
 
-def _written(
-    frames: Mapping[str, pd.DataFrame], metric: str, out: Path, summary: SweepSummary
-) -> Played:
+def _written(frames: Mapping[str, pd.DataFrame], metric: str, out: Path) -> list[str]:
+    """Write tables, figures and agents; return what they show, and their names."""
     weeks, curve = frames["weeks"], frames["curve"]
     told, found = differences(weeks, metric), scores(weeks, metric)
     networks = pd.concat(
         [between(weeks, metric, AGENT, other) for other in (BLIND, f"{BLIND}, {ORDER_ALONE}")],
         ignore_index=True,
     )
-    files = []
     tables = {
         "differences": told,
         "networks": networks,
@@ -117,10 +100,7 @@ def _written(
         "curve": curve,
         "weeks": weeks,
     }
-    for name, table in tables.items():
-        files.append(out / f"{name}.csv")
-        with atomic_write(files[-1]) as path:
-            table.to_csv(path, index=False, float_format=DIGITS)
+    files = write_tables(out, tables, DIGITS)
     figures = {"learning": learning_figure(curve, found, told)} if len(told) else {}
     if len(told):
         figures["held-out"] = held_out_figure(told, metric)
@@ -134,7 +114,13 @@ def _written(
             write_text_atomically(
                 files[-1], agent_file(str(machine), str(workload), list(mine["weight"]))
             )
-    return Played(summary, told, networks, tuple(files))
+    return [
+        "held-out weeks, beside the hand rule that was best on the training weeks (95 %):",
+        *(f"  {line}" for line in counted(told)),
+        "held-out weeks, trained with the network beside trained without:",
+        *(f"  {line}" for line in counted(networks, ["player", "other"])),
+        *(f"wrote {path}" for path in files),
+    ]
 
 
 def agent_file(machine: str, workload: str, weights: Sequence[float]) -> str:
@@ -143,7 +129,7 @@ def agent_file(machine: str, workload: str, weights: Sequence[float]) -> str:
     shown = "".join(f"    {weight!r},\n" for weight in map(float, weights))
     return (
         f'"""Trained by netcosim bench-rl on {machine}, {workload}."""\n\n'
-        "from queuesim.learning.learned import LearnedAgent\n\n"
+        "from netcosim.bench_rl.learned import LearnedAgent\n\n"
         f"RULES = {rules!r}\n"
         f"PATTERNS = {tuple(one['pattern'] for one in COMMUNICATION['mix'])!r}\n"
         f"WEIGHTS = (\n{shown})\n\n\n"
@@ -152,17 +138,3 @@ def agent_file(machine: str, workload: str, weights: Sequence[float]) -> str:
         "    def __init__(self, told=None):\n"
         "        super().__init__(WEIGHTS, RULES, len(PATTERNS), told)\n"
     )
-
-
-def lines_of(played: Played) -> list[str]:
-    """What the terminal shows."""
-    summary = played.summary
-    lines = [
-        f"{summary.total} points, {summary.computed} computed in {summary.seconds:.0f} s",
-        "held-out weeks, beside the hand rule that was best on the training weeks (95 %):",
-        *(f"  {line}" for line in counted(played.differences)),
-        "held-out weeks, trained with the network beside trained without:",
-        *(f"  {line}" for line in counted(played.networks, ["player", "other"])),
-    ]
-    lines += [f"failed: {key[:12]}: {error}" for key, error in summary.failed[:5]]
-    return [*lines, *(f"wrote {path}" for path in played.files)]

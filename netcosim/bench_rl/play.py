@@ -16,10 +16,10 @@ from cosim.run_times.model_context import ModelContext
 from experiments.config_load import config_from
 from experiments.run_context import RunContext, run_context
 from netcosim.bench_rl.cells import MACHINES, NETWORK, weeks_of
+from netcosim.bench_rl.learned import LearnedAgent
 from netsim.errors import NetcosimError
 from netsim.topology import Topology
 from queuesim.decide import Choice, Decider, DecisionPoint
-from queuesim.learning.learned import LearnedAgent
 from queuesim.metrics import SLOWDOWN_BOUND_S, bounded_slowdown, turnaround_s
 from queuesim.queue import simulate_queue
 from queuesim.result import QueueResult
@@ -185,11 +185,9 @@ class BenchmarkCase:
 def rows_of(
     game: BenchmarkCase,
     point: Mapping[str, Any],
-    player: str,
-    weeks: Sequence[int],
-    play: Callable[[int], dict[str, float]],
+    plays: Mapping[str, Callable[[int], QueueResult]],
 ) -> list[Row]:
-    """A row a week."""
+    """Return a row a player and week: what its schedule is worth."""
     asked = point["bench_rl"]
     return [
         {
@@ -198,7 +196,8 @@ def rows_of(
             "player": player,
             "week": week,
             "part": "training" if week in game.training else "held out",
-            **play(week),
+            **worth(play(week)),
         }
-        for week in weeks
+        for player, play in plays.items()
+        for week in (*game.training, *game.held_out)
     ]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from experiments.points import point_rng
 from netcosim.bench_rl.cells import NETWORK, NO_NETWORK, Cell, Scale
-from netcosim.bench_rl.play import PPO, Anything, BenchmarkCase, Row, rows_of, worth
+from netcosim.bench_rl.evolve import evolve
+from netcosim.bench_rl.learned import JOB_FEATURES, n_weights
+from netcosim.bench_rl.play import PPO, Anything, BenchmarkCase, rows_of, worth
 from netsim.errors import NetcosimError
-from queuesim.decide import Decider
-from queuesim.learning.evolve import evolve
-from queuesim.learning.learned import JOB_FEATURES, n_weights
-from queuesim.result import Rows
+from queuesim.result import QueueResult, Rows
 
 FUNCTION = "netcosim.bench_rl.points:compute"
 HAND = (
@@ -42,27 +42,18 @@ class Training:
 
     Attributes
     ----------
+    scale : Scale
     reward : str
         A name of `netcosim.bench_rl.play.METRICS`.
     seed : int
-    generations, pairs, batch, steps : int
-        See `netcosim.bench_rl.cells.Scale`.
     """
 
+    scale: Scale
     reward: str
     seed: int
-    generations: int
-    pairs: int
-    batch: int
-    steps: int
-
-    @classmethod
-    def of(cls, scale: Scale, reward: str, seed: int) -> Training:
-        """As a scale has it."""
-        return cls(reward, seed, scale.generations, scale.pairs, scale.batch, scale.steps)
 
 
-def points_of(cell: Cell, training: Training, ppo: bool = False) -> list[dict[str, object]]:
+def points_of(cell: Cell, training: Training, ppo: bool = False) -> list[dict[str, Any]]:
     """All points of a cell, those that take longest first."""
     common = {
         "machine": cell.machine,
@@ -73,14 +64,16 @@ def points_of(cell: Cell, training: Training, ppo: bool = False) -> list[dict[st
         "burst": cell.burst,
     }
     learns = {"reward": training.reward, "seed": training.seed}
-    evolves = learns | {
-        "generations": training.generations,
-        "pairs": training.pairs,
-        "batch": training.batch,
+    scale = training.scale
+    evolves = {
+        **learns,
+        "generations": scale.generations,
+        "pairs": scale.pairs,
+        "batch": scale.batch,
     }
     asked: list[dict[str, object]] = [{"player": AGENT, "contention": NETWORK, **evolves}]
     if ppo:
-        asked.append({"player": PPO, "contention": NETWORK, **learns, "steps": training.steps})
+        asked.append({"player": PPO, "contention": NETWORK, **learns, "steps": scale.steps})
     asked.append({"player": BLIND, "contention": NO_NETWORK, **evolves})
     rules = cell.config.queue.policies
     asked += [{"player": "hand", "rule": rule} for rule in rules]
@@ -91,31 +84,28 @@ def points_of(cell: Cell, training: Training, ppo: bool = False) -> list[dict[st
 
 def compute(point: Content) -> dict[str, Rows]:
     """A point's tables: weeks, and of agents the curve and the weights."""
-    game, asked = BenchmarkCase(point), point["bench_rl"]
+    game = BenchmarkCase(point)
     with game.config.plugged():
-        return _PLAYERS[asked["player"]](game, point)
+        return _PLAYERS[point["bench_rl"]["player"]](game, point)
 
 
 def _hand(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
     rule = point["bench_rl"]["rule"]
-    rows: list[Row] = []
-    for order, backfill in HAND:
-        player = f"{order} {'strict ' if backfill == 'none' else ''}+ {rule}"
-
-        def play(week: int, order: str = order, backfill: str = backfill) -> dict[str, float]:
-            return worth(game.played(week, backfill, order=order, rule=rule))
-
-        rows += rows_of(game, point, player, [*game.training, *game.held_out], play)
-    return {"weeks": rows}
+    plays = {
+        f"{order} {'strict ' if backfill == 'none' else ''}+ {rule}": partial(
+            game.played, backfill=backfill, order=order, rule=rule
+        )
+        for order, backfill in HAND
+    }
+    return {"weeks": rows_of(game, point, plays)}
 
 
 def _chance(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
-    def play(week: int) -> dict[str, float]:
+    def play(week: int) -> QueueResult:
         seed = int(point_rng(point, f"week {week}").integers(2**32))
-        return worth(game.played(week, Anything(game.rules, seed)))
+        return game.played(week, Anything(game.rules, seed))
 
-    weeks = [*game.training, *game.held_out]
-    return {"weeks": rows_of(game, point, CHANCE, weeks, play)}
+    return {"weeks": rows_of(game, point, {CHANCE: play})}
 
 
 def _agent(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
@@ -168,18 +158,13 @@ def _agent(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
                 "cpu_s": cpu_s,
             }
         )
-    rows: list[Row] = []
     orders = np.arange(len(best)) < len(JOB_FEATURES)
     parts = {player: best, f"{player}, {ORDER_ALONE}": np.where(orders, best, 0.0)}
     if player == AGENT:
         parts[f"{player}, {PLACING_ALONE}"] = np.where(orders, 0.0, best)
-    for name, weights in parts.items():
-        decider: Decider = game.agent(weights)
-
-        def play(week: int, decider: Decider = decider) -> dict[str, float]:
-            return worth(game.played(week, decider))
-
-        rows += rows_of(game, point, name, [*game.training, *game.held_out], play)
+    players = {
+        name: partial(game.played, backfill=game.agent(weights)) for name, weights in parts.items()
+    }
     kept = [
         {
             "machine": asked["machine"],
@@ -190,7 +175,7 @@ def _agent(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
         }
         for number, weight in enumerate(best)
     ]
-    return {"weeks": rows, "curve": curve, "weights": kept}
+    return {"weeks": rows_of(game, point, players), "curve": curve, "weights": kept}
 
 
 def _ppo(game: BenchmarkCase, point: Content) -> dict[str, Rows]:

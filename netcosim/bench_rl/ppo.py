@@ -19,8 +19,8 @@ from experiments.gym.environments import CoSchedule, Observation
 from experiments.points import point_rng
 from netcosim.bench_rl.cells import NETWORK
 from netcosim.bench_rl.per_job import PerJob
-from netcosim.bench_rl.play import PPO, BenchmarkCase, rows_of, worth
-from queuesim.result import Rows
+from netcosim.bench_rl.play import PPO, BenchmarkCase, rows_of
+from queuesim.result import QueueResult, Rows
 
 DEPTH = 16
 """Waiting jobs that it sees."""
@@ -70,15 +70,15 @@ def trained_and_played(game: BenchmarkCase, point: Mapping[str, Any]) -> dict[st
     model.learn(asked["steps"])
     cpu_s = time.process_time() - began
 
-    def play(week: int) -> dict[str, float]:
+    def play(week: int) -> QueueResult:
         seen, _ = world.reset(seed=week, options={"week": week})
         over = False
         while not over:
             action, _ = model.predict(seen, action_masks=world.action_masks(), deterministic=True)
             seen, _, over, _, _ = world.step(action)
-        return worth(world.episode.run.result())
+        return world.episode.run.result()
 
-    rows = rows_of(game, point, PPO, [*game.training, *game.held_out], play)
+    rows = rows_of(game, point, {PPO: play})
 
     def mean(part: str) -> float:
         return float(np.mean([row[asked["reward"]] for row in rows if row["part"] == part]))

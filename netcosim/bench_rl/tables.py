@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from netcosim.bench_rl.play import PPO
 from netcosim.bench_rl.points import AGENT, BLIND, CHANCE, ORDER_ALONE, PLACING_ALONE
@@ -24,11 +23,6 @@ TOLD = (
 BETTER, WORSE, NOT_SIGNIFICANT = "better", "worse", "not significant"
 POWER = 0.8
 """How often a difference as large as `detectable` would come out significant."""
-
-
-def paired(differences: ArrayLike, level: float = LEVEL) -> Interval:
-    """Return the mean over weeks with Student's interval."""
-    return t_interval(differences, level)
 
 
 def word(difference: Interval) -> str:
@@ -60,7 +54,7 @@ def scores(weeks: pd.DataFrame, metric: str) -> pd.DataFrame:
 
     rows = []
     for (machine, workload, player), mine in weeks.groupby([*CELL, "player"], sort=False):
-        held = paired(mine[mine["part"] == "held out"][metric]).within(least=0.0)
+        held = t_interval(mine[mine["part"] == "held out"][metric]).within(least=0.0)
         rows.append(
             {
                 "machine": machine,
@@ -120,8 +114,8 @@ def between(weeks: pd.DataFrame, metric: str, one: str, other: str) -> pd.DataFr
 
 def _beside(held: pd.DataFrame, one: str, other: str) -> dict[str, object]:
     """One player less another and over it, paired by the weeks that are the table's rows."""
-    off = paired(held[one] - held[other])
-    ratio = np.exp(list(paired(np.log(held[one] / held[other])))).tolist()
+    off = t_interval(held[one] - held[other])
+    ratio = np.exp(list(t_interval(np.log(held[one] / held[other])))).tolist()
     told: dict[str, object] = {"difference": off.value, "low": off.low, "high": off.high}
     told["says"] = word(off)
     least = detectable(off.high - off.value, len(held))
@@ -138,16 +132,13 @@ def counted(table: pd.DataFrame, by: Sequence[str] = ("player",)) -> list[str]:
     for names, mine in table.groupby(list(by), sort=False):
         said = mine["says"].value_counts()
         better, worse = (said.get(which, 0) for which in (BETTER, WORSE))
+        percent = 100 * (float(np.exp(np.mean(np.log(list(mine["ratio"]))))) - 1)
         lines.append(
             f"{' beside '.join(map(str, names))}: better in {better}, worse in {worse} of "
-            f"{len(mine)} cells; {_gain(mine['ratio'])}{_power(mine['detectable_percent'])}"
+            f"{len(mine)} cells; geometric mean over cells {percent:+.1f} %"
+            f"{_power(mine['detectable_percent'])}"
         )
     return lines
-
-
-def _gain(ratios: Iterable[float]) -> str:
-    percent = 100 * (float(np.exp(np.mean(np.log(list(ratios))))) - 1)
-    return f"geometric mean over cells {percent:+.1f} %"
 
 
 def _power(percent: pd.Series) -> str:

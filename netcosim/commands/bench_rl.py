@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     compile_kernels([FLOWS])
     # what they import takes a while and must not come before a word on compiling
     from netcosim.bench_rl.cells import SCALES, chosen
-    from netcosim.bench_rl.output import lines_of, play_and_write
+    from netcosim.bench_rl.output import play_and_write
     from netcosim.bench_rl.play import METRICS
     from netcosim.bench_rl.points import Training
 
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"netcosim: {note}", file=sys.stderr)
     played = play_and_write(
         cells,
-        Training.of(SCALES[args.scale], args.reward, args.seed),
+        Training(SCALES[args.scale], args.reward, args.seed),
         Path(args.out),
         jobs=args.jobs,
         ppo=bool(args.agent),
@@ -95,5 +95,6 @@ def run(args: argparse.Namespace) -> int:
     )
     if played is None:
         return 0
-    print("\n".join(lines_of(played)))
-    return 1 if played.summary.failed else 0
+    summary, lines = played
+    print("\n".join(lines))
+    return 1 if summary.failed else 0

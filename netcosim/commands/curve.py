@@ -10,8 +10,9 @@ the folder's store holds are not computed again.
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from netcosim.folders import need_folder
 
@@ -50,8 +51,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(config: CurveConfig, path: Path, args: argparse.Namespace) -> int:
-    import sys
-
     import numpy as np
 
     from experiments.build import build_machine
@@ -68,42 +67,32 @@ def _run(config: CurveConfig, path: Path, args: argparse.Namespace) -> int:
     crossbars = config.machine.packet.router == INPUT_QUEUED
     compile_kernels([PACKETS, *([CROSSBARS] if crossbars else [])])
     # what they import takes a while and must not come before a word on compiling
-    from experiments.points import point_key
-    from experiments.store import Store
-    from experiments.sweep import run_points
     from netcosim.curve.output import summary, told, write
     from netcosim.curve.point import FUNCTION, node_bandwidth, sources
+    from netcosim.study.points import compute_points, failure_lines
+    from netcosim.study.results import frames_of
 
     node_bandwidth(machine.topology)
-    for point in points:  # a mistake is told now
-        sources(
-            machine.topology, cast("dict[str, object]", point["curve"]), np.random.default_rng(0)
-        )
+    for point in points:  # a mistake in one is reported before the first is computed
+        sources(machine.topology, point["curve"], np.random.default_rng(0))
     warning = buffer_warning(machine.topology, machine.packets)
     if warning is not None and launched_rank() == 0:
         print(f"netcosim: warning: {warning}", file=sys.stderr)
-    out.mkdir(parents=True, exist_ok=True)
-    store = out / STORE
-    progress = not args.quiet
-    done = run_points(FUNCTION, points, store, jobs=args.jobs, progress=progress)
+    done = compute_points(FUNCTION, points, out / STORE, jobs=args.jobs, progress=not args.quiet)
     if done is None:
         return 0
-    with Store(store, "read") as kept:
-        found = {p.key for p in kept.points() if p.status == "done"}
-        keys = [key for key in dict.fromkeys(map(point_key, points)) if key in found]
-        rows = [row for key in keys for row in kept.rows(key, "curve")]
-    for key, error in done.failed[:5]:
-        print(f"failed: point {key[:12]}: {error}")
+    computed, tables = done
+    print("".join(f"{line}\n" for line in failure_lines(computed)), end="")
+    rows = tables.get("curve", ())
     if rows:
-        import pandas as pd
-
-        frame, bounds = pd.DataFrame(rows), _bounds(machine.topology)
+        frame, bounds = frames_of(tables)["curve"], _bounds(machine.topology)
         uniform = set(config.curve.traffic) <= {"uniform", "uniform-random"}
         ceiling = bounds.uniform_load if bounds is not None and uniform else None
-        figure = write(out, "curve", frame, machine.topology.name, ceiling)
+        figure = write(out, frame, machine.topology.name, ceiling)
         print("\n".join([*told(summary(frame)), *(bounds.told() if bounds else ())]))
-        print(f"{done.computed} points computed, {done.already} were stored; {figure}, curve.csv")
-    return 1 if done.failed or len(keys) < len(points) else 0
+        stored = f"{computed.computed} points computed, {computed.already} were stored"
+        print(f"{stored}; {figure}, curve.csv")
+    return 1 if computed.failed or len(rows) < len(points) else 0
 
 
 def _bounds(topology: Topology) -> Bounds | None:

@@ -14,14 +14,9 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from netcosim.folders import need_folder
-
-if TYPE_CHECKING:
-    from netcosim.gain.config import GainConfig
 
 HELP = "would isolation pay on your own log and fat-tree?"
 
@@ -46,9 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask, compute, report."""
+    """Compute and report."""
     from experiments.executor import check_jobs
-    from netcosim.announce import report_unread
+    from netcosim.announce import prepare_run, report_unread
     from netcosim.gain.config import load_gain_config
     from netsim.errors import NetcosimError
 
@@ -56,29 +51,19 @@ def run(args: argparse.Namespace) -> int:
     if not (math.isfinite(args.minutes) and args.minutes > 0):
         raise NetcosimError(f"--minutes {args.minutes:g}; must be above 0")
     path = Path(args.config)
-    asked = load_gain_config(path)
-    report_unread(path, [asked.config])
-    with asked.config.plugged():
-        return _run(asked, Path(args.out or f"netcosim-gain-{path.stem}"), args)
+    requested = load_gain_config(path)
+    report_unread(path, [requested.config])
+    for note in requested.notes:
+        print(f"netcosim: {note}", file=sys.stderr)
+    with requested.config.plugged():
+        out = Path(args.out or f"netcosim-gain-{path.stem}")
+        config = prepare_run(requested.config, out, args.jobs)
+        # what they import takes a while and must not come before a word on compiling
+        from netcosim.gain.study import IsolationGain
+        from netcosim.study.budget import TimeBudget
+        from netcosim.study.study import run_study
 
-
-def _run(asked: GainConfig, out: Path, args: argparse.Namespace) -> int:
-    from netcosim.announce import compile_kernels, parts_of
-    from netcosim.thread_share import with_threads_that_fit
-
-    config, line = with_threads_that_fit(asked.config, args.jobs)
-    if line is not None:
-        print(f"netcosim: {line}", file=sys.stderr)
-    need_folder(out)
-    compile_kernels(parts_of(config))
-    # what it imports takes a while and must not come before a word on compiling
-    from netcosim.gain.output import judge_and_report
-
-    judge_and_report(
-        replace(asked, config=config),
-        out,
-        minutes=args.minutes,
-        jobs=args.jobs,
-        predict=args.predict,
-    )
+        budget = TimeBudget(time.time(), args.minutes, args.jobs)
+        study = IsolationGain(replace(requested, config=config), budget, args.predict)
+        run_study(study, out, args.jobs)
     return 0

@@ -15,15 +15,8 @@ is assumed, told on the page, and can be set in a config.
 from __future__ import annotations
 
 import argparse
-import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from netcosim.folders import need_folder
-
-if TYPE_CHECKING:
-    from netcosim.judge.config import JudgeConfig
 
 HELP = "does a topology setting pay? a log, a machine and policies to one page"
 
@@ -64,48 +57,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask, compute, report."""
+    """Compute and report."""
     from experiments.executor import check_jobs
-    from netcosim.announce import report_unread
+    from netcosim.announce import prepare_run, report_unread
     from netcosim.judge.config import Flags, load_judge_config
 
     check_jobs(args.jobs)
-    out = Path(args.out)
-    need_folder(out)
-    flags = Flags(
-        log=args.log,
-        machine=args.machine,
-        policies=_names(args.policies),
-        bandwidth=args.bandwidth,
-        first_jobs=args.first_jobs,
-        days=args.days,
-        taper=args.taper,
-        month=args.month,
-        seed=args.seed,
-        snapshots=args.snapshots,
-        order=args.order,
-        backfill=args.backfill,
-        fractions=_numbers(args.fractions),
+    given = {flag.name: getattr(args, flag.name) for flag in fields(Flags)}
+    given |= {"policies": _names(args.policies), "fractions": _numbers(args.fractions)}
+    requested = load_judge_config(
+        Flags(**given), None if args.config is None else Path(args.config)
     )
-    asked = load_judge_config(flags, None if args.config is None else Path(args.config))
-    report_unread(args.config or "the command line", [asked.config])
-    with asked.config.plugged():
-        _run(asked, out, args.jobs)
+    report_unread(args.config or "the command line", [requested.config])
+    with requested.config.plugged():
+        out = Path(args.out)
+        config = prepare_run(requested.config, out, args.jobs)
+        # what they import takes a while and must not come before a word on compiling
+        from netcosim.judge.study import Judge
+        from netcosim.study.study import run_study
+
+        run_study(Judge(replace(requested, config=config)), out, args.jobs)
     return 0
-
-
-def _run(asked: JudgeConfig, out: Path, jobs: int) -> None:
-    from netcosim.announce import compile_kernels, parts_of
-    from netcosim.thread_share import with_threads_that_fit
-
-    config, line = with_threads_that_fit(asked.config, jobs)
-    if line is not None:
-        print(f"netcosim: {line}", file=sys.stderr)
-    compile_kernels(parts_of(config))
-    # what it imports takes a while and must not come before a word on compiling
-    from netcosim.judge.output import judge_and_report
-
-    judge_and_report(replace(asked, config=config), out, jobs)
 
 
 def _names(text: str | None) -> tuple[str, ...]:

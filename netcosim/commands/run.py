@@ -9,11 +9,8 @@ The results do not depend on the number of processes.
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from netcosim.folders import need_folder
 
 if TYPE_CHECKING:
     from experiments.config import Config
@@ -48,15 +45,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(config: Config, text: str, path: Path, args: argparse.Namespace) -> int:
-    from netcosim.announce import compile_kernels, parts_of
-    from netcosim.thread_share import with_threads_that_fit
+    from netcosim.announce import prepare_run
 
-    config, line = with_threads_that_fit(config, args.jobs)
-    if line is not None:
-        print(f"netcosim: {line}", file=sys.stderr)
     out = Path(args.out or f"netcosim-{path.stem}")
-    need_folder(out)
-    compile_kernels(parts_of(config))
+    config = prepare_run(config, out, args.jobs)
     # what it imports takes a while and must not come before a word on compiling
     if args.dry_run:
         from netcosim.run_plan import plan_run

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print a row a factor."""
     from netcosim.announce import report_unread
-    from netcosim.design_results import analysed, design_results, stored_points
+    from netcosim.design_results import analysed, design_results
     from netsim.atomic_files import atomic_write
     from netsim.errors import NetcosimError
 
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     if args.seed < 0:
         raise NetcosimError(f"--seed {args.seed}: must be 0 or more")
     results = design_results(args.store, table, column, where)
-    report_unread(args.store, stored_points(args.store))
+    report_unread(args.store, results.points)
     found = analysed(results, args.degree, args.seed)
     known, total = int(results.known.sum()), len(results.known)
     if pair := results.confounded:

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
-from experiments.config import Config, MachineSection, file_keys
+from experiments.config import Config, file_keys
 from experiments.config_content import plugins_of, validated_sections
 from experiments.config_errors import ConfigError
 from experiments.config_load import parse_toml
+from experiments.config_machine import MachineSection
 from experiments.fields import (
     Input,
     Number,
@@ -101,7 +102,7 @@ class CurveConfig(Section):
     run: SeedSection = SeedSection()
     plugins: tuple[dict[str, str], ...] = ()
 
-    def points(self) -> list[dict[str, object]]:
+    def points(self) -> list[dict[str, Any]]:
         """One point a routing, traffic and load; load 0 is messages that meet nobody."""
         whole = self.model_dump(mode="json")
         curve, machine = whole["curve"], whole["machine"]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from experiments.figures.style import SOFT, colour, grid, marker, new_figure, save_figure
 from netcosim.curve.point import ALONE, STEADY
-from netsim.atomic_files import atomic_write
+from netcosim.study.results import write_tables
 from netsim.units import format_quantity
 
 if TYPE_CHECKING:
@@ -95,16 +95,10 @@ def draw(rows: pd.DataFrame, title: str, ceiling: float | None) -> Figure:
     return figure
 
 
-def write(folder: Path, name: str, rows: pd.DataFrame, title: str, ceiling: float | None) -> Path:
-    """Write ``curve.csv``, ``saturation.csv`` and ``NAME.png``, ``.svg``, ``.pdf``; the PNG's path.
-
-    Each file appears whole or not at all.
-    """
+def write(folder: Path, rows: pd.DataFrame, title: str, ceiling: float | None) -> Path:
+    """Write tables as CSV and the figure as PNG, SVG and PDF; return the PNG's path."""
     figure = draw(rows, title, ceiling)
-    tables = {"curve.csv": rows, "saturation.csv": summary(rows)}
-    for file, table in tables.items():
-        with atomic_write(folder / file) as part:
-            table.to_csv(part, index=False)
+    write_tables(folder, {"curve": rows, "saturation": summary(rows)})
     for form in ("svg", "pdf", "png"):
-        save_figure(figure, folder / f"{name}.{form}", form)
-    return folder / f"{name}.png"
+        save_figure(figure, folder / f"curve.{form}", form)
+    return folder / "curve.png"

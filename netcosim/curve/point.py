@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from experiments.build import BuiltMachine, build_machine
-from experiments.config import MachineSection
+from experiments.config_machine import MachineSection
 from experiments.points import canonical_json, point_rng
 from netcosim.curve.config import MATRIX
 from netsim.analysis.load_latency import LoadPoint, Window, keeps_up, measure_load
@@ -24,8 +24,7 @@ from netsim.topology import Topology
 from netsim.traffic import combine
 from patterns.destinations import Destinations, matrix_destinations
 from patterns.matrix import read_matrix
-from patterns.offered import traffic_params
-from patterns.open_loop import lone_messages, named_destinations, open_loop
+from patterns.open_loop import lone_messages, named_destinations, open_loop, traffic_params
 
 FUNCTION = "netcosim.curve.point:curve_point"
 WINDOW_MESSAGES = 1000

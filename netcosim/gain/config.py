@@ -1,19 +1,17 @@
-"""What is asked: a user's config, with what it does not say filled in, and what it cannot be."""
+"""A user's config for isolation-gain: what it leaves open is assumed, what it cannot be refused."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from alloc.registry import POLICIES, policies_for
 from experiments.config import Config
 from experiments.config_errors import ConfigError
-from experiments.config_load import MAX_FILE_BYTES, config_from, parse_toml
-from experiments.papers.isolation.base import study_mix
-from netsim.errors import NetcosimError
-from netsim.files import read_text
+from experiments.config_load import config_from
+from netcosim.study.config import StudyConfig, errors_name, read_study_file, section_of
+from workloads.shares.study_mix import study_mix
 
 FAMILY = "fattree"
 REFERENCE, ISOLATING = "baseline", "jigsaw"
@@ -22,30 +20,8 @@ SNAPSHOTS = 64
 """Instants of the reference's schedule that may be looked at; a power of 2."""
 
 
-@dataclass(frozen=True)
-class GainConfig:
-    """A case to be judged.
-
-    Attributes
-    ----------
-    config : Config
-    text : str
-        Of the file.
-    reference : str
-    isolating : tuple of str
-    notes : tuple of str
-        What was assumed or left out, a line each.
-    """
-
-    config: Config
-    text: str
-    reference: str
-    isolating: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
-def load_gain_config(path: Path) -> GainConfig:
-    """The case of a config file.
+def load_gain_config(path: Path) -> StudyConfig:
+    """Return the config of a file, its first policy the reference, all others such as isolate.
 
     Raises
     ------
@@ -53,22 +29,17 @@ def load_gain_config(path: Path) -> GainConfig:
         A file that is no config, another network than a fat-tree, no policy that isolates, a
         reference that does, a reference elsewhere.
     """
-    text = read_text(path, limit_bytes=MAX_FILE_BYTES).replace("\r\n", "\n")
-    raw = parse_toml(text, path)
-    if "sweep" in raw:
-        raise NetcosimError(f"{path}: key sweep: belongs to netcosim sweep")
-    try:
-        return _asked(raw, text, path.parent)
-    except ConfigError as error:
-        raise NetcosimError(f"{path}: {error}") from None
+    raw, text = read_study_file(path)
+    with errors_name(path):
+        return _completed(raw, text, path.parent)
 
 
-def _asked(raw: Mapping[str, Any], text: str, folder: Path) -> GainConfig:
+def _completed(raw: Mapping[str, Any], text: str, folder: Path) -> StudyConfig:
     content, notes = dict(raw), []
     given = content.pop("reference", {})
     if not isinstance(given, Mapping) or set(given) - {"policy"}:
         raise ConfigError("reference", None, "isolation-gain takes reference.policy alone")
-    queue, run, said = (_table(raw, name) for name in ("queue", "run", "communication"))
+    queue, run, said = (section_of(raw, name) for name in ("queue", "run", "communication"))
     if "policies" not in queue:
         queue["policies"] = list(dict.fromkeys([given.get("policy", REFERENCE), ISOLATING]))
         notes.append(f"queue.policies is not given: {', '.join(queue['policies'])}")
@@ -100,7 +71,7 @@ def _asked(raw: Mapping[str, Any], text: str, folder: Path) -> GainConfig:
     if idle:
         notes.append(f"left out, as they do not isolate: {', '.join(idle)}")
     content["queue"] = {**queue, "policies": [reference, *isolating]}
-    return GainConfig(config_from(content, folder), text, reference, isolating, tuple(notes))
+    return StudyConfig(config_from(content, folder), text, tuple(notes))
 
 
 def _check(config: Config, reference: str) -> None:
@@ -114,10 +85,3 @@ def _check(config: Config, reference: str) -> None:
     if POLICIES[reference].isolates:
         told = "it isolates; the first policy is what the others are compared with"
         raise ConfigError("queue.policies", reference, told)
-
-
-def _table(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = raw.get(name, {})
-    if not isinstance(found, Mapping):
-        raise ConfigError(name, found, "must be a table")
-    return dict(found)

@@ -8,9 +8,8 @@ time that there is; which ones, in which order, does not.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -18,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
-from cosim.measuring.parts import Columns, Part, TaskRunner, Tell, schedule_columns, schedule_from
-from experiments.config import Config
+from cosim.measuring.parts import Columns, Part, Tell
 from experiments.run_context import RunContext, run_context
 from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, Line
+from netcosim.study.budget import TimeBudget
+from netcosim.study.study import Trial
 from netsim.errors import NetcosimError
 from queuesim.metrics import makespan_s, turnaround_s
 from queuesim.result import QueueResult
@@ -56,43 +56,16 @@ class Shorter(RunTimeModel):
         return FixedRunTimes(workload.run_time_s * np.where(self.talks, 1 - self.percent / 100, 1))
 
 
-@dataclass(frozen=True)
-class Clock:
-    """The time that there is: of the system, so that all processes have the same.
-
-    Attributes
-    ----------
-    began_s, minutes : float
-    jobs : int
-        Processes.
-    """
-
-    began_s: float
-    minutes: float
-    jobs: int
-
-    def left_s(self, share: float) -> float:
-        """Until this part of the time has passed."""
-        return self.began_s + 60 * self.minutes * share - time.time()
-
-
 @dataclass
-class Queueing:
-    """A case's queues.
+class QueueTrial(Trial):
+    """The queues of a config whose first policy is the reference and whose others isolate.
 
     Attributes
     ----------
-    config : Config
-        The reference is its first policy, all others isolate.
-    parts : TaskRunner
-    clock : Clock
-    tell : callable (what, share of the time)
+    budget : TimeBudget
     """
 
-    config: Config
-    parts: TaskRunner
-    clock: Clock
-    tell: Callable[[str, float], None] = lambda what, share: None
+    budget: TimeBudget = field(kw_only=True)
 
     @cached_property
     def bench(self) -> RunContext:
@@ -124,29 +97,22 @@ class Queueing:
 
     def each(self, parts: Sequence[Part], what: str) -> list[Columns]:
         """Get parts computed, with a word on it."""
-        gone = 1 - self.clock.left_s(1.0) / (60 * self.clock.minutes)
-        self.tell(what, min(max(gone, 0.0), 1.0))
+        self.show(what, self.budget.used)
         return self.parts.each(parts)
+
+    def show(self, what: str, share: float) -> None:
+        """Show what is being done, and the share of the whole that is."""
+        if self.steps.progress is not None:
+            self.steps.progress(what, share)
 
     # Queues
 
     @cached_property
     def schedules(self) -> dict[str, QueueResult]:
         """With the run times of the log, by policy."""
-        queues = self.bench.queues
-
-        def compute(name: str, tell: Tell) -> Columns:
-            began = time.perf_counter()
-            columns = schedule_columns(queues.under(name))
-            return {**columns, "seconds": np.array(time.perf_counter() - began)}
-
         names = self.config.queue.policies
-        found = self.each([Part(f"queue, {n}", partial(compute, n)) for n in names], "queues")
-        self.queues_s = float(sum(float(one["seconds"]) for one in found))
-        return {
-            n: schedule_from(one, queues.jobs, queues.topology)
-            for n, one in zip(names, found, strict=True)
-        }
+        found, self.queues_s = self.run_queues("queue", dict.fromkeys(names, self.bench.queues))
+        return found
 
     @cached_property
     def talks(self) -> NDArray[np.bool_]:
@@ -183,10 +149,8 @@ class Queueing:
     @cached_property
     def drawn(self) -> dict[str, list[dict[str, float]]]:
         """Ratios on logs drawn again from the log's own blocks, by policy."""
-        queues, found = (
-            self.bench.queues,
-            {name: list[dict[str, float]]() for name in self.isolating},
-        )
+        queues = self.bench.queues
+        found = {name: list[dict[str, float]]() for name in self.isolating}
 
         def compute(number: int, tell: Tell) -> Columns:
             jobs = drawn_log(queues.jobs, queues.draws.rng("bootstrap", f"log {number}"))
@@ -199,14 +163,14 @@ class Queueing:
             return columns
 
         _ = self.curve
-        done, step = 0, self.clock.jobs
+        done = 0
         while done < MOST_DRAWN:
             need_s = self.queues_s * 1.2
-            if done >= LEAST_DRAWN and self.clock.left_s(DRAWN_SHARE) < need_s:
+            if done >= LEAST_DRAWN and self.budget.left_s(DRAWN_SHARE) < need_s:
                 break
-            if done < LEAST_DRAWN and self.clock.left_s(PACKETS_SHARE) < 2 * need_s:
+            if done < LEAST_DRAWN and self.budget.left_s(PACKETS_SHARE) < 2 * need_s:
                 break
-            batch = range(done, min(done + step, MOST_DRAWN))
+            batch = range(done, min(done + self.budget.jobs, MOST_DRAWN))
             parts = [Part(f"drawn log {k}", partial(compute, k)) for k in batch]
             for one in self.each(parts, f"logs drawn again, {done} of {MOST_DRAWN}"):
                 for name in self.isolating:

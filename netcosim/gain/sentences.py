@@ -8,6 +8,7 @@ from typing import Any
 
 from cosim.measuring.steady import SHARES
 from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, UNKNOWN, overall
+from netcosim.study.intervals import interval_cells
 from netsim.units import format_quantity
 from queuesim.statistics import LEAST_SAMPLES
 
@@ -17,7 +18,7 @@ Tables = Mapping[str, Sequence[Row]]
 
 def interval(row: Row, name: str, form: str) -> str:
     """Return a number with its ends: ``1.02 (0.99 to 1.05)``; nothing is ``-0.0``."""
-    value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
+    value, low, high = interval_cells(row, name)
     if low is None or high is None:
         return f"{_rounded(value, form)} (no interval)"
     return f"{_rounded(value, form)} ({_rounded(low, form)} to {_rounded(high, form)})"

@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cosim.isolation.isolation_gain import Columns, Predictor, shipped
-from netcosim.gain.trial import FACTORS, FEATURED, Gain, Trial
-from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, UNKNOWN, overall, with_chance, word
+from netcosim.gain.verdict import (
+    METRICS,
+    PAPERS_PERCENT,
+    UNKNOWN,
+    Gain,
+    overall,
+    with_chance,
+    word,
+)
+from netcosim.study.intervals import interval_cells, interval_columns
+from netcosim.study.results import Tables
 from netsim.errors import NetcosimError
 from queuesim.result import Rows
-from queuesim.statistics import Interval, known_ends
+from queuesim.statistics import Interval
 
-Tables = dict[str, Rows]
+if TYPE_CHECKING:
+    from netcosim.gain.trial import GainTrial
+
 PREDICTED_SNAPSHOTS = 16
+FACTORS = (0.5, 1.0, 2.0)
+"""Of the communication share, for what the answer would be."""
+FEATURED = 8
+"""Snapshots from which the predictor tells what a share changes."""
 
 
-def measured_tables(trial: Trial) -> Tables:
+def measured_tables(trial: GainTrial) -> Tables:
     """All tables of a case whose packets are sent."""
     gains, pairs, why = trial.measured
     fed = trial.fed(pairs, gains)
@@ -32,7 +47,9 @@ def measured_tables(trial: Trial) -> Tables:
             if not ends:  # the gain has no interval, nor has what follows from it
                 ratio = Interval(ratio.value, np.nan, np.nan)
             metrics.append(_metric_row(trial, name, metric, ratio))
-    node_hours = [{"policy": name, **_ends("ratio", _node_hours(fed[name]))} for name in gains]
+    node_hours = [
+        {"policy": name, **interval_columns("ratio", _node_hours(fed[name]))} for name in gains
+    ]
     return {
         "gains": [
             _gain_row(trial, name, one, why) | _more(trial, name, metrics)
@@ -47,7 +64,7 @@ def measured_tables(trial: Trial) -> Tables:
     }
 
 
-def predicted_tables(trial: Trial) -> Tables:
+def predicted_tables(trial: GainTrial) -> Tables:
     """All tables of a case of which the predictor tells the gain; no packet is sent."""
     predictor, level = shipped(), trial.config.run.confidence
     rows = trial.features(1.0, PREDICTED_SNAPSHOTS)
@@ -84,16 +101,11 @@ def _columns(rows: list[dict[str, Any]]) -> Columns:
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
-def _ends(name: str, found: Interval) -> dict[str, float | None]:
-    low, high = known_ends(found)
-    return {name: found.value, f"{name}_low": low, f"{name}_high": high}
-
-
-def _gain_row(trial: Trial, name: str, one: Gain, why: str) -> dict[str, object]:
+def _gain_row(trial: GainTrial, name: str, one: Gain, why: str) -> dict[str, object]:
     return {
         "policy": name,
-        **_ends("gain_percent", one.gain),
-        **_ends("by_job_percent", one.by_job),
+        **interval_columns("gain_percent", one.gain),
+        **interval_columns("by_job_percent", one.by_job),
         "snapshots": one.snapshots,
         "jobs": one.jobs,
         "level": trial.config.run.confidence if why == "predicted" else trial.level,
@@ -101,7 +113,7 @@ def _gain_row(trial: Trial, name: str, one: Gain, why: str) -> dict[str, object]
     }
 
 
-def _more(trial: Trial, name: str, metrics: Rows) -> dict[str, object]:
+def _more(trial: GainTrial, name: str, metrics: Rows) -> dict[str, object]:
     """Return what would decide on a policy of which no metric is significant; None where known.
 
     ``more_snapshots`` is infinite where no number of them would, ``more_s`` the time they take.
@@ -109,37 +121,29 @@ def _more(trial: Trial, name: str, metrics: Rows) -> dict[str, object]:
     mine = [row for row in metrics if row["policy"] == name]
     if any(row["verdict"] != UNKNOWN for row in mine):
         return {"more_snapshots": None, "more_s": None}
+    cells = {str(row["metric"]): interval_cells(row, "ratio") for row in mine}
     ratios = {
-        str(row["metric"]): Interval(
-            *(
-                math.nan if row[end] is None else float(str(row[end]))
-                for end in ("ratio", "ratio_low", "ratio_high")
-            )
-        )
-        for row in mine
+        metric: Interval(*(math.nan if end is None else end for end in ends))
+        for metric, ends in cells.items()
     }
     snapshots, seconds = trial.more(name, ratios)
     return {"more_snapshots": snapshots, "more_s": None if math.isnan(seconds) else seconds}
 
 
-def _metric_row(trial: Trial, name: str, metric: str, ratio: Interval) -> dict[str, object]:
+def _metric_row(trial: GainTrial, name: str, metric: str, ratio: Interval) -> dict[str, object]:
     line = trial.lines[name][metric]
     even = line.break_even()
-    curve = trial.curve[name]
+    curve, drawn = trial.curve[name], [one[metric] for one in trial.drawn[name]]
     return {
         "policy": name,
         "metric": metric,
-        **_ends("ratio", ratio),
+        **interval_columns("ratio", ratio),
         "verdict": word(ratio),
-        **_ends("break_even_percent", even or Interval(np.nan, np.nan, np.nan)),
+        **interval_columns("break_even_percent", even or Interval(np.nan, np.nan, np.nan)),
         "chance": line.chance,
-        "drawn_mean": _mean_of([one[metric] for one in trial.drawn[name]]),
+        "drawn_mean": float(np.mean(drawn)) if drawn else None,
         **{f"at_{gain:g}_percent": curve[gain][metric] for gain in (0.0, *PAPERS_PERCENT)},
     }
-
-
-def _mean_of(values: list[float]) -> float | None:
-    return float(np.mean(values)) if values else None
 
 
 def _node_hours(fed: Mapping[str, Mapping[str, float]]) -> Interval:
@@ -149,7 +153,7 @@ def _node_hours(fed: Mapping[str, Mapping[str, float]]) -> Interval:
     return Interval(values["mean"], low, high)
 
 
-def _share_rows(trial: Trial, gains: Mapping[str, Gain]) -> Rows:
+def _share_rows(trial: GainTrial, gains: Mapping[str, Gain]) -> Rows:
     """What the answer would be at other shares: the measured gain, changed as the predictor says.
 
     Empty where the predictor knows nothing of the case.
@@ -174,7 +178,7 @@ def _share_rows(trial: Trial, gains: Mapping[str, Gain]) -> Rows:
                 word(line.at(_times(one.of(metric), times, off)))
                 for metric, line in trial.lines[name].items()
             ]
-            gain = _ends("gain_percent", _times(one.gain, times, off))
+            gain = interval_columns("gain_percent", _times(one.gain, times, off))
             rows.append({"policy": name, "factor": factor, **gain, "verdict": overall(words)})
     return rows
 
@@ -190,7 +194,7 @@ def _mean(predictor: Predictor, rows: list[dict[str, Any]], name: str) -> float:
     return float(np.average(predictor.fitted.percent(mine), weights=mine["n_nodes"]))
 
 
-def _asked(trial: Trial) -> dict[str, object]:
+def _asked(trial: GainTrial) -> dict[str, object]:
     """What the predictor's range is about."""
     machine, config = trial.config.machine, trial.config
     return {
@@ -205,7 +209,7 @@ def _asked(trial: Trial) -> dict[str, object]:
     }
 
 
-def _about(trial: Trial) -> dict[str, object]:
+def _about(trial: GainTrial) -> dict[str, object]:
     bench, topology = trial.bench, trial.bench.machine.topology
     jobs = bench.queues.jobs
     _, fraction = bench.drawn
@@ -227,7 +231,7 @@ def _about(trial: Trial) -> dict[str, object]:
     }
 
 
-def _queue_tables(trial: Trial) -> Tables:
+def _queue_tables(trial: GainTrial) -> Tables:
     """The gain's curve, and the ratios of the drawn logs."""
     curve = [
         {"policy": name, "gain_percent": gain, **ratios}

@@ -18,21 +18,22 @@ import numpy as np
 from cosim.isolation.gain_features import LoadCache, job_features
 from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.pairs import Pair, job_ids, off_percent, speedup_rows
-from cosim.measuring.parts import Columns, Part, TaskRunner, Tell
+from cosim.measuring.parts import Columns, Part, Tell
 from cosim.measuring.snapshots import Study
 from cosim.measuring.steady import Steadying
 from cosim.run_times.measured_times import Measured
-from experiments.config_load import config_from
 from netcosim.gain.queues import (
     LEAST_DRAWN,
     PACKETS_SHARE,
-    Clock,
-    Queueing,
+    QueueTrial,
     arrays,
     metrics,
     numbers,
 )
-from netcosim.gain.verdict import METRICS, UNKNOWN, snapshots_to_decide, word
+from netcosim.gain.tables import measured_tables, predicted_tables
+from netcosim.gain.verdict import METRICS, UNKNOWN, Gain, snapshots_to_decide, word
+from netcosim.study.results import Tables
+from netcosim.study.study import Request
 from netsim.errors import NetcosimError
 from queuesim.statistics import Interval, t_of_snapshots
 
@@ -41,11 +42,9 @@ LOOKS = (5, 8, 16, 32, 64)
 find something sooner or later, so each look has its part of the risk (Bonferroni)."""
 TIME_USED, ALL_USED, ENOUGH = "time used", "all snapshots used", "more would change no verdict"
 """Why no more snapshots were looked at."""
-FACTORS = (0.5, 1.0, 2.0)
-"""Of the communication share, for what the answer would be."""
+PREDICT = "predict"
+"""Of a request: whether the gain is predicted without packets."""
 MOST_SHARE = 0.95
-FEATURED = 8
-"""Snapshots from which the predictor tells what a share changes."""
 
 
 def in_order(n: int) -> list[int]:
@@ -54,32 +53,21 @@ def in_order(n: int) -> list[int]:
     return [int(f"{k:0{bits}b}"[::-1], 2) for k in range(n)]
 
 
-@dataclass(frozen=True)
-class Gain:
-    """What was measured of a policy's jobs.
-
-    Attributes
-    ----------
-    gain : Interval
-        Percent off the run time, mean over node-hours, at the level of a look.
-    by_job : Interval
-        The same, mean over job-hours: small jobs count as much as large ones.
-    snapshots, jobs : int
-    """
-
-    gain: Interval
-    by_job: Interval
-    snapshots: int
-    jobs: int
-
-    def of(self, metric: str) -> Interval:
-        """What a metric depends on: turnaround is a mean over jobs, the makespan is of work."""
-        return self.by_job if metric == "mean_turnaround" else self.gain
-
-
 @dataclass
-class Trial(Queueing):
-    """A case's queues and packets."""
+class GainTrial(QueueTrial):
+    """The queues and packets of such a config."""
+
+    def compute(self, request: Request) -> Tables:
+        """Return all tables, of a measured or of a predicted gain."""
+        return predicted_tables(self) if request[PREDICT] else measured_tables(self)
+
+    def compute_parts(self, request: Request) -> None:
+        """Compute queues, and packets unless the gain is predicted."""
+        if request[PREDICT]:
+            _ = self.lines
+            return
+        found, pairs, _ = self.measured
+        self.fed(pairs, found)
 
     @property
     def level(self) -> float:
@@ -134,10 +122,10 @@ class Trial(Queueing):
         for look in LOOKS:
             while done < look:
                 mean_s = float(np.mean(seconds)) if seconds else 0.0
-                if seconds and self.clock.left_s(PACKETS_SHARE) < mean_s:
+                if seconds and self.budget.left_s(PACKETS_SHARE) < mean_s:
                     why = TIME_USED
                     break
-                batch = self.order[done : min(done + self.clock.jobs, look)]
+                batch = self.order[done : min(done + self.budget.jobs, look)]
                 parts = [Part(f"snapshot {k}", partial(compute, k)) for k in batch]
                 for one in self.each(parts, f"packets, {done} snapshots"):
                     if "nodes" in one:
@@ -215,7 +203,7 @@ class Trial(Queueing):
             return need - done, math.nan
         more = max(next(look for look in LOOKS if look >= need) - done, 0)
         work_s = logs * self.queues_s + more * float(np.mean(self._snapshot_s))
-        return more, work_s / self.clock.jobs
+        return more, work_s / self.budget.jobs
 
     def shares(self) -> dict[str, float]:
         """What f came out as: of the time among the others, and of the link; weighed by nodes."""
@@ -275,13 +263,15 @@ class Trial(Queueing):
 
     # Without packets
 
-    def features(self, factor: float, count: int = FEATURED) -> list[dict[str, Any]]:
+    @cached_property
+    def _loads(self) -> LoadCache:
+        return LoadCache(self.study)
+
+    def features(self, factor: float, count: int) -> list[dict[str, Any]]:
         """What is known without packets of jobs at the first snapshots, with another share."""
         fraction = np.minimum(self.study.fraction * factor, MOST_SHARE)
         study = replace(self.study, fraction=fraction)
-        if not hasattr(self, "_loads"):
-            self._loads = LoadCache(self.study)
-        self.tell("flow level", 0.9)
+        self.show("flow level", 0.9)
         cache = replace(self._loads, study=study)
         return [row for k in self.order[:count] for row in job_features(study, k, cache)]
 
@@ -297,27 +287,3 @@ def pairs_of(columns: Columns) -> list[Pair]:
     """The pairs of a snapshot's columns."""
     rows = zip(*(columns[name].tolist() for name in _PAIR), strict=True)
     return [Pair(**dict(zip(_PAIR, row, strict=True))) for row in rows]
-
-
-def run_worker(
-    content: Mapping[str, object], clock: Clock, parts: TaskRunner, *, packets: bool = True
-) -> None:
-    """Compute parts of a trial in another process, until it has nothing left to do.
-
-    Parameters
-    ----------
-    content : mapping
-        A resolved config.
-    clock : Clock
-    parts : TaskRunner
-    packets : bool
-        Whether any are sent; else there are only queues to run.
-    """
-    config = config_from(dict(content))
-    with config.plugged():
-        trial = Trial(config, parts, clock)
-        if not packets:
-            _ = trial.lines
-            return
-        found, pairs, _ = trial.measured
-        trial.fed(pairs, found)

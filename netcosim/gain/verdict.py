@@ -40,6 +40,29 @@ def overall(words: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
+class Gain:
+    """What was measured of a policy's jobs.
+
+    Attributes
+    ----------
+    gain : Interval
+        Percent off the run time, mean over node-hours, at the level of a look.
+    by_job : Interval
+        The same, mean over job-hours: small jobs count as much as large ones.
+    snapshots, jobs : int
+    """
+
+    gain: Interval
+    by_job: Interval
+    snapshots: int
+    jobs: int
+
+    def of(self, metric: str) -> Interval:
+        """What a metric depends on: turnaround is a mean over jobs, the makespan is of work."""
+        return self.by_job if metric == "mean_turnaround" else self.gain
+
+
+@dataclass(frozen=True)
 class Line:
     """Ratio of a metric as jobs run so many percent shorter under the isolating policy.
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from experiments.frames import groups
 from netcosim.judge.waits import by_size
-from queuesim.statistics import LEVEL, around, known_ends, mean_of_snapshots, resamples
+from netcosim.study.intervals import ENDS, interval_columns
+from queuesim.statistics import LEVEL, around, mean_of_snapshots, resamples
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,16 +48,13 @@ def communication_rows(pairs: pd.DataFrame, rng: NewRng, level: float = LEVEL) -
             ratio = mean_of_snapshots(
                 rows["ratio"], 1, rows["snapshot"], rng(), level, job=rows["job_id"]
             )
-            low, high = known_ends(ratio)
             found.append(
                 {
                     "policy": policy,
                     "pattern": pattern,
                     "nodes": size,
                     "jobs": len(rows),
-                    "communication_ratio": ratio.value,
-                    "communication_ratio_low": low,
-                    "communication_ratio_high": high,
+                    **interval_columns("communication_ratio", ratio),
                     "others_interference_ratio": float(rows["interference_ratio"].mean()),
                     "own_placement_ratio": float(rows["locality_ratio"].mean()),
                 }
@@ -108,18 +106,17 @@ def _over(
     submit_s: pd.Series[float],
     rng: NewRng,
     level: float,
-) -> dict[str, object]:
+) -> dict[str, float | None]:
     """Ratio of two means over the same jobs; None where the reference's is 0."""
-    keys = (f"{name}_ratio", f"{name}_ratio_low", f"{name}_ratio_high")
     _, day = np.unique(blocks(submit_s), return_inverse=True)
     sums = [np.bincount(day, weights=part.to_numpy(dtype=float)) for part in (mine, base)]
     if not sums[1].sum() > 0:
-        return dict.fromkeys(keys)
+        return dict.fromkeys(f"{name}_ratio{end}" for end in ENDS)
     drawn_days = resamples(len(sums[0]), rng())
     over, under = (part[drawn_days].sum(axis=1) for part in sums)
     drawn = over[under > 0] / under[under > 0]
     ratio = around(float(sums[0].sum() / sums[1].sum()), drawn, len(sums[0]), level)
-    return dict(zip(keys, (ratio.value, *known_ends(ratio)), strict=True))
+    return interval_columns(f"{name}_ratio", ratio)
 
 
 def changes_of(jobs: pd.DataFrame, reference: str) -> pd.DataFrame:
@@ -162,16 +159,13 @@ def gain_rows(changes: pd.DataFrame, rng: NewRng, level: float = LEVEL) -> RowLi
             change = mean_of_snapshots(
                 rows["turnaround_change_s"], 1, blocks(rows["submit_s"]), rng(), level
             )
-            low, high = known_ends(change)
             found.append(
                 {
                     "policy": policy,
                     "pattern": pattern,
                     "nodes": size,
                     "jobs": len(rows),
-                    "turnaround_change_s": change.value,
-                    "turnaround_change_low_s": low,
-                    "turnaround_change_high_s": high,
+                    **interval_columns("turnaround_change", change, "_s"),
                     "wait_change_s": float(rows["wait_change_s"].mean()),
                     "run_change_s": float(rows["run_change_s"].mean()),
                     "gain_percent": float(100 * rows["gains"].mean()),

@@ -15,12 +15,12 @@ from experiments.build import build_machine
 from experiments.config import Config, file_keys
 from experiments.config_decider import placed_decider
 from experiments.config_errors import ConfigError, validated
-from experiments.config_load import MAX_FILE_BYTES, config_from, parse_toml
+from experiments.config_load import config_from
 from experiments.fields import Section, Share
 from netcosim.demo_config import known_name
 from netcosim.judge.machine_file import machine_of, with_bandwidth
+from netcosim.study.config import StudyConfig, errors_name, read_study_file, section_of
 from netsim.errors import NetcosimError
-from netsim.files import read_text
 from workloads.formats import format_of
 
 LARGE_MACHINE = 1024
@@ -46,29 +46,28 @@ class JudgeSection(Section):
         return tuple(dict.fromkeys(fractions))
 
 
+class _OwnSections(Section):
+    """The sections of a judge's config that a run's does not have."""
+
+    judge: JudgeSection
+
+
 @dataclass(frozen=True)
-class JudgeConfig:
+class JudgeConfig(StudyConfig):
     """What the judge is to look at.
+
+    The first policy is what the others are compared with, unless ``config`` has a reference: the
+    log's own schedule.
 
     Attributes
     ----------
-    config : Config
-        The first policy is what the others are compared with, unless it has a reference: the
-        log's own schedule.
     section : JudgeSection
-    text : str
-        TOML that asks the same again, in any folder.
     assumed : bool
         Whether what jobs send is the judge's own assumption, as no config says it.
-    notes : tuple of str
-        What was asked and is left out, and why.
     """
 
-    config: Config
     section: JudgeSection
-    text: str
     assumed: bool
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,6 +98,19 @@ class Flags:
     fractions: tuple[float, ...] = ()
 
 
+SECTION_OF_FLAG = {
+    "taper": "machine",
+    "first_jobs": "workload",
+    "days": "workload",
+    "month": "workload",
+    "order": "queue",
+    "backfill": "queue",
+    "seed": "run",
+    "snapshots": "run",
+}
+"""Flags that are keys of the config by the same name."""
+
+
 def load_judge_config(flags: Flags, path: Path | None) -> JudgeConfig:
     """What flags and a config file ask together; flags win.
 
@@ -115,26 +127,22 @@ def load_judge_config(flags: Flags, path: Path | None) -> JudgeConfig:
     """
     raw: dict[str, Any] = {}
     if path is not None:
-        raw = parse_toml(read_text(path, limit_bytes=MAX_FILE_BYTES).replace("\r\n", "\n"), path)
-        if "sweep" in raw:
-            raise NetcosimError(f"{path}: key sweep: belongs to netcosim sweep")
+        raw, _ = read_study_file(path)
         if raw.get("reference", REPLAYED) != REPLAYED:
             told = "the judge compares with the first policy, or with replay; leave the section out"
             raise NetcosimError(f"{path}: key reference: {told}")
     where = Path.cwd() if path is None else path.parent
-    try:
+    with errors_name(path):
         return _asked(flags, raw, where)
-    except ConfigError as error:
-        raise (error if path is None else NetcosimError(f"{path}: {error}")) from None
 
 
 def _asked(flags: Flags, raw: dict[str, Any], folder: Path) -> JudgeConfig:
-    own = raw.pop("judge", {})
-    if not isinstance(own, Mapping):
-        raise ConfigError("judge", own, "must be a table")
-    own = dict(own) | ({"fractions": list(flags.fractions)} if flags.fractions else {})
-    section = _judge_section(own)
-    said = _table(raw, "communication")
+    own = section_of(raw, "judge")
+    raw.pop("judge", None)
+    if flags.fractions:
+        own["fractions"] = list(flags.fractions)
+    section = validated(_OwnSections, {"judge": own}).judge
+    said = section_of(raw, "communication")
     assumed, drawn = "mix" not in said, bool({"from", "fraction"} & {*said})
     content = _filled(flags, raw, folder)
     if assumed:
@@ -150,7 +158,7 @@ def _asked(flags: Flags, raw: dict[str, Any], folder: Path) -> JudgeConfig:
     config = config_from(content, folder)
     _can_be_judged(config)
     text = HEAD + toml_text(content | {"judge": {"fractions": list(section.fractions)}})
-    return JudgeConfig(config, section, text, assumed, notes)
+    return JudgeConfig(config, text, notes, section, assumed)
 
 
 def _can_be_judged(config: Config) -> None:
@@ -188,26 +196,11 @@ def _with_replay(content: dict[str, Any], config: Config, n_nodes: int) -> tuple
     return (note,)
 
 
-def _judge_section(own: Mapping[str, Any]) -> JudgeSection:
-    try:
-        return validated(JudgeSection, own)
-    except ConfigError as error:
-        told = str(error).removeprefix(f"key {error.key}: ")
-        raise ConfigError(f"judge.{error.key}", None, told) from None
-
-
-def _table(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = raw.get(name, {})
-    if not isinstance(found, Mapping):
-        raise ConfigError(name, found, "must be a table")
-    return dict(found)
-
-
 def _filled(flags: Flags, raw: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The content with flags put in, and the judge's own defaults where nothing is said."""
     content = dict(raw)
     names = ("machine", "workload", "queue", "communication", "run")
-    machine, workload, queue, communication, run = (_table(raw, name) for name in names)
+    machine, workload, queue, communication, run = (section_of(raw, name) for name in names)
     if flags.machine is not None:
         kept = {key: machine[key] for key in ("routing", "packet") if key in machine}
         machine = machine_of(flags.machine) | kept
@@ -215,8 +208,6 @@ def _filled(flags: Flags, raw: Mapping[str, Any], folder: Path) -> dict[str, Any
         raise NetcosimError("no machine: give --machine (a file or a preset), or [machine]")
     if flags.bandwidth is not None:
         machine = with_bandwidth(machine, flags.bandwidth)
-    if flags.taper is not None:
-        machine["taper"] = flags.taper
     if flags.log is not None:
         for key in ("known_log", "synthetic"):
             workload.pop(key, None)
@@ -226,21 +217,18 @@ def _filled(flags: Flags, raw: Mapping[str, Any], folder: Path) -> dict[str, Any
             workload["known_log"] = known
     if "log" not in workload and "synthetic" not in workload:
         raise NetcosimError("no jobs: give --log FILE, or workload.log in a config")
-    given = {"first_jobs": flags.first_jobs, "days": flags.days, "month": flags.month}
-    workload |= {key: value for key, value in given.items() if value is not None}
-    workload.setdefault("larger_jobs", "drop")
     if flags.policies:
         queue["policies"] = list(flags.policies)
     if "policies" not in queue:
         raise NetcosimError("no policies: give --policies A,B,..., or queue.policies in a config")
-    ordered = {"order": flags.order, "backfill": flags.backfill}
-    queue |= {key: value for key, value in ordered.items() if value is not None}
-    queue.setdefault("run_time_model", "measured")
-    sampled = {"seed": flags.seed, "snapshots": flags.snapshots}
-    run |= {key: value for key, value in sampled.items() if value is not None}
-    run = {"snapshots": SNAPSHOTS, "measure": "paired", **run}
     sections = (machine, workload, queue, communication, run)
     content |= dict(zip(names, sections, strict=True))
+    for key, section in SECTION_OF_FLAG.items():
+        if (value := getattr(flags, key)) is not None:
+            content[section][key] = value
+    workload.setdefault("larger_jobs", "drop")
+    queue.setdefault("run_time_model", "measured")
+    content["run"] = {"snapshots": SNAPSHOTS, "measure": "paired", **run}
     _files_from_anywhere(content, folder)
     return content
 

@@ -1,9 +1,8 @@
-"""A machine as an operator names it: a preset, or a file whose kind is seen from the file."""
+"""A machine as an operator names it: a preset, or a file that a family recognises."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,34 +16,12 @@ from netsim.topologies.registry import FAMILIES
 from netsim.units import short_name
 
 _HEAD_CHARS = 65536
-_GRAPHS = (".graphml", ".gml", ".graphml.gz", ".gml.gz", ".txt", ".edgelist", ".edges")
-
-
-def _slurm(name: str, head: str) -> bool:
-    return bool(re.search(r"^\s*(SwitchName|BlockName)\s*=", head, re.I | re.M)) or (
-        name.endswith((".yaml", ".yml"))
-    )
-
-
-def _ibnetdiscover(name: str, head: str) -> bool:
-    return bool(re.search(r"^(Switch|Ca)\s+\d+\s+\"", head, re.M))
-
-
-def _cables(name: str, head: str) -> bool:
-    return name.endswith((".csv", ".csv.gz"))
-
-
-def _graph(name: str, head: str) -> bool:
-    return name.endswith(_GRAPHS)
-
-
-KINDS: dict[str, Callable[[str, str], bool]] = {
-    "topology.conf": _slurm,
-    "ibnetdiscover": _ibnetdiscover,
-    "cables": _cables,
-    "graph": _graph,
+FAMILY_OF_SUFFIX = {
+    **dict.fromkeys((".yaml", ".yml"), "topology.conf"),
+    ".csv": "cables",
+    **dict.fromkeys((".graphml", ".gml", ".txt", ".edgelist", ".edges"), "graph"),
 }
-"""Families that read a file, by how such a file is known from its name and its beginning."""
+"""Of files that no family recognises by their text; its reader says what is wrong with them."""
 
 
 def machine_of(given: str) -> dict[str, Any]:
@@ -69,14 +46,17 @@ def machine_of(given: str) -> dict[str, Any]:
             raise NetcosimError(f"{path}: key machine: must be a table")
         return dict(section)
     head = read_text(path)[:_HEAD_CHARS]
-    for family, is_one in KINDS.items():
-        if family in FAMILIES and is_one(path.name.lower(), head):
-            return {"family": family, "file": str(path.absolute())}
-    known = ", ".join(family for family in KINDS if family in FAMILIES)
-    raise NetcosimError(
-        f"{path}: not known what machine this is; a preset, a .toml with [machine], or a file of "
-        f"one of {known} (which a [machine] with family and file can also name)"
-    )
+    reading = {name: f.reads for name, f in FAMILIES.items() if f.reads is not None}
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    by_text = (name for name, reads in reading.items() if reads(path, head))
+    family = next(by_text, FAMILY_OF_SUFFIX.get(suffix))
+    if family is None:
+        raise NetcosimError(
+            f"{path}: not known what machine this is; a preset, a .toml with [machine], or a file "
+            f"of one of {', '.join([*reading, 'graph'])} (which a [machine] with family and file "
+            "can also name)"
+        )
+    return {"family": family, "file": str(path.absolute())}
 
 
 def with_bandwidth(machine: Mapping[str, Any], bandwidth: str) -> dict[str, Any]:

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from netcosim.study.intervals import interval_columns
 from queuesim.statistics import (
     LEVEL,
     Interval,
     around,
     independent,
-    known_ends,
     mean_of_snapshots,
     resamples,
 )
@@ -171,10 +171,8 @@ def _score_row(
             over, lost, rows["snapshot"], rows["job_id"], rng, level
         )
     for name, value in told.items():
-        unit = "_percent" if name == "agree" else ""
-        low, high = known_ends(value)
-        found[f"{name}{unit}"] = None if np.isnan(value.value) else value.value
-        found |= {f"{name}_low{unit}": low, f"{name}_high{unit}": high}
+        cells = interval_columns(name, value, "_percent" if name == "agree" else "")
+        found |= dict.fromkeys(cells) if np.isnan(value.value) else cells
     return found
 
 

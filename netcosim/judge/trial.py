@@ -11,34 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cosim.measuring.parts import (
-    Columns,
-    Part,
-    PrefixedRunner,
-    SerialExecutor,
-    TaskRunner,
-    Tell,
-    schedule_columns,
-    schedule_from,
-)
+from cosim.measuring.parts import PrefixedRunner
 from cosim.run_times.measured_times import Measured
 from experiments.config import Config
-from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
 from experiments.reference import Reference, reference_of
 from experiments.run_context import RunContext, run_context
 from experiments.schedules import Queues
-from experiments.steps import Steps
 from experiments.store import Rows
 from netcosim.judge.changes import changes_of, communication_rows, gain_rows, most_rows, queue_rows
 from netcosim.judge.score import placement_rows, score_rows
 from netcosim.judge.waits import reproduced, waits_by_size
+from netcosim.study.results import Tables
+from netcosim.study.study import Request, Trial
 from netsim.errors import NetcosimError
 from netsim.hierarchy import hierarchy_of
 from queuesim.metrics import wait_s
@@ -49,34 +40,28 @@ from queuesim.runtime import RunTimeModel
 if TYPE_CHECKING:
     import pandas as pd
 
-Tables = dict[str, Rows]
 ONE_NODE = "one node"
 """The pattern of jobs that send nothing over the network."""
+FRACTION = "communication_fraction"
+"""Of a request; None: the run itself."""
 _FRACTION_PART = 0.8
 """What measuring again at another fraction takes, in terms of the run."""
 
 
 @dataclass
-class Trial:
+class JudgeTrial(Trial):
     """A run and what it leaves for measuring again.
 
     Attributes
     ----------
-    config : Config
-    fractions : tuple of float
-        Communication fractions at which everything is measured again.
-    parts : TaskRunner
-        Gets schedules and packet simulations computed.
-    steps : Steps
+    fractions : int
+        Of communication, at which everything is measured again.
     logged : dict of str to QueueResult
         Schedules with the run times of the log; computed on first use.
     """
 
-    config: Config
-    fractions: tuple[float, ...]
-    parts: TaskRunner = field(default_factory=SerialExecutor)
-    steps: Steps = field(default_factory=Steps)
-    logged: dict[str, QueueResult] | None = None
+    fractions: int = 0
+    logged: dict[str, QueueResult] = field(default_factory=dict)
 
     @cached_property
     def origin(self) -> Reference:
@@ -105,30 +90,19 @@ class Trial:
 
     def schedules(self) -> dict[str, QueueResult]:
         """Schedules with the run times of the log, by policy, the reference first."""
-        if self.logged is None:
-            self.logged = {}
         missing = [name for name in self.names if name not in self.logged]
-        self.logged |= self._each("judge, queue, as-logged", missing, None, 0.05)
-        self.logged = {name: self.logged[name] for name in self.names}
+        found = self.logged | self._each("judge, queue, as-logged", missing, None, 0.05)
+        self.logged = {name: found[name] for name in self.names}
         return self.logged
 
     def _each(
         self, what: str, names: Sequence[str], model: RunTimeModel | None, share: float
     ) -> dict[str, QueueResult]:
-        """Return the schedules of some policies under a run-time model, each a part of its own."""
-
+        """Return the schedules of some policies under a run-time model."""
         queues = {name: self._queues(name) for name in names}
-
-        def compute(name: str, tell: Tell) -> Columns:
-            return schedule_columns(queues[name].under(name, model))
-
-        parts = [Part(f"{what}, {name}", partial(compute, name)) for name in names]
         with self.steps.step("", share) as tell:
-            found = self.parts.each(parts, lambda part, done: tell(done, part))
-        return {
-            name: schedule_from(columns, queues[name].jobs, queues[name].topology)
-            for name, columns in zip(names, found, strict=True)
-        }
+            found, _ = self.run_queues(what, queues, model, lambda part, done: tell(done, part))
+        return found
 
     def _queues(self, name: str) -> Queues:
         """The queues of a policy: the reference may have another config."""
@@ -140,7 +114,7 @@ class Trial:
     def run(self) -> Tables:
         """The tables of the run, but for other fractions."""
         bench, config = self.bench, self.config
-        share = 1 / (1 + _FRACTION_PART * len(self.fractions))
+        share = 1 / (1 + _FRACTION_PART * self.fractions)
         with self.steps.step("", share) as tell:
             told = self.steps.say
             result = run_cosim(config, lambda what, done: tell(done, what), told, self.parts)
@@ -173,8 +147,9 @@ class Trial:
             "machine_and_jobs": [_about(bench)],
         }
 
-    def compute(self, fraction: float | None) -> Tables:
+    def compute(self, request: Request) -> Tables:
         """Return the tables of the run, or of everything measured again at a fraction."""
+        fraction: float | None = request[FRACTION]
         return self.run() if fraction is None else self.at(fraction)
 
     def at(self, fraction: float) -> Tables:
@@ -200,26 +175,6 @@ class Trial:
             fraction, False, found.tables["paired"], found.ratios, fed, self.reference
         )
         return {"fraction": rows}
-
-
-def run_parts(
-    wanted: Sequence[float | None], content: Mapping[str, object], parts: TaskRunner
-) -> None:
-    """Compute the parts of a trial in another process.
-
-    Parameters
-    ----------
-    wanted : sequence of float or None
-        Communication fractions; None is the run itself.
-    content : mapping
-        A resolved config.
-    parts : TaskRunner
-    """
-    config = config_from(dict(content))
-    with config.plugged():
-        trial = Trial(config, tuple(fraction for fraction in wanted if fraction is not None), parts)
-        for fraction in wanted:
-            trial.compute(fraction)
 
 
 def nearest(schedules: Mapping[str, QueueResult], reference: str) -> QueueResult:

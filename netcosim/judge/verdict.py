@@ -7,6 +7,7 @@ from typing import Any
 
 from netcosim.judge.score import worth
 from netcosim.judge.waits import BADLY, EXACTLY, WELL
+from netcosim.study.intervals import Ends, interval_cells
 from netsim.units import format_quantity
 from queuesim.statistics import LEAST_SAMPLES, NO_INTERVAL
 
@@ -15,10 +16,11 @@ MANY_PERCENT = 100.0
 RELIABLE = (EXACTLY, WELL)
 """Ratings of the simulated queue with which its waits can be relied on."""
 
+SAVED = "taken_off_percent"
+"""Column with the node-hours that a policy saves."""
+
 Row = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Row]]
-Change = tuple[float, float | None, float | None]
-"""Percent less than under the reference, and the ends of its interval, low to high."""
 
 
 def number(value: float) -> str:
@@ -28,20 +30,21 @@ def number(value: float) -> str:
     return text.replace("-0.0", "0") if float(text) == 0 else text
 
 
-def off_percent(row: Row, name: str) -> Change:
+def off_percent(row: Row, name: str) -> Ends:
     """How much less than under the reference, in percent: the mean and the ends, low to high."""
-    value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
+    value, low, high = interval_cells(row, name)
     if low is None or high is None:
         return 100 * (1 - value), None, None
     return 100 * (1 - value), 100 * (1 - high), 100 * (1 - low)
 
 
-def format_change(found: Change, what: str, less: str, more: str) -> str:
+def format_change(found: Ends, what: str, less: str, more: str) -> str:
     """Describe a change.
 
     Parameters
     ----------
-    found : Change
+    found : Ends
+        Percent less than under the reference
     what : str
         Of what: "communication".
     less, more : str
@@ -74,7 +77,8 @@ def format_policy(policy: str, tables: Tables, waits: bool) -> str:
     for row in tables.get("paired", ()):
         if row["policy"] == policy:
             less, more = "saves {} of the node-hours", "costs {} more node-hours"
-            parts.append(format_change(_saved(row), "node-hours", less, more))
+            saved = interval_cells(row, SAVED)
+            parts.append(format_change(saved, "node-hours", less, more))
     for row in tables.get("communication", ()):
         if (row["policy"], row["pattern"], row["nodes"]) == (policy, "all", "all"):
             parts.append(_timed(off_percent(row, "communication_ratio"), "communication"))
@@ -83,12 +87,6 @@ def format_policy(policy: str, tables: Tables, waits: bool) -> str:
     if waits:
         parts.append(_format_waits(policy, tables))
     return f"{policy} {'; '.join(parts)}."
-
-
-def _saved(row: Row) -> Change:
-    """Return the node-hours that a policy saves, in percent."""
-    value, low, high = (row[f"taken_off_percent{end}"] for end in ("", "_low", "_high"))
-    return value, low, high
 
 
 def _format_waits(policy: str, tables: Tables) -> str:
@@ -112,7 +110,7 @@ def format_duration(seconds: float) -> str:
     return format_quantity(float(seconds), "time", 2)
 
 
-def _timed(found: Change, what: str) -> str:
+def _timed(found: Ends, what: str) -> str:
     value, low, high = found
     if low is not None and high is not None and high < 0 and value <= -MANY_PERCENT:
         times = [number(1 - end / 100) for end in (value, high, low)]
@@ -147,18 +145,22 @@ def answer(tables: Tables, trusted: str) -> list[str]:
 
 def result(reference: str, tables: Tables) -> str:
     """Return which policies save node-hours significantly, and which cost some, in one sentence."""
-    saved = {str(row["policy"]): _saved(row) for row in tables.get("paired", ())}
-    known = {name: (low, high) for name, (_, low, high) in saved.items() if low is not None}
+    saved = {str(row["policy"]): interval_cells(row, SAVED) for row in tables.get("paired", ())}
+    known = {
+        name: (low, high)
+        for name, (_, low, high) in saved.items()
+        if low is not None and high is not None
+    }
     if not known:
         needs = f"an interval needs {LEAST_SAMPLES} snapshots and jobs (--snapshots, --first-jobs)"
         return f"No policy can be compared with {reference} yet: {needs}."
     better = [name for name, (low, _) in known.items() if low > 0]
-    worse = [name for name, (_, high) in known.items() if high is not None and high < 0]
+    worse = [name for name, (_, high) in known.items() if high < 0]
     if better:
         best = max(better, key=lambda name: saved[name][0])
-        value, low, high = saved[best]
-        ends = f"{number(low or 0.0)} to {number(high or 0.0)}"
-        return f"{best} saves most node-hours against {reference}: {number(value)} % ({ends})."
+        ends = " to ".join(map(number, known[best]))
+        most = f"{number(saved[best][0])} % ({ends})"
+        return f"{best} saves most node-hours against {reference}: {most}."
     if worse:
         costs = ", ".join(f"{name} costs {number(-saved[name][0])} % more" for name in worse)
         return f"No policy saves node-hours against {reference}; {costs}."
@@ -168,9 +170,9 @@ def result(reference: str, tables: Tables) -> str:
 def _direction(policy: str, tables: Tables) -> str:
     """Return whether a policy shortens or lengthens the mean wait, without by how much."""
     [row] = [row for row in tables["queue"] if row["policy"] == policy]
-    ratio, low, high = (row[f"wait_ratio{end}"] for end in ("", "_low", "_high"))
-    if ratio is None:
+    if row["wait_ratio"] is None:
         return "unchanged" if row["mean_wait_s"] == 0 else "longer"
+    ratio, low, high = interval_cells(row, "wait_ratio")
     if low is None or high is None or low <= 1 <= high:
         return "not significant"
     return "shorter" if ratio < 1 else "longer"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cosim.measuring.snapshots import SIZE_CLASSES, format_sizes
 from experiments.frames import groups
 from netcosim.judge.score import rank_correlation
+from netsim.units import format_quantity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,7 +114,7 @@ def by_size(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return [(name, rows[which == i]) for i, name in enumerate(names) if (which == i).any()]
 
 
-def trust(row: dict[str, object], order: str, backfill: str) -> str:
+def trust(row: Mapping[str, Any], order: str, backfill: str) -> str:
     """What a row of `reproduced` says of the rest, in words."""
     policy, word = row["policy"], row["reproduces"]
     if word == UNKNOWN:
@@ -126,8 +128,10 @@ def trust(row: dict[str, object], order: str, backfill: str) -> str:
             f"The waits of the log are reproduced exactly: under {how} every job starts within "
             f"{SAME_S:g} s of when it did. Simulated waits can be trusted."
         )
+    means = (float(row[name]) for name in ("mean_wait_s", "logged_mean_wait_s"))
+    simulated, logged = (format_quantity(mean_s, "time", 3) for mean_s in means)
     numbers = (
-        f"mean wait {_h(row['mean_wait_s'])} against {_h(row['logged_mean_wait_s'])} in the log"
+        f"mean wait {simulated} against {logged} in the log"
         + (
             f", rank correlation {row['rank_correlation']:.2f}"
             if row["rank_correlation"] is not None
@@ -145,9 +149,3 @@ def trust(row: dict[str, object], order: str, backfill: str) -> str:
         ),
     }[str(word)]
     return f"The waits of the log are reproduced {word} by {how}: {numbers}. {advice}"
-
-
-def _h(seconds: object) -> str:
-    from netsim.units import format_quantity
-
-    return format_quantity(float(str(seconds)), "time", 3)

@@ -7,16 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from experiments.papers.calibration.cases import CYCLE_S, LINK_BPS, NETWORKS, limit_of
+from experiments.papers.calibration.offered import (
+    links_on_path,
+    lone_load,
+    lone_time_ps,
+    offered_load,
+)
 from experiments.papers.calibration.point import packet_config
+from netcosim.validation.cases import small_machine
 from netcosim.validation.row import Measured, Row, Setting, exact
-from netsim.analysis.load_latency import Window, links_on_path, lone_time_ps
-from netsim.packet.cases import small_machine
+from netsim.analysis.load_latency import Window
 from netsim.packet.engine import simulate_packets
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import FAMILIES
 from netsim.traffic import combine
-from patterns.offered import lone_load, offered_load
 from patterns.open_loop import lone_messages
 
 NOISE = 0.03

@@ -7,11 +7,11 @@ from dataclasses import fields
 
 import numpy as np
 
+from netcosim.validation.cases import LATENCIES_S, SPEEDS_BPS, Case, random_case, small_machine
+from netcosim.validation.reference.packets import simulate_reference
 from netcosim.validation.row import Measured, Row, Setting, exact
-from netsim.packet.cases import LATENCIES_S, SPEEDS_BPS, Case, random_case, small_machine
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig, PacketResult
-from netsim.packet.reference import simulate_reference
 from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.registry import FAMILIES
 from netsim.traffic import combine

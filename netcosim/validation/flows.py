@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from experiments.papers.calibration.cases import NETWORKS
+from netcosim.validation.reference.flows import dense, reference_finish
 from netcosim.validation.row import Measured, Row, Setting, at_most, within
 from netsim.flow.maxmin import flow_finish_times, max_min_rates
 from netsim.flow.paths import FlowPaths, flow_paths
-from netsim.flow.reference import dense, reference_finish
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S, PacketConfig
 from netsim.routing.registry import make_routing
@@ -105,7 +105,7 @@ def _plain(setting: Setting, *, weighted: bool) -> Row:
         ROUNDING,
         worst,
         "",
-        "the same rule with dense matrices, netsim.flow.reference",
+        "the same rule with dense matrices, netcosim.validation.reference.flows",
         f"{count} random cases of 60 flows on 15 links",
     )
 

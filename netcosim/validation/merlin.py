@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.papers.calibration.offered import links_on_path
 from experiments.papers.level_spread.sst import LONG_MESSAGE_US, ONE_WAY_NS
 from netcosim.validation.posted import posted_messages
 from netcosim.validation.row import Measured, Row, Setting, exact, within
-from netsim.analysis.load_latency import links_on_path
 from netsim.packet.engine import simulate_packets
 from netsim.packet.presets import packet_preset
 from netsim.recipes import RECIPES

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from netcosim.validation.cases import with_links
+from netcosim.validation.one_channel import on_one_channel
 from netcosim.validation.peer import Peer
 from netcosim.validation.posted import posted_messages
 from netcosim.validation.row import Measured, Row, Setting, exact
-from netsim.packet.cases import with_links
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
-from netsim.routing.shortest_path import on_one_channel
 from netsim.topology import Topology
 
 PEER = Peer(

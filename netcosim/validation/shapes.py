@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from experiments.papers.calibration import cases
+from experiments.papers.calibration.offered import offered_load
 from experiments.papers.calibration.point import packet_config
 from netcosim.validation.posted import posted_messages
 from netcosim.validation.row import Curve, Measured, Row, Setting, at_least, within
@@ -23,7 +24,6 @@ from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 from netsim.topologies.hyperx import hyperx
 from netsim.traffic import Traffic
-from patterns.offered import offered_load
 
 KAROL = "Karol, Hluchyj, Morgan 1987"
 SLOT_S = 1e-9

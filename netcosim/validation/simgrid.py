@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from netcosim.validation.cases import with_links
 from netcosim.validation.peer import Peer
 from netcosim.validation.row import Measured, Row, Setting, at_most
 from netsim.flow.maxmin import flow_finish_times
 from netsim.flow.paths import flow_paths, path_latency_s
-from netsim.packet.cases import with_links
 from netsim.routing.registry import make_routing
 
 PEER = Peer(

@@ -1,4 +1,4 @@
-"""Bisection of tori, meshes and Blue Gene partitions, in closed form."""
+"""Bisection of tori and meshes, in closed form."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from functools import cache
 
 from netsim.errors import NetcosimError
-
-MIDPLANE_BGQ = (4, 4, 4, 4, 2)
-"""Nodes of a Blue Gene/Q midplane; the fifth dimension never leaves it."""
 
 
 def check_dims(dims: Sequence[int]) -> tuple[int, ...]:
@@ -116,78 +113,3 @@ def cuboid_bisection(
         raise NetcosimError(f"cuboid {inside} does not fit into the torus {lengths}")
     closed = [ring and a == d for a, d, ring in zip(inside, lengths, rings, strict=True)]
     return torus_bisection(inside, wrap=closed, double_links_for_two=double_links_for_two)
-
-
-def partition_dims(midplanes: Sequence[int]) -> tuple[int, ...]:
-    """Lengths in nodes of a partition of whole midplanes.
-
-    Dimensions of the midplane beyond those of the partition stay as they are.
-
-    Raises
-    ------
-    NetcosimError
-        More dimensions than the midplane has, a length below 1.
-    """
-    lengths = check_dims(midplanes)
-    if len(lengths) > len(MIDPLANE_BGQ):
-        raise NetcosimError(
-            f"partition {lengths} has more dimensions than a midplane, {len(MIDPLANE_BGQ)}"
-        )
-    ones = (1,) * (len(MIDPLANE_BGQ) - len(lengths))
-    return tuple(a * m for a, m in zip(lengths + ones, MIDPLANE_BGQ, strict=True))
-
-
-def partition_bisection(midplanes: Sequence[int]) -> int:
-    """Internal bisection, in links, of a Blue Gene partition: 2 N / L.
-
-    A partition is a torus in every dimension, whatever part of the machine it covers.
-
-    Parameters
-    ----------
-    midplanes : sequence of int
-        Its lengths in midplanes.
-    """
-    return torus_bisection(partition_dims(midplanes))
-
-
-def geometries(dims: Sequence[int], size: int) -> list[tuple[int, ...]]:
-    """Cuboids of ``size`` midplanes that fit, longest dimension first, each up to rotation.
-
-    The best bisection comes first: least longest dimension, then least second, and so on
-    (Corollary 3.4).
-    """
-    lengths = sorted(check_dims(dims), reverse=True)
-    found: list[tuple[int, ...]] = []
-
-    def extend(head: tuple[int, ...], rest: int) -> None:
-        if len(head) == len(lengths):
-            if rest == 1:
-                found.append(head)
-            return
-        top = min(lengths[len(head)], rest, head[-1] if head else rest)
-        for a in range(1, top + 1):
-            if rest % a == 0:
-                extend((*head, a), rest // a)
-
-    extend((), size)
-    return sorted(found)
-
-
-def best_geometry(dims: Sequence[int], size: int) -> tuple[int, ...] | None:
-    """The geometry of ``size`` midplanes with the greatest bisection; None if none fits."""
-    found = geometries(dims, size)
-    return found[0] if found else None
-
-
-def worst_geometry(dims: Sequence[int], size: int) -> tuple[int, ...] | None:
-    """The geometry of ``size`` midplanes with the least bisection; None if none fits."""
-    found = geometries(dims, size)
-    return found[-1] if found else None
-
-
-def possible_sizes(dims: Sequence[int]) -> list[int]:
-    """Midplane counts for which a cuboid exists, ascending."""
-    sizes = {1}
-    for d in check_dims(dims):
-        sizes = {s * a for s in sizes for a in range(1, d + 1)}
-    return sorted(sizes)

@@ -1,4 +1,4 @@
-"""Load-latency measurements: what a network accepts of an offered load, and lone messages.
+"""Load-latency measurements: what a network accepts of an offered load.
 
 The traffic comes from outside (`patterns.open_loop` makes it); all is counted by message.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from netsim.packet.credit import buffer_warning
 from netsim.packet.engine import simulate_packets
-from netsim.packet.model import PS_PER_S, PacketConfig, serialisation_ps, to_ps
+from netsim.packet.model import PS_PER_S, PacketConfig, to_ps
 from netsim.routing.base import Routing
 from netsim.traffic import Traffic
 
@@ -131,89 +131,3 @@ def keeps_up(offered: Any, accepted: Any, unfinished: Any) -> Any:
     1 % of the messages are still under way.
     """
     return (accepted >= 0.97 * offered) & (unfinished < 0.01)
-
-
-@dataclass(frozen=True)
-class LoneMessages:
-    """Messages that meet nobody.
-
-    Attributes
-    ----------
-    links : float
-        Mean number of links taken, injection and ejection among them.
-    latency_mean_s : float
-        Measured.
-    expected_mean_s : float
-        links x wire + (links - 1) x router + serialisation.
-    worst_ps : int
-        Largest difference of one message, where the routing has one path (static);
-        else the difference of the sums.
-    """
-
-    links: float
-    latency_mean_s: float
-    expected_mean_s: float
-    worst_ps: int
-
-
-def links_on_path(routing: Routing, src: int, dst: int) -> int | None:
-    """Links from port to port if the routing has one path, else None."""
-    topology = routing.topology
-    router, state, links = int(topology.port_router[src]), 0, 1
-    while True:
-        hops = routing.choices(router, dst, state)
-        if len(hops) != 1:
-            return None
-        links += 1
-        vertex = int(topology.link_dst[hops[0].link])
-        if vertex == dst:
-            return links
-        router, state = vertex - topology.n_ports, hops[0].state
-
-
-def lone_time_ps(routing: Routing, config: PacketConfig, links: int) -> int:
-    """Of a full packet over so many links, injection and ejection among them, alone.
-
-    links x wire + (links - 1) x router + serialisation; all links are like the first one. A
-    crossbar slower than the links adds the rest of its time at each router; by its head a
-    message arrives without serialisation.
-    """
-    topology = routing.topology
-    router_ps = to_ps(config.router_latency_s)
-    size = config.packet_bytes + config.header_bytes
-    link_Bps = int(topology.link_bandwidth_Bps[0])
-    sent_ps = serialisation_ps(size, link_Bps)
-    if config.head_counts:
-        sent_ps = 0
-    elif config.input_queued:
-        router_ps += max(0, config.crossing_ps(size, link_Bps, link_Bps) - sent_ps)
-    hop_ps = to_ps(float(topology.link_latency_s[0])) + router_ps
-    return links * hop_ps + sent_ps - router_ps
-
-
-def measure_lone(
-    routing: Routing, traffic: Traffic, config: PacketConfig, rng: np.random.Generator
-) -> LoneMessages:
-    """Time full packets of which each has arrived before the next one leaves.
-
-    All links of the topology must be alike; `patterns.open_loop.lone_messages` makes the traffic.
-    """
-    program, node = traffic.program, traffic.rank_node
-    result = simulate_packets(routing, traffic, config, rng)
-    latency = result.message_finish_ps - result.message_post_ps
-    n, links = len(latency), result.packet_hops
-    one, two = (lone_time_ps(routing, config, k) for k in (1, 2))
-    expected = n * one + (links - n) * (two - one)
-    worst = abs(int(latency.sum()) - expected)
-    ends = zip(node[program.send_src()], node[program.send_dst], latency, strict=True)
-    for src, dst, took in ends:
-        rails = routing.topology.rails
-        path = links_on_path(routing, int(src) * rails, int(dst) * rails)
-        if path is not None:
-            worst = max(worst, abs(int(took) - lone_time_ps(routing, config, path)))
-    return LoneMessages(
-        links=links / n,
-        latency_mean_s=float(latency.mean()) / PS_PER_S,
-        expected_mean_s=expected / n / PS_PER_S,
-        worst_ps=worst,
-    )

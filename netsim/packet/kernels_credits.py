@@ -38,6 +38,7 @@ def take_credits(sc, channels, ticks, credits, q):
     at = np.uint64(q) << QT_BITS
     if ticks[at + CREDIT_TICK] <= sc[NOW]:
         channel = np.uint64(q) << Q_BITS
+        # the sign says whether the link waits: `x ^ -1` turns all bits, `x ^ 0` none
         known = np.int64(channels[channel + CREDIT_BYTES])
         waits = known >> 63
         back = known ^ waits
@@ -52,6 +53,8 @@ def take_credits(sc, channels, ticks, credits, q):
 @njit(**INNER_KERNEL)
 def _take_listed(sc, channels, ticks, credits, q):
     """Bytes of the ring's credits that are due; the one after them goes into the row."""
+    # Invariant: the row's credit is the earliest, and the ring is empty if the row has none. So the
+    # first credit that is not due moves into the row.
     channel = np.uint64(q) << Q_BITS
     tail = np.int64(channels[channel + CREDIT_TAIL])
     last = np.uint64(tail) << CR_BITS
@@ -117,6 +120,7 @@ def _give_in_order(sc, channels, ticks, credits, q, tick, size):
         credits[row + CR_NEXT] = c
         channels[channel + CREDIT_TAIL] = c
         return
+    # the last one's next is the first; credits mostly come in order, so the end is looked at first
     before = np.uint64(tail) << CR_BITS
     if credits[before + CR_TICK] <= tick:
         channels[channel + CREDIT_TAIL] = c

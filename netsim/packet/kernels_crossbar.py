@@ -156,6 +156,8 @@ def release(a, x, came_over):
     vshift = sc[VSHIFT]
     port = np.uint64(came_over) << P_BITS
     router = np.uint64(a.link_router[came_over]) << X_BITS
+    # Invariant: the bits at X_FREE_AT are set for the slots of input ports that nothing crosses
+    # from. `take_ports` clears those of a port, and nothing else does.
     first = ports[port + FIRST_SLOT]
     place = first - routers[router + X_SLOTS]
     free_at = routers[router + X_FREE_AT]
@@ -180,6 +182,7 @@ def has_credit(a, x, out, want, size):
         return True
     take_credits(sc, channels, a.channel_ticks, a.credits, want)
     channel = np.uint64(want) << Q_BITS
+    # ROOM is without the bids, which the routing sees as if they had crossed; they have not
     free = channels[channel + ROOM] + x.bid_bytes[want]
     if free >= size:
         return True
@@ -205,6 +208,7 @@ def first_to_cross(a, x, r, out):
     now = sc[NOW]
     if ports[port + OUT_UNTIL] > now or ports[port + N_BIDS] == 0:
         return np.int64(-1)
+    # the packet that left last frees its space in the output buffer once its tail is on the link
     if ports[port + LEAVES_BYTES] > 0 and links[row + FREE_AT] <= now:
         x.out_space[ports[port + LEAVES_Q]] += ports[port + LEAVES_BYTES]
         ports[port + LEAVES_BYTES] = 0
@@ -434,6 +438,7 @@ def arbitrate(border, a, x, rt, r):
             begin_by_input(border, a, x, rt, crossings)
         if not x.unlimited or crossings == 0:
             return
+        # crossings that take no time are over now: their ports take part in another round
         for k in range(crossings):
             port = np.uint64(used[k]) << P_BITS
             out = ports[port + CROSSES_TO]

@@ -135,6 +135,7 @@ def crossbar_phase(border, a, x, rt, bucket):
     n_links = sc[N_LINKS]
     n_nodes = sc[N_NODES]
     tries = a.events.tries
+    # rows from N_LINKS on stand for ends of crossings; the links' own tries are left for phase 5
     entry = np.int64(wheel[2 * bucket + 1])
     kept = np.int64(-1)
     while entry >= 0:

@@ -127,6 +127,7 @@ def collect(sc, events, packets, arriving, marked, order, n, bucket):
         prefetch(packets, np.uint64(p) << PK_BITS)
         row = np.uint64(p) << CH_BITS
         link = np.int64(chain[row + OVER])
+        # Invariant: one packet a link and tick, since they start a serialisation apart.
         arriving[np.uint64(link)] = p
         w = link >> 6
         marked[np.uint64(w)] |= np.uint64(1) << np.uint64(link & 63)
@@ -332,6 +333,7 @@ def start_phase(border, a, bucket, paces):
     now = sc[NOW]
     n_nodes = sc[N_NODES]
     most = len(order)
+    # `starts` may be too short for all entries of a tick, since stale ones are among them
     while sc[N_STARTS] > 0 or wheel[2 * bucket + 1] >= 0:
         n = sc[N_STARTS]
         sc[N_STARTS] = 0
@@ -355,7 +357,7 @@ def start_phase(border, a, bucket, paces):
                 link = np.int64(order[np.uint64(k)])
                 row = np.uint64(link) << L_BITS
                 if links[row + TRY_TICK] != now:
-                    continue
+                    continue  # a stale entry: see `set_try`
                 links[row + TRY_TICK] = NONE
                 if link >= n_nodes:
                     try_link(border, a, link)
@@ -387,6 +389,8 @@ def run(border, paces, in_parts, a, rt, until, budget):
     sc = a.sc
     events = a.events
     wheel = events.wheel
+    # No pool grows within a tick. So before each tick there is room for all that it can add: a
+    # packet a node, a credit a link, and the tries and far events of all of these.
     spare_packets = (len(a.packets) // PK_WIDTH) - sc[N_NODES]
     spare_credits = (len(a.credits) // CR_WIDTH) - sc[N_LINKS]
     spare_tries = (len(events.tries) // CH_WIDTH) - 2 * sc[N_NODES] - 4 * sc[N_LINKS]

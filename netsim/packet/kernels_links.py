@@ -130,6 +130,7 @@ def occupy(a, link, ser, size_class):
     links[row + FREE_AT] = now + ser
     links[row + PACKETS] += 1
     common = sc[COMMON]
+    # a link's bytes and busy time are PACKETS times those of COMMON, plus these
     if size_class != common:
         counters[at + MORE_BYTES] += a.wire[size_class] - a.wire[common]
         counters[at + MORE_BUSY] += ser - a.ser[links[row + BANDWIDTH], common]
@@ -201,6 +202,7 @@ def try_node(border, a, node):
         if tick != NONE:
             add_try(sc, links, a.events, node, tick)
         return
+    # Invariant: ROOM is SPACE without what waits in the channel's FIFO; nothing waits in a node's.
     use_space(channels, q, size)
     channels[channel + ROOM] -= size
     p = new_packet(sc, a.events.chain)
@@ -287,6 +289,7 @@ def try_link(border, a, link):
             waiting &= ~(np.int64(1) << vc)
         links[row + VCS] = waiting | (((np.int64(2) << vc) - 1) << LAST_SHIFT)
         links[row + WAITING] -= ser
+        # the buffer behind gets the space when the tail has left and the credit has gone back
         came_from = packets[packet + HOLDS]
         back = now + ser + packets[packet + CAME_LATENCY]
         packets[packet + HOLDS] = q
@@ -302,6 +305,8 @@ def try_link(border, a, link):
         if waiting != 0:
             add_try(sc, links, a.events, link, now + ser)
         return
+    # Invariant: a link with waiting packets has a try ahead. If none of its heads can name a tick,
+    # `when_room` has marked their channels, and `return_space` adds the try with the credit.
     if ready:
         stall(links, a.counters, link, now)
     if wake != NONE:
@@ -334,6 +339,7 @@ def enqueue(a, p, link, q, size):
         links[row + VCS] |= np.int64(1) << (q & ((1 << sc[VSHIFT]) - 1))
         add_start(sc, links, a.events, link, max(ready, links[row + FREE_AT]))
     else:
+        # the head's try will be followed by others until the FIFO is empty
         tail = np.int64(channels[channel + FIFO_TAIL])
         chain[(np.uint64(tail) << CH_BITS) + NEXT] = p
     channels[channel + FIFO_TAIL] = p

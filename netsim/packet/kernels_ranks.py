@@ -111,6 +111,7 @@ def count(sc, ranks, messages, steps, m):
         and ranks[rank + STEP] == s
         and steps[step + ARRIVED] >= steps[step + NEED]
     ):
+        # It does not go on here, as another rank may be posting its sends: `run_ready` follows.
         ranks[rank + WAIT] = 0
         ranks[rank + READY_NEXT] = -1
         if sc[READY_HEAD] < 0:
@@ -184,6 +185,8 @@ def post_part(pr, part, port):
     messages = pr.messages
     row = np.uint64(part) << M_BITS
     nic = np.uint64(port) << N_BITS
+    # Invariant: a part is in one list at a time (a port's queue, a rank's arrivals, parked
+    # requests), for all of them run through its one M_NEXT.
     messages[row + M_NEXT] = -1
     if nodes[nic + NIC_HEAD] < 0:
         nodes[nic + NIC_HEAD] = part
@@ -375,7 +378,7 @@ def on_timer(pr, r):
             add_timer(pr, r, sc[NOW] + sc[SEND_OVERHEAD])
             return
         leave_or_wait(sc, ranks, pr.steps, r)
-    else:  # RECEIVE
+    else:  # RECEIVE; as `count`, but the rank goes on at once
         m = ranks[rank + RECV_HEAD]
         ranks[rank + RECV_HEAD] = pr.messages[(np.uint64(m) << M_BITS) + M_NEXT]
         s = pr.messages[(np.uint64(m) << M_BITS) + M_STEP]

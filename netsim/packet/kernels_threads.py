@@ -165,12 +165,16 @@ def run_windows(border, x, in_parts, a, rt, said, stop, lookahead, until, n_wind
         Not 0 when a thread has given up.
     lookahead, until, n_windows : int64
     """
+    # Invariant: mail of a window arrives after its end, since packets and credits are on their way
+    # between domains for at least the lookahead. So a domain needs nothing that the others do in
+    # the same window, and the result does not depend on which thread is faster.
     own = border.me * words_of(border.n)
     words = border.words
     for _ in range(n_windows):
         first = run_window(border, x, in_parts, a, rt)
         turn = words[own + TURN] + 1
         words[own + TURN] = turn
+        # two sets of lines in turn: a domain that is ahead must not write what others still read
         rows = (turn & 1) * border.n * SAID_WORDS
         mine = rows + border.me * SAID_WORDS
         said[mine + NEXT_TICK] = first

@@ -75,6 +75,7 @@ def try_paced(a, paces, port):
     if paces.flows[flow + NEXT_START] > now:
         add_try(sc, a.links, a.events, port, paces.flows[flow + NEXT_START])
         return
+    # the gap follows from the packet that has started, if one has
     before = a.links[row + PACKETS]
     try_node(None, a, port)
     if a.links[row + PACKETS] > before:

@@ -59,6 +59,7 @@ def low_bit(bits):
 @njit(**PLAIN_KERNEL, inline="always")
 def mark(occupied, tick):
     """Set the occupancy bits of a tick's bucket; returns the bucket."""
+    # Invariant: all ticks in the fine wheel are within 2 * SPAN of NOW, so a bucket is one tick.
     bucket = tick & FINE_MASK
     w = bucket >> 6
     occupied[w] |= np.uint64(1) << np.uint64(bucket & 63)
@@ -86,6 +87,8 @@ def next_tick(occupied, now):
     words = occupied[2 * SPAN >> 6]
     if words == 0:
         return NONE
+    # words after this one are later in this turn of the ring; those before it, and this one's
+    # lower bits, belong to the next turn
     later = words & ~((np.uint64(2) << np.uint64(w)) - np.uint64(1))
     if later != 0:
         w = low_bit(later)
@@ -100,6 +103,7 @@ def next_tick(occupied, now):
 @njit(**INNER_KERNEL)
 def heap_push(heap, n, tick, item):
     """Push (tick, item) on a binary heap of ``n`` entries sorted by tick, then item."""
+    # Equal ticks leave by item, since ranks whose time has come go on by number.
     k = n
     while k > 0:
         up = (k - 1) >> 1
@@ -142,6 +146,7 @@ def add_later(sc, ev, chain, which, item, tick):
     """Keep a packet (which = 0) or an entry of a try (1) for a span after the fine wheel's."""
     span = tick >> SPAN_BITS
     mask = (len(ev.later) >> 1) - 1
+    # Invariant: the ring holds spans of [HORIZON, HORIZON + mask] alone, so a slot is one span.
     if span - sc[HORIZON] > mask:
         heap_push(ev.far, sc[N_FAR], tick, (np.int64(item) << 1) | which)
         sc[N_FAR] += 1
@@ -158,6 +163,8 @@ def add_later(sc, ev, chain, which, item, tick):
 @njit(**PLAIN_KERNEL, inline="always")
 def add_arrival(sc, ev, p, link, tick):
     """Let packet ``p`` arrive over ``link`` at ``tick``."""
+    # Invariant: a packet is in one list at a time (a bucket, a span, a FIFO or the free rows), for
+    # all of them run through its one NEXT.
     row = np.uint64(p) << CH_BITS
     ev.chain[row + OVER] = link
     if tick >> SPAN_BITS < sc[HORIZON]:
@@ -200,6 +207,8 @@ def free_try(sc, tries, entry):
 @njit(**HOT_KERNEL)
 def set_try(sc, links, ev, link, tick):
     """Set the try of ``link`` to ``tick``."""
+    # An older entry of the link stays where it is. It is stale when its tick comes: TRY_TICK is
+    # another then, or NONE because this entry's tick was the same and came first.
     links[(np.uint64(link) << L_BITS) + TRY_TICK] = tick
     tries = ev.tries
     entry = sc[TRY_FREE]
@@ -264,6 +273,7 @@ def open_span(sc, links, packets, ev, span):
     n_opened = sc[N_OPENED]
     p = np.int64(ev.later[2 * slot])
     while p >= 0:
+        # one that finds no place is routed when it arrives, with the same result
         if n_opened < len(ev.opened):
             ev.opened[n_opened] = p
             n_opened += 1
@@ -299,7 +309,7 @@ def open_until(sc, links, packets, ev, horizon):
         if span >= horizon:
             break
         open_span(sc, links, packets, ev, span)
-        sc[HORIZON] = span + 1
+        sc[HORIZON] = span + 1  # where `first_later` begins to look
     sc[HORIZON] = horizon
 
 
@@ -332,6 +342,8 @@ def next_event(sc, links, packets, ev, first_timer, until):
     before what happens next.
     """
     now = next_tick(ev.occupied, sc[NOW])
+    # The tick's own span and the next one have to be open before its events run, and the heap must
+    # hold nothing that they could come after.
     opened = (now >> SPAN_BITS) + 2 <= sc[HORIZON]
     if opened and now <= min(first_timer, until) and sc[N_FAR] == 0:
         return now

@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge, Gt
 
-from netsim.parameters import OneOf, ReadIf, check_values
+from netsim.parameters import Example, OneOf, ReadIf, check_values
 from queuesim.ordering.fair_share import ByUsage, FairShare
 from queuesim.ordering.orders import FloatArray, IndexArray, Live, Order, OrderContext
 from queuesim.ordering.usage import OWNERS
@@ -29,9 +29,9 @@ class Multifactor:
     """``[queue.multifactor]``: weights of the factors, and what they go by."""
 
     age_weight: Annotated[float, "of the time since the submission", Ge(0)] = 1000.0
-    size_weight: Annotated[float, "of the nodes, larger jobs first", Ge(0)] = 0.0
-    partition_weight: Annotated[float, "of the partition's factor", Ge(0)] = 0.0
-    fair_share_weight: Annotated[float, "of the fair share", Ge(0)] = 0.0
+    size_weight: Annotated[float, "of the nodes, larger jobs first", Ge(0), Example(100)] = 0.0
+    partition_weight: Annotated[float, "of the partition's factor", Ge(0), Example(10)] = 0.0
+    fair_share_weight: Annotated[float, "of the fair share", Ge(0), Example(1000)] = 0.0
     max_age_s: Annotated[float, "time after which a job's age counts in full", Gt(0), _AGED] = (
         604800.0
     )

@@ -17,7 +17,7 @@ from typing import Annotated
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.files import read_text
-from netsim.parameters import NamesFile, OneOf, ReadIf, check_values
+from netsim.parameters import Example, NamesFile, OneOf, ReadIf, check_values
 
 KINDS = ("reservation", "failure")
 COLUMNS = ("start_s", "end_s", "nodes", "kind", "partition", "account")
@@ -72,9 +72,12 @@ class Outage:
 class OutageFile:
     """``[queue.outages]``: a file of reservations and failures, and what becomes of the jobs."""
 
-    file: Annotated[str | None, "a CSV file of reservations and failures of nodes", NamesFile] = (
-        None
-    )
+    file: Annotated[
+        str | None,
+        "a CSV file of reservations and failures of nodes",
+        NamesFile,
+        Example("outages.csv"),
+    ] = None
     after_failure: Annotated[
         str,
         "a job on a node that fails ends, or goes back to the queue",

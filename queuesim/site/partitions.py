@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.hostlist import expand
-from netsim.parameters import check_values
+from netsim.parameters import Example, check_values
 from netsim.topology import Topology, nodes_named
 from workloads.job import Workload
 
@@ -32,19 +32,29 @@ class Partition:
         A value that is not as declared; nodes that jobs share.
     """
 
-    name: Annotated[str, "what it is called"] = "all"
-    nodes: Annotated[str, 'a host list, "n[001-128]", or numbers, "0-127,256", or "all"'] = "all"
-    priority: Annotated[float, "jobs of a higher one go first"] = 0.0
+    name: Annotated[str, "what it is called", Example("batch")] = "all"
+    nodes: Annotated[
+        str, 'a host list, "n[001-128]", or numbers, "0-127,256", or "all"', Example("0-7")
+    ] = "all"
+    priority: Annotated[float, "jobs of a higher one go first", Example(10)] = 0.0
     factor: Annotated[
-        float, "its jobs' partition factor in the order multifactor", Ge(0), Le(1)
+        float, "its jobs' partition factor in the order multifactor", Ge(0), Le(1), Example(0.5)
     ] = 0.0
-    max_walltime_s: Annotated[float | None, "the longest walltime that it takes", Gt(0)] = None
-    max_nodes: Annotated[int | None, "the most nodes that it gives to a job", Ge(1)] = None
+    max_walltime_s: Annotated[
+        float | None, "the longest walltime that it takes", Gt(0), Example("24 h")
+    ] = None
+    max_nodes: Annotated[
+        int | None, "the most nodes that it gives to a job", Ge(1), Example(64)
+    ] = None
     log_names: Annotated[
-        str, 'the log\'s names for it, where they differ from its own: "regular,normal"'
+        str,
+        'the log\'s names for it, where they differ from its own: "regular,normal"',
+        Example("regular,normal"),
     ] = ""
     default: Annotated[bool, "takes the jobs whose partition is not told or not listed"] = False
-    shared: Annotated[bool, "whether jobs share its nodes, which is not modelled: false"] = False
+    shared: Annotated[
+        bool, "whether jobs share its nodes, which is not modelled: false", Example(False)
+    ] = False
 
     def __post_init__(self) -> None:
         check_values(f"partition {self.name!r}", self)

@@ -9,7 +9,7 @@ import numpy as np
 from annotated_types import Ge
 
 from alloc.policy import Policy, Request
-from netsim.parameters import OneOf, ReadIf, check_values
+from netsim.parameters import Example, OneOf, ReadIf, check_values
 from queuesim.ordering.orders import Order, first_by
 from queuesim.site.access import Access
 from queuesim.site.node_sets import allocate_within, check_holds_any
@@ -27,6 +27,7 @@ class RuleKeys:
         'how long past its walltime a job may run on under overrun = "cut"',
         Ge(0),
         ReadIf(("overrun",), lambda overrun: overrun == "cut", 'queue.overrun = "cut"'),
+        Example("60 s"),
     ] = 0.0
     dependencies: Annotated[
         str, "jobs wait for those that the log says they waited for", OneOf(("ignore", "keep"))

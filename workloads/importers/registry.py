@@ -2,49 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from netsim.errors import unknown_name
-from netsim.parameters import Parameter, checked, parameters_of
+from netsim.parameters import checked
 from netsim.registry import Registry
-from workloads.importers import acme, cobalt, flux, mapped, pbs, sacct
+from workloads.importers import mapped, pbs, sacct
+from workloads.importers.entry import Importer
 from workloads.job import Workload
-
-
-def _never(head: Sequence[str]) -> bool:
-    """Nothing in a file says that it is of this kind."""
-    return False
-
-
-@dataclass(frozen=True)
-class Importer:
-    """An entry of `IMPORTERS`.
-
-    Attributes
-    ----------
-    name, description : str
-    read : callable
-        ``read(path, **parameters)``: the jobs of a file; declares its parameters.
-    looks_like : callable
-        ``looks_like(lines)``: whether a file that begins with these lines can be read as it is,
-        without being told its kind.
-    """
-
-    registered_in: ClassVar[str] = "workloads.importers.registry:IMPORTERS"
-
-    name: str
-    description: str
-    read: Callable[..., Workload]
-    looks_like: Callable[[Sequence[str]], bool] = _never
-
-    @property
-    def parameters(self) -> Mapping[str, Parameter]:
-        """What ``read`` takes beside the path."""
-        return parameters_of(self.read)
-
 
 IMPORTERS: Registry[Importer] = Registry(
     Importer.registered_in,
@@ -63,24 +30,6 @@ IMPORTERS: Registry[Importer] = Registry(
             pbs.read_pbs,
             pbs.looks_like,
         ),
-        Importer(
-            "cobalt",
-            "Cobalt's jobs as the ALCF publishes them (CSV with COBALT_JOBID)",
-            cobalt.read_cobalt,
-            cobalt.looks_like,
-        ),
-        Importer(
-            "flux",
-            "Flux's jobs, as flux jobs -a --json prints them",
-            flux.read_flux,
-            flux.looks_like,
-        ),
-        Importer(
-            "acme",
-            "jobs of GPU clusters as AcmeTrace publishes them (trace_seren.csv, trace_kalos.csv)",
-            acme.read_acme,
-            acme.looks_like,
-        ),
         Importer("csv", "any table in CSV, with a map of its columns", mapped.read_mapped_csv),
         Importer(
             "parquet",
@@ -88,6 +37,7 @@ IMPORTERS: Registry[Importer] = Registry(
             mapped.read_mapped_parquet,
         ),
     ),
+    optional=("workloads.importers.rare.plugin",),
 )
 
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from experiments.figures.panels import panels
+from experiments.figures.style import SOFT, colour, grid, marker, new_figure, shared_legend
 from experiments.frames import cells, groups, lookup
 from experiments.papers.calibration.cases import NETWORKS, limit_of
-from experiments.papers.calibration.printed import BOOKSIM
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
+from experiments.papers.kit.data import read_printed
 from experiments.papers.paper import Analysis, Options
 from netsim.analysis.load_latency import keeps_up
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
+BOOKSIM = read_printed("calibration")["booksim"]
 NOISE = 0.03
 """A count of random arrivals in a window may be so far above a ceiling."""
 BOOKSIM_TOLERANCE = 0.25
@@ -43,8 +44,6 @@ def saturation_table(load: pd.DataFrame) -> pd.DataFrame:
     up to which all is accepted, ``accepted_at_full_load`` what is left when every node offers
     all that its link can carry.
     """
-    import pandas as pd
-
     rows = []
     for key, curve in cells(load, *CURVE):
         curve = curve.sort_values("load")
@@ -69,8 +68,6 @@ def saturation_table(load: pd.DataFrame) -> pd.DataFrame:
 
 def booksim_table(load: pd.DataFrame) -> pd.DataFrame:
     """Mean latency beside BookSim2's where both have the load."""
-    import pandas as pd
-
     uniform = load[load["traffic"] == "uniform"]
     ours = lookup(uniform, ["network", "routing", "load"], "latency_mean_cycles")
     rows = [
@@ -82,8 +79,9 @@ def booksim_table(load: pd.DataFrame) -> pd.DataFrame:
             "ours_cycles": ours[network, routing, at],
             "ratio": ours[network, routing, at] / cycles,
         }
-        for (network, routing), told in BOOKSIM.items()
-        for at, cycles in told.items()
+        for network, routings in BOOKSIM.items()
+        for routing, told in routings.items()
+        for at, cycles in told
         if (network, routing, at) in ours
     ]
     return pd.DataFrame(rows)
@@ -154,8 +152,6 @@ def _title(network: str, traffic: str) -> str:
 
 def draw_curves(analysis: Analysis, options: Options) -> Figure:
     """A row a network and traffic: latency on the left, accepted load on the right."""
-    import pandas as pd
-
     twice = [
         part.assign(shown=shown)
         for _, part in groups(analysis.tables["load"], "network", "traffic")
@@ -174,8 +170,6 @@ def draw_curves(analysis: Analysis, options: Options) -> Figure:
 
 
 def _curves(axis: Axes, part: pd.DataFrame) -> None:
-    from experiments.figures.style import SOFT, colour, marker
-
     network, traffic, shown = part[["network", "traffic", "shown"]].iloc[0]
     limits: dict[float, list[str]] = {}
     for i, routing in enumerate(NETWORKS[network].routings):
@@ -192,9 +186,9 @@ def _curves(axis: Axes, part: pd.DataFrame) -> None:
         steady = curve[stable(curve)]
         axis.plot(steady["offered"], steady["latency_mean_cycles"], label=routing, **look)
         axis.plot(steady["offered"], steady["latency_p99_cycles"], ":", color=colour(i), lw=0.9)
-        told = BOOKSIM.get((network, routing)) if traffic == "uniform" else None
+        told = BOOKSIM.get(network, {}).get(routing) if traffic == "uniform" else None
         if told:
-            axis.plot(list(told), list(told.values()), "k+", ms=9, label="BookSim2", zorder=5)
+            axis.plot(*zip(*told, strict=True), "k+", ms=9, label="BookSim2", zorder=5)
     for at, colours in limits.items():  # a limit of several routings is grey
         axis.axvline(at, color=colours[0] if len(colours) == 1 else SOFT, ls="--", lw=1.0, zorder=1)
     ends = part["load"].min() * 0.8, 1.1
@@ -224,8 +218,6 @@ def _plain_ticks(axis: Any) -> None:
 
 def draw_buffers(analysis: Analysis, options: Options) -> Figure:
     """Accepted load against buffer size, a line a case; a ring at the size that curves have."""
-    from experiments.figures.style import SOFT, colour, grid, marker, new_figure, shared_legend
-
     figure, [axis] = new_figure(8.0, 5.4)
     ring: dict[str, Any] = {"marker": "o", "ms": 13, "mfc": "none", "ls": ""}
     cases = groups(analysis.tables["load"], *CURVE)

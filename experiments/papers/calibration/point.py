@@ -8,13 +8,13 @@ from functools import lru_cache
 from typing import Any
 
 from experiments.papers.calibration.cases import CYCLE_S, NETWORKS, PACKET_BYTES, QUICK_SHARE
+from experiments.papers.calibration.offered import lone_load, offered_load
 from experiments.papers.paper import Options, Point
 from experiments.points import point_rng
 from netsim.analysis.load_latency import Window
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
-from patterns.offered import lone_load, offered_load
 
 FUNCTION = "experiments.papers.calibration.point:run_point"
 LONE_BUFFER_PACKETS = 1

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from experiments.papers.kit.routers import OUTPUT_QUEUED
+from experiments.papers.kit.size_laws import draw_size
 from experiments.papers.paper import Options, Point
-from workloads.size_laws import draw_size
 
 PACKET_BYTES = 16384
 
@@ -21,7 +21,7 @@ class Case:
     Attributes
     ----------
     name : str
-        As in `printed.SPEEDUPS`.
+        As in ``printed.toml``.
     radix, pods : int
         Of the fat-tree.
     smallest, largest : int
@@ -36,7 +36,7 @@ class Case:
     least_degree, degree_end : int
         Of the mesh: from the first up to below the second; always the first if they are equal.
     law : str
-        Of sizes (`workloads.size_laws`).
+        Of sizes (`experiments.papers.kit.size_laws`).
     communication_fraction : float
         Share of communication in an iteration of a job under TA.
     routing : str

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from experiments.figures.panels import Look, dots, panels
+from experiments.figures.style import INK, colour, grid, marker
 from experiments.frames import groups, lookup
-from experiments.papers.interference import printed
 from experiments.papers.interference.cases import CAB_SMALL, SETTINGS, SIMULATED, Case, scaled
 from experiments.papers.interference.speedups import (
+    ALL,
     GAIN,
     NAMES,
     RULE,
@@ -20,14 +25,10 @@ from experiments.papers.interference.speedups import (
     by_pattern,
     case_title,
     near,
+    printed,
 )
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.paper import Analysis, Options
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 CASES = (SIMULATED, CAB_SMALL)
 PACKET_TOLERANCE = 0.05
@@ -98,8 +99,6 @@ def _rows_of(jobs: pd.DataFrame, variant: Variant, case: Case) -> pd.DataFrame:
 
 def variant_table(jobs: pd.DataFrame, options: Options) -> pd.DataFrame:
     """Mean speed-ups of every variant by case and pattern."""
-    import pandas as pd
-
     rows: list[dict[str, object]] = []
     for case in scaled(CASES, options):
         for variant in (v for v in VARIANTS if case.name in v.cases):
@@ -122,7 +121,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     jobs = frames["jobs"]
     table = variant_table(jobs, options)
     claims = []
-    for (case,), part in groups(table[table["pattern"] == printed.ALL], "case"):
+    for (case,), part in groups(table[table["pattern"] == ALL], "case"):
         mean = lookup(part, ["variant"], "packets")
         what = f"{case}: a job under TA takes the same time alone and with the others (error)"
         claims.append(ClaimBuilder("III-B").equal(what, 0.0, isolation_error(jobs, case)))
@@ -133,7 +132,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
             claims.append(
                 ClaimBuilder("ours").holds(what, good, "within 5 % of 1", ours, expected=1.0)
             )
-        paper = printed.SPEEDUPS[case][printed.ALL]
+        paper = printed["speedups"][case][ALL]
         for variant, value in mean.items():
             what, says = f"{case}: mean speed-up of all jobs", ClaimBuilder(WHERE, str(variant))
             claims.append(says.holds(what, near(value, paper), RULE, value, paper=paper))
@@ -142,17 +141,15 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """Means of all jobs and of each pattern, a row a variant, one panel a case."""
-    from experiments.figures.style import INK, colour, grid, marker
-
     names = [variant.name for variant in VARIANTS]
     looks = {name: Look(colour(i), marker(i)) for i, name in enumerate(NAMES)}
-    looks[printed.ALL] = looks[printed.ALL]._replace(colour=INK)
+    looks[ALL] = looks[ALL]._replace(colour=INK)
     table = analysis.tables["variants"]
 
     def variants(axis: Axes, part: pd.DataFrame) -> None:
         rows = part.assign(row=part["variant"].map(names.index))
         dots(axis, rows, "packets", "row", "pattern", looks=looks)
-        told = printed.SPEEDUPS[part["case"].iloc[0]]
+        told = printed["speedups"][part["case"].iloc[0]]
         for pattern in NAMES:
             axis.axvline(told[pattern], color=looks[pattern].colour, lw=0.9, ls=":")
         axis.set_yticks(range(len(names)), names)

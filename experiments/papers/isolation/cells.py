@@ -7,23 +7,21 @@ A cell is a log on its own machine, a reference placement and a drive; all else 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from experiments.frames import cells
 from experiments.papers.isolation import surface_points as space
-from experiments.papers.isolation.base import study_point
-from experiments.papers.jigsaw.logs import ATLAS, KTH, THUNDER, WINDOW
+from experiments.papers.isolation.base import WINDOW, study_point
+from experiments.papers.isolation.scenario_fit import break_even
+from experiments.papers.jigsaw.logs import ATLAS, KTH, THUNDER
 from experiments.papers.kit.claims import claims_frame
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.kit.points import MEASURED, OBSERVE
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
-from queuesim.scenario_fit import break_even
 from queuesim.statistics import LEAST_WINDOWS, t_of_snapshots
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NAME = "isolation-cells"
 PLACEMENTS = ("baseline", "slurm-tree", "random")
@@ -78,8 +76,6 @@ def queue_points(frames: Mapping[str, Any], options: Options) -> list[Point]:
 
 def gains(steady: pd.DataFrame) -> pd.DataFrame:
     """Percent off Jigsaw's run times in each cell: mean and Student's interval over stretches."""
-    import pandas as pd
-
     isolated = steady[steady["policy"] == "jigsaw"].sort_values("stretch", kind="stable")
     rows = []
     for cell, part in cells(isolated, "log", "placement", "drive"):
@@ -94,8 +90,6 @@ def gains(steady: pd.DataFrame) -> pd.DataFrame:
 
 def break_evens(runs: pd.DataFrame) -> pd.DataFrame:
     """The gain at which Jigsaw's queue is as Baseline's as logged; 0 if it is with no gain."""
-    import pandas as pd
-
     rows = []
     for cell, part in cells(runs, "log"):
         for metric, column in METRICS.items():

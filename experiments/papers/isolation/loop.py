@@ -8,12 +8,16 @@ way to the same. Then logs run once more, with the run times of the last round.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from cosim.measuring.measured import SpeedupRow
 from cosim.measuring.rounds import CONTENDED, ISOLATED
+from experiments.figures.panels import panels
 from experiments.frames import groups
 from experiments.papers.isolation.base import PATTERNS, study_content, study_mix, study_point
 from experiments.papers.jigsaw.logs import KTH, THUNDER, fat_tree
@@ -24,11 +28,6 @@ from experiments.papers.kit.windows import WITH_SPEEDUPS, over_windows, table_of
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
 from queuesim.statistics import Interval
 from workloads.source import DAY_S
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 ROUNDS = 3
 NODE_BYTES, ITERATIONS = 16 * 1024, 8
@@ -184,10 +183,6 @@ def _queue_claims(runs: pd.DataFrame) -> list[Claim]:
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """By round, under Jigsaw: what is taken off, and the makespan over the reference's."""
-    import pandas as pd
-
-    from experiments.figures.panels import panels
-
     rounds = analysis.tables["rounds"]
     rounds = rounds[rounds["policy"] == "jigsaw"]
     told = {"taken_off_percent": "off the run time (%)", "makespan_ratio": "makespan, over"}

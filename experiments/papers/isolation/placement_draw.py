@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from experiments.figures.style import INK, SOFT, colour, grid, marker, new_figure, shared_legend
 from experiments.frames import first_seen, groups
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from experiments.papers.paper import Analysis, Options
+from experiments.papers.paper import Analysis, Options
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:

@@ -7,8 +7,12 @@ some of them read as a share of something else.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
+from matplotlib.figure import Figure
+
+from experiments.figures.style import colour, grid, marker, new_figure
 from experiments.frames import groups
 from experiments.papers.isolation.base import study_content, study_mix, study_point
 from experiments.papers.jigsaw.logs import THUNDER, fat_tree
@@ -18,10 +22,6 @@ from experiments.papers.kit.points import MEASURED
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from queuesim.statistics import Interval
 from workloads.shares.mixes import MIXES
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 POLICY = "jigsaw"
 SNAPSHOTS = 4
@@ -74,8 +74,6 @@ def points(options: Options) -> list[Point]:
 
 def gains(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """A row a mix and reading: what is taken off, and what the three shares came out as."""
-    import pandas as pd
-
     rows = []
     for (name, share), part in groups(frames["steady"], "mix", "share"):
         seen = frames["steady_shares"]
@@ -120,10 +118,6 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """What is taken off, with intervals, over the share of the link that came out of each mix."""
-    import pandas as pd
-
-    from experiments.figures.style import colour, grid, marker, new_figure
-
     table = analysis.tables["gains"]
     figure, [axis] = new_figure(7.0, 4.0)
     for k, row in enumerate(table.to_dict("records")):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from cosim.isolation.design import Factor, most_confounded
@@ -21,16 +22,13 @@ from cosim.isolation.surface import (
 )
 from experiments.frames import groups
 from experiments.papers.isolation import surface_points as space
+from experiments.papers.isolation.scenario_fit import ASSUMED, break_even
 from experiments.papers.isolation.surface_draw import draw
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.kit.points import MEASURED, OBSERVE
 from experiments.papers.paper import Analysis, Options, PaperFigure, Then
-from queuesim.scenario_fit import ASSUMED, break_even
 from queuesim.statistics import LEAST_WINDOWS, Interval, t_of_snapshots
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FloatArray = NDArray[np.float64]
 METRICS = {"makespan": "makespan_s", "turnaround": "mean_turnaround_s"}
@@ -53,8 +51,6 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     straight below one percent, a logarithm above. Over factors that are not named it is the middle
     (the median, if what is left is symmetric there), not the mean.
     """
-    import pandas as pd
-
     isolated = frames["steady"][frames["steady"]["policy"] == "jigsaw"]
     tables = {"points": _points(isolated)}
     screening = space.design(space.MORRIS, options)
@@ -125,8 +121,6 @@ def _on_machines(
     factors: Sequence[Factor], by_design: Mapping[str, pd.DataFrame]
 ) -> tuple[list[Factor], pd.DataFrame]:
     """All rows, a log on its own machine and on a small one being two levels of the log."""
-    import pandas as pd
-
     filling, own = by_design[space.FILLING], by_design[space.OWN]
     scaled = filling["log"].isin(list(space.SCALED))
     filling = filling.assign(log=filling["log"].where(~scaled, filling["log"] + SMALLER))
@@ -162,8 +156,6 @@ def _own_size(surface: Surface, own: pd.DataFrame) -> pd.DataFrame:
     of a difference); ``factor``: the mean error of a point, as a factor; ``r2``: squared
     correlation of both.
     """
-    import pandas as pd
-
     table = own.assign(told=_told(surface, _places(surface.factors, own)))
     rows = []
     for (log,), mine in groups(table, "log"):
@@ -184,8 +176,6 @@ def _shares(surface: Surface) -> FloatArray:
 
 def _curves(surface: Surface, drawn: Sequence[Surface], logs: Sequence[str]) -> pd.DataFrame:
     """Percent off along the share, by log, placement and drive, with the band."""
-    import pandas as pd
-
     ends = _shares(surface)[[0, -1]]
     share, rows = np.linspace(ends[0], ends[1], CURVE), []
     for log in logs:
@@ -203,8 +193,6 @@ def _curves(surface: Surface, drawn: Sequence[Surface], logs: Sequence[str]) -> 
 
 def _usual(surface: Surface, drawn: Sequence[Surface], logs: Sequence[str]) -> pd.DataFrame:
     """Percent off where the other studies measure it, to judge the surface by them."""
-    import pandas as pd
-
     cases = [{"log": log, "placement": name} for log in logs for name in space.PLACEMENTS]
     table = pd.DataFrame([{**case, **space.USUAL} for case in cases])
     places = _places(surface.factors, table)
@@ -218,8 +206,6 @@ def _break_even(runs: pd.DataFrame) -> pd.DataFrame:
     The interval is as wide as Student's over the quarters, around the entire log's. A column a
     scenario of the papers: what it takes off in the mean over these jobs.
     """
-    import pandas as pd
-
     rows = []
     for (log,), mine in groups(runs, "log"):
         for metric, column in METRICS.items():
@@ -252,8 +238,6 @@ def _crossings(
     Its interval is of the drawn surfaces, and of a break-even drawn from its own interval with
     each; inf: above all shares of the design.
     """
-    import pandas as pd
-
     share, rows = _shares(surface), []
     rng = np.random.default_rng(1)
     for (log,), mine in groups(runs, "log"):
@@ -300,8 +284,6 @@ def _verdicts(
     break-even without an interval. ``agree``: the same of all logs that have the metric; of one
     log alone nothing.
     """
-    import pandas as pd
-
     rest = response - surface.at(places)
     rests = [response - one.at(places) for one in drawn]
     rows = []

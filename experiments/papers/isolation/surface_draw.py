@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from experiments.figures.style import INK, SOFT, colour, grid, new_figure, shared_legend
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from experiments.papers.paper import Analysis, Options
+from experiments.papers.paper import Analysis, Options
 
 SHOWN = ("baseline", "slurm-tree", "random")
 """Placements that are drawn; the tables have all."""

@@ -16,20 +16,19 @@ import numpy as np
 from cosim.isolation.design import Design, Factor
 from experiments.build import build_machine
 from experiments.config_load import config_from
-from experiments.papers.isolation.base import study_content, study_mix, study_point
+from experiments.papers.isolation.base import WINDOW, study_content, study_mix, study_point
+from experiments.papers.isolation.scenario_fit import percent_off
 from experiments.papers.jigsaw.logs import (
     ATLAS,
     KTH,
     LINK_BPS,
     THETA,
     THUNDER,
-    WINDOW,
     fat_tree,
 )
 from experiments.papers.kit.logs import PaperLog, present
 from experiments.papers.paper import Options, Point
 from experiments.run_context import run_context
-from queuesim.scenario_fit import percent_off
 from workloads.job import Workload
 from workloads.transform import select
 

@@ -12,12 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from queuesim.statistics import Interval
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CLAIM_COLUMNS = (
     "claim",
@@ -91,8 +89,6 @@ class Claim:
 
 def claims_frame(claims: Sequence[Claim]) -> pd.DataFrame:
     """Claims as a table with `CLAIM_COLUMNS`."""
-    import pandas as pd
-
     return pd.DataFrame([claim.row() for claim in claims], columns=list(CLAIM_COLUMNS))
 
 

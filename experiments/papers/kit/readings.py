@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from experiments.papers.paper import Reading
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Row = Mapping[str, Any]
 

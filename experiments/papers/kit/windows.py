@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from cosim.measuring.measured import SpeedupRow, SpeedupTable
 from cosim.measuring.pairs import speedup_rows
@@ -18,9 +19,6 @@ from experiments.run_context import run_context
 from experiments.store import Rows
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.statistics import LEAST_SAMPLES, LEAST_WINDOWS, t_of_snapshots
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 WITH_SPEEDUPS = "experiments.papers.kit.windows:with_speedups"
 """The point function of queues with measured speed-ups."""
@@ -39,8 +37,6 @@ def over_windows(rows: pd.DataFrame, metrics: Sequence[str], *keys: str) -> pd.D
     metrics : sequence of str
     keys : str
     """
-    import pandas as pd
-
     found = []
     for row, part in cells(rows, *keys):
         row["windows"] = part["window"].nunique()

@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from experiments.build import BuiltMachine, build_machine
-from experiments.config import MachineSection
 from experiments.config_errors import validated
+from experiments.config_machine import MachineSection
 from experiments.config_packet import PacketSection
 from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
 from experiments.papers.paper import Options

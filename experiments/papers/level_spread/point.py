@@ -44,7 +44,7 @@ def run_workload(config: Mapping[str, Any]) -> dict[str, Rows]:
     Parameters
     ----------
     config : mapping
-        ``machine`` (`experiments.config.MachineSection` in plain types), ``jobs``
+        ``machine`` (`experiments.config_machine.MachineSection` in plain types), ``jobs``
         (`level_spread.workloads.JobType.config`), ``policies``, ``order`` ("smallest" or
         "largest": which jobs are placed first, VI-E), ``ranks_per_node``, ``mapping`` of tasks;
         ``draws``: all chance comes from it, so points that differ in other things share

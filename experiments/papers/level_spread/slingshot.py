@@ -8,7 +8,10 @@ nodes), so placing policies differ as much as they can.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from experiments.figures.panels import grouped_bars, panels
 from experiments.frames import groups, lookup
@@ -17,10 +20,6 @@ from experiments.papers.level_spread.machine import dragonfly
 from experiments.papers.level_spread.times import COLOURS, LEVEL_SPREAD
 from experiments.papers.level_spread.workloads import JobType
 from experiments.papers.paper import Analysis, Options
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 POLICIES = ("rdn", "rdg", "simple", LEVEL_SPREAD)
 ARRANGEMENTS = ("absolute", "circulant")

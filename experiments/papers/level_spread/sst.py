@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from cosim.network.communication import Communication
 from experiments.build import BuiltMachine
+from experiments.papers.calibration.offered import links_on_path
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.level_spread.machine import LOCAL_BPS, built
 from experiments.papers.level_spread.point import run_workload
 from experiments.papers.level_spread.times import measure_column
 from experiments.papers.paper import Analysis, Options
 from experiments.store import Rows
-from netsim.analysis.load_latency import links_on_path
 from netsim.packet.engine import simulate_packets
 from netsim.traffic import combine
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FUNCTION = "experiments.papers.level_spread.sst:run_point"
 SST_TIMES_US = {
@@ -71,8 +69,6 @@ def one_way(machine: BuiltMachine, hops: int, n_bytes: int) -> dict[str, float]:
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Ours beside SST's, with ratios."""
-    import pandas as pd
-
     column = measure_column(options)
     rows: list[dict[str, Any]] = []
     for row in frames["times"].to_dict("records"):

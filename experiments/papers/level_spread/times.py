@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from experiments.figures.panels import Look
 from experiments.frames import cells, groups
@@ -13,9 +13,6 @@ from experiments.papers.level_spread.machine import built, machine_section, sett
 from experiments.papers.paper import Options
 from netsim.errors import unknown_name
 from queuesim.statistics import Interval, bootstrap_ratio
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LEVEL_SPREAD = "level-spread"
 JOKANOVICS = ("jokanovic", "jokanovic-coded")
@@ -90,8 +87,6 @@ def normalised(
         pairs, since policies share draws) and ``ratio_sd``, the deviation in units of the
         reference's mean; ``ratio_<measure>`` by every other measure.
     """
-    import pandas as pd
-
     rng, column = statistics_rng(), measure_column(options)
     rows: list[dict[str, object]] = []
     for cell, part in cells(times, *keys, "kind"):

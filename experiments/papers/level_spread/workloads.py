@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from experiments.papers.kit.size_laws import draw_counts
 from experiments.points import point_rng
-from workloads.size_laws import draw_counts
 
 PATTERNS = ("all-to-all", "broadcast", "fft3d", "halo2d", "halo3d", "halo3d26")
 UTILISATION_PERCENT = 90

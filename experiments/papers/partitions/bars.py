@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.axes import Axes
 
 from experiments.figures.panels import grouped_bars
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
 
 
 def two_sides(axis: Axes, table: pd.DataFrame, sides: Mapping[str, str], factor: str) -> None:

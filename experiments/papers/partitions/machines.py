@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
-from alloc.torus.menus import JUQUEEN, MENUS, MIRA, SEQUOIA
-from experiments.store import Rows
-from netsim.analysis.bisection import (
+from alloc.bluegene.geometries import (
     best_geometry,
     partition_bisection,
     partition_dims,
     possible_sizes,
     worst_geometry,
 )
+from alloc.bluegene.menus import JUQUEEN, MENUS, MIRA, SEQUOIA
+from experiments.store import Rows
 from netsim.errors import unknown_name
 
 Point = Mapping[str, Any]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from alloc.torus.menus import MIRA_CURRENT
+from alloc.bluegene.menus import MIRA_CURRENT
 from experiments.figures.panels import grouped_bars, panels
 from experiments.figures.style import colour
 from experiments.frames import groups
@@ -18,11 +21,6 @@ from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from netsim.inputs import checked_path, input_file
 from queuesim.statistics import bootstrap_ratio
 from workloads.registry import read_known_log
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 POLICIES = ("menu", "menu-proposed", "cuboid-best", "contention-aware")
 BASELINE = "menu"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from experiments.figures.panels import grouped_bars, panels
 from experiments.figures.style import INK, colour
@@ -16,12 +18,7 @@ from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
 from experiments.papers.level_spread.random_workloads import dots_of, quadrant, reductions
 from experiments.papers.level_spread.times import LEVEL_SPREAD, measure_column
 from experiments.papers.paper import Analysis, Options
-from queuesim.levels import Samples, level_means
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from experiments.papers.routers.levels import Samples, level_means
 
 Conclusion = tuple[str, str, float | None]
 """In words; for which routing; the value that separates it from its opposite, if there is one."""
@@ -79,8 +76,6 @@ def analyse(
     Table "routers": ``ours`` with ``low`` and ``high`` over ``n`` workloads, snapshots or
     repetitions; ``change`` from the output-queued router, these drawn for both alike.
     """
-    import pandas as pd
-
     by: dict[Conclusion, dict[str, Samples]] = {}
     for conclusion, router, found in samples(frames, options):
         by.setdefault(conclusion, {})[router] = found

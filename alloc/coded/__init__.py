@@ -1,0 +1,1 @@
+"""Policies as their authors' or schedulers' programs have them, and other readings of papers."""

@@ -1,0 +1,97 @@
+"""What every measure is: a way to time what policies do to jobs' communication."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from cosim.measuring.parts import Columns, Part, SerialExecutor, TaskRunner, Tell
+from cosim.measuring.snapshots import Measurement, Progress, Study
+
+Generators = Callable[[], np.random.Generator]
+"""Gives a new generator for each bootstrap, always the same."""
+
+
+class Measure(ABC):
+    """A way to measure.
+
+    Attributes
+    ----------
+    name : str
+        As a config has it.
+    description : str
+        One line.
+    compares : str
+        What a ratio is the mean of, for a page.
+    baseline : str
+        What a job's time is divided by, in a few words, for a table's head.
+    ignores : tuple of str
+        Keys of a config, beside the other measures' own, that it does not read; ``*`` stands for
+        any name.
+    """
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    compares: ClassVar[str]
+    baseline: ClassVar[str]
+    ignores: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def sent(self, study: Study) -> dict[str, float]:
+        """Return about how often what runs at a side's instants is sent, by side."""
+
+    def loops(self, study: Study) -> bool:
+        """Whether jobs repeat single iterations for as long as `sent` of the longest take."""
+        return False
+
+    def measure(
+        self,
+        study: Study,
+        rng: Generators,
+        parts: TaskRunner | None = None,
+        progress: Progress | None = None,
+    ) -> Measurement:
+        """Send a study's snapshots through the packet engine.
+
+        Parameters
+        ----------
+        study : Study
+        rng : callable () -> numpy.random.Generator
+        parts : TaskRunner, optional
+            Gets the simulations computed; in this process by default.
+        progress : callable, optional
+        """
+        return self._measured(study, rng, SerialExecutor() if parts is None else parts, progress)
+
+    @abstractmethod
+    def _measured(
+        self, study: Study, rng: Generators, parts: TaskRunner, progress: Progress | None
+    ) -> Measurement:
+        """See `measure`."""
+
+    def _each_snapshot(
+        self,
+        study: Study,
+        seen: Callable[[int], Columns],
+        parts: TaskRunner,
+        progress: Progress | None,
+    ) -> list[Columns]:
+        """What is seen at the snapshots, by their numbers; without those where that is nothing."""
+
+        def compute(number: int, tell: Tell) -> Columns:
+            return seen(number)
+
+        found = parts.each(
+            [Part(f"{self.name}, snapshot {n + 1}", partial(compute, n)) for n in study.numbers],
+            progress,
+        )
+        return [columns for columns in found if columns]
+
+
+def timings(study: Study) -> int:
+    """How often each job is timed: alone and as it runs under each side, once if that is alone."""
+    return 2 + sum(1 if side.isolates else 2 for side in study.others.values())

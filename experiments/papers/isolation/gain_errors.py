@@ -1,0 +1,219 @@
+"""Laws of the gain: fitted on measured jobs, and their errors on logs that they have not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.isolation.isolation_gain import (
+    LAWS,
+    Columns,
+    Fitted,
+    FloatArray,
+    Predictor,
+    Range,
+)
+from netsim.errors import NetcosimError, unknown_name
+from queuesim.result import Rows
+from queuesim.statistics import known_ends, mean_of_snapshots, t_of_snapshots
+
+LEFT_OUT = "one log left out"
+
+
+def fit(law: str, rows: Columns) -> Fitted:
+    """A law's coefficients by least squares, jobs weighed by their nodes.
+
+    Parameters
+    ----------
+    law : str
+    rows : columns
+        With ``gain_percent``.
+
+    Raises
+    ------
+    NetcosimError
+        A law that is not known, or no rows to fit.
+    """
+    if law not in LAWS:
+        raise unknown_name("law of the gain", law, LAWS)
+    one = LAWS[law]
+    if not one.fitted:
+        return Fitted(law, (1.0,) * len(one.terms))
+    if not len(rows["gain_percent"]):
+        raise NetcosimError(f"law {law}: no measured jobs to fit it on")
+    root = np.sqrt(rows["n_nodes"].astype(np.float64))
+    terms = one.matrix(rows) * root[:, None]
+    found = np.linalg.lstsq(terms, rows["gain_percent"] * root, rcond=None)[0]
+    return Fitted(law, tuple(float(c) for c in found))
+
+
+def chosen(rows: Columns, mask: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+    """The rows of a mask."""
+    return {name: values[mask] for name, values in rows.items()}
+
+
+def held_out(law: str, rows: Columns, groups: Sequence[Sequence[str]]) -> FloatArray:
+    """What a law says of each job, fitted on the logs of the other groups.
+
+    Parameters
+    ----------
+    law : str
+    rows : columns
+        With ``gain_percent`` and ``log``.
+    groups : sequence of sequences of str
+        Logs; each log in one of them.
+
+    Returns
+    -------
+    (n,) float64
+    """
+    found = np.full(len(rows["log"]), np.nan)
+    for group in groups:
+        unseen = np.isin(rows["log"], list(group))
+        found[unseen] = fit(law, chosen(rows, ~unseen)).percent(chosen(rows, unseen))
+    return found
+
+
+def job_errors(rows: Columns, told: FloatArray) -> dict[str, float]:
+    """How far off a law is, in points: jobs alike, and means of snapshots weighed by nodes."""
+    off = np.abs(told - rows["gain_percent"])
+    snapshots = means_by(rows, told, units(rows)[1])
+    return {
+        "jobs": float(len(off)),
+        "median": float(np.median(off)),
+        "p90": float(np.quantile(off, 0.9)),
+        "rmse": float(np.sqrt((off**2).mean())),
+        "snapshot_rmse": float(np.sqrt(np.mean([(t - m) ** 2 for t, m in snapshots.values()]))),
+    }
+
+
+UNIT = ("log", "machine", "placement", "share", "snapshot")
+"""Columns that tell one snapshot from all others."""
+
+
+def units(rows: Columns) -> tuple[list[str], NDArray[np.int64]]:
+    """Names of the snapshots of all logs and cases, and which of them each row is of."""
+    columns = [rows[name].astype(str) for name in UNIT]
+    names = [" ".join(cells) for cells in zip(*columns, strict=True)]
+    known = {name: k for k, name in enumerate(dict.fromkeys(names))}
+    return list(known), np.array([known[name] for name in names], dtype=np.int64)
+
+
+def means_by(
+    rows: Columns, told: FloatArray, group: NDArray[Any]
+) -> dict[Any, tuple[float, float]]:
+    """What is told and what was measured in the mean over node-hours, by group."""
+    found = {}
+    for name in dict.fromkeys(group.tolist()):
+        mine = group == name
+        nodes = rows["n_nodes"][mine]
+        pair = [float(np.average(x[mine], weights=nodes)) for x in (told, rows["gain_percent"])]
+        found[name] = pair[0], pair[1]
+    return found
+
+
+def range_of(rows: Columns, family: str, routing: str) -> Range:
+    """Return what a law that is fitted on these rows has seen."""
+
+    def seen(name: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(rows[name].tolist()))
+
+    def ends(name: str) -> tuple[float, float]:
+        return float(rows[name].min()), float(rows[name].max())
+
+    return Range(
+        families=(family,),
+        routings=(routing,),
+        placements=seen("placement"),
+        policies=seen("policy"),
+        logs=seen("log"),
+        fraction=ends("fraction"),
+        n_nodes=ends("n_nodes"),
+    )
+
+
+def predictor_of(law: str, rows: Columns, limits: Range) -> Predictor:
+    """A law fitted on all rows, with what it is worth on each log when it has not seen it."""
+    told = held_out(law, rows, [[name] for name in limits.logs])
+    errors = job_errors(rows, told)
+    means = means_by(rows, told, rows["log"])
+    return Predictor(
+        fit(law, rows),
+        errors["median"],
+        errors["p90"],
+        errors["rmse"],
+        tuple(means[name][0] - means[name][1] for name in limits.logs),
+        limits,
+    )
+
+
+def splits(logs: Sequence[str]) -> dict[str, list[list[str]]]:
+    """Ways to part logs: each left out once; and of four, in all ways, one half and the other."""
+    found = {LEFT_OUT: [[name] for name in logs]}
+    if len(logs) == 4:
+        for other in logs[1:]:
+            half = [logs[0], other]
+            rest = [name for name in logs if name not in half]
+            found[f"{'+'.join(half)} and {'+'.join(rest)}"] = [half, rest]
+    return found
+
+
+def law_rows(rows: Columns) -> list[dict[str, object]]:
+    """A row a law and split: errors in points on unseen logs, jobs alike and means of snapshots.
+
+    ``rmse`` has an interval from drawing whole snapshots again.
+    """
+    logs = list(dict.fromkeys(rows["log"].tolist()))
+    found: list[dict[str, object]] = []
+    for split, groups in splits(logs).items():
+        for law in LAWS:
+            told = held_out(law, rows, groups)
+            square = (told - rows["gain_percent"]) ** 2
+            drawn = mean_of_snapshots(square, 1, units(rows)[1], np.random.default_rng(0))
+            low, high = (None if x is None else x**0.5 for x in known_ends(drawn))
+            errors = {name: round(value, 3) for name, value in job_errors(rows, told).items()}
+            ends = {"rmse_low": low, "rmse_high": high}
+            found.append(
+                {"law": law, "split": split, **errors}
+                | {name: None if x is None else round(x, 3) for name, x in ends.items()}
+            )
+    return found
+
+
+def log_rows(rows: Columns) -> list[dict[str, object]]:
+    """A row a law and log: the mean over node-hours, told without having seen it and measured."""
+    logs = list(dict.fromkeys(rows["log"].tolist()))
+    found: list[dict[str, object]] = []
+    for law in LAWS:
+        means = means_by(rows, held_out(law, rows, [[name] for name in logs]), rows["log"])
+        for name in logs:
+            mine = rows["log"] == name
+            seen = t_of_snapshots(
+                rows["gain_percent"][mine], rows["n_nodes"][mine], units(rows)[1][mine]
+            )
+            low, high = known_ends(seen)
+            ends = {"measured": seen.value, "measured_low": low, "measured_high": high}
+            found.append(
+                {"law": law, "log": name, "told": round(means[name][0], 3)}
+                | {key: None if x is None else round(x, 3) for key, x in ends.items()}
+            )
+    return found
+
+
+def coefficient_rows(rows: Columns) -> Rows:
+    """A row a law and term: the coefficients fitted on all logs."""
+    return [
+        {"law": law, "description": LAWS[law].description, "term": k, "coefficient": round(c, 4)}
+        for law in LAWS
+        if LAWS[law].fitted
+        for k, c in enumerate(fit(law, rows).coefficients)
+    ]
+
+
+def best_law(rows: Columns) -> str:
+    """The law whose means of snapshots are nearest on logs that it has not seen."""
+    told = [row for row in law_rows(rows) if row["split"] == LEFT_OUT]
+    return str(min(told, key=lambda row: float(str(row["snapshot_rmse"])))["law"])

@@ -1,0 +1,95 @@
+"""Isolation gain as a study: one point, predicted or measured within a time budget, its report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from netcosim.gain.figure import break_even_figure
+from netcosim.gain.sentences import answer, lines_of, rests_on
+from netcosim.gain.trial import PREDICT, TIME_USED, GainTrial
+from netcosim.report.page import Section, long_table
+from netcosim.study.budget import TimeBudget
+from netcosim.study.results import Tables
+from netcosim.study.study import Frames, NewTrial, Report, Request, Study
+
+
+@dataclass(frozen=True)
+class IsolationGain(Study):
+    """Whether isolation would pay.
+
+    Attributes
+    ----------
+    budget : TimeBudget
+    predict : bool
+        Predict the gain without packets.
+    """
+
+    name: ClassVar[str] = "isolation_gain"
+    command: ClassVar[str] = "netcosim isolation-gain"
+    # more time may add snapshots
+    reuses_points: ClassVar[bool] = False
+    budget: TimeBudget
+    predict: bool
+
+    @property
+    def requests(self) -> Sequence[Request]:
+        """See `netcosim.study.study.Study`."""
+        return [{PREDICT: self.predict}]
+
+    @property
+    def new_trial(self) -> NewTrial:
+        """See `netcosim.study.study.Study`."""
+        return partial(GainTrial, budget=self.budget)
+
+    def is_finished(self, tables: Tables) -> bool:
+        """Whether the time sufficed."""
+        return all(row["why"] != TIME_USED for row in tables["gains"])
+
+    def next_step(self, out: Path, tables: Tables) -> str:
+        """What the same command would add."""
+        more = "The same command goes on with more snapshots."
+        return "" if self.is_finished(tables) else more
+
+    def report(self, tables: Tables, frames: Frames) -> Report:
+        """The answer, what it rests on, and all sections."""
+        lead = [*answer(tables), *rests_on(tables), *self.requested.notes]
+        sections = [one for one in _sections(frames) if one.table is None or len(one.table)]
+        title = f"Would isolation pay? {tables['rests_on'][0]['log']}"
+        return Report(title, lead, lines_of(tables), sections)
+
+
+def _sections(frames: Frames) -> list[Section]:
+    return [
+        Section(
+            "Gain and break-even",
+            "Ratios to the reference, whose jobs run as the log says, if jobs that communicate "
+            "run so many percent shorter under the isolating policy: the queue at 0, 5, 10 and "
+            "20 % and the line through these. Below 1 isolation pays. Upright band: the gain that "
+            "was measured; band around a line: what the queue's own chance does (logs drawn "
+            "again).",
+            frames["metrics"],
+            break_even_figure(frames["curve"], frames["metrics"], frames["gains"]),
+            "Makespan and mean turnaround by gain; marks at what papers assumed.",
+        ),
+        Section(
+            "What isolation takes off",
+            "Packets of the jobs at instants of the reference's schedule, all in loops until "
+            "their means hold still; mean over node-hours, Student's interval over snapshots. "
+            "Intervals are corrected for repeated looks.",
+            frames["gains"],
+        ),
+        Section("Node-hours", "Over the reference's.", frames["node_hours"]),
+        Section(
+            "If jobs communicated less or more",
+            "The measured gain, changed as the predictor says (docs/isolation-gain.md), with "
+            "its error on logs that it had not seen.",
+            frames["shares"],
+        ),
+        Section("What it rests on", "", frames["rests_on"]),
+        long_table("drawn logs", frames["drawn"]),
+        long_table("pairs", frames["pairs"]),
+    ]

@@ -1,0 +1,62 @@
+"""The judge as a study: the run, then each other communication fraction, and their report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from netcosim.judge.config import JudgeConfig
+from netcosim.judge.page import judge_sections
+from netcosim.judge.trial import FRACTION, JudgeTrial
+from netcosim.judge.verdict import answer
+from netcosim.judge.waits import trust
+from netcosim.report.figures.files import write_section_figures
+from netcosim.study.results import Tables, write_tables
+from netcosim.study.study import Frames, NewTrial, Report, Request, Study
+from netsim.atomic_files import write_text_atomically
+
+CONFIG_FILE, TABLES_FOLDER, FIGURES_FOLDER = "judge.toml", "tables", "figures"
+
+
+@dataclass(frozen=True)
+class Judge(Study):
+    """Whether a topology setting pays."""
+
+    name: ClassVar[str] = "judge"
+    command: ClassVar[str] = "netcosim judge"
+    requested: JudgeConfig
+
+    @property
+    def requests(self) -> Sequence[Request]:
+        """The run, and everything measured again at each fraction."""
+        return [{FRACTION: fraction} for fraction in (None, *self.requested.section.fractions)]
+
+    @property
+    def new_trial(self) -> NewTrial:
+        """See `netcosim.study.study.Study`."""
+        return partial(JudgeTrial, fractions=len(self.requested.section.fractions))
+
+    def report(self, tables: Tables, frames: Frames) -> Report:
+        """The answer on the screen and at the head of the page, and all sections."""
+        queue = self.requested.config.queue
+        trusted = trust(tables["reproduced"][0], queue.order, queue.backfill)
+        notes = [f"{note[0].upper()}{note[1:]}." for note in self.requested.notes]
+        lines = [*answer(tables, trusted), *notes]
+        log = tables["machine_and_jobs"][0]["log"]
+        sections = judge_sections(self.requested, frames)
+        return Report(f"Does the topology setting pay? {log}", lines, lines, sections)
+
+    def export(self, out: Path, frames: Frames, report: Report) -> str:
+        """Write the config, a CSV file a table and the figures."""
+        tables, figures = out / TABLES_FOLDER, out / FIGURES_FOLDER
+        write_text_atomically(out / CONFIG_FILE, self.requested.text)
+        write_tables(tables, frames)
+        write_section_figures(report.sections, figures, "svg")
+        return f"tables: {tables}; figures: {figures}"
+
+    def next_step(self, out: Path, tables: Tables) -> str:
+        """How to run it again."""
+        return f"again, or with other assumptions: netcosim judge --config {out / CONFIG_FILE}"

@@ -1,0 +1,1 @@
+"""What studies share: config, points, parts, results file, page and exported files."""

@@ -1,0 +1,99 @@
+"""The results file of a folder: points stored, and their tables read again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from experiments.outcome import Outcome
+from experiments.points import point_key
+from experiments.signals import defer_signals
+from experiments.store import Rows, Store
+from netsim.atomic_files import make_folder, write_text_atomically
+from netsim.errors import NetcosimError
+from netsim.fingerprint import code_fingerprint
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RESULTS_FILE = "results.db"
+PAGE_FILE = "report.html"
+Point = Mapping[str, object]
+Tables = dict[str, Rows]
+
+
+def results_in(out: Path) -> Path:
+    """Return the results file of a folder, neither of which need exist; checked before the work.
+
+    Raises
+    ------
+    NetcosimError
+        No folder, or a results file of another program.
+    """
+    if out.exists() and not out.is_dir():
+        raise NetcosimError(f"{out}: a file; a folder was expected")
+    results = out / RESULTS_FILE
+    if results.exists():
+        Store(results, "read").close()
+    return results
+
+
+def put_point(
+    results: Path, point: Point, outcome: Outcome, *, config_text: str, title: str
+) -> None:
+    """Store a point and what the file as a whole is of; the folder is made if it is missing."""
+    make_folder(results.parent)
+    # a file without its point would be left by a stop in between
+    with defer_signals(), Store(results, "write") as store:
+        store.put(point_key(point), point, outcome, code_fingerprint())
+        store.put_meta({"config_text": config_text, "title": title})
+
+
+def stored_keys(results: Path) -> set[str]:
+    """Return the keys of the points that today's sources have computed and stored."""
+    if not results.exists():
+        return set()
+    with Store(results, "read") as store:
+        code = code_fingerprint()
+        return {p.key for p in store.points() if p.status == "done" and p.code == code}
+
+
+def read_tables(path: str | Path, points: Sequence[Point]) -> Tables:
+    """Return the tables of these points, joined over the points in their order.
+
+    Points that failed are left out.
+    """
+    tables: dict[str, list[Mapping[str, object]]] = {}
+    with Store(path, "read") as store:
+        done = {key for key, status in store.statuses().items() if status == "done"}
+        names = store.table_names()
+        for key in dict.fromkeys(map(point_key, points)):
+            if key not in done:
+                continue
+            for name in names:
+                try:
+                    found = store.rows(key, name)
+                except NetcosimError:
+                    continue  # of another kind of point
+                tables.setdefault(name, []).extend(found)
+    return dict(tables)
+
+
+def frames_of(tables: Mapping[str, Rows]) -> dict[str, pd.DataFrame]:
+    """Return tables as data frames."""
+    import pandas as pd
+
+    return {name: pd.DataFrame(rows) for name, rows in tables.items()}
+
+
+def write_tables(
+    folder: Path, frames: Mapping[str, pd.DataFrame], float_format: str | None = None
+) -> list[Path]:
+    """Write a CSV file a table, each whole or not at all; return their paths."""
+    make_folder(folder)
+    files = []
+    for name, frame in frames.items():
+        files.append(folder / f"{name}.csv")
+        write_text_atomically(files[-1], frame.to_csv(index=False, float_format=float_format))
+    return files

@@ -1,0 +1,271 @@
+"""A study: points computed part by part, stored, and reported on a page and on the screen.
+
+Each point is stored when it is done, and its parts are kept until then (`netcosim.journal`): the
+same command continues a study that was stopped.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from cosim.measuring.parts import (
+    Columns,
+    Part,
+    SerialExecutor,
+    TaskRunner,
+    Tell,
+    schedule_columns,
+    schedule_from,
+)
+from experiments.config import Config
+from experiments.config_load import config_from
+from experiments.outcome import Outcome, encode_tables
+from experiments.points import point_key
+from experiments.progress import progress
+from experiments.schedules import Queues
+from experiments.steps import Progress, Steps
+from netcosim.journal import Journal, drop, journal_name
+from netcosim.report.page import Section, render_page, write_page
+from netcosim.run_jobs import worker_pool
+from netcosim.study.config import StudyConfig
+from netcosim.study.results import (
+    PAGE_FILE,
+    Tables,
+    frames_of,
+    put_point,
+    read_tables,
+    results_in,
+    stored_keys,
+)
+from netsim.inputs import digests
+from queuesim.result import QueueResult
+from queuesim.runtime import RunTimeModel
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Request = Mapping[str, Any]
+"""What a point adds to the config, under the study's name."""
+Frames = Mapping[str, "pd.DataFrame"]
+
+
+@dataclass
+class Trial(ABC):
+    """What computes a study's points, in this process or with others.
+
+    Attributes
+    ----------
+    config : Config
+    parts : TaskRunner
+        Gets schedules and packet simulations computed.
+    steps : Steps
+    """
+
+    config: Config
+    parts: TaskRunner = field(default_factory=SerialExecutor)
+    steps: Steps = field(default_factory=Steps)
+
+    @abstractmethod
+    def compute(self, request: Request) -> Tables:
+        """Return the tables of a point."""
+
+    def compute_parts(self, request: Request) -> None:
+        """Compute the parts of a point that other processes do not."""
+        self.compute(request)
+
+    def run_queues(
+        self,
+        what: str,
+        queues: Mapping[str, Queues],
+        model: RunTimeModel | None = None,
+        progress: Progress | None = None,
+    ) -> tuple[dict[str, QueueResult], float]:
+        """Return the schedules of policies, each a part, and the seconds that they took.
+
+        Parameters
+        ----------
+        what : str
+            Begins the parts' names.
+        queues : mapping of str to Queues
+            By policy.
+        model : RunTimeModel, optional
+            As logged by default.
+        progress : callable, optional
+        """
+
+        def compute(name: str, tell: Tell) -> Columns:
+            began = time.perf_counter()
+            columns = schedule_columns(queues[name].under(name, model))
+            return {**columns, "seconds": np.array(time.perf_counter() - began)}
+
+        parts = [Part(f"{what}, {name}", partial(compute, name)) for name in queues]
+        found = dict(zip(queues, self.parts.each(parts, progress), strict=True))
+        schedules = {
+            name: schedule_from(columns, queues[name].jobs, queues[name].topology)
+            for name, columns in found.items()
+        }
+        return schedules, float(sum(float(columns["seconds"]) for columns in found.values()))
+
+
+NewTrial = Callable[[Config, TaskRunner, Steps], Trial]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a study reports.
+
+    Attributes
+    ----------
+    title : str
+    lead, lines : sequence of str
+        Paragraphs at the head of the page; lines on the screen.
+    sections : sequence of Section
+    """
+
+    title: str
+    lead: Sequence[str]
+    lines: Sequence[str]
+    sections: Sequence[Section]
+
+
+@dataclass(frozen=True)
+class Study(ABC):
+    """Points, what computes them, and what is reported of their tables.
+
+    Attributes
+    ----------
+    name : str
+        The key of each point that holds its request.
+    command : str
+    reuses_points : bool
+        Whether a stored point is not computed again.
+    requested : StudyConfig
+    """
+
+    name: ClassVar[str]
+    command: ClassVar[str]
+    reuses_points: ClassVar[bool] = True
+    requested: StudyConfig
+
+    @property
+    @abstractmethod
+    def requests(self) -> Sequence[Request]:
+        """What each point adds to the config."""
+
+    @property
+    @abstractmethod
+    def new_trial(self) -> NewTrial:
+        """Return what makes a trial; it is pickled for other processes."""
+
+    @abstractmethod
+    def report(self, tables: Tables, frames: Frames) -> Report:
+        """Return what the tables of all points show."""
+
+    def is_finished(self, tables: Tables) -> bool:
+        """Return whether the same command would add nothing, so that no part need be kept."""
+        return True
+
+    def export(self, out: Path, frames: Frames, report: Report) -> str:
+        """Write files beside the page; return which, for the screen."""
+        return f"results: {results_in(out)}"
+
+    def next_step(self, out: Path, tables: Tables) -> str:
+        """Return the last line on the screen; empty for none."""
+        return ""
+
+
+def run_study(study: Study, out: Path, jobs: int) -> None:
+    """Compute what is not stored, write the page and files, and print the answer.
+
+    Parameters
+    ----------
+    study : Study
+    out : path
+        Folder; made if it is missing.
+    jobs : int
+        Local processes.
+
+    Raises
+    ------
+    NetcosimError
+        What a point refuses, or a folder that cannot be written.
+    """
+    started = time.perf_counter()
+    tables = _computed(study, results_in(out), jobs)
+    frames, config = frames_of(tables), study.requested.config
+    report = study.report(tables, frames)
+    page = render_page(
+        report.title,
+        "\n\n".join(report.lead),
+        report.sections,
+        config=study.requested.text,
+        seeds={"run.seed": config.run.seed, "run.repetition": config.run.repetition},
+        inputs=digests([config.resolved()]),
+    )
+    files = study.export(out, frames, report)
+    path = write_page(out / PAGE_FILE, page)
+    # last, because a reader that has gone away must not cost the results
+    print("\n".join(report.lines))
+    print(f"{time.perf_counter() - started:.0f} s; page: {path}; {files}")
+    if line := study.next_step(out, tables):
+        print(line)
+
+
+def _computed(study: Study, results: Path, jobs: int) -> Tables:
+    """Return the tables of all points, as they are stored."""
+    config = study.requested.config
+    content = config.resolved()
+    points = [{**content, study.name: request} for request in study.requests]
+    known = stored_keys(results) if study.reuses_points else set()
+    missing = [point for point in points if point_key(point) not in known]
+    if not missing:
+        return read_tables(results, points)
+    run_key = point_key({**content, study.name: {}})
+    requests = [point[study.name] for point in missing]
+    with progress(100, "%") as show:
+        journal = Journal(results.parent / journal_name(run_key), show.restart)
+        steps = Steps(lambda what, share: show.at(100 * share, what), show.say)
+        helping = partial(compute_with_others, study.new_trial, requests)
+        with worker_pool(config, journal, jobs, show.say, helping):
+            trial = study.new_trial(config, journal, steps)
+            for point, request in zip(missing, requests, strict=True):
+                began = time.perf_counter()
+                encoded = encode_tables(trial.compute(request))
+                outcome = Outcome(encoded, None, time.perf_counter() - began)
+                text = study.requested.text
+                put_point(results, point, outcome, config_text=text, title=study.command)
+            tables = read_tables(results, points)
+            if study.is_finished(tables):
+                drop(journal.folder)
+    return tables
+
+
+def compute_with_others(
+    new_trial: NewTrial,
+    requests: Sequence[Request],
+    content: Mapping[str, object],
+    parts: TaskRunner,
+) -> None:
+    """Compute parts of points in another process, until nothing is left to do.
+
+    Parameters
+    ----------
+    new_trial : callable
+    requests : sequence of mapping
+    content : mapping
+        A resolved config.
+    parts : TaskRunner
+    """
+    config = config_from(dict(content))
+    with config.plugged():
+        trial = new_trial(config, parts, Steps())
+        for request in requests:
+            trial.compute_parts(request)

@@ -1,0 +1,1 @@
+"""Reference implementations of the engines: plain to read, slow."""

@@ -1,0 +1,23 @@
+"""Modules of folders on the outskirts of netcosim, each of which can be deleted."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+
+def optional_module(name: str) -> ModuleType | None:
+    """Import a module, or return None where its folder has been deleted.
+
+    Parameters
+    ----------
+    name : str
+        Such as "alloc.bluegene.plugin".
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        # a module that it imports and that is missing is a mistake, not a deleted folder
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            return None
+        raise

@@ -1,0 +1,115 @@
+"""The outskirts: folders that can be deleted, and nothing of the core is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_import_directions import MAY_IMPORT, ROOT, SOURCES, imports, lines_of, module_of, name_of
+
+OUTSKIRTS = {
+    "papers": ("experiments/papers",),
+    "benchmarks": ("netcosim/bench",),
+    "benchmark of learning": ("netcosim/bench_rl",),
+    "validation": ("netcosim/validation",),
+    "coded policies": ("alloc/coded",),
+    "Blue Gene": ("alloc/bluegene", "queuesim/bluegene"),
+    "rare importers": ("workloads/importers/rare",),
+    "OTF2": ("patterns/importers",),
+}
+FOLDERS = [folder for folders in OUTSKIRTS.values() for folder in folders]
+COMMANDS = {
+    "netcosim/commands/bench.py",
+    "netcosim/commands/bench_rl.py",
+    "netcosim/commands/reproduce.py",
+    "netcosim/commands/validate.py",
+    "netcosim/reproduce.py",
+}
+"""Modules that go unused when the folder of their command is deleted."""
+MAX_LINES_OF_CORE = 71_000
+CORE_TESTS = ("test_units.py", "test_queue_basic.py", "test_queue_orders.py")
+RUN = """
+import netcosim as nc
+from netcosim.catalogue import kinds
+jobs = {"synthetic": {"n_jobs": 20, "mean_nodes": 4}}
+queue = {"policies": ["baseline", "menu"], "run_time_model": "as-logged"}
+machine = {"family": "torus", "dims": [8, 8]}
+content = {"machine": machine, "workload": jobs, "run": {"snapshots": 0}}
+config = nc.config_from({**content, "queue": {**queue, "policies": ["baseline"]}})
+print(len(nc.run_cosim(config).schedules["baseline"].start_s))
+print(*(name for kind in kinds() for name in nc.entries(kind)))
+try:
+    nc.config_from({**content, "queue": queue})
+    print("menu is known")
+except nc.NetcosimError as error:
+    print(error)
+"""
+
+
+def is_outside(path: Path) -> bool:
+    return name_of(path) in COMMANDS or any(path.is_relative_to(ROOT / f) for f in FOLDERS)
+
+
+def test_nothing_of_the_core_imports_the_outskirts() -> None:
+    """Registries name them as texts, and do without those that are not there."""
+    outside = {module_of(path) for path in SOURCES if is_outside(path)}
+    wrong = [
+        f"{name_of(path)}:{line} imports {name}"
+        for path in SOURCES
+        if not is_outside(path)
+        for line, name in imports(path)
+        if name in outside or name.rpartition(".")[0] in outside
+    ]
+    assert wrong == []
+
+
+def test_the_core_stays_within_its_ceiling() -> None:
+    """Lines of all that a config can ask for; raise it only with a reason in the commit."""
+    assert sum(lines_of(path) for path in SOURCES if not is_outside(path)) <= MAX_LINES_OF_CORE
+
+
+def copy_without(folders: list[str] | tuple[str, ...], target: Path) -> dict[str, str]:
+    """Copy the packages and the tests, delete folders; return the environment to run them in."""
+    for package in (*MAY_IMPORT, "tests"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / package, target / package, ignore=ignored)
+    for name in ("setup.cfg", "pyproject.toml"):
+        shutil.copy(ROOT / name, target)
+    for folder in folders:
+        shutil.rmtree(target / folder)
+    return {**os.environ, "PYTHONPATH": str(target), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def run(arguments: list[str], folder: Path, environment: dict[str, str]) -> str:
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_core_does_without_any_of_them(tmp_path: Path) -> None:
+    environment = copy_without(FOLDERS, tmp_path)
+    done, names, menu = run(["-c", RUN], tmp_path, environment).splitlines()
+    assert int(done) == 20
+    assert {"jigsaw", "coupled-flow", "sacct", "easy"} <= set(names.split())
+    gone = {"cobalt", "menu", "laas-coded", "ta-one-type", "flux", "partition-bisection"}
+    assert gone & set(names.split()) == set()
+    assert "unknown allocation policy 'menu'" in menu
+    told = run(["-m", "netcosim", "--help"], tmp_path, environment)
+    assert " judge " in told
+    assert not any(f" {name} " in told for name in ("bench", "bench-rl", "validate", "reproduce"))
+    tests = [f"tests/{name}" for name in CORE_TESTS]
+    run(["-m", "pytest", "-p", "no:cacheprovider", *tests], tmp_path, environment)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("what", OUTSKIRTS)
+def test_the_core_does_without_each(what: str, tmp_path: Path) -> None:
+    environment = copy_without(OUTSKIRTS[what], tmp_path)
+    run(["-c", RUN], tmp_path, environment)
+    run(["-m", "netcosim", "--help"], tmp_path, environment)

@@ -1,0 +1,1 @@
+"""Importers for logs of schedulers that are met less often."""

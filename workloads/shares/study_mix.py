@@ -1,0 +1,59 @@
+"""What jobs send where neither a log nor a config says it: eight patterns, equally likely."""
+
+from __future__ import annotations
+
+from typing import Any
+
+PATTERNS = (
+    "all-to-all",
+    "sub-a2a",
+    "fft3d",
+    "halo3d",
+    "stencil4d",
+    "unstructured-mesh",
+    "pairs",
+    "bisection-pairing",
+)
+"""Equally likely; each job has one, drawn by its id."""
+
+LARGE_RANKS = 512
+"""Above this an all-to-all of all ranks is no longer what applications do: sub-a2a instead."""
+
+NODE_BYTES = 256 * 1024
+"""What a node sends in an iteration, in the mean."""
+
+SHARE = 0.3
+"""Communication share of the jobs of Pollard et al. on Cab."""
+_MOST_NODES = 10**6
+
+
+def study_mix(
+    share: tuple[float, float] | None = (SHARE, SHARE),
+    node_bytes: int = NODE_BYTES,
+    ranks_per_node: int = 1,
+) -> list[dict[str, Any]]:
+    """Entries of ``[[communication.mix]]``: all patterns, equally likely at every size.
+
+    Parameters
+    ----------
+    share : (float, float) or None
+        Ends of what a job's communication fraction is drawn from; None where
+        ``[communication.fraction]`` says it for all.
+    node_bytes : int
+    ranks_per_node : int
+        All-to-alls end at `LARGE_RANKS` ranks.
+    """
+    largest = max(1, LARGE_RANKS // ranks_per_node)
+    one_round = {"rounds": 1, "warmup_rounds": 0}
+    fraction = {} if share is None else {"communication_fraction": list(share)}
+    mix: list[dict[str, Any]] = [
+        {
+            "pattern": pattern,
+            "node_bytes": node_bytes,
+            **fraction,
+            "parameters": one_round if pattern == "bisection-pairing" else {},
+        }
+        for pattern in PATTERNS
+    ]
+    mix[0]["nodes"] = [1, largest]
+    return [*mix, {**mix[1], "nodes": [largest + 1, _MOST_NODES]}]

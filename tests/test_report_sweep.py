@@ -218,7 +218,7 @@ def test_drawings_show_what_the_estimates_say() -> None:
     wait, utilisation = curve_drawings(found, 0)
     assert (wait.name, utilisation.name) == ("wait-by-load", "utilisation-by-load")
     assert [panel.title for panel in wait.panels] == ["routing minimal", "routing ugal"]
-    figure = wait.whole()
+    figure = wait.draw()
     axis = figure.axes[1]
     lines = {str(line.get_label()): line for line in axis.get_lines()}
     x, y = lines["simple"].get_data()
@@ -243,7 +243,7 @@ def test_any_number_of_axes_has_drawings() -> None:
     none = compared(policies_frame({"run.seed": [1, 2]}, ["a", "bb"], flat), ["run.seed"])
     assert none.swept.axes == ()
     assert best_drawings(none) == []
-    assert len(forest_drawing(none).whole().axes) >= 2
+    assert len(forest_drawing(none).draw().axes) >= 2
     one = compared(policies_frame({"load": [1, 2]}, ["a", "bb"], flat), ["load"])
     [by_load] = curve_drawings(one, 0)
     assert [panel.title for panel in by_load.panels] == ["Wait", "Turnaround"]

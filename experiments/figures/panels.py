@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.figures.style import INK, colour, grid, marker, panel_grid, shared_legend
+from experiments.figures.style import INK, colour, grid, marker, new_figure, shared_legend
 from experiments.frames import first_seen, groups
 
 if TYPE_CHECKING:
@@ -27,6 +27,37 @@ class Look(NamedTuple):
     colour: str
     marker: str = "o"
     scale: float = 1.0
+
+
+def panel_grid(
+    n_panels: int,
+    columns: int,
+    size_in: tuple[float, float],
+    *,
+    top_in: float = 0.0,
+    share: bool = False,
+) -> tuple[Figure, list[Axes]]:
+    """A figure of panels of one size, and their axes row by row.
+
+    Parameters
+    ----------
+    n_panels : int
+    columns : int
+        Most panels side by side.
+    size_in : (width, height) of a panel in inches
+    top_in : float
+        Room above them all.
+    share : bool
+        See `new_figure`.
+    """
+    wide = min(columns, n_panels)
+    rows = -(-n_panels // wide)
+    figure, axes = new_figure(
+        size_in[0] * wide, top_in + size_in[1] * rows, rows, wide, share=share
+    )
+    for axis in axes[n_panels:]:
+        axis.set_visible(False)
+    return figure, axes[:n_panels]
 
 
 def panels(

@@ -73,37 +73,6 @@ def new_figure(
     return figure, list(axes.flat)
 
 
-def panel_grid(
-    n_panels: int,
-    columns: int,
-    size_in: tuple[float, float],
-    *,
-    top_in: float = 0.0,
-    share: bool = False,
-) -> tuple[Figure, list[Axes]]:
-    """A figure of panels of one size, and their axes row by row.
-
-    Parameters
-    ----------
-    n_panels : int
-    columns : int
-        Most panels side by side.
-    size_in : (width, height) of a panel in inches
-    top_in : float
-        Room above them all.
-    share : bool
-        See `new_figure`.
-    """
-    wide = min(columns, n_panels)
-    rows = -(-n_panels // wide)
-    figure, axes = new_figure(
-        size_in[0] * wide, top_in + size_in[1] * rows, rows, wide, share=share
-    )
-    for axis in axes[n_panels:]:
-        axis.set_visible(False)
-    return figure, axes[:n_panels]
-
-
 def save_figure(figure: Figure, path: Path, form: str) -> Path:
     """Write a figure on white as one of `FORMS`, whole or not at all; same figure, same bytes."""
     import matplotlib as mpl

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from experiments.figures.style import grid, literal, new_figure, panel_grid, shared_legend
+from experiments.figures.panels import panel_grid
+from experiments.figures.style import grid, literal, new_figure, shared_legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,20 +63,20 @@ class Drawing:
     def panel(self, number: int) -> Figure:
         """One panel alone."""
         figure, [axis] = new_figure(*self.size_in)
-        self._draw(axis, self.panels[number])
+        self._fill(axis, self.panels[number])
         return figure
 
-    def whole(self) -> Figure:
+    def draw(self) -> Figure:
         """All panels, and the legend."""
         top_in = 0.4 if self.legend else 0.0
         figure, axes = panel_grid(len(self.panels), self.columns, self.size_in, top_in=top_in)
         for axis, panel in zip(axes, self.panels, strict=True):
-            self._draw(axis, panel)
+            self._fill(axis, panel)
         if self.legend:
             shared_legend(figure, axes)
         return figure
 
-    def _draw(self, axis: Axes, panel: Panel) -> None:
+    def _fill(self, axis: Axes, panel: Panel) -> None:
         panel.draw(axis)
         axis.set_title(literal(panel.title, 60), fontsize=9)
         if self.lines:

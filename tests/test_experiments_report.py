@@ -22,6 +22,7 @@ from netcosim.report.glossary import asset, marked, terms_in
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.svg import css_colour, figure_html
 from netcosim.report.table import format_number, head_of, table_html
+from netcosim.report.templates import part
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 from netsim.units import time_scale
@@ -406,3 +407,11 @@ def test_a_fragment_and_what_it_needs_go_in_as_they_are() -> None:
     assert "<canvas></canvas></section>" in text
     assert "<script>\nlet a = 1 < 2;\n</script></body>" in text
     assert "i{}</style>" in text
+
+
+def test_no_template_takes_text_as_html() -> None:
+    """Text is escaped wherever it comes from; `Markup` alone is not, and no template makes any."""
+    source = asset("../templates/parts.html")
+    assert not re.search(r"\|\s*safe|autoescape", source)
+    assert part("what_next", NASTY).count("&lt;img src=x onerror=1&gt;") == 4
+    assert NASTY not in part("section", "a", NASTY, Markup("<p>") + NASTY, False)

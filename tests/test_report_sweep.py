@@ -122,7 +122,7 @@ def estimate(*values: float, own: tuple[float, float] | None = None) -> Estimate
                 "a": estimate(1, 50, 99, 148, 197),
                 "b": estimate(2.1, 51, 100.2, 149, 198.1),
             },
-            "told",
+            "significant",
         ),
         (
             {"a": estimate(1, 2, 3, 2, 2), "b": estimate(3, 1.5, 2.5, 2, 2)},
@@ -130,7 +130,7 @@ def estimate(*values: float, own: tuple[float, float] | None = None) -> Estimate
         ),
         # the same pairs, but too few of them
         ({"a": estimate(1, 50, 99), "b": estimate(2.1, 51, 100.2)}, "no interval"),
-        ({"a": estimate(1, own=(0.9, 1.1)), "b": estimate(2, own=(1.5, 2.5))}, "told"),
+        ({"a": estimate(1, own=(0.9, 1.1)), "b": estimate(2, own=(1.5, 2.5))}, "significant"),
         ({"a": estimate(1, own=(0.9, 1.6)), "b": estimate(2, own=(1.5, 2.5))}, "not significant"),
         # two that are the same in each repetition: neither is named the lower one
         ({"a": estimate(1, 50, 99), "b": estimate(1, 50, 99)}, "not significant"),
@@ -159,7 +159,7 @@ def test_more_utilisation_is_better() -> None:
     }
     best = best_of(UTILISATION, found)
     assert best is not None
-    assert (best.state, best.policy) == ("told", "b")
+    assert (best.state, best.policy) == ("significant", "b")
 
 
 def test_the_gain_leaves_zero_out_where_the_difference_does() -> None:
@@ -195,7 +195,7 @@ def test_regions_of_the_best_policy() -> None:
         best = found.best(WAIT, cell)
         assert best is not None
         where = (routing.labels[cell[1]], load.labels[cell[0]])
-        states[where] = best.policy if best.state == "told" else best.state
+        states[where] = best.policy if best.state == "significant" else best.state
     assert states == {
         ("ugal", "1"): "simple",
         ("ugal", "2"): "simple",
@@ -218,7 +218,7 @@ def test_drawings_show_what_the_estimates_say() -> None:
     wait, utilisation = curve_drawings(found, 0)
     assert (wait.name, utilisation.name) == ("wait-by-load", "utilisation-by-load")
     assert [panel.title for panel in wait.panels] == ["routing minimal", "routing ugal"]
-    figure = wait.whole()
+    figure = wait.draw()
     axis = figure.axes[1]
     lines = {str(line.get_label()): line for line in axis.get_lines()}
     x, y = lines["simple"].get_data()
@@ -243,7 +243,7 @@ def test_any_number_of_axes_has_drawings() -> None:
     none = compared(policies_frame({"run.seed": [1, 2]}, ["a", "bb"], flat), ["run.seed"])
     assert none.swept.axes == ()
     assert best_drawings(none) == []
-    assert len(forest_drawing(none).whole().axes) >= 2
+    assert len(forest_drawing(none).draw().axes) >= 2
     one = compared(policies_frame({"load": [1, 2]}, ["a", "bb"], flat), ["load"])
     [by_load] = curve_drawings(one, 0)
     assert [panel.title for panel in by_load.panels] == ["Wait", "Turnaround"]

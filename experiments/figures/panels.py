@@ -29,6 +29,37 @@ class Look(NamedTuple):
     scale: float = 1.0
 
 
+def panel_grid(
+    n_panels: int,
+    columns: int,
+    size_in: tuple[float, float],
+    *,
+    top_in: float = 0.0,
+    share: bool = False,
+) -> tuple[Figure, list[Axes]]:
+    """A figure of panels of one size, and their axes row by row.
+
+    Parameters
+    ----------
+    n_panels : int
+    columns : int
+        Most panels side by side.
+    size_in : (width, height) of a panel in inches
+    top_in : float
+        Room above them all.
+    share : bool
+        See `new_figure`.
+    """
+    wide = min(columns, n_panels)
+    rows = -(-n_panels // wide)
+    figure, axes = new_figure(
+        size_in[0] * wide, top_in + size_in[1] * rows, rows, wide, share=share
+    )
+    for axis in axes[n_panels:]:
+        axis.set_visible(False)
+    return figure, axes[:n_panels]
+
+
 def panels(
     frame: pd.DataFrame,
     keys: str | Sequence[str],
@@ -62,19 +93,14 @@ def panels(
     """
     names = [keys] if isinstance(keys, str) else list(keys)
     parts = list(groups(frame, *names)) if names else [((), frame)]
-    wide = min(columns, len(parts))
-    rows = -(-len(parts) // wide)
-    figure, axes = new_figure(
-        size_in[0] * wide, (0.8 if legend else 0.4) + size_in[1] * rows, rows, wide, share=share
-    )
-    for axis, (values, part) in zip(axes, parts, strict=False):
+    top_in = 0.8 if legend else 0.4
+    figure, axes = panel_grid(len(parts), columns, size_in, top_in=top_in, share=share)
+    for axis, (values, part) in zip(axes, parts, strict=True):
         draw(axis, part)
         axis.set_title(title(*values), fontsize=9)
         axis.set_ylabel(ylabel, fontsize=8)
         axis.set_xlabel(xlabel, fontsize=8)
         grid(axis)
-    for axis in axes[len(parts) :]:
-        axis.set_visible(False)
     if legend:
         shared_legend(figure, axes)
     return figure

@@ -59,7 +59,7 @@ def new_figure(
         Inches; a page shows eight of them at full width.
     rows, columns : int
     share : bool
-        Whether all axes have the same limits, told at the outer ones alone.
+        Whether all axes have the same limits; only the outer ones have numbers.
     """
     import matplotlib as mpl
 
@@ -108,7 +108,7 @@ def literal(name: object, most: int = 40) -> str:
 
 
 def dash(index: int) -> str:
-    """The line style of the i-th series: another after the six colours that are easily told."""
+    """The line style of the i-th series: another one after the first six, most distinct colours."""
     return DASHES[(2 * index // len(COLOURS)) % len(DASHES)]
 
 
@@ -126,7 +126,7 @@ def name_ticks(
     axis: Axes, at: Sequence[float], names: Iterable[str], *, slanted: bool = False
 ) -> None:
     """Names at the bottom, slanted where level ones would lie over each other."""
-    turned = {"rotation": 30, "ha": "right"} if slanted else {}
+    turned: dict[str, Any] = {"rotation": 30, "ha": "right"} if slanted else {}
     axis.set_xticks(at, list(names), **turned)
 
 

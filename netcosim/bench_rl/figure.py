@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
+from experiments.figures.panels import panel_grid
 from experiments.figures.style import SOFT, colour, grid, marker, new_figure, shared_legend
 from netcosim.bench_rl.play import PPO
 from netcosim.bench_rl.points import AGENT, BLIND, CHANCE, ORDER_ALONE
@@ -30,10 +31,8 @@ def learning_figure(curve: pd.DataFrame, scores: pd.DataFrame, best: pd.DataFram
         Of `netcosim.bench_rl.tables`: `scores`, `differences`.
     """
     cells = list(dict.fromkeys(zip(curve["machine"], curve["workload"], strict=True)))
-    columns = min(3, len(cells))
-    rows = -(-len(cells) // columns)
-    figure, axes = new_figure(3.4 * columns, 2.4 * rows + 0.6, rows, columns)
-    for axis, (machine, workload) in zip(axes, cells, strict=False):
+    figure, axes = panel_grid(len(cells), 3, (3.4, 2.4), top_in=0.6)
+    for axis, (machine, workload) in zip(axes, cells, strict=True):
         hand = best[(best["machine"] == machine) & (best["workload"] == workload)].iloc[0]
         there = scores[(scores["machine"] == machine) & (scores["workload"] == workload)]
         trained = there.set_index("player")["training"][hand["best_hand"]]
@@ -63,11 +62,9 @@ def learning_figure(curve: pd.DataFrame, scores: pd.DataFrame, best: pd.DataFram
             )
         axis.set_title(f"{machine}, {workload}", fontsize=9)
         grid(axis)
-    for axis in axes[len(cells) :]:
-        axis.set_visible(False)
-    for axis in axes[max(len(cells) - columns, 0) : len(cells)]:
+    for axis in axes[-3:]:
         axis.set_xlabel("generation")
-    shared_legend(figure, axes[: len(cells)])
+    shared_legend(figure, axes)
     return figure
 
 

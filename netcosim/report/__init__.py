@@ -1,1 +1,1 @@
-"""Pages of results, made from what a results file holds."""
+"""Pages of results: what a results file holds, filled into ``templates/parts.html``."""

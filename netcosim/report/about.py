@@ -36,7 +36,7 @@ def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
     """
     topology, jobs = result.machine.topology, result.workload
     dropped = ", ".join(f"{count:,} {why}" for why, count in jobs.dropped.items() if count)
-    told: list[tuple[str, str]] = [
+    rows: list[tuple[str, str]] = [
         (TITLE, title),
         (CONFIG, config_text),
         (
@@ -57,7 +57,7 @@ def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
     if hops:
         snapshots = sum(len(m.packets) for m in result.measured.values())
         measured = sum(len(m.job) for m in result.measured.values())
-        told.append(
+        rows.append(
             (
                 MEASURED,
                 f"{measured:,} communicating jobs in {snapshots} snapshots, {hops:,} link "
@@ -66,21 +66,21 @@ def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
         )
     if result.measured:
         compares = MEASURES[result.config.run.measure].compares
-        told.append((REFERENCE, f"{result.reference.label}: {compares}."))
+        rows.append((REFERENCE, f"{result.reference.label}: {compares}."))
     warning = buffer_warning(topology, result.machine.packets)
     if warning is not None:
-        told.append((WARNING, warning))
+        rows.append((WARNING, warning))
     other = other_share(result.config)
     if other is not None:
-        told.append((WARNING, f"{other[0].upper()}{other[1:]}."))
+        rows.append((WARNING, f"{other[0].upper()}{other[1:]}."))
     if result.config.queue.run_time_model == CoupledFlow.name:
-        told.append((NOTE, flow_error_text(result.machine.routing)))
+        rows.append((NOTE, flow_error_text(result.machine.routing)))
     line = threads_line(result) if result.measured else None
     if line is not None:
-        told.append((NOTE, f"{line[0].upper()}{line[1:]}."))
+        rows.append((NOTE, f"{line[0].upper()}{line[1:]}."))
     notes = result.measurement.notes if result.measurement is not None else ()
-    told += [(NOTE, note) for note in notes]
-    return [{"what": what, "text": text} for what, text in told]
+    rows += [(NOTE, note) for note in notes]
+    return [{"what": what, "text": text} for what, text in rows]
 
 
 def _overran(result: CosimResult) -> Iterable[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Method = Literal["repetitions", "measurement", "none"]
-State = Literal["told", "not significant", "no interval", "alone"]
+State = Literal["significant", "not significant", "no interval", "alone"]
 """One is best; intervals overlap; no intervals, so the least value alone is known; one policy."""
 
 
@@ -132,6 +132,10 @@ class Compared:
         found = {p: self.estimates.get((metric.column, cell, p)) for p in self.policies}
         return {policy: estimate for policy, estimate in found.items() if estimate is not None}
 
+    def of(self, metric: Metric) -> list[Estimate]:
+        """All estimates of a metric."""
+        return [e for (column, _, _), e in self.estimates.items() if column == metric.column]
+
     def best(self, metric: Metric, cell: Cell) -> Best | None:
         """Which policy is best there; None where no policy has a value."""
         return best_of(metric, self.at(metric, cell))
@@ -188,7 +192,7 @@ def _estimate(
 
 
 def best_of(metric: Metric, found: Mapping[str, Estimate]) -> Best | None:
-    """Which of some policies is best, and whether that can be told."""
+    """Which of some policies is best, and whether it is significantly so."""
     if not found:
         return None
     leader = min(found, key=lambda policy: metric.sign * found[policy].interval.value)
@@ -197,7 +201,7 @@ def best_of(metric: Metric, found: Mapping[str, Estimate]) -> Best | None:
     verdicts = [_beats(metric, found[leader], found[rival]) for rival in found if rival != leader]
     if False in verdicts:
         return Best("not significant", leader)
-    return Best("no interval" if None in verdicts else "told", leader)
+    return Best("no interval" if None in verdicts else "significant", leader)
 
 
 def _beats(metric: Metric, mine: Estimate, other: Estimate) -> bool | None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from experiments.points import MODEL_VERSION
+from netcosim.report.figures.drawing import distinct
 from netcosim.report.glossary import asset, paragraphs, terms_in
 from netcosim.report.svg import figure_html
 from netcosim.report.table import table_html
@@ -72,10 +73,24 @@ WORDS = ("glossary", "What the words mean")
 """Anchors and titles of what stands at the end of every page."""
 
 
-def long_table(title: str, table: pd.DataFrame, text: str = "") -> Section:
-    """A section with the first rows of a table, and how many there are if that is not all."""
-    more = f"The first {MOST_ROWS} of {len(table):,} rows." if len(table) > MOST_ROWS else ""
-    return Section(title, " ".join(filter(None, (text, more))), table.head(MOST_ROWS))
+def long_table(
+    title: str, table: pd.DataFrame, text: str = "", *, rest: str = "", folded: bool = False
+) -> Section:
+    """Return a section with the first `MOST_ROWS` rows of a table, which says so if it has more.
+
+    Parameters
+    ----------
+    title : str
+    table : DataFrame
+    text : str
+        Above the table.
+    rest : str
+        Where the other rows are: ends the sentence about them.
+    folded : bool
+    """
+    if len(table) > MOST_ROWS:
+        text = f"{text} The first {MOST_ROWS} of {len(table):,} rows{rest}.".lstrip()
+    return Section(title, text, table.head(MOST_ROWS), folded=folded)
 
 
 def render_page(
@@ -115,7 +130,7 @@ def render_page(
         parts.append(part("section", *WORDS, part("glossary", terms), True))
         contents.append(WORDS)
     inline = [f"\n{script}\n" for script in (asset("page.js"), *scripts)]
-    return part(
+    page = part(
         "page",
         title,
         Markup(_policy(inline)),
@@ -125,6 +140,7 @@ def render_page(
         now_utc(),
         [Markup(script) for script in inline],
     )
+    return str(page)
 
 
 def _policy(scripts: Sequence[str]) -> str:
@@ -168,14 +184,8 @@ def _section(anchor: str, section: Section) -> Markup:
 
 def _anchors(titles: Sequence[str]) -> list[str]:
     """Names for links: the title in small letters, numbered where it comes again."""
-    found = [AGAIN[0], WORDS[0]]
-    for title in titles:
-        base = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "section"
-        name, number = base, 2
-        while name in found:
-            name, number = f"{base}-{number}", number + 1
-        found.append(name)
-    return found[2:]
+    bases = (re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") for title in titles)
+    return distinct((base or "section" for base in bases), [AGAIN[0], WORDS[0]])
 
 
 _PACKAGES = ("netcosim", "numpy", "numba", "scipy", "simpy", "networkx", "pydantic", "pandas")

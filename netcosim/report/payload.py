@@ -186,7 +186,7 @@ def _in_units(time_s: FloatArray, unit_s: float) -> LongArray:
 def _snapshots(
     links: KeptLinks | None, measured: KeptMeasured | None
 ) -> tuple[NDArray[np.int64], FloatArray]:
-    """Numbers of all snapshots of a policy, ascending, and their instants; nan if nobody tells."""
+    """Numbers of all snapshots of a policy, ascending, and their instants; nan where unknown."""
     found = [] if links is None else [links.number]
     found += [] if measured is None else [measured.snapshot]
     numbers = np.unique(np.concatenate(found)).astype(np.int64)

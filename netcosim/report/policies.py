@@ -60,8 +60,8 @@ def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
 
 def _cut_jobs(row: Mapping[str, object], tables: Mapping[str, Rows]) -> object:
     """Jobs cut at their walltime: fewer than were late where they have a time of grace."""
-    told = {rules["policy"]: rules["cut_jobs"] for rules in tables.get("queue_rules", ())}
-    return told.get(row["policy"], row["overran_jobs"])
+    cut = {rules["policy"]: rules["cut_jobs"] for rules in tables.get("queue_rules", ())}
+    return cut.get(row["policy"], row["overran_jobs"])
 
 
 def _ratio(row: Mapping[str, object]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -27,7 +28,7 @@ from netcosim.report.about import (
     notes_on,
 )
 from netcosim.report.figures.run import RunFigure, pattern_frame, run_figures
-from netcosim.report.glossary import marked
+from netcosim.report.glossary import asset, marked
 from netcosim.report.page import Section, long_table, render_page
 from netcosim.report.payload import BASELINE
 from netcosim.report.policies import policy_table
@@ -41,86 +42,25 @@ from netsim.inputs import digests
 from netsim.units import format_quantity
 from queuesim.observables.registry import OBSERVABLES
 
-REPORTS = {
-    "paired": (
-        "Isolated or not: the same jobs under every policy",
-        "The jobs that run at the instants of the reference's schedule, there and where each "
-        "policy has them. stretch: communication under the reference over that alone there; ratio: "
-        "communication time over the reference's, the product of what is left of the others' "
-        "interference and of what other nodes and routes change (means over jobs). "
-        "taken_off_percent: less run time than under the reference, by node-hours, with its "
-        "confidence interval from resampling whole snapshots.",
-    ),
-    "steady": (
-        "Isolated or not: jobs that go on",
-        "The jobs that run at the instants of the reference's schedule, there and where each "
-        "policy has them, all in loops. Columns as of the measure paired, for an iteration; "
-        "taken_off_percent with Student's interval over snapshots, which count for less where one "
-        "is like the next.",
-    ),
-    "steady_shares": (
-        "What a share of the time came out as",
-        "Under the reference, weighed by nodes: the share of the time in which jobs communicate, "
-        "alone and among the others, and for which their busiest node's link is busy; iterations "
-        "of a job that counted, and the half-width of their means.",
-    ),
-    "steps": (
-        "In or out of step",
-        "The jobs that run at the instants of the reference's schedule, in loops, by windows of "
-        "iterations: run time that they would not need alone (%, by nodes); how often those that "
-        "share links communicate at once, over how often by chance; the mean cosine of the angle "
-        "between them. redrawn: the first window again, with phases drawn anew.",
-    ),
-    "proof": (
-        "Isolated jobs are untouched",
-        "Of the jobs at one instant of an isolating policy's own schedule, those that take the "
-        "same time, to the picosecond, alone and with all others.",
-    ),
-    "flow_vs_packets": (
-        "Flow against packets on this run",
-        "Slowdown of every job in every group sent through the packet engine: the flow level's "
-        "against the packets'. Errors are |flow / packets - 1|; kept_p50 and kept_p90 are |kept / "
-        "packets - 1| of audited slowdowns that were kept, kept_mean the mean with its sign, and "
-        "kept_slowest that of the tenth that packets slow most. phase_spread is the standard "
-        "deviation over random starts in groups of two or three.",
-    ),
-    "queue_rules": (
-        "Rules of the queue",
-        "Jobs that never ran (what they waited for cannot happen), were cut at their walltime, "
-        "were stopped by a node that failed, or were sent back to the queue by one; jobs that "
-        "waited for others, and dependencies on jobs that are not in the log (taken as "
-        "satisfied); mean waits from the submission and from when a job was eligible.",
-    ),
-    "reference": (
-        "The reference",
-        "What the ratios are relative to: run with the same jobs and otherwise the same config.",
-    ),
-    "bounds": ("Bounds of the machine", "What its links allow, whatever jobs do."),
-}
-"""Title and text of tables that stand open."""
+_TEXTS = tomllib.loads(asset("run_page.toml"))
+REPORTS, FOLDED, PARTS = (
+    {name: (entry["title"], entry.get("text", "")) for name, entry in _TEXTS[kind].items()}
+    for kind in ("tables", "folded", "figures")
+)
+"""Title and text of tables that are open, of long ones, and of the parts of the figures."""
 _FIRST = ("reference", "paired", "steady", "steady_shares", "steps", "proof")
 
-FOLDED = {
-    "links": (
-        "Links by kind",
-        "Sums over all snapshots, and quantiles over links. Stalled: a packet was ready and the "
-        "buffer behind the link was full.",
-    ),
-    "measured_jobs": (
-        "Measured jobs",
-        "Each job at each snapshot: communication time, and the yardstick that it is compared "
-        "with before policies are.",
-    ),
-}
-"""Title and text of long tables."""
-
+NOTHING_KEPT = (
+    "This file keeps no jobs and links of this run (an older version wrote it, or its config has "
+    'run.keep = "tables"), so its page has no charts of them: run the config again for those.'
+)
 _SHOWN = {"policies", "speedups", ABOUT, *REPORTS, *FOLDED}
 
 
 def stored_run_page(store: Store, key: str) -> str:
     """The page of one run of a results file.
 
-    Made twice it is the same but for the time that it tells.
+    Made twice it is the same, except for the time at its end.
 
     Parameters
     ----------
@@ -161,10 +101,10 @@ def stored_run_page(store: Store, key: str) -> str:
             styles=views_styles() if kept is not None else (),
         )
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
-        told = " ".join(str(error).split())[:120]
+        reason = " ".join(str(error).split())[:120]
         raise NetcosimError(
             f"{store.path}: point {key[:12]}: its tables are not those of a run: "
-            f"{type(error).__name__}: {told}"
+            f"{type(error).__name__}: {reason}"
         ) from None
 
 
@@ -201,7 +141,7 @@ def run_sections(
     tables : mapping
         Of the point.
     kept : KeptRun or None
-        None if the file keeps none: what it would show is left out, and said so.
+        None if the file keeps none: the page leaves its charts out and says so.
     point : StoredPoint
     report : str
         The command that makes this page.
@@ -225,9 +165,9 @@ def run_sections(
         sections.append(views_section(kept, measure.baseline if measure else BASELINE))
     sections += _own_tables(tables, _FIRST)
     sections += _patterns(tables, by_part.get("patterns", ()))
-    for name, title, told in PARTS:
+    for name, (title, text) in PARTS.items():
         if name in by_part:
-            sections.append(Section(title, told, html=_drawn(by_part[name])))
+            sections.append(Section(title, text, html=_drawn(by_part[name])))
     if kept is None:
         sections.append(Section("Schedules and links", NOTHING_KEPT))
     rest = [name for name in REPORTS if name not in _FIRST]
@@ -237,29 +177,6 @@ def run_sections(
             sections.append(_folded(name, rows))
     sections.append(Section("What next", html=part("what_next", report)))
     return sections
-
-
-PARTS = (
-    (
-        "load",
-        "Where the load is",
-        "Every link between routers as a cell, all snapshots together; one scale for all policies.",
-    ),
-    (
-        "links",
-        "Links",
-        "Every link between routers, all snapshots together. Stalled: a packet was ready and the "
-        "buffer behind the link was full.",
-    ),
-    ("time", "Machine and queue over time", ""),
-    ("waits", "Who waits", ""),
-)
-"""Parts of the figures, and title and text of their sections. Jobs over nodes are in the views."""
-
-NOTHING_KEPT = (
-    "This file keeps no jobs and links of this run (an older version wrote it, or its config has "
-    'run.keep = "tables"), so its page has no charts of them: run the config again for those.'
-)
 
 
 def _verdict(tables: Mapping[str, Rows]) -> Markup:
@@ -275,16 +192,16 @@ def _facts(tables: Mapping[str, Rows], kept: KeptRun | None, point: StoredPoint)
     config = point.config
     machine, queue, run = (_section(config, name) for name in ("machine", "queue", "run"))
     named = f"{machine.get('preset') or machine.get('family')}, routing {machine.get('routing')}"
-    told_jobs, told_machine = notes_on(tables, JOBS), notes_on(tables, MACHINE)
+    jobs, sizes = notes_on(tables, JOBS), notes_on(tables, MACHINE)
     if kept is not None:
-        told_jobs = told_jobs or [f"{kept.jobs.log}: {len(kept.jobs):,} jobs."]
-        told_machine = told_machine or [f"{kept.machine.name}: {kept.machine.n_nodes:,} nodes."]
+        jobs = jobs or [f"{kept.jobs.log}: {len(kept.jobs):,} jobs."]
+        sizes = sizes or [f"{kept.machine.name}: {kept.machine.n_nodes:,} nodes."]
     first = tables["policies"][0]
     facts = [
-        ("Jobs", told_jobs or [f"{first.get('jobs')} jobs"]),
+        ("Jobs", jobs or [f"{first.get('jobs')} jobs"]),
         (
             "Machine",
-            told_machine or [named],
+            sizes or [named],
         ),
         (
             "Queue",
@@ -345,7 +262,7 @@ def _patterns(tables: Mapping[str, Rows], figures: Sequence[RunFigure]) -> list[
     frame = pattern_frame(tables)
     if not len(frame):
         return []
-    told = (
+    text = (
         f"Relative to {reference_label(tables)}; below 1 is faster. Intervals: from drawing whole "
         "snapshots again; none for fewer than five snapshots or jobs. With run-time model "
         '"measured" these ratios change the jobs\' run times in the queue.'
@@ -353,7 +270,7 @@ def _patterns(tables: Mapping[str, Rows], figures: Sequence[RunFigure]) -> list[
     columns = ["pattern", "nodes", "policy", "ratio", "low", "high"]
     numbers = part("numbers", table_html(frame[columns]))
     title = "Communication time by pattern and size"
-    return [Section(title, told, html=_drawn(figures) + numbers)]
+    return [Section(title, text, html=_drawn(figures) + numbers)]
 
 
 def _own_tables(tables: Mapping[str, Rows], names: Iterable[str]) -> list[Section]:
@@ -365,8 +282,7 @@ def _own_tables(tables: Mapping[str, Rows], names: Iterable[str]) -> list[Sectio
 
 
 def _folded(name: str, rows: Rows) -> Section:
-    title, told = FOLDED.get(name, (name.replace("_", " "), ""))
-    if not told and name in OBSERVABLES:
-        told = f"{OBSERVABLES[name].description}."
-    long = long_table(title, pd.DataFrame(list(rows)), told)
-    return Section(long.title, long.text, long.table, folded=True)
+    title, text = FOLDED.get(name, (name.replace("_", " "), ""))
+    if not text and name in OBSERVABLES:
+        text = f"{OBSERVABLES[name].description}."
+    return long_table(title, pd.DataFrame(list(rows)), text, folded=True)

@@ -37,7 +37,7 @@ def figure_html(figure: Figure, name: str, title: str, caption: str = "", dpi: i
     name : str
         Prefix of all ids: another one for each figure of a page.
     title, caption : str
-        What those are told who cannot see it; the caption stands below it, too.
+        Read to those who cannot see it; the caption is printed below it, too.
     dpi : int
         Of the parts that are rasterised.
     """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -17,14 +17,15 @@ from experiments.store_format import varying
 from netcosim.axes import table_frame
 from netcosim.report.about import ABOUT
 from netcosim.report.compared import Compared, compare
-from netcosim.report.figures.drawing import Drawing, safe_names
+from netcosim.report.figures.drawing import Drawing, safe_name
 from netcosim.report.figures.sweep import (
     CLIPPED,
     best_drawings,
     curve_drawings,
     forest_drawing,
 )
-from netcosim.report.page import Section, render_page
+from netcosim.report.glossary import asset
+from netcosim.report.page import MOST_ROWS, Section, long_table, render_page
 from netcosim.report.svg import figure_html
 from netcosim.report.sweep_tables import (
     ITEMS,
@@ -45,19 +46,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 POLICIES = "policies"
-MOST_ROWS = 200
+EXPORTED = "; netcosim report --export csv has all"
 _FIRST = 3
 """Metrics whose curves are open; the others are folded."""
 _FEW_POINTS = 40
-_STYLE = """
-.legend span { display: inline-block; margin-right: 1rem; }
-.panels { display: grid; gap: 0 1rem;
-  grid-template-columns: repeat(auto-fill, minmax(19rem, 1fr)); }
-.panels figure { margin: 0.4rem 0; }
-@media (max-width: 600px) { .panels { grid-template-columns: minmax(0, 1fr); } }
-.legend .hatched { background: repeating-linear-gradient(135deg, var(--soft) 0 1px,
-  var(--grid) 1px 4px); }
-"""
 
 
 @dataclass(frozen=True)
@@ -71,6 +63,11 @@ class _Table:
     @property
     def own(self) -> list[str]:
         return [c for c in map(str, self.frame.columns) if c not in (*self.parameters, "point")]
+
+    @property
+    def has_items(self) -> bool:
+        """Whether its rows are of single things, such as jobs."""
+        return not ITEMS.isdisjoint(self.own)
 
 
 def sweep_page(store: Store) -> tuple[str, int]:
@@ -95,7 +92,9 @@ def sweep_page(store: Store) -> tuple[str, int]:
     if failed:
         sections.append(Section("Failed points", "", failures(failed)))
     listed = _points_section(store, points, opened=compared is not None)
-    rest = [_table_section(tables[name]) for name in _order(tables)]
+    if compared is not None:
+        del tables[POLICIES]
+    rest = [_table_section(table) for table in _in_order(tables.values())]
     sections += [listed, *rest] if compared is not None else [*rest, listed]
     seeds = Counter(_seed(point) for point in points)
     page = render_page(
@@ -105,7 +104,7 @@ def sweep_page(store: Store) -> tuple[str, int]:
         config=str(meta.get("config_text", "")),
         seeds={f"run.seed {seed}": f"{count:,} points" for seed, count in sorted(seeds.items())},
         inputs=digests([point.config for point in points]),
-        styles=[_STYLE],
+        styles=[asset("sweep.css")],
     )
     return page, len(failed)
 
@@ -125,8 +124,8 @@ def _table(store: Store, name: str) -> _Table:
     own: set[str] = set()
     for key in dict.fromkeys(frame["point"]):
         own |= {str(column) for row in store.rows(key, name)[:1] for column in row}
-    told = [str(c) for c in frame.columns if c != "point" and c not in own]
-    return _Table(name, frame, tuple(told))
+    parameters = [str(c) for c in frame.columns if c != "point" and c not in own]
+    return _Table(name, frame, tuple(parameters))
 
 
 def _compared(table: _Table | None) -> Compared | None:
@@ -145,26 +144,26 @@ def _what_there_is(
 ) -> str:
     """How many points, over what, and what a reader must know of them."""
     seconds = sum(point.seconds for point in points)
-    told = f"{len(points):,} points"
+    text = f"{len(points):,} points"
     if compared is not None and compared.swept.axes:
         axes = [f"{a.title} ({_format_values(a.labels)})" for a in compared.swept.axes]
-        told += f" over {' and '.join(axes)}"
+        text += f" over {' and '.join(axes)}"
     repeated = len(set(compared.swept.repetitions.values())) if compared is not None else 1
     if repeated > 1:
-        told += f", {repeated} repetitions"
-    told += (
+        text += f", {repeated} repetitions"
+    text += (
         f": {len(points) - len(failed):,} done and {len(failed):,} failed, "
         f"{format_quantity(seconds, 'time', 3)} of computing."
     )
     codes = {point.code for point in points}
     if len(codes) > 1:
-        told += f" Careful: they were computed by {len(codes)} different versions of the sources."
+        text += f" Careful: they were computed by {len(codes)} different versions of the sources."
     if compared is None:
-        told += " They have no table of policies: all tables stand as they are."
+        text += " They have no table of policies: all tables stand as they are."
     paper = meta.get("paper")
     if isinstance(paper, str):
-        told += f" They belong to a paper; netcosim reproduce {paper} draws its figures."
-    return told
+        text += f" They belong to a paper; netcosim reproduce {paper} draws its figures."
+    return text
 
 
 def _format_values(labels: Sequence[str]) -> str:
@@ -190,14 +189,10 @@ def _policy_sections(compared: Compared, sentences: Sequence[str], table: _Table
         title = "Policies compared" if axis is None else f"By {axis.title}"
         sections.append(Section(title, CLIPPED, html=Markup("").join(inside)))
     shown = policies_table(compared)
-    told = _format_rows(shown, _relative_to(table.frame))
-    sections.append(Section("Policies", told, shown.head(MOST_ROWS)))
+    sections.append(long_table("Policies", shown, _relative_to(table.frame), rest=EXPORTED))
     if len(compared.policies) > 1:
         best = best_table(compared)
-        told = _format_rows(best, "")
-        sections.append(
-            Section("Best policy, point by point", told, best.head(MOST_ROWS), folded=True)
-        )
+        sections.append(long_table("Best policy, point by point", best, rest=EXPORTED, folded=True))
     return sections
 
 
@@ -220,7 +215,7 @@ def _drawn(drawings: Sequence[Drawing], *, headed: bool) -> list[Markup]:
 
 def _panels(drawing: Drawing, *, headed: bool) -> Markup:
     """All panels of a drawing, as many side by side as the page is wide."""
-    [name] = safe_names([drawing.name])
+    name = safe_name(drawing.name)
     drawn = [
         figure_html(drawing.panel(number), f"{name}-{number}", panel.words or panel.title)
         for number, panel in enumerate(drawing.panels)
@@ -239,18 +234,18 @@ def _relative_to(frame: pd.DataFrame) -> str:
     if "relative_to" not in frame.columns:
         return ""
     named = list(dict.fromkeys(map(str, frame["relative_to"])))
-    told = (
+    text = (
         f"Ratios are relative to {named[0]}."
         if len(named) == 1
         else f"Ratios are relative to {len(named)} references, told in the exported table."
     )
     if any(name.endswith("at the same point") for name in named):
-        told += (
+        text += (
             " Each point has a reference of its own then, whose ratios are 1 at every point by "
             "construction and whose jobs run as logged if run times are measured; a section "
             "[reference] in the config names one for all points."
         )
-    return told
+    return text
 
 
 def _points_section(store: Store, points: Sequence[StoredPoint], *, opened: bool) -> Section:
@@ -258,41 +253,27 @@ def _points_section(store: Store, points: Sequence[StoredPoint], *, opened: bool
     flat = [flatten(point.config) for point in points]
     path = shlex.quote(str(store.path)) if opened else None
     shown = points_table(points, flat, varying(flat), path)
-    told = "The command at the end of a row opens that point as a run." if opened else ""
+    text = "The command at the end of a row opens that point as a run." if opened else ""
     folded = not opened or len(points) > _FEW_POINTS
-    return Section("Points", _format_rows(shown, told), shown.head(MOST_ROWS), folded=folded)
+    return long_table("Points", shown, text, rest=EXPORTED, folded=folded)
 
 
-def _order(tables: dict[str, _Table]) -> list[str]:
-    """All tables but that of policies, what names single things last."""
+def _in_order(tables: Iterable[_Table]) -> list[_Table]:
+    """Return the tables, what names single things last."""
 
-    def rank(name: str) -> tuple[int, int, str]:
-        last = LAST.index(name) + 1 if name in LAST else 0
-        return int(bool(ITEMS & set(tables[name].own))), last, name
+    def rank(table: _Table) -> tuple[bool, int, str]:
+        last = LAST.index(table.name) + 1 if table.name in LAST else 0
+        return table.has_items, last, table.name
 
-    return sorted((name for name in tables if name != POLICIES or not _known(tables)), key=rank)
-
-
-def _known(tables: dict[str, _Table]) -> bool:
-    return _compared(tables.get(POLICIES)) is not None
+    return sorted(tables, key=rank)
 
 
 def _table_section(table: _Table) -> Section:
-    frame, told = averaged(table.frame, table.parameters)
-    relative = _relative_to(frame)
-    text = _format_rows(frame, " ".join(filter(None, (told, relative))))
-    folded = table.name in LAST or bool(ITEMS & set(table.own))
-    title = table.name.replace("_", " ")
-    return Section(title, text, _readable(frame.head(MOST_ROWS)), folded=folded)
-
-
-def _format_rows(frame: pd.DataFrame, told: str) -> str:
-    more = (
-        f"The first {MOST_ROWS} of {len(frame):,} rows; netcosim report --export csv has all."
-        if len(frame) > MOST_ROWS
-        else ""
-    )
-    return " ".join(filter(None, (told, more)))
+    frame, how = averaged(table.frame, table.parameters)
+    text = " ".join(filter(None, (how, _relative_to(frame))))
+    folded = table.name in LAST or table.has_items
+    long = long_table(table.name.replace("_", " "), frame, text, rest=EXPORTED, folded=folded)
+    return replace(long, table=_readable(frame.head(MOST_ROWS)))
 
 
 def _readable(frame: pd.DataFrame) -> pd.DataFrame:

@@ -124,12 +124,12 @@ def best_table(compared: Compared) -> pd.DataFrame:
         for metric in compared.metrics:
             best = compared.best(metric, cell)
             if best is None:
-                told: str | None = None
+                found: str | None = None
             elif best.state == "not significant":
-                told = best.state
+                found = best.state
             else:
-                told = best.policy + (" (no interval)" if best.state == "no interval" else "")
-            row[_head(metric, "")] = told
+                found = best.policy + (" (no interval)" if best.state == "no interval" else "")
+            row[_head(metric, "")] = found
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -17,13 +17,13 @@ _MOST_PLACES = 4
 def verdict(compared: Compared) -> list[str]:
     """Sentences on what is best where, by how much, and where no difference is significant.
 
-    The two that matter most come first; metrics of which the same is said share one.
+    The two that matter most come first; metrics with the same finding share one.
     """
     if len(compared.policies) < 2:
         return [f"One policy alone ({', '.join(compared.policies)}): there is nothing to compare."]
     by_text: dict[str, list[str]] = {}
     for metric in sorted(compared.metrics, key=lambda m: m.column not in FIRST):
-        by_text.setdefault(_said(compared, metric), []).append(metric.title)
+        by_text.setdefault(_finding(compared, metric), []).append(metric.title)
     return [f"{_listed(titles)}: {text}." for text, titles in by_text.items()]
 
 
@@ -60,26 +60,26 @@ def format_comparison(compared: Compared) -> str:
     return " ".join(parts)
 
 
-def _said(compared: Compared, metric: Metric) -> str:
+def _finding(compared: Compared, metric: Metric) -> str:
     cells = [cell for cell in compared.cells() if compared.at(metric, cell)]
     found = {cell: compared.best(metric, cell) for cell in cells}
-    told: dict[str, list[Cell]] = {}
+    significant: dict[str, list[Cell]] = {}
     named: dict[str, list[Cell]] = {}
     unclear = 0
     for cell, best in found.items():
         if best is None or best.state == "alone":
             continue
-        if best.state == "told":
-            told.setdefault(best.policy, []).append(cell)
+        if best.state == "significant":
+            significant.setdefault(best.policy, []).append(cell)
         elif best.state == "no interval":
             named.setdefault(best.policy, []).append(cell)
         else:
             unclear += 1
     parts = [
-        f"{policy} is best {_where(compared, told[policy], cells)}"
-        f"{_gain(compared, metric, policy, told[policy])}"
+        f"{policy} is best {_where(compared, significant[policy], cells)}"
+        f"{_gain(compared, metric, policy, significant[policy])}"
         for policy in compared.policies
-        if policy in told
+        if policy in significant
     ]
     if named:
         counts = [
@@ -101,7 +101,7 @@ def _where(compared: Compared, mine: Sequence[Cell], cells: Sequence[Cell]) -> s
         return "everywhere" if len(cells) > 1 else "here"
     others = [cell for cell in cells if cell not in mine]
     if len(others) <= min(len(cells) // 4, _MOST_PLACES):
-        but = "; ".join(map(compared.swept.told, others))
+        but = "; ".join(map(compared.swept.describe, others))
         return f"at {len(mine)} of {len(cells)} (all but {but})"
     axes = compared.swept.axes
     left, places = set(mine), []
@@ -111,7 +111,7 @@ def _where(compared: Compared, mine: Sequence[Cell], cells: Sequence[Cell]) -> s
             if len(whole) > 1 and whole <= left:
                 places.append(f"{axis.title} {label}")
                 left -= whole
-    places += [compared.swept.told(cell) for cell in sorted(left)]
+    places += [compared.swept.describe(cell) for cell in sorted(left)]
     more = len(places) - _MOST_PLACES
     if more > 0:
         places = [*places[:_MOST_PLACES], f"{more} more"]
@@ -138,7 +138,7 @@ def _gain(compared: Compared, metric: Metric, policy: str, cells: Sequence[Cell]
         return f", {_percent(most)} {way} {other}"
     return (
         f", {least:.0f} to {most.value:.0f} % {way} {other} "
-        f"(most at {compared.swept.told(cell)}: {_percent(most)})"
+        f"(most at {compared.swept.describe(cell)}: {_percent(most)})"
     )
 
 

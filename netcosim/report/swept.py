@@ -29,7 +29,7 @@ class Axis:
     Attributes
     ----------
     key : str
-        Dotted; of several that run together the one that tells them apart best.
+        Dotted; of several that run together the one with the most values.
     title : str
     labels : tuple of str
         Its values as a reader wants them, ascending where they are numbers.
@@ -75,7 +75,7 @@ class Swept:
     cells: Mapping[str, Cell]
     repetitions: Mapping[str, Repetition]
 
-    def told(self, cell: Cell, but: Sequence[int] = ()) -> str:
+    def describe(self, cell: Cell, but: Sequence[int] = ()) -> str:
         """A cell in words, without some of the axes: "routing minimal, load 0.9"."""
         return ", ".join(
             f"{axis.title} {axis.labels[at]}"
@@ -110,15 +110,15 @@ def swept(frame: pd.DataFrame, own: Sequence[str]) -> Swept:
     titles = _titles([names[0] if len(names) == 1 else section for section, names in groups])
     made = []
     for (section, names), title in zip(groups, titles, strict=True):
-        told = tuple(f for name in names for f in follow[name])
+        decided = tuple(f for name in names for f in follow[name])
         if len(names) == 1:
-            made.append(_axis(names[0], title, mains[names[0]], told))
+            made.append(_axis(names[0], title, mains[names[0]], decided))
         else:
             joined = [
                 ", ".join(f"{_last(name)} {label_of(name, mains[name][i])}" for name in names)
                 for i in range(len(keys))
             ]
-            made.append(_axis(section, title, joined, (*names, *told)))
+            made.append(_axis(section, title, joined, (*names, *decided)))
     made.sort(key=lambda pair: (not pair[0].values, -len(pair[0])))
     cells = {key: tuple(places[i] for _, places in made) for i, key in enumerate(keys)}
     return Swept(tuple(axis for axis, _ in made), cells, repetitions)
@@ -142,7 +142,7 @@ def label_of(name: str, value: object) -> str:
 
 
 def _plain(value: object) -> object:
-    """A cell of a frame as Python has it, so that values can be told apart."""
+    """A cell of a frame as Python has it, so that values can be compared."""
     item = getattr(value, "item", None)
     found = item() if callable(item) else value
     return None if isinstance(found, float) and math.isnan(found) else found

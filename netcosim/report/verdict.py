@@ -87,19 +87,19 @@ def _policy(row: Row, label: str, base: Row | None) -> str:
     if ratio is None:
         return f"{name}: no job that communicates was seen at its snapshots{joined}"
     if _undecided(row) and ends is not None:
-        told = f"is not significantly different from {label} in communication"
-        return f"{name} {told} ({ends[0]:.2f} to {ends[1]:.2f}){joined}"
+        change = f"is not significantly different from {label} in communication"
+        return f"{name} {change} ({ends[0]:.2f} to {ends[1]:.2f}){joined}"
     percent = 100 * (1 - float(ratio))
     if ends is None:
         verb = "shorter" if percent > 0 else "longer"
-        told = f"communication is {number(abs(percent))} % {verb} than under {label}"
-        return f"{name}: {told} ({NO_INTERVAL}){joined}"
+        change = f"communication is {number(abs(percent))} % {verb} than under {label}"
+        return f"{name}: {change} ({NO_INTERVAL}){joined}"
     if ends[0] == ends[1] == 1:
         return f"{name} leaves communication as it is under {label}{joined}"
     low, high = sorted(abs(100 * (1 - end)) for end in ends)
     verb = "shortens" if percent > 0 else "lengthens"
-    told = f"by {number(abs(percent))} % ({number(low)} to {number(high)}) against {label}"
-    return f"{name} {verb} communication {told}{joined}"
+    change = f"by {number(abs(percent))} % ({number(low)} to {number(high)}) against {label}"
+    return f"{name} {verb} communication {change}{joined}"
 
 
 def _waits(row: Row, label: str, base: Row | None) -> tuple[str, str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from experiments.figures.panels import panel_grid
 from experiments.figures.style import grid, literal, new_figure, shared_legend
 
 if TYPE_CHECKING:
@@ -62,25 +63,20 @@ class Drawing:
     def panel(self, number: int) -> Figure:
         """One panel alone."""
         figure, [axis] = new_figure(*self.size_in)
-        self._draw(axis, self.panels[number])
+        self._fill(axis, self.panels[number])
         return figure
 
-    def whole(self) -> Figure:
+    def draw(self) -> Figure:
         """All panels, and the legend."""
-        wide = min(self.columns, len(self.panels))
-        rows = -(-len(self.panels) // wide)
-        figure, axes = new_figure(
-            self.size_in[0] * wide, (0.4 if self.legend else 0) + self.size_in[1] * rows, rows, wide
-        )
-        for axis, panel in zip(axes, self.panels, strict=False):
-            self._draw(axis, panel)
-        for axis in axes[len(self.panels) :]:
-            axis.set_visible(False)
+        top_in = 0.4 if self.legend else 0.0
+        figure, axes = panel_grid(len(self.panels), self.columns, self.size_in, top_in=top_in)
+        for axis, panel in zip(axes, self.panels, strict=True):
+            self._fill(axis, panel)
         if self.legend:
             shared_legend(figure, axes)
         return figure
 
-    def _draw(self, axis: Axes, panel: Panel) -> None:
+    def _fill(self, axis: Axes, panel: Panel) -> None:
         panel.draw(axis)
         axis.set_title(literal(panel.title, 60), fontsize=9)
         if self.lines:
@@ -99,13 +95,19 @@ def safe_name(text: str) -> str:
     return re.sub(r"-{2,}", "-", name).strip(".-")[:80].rstrip(".-") or "unnamed"
 
 
-def safe_names(texts: Iterable[str], taken: Sequence[str] = ()) -> list[str]:
+def safe_names(texts: Iterable[str]) -> list[str]:
     """`safe_name` of each, numbered where it comes again."""
+    return distinct(map(safe_name, texts))
+
+
+def distinct(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
+    """Names, numbered where they come again or are taken."""
     found: list[str] = []
-    for text in texts:
-        base = safe_name(text)
+    used = set(taken)
+    for base in names:
         name, number = base, 2
-        while name in found or name in taken:
+        while name in used:
             name, number = f"{base}-{number}", number + 1
         found.append(name)
+        used.add(name)
     return found

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from experiments.figures.style import save_figure
 from experiments.store import Store
-from netcosim.report.figures.drawing import safe_names
+from netcosim.report.figures.drawing import Drawing, safe_names
+from netcosim.report.figures.run import RunFigure, run_figures
 from netsim.atomic_files import make_folder
 from netsim.errors import NetcosimError
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from netcosim.report.page import Section
 
 Form = Literal["svg", "pdf", "png"]
-Named = tuple[str, "Callable[[], Figure]"]
-"""What a figure shows, and what draws it."""
 
 
 def write_figures(store: Store, key: str | None, folder: Path, form: Form) -> list[Path]:
@@ -40,41 +38,38 @@ def write_figures(store: Store, key: str | None, folder: Path, form: Form) -> li
     NetcosimError
         A page without figures, a folder that cannot be written.
     """
-    figures = _of_sweep(store) if key is None else _of_run(store, key)
+    from netcosim.report.run_page import stored_tables
+    from netcosim.report.sweep_page import sweep_drawings
+
+    figures: Sequence[Drawing | RunFigure] = (
+        sweep_drawings(store)
+        if key is None
+        else run_figures(stored_tables(store, key), store.kept(key))
+    )
     if not figures:
         raise NetcosimError(f"{store.path}: its page has no figures")
-    return _write(figures, folder, form)
+    # one after the other: all of them together may be large
+    return _write([f.name for f in figures], (f.draw() for f in figures), folder, form)
 
 
 def write_section_figures(sections: Sequence[Section], folder: Path, form: Form) -> list[Path]:
-    """Write the figures that stand in a page's sections, by their titles.
+    """Write the figures of a page's sections, by their titles.
 
     Raises
     ------
     NetcosimError
         A folder that cannot be written.
     """
-    drawn = [(s.title, partial(lambda f: f, s.figure)) for s in sections if s.figure is not None]
-    return _write(drawn, folder, form) if drawn else []
+    drawn = [(section.title, section.figure) for section in sections if section.figure is not None]
+    if not drawn:
+        return []
+    titles, figures = zip(*drawn, strict=True)
+    return _write(titles, figures, folder, form)
 
 
-def _write(figures: Sequence[Named], folder: Path, form: Form) -> list[Path]:
+def _write(names: Sequence[str], figures: Iterable[Figure], folder: Path, form: Form) -> list[Path]:
     make_folder(folder)
-    names = safe_names(name for name, _ in figures)
     return [
-        save_figure(draw(), folder / f"{name}.{form}", form)
-        for name, (_, draw) in zip(names, figures, strict=True)
+        save_figure(figure, folder / f"{name}.{form}", form)
+        for name, figure in zip(safe_names(names), figures, strict=True)
     ]
-
-
-def _of_sweep(store: Store) -> list[Named]:
-    from netcosim.report.sweep_page import sweep_drawings
-
-    return [(drawing.name, drawing.whole) for drawing in sweep_drawings(store)]
-
-
-def _of_run(store: Store, key: str) -> list[Named]:
-    from netcosim.report.figures.run import run_figures
-    from netcosim.report.run_page import stored_tables
-
-    return [(f.name, f.draw) for f in run_figures(stored_tables(store, key), store.kept(key))]

@@ -252,7 +252,7 @@ def link_boxes(
     frame : pandas.DataFrame
         A row a link: columns ``policy``, ``kind`` and those named in ``values``.
     values : tuple of (column, label)
-        A column in seconds (``..._s``) is drawn in the unit that fits, told in the label.
+        A column in seconds (``..._s``) is drawn in the unit that fits, which the label names.
     colours : mapping, optional
         Of policies; by default in order of appearance.
 

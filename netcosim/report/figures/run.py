@@ -45,7 +45,7 @@ class RunFigure:
     name : str
         Of its file, without an ending.
     words : str
-        What those are told who cannot see it.
+        Read to those who cannot see it.
     draw : callable () -> Figure
     caption : str
         Stands below it.
@@ -160,10 +160,10 @@ def _link_figures(kept: KeptRun, colours: Mapping[str, str]) -> list[RunFigure]:
         )
         for name, values in busy.items()
     ]
-    told = "Boxes: quartiles; lines: 1st to 99th percentile; dots: means over links."
+    caption = "Boxes: quartiles; lines: 1st to 99th percentile; dots: means over links."
     boxes = partial(_boxes, machine, sent, colours)
     words = "Packets and stalled time of links, a box a policy, by kind of link."
-    return [*maps, RunFigure("links", "links", words, boxes, told)]
+    return [*maps, RunFigure("links", "links", words, boxes, caption)]
 
 
 def _boxes(

@@ -33,13 +33,13 @@ PYDANTIC = "netsim/parameters.py"
 # Ceilings. Lower one when the code has become smaller; raise one only with a reason in the commit.
 MAX_LINES_OF_PACKAGE = {
     "netsim": 21_900,
-    "patterns": 3_900,
+    "patterns": 3_800,
     "workloads": 5_100,
     "alloc": 5_900,
     "queuesim": 7_000,
-    "cosim": 8_400,
-    "experiments": 19_400,
-    "netcosim": 20_600,
+    "cosim": 8_300,
+    "experiments": 19_900,
+    "netcosim": 20_200,
 }
 MAX_LINES_OF_FILE = 450
 MAX_FILES_OF_FOLDER = 30

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 import netcosim as nc
-from experiments.papers.jigsaw.logs import KTH_TREE, fat_tree
-from experiments.run_context import run_context
+from experiments.papers.jigsaw.logs import KTH, fat_tree
 from workloads.csv_jobs import write_csv
 from workloads.drawn import drawn_log
 from workloads.job import Workload
@@ -28,7 +27,7 @@ from workloads.shares.study_mix import study_mix
 
 TABLE = Path(__file__).resolve().parent / "three-ways.csv"
 COLUMNS = ("log", "jobs", "draw", "run_time_model", "run_time", "turnaround_s", "makespan_s")
-MACHINES = {"kth-sp2": KTH_TREE, "thunder": fat_tree(18)}
+MACHINES = {"kth-sp2": KTH.machine, "thunder": fat_tree(18)}
 SNAPSHOTS = {"kth-sp2": 6, "thunder": 3}
 STEADY = {"precision": 0.5, "least_iterations": 8, "most_iterations": 8}
 MODELS: dict[str, dict[str, Any]] = {

@@ -103,7 +103,7 @@ def test_what_the_pages_tell_in_words() -> None:
     what = "jigsaw against random: off the run time (%)"
     rows = stored("isolation").loc[(what, "d-mod-k")]
     assert (
-        f"Jigsaw takes {rows['ours'].min():.1f} to {rows['ours'].max():.1f} % off"
+        f"Jigsaw reduces run time by {rows['ours'].min():.1f} to {rows['ours'].max():.1f} %"
         in flat["routers"]
     )
     slow = rows.loc["crossbar-1"]
@@ -114,7 +114,7 @@ def test_what_the_pages_tell_in_words() -> None:
     assert f"{ideal} % with the ideal router and {low} to {high}" in flat["isolation"]
     ours = stored("isolation")["ours"].xs(("d-mod-k", OUTPUT_QUEUED), level=("routing", "router"))
     off = {what.split()[0]: f"{value:.1f}" for what, value in ours.items()}
-    told = f"TA takes {off['ta']}, LaaS {off['laas']} and Jigsaw {off['jigsaw']} % off"
+    told = f"TA reduces run time by {off['ta']}, LaaS by {off['laas']} and Jigsaw by {off['jigsaw']} %"
     assert told in flat["isolation"]
 
 

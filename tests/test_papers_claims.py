@@ -42,16 +42,13 @@ class Module:
     def __init__(self, path: Path) -> None:
         self.name = "/".join(path.parts[-2:])
         self.tree = ast.parse(path.read_text(encoding="utf-8"))
-        # Names from modules ``printed``, and constants with PAPER in their names.
+        # Names of what `read_printed` returns, and constants with PAPER in their names.
         self.constants = {"printed"}
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.ImportFrom):
-                for alias in node.names:
-                    if str(node.module).endswith(".printed") or alias.name == "printed":
-                        self.constants.add(alias.asname or alias.name)
         for node in self.tree.body:
-            if isinstance(node, ast.Assign) and "PAPER" in ast.unparse(node.targets[0]):
-                self.constants.add(ast.unparse(node.targets[0]))
+            if isinstance(node, (ast.Assign, ast.AnnAssign)):
+                name, _, value = ast.unparse(node).partition(" = ")
+                if "PAPER" in name or value.startswith("read_printed("):
+                    self.constants.add(name.partition(":")[0])
         self.functions = [n for n in ast.walk(self.tree) if isinstance(n, ast.FunctionDef)]
 
     def claims(self) -> Iterator[tuple[ast.FunctionDef, ast.Call]]:
@@ -95,8 +92,6 @@ class Module:
                 return good(value) and all(good(part) for part in arguments[1:])
             case ast.Call(called, arguments):
                 name = ast.unparse(called)
-                if name.startswith("printed."):
-                    return all(good(part) for part in arguments)
                 if name in self.constants or self._returns(name, of_arguments=False):
                     return True
                 known = name in CALLS or self._returns(name, of_arguments=True)

@@ -12,6 +12,7 @@ from easy_events_reference import easy_by_events
 from queue_helpers import Mask
 
 from experiments.papers.calibration.easy import (
+    LOGS,
     analyse,
     points,
     read_study_log,
@@ -19,7 +20,6 @@ from experiments.papers.calibration.easy import (
     study_slowdown,
 )
 from experiments.papers.calibration.paper import PAPER
-from experiments.papers.calibration.printed import LOGS
 from experiments.papers.kit.logs import LOGS_VARIABLE
 from experiments.papers.paper import Options
 from netcosim.reproduce import reproduce
@@ -37,7 +37,7 @@ KTH_BY_EVENTS = 92.5765397336295
 
 def study_log(name: str, shared_dir: Path) -> tuple[Workload, int]:
     """The study's version of a log, from the logs folder or the shared one; else a skip."""
-    stem = LOGS[name].files[0]
+    stem = LOGS[name]["files"][0]
     folders = [Path(os.environ.get(LOGS_VARIABLE, "")), shared_dir / "traces"]
     for path in [folder / f"{stem}.swf{end}" for folder in folders for end in ("", ".gz")]:
         if path.is_file():
@@ -60,7 +60,7 @@ def mean_slowdown(jobs: Workload, start_s: np.ndarray) -> float:
 @pytest.mark.parametrize(("name", "walltimes"), list(DIGITS))
 def test_published_to_ten_digits(name: str, walltimes: str, shared_dir: Path) -> None:
     jobs, processors = study_log(name, shared_dir)
-    assert len(jobs) == LOGS[name].jobs
+    assert len(jobs) == LOGS[name]["jobs"]
     ours = study_slowdown(jobs, processors, walltimes)
     assert ours == pytest.approx(DIGITS[name, walltimes], rel=1e-11)
 

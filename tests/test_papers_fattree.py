@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -12,13 +13,14 @@ from fattree_stream import on_54_nodes, simulate, small_log
 from experiments.build import build_machine
 from experiments.config_load import config_from
 from experiments.frames import against_baseline
-from experiments.papers.jigsaw import logs, printed
-from experiments.papers.jigsaw.figures import table3_claims
-from experiments.papers.jigsaw.logs import ATLAS, NEEDS_BPS, SYNTHETIC, THUNDER, distance
+from experiments.papers.jigsaw.figures import printed
+from experiments.papers.jigsaw.logs import THUNDER
 from experiments.papers.jigsaw.paper import PAPER as JIGSAW
+from experiments.papers.jigsaw.why import distance
+from experiments.papers.kit.data import read_data
 from experiments.papers.kit.logs import LOGS_VARIABLE, log_notes
 from experiments.papers.kit.points import observe
-from experiments.papers.kit.queues import READINGS, check_queues, reading_of
+from experiments.papers.kit.queues import READINGS, check_queues, reading_of, sweep_points
 from experiments.papers.paper import Options
 from experiments.papers.pollard.paper import PAPER as POLLARD
 from experiments.points import point_key
@@ -38,8 +40,8 @@ def no_environment(monkeypatch):
 
 def test_the_papers_table_2_counts_each_start_and_end_once():
     """About two events a job of Thunder's 105,764 in every row, as the text says."""
-    for counts in printed.TABLE2.values():
-        assert sum(counts) == pytest.approx(2 * printed.TABLE1["thunder"][0], rel=0.001)
+    for counts in printed["table_2"]["counts"].values():
+        assert sum(counts) == pytest.approx(2 * printed["table_1"]["thunder"][0], rel=0.001)
 
 
 def test_hops_by_brute_force():
@@ -186,7 +188,8 @@ def made_jobs(seed):
 
 
 def test_bandwidth_classes_are_even_and_belong_to_the_job():
-    needs = bandwidth_by_class(made_jobs(1), NEEDS_BPS, np.random.default_rng(5))
+    needs_Bps = read_data("jigsaw")["policy_config"]["lc-s"]["queue.bandwidth_need_Bps"]
+    needs = bandwidth_by_class(made_jobs(1), needs_Bps, np.random.default_rng(5))
     values, counts = np.unique(needs, return_counts=True)
     assert values.tolist() == [0.5e9, 1e9, 1.5e9, 2e9]
     assert np.all(np.abs(counts - 2500) < 4 * np.sqrt(2500 * 0.75))
@@ -223,10 +226,10 @@ def test_a_quick_look_takes_the_first_days_of_thunder(tmp_path):
 def test_logs_that_a_quick_look_leaves_out_are_not_called_missing(tmp_path):
     small_log(tmp_path)
     (tmp_path / "synth-28.csv").write_text("job,nodes,run_s,arrival_s\n")
-    large = tuple(log for log in SYNTHETIC if log.name == "synth-28-file")
+    large = {"logs": ["synth-28-file"], "policies": ["baseline"]}
     options = Options(scale="quick", settings={"logs": str(tmp_path)})
     with pytest.raises(NetcosimError, match=r"quick leaves out .* \(synth-28-file\).*--scale full"):
-        logs.points(large, ("baseline",), options)
+        sweep_points("jigsaw", large, options)
 
 
 def test_settings_that_the_papers_do_not_have_are_refused(tmp_path):
@@ -286,8 +289,12 @@ def test_fig6_verdicts():
 def test_a_figure_end_to_end(tmp_path, monkeypatch):
     """Points, store, claims, files: Table III's logs cut down to one small stream."""
     small_log(tmp_path)
-    small = [SYNTHETIC[3], THUNDER, ATLAS]
-    cut = logs.figure("table3", "", small, logs.POLICIES[1:], table3_claims)
+    small = {
+        "logs": ["synth-16-file", "thunder", "atlas"],
+        "policies": ["ta", "laas", "jigsaw", "lc-s"],
+    }
+    table3 = JIGSAW.figures["table3"]
+    cut = replace(table3, points=lambda options: sweep_points("jigsaw", small, options))
     monkeypatch.setitem(JIGSAW.figures, "table3", cut)
     done = reproduce(
         "jigsaw",

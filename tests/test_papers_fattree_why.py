@@ -8,7 +8,7 @@ import pytest
 from fattree_stream import on_54_nodes, simulate
 from queue_helpers import Mask, make_workload
 
-from experiments.papers.jigsaw import printed, why
+from experiments.papers.jigsaw import why
 from experiments.papers.jigsaw.paper import PAPER as JIGSAW
 from experiments.papers.paper import Options
 from experiments.papers.pollard.paper import PAPER as POLLARD
@@ -42,14 +42,14 @@ def frames_of(rows):
     for (policy, backfill, counting), counts in rows.items():
         row = {"policy": policy, "backfill": backfill, "window": 50, "walltimes": "logged"}
         row |= {"counting": counting, "steady_utilisation": 0.8}
-        found.append(row | dict(zip(printed.RANGES, counts, strict=True)))
+        found.append(row | dict(zip(why.RANGES, counts, strict=True)))
     frame = pd.DataFrame(found)
     return {"ranges": frame, "runs": frame}
 
 
 def test_events_in_another_range():
     """The paper's own counts move nothing; one tenth from one range to another moves 10 %."""
-    paper = printed.TABLE2["laas"]
+    paper = why.COUNTS["laas"]
     tenth = sum(paper) // 10
     moved = (paper[0], paper[1] - tenth, paper[2] + tenth, *paper[3:])
     rows = {
@@ -80,7 +80,7 @@ def test_a_run_counted(tmp_path, backfill):
     """Each start and end once; the sum to the last start leaves out the jobs that still run."""
     result = simulate(on_54_nodes(tmp_path, "jigsaw", backfill=backfill))
     rows = {row["counting"]: row for row in ranges(result)}
-    total = {name: sum(row[r] for r in printed.RANGES) for name, row in rows.items()}
+    total = {name: sum(row[r] for r in why.RANGES) for name, row in rows.items()}
     assert total[EACH] == 800
     assert 800 - total[TO_LAST_START] == np.sum(result.end_s > result.start_s.max())
 
@@ -148,4 +148,4 @@ def test_bars_are_percent_above_baseline():
     assert [bar.get_height() for bar in atlas.patches] == pytest.approx([6.0, -10.0])
     marks = [[c.get_segments() for c in axis.collections] for axis in (thunder, atlas)]
     assert marks[0] == []
-    assert marks[1][0][0][0][1] == printed.MAKESPAN_WORST["jigsaw"]
+    assert marks[1][0][0][0][1] == why.printed["makespan"]["worst"]["jigsaw"]

@@ -18,7 +18,6 @@ from experiments.papers.calibration.flow_levels import (
     SHARING,
     analyse,
     draw,
-    machines_of,
     points,
     run_point,
 )
@@ -48,15 +47,15 @@ def test_held_out_mixes_share_neither_machine_nor_size_nor_draws() -> None:
     for key in ("machine", "message_bytes"):
         assert not {p[key] for p in chosen} & {p[key] for p in held}
     assert len(set(PATTERNS[HELD_OUT]) - set(PATTERNS[CHOSEN_ON])) == 7
-    assert {p["machine"] for p in chosen} == set(machines_of(CHOSEN_ON))
-    assert {p["machine"] for p in held} == set(machines_of(HELD_OUT))
+    for which, part in ((CHOSEN_ON, chosen), (HELD_OUT, held)):
+        assert {p["machine"] for p in part} == {n for n, m in MACHINES.items() if m["set"] == which}
     for families in (chosen, held):
         routed = {(p["machine"], p["routing"]) for p in families}
         tori = {routing for machine, routing in routed if str(machine).startswith("torus")}
         assert {"dimension-order", "minimal-adaptive"} <= tori
     # every family and routing that a queue can have, but for a user's own graph and its routings,
     # and for those that serve comparisons with merlin
-    assert {(MACHINES[str(p["machine"])].build().family, p["routing"]) for p in held} == {
+    assert {(MACHINES[str(p["machine"])]["family"], p["routing"]) for p in held} == {
         (family, name)
         for family in ("fattree", "dragonfly", "torus", "hypercube", "hyperx", "slimfly")
         for name in routings_for(family)

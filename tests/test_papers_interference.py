@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from cosim.network.ensemble import SharedNetwork
-from experiments.papers.interference import printed
 from experiments.papers.interference.cases import (
     CAB,
     CAB_PART,
@@ -36,6 +35,7 @@ from experiments.papers.interference.speedups import (
 from experiments.papers.interference.why import isolation_error, variant_table
 from experiments.papers.interference.workloads import (
     PATIENCE,
+    PATTERNS,
     PLACEMENTS,
     Job,
     communication,
@@ -156,7 +156,7 @@ def test_a_workload_is_packed_and_depends_on_its_seed_alone():
     assert first[0] == second[0]
     nodes = np.concatenate([p.nodes for p in first[1]])
     assert len(nodes) == len(set(nodes.tolist())) == sum(job.n_nodes for job in first[0])
-    assert {job.pattern for job in first[0]} <= set(printed.PATTERNS)
+    assert {job.pattern for job in first[0]} <= set(PATTERNS)
     assert PATIENCE > 0
 
 

@@ -9,7 +9,6 @@ import pytest
 from cosim.measuring.rounds import CONTENDED, ISOLATED
 from experiments.build import build_machine
 from experiments.config_load import config_from
-from experiments.papers.interference import printed
 from experiments.papers.isolation import cab, loop
 from experiments.papers.kit.windows import over_windows, table_of, with_speedups
 from experiments.papers.paper import Options
@@ -38,7 +37,8 @@ def test_every_variant_of_cab_is_a_config_of_its_own() -> None:
     found = [p for p in cab.points(FULL) if p["labels"]["packing"] == 0]  # type: ignore[index]
     assert len({point_key(point) for point in found}) == len(found)
     told = {(p["labels"]["variant"], p["labels"]["f"]) for p in found}  # type: ignore[index]
-    assert told == {(name, 0.3) for name in cab.VARIANTS} | {(name, 1.0) for name in cab.ALWAYS}
+    both = {(name, 0.3) for name in cab.VARIANTS} | {(name, 1.0) for name in cab.study["always"]}
+    assert told == both
 
 
 def test_cab_speed_ups_by_hand() -> None:
@@ -56,7 +56,7 @@ def test_cab_speed_ups_by_hand() -> None:
     assert (base["speedup"], base["base"], base["paper"]) == pytest.approx((1.3, 1.3, 1.08))
     assert (other["speedup"], other["base"], other["most"]) == pytest.approx((1.2, 1.1, 1.3))
     assert np.isnan(base["low"])  # two packings: no interval
-    assert printed.SPEEDUPS[cab.CASE][printed.ALL] == 1.08
+    assert cab.printed["speedups"][cab.CASE][cab.ALL] == 1.08
 
 
 def test_means_over_windows_and_their_intervals() -> None:

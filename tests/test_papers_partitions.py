@@ -7,18 +7,19 @@ import pytest
 
 from alloc.bluegene.geometries import partition_bisection, partition_dims
 from alloc.bluegene.pairing import furthest_nodes, partition
+from experiments.papers.kit.data import read_printed
 from experiments.papers.paper import Options
-from experiments.papers.partitions.bisections import compare_cells, computed
+from experiments.papers.partitions.bisections import compare_cells, computed, printed_table
 from experiments.papers.partitions.machines import MACHINES, bisections, geometry_for
 from experiments.papers.partitions.multiplication import multiplication
 from experiments.papers.partitions.pairing import pairing
 from experiments.papers.partitions.paper import PAPER
-from experiments.papers.partitions.printed import PRINTED, TABLE_3, TABLE_4
 from experiments.papers.partitions.ranks import spread_ranks
 from netsim.errors import NetcosimError
 from netsim.topologies.presets import PRESETS
 
-TABLES = sorted(PRINTED)
+printed = read_printed("partitions")
+TABLES = sorted(printed["tables"])
 
 
 def frames(figure, options):
@@ -36,7 +37,7 @@ def frames(figure, options):
 def test_every_cell_of_the_paper(name):
     analysis = PAPER.figure(name).analyse(frames(name, Options()), Options())
     cells = analysis.tables["cells"]
-    assert len(cells) == len(PRINTED[name].rows) * len(PRINTED[name].columns)
+    assert len(cells) == printed_table(name).size
     assert cells[~cells["equal"]].empty
     assert (analysis.claims["verdict"] == "holds").all()
 
@@ -47,7 +48,8 @@ def test_printed_tables_are_those_of_the_paper(shared_dir):
     if not papers:
         pytest.skip("the paper's text is not here")
     text = papers[0].read_text(encoding="utf-8")
-    for name, table in PRINTED.items():
+    for name in TABLES:
+        table = printed_table(name)
         at = text.index(f"**Table {name.removeprefix('table')}:")
         found = []
         for line in text[at:].splitlines()[1:]:
@@ -56,13 +58,13 @@ def test_printed_tables_are_those_of_the_paper(shared_dir):
                 found.append([*cells, *[""] * (len(table.columns) - len(cells))])
             elif found and line.strip():
                 break
-        assert found == [[str(c) for c in row] for row in table.rows]
+        assert found == table.astype(str).to_numpy().tolist()
 
 
 def test_a_wrong_cell_is_found():
     partitions = frames("table1", Options())["partitions"]
     partitions.loc[partitions["geometry"] == "2x2x1x1", "bisection"] = 513
-    cells = compare_cells(PRINTED["table1"], computed("table1", partitions))
+    cells = compare_cells(printed_table("table1"), computed("table1", partitions))
     wrong = cells[~cells["equal"]]
     assert wrong[["Midplanes", "column", "paper", "ours"]].to_numpy().tolist() == [
         [4, "Proposed BW", 512, 513]
@@ -142,9 +144,9 @@ def test_ranks_are_spread_evenly():
     for mapping in ("blocks", "cyclic", "random"):
         counts = np.bincount(spread_ranks(mapping, 31213, 2048, 3), minlength=2048)
         assert set(counts.tolist()) == {15, 16}
-    for row in (*TABLE_3, *TABLE_4):
-        counts = np.bincount(spread_ranks("blocks", row.ranks, 512 * row.midplanes, 0))
-        assert counts.max() <= row.max_cores
+    for row in (*printed["multiplication"]["table_3"], *printed["multiplication"]["table_4"]):
+        counts = np.bincount(spread_ranks("blocks", row["ranks"], 512 * row["midplanes"], 0))
+        assert counts.max() <= row["max_cores"]
     with pytest.raises(NetcosimError, match="unknown spread of ranks 'abc'"):
         spread_ranks("abc", 1, 1, 0)
 

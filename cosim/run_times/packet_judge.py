@@ -2,8 +2,8 @@
 
 All jobs of a group repeat their iteration together, with computing between iterations as their
 communication fractions say. The time of an iteration, computing included, over that in isolation is
-a job's slowdown. Equal situations (what the jobs
-send, on which nodes, for which share of their time) are looked up, not simulated again.
+a job's slowdown. Equal situations (what the jobs send, on which nodes, for which share of their
+time) are looked up, not simulated again.
 """
 
 from __future__ import annotations

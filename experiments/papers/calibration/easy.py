@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 from alloc.registry import make_policy
-from experiments.papers.calibration.printed import LOGS
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
+from experiments.papers.kit.data import read_printed
 from experiments.papers.kit.logs import first_there, logs_folder, swf_files
 from experiments.papers.paper import Analysis, Options, Point
 from netsim.files import read_lines
@@ -30,6 +30,7 @@ from workloads.job import Workload, bare_jobs
 from workloads.swf import read_swf_header
 from workloads.swf_parse import parse_rows
 
+LOGS: dict[str, dict[str, Any]] = read_printed("calibration")["easy"]
 FUNCTION = "experiments.papers.calibration.easy:run_point"
 ARCHIVE = "Parallel Workloads Archive, https://www.cs.huji.ac.il/labs/parallel/workload/"
 COLUMNS = ["log", "walltimes", "paper", "ours", "ratio", "paper_jobs", "jobs", "file"]
@@ -55,7 +56,7 @@ def points(options: Options) -> list[Point]:
     for name, log in LOGS.items():
         if options.quick and name not in QUICK:
             continue
-        path = first_there(folder, [name for stem in log.files for name in swf_files(stem)])
+        path = first_there(folder, [name for stem in log["files"] for name in swf_files(stem)])
         file = "" if path is None else input_file(path)
         found += [
             {"experiment": "published-easy", "log": name, "file": file, "walltimes": walltimes}
@@ -134,7 +135,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         paper=told,
         ours=ours,
         ratio=ours / told,
-        paper_jobs=[LOGS[name].jobs for name in table["log"]],
+        paper_jobs=[LOGS[name]["jobs"] for name in table["log"]],
         file=table["file"].replace("", MISSING),
     )[COLUMNS]
     claims, notes = [], [WHY]
@@ -142,13 +143,13 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         name, kind, there = row["log"], row["walltimes"], row["file"] != MISSING
         if kind == WALLTIMES[0] and not there:
             notes.append(
-                f"{name}: not computed; put {LOGS[name].files[0]}.swf.gz into the logs folder "
+                f"{name}: not computed; put {LOGS[name]['files'][0]}.swf.gz into the logs folder "
                 f"(--logs DIR); {ARCHIVE}"
             )
-        elif kind == WALLTIMES[0] and row["jobs"] != LOGS[name].jobs:
+        elif kind == WALLTIMES[0] and row["jobs"] != LOGS[name]["jobs"]:
             notes.append(
                 f"{name}: {int(row['jobs']):,} jobs in {row['file']}, the study had "
-                f"{LOGS[name].jobs:,}: another version of the log"
+                f"{LOGS[name]['jobs']:,}: another version of the log"
             )
         if there:
             says = ClaimBuilder("SC'15 and the results published beside it", f"walltimes {kind}")
@@ -159,4 +160,4 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 
 def _paper(log: str, walltimes: str) -> float:
-    return LOGS[log].requested if walltimes == "requested" else LOGS[log].exact
+    return float(LOGS[log][walltimes])

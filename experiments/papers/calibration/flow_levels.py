@@ -9,8 +9,7 @@ messages, patterns and seeds, and were only judged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -28,84 +27,18 @@ from experiments.figures.panels import dots, panels
 from experiments.frames import cells
 from experiments.papers.calibration.flow_vs_packets import compare_mix, random_mix
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
+from experiments.papers.kit.data import read_data
 from experiments.papers.paper import Analysis, Options, Point
 from experiments.points import point_rng
 from netsim.routing.registry import make_routing
-from netsim.topologies.dragonfly import dragonfly
-from netsim.topologies.fattree import fat_tree
-from netsim.topologies.hyperx import hypercube, hyperx
-from netsim.topologies.slimfly import slimfly
-from netsim.topologies.torus import torus
-from netsim.topology import Topology
-
-
-@dataclass(frozen=True)
-class Machine:
-    """A machine, the routings that are judged on it, and the policies that place by turns."""
-
-    build: Callable[[], Topology]
-    routings: tuple[str, ...]
-    policies: tuple[str, ...]
-
+from netsim.topologies.registry import make_topology
 
 FUNCTION = "experiments.papers.calibration.flow_levels:run_point"
 CHOSEN_ON, HELD_OUT = "chosen on", "held out"
-PATTERNS: dict[str, dict[str, dict[str, object]]] = {
-    CHOSEN_ON: {
-        "all-to-all": {},
-        "halo3d": {},
-        "halo3d26": {},
-        "fft3d": {"compute": False, "cells": 32},
-        "unstructured-mesh": {},
-        "pairs": {},
-        "sub-a2a": {},
-        "stencil4d": {},
-        "allreduce-ring": {},
-        "bisection-pairing": {"rounds": 2, "warmup_rounds": 0},
-    },
-    HELD_OUT: {
-        "all-to-all": {},
-        "unstructured-mesh": {},
-        "halo2d": {},
-        "broadcast": {},
-        "allreduce-recursive-doubling": {},
-        "permutation": {},
-        "tornado": {},
-        "uniform-random": {},
-        "shift": {},
-    },
-}
-_ANYWHERE, _GROUPS = ("baseline", "random"), ("rdn", "simple")
-_UP_DOWN = ("d-mod-k", "adaptive", "two-choice", "random-up")
-_FLY = ("minimal", "valiant", "valiant-local", "ugal-l", "ugal-g", "par", "adaptive-local")
-_TORUS = ("dimension-order", "minimal-adaptive")
+study = read_data("calibration")["flow"]
+MACHINES: dict[str, dict[str, Any]] = study["machines"]
+PATTERNS: dict[str, dict[str, dict[str, object]]] = study["patterns"]
 STATIC = ("d-mod-k", "minimal", "dimension-order", "shortest-path")
-MACHINES: dict[str, Machine] = {
-    "fat-tree 8": Machine(lambda: fat_tree(8), _UP_DOWN, _ANYWHERE),
-    "dragonfly 2-4-9": Machine(lambda: dragonfly(2, 4, 9), _FLY, _GROUPS),
-    "torus 4x4x4": Machine(lambda: torus((4, 4, 4)), _TORUS, _ANYWHERE),
-    "torus 8x8": Machine(lambda: torus((8, 8)), _TORUS, _ANYWHERE),
-    "fat-tree 6": Machine(lambda: fat_tree(6), (*_UP_DOWN, "shortest-path"), _ANYWHERE),
-    "dragonfly 3-4-5": Machine(lambda: dragonfly(3, 4, 5), (*_FLY, "shortest-path"), _GROUPS),
-    "torus 5x4x3": Machine(lambda: torus((5, 4, 3)), (*_TORUS, "shortest-path"), _ANYWHERE),
-    "torus 12x6": Machine(lambda: torus((12, 6)), (*_TORUS, "shortest-path"), _ANYWHERE),
-    "hypercube 6": Machine(lambda: hypercube(6), ("shortest-path",), _ANYWHERE),
-    "hyperx 4x4": Machine(lambda: hyperx((4, 4), concentration=4), ("shortest-path",), _ANYWHERE),
-    "slimfly 5": Machine(lambda: slimfly(5, concentration=2), ("shortest-path",), _ANYWHERE),
-}
-"""54 to 128 nodes each."""
-FIRST_HELD_OUT = "fat-tree 6"
-STUDIES: dict[str, tuple[tuple[str, str, int, int], ...]] = {
-    "full": (
-        (CHOSEN_ON, "20 kB", 20_000, 4),
-        (CHOSEN_ON, "2 kB", 2_000, 4),
-        (CHOSEN_ON, "200 kB", 200_000, 2),
-        (HELD_OUT, "8 kB", 8_000, 5),
-        (HELD_OUT, "60 kB", 60_000, 5),
-    ),
-    "quick": ((CHOSEN_ON, "20 kB", 20_000, 2), (HELD_OUT, "8 kB", 8_000, 2)),
-}
-"""Set, name, message_bytes and mixes a machine and routing."""
 OF_A_JOB = ("n_nodes", "shares", "flow", "packet")
 SHARING = "that share links"
 LENGTHENED = 1.05
@@ -116,29 +49,23 @@ ADAPTIVE_AIMS = {"error_p50": 0.04, "error_p90": 0.14}
 SIGNED_MEAN, EXTRA_RATIO = 0.015, (0.85, 1.15)
 
 
-def machines_of(mixes: str) -> list[str]:
-    """Names of the machines of a set."""
-    names = list(MACHINES)
-    at = names.index(FIRST_HELD_OUT)
-    return names[:at] if mixes == CHOSEN_ON else names[at:]
-
-
 def points(options: Options) -> list[Point]:
     """A point a mix."""
     return [
         {
             "mixes": mixes,
-            "study": study,
+            "study": name,
             "message_bytes": size,
             "machine": machine,
             "routing": routing,
-            "policy": MACHINES[machine].policies[mix % 2],
+            "policy": entry["policies"][mix % 2],
             "mix": mix,
             "seed": options.seed,
         }
-        for mixes, study, size, n_mixes in STUDIES[options.scale]
-        for machine in machines_of(mixes)
-        for routing in MACHINES[machine].routings
+        for mixes, name, size, n_mixes in study["studies"][options.scale]
+        for machine, entry in MACHINES.items()
+        if entry["set"] == mixes
+        for routing in entry["routings"]
         if not options.routings or routing in options.routings
         for mix in range(n_mixes)
     ]
@@ -146,7 +73,8 @@ def points(options: Options) -> list[Point]:
 
 def run_point(config: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
     """Slowdowns of the jobs of one mix at both levels: table "jobs"."""
-    topology = MACHINES[config["machine"]].build()
+    machine = MACHINES[config["machine"]]
+    topology = make_topology(machine["family"], machine["params"])
     rng = point_rng(config, "mix", leave_out=("routing",))
     patterns = PATTERNS[config["mixes"]]
     mix = CommunicationMix([PatternShare(name, 1.0, 0.1, 0.5) for name in patterns])

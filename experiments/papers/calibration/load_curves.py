@@ -13,11 +13,12 @@ from experiments.figures.panels import panels
 from experiments.figures.style import SOFT, colour, grid, marker, new_figure, shared_legend
 from experiments.frames import cells, groups, lookup
 from experiments.papers.calibration.cases import NETWORKS, limit_of
-from experiments.papers.calibration.printed import BOOKSIM
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
+from experiments.papers.kit.data import read_printed
 from experiments.papers.paper import Analysis, Options
 from netsim.analysis.load_latency import keeps_up
 
+BOOKSIM = read_printed("calibration")["booksim"]
 NOISE = 0.03
 """A count of random arrivals in a window may be so far above a ceiling."""
 BOOKSIM_TOLERANCE = 0.25
@@ -78,8 +79,9 @@ def booksim_table(load: pd.DataFrame) -> pd.DataFrame:
             "ours_cycles": ours[network, routing, at],
             "ratio": ours[network, routing, at] / cycles,
         }
-        for (network, routing), told in BOOKSIM.items()
-        for at, cycles in told.items()
+        for network, routings in BOOKSIM.items()
+        for routing, told in routings.items()
+        for at, cycles in told
         if (network, routing, at) in ours
     ]
     return pd.DataFrame(rows)
@@ -184,9 +186,9 @@ def _curves(axis: Axes, part: pd.DataFrame) -> None:
         steady = curve[stable(curve)]
         axis.plot(steady["offered"], steady["latency_mean_cycles"], label=routing, **look)
         axis.plot(steady["offered"], steady["latency_p99_cycles"], ":", color=colour(i), lw=0.9)
-        told = BOOKSIM.get((network, routing)) if traffic == "uniform" else None
+        told = BOOKSIM.get(network, {}).get(routing) if traffic == "uniform" else None
         if told:
-            axis.plot(list(told), list(told.values()), "k+", ms=9, label="BookSim2", zorder=5)
+            axis.plot(*zip(*told, strict=True), "k+", ms=9, label="BookSim2", zorder=5)
     for at, colours in limits.items():  # a limit of several routings is grey
         axis.axvline(at, color=colours[0] if len(colours) == 1 else SOFT, ls="--", lw=1.0, zorder=1)
     ends = part["load"].min() * 0.8, 1.1

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.papers.calibration import easy, flow_levels
-from experiments.papers.calibration.cases import BUFFER_STUDY, BUFFERS, CURVES, NETWORKS, loads_of
+from experiments.papers.calibration.cases import NETWORKS, STUDY, loads_of
 from experiments.papers.calibration.load_curves import (
     analyse_buffers,
     analyse_curves,
@@ -37,7 +37,7 @@ def _routings(network: str, options: Options) -> tuple[str, ...]:
 def curve_points(options: Options) -> list[Point]:
     """Every load of every curve, and lone messages on every network."""
     points: list[Point] = []
-    for network, traffic in CURVES[options.scale]:
+    for network, traffic in STUDY["curves"][options.scale]:
         for routing in _routings(network, options):
             points.append(lone_point(network, routing, options))
             points += [
@@ -51,18 +51,12 @@ def buffer_points(options: Options) -> list[Point]:
     """Buffers of one packet and up, at loads near or above saturation."""
     return [
         load_point(network, routing, traffic, load, options, buffer_packets=size)
-        for network, routing, traffic, load in BUFFER_STUDY
+        for network, routing, traffic, load in STUDY["buffers"]["cases"]
         if routing in _routings(network, options)
-        for size in BUFFERS
+        for size in STUDY["buffers"]["packets"]
     ]
 
 
-TITLES = {
-    "curves": "latency and accepted load against offered load, with closed-form limits",
-    "buffers": "accepted load against the size of the input buffers",
-    "flow": "stretches of jobs that share a network: flow level against packet level",
-    "easy": "EASY's mean bounded slowdown on public logs, beside published averages",
-}
 PARTS: dict[str, tuple[Any, ...]] = {
     "curves": (FUNCTION, curve_points, analyse_curves, draw_curves),
     "buffers": (FUNCTION, buffer_points, analyse_buffers, draw_buffers),
@@ -72,8 +66,10 @@ PARTS: dict[str, tuple[Any, ...]] = {
 """Of each figure: its point function and points, its analysis, its drawing if it has one."""
 PAPER = Paper(
     name="calibration",
-    title="Calibration: saturation, zero-load latency, buffers; flow level; EASY as published",
-    figures={name: PaperFigure(name, title, *PARTS[name]) for name, title in TITLES.items()},
+    title=STUDY["title"],
+    figures={
+        name: PaperFigure(name, title, *PARTS[name]) for name, title in STUDY["figures"].items()
+    },
     check=check,
     default="all",
 )

@@ -21,7 +21,7 @@ class Case:
     Attributes
     ----------
     name : str
-        As in `printed.SPEEDUPS`.
+        As in ``printed.toml``.
     radix, pods : int
         Of the fat-tree.
     smallest, largest : int

@@ -13,13 +13,15 @@ from matplotlib.figure import Figure
 from experiments.figures.panels import grouped_bars, panels
 from experiments.figures.style import INK
 from experiments.frames import against_baseline, cells, first_seen, groups, lookup
-from experiments.papers.interference import printed
 from experiments.papers.interference.cases import CAB_PART, CAB_SMALL, OBLIVIOUS, SETTINGS
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
+from experiments.papers.kit.data import read_printed
 from experiments.papers.paper import Analysis, Options
 from experiments.points import point_rng
 from queuesim.statistics import Interval, bootstrap_ratio
 
+printed = read_printed("interference")
+SPEEDUPS, ALL = printed["speedups"], "all"
 LEFT_TOLERANCE = 0.15
 """By how much the part of the gain that 30 % communication leaves may differ."""
 RULE = "within 0.03 and a quarter of the gain"
@@ -27,7 +29,7 @@ WHERE = "V-B"
 SAME_JOB = ("case", "workload", "job", *SETTINGS)
 """Columns by which a job is the same in two placements."""
 GAIN = "speed-up under TA"
-NAMES = (*printed.PATTERNS, printed.ALL)
+NAMES = (*printed["patterns"], ALL)
 QUICK_NOTE = "a tree of 128 nodes stands in for both machines"
 PLACEMENT_NOTE = (
     "the paper names no topology-oblivious placement: random nodes, and lowest free nodes"
@@ -66,13 +68,13 @@ def by_pattern(both: pd.DataFrame, key: Mapping[str, Any], options: Options) -> 
 
     ``both`` comes from `against_ta`; ``key`` goes into each row and names the case.
     """
-    parts = {name: both[(both["pattern"] == name) | (name == printed.ALL)] for name in NAMES}
+    parts = {name: both[(both["pattern"] == name) | (name == ALL)] for name in NAMES}
     return [
         {
             **key,
             "pattern": pattern,
             "jobs": len(mine),
-            "paper": printed.SPEEDUPS[key["case"]].get(pattern),
+            "paper": SPEEDUPS[key["case"]].get(pattern),
             **dict(zip(("packets", "low", "high"), mean_of_jobs(mine, options), strict=True)),
             "flow": float(mine["flow_speedup"].mean()),
             "least": float(mine["speedup"].min()),
@@ -103,13 +105,13 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         ours = Interval(row["packets"], row["low"], row["high"])
         what = f"{row['case']}, {row['pattern']}: mean speed-up of jobs under TA"
         says = ClaimBuilder(WHERE, f"{row['placement']}, {row['routing']}")
-        paper = printed.SPEEDUPS[row["case"]].get(row["pattern"])
+        paper = printed["speedups"][row["case"]].get(row["pattern"])
         if paper is not None:
             claims.append(says.holds(what, near(ours.value, paper), RULE, ours, paper=paper))
     for (case,), part in groups(runs[runs["placement"] == "ta"], "case"):
         what = f"{case}: links that two jobs could share under TA"
         claims.append(ClaimBuilder("III-B").equal(what, 0.0, float(part["shared_links"].max())))
-        typical = printed.JOBS[case]
+        typical = printed["jobs"].get(case)
         if typical is not None and not options.quick:
             ours_jobs = float(part.drop_duplicates("workload")["jobs"].mean())
             what = f"{case}: jobs of a workload"
@@ -124,11 +126,11 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 def between_claims(table: pd.DataFrame) -> list[Claim]:
     """Whether the paper's mean of all jobs lies between the two readings of oblivious."""
     claims = []
-    for (case,), part in groups(table[table["pattern"] == printed.ALL], "case"):
+    for (case,), part in groups(table[table["pattern"] == ALL], "case"):
         mean = lookup(part, ["placement"], "packets")
         if set(OBLIVIOUS) <= mean.keys():
             low, high = sorted(mean[name] for name in OBLIVIOUS)
-            paper = printed.SPEEDUPS[case][printed.ALL]
+            paper = printed["speedups"][case][ALL]
             both = " and ".join(OBLIVIOUS)
             what = f"{case}: the paper's mean of all jobs between ours for {both}"
             says = ClaimBuilder(WHERE, ", ".join(f"{name} {mean[name]:.2f}" for name in OBLIVIOUS))
@@ -148,9 +150,9 @@ def with_computing(speedup: float, communication_fraction: float) -> float:
 def fraction_claims(table: pd.DataFrame) -> list[Claim]:
     """The case of 30 % communication against what follows from 100 % communication."""
     claims = []
-    mean = lookup(table[table["pattern"] == printed.ALL], ["case", "placement"], "packets")
-    theirs = {name: printed.SPEEDUPS[name][printed.ALL] for name in printed.SPEEDUPS}
-    follows = with_computing(theirs[CAB_SMALL.name], printed.COMMUNICATION_FRACTION)
+    mean = lookup(table[table["pattern"] == ALL], ["case", "placement"], "packets")
+    theirs = {name: means[ALL] for name, means in printed["speedups"].items()}
+    follows = with_computing(theirs[CAB_SMALL.name], printed["communication_fraction"])
     paper = (theirs[CAB_PART.name] - 1) / (follows - 1)
     what = (
         f"{CAB_PART.name}: gain measured over the gain (f (s - 1)) that contention"
@@ -177,7 +179,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     table = table[table["placement"].isin(OBLIVIOUS)]
 
     def bars(axis: Axes, part: pd.DataFrame) -> None:
-        told = printed.SPEEDUPS[part["case"].iloc[0]]
+        told = SPEEDUPS[part["case"].iloc[0]]
         placements = first_seen(part, "placement")
         grouped_bars(
             axis,

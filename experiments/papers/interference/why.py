@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from experiments.figures.panels import Look, dots, panels
 from experiments.figures.style import INK, colour, grid, marker
 from experiments.frames import groups, lookup
-from experiments.papers.interference import printed
 from experiments.papers.interference.cases import CAB_SMALL, SETTINGS, SIMULATED, Case, scaled
 from experiments.papers.interference.speedups import (
+    ALL,
     GAIN,
     NAMES,
     RULE,
@@ -25,6 +25,7 @@ from experiments.papers.interference.speedups import (
     by_pattern,
     case_title,
     near,
+    printed,
 )
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.paper import Analysis, Options
@@ -120,7 +121,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     jobs = frames["jobs"]
     table = variant_table(jobs, options)
     claims = []
-    for (case,), part in groups(table[table["pattern"] == printed.ALL], "case"):
+    for (case,), part in groups(table[table["pattern"] == ALL], "case"):
         mean = lookup(part, ["variant"], "packets")
         what = f"{case}: a job under TA takes the same time alone and with the others (error)"
         claims.append(ClaimBuilder("III-B").equal(what, 0.0, isolation_error(jobs, case)))
@@ -131,7 +132,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
             claims.append(
                 ClaimBuilder("ours").holds(what, good, "within 5 % of 1", ours, expected=1.0)
             )
-        paper = printed.SPEEDUPS[case][printed.ALL]
+        paper = printed["speedups"][case][ALL]
         for variant, value in mean.items():
             what, says = f"{case}: mean speed-up of all jobs", ClaimBuilder(WHERE, str(variant))
             claims.append(says.holds(what, near(value, paper), RULE, value, paper=paper))
@@ -142,13 +143,13 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     """Means of all jobs and of each pattern, a row a variant, one panel a case."""
     names = [variant.name for variant in VARIANTS]
     looks = {name: Look(colour(i), marker(i)) for i, name in enumerate(NAMES)}
-    looks[printed.ALL] = looks[printed.ALL]._replace(colour=INK)
+    looks[ALL] = looks[ALL]._replace(colour=INK)
     table = analysis.tables["variants"]
 
     def variants(axis: Axes, part: pd.DataFrame) -> None:
         rows = part.assign(row=part["variant"].map(names.index))
         dots(axis, rows, "packets", "row", "pattern", looks=looks)
-        told = printed.SPEEDUPS[part["case"].iloc[0]]
+        told = printed["speedups"][part["case"].iloc[0]]
         for pattern in NAMES:
             axis.axvline(told[pattern], color=looks[pattern].colour, lw=0.9, ls=":")
         axis.set_yticks(range(len(names)), names)

@@ -14,11 +14,12 @@ from alloc.registry import make_policy
 from cosim.network.communication import Communication
 from experiments.papers.interference.aged import allocate_after
 from experiments.papers.interference.cases import Case
-from experiments.papers.interference.printed import PATTERNS
+from experiments.papers.kit.data import read_printed
 from netsim.errors import unknown_name
 from netsim.topologies.fattree import fat_tree
 from netsim.topology import Topology
 
+PATTERNS = read_printed("interference")["patterns"]
 PATIENCE = 10
 """Draws in a row that find no place, after which a workload is full."""
 PLACEMENTS: dict[str, str] = {

@@ -23,67 +23,29 @@ from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
 from experiments.figures.panels import panels
 from experiments.frames import groups
-from experiments.papers.interference import printed
-from experiments.papers.interference.workloads import GENERATIONS
 from experiments.papers.isolation.base import study_content, study_point
 from experiments.papers.isolation.packing import packed_jobs
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
+from experiments.papers.kit.data import read_data, read_printed
 from experiments.papers.kit.size_laws import draw_size
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.points import point_rng
 from experiments.store import Rows
 from queuesim.statistics import LEAST_WINDOWS, Interval, t_of_snapshots
 
+printed = read_printed("interference")
+ALL = "all"
 PACKED = "experiments.papers.isolation.cab:packed"
 CASE, ALL_COMMUNICATION = "cab 4-128, 30 %", "cab 4-128"
 BASE = "base"
 NODE_BYTES = 32 * 1024
 ITERATIONS = 8
 """Of the job with the longest one; all others do more."""
-FRACTION = printed.COMMUNICATION_FRACTION
+FRACTION = printed["communication_fraction"]
 LINK_BPS = 4 * 10**9
 
-Changes = dict[str, object]
-_AGED: Changes = {"generations": GENERATIONS}
-_RANKS: Changes = {"communication.ranks_per_node": 4}
-_LOCKED: Changes = {"run.steady.phases": "locked"}
-_NOISE: Changes = {"run.steady.noise": 0.05}
-
-
-def _first(policy: str) -> Changes:
-    return {"queue.policies": [policy, "ta"]}
-
-
-def _length(iterations: int) -> Changes:
-    return {f"run.steady.{end}_iterations": iterations for end in ("least", "most")}
-
-
-VARIANTS: dict[str, Changes] = {
-    BASE: {},
-    "begin at once": _LOCKED,
-    "first fit, aged machine": _first("baseline") | _AGED,
-    "4 ranks a node": _RANKS,
-    "first fit, empty machine": _first("baseline"),
-    "longest idle, aged machine": _first("longest-idle") | _AGED,
-    "noise of computing": _NOISE,
-    "30 % among others": {"run.steady.share": "contended"},
-    "30 % of the link": {"run.steady.share": "drive"},
-    "nodes drive half a link": {"machine.node_bandwidth_Bps": LINK_BPS // 2},
-    "half the up-links": {"machine.w2": 9, "machine.w3": 9},
-    "4 times as many iterations": _length(4 * ITERATIONS),
-    "best guess, random": _RANKS | _LOCKED | _NOISE,
-    "best guess, aged": _RANKS | _LOCKED | _NOISE | _first("baseline") | _AGED,
-    "128 KiB a node": {"node_bytes": 4 * NODE_BYTES},
-    "128 KiB, 16 ranks a node": {"node_bytes": 4 * NODE_BYTES, "communication.ranks_per_node": 16},
-}
-"""What is other than in the base: random nodes, a rank a node, phases at random, 30 % alone.
-
-The best guesses are what is known of the experiment: several ranks a node, jobs begun together,
-computing that is never the same twice; and, as placements are not told, two of them."""
-ALWAYS = (BASE, "first fit, aged machine", "4 ranks a node", "nodes drive half a link")
-"""Measured with communication alone too, for the speed-ups by pattern."""
-DEAR = ("4 times as many iterations", "128 KiB a node", "128 KiB, 16 ranks a node")
-QUICK = (BASE, "begin at once", "first fit, aged machine")
+study = read_data("isolation")["cab"]
+VARIANTS: dict[str, dict[str, Any]] = study["variants"]
 
 
 def tree(half: int, pods: int) -> dict[str, Any]:
@@ -95,23 +57,26 @@ def tree(half: int, pods: int) -> dict[str, Any]:
 
 def points(options: Options) -> list[Point]:
     """A point a variant and packing; of the dear ones the first packing alone."""
-    chosen = {name: VARIANTS[name] for name in (QUICK if options.quick else VARIANTS)}
-    cases = [(name, FRACTION) for name in chosen] + [(n, 1.0) for n in ALWAYS if n in chosen]
+    chosen = {name: VARIANTS[name] for name in (study["quick"] if options.quick else VARIANTS)}
+    cases = [(name, FRACTION) for name in chosen] + [
+        (n, 1.0) for n in study["always"] if n in chosen
+    ]
     return [
-        _point(name, dict(chosen[name]), fraction, packing, options)
+        _point(name, fraction, packing, options)
         for dear in (False, True)
         for packing in range(1 if dear else 2 if options.quick else 4)
         for name, fraction in cases
-        if (name in DEAR) == dear
+        if (name in study["dear"]) == dear
     ]
 
 
-def _point(name: str, changes: Changes, fraction: float, packing: int, options: Options) -> Point:
+def _point(name: str, fraction: float, packing: int, options: Options) -> Point:
+    changes = dict(VARIANTS[name])
     generations = changes.pop("generations", 0)
     node_bytes = changes.pop("node_bytes", NODE_BYTES)
     mix = [
         {"pattern": pattern, "node_bytes": node_bytes, "communication_fraction": [fraction] * 2}
-        for pattern in printed.PATTERNS
+        for pattern in printed["patterns"]
     ]
     changes = {
         "communication.mix": mix,
@@ -119,7 +84,8 @@ def _point(name: str, changes: Changes, fraction: float, packing: int, options: 
         "queue.backfill": "none",
         "run.repetition": packing,
         "run.steady.precision": 0.5,
-        **_length(ITERATIONS),
+        "run.steady.least_iterations": ITERATIONS,
+        "run.steady.most_iterations": ITERATIONS,
         **changes,
     }
     machine = tree(4, 8) if options.quick else tree(18, 4)
@@ -158,8 +124,8 @@ def speedups(pairs: pd.DataFrame) -> pd.DataFrame:
     for (variant, f), part in groups(pairs, "variant", "f"):
         base = pairs[(pairs["variant"] == BASE) & (pairs["f"] == f)]
         base = base[base["packing"].isin(part["packing"])]
-        for pattern in (printed.ALL, *printed.PATTERNS):
-            every = pattern == printed.ALL
+        for pattern in (ALL, *printed["patterns"]):
+            every = pattern == ALL
             mine, same = (p[every | (p["pattern"] == pattern)] for p in (part, base))
             if mine.empty:
                 continue
@@ -167,7 +133,7 @@ def speedups(pairs: pd.DataFrame) -> pd.DataFrame:
             mean = t_of_snapshots(mine["speedup"], 1, packings, least_samples=LEAST_WINDOWS)
             case = CASE if f < 1 else ALL_COMMUNICATION
             row = {"variant": variant, "f": f, "pattern": pattern, "jobs": len(mine)}
-            row |= {"paper": printed.SPEEDUPS[case].get(pattern), "speedup": mean.value}
+            row |= {"paper": printed["speedups"][case].get(pattern), "speedup": mean.value}
             row |= {"low": mean.low, "high": mean.high, "most": mine["speedup"].max()}
             found.append({**row, "base": same["speedup"].mean()})
     return pd.DataFrame(found)
@@ -180,7 +146,8 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         says = ClaimBuilder("Pollard V-B", f"{row['variant']}, f = {row['f']:g}")
         told = f"mean speed-up under TA, {row['pattern']}"
         ours = Interval(row["speedup"], row["low"], row["high"])
-        paper = printed.SPEEDUPS[CASE if row["f"] < 1 else ALL_COMMUNICATION][row["pattern"]]
+        case = CASE if row["f"] < 1 else ALL_COMMUNICATION
+        paper = printed["speedups"][case][row["pattern"]]
         inside = ours.low <= paper <= ours.high
         claims.append(says.holds(told, inside, "in our interval", ours, paper=paper))
     return Analysis(claims_frame(claims), {"cab": table})
@@ -189,14 +156,14 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 def draw(analysis: Analysis, options: Options) -> Figure:
     """Speed-ups at 30 % by variant, with the paper's."""
     table = analysis.tables["cab"]
-    shown = table[(table["pattern"] == printed.ALL) & (table["f"] < 1)]
+    shown = table[(table["pattern"] == ALL) & (table["f"] < 1)]
 
     def rows(axis: Axes, part: pd.DataFrame) -> None:
         part = part.iloc[::-1]
         ends = [part["speedup"] - part["low"], part["high"] - part["speedup"]]
         place = np.arange(len(part))
         axis.errorbar(part["speedup"], place, xerr=np.nan_to_num(ends), fmt="o", capsize=3)
-        axis.axvline(printed.SPEEDUPS[CASE][printed.ALL], color="black", linestyle="--")
+        axis.axvline(printed["speedups"][CASE][ALL], color="black", linestyle="--")
         axis.set_yticks(place, list(part["variant"]))
 
     return panels(

@@ -14,9 +14,9 @@ import pandas as pd
 
 from experiments.frames import cells
 from experiments.papers.isolation import surface_points as space
-from experiments.papers.isolation.base import study_point
+from experiments.papers.isolation.base import WINDOW, study_point
 from experiments.papers.isolation.scenario_fit import break_even
-from experiments.papers.jigsaw.logs import ATLAS, KTH, THUNDER, WINDOW
+from experiments.papers.jigsaw.logs import ATLAS, KTH, THUNDER
 from experiments.papers.kit.claims import claims_frame
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.kit.points import MEASURED, OBSERVE

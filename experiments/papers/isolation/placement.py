@@ -19,11 +19,10 @@ from experiments.papers.isolation.placement_draw import draw
 from experiments.papers.isolation.scatter import apart
 from experiments.papers.jigsaw.logs import LINK_BPS, fat_tree
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
-from experiments.papers.kit.logs import log_notes, needed
+from experiments.papers.kit.logs import log_notes, needed, read_logs
 from experiments.papers.kit.points import MEASURED
 from experiments.papers.kit.queues import Frames
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
-from experiments.papers.pollard.logs import KTH, QUEUE_DEPTH, SLURM
 from queuesim.observables.jobs import BINS, by_size
 from queuesim.statistics import Interval, known_ends, t_of_snapshots
 
@@ -33,14 +32,18 @@ PLACEMENTS = (
 )
 """All place by count alone: with equal run times every job starts and ends at the same moment."""
 ISOLATING = "jigsaw"
-HOPS_LOGS = (*SLURM.values(), KTH["kth on small cab"])
+QUEUE_DEPTH = 128
+"""How many waiting jobs Cab's scheduler looked at."""
+HOPS_LOGS = [
+    read_logs("pollard")[name] for name in ("thunder on cab", "atlas on cab", "kth on small cab")
+]
 DAYS = 61.0
 """Fig. 1 has August and September of 2014."""
 PARTS = 10
 """Of a log, one after the other; the first does not count, for the machine was empty."""
 EXCESS = (0.0, 0.5, 1.0, 2.0)
 """Hops above the least from which on a job may be called scattered: the paper does not say."""
-GAIN_LOG = KTH["kth on small cab"]
+GAIN_LOG = HOPS_LOGS[-1]
 """100 nodes in Cab's shape; a snapshot of Thunder's 1458 takes a minute of CPU for each case."""
 NODE_BYTES = 64 * 1024
 """A quarter of the other studies', for the same reason."""

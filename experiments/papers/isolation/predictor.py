@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -27,7 +26,8 @@ from experiments.papers.isolation.gain_errors import (
 )
 from experiments.papers.jigsaw.logs import ATLAS, KTH, THETA, THUNDER, fat_tree
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
-from experiments.papers.kit.logs import PaperLog, log_notes, needed
+from experiments.papers.kit.data import read_data
+from experiments.papers.kit.logs import log_notes, needed
 from experiments.papers.kit.points import MEASURED
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
 from experiments.run_context import run_context
@@ -35,61 +35,19 @@ from experiments.store import Rows
 
 LOGS = (KTH, THUNDER, ATLAS, THETA)
 POLICY = "jigsaw"
-WIDE, NARROW = (0.05, 0.6), (0.2, 0.4)
-"""Ends of communication shares: jobs that differ, so that theirs and their neighbours' are told
-apart, and jobs that are more alike."""
-CASES = (("baseline", WIDE), ("random", WIDE), ("baseline", NARROW), ("slurm-tree", WIDE))
+study = read_data("isolation")["predictor"]
 NODE_BYTES = 64 * 1024
 STEADY = {"precision": 0.02, "most_iterations": 32}
 
 SMALL_TREE = fat_tree(8)
 OWN, SMALL = "own", "128 nodes"
-"""Machines: a log's own is dear, so most of each log is measured on a small tree."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """A log on a machine.
-
-    Attributes
-    ----------
-    log : PaperLog
-    cases : int
-        The first so many of `CASES`.
-    snapshots : int
-    changes : mapping
-        Of its workload: the queue's length is not the point here.
-    small : bool
-        Whether on `SMALL_TREE`.
-    """
-
-    log: PaperLog
-    cases: int
-    snapshots: int
-    changes: Mapping[str, Any]
-    small: bool = False
-
-
-PLACES = (
-    Place(KTH, 4, 10, {"days": 60.0}),
-    Place(THUNDER, 2, 8, {"days": 5.0, "size_factor": 1 / 8}, small=True),
-    Place(ATLAS, 2, 8, {"days": 30.0, "size_factor": 1 / 8}, small=True),
-    Place(THETA, 2, 8, {"days": 30.0, "size_factor": 1 / 32}, small=True),
-    Place(THUNDER, 1, 4, {"days": 14.0}),
-    Place(ATLAS, 1, 4, {"days": 60.0}),
-)
-"""On the small tree jobs are as much smaller as the machine is, about."""
-MADE: tuple[tuple[str, dict[str, Any]], ...] = tuple(
-    (f"made-{mean}", {"synthetic": {"n_jobs": 60, "mean_nodes": mean}, "all_at_zero": True})
-    for mean in (4, 8)
-)
-"""Made jobs, for a quick look."""
+"""Machines: a log's own, and `SMALL_TREE`."""
 
 
 def _point(
     labels: Mapping[str, str], sections: Mapping[str, Any], case: int, snapshots: int, seed: int
 ) -> Point:
-    reference, share = CASES[case]
+    reference, share = study["cases"][case]
     changes = {"communication.mix": study_mix(share, NODE_BYTES), "run.steady": STEADY}
     content = study_content(
         sections, "fattree", [reference, POLICY], snapshots=snapshots, seed=seed, changes=changes
@@ -101,30 +59,29 @@ def _point(
 def points(options: Options) -> list[Point]:
     """One a log, machine and case."""
     if options.quick:
+        made = {
+            f"made-{mean}": {
+                "machine": SMALL_TREE,
+                "workload": {"synthetic": {"n_jobs": 60, "mean_nodes": mean}, "all_at_zero": True},
+            }
+            for mean in study["quick_mean_nodes"]
+        }
         return [
-            _point({"log": name}, {"machine": SMALL_TREE, "workload": jobs}, case, 2, options.seed)
-            for case in range(len(CASES))
-            for name, jobs in MADE
+            _point({"log": name}, sections, case, 2, options.seed)
+            for case in range(len(study["cases"]))
+            for name, sections in made.items()
         ]
     there = {log.name: found for log, found in needed(LOGS, options)}
     found = []
-    for place in PLACES:
-        if place.log.name not in there:
+    for place in study["places"]:
+        if place["log"] not in there:
             continue
-        sections = there[place.log.name]
-        machine = SMALL_TREE if place.small else sections["machine"]
-        workload = {**sections["workload"], **place.changes}
-        labels = {"log": place.log.name} | ({"machine": SMALL} if place.small else {})
-        found += [
-            _point(
-                labels,
-                {"machine": machine, "workload": workload},
-                case,
-                place.snapshots,
-                options.seed,
-            )
-            for case in range(place.cases)
-        ]
+        sections, labels = dict(there[place["log"]]), {"log": place["log"]}
+        if place.get("small"):
+            sections["machine"], labels["machine"] = SMALL_TREE, SMALL
+        sections["workload"] = {**sections["workload"], **place["workload"]}
+        for case in range(place["cases"]):
+            found.append(_point(labels, sections, case, place["snapshots"], options.seed))
     return found
 
 

@@ -19,23 +19,20 @@ from experiments.figures.panels import grouped_bars, panels
 from experiments.figures.style import INK, policy_colours
 from experiments.frames import cells, groups
 from experiments.papers.isolation.base import study_content, study_mix, study_point
-from experiments.papers.isolation.printed import LEVEL_SPREAD_PERCENT
 from experiments.papers.jigsaw.logs import ATLAS, THETA, THUNDER
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
+from experiments.papers.kit.data import read_data, read_printed
 from experiments.papers.kit.logs import log_notes, needed
 from experiments.papers.kit.points import MEASURED
-from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
+from experiments.papers.kit.routers import ROUTERS
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
-from queuesim.placing import LOG_ORDER, SMALL_FIRST
+from queuesim.placing import SMALL_FIRST
 from queuesim.statistics import Interval, t_of_snapshots
 
+printed = read_printed("level_spread")["random"]["Fig. 10, VI-D"]
 REFERENCE, LEVEL_SPREAD = "rdn", "level-spread"
-TWO = (REFERENCE, LEVEL_SPREAD)
-THREE = (REFERENCE, "rdg", LEVEL_SPREAD)
-FOUR = (REFERENCE, "rdg", "simple", LEVEL_SPREAD)
 LOGS = (THUNDER, ATLAS, THETA)
 MACHINES = {THUNDER.name: "dragonfly-1056", ATLAS.name: "dragonfly-1056", THETA.name: "theta"}
-ONE, BOTH = (THUNDER.name,), (THUNDER.name, ATLAS.name)
 DAYS = 20.0
 """Of Thunder's log: its whole queue under four policies would take as long as the packets."""
 SMALL = {"family": "dragonfly", "p": 2, "a": 2, "g": 5}
@@ -43,37 +40,15 @@ SMALL_LOG, SMALL_JOBS = "synth-small", {"n_jobs": 40, "mean_nodes": 4}
 SNAPSHOTS = 4
 STEADY = {"least_iterations": 8, "most_iterations": 8}
 """Eight iterations of the longest job: means scatter more between snapshots than in one."""
-BASE, ALWAYS, MINIMAL, SHUFFLED = "base", "all the time", "minimal", "shuffled"
-CUT, LONGER = "window cut", "4 times as long"
-CROSSBARS = tuple(name for name in ROUTERS if name != OUTPUT_QUEUED)
-LEVELS: dict[str, dict[str, Any]] = {
-    ALWAYS: {"communication.mix": study_mix((1.0, 1.0))},
-    MINIMAL: {"machine.routing": "minimal"},
-    "par": {"machine.routing": "par"},
-    **{name: {"machine.packet": ROUTERS[name]} for name in CROSSBARS},
-    **{name: {"run.placed": name} for name in (LOG_ORDER, SMALL_FIRST)},
-    SHUFFLED: {"communication.task_mapping": "random"},
-    "16 KiB": {"communication.mix": study_mix(node_bytes=16 * 1024)},
-    CUT: {"run.measure": "paired"},
-    LONGER: {"run.steady": {k: 4 * n for k, n in STEADY.items()}},
-}
-"""What is other than in the base: UGAL-L with used credits, an output-queued router, the queue's
-states, ranks in order, 30 % of the time, 256 KiB a node and iteration, steady."""
-THEIRS = tuple((*routing, SMALL_FIRST, SHUFFLED) for routing in ((ALWAYS,), (ALWAYS, MINIMAL)))
-"""As in Zhang et al.: all communicate, on an empty machine, small jobs first, ranks shuffled."""
-CELLS: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
-    ((), BOTH, FOUR),
-    ((CUT,), BOTH, THREE),
-    *((levels, ONE, THREE) for levels in (THEIRS[0], (MINIMAL,), (ALWAYS,), (LONGER,))),
-    *(((level,), ONE, TWO) for level in (SHUFFLED, SMALL_FIRST, LOG_ORDER, *CROSSBARS)),
-    *((levels, ONE, TWO) for levels in (THEIRS[1], ("par",), ("16 KiB",))),
-    *((levels, BOTH[1:], TWO) for levels in ((MINIMAL,), *THEIRS)),
-    ((), (THETA.name,), TWO),
-)
+BASE, ALWAYS, MINIMAL, CUT = "base", "all the time", "minimal", "window cut"
+study = read_data("isolation")["dragonfly"]
+LEVELS: dict[str, dict[str, Any]] = study["levels"]
+CELLS = [tuple(map(tuple, cell)) for cell in study["cells"]]
 """Levels, logs and policies."""
 OTHERS = "the mean of the others"
 LESS = ("communication", "communication_low", "communication_high")
-QUICK = ((), (MINIMAL,), THEIRS[0])
+QUICK = ((), (MINIMAL,), (ALWAYS, SMALL_FIRST, "shuffled"))
+"""Levels of the cells of a quick look, those of most policies."""
 
 
 def points_of(options: Options) -> list[Point]:
@@ -90,12 +65,12 @@ def points_of(options: Options) -> list[Point]:
     for levels, names, policies in CELLS:
         changes: dict[str, object] = {"run.steady": STEADY}
         for level in levels:
-            changes |= LEVELS[level]
+            changes |= _changes_of(level)
         for log, sections in known.items():
-            if log not in names and not (options.quick and levels in QUICK and policies != TWO):
+            if log not in names and not (options.quick and levels in QUICK and len(policies) > 2):
                 continue
             days = {"workload.days": DAYS} if log == THUNDER.name else {}
-            for seed in (0, 1) if policies == FOUR else (0,):
+            for seed in (0, 1) if len(policies) > 3 else (0,):
                 content = study_content(
                     sections,
                     "dragonfly",
@@ -107,6 +82,16 @@ def points_of(options: Options) -> list[Point]:
                 labels = {"log": log, "cell": ", ".join(levels) or BASE, "seed": seed}
                 points.append(study_point("isolation-dragonfly", content, labels))
     return points
+
+
+def _changes_of(level: str) -> dict[str, object]:
+    """Keys of a config that a level changes."""
+    changes = dict(LEVELS[level])
+    if "router" in changes:
+        changes["machine.packet"] = ROUTERS[changes.pop("router")]
+    if "mix" in changes:
+        changes["communication.mix"] = study_mix(**changes.pop("mix"))
+    return changes
 
 
 def _compared(pairs: pd.DataFrame) -> pd.DataFrame:
@@ -179,7 +164,7 @@ def _claims(spread: pd.DataFrame) -> list[Claim]:
         says = ClaimBuilder("Level-Spread, abstract and VI-D", row["cell"])
         note = "theirs: eight policies, random workloads"
         claims.append(
-            says.near(what, LEVEL_SPREAD_PERCENT, less, within=5, unit="points", note=note)
+            says.near(what, printed["mean reduction (%)"], less, within=5, unit="points", note=note)
             if row["against"] == OTHERS
             else says.surely_above(what, less, 0)
         )
@@ -189,7 +174,7 @@ def _claims(spread: pd.DataFrame) -> list[Claim]:
 def draw(analysis: Analysis, options: Options) -> Figure:
     """A panel a log: how much less time communication takes in each cell."""
     table = analysis.tables["spread"].query("against == @REFERENCE")
-    paint = policy_colours(FOUR[1:])
+    paint = policy_colours(CELLS[0][2][1:])
 
     def bars(axis: Axes, part: pd.DataFrame) -> None:
         grouped_bars(axis, part, "cell", "policy", LESS[0], ends=LESS[1:], colours=paint)

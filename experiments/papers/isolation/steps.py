@@ -20,8 +20,9 @@ from experiments.figures.panels import panels
 from experiments.figures.style import SOFT, colour
 from experiments.frames import cells, groups
 from experiments.papers.isolation.base import study_content, study_mix, study_point
-from experiments.papers.jigsaw.logs import QUICK_DAYS, THUNDER, fat_tree
+from experiments.papers.jigsaw.logs import THUNDER, fat_tree
 from experiments.papers.kit.claims import claims_frame
+from experiments.papers.kit.data import read_data
 from experiments.papers.kit.logs import log_notes, needed
 from experiments.papers.kit.points import MEASURED
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
@@ -34,6 +35,8 @@ LONG, SHORT, LATE = 1000, 300, 100
 """Iterations, and where the window ends that is compared with chance."""
 SNAPSHOTS = 4
 REDRAWS = 16
+DAYS = 14.0
+"""Of Thunder's log."""
 THUNDER_NODES = 1458
 """Of the machine on which the studies put Thunder's jobs."""
 MACHINES: dict[str, tuple[dict[str, Any], dict[str, int], int, str]] = {
@@ -47,18 +50,10 @@ MACHINES: dict[str, tuple[dict[str, Any], dict[str, int], int, str]] = {
 }
 """By network: the machine, what is smaller for a quick look, its nodes, whose nodes jobs have."""
 MAIN = "as others"
-NOISES = (0.0, 0.01, 0.05, 0.2)
+study = read_data("isolation")["steps"]
+NOISES = [noise for noise, _ in study["noises"]]
 SHOWN = {"meeting": "meetings over chance", "off_percent": "cost of others (%)"}
 KEYS = ("network", "case", "periods", "phases", "noise")
-
-
-def _ways() -> Iterator[dict[str, Any]]:
-    """Periods, phases, noise and length of the main case; noise forgets how jobs began."""
-    for noise in NOISES:
-        yield _way("equal", "random", noise, LONG if noise <= 0.01 else SHORT)
-    yield _way("equal", "locked", 0.0, LONG)
-    yield _way("own", "random", 0.0, LONG)
-    yield _way("own", "locked", 0.0, LONG)
 
 
 def _way(periods: str, phases: str, noise: float, iterations: int) -> dict[str, Any]:
@@ -66,14 +61,16 @@ def _way(periods: str, phases: str, noise: float, iterations: int) -> dict[str, 
 
 
 def _cases(network: str) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """What else is varied: a name, keys of the config, and keys of ``run.steps``."""
-    for way in _ways():
-        yield MAIN, {}, way
-    if network == "fattree":
-        equal = _way("equal", "random", 0.0, SHORT)
-        yield "64 KiB a node", {"communication.mix": _mix(4 * NODE_BYTES)}, equal
-        yield "lowest free nodes", {"queue.policies": ["baseline"]}, equal
-        yield "adaptive routing", {"machine.routing": "adaptive"}, equal
+    """What is varied: a name, keys of the config, and keys of ``run.steps``."""
+    for noise, iterations in study["noises"]:
+        yield MAIN, {}, _way("equal", "random", noise, iterations)
+    for periods, phases in (("equal", "locked"), ("own", "random"), ("own", "locked")):
+        yield MAIN, {}, _way(periods, phases, 0.0, LONG)
+    for name, changes in study.get(network, {}).items():
+        own = dict(changes)
+        if "node_bytes" in own:
+            own["communication.mix"] = _mix(own.pop("node_bytes"))
+        yield name, own, _way("equal", "random", 0.0, SHORT)
 
 
 def _mix(node_bytes: int) -> list[dict[str, Any]]:
@@ -92,7 +89,7 @@ def points(options: Options) -> list[Point]:
             workload: dict[str, Any] = {"synthetic": synthetic, "all_at_zero": True}
         else:
             [(_, sections)] = needed([THUNDER], options)
-            scaled = {"days": QUICK_DAYS, "size_factor": round(nodes / THUNDER_NODES, 2)}
+            scaled = {"days": DAYS, "size_factor": round(nodes / THUNDER_NODES, 2)}
             workload = {**sections["workload"], **scaled}
         for case, changes, steps in _cases(network):
             steps = {"redraws": REDRAWS if steps["phases"] == "random" else 0, **steps}

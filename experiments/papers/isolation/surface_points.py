@@ -16,7 +16,7 @@ import numpy as np
 from cosim.isolation.design import Design, Factor
 from experiments.build import build_machine
 from experiments.config_load import config_from
-from experiments.papers.isolation.base import study_content, study_mix, study_point
+from experiments.papers.isolation.base import WINDOW, study_content, study_mix, study_point
 from experiments.papers.isolation.scenario_fit import percent_off
 from experiments.papers.jigsaw.logs import (
     ATLAS,
@@ -24,7 +24,6 @@ from experiments.papers.jigsaw.logs import (
     LINK_BPS,
     THETA,
     THUNDER,
-    WINDOW,
     fat_tree,
 )
 from experiments.papers.kit.logs import PaperLog, present

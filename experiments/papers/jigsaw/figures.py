@@ -15,28 +15,17 @@ from experiments.config_load import config_from
 from experiments.draws import Draws
 from experiments.figures.panels import grouped_bars, panels
 from experiments.frames import against_baseline, first_seen, groups, lookup
-from experiments.papers.jigsaw import printed
-from experiments.papers.jigsaw.logs import (
-    ATLAS,
-    CAB,
-    ISOLATING,
-    KTH,
-    POLICIES,
-    SYNTHETIC,
-    THETA,
-    THUNDER,
-    figure,
-    paper_name,
-)
-from experiments.papers.jigsaw.printed import fig6_range
+from experiments.papers.jigsaw.logs import ISOLATING, KTH, LOGS, THETA, paper_name
 from experiments.papers.kit.claims import Claim, ClaimBuilder
+from experiments.papers.kit.data import read_printed
 from experiments.papers.kit.logs import present
 from experiments.papers.kit.queues import Found, Frames, noted
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.store import Rows
 from queuesim.observables.machine import EACH
 
-LOGS = (*SYNTHETIC, THUNDER, ATLAS, *CAB.values())
+printed = read_printed("jigsaw")
+PAPER_LOGS = [log for log in LOGS.values() if not log.stands_for]
 DESCRIBE = "experiments.papers.jigsaw.figures:describe_log"
 ANY_SIZE = 10**6
 MAXIMUM_SCATTER = 1.81
@@ -44,6 +33,7 @@ MAXIMUM_SCATTER = 1.81
 SCENARIOS = ("none", "5%", "10%", "20%", "V2", "Random")
 STAND_INS = (THETA.name, KTH.name)
 CASE = ["policy", "scenario"]
+FIG6 = "6.1 (words of Fig. 6)"
 
 
 def table1_points(options: Options) -> list[Point]:
@@ -56,7 +46,7 @@ def table1_points(options: Options) -> list[Point]:
                 {**sections, "queue": {"policies": ["baseline"]}, "run": {"seed": options.seed}}
             ).resolved(),
         }
-        for log, sections in present(LOGS, options)
+        for log, sections in present(PAPER_LOGS, options)
     ]
 
 
@@ -84,7 +74,7 @@ def table1_claims(frames: Frames) -> Found:
     for row in frames["logs"].to_dict("records"):
         log = str(row["log"])
         what = ("jobs", "max_nodes", "min_run_s", "max_run_s")
-        for column, paper in zip(what, printed.TABLE1[paper_name(log)], strict=True):
+        for column, paper in zip(what, printed["table_1"][paper_name(log)], strict=True):
             ours, text = float(row[column]), f"{log}: {column}"
             if not log.startswith("synth") or column == "jobs":
                 claim = says.equal(text, float(paper), ours)
@@ -103,17 +93,16 @@ def fig6_claims(frames: Frames) -> Found:
     for (log,), part in groups(runs, "log"):
         percent = {p: 100 * u for p, u in lookup(part, ["policy"], "steady_utilisation").items()}
         for policy, ours in percent.items():
-            said = fig6_range(policy, log)
-            if said is not None:
-                says = ClaimBuilder(said.where)
-                what = f"{log}, {policy}: {said.low:g}-{said.high:g} %"
-                found = says.between(what, said.low, said.high, ours, within=1, unit="points")
-                claims.append(found)
+            ranges = printed["fig6"].get(policy)
+            if ranges is not None:
+                low, high = ranges.get(log, ranges["others"])
+                says, what = ClaimBuilder(FIG6), f"{log}, {policy}: {low:g}-{high:g} %"
+                claims.append(says.between(what, low, high, ours, within=1, unit="points"))
         says = ClaimBuilder("6.1")
         if {"jigsaw", "lc-s"} <= percent.keys():
             above = percent["lc-s"] - percent["jigsaw"]
             what = f"{log}: LC+S above Jigsaw by at most 3.7 points"
-            most = printed.LC_S_ABOVE_JIGSAW
+            most = printed["lc-s"]["above_jigsaw"]
             rule = f"0 to {most:g}, within 1 percentage point"
             claims.append(says.holds(what, -1 <= above <= most + 1, rule, above, paper=most))
         if set(ISOLATING) <= percent.keys():
@@ -142,8 +131,9 @@ def table2_claims(frames: Frames) -> Found:
     ranges = frames["ranges"]
     for row in ranges[ranges["counting"] == EACH].to_dict("records"):
         policy = str(row["policy"])
-        paper, ours = printed.TABLE2[policy], [int(row[name]) for name in printed.RANGES]
-        for name, theirs, mine in zip(printed.RANGES, paper, ours, strict=True):
+        ranges, paper = printed["table_2"]["ranges"], printed["table_2"]["counts"][policy]
+        ours = [int(row[name]) for name in ranges]
+        for name, theirs, mine in zip(ranges, paper, ours, strict=True):
             their_share, my_share = 100 * theirs / sum(paper), 100 * mine / sum(ours)
             rows.append((policy, name, theirs, mine, mine / theirs, their_share, my_share))
             what = f"{policy}: share of events at {name} % (%)"
@@ -171,10 +161,11 @@ def fig7_claims(frames: Frames) -> Found:
             what = f"{log}: Jigsaw below {other} in every scenario"
             claims.append(says.everywhere(what, held, "scenarios"))
         if log == "oct-cab":
-            for (policy, kind), paper in printed.OCT_CAB_10.items():
-                ours = (ratio if kind == "all" else large)[policy, "10%"]
-                says = ClaimBuilder("6.2", f"{kind} jobs")
-                claims.append(says.near(f"{log}, 10%: {policy}", paper, ours, within=0.05))
+            for policy, papers in printed["oct_cab_10"].items():
+                for kind, paper in papers.items():
+                    ours = (ratio if kind == "all" else large)[policy, "10%"]
+                    says = ClaimBuilder("6.2", f"{kind} jobs")
+                    claims.append(says.near(f"{log}, 10%: {policy}", paper, ours, within=0.05))
     keep = ["log", *CASE, "large_jobs", *columns, *(f"{c}_ratio" for c in columns)]
     return claims, {"turnaround": table[keep]}
 
@@ -195,13 +186,13 @@ def fig8_claims(frames: Frames) -> Found:
     above = table.assign(percent=100 * (table["makespan_s_ratio"] - 1))
     says, claims = ClaimBuilder("6.3, Fig. 8"), []
     worst = above[above["scenario"] == "none"].groupby("policy")["percent"].max()
-    for policy, paper in printed.MAKESPAN_WORST.items():
+    for policy, paper in printed["makespan"]["worst"].items():
         if policy in worst.index:
             what = f"{policy}: makespan above Baseline, no speed-up, worst log (%)"
             claims.append(says.near(what, paper, float(worst[policy]), within=1, unit="points"))
     best = float(above.loc[above["policy"] == "jigsaw", "percent"].min())
-    what = "jigsaw: makespan above Baseline, best scenario (%)"
-    claims.append(says.near(what, printed.MAKESPAN_BEST_JIGSAW, best, within=2, unit="points"))
+    what, paper = "jigsaw: makespan above Baseline, best scenario (%)", printed["makespan"]
+    claims.append(says.near(what, paper["best_jigsaw"], best, within=2, unit="points"))
     ta = above[(above["policy"] == "ta") & (above["scenario"] != "20%")]["percent"]
     what = "ta: makespan above Baseline in every scenario but 20 % (least, %)"
     claims.append(says.above(what, float(ta.min()), 0))
@@ -215,7 +206,7 @@ def fig8_draw(analysis: Analysis, options: Options) -> Figure:
     plain = table[table["scenario"] == "none"].set_index(["log", "policy"])["makespan_s_ratio"]
     worst = {
         (str(plain.xs(policy, level="policy").idxmax()), policy): percent
-        for policy, percent in printed.MAKESPAN_WORST.items()
+        for policy, percent in printed["makespan"]["worst"].items()
         if policy in plain.index.get_level_values("policy")
     }
     return _scenario_bars(table, "makespan_s_ratio", "makespan above Baseline's (%)", marks=worst)
@@ -255,42 +246,20 @@ def table3_claims(frames: Frames) -> Found:
     says, claims = ClaimBuilder("Table 3"), []
     for row in frames["timing"].to_dict("records"):
         policy, log = str(row["policy"]), str(row["log"])
-        paper_ms = 1e3 * printed.TABLE3[policy][paper_name(log)]
+        paper_ms = 1e3 * printed["table_3"][policy][paper_name(log)]
         what = f"{log}, {policy}: scheduling a job (ms)"
         ours_ms = 1e3 * float(row["mean_scheduling_s"])
         claims.append(says.at_most(what, ours_ms, paper_ms, paper=paper_ms))
     return claims, {"timing": frames["timing"]}
 
 
-FIGURES = (
-    PaperFigure("table1", "the job logs", DESCRIBE, table1_points, noted(table1_claims, LOGS)),
-    figure("fig6", "utilisation by log and policy", LOGS, POLICIES, fig6_claims, fig6_draw),
-    figure(
-        "table2", "utilisation at each start and end, Thunder", (THUNDER,), ISOLATING, table2_claims
-    ),
-    figure(
-        "fig7",
-        "turnaround by speed-up scenario",
-        (CAB["aug"], CAB["oct"], THETA, KTH),
-        POLICIES,
-        fig7_claims,
-        fig7_draw,
-        scenarios=SCENARIOS,
-    ),
-    figure(
-        "fig8",
-        "makespan by speed-up scenario",
-        (THUNDER, ATLAS),
-        POLICIES,
-        fig8_claims,
-        fig8_draw,
-        scenarios=SCENARIOS,
-    ),
-    figure(
-        "table3",
-        "scheduling time a job",
-        (SYNTHETIC[0], CAB["sep"], THUNDER, SYNTHETIC[2]),
-        POLICIES[1:],
-        table3_claims,
-    ),
+ANALYSES = {
+    "fig6": (fig6_claims, fig6_draw),
+    "table2": (table2_claims,),
+    "fig7": (fig7_claims, fig7_draw),
+    "fig8": (fig8_claims, fig8_draw),
+    "table3": (table3_claims,),
+}
+TABLE1 = PaperFigure(
+    "table1", "the job logs", DESCRIBE, table1_points, noted(table1_claims, PAPER_LOGS)
 )

@@ -8,12 +8,19 @@ stand in with their real arrivals, and are named so.
 from __future__ import annotations
 
 from experiments.papers.jigsaw import figures, why
-from experiments.papers.kit.queues import check_queues
+from experiments.papers.kit.data import read_data
+from experiments.papers.kit.queues import check_queues, queue_figures
 from experiments.papers.paper import Paper
 
 PAPER = Paper(
     name="jigsaw",
-    title="Jigsaw: A High-Utilization, Interference-Free Job Scheduler for Fat-Tree Clusters",
-    figures={figure.name: figure for figure in (*figures.FIGURES, *why.FIGURES)},
+    title=read_data("jigsaw")["title"],
+    figures={
+        figure.name: figure
+        for figure in (
+            figures.TABLE1,
+            *queue_figures("jigsaw", figures.ANALYSES | why.ANALYSES),
+        )
+    },
     check=check_queues,
 )

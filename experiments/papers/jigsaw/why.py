@@ -18,48 +18,20 @@ from numpy.typing import NDArray
 from experiments.figures.panels import grouped_bars, panels
 from experiments.figures.style import INK, colour
 from experiments.frames import groups, lookup
-from experiments.papers.jigsaw import printed
-from experiments.papers.jigsaw.logs import (
-    ATLAS,
-    ISOLATING,
-    POLICIES,
-    SYNTHETIC,
-    THUNDER,
-    distance,
-    points,
-)
-from experiments.papers.jigsaw.printed import fig6_range
+from experiments.papers.jigsaw.logs import ISOLATING
 from experiments.papers.kit.claims import Claim, ClaimBuilder
-from experiments.papers.kit.points import OBSERVE
-from experiments.papers.kit.queues import READINGS, Found, Frames, noted, reading_of
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.papers.kit.data import read_printed
+from experiments.papers.kit.queues import Found, Frames, reading_of
+from experiments.papers.paper import Analysis, Options
 from queuesim.observables.machine import EACH, TO_LAST_START
 
-LOGS = (*SYNTHETIC[3:], THUNDER, ATLAS)
-TRACES, TWO = (THUNDER, ATLAS), (SYNTHETIC[3], ATLAS)
-OWN = POLICIES[:-1]
+printed = read_printed("jigsaw")
+COUNTS = printed["table_2"]["counts"]
+RANGES = tuple(printed["table_2"]["ranges"])
 TOLERANCE = 1.0
 AS_TEXT = "EASY, window 50"
 FIFO = "no backfilling"
 MOST_MOVED = 5.0
-CHANGES: tuple[dict[str, Sequence[object]], ...] = (
-    {},
-    {"workload.walltimes": ["exact"]},
-    {"queue.window": [10]},
-    {"queue.backfill": ["none"]},
-    {"workload.all_at_zero": [False]},
-)
-
-
-def fig6_points(options: Options) -> list[Point]:
-    """The figure's runs, and each with one thing changed (two for TA on the real logs)."""
-    return [
-        *points(LOGS, OWN, options),
-        *points(TRACES, (*POLICIES, *READINGS), options, {"workload.walltimes": ["exact"]}),
-        *points(LOGS, READINGS, options),
-        *points(TWO, OWN[1:], options, {"queue.backfill": ["easy-retest"]}),
-        *points(TWO, OWN, options, {"queue.window": [200]}),
-    ]
 
 
 def fig6_claims(frames: Frames) -> Found:
@@ -68,9 +40,10 @@ def fig6_claims(frames: Frames) -> Found:
     runs.insert(1, "policy", runs["reading"].map(reading_of))
     rows, claims = [], []
     for row in runs.to_dict("records"):
-        said = fig6_range(str(row["policy"]), str(row["log"]))
-        if said is None:
+        ranges = printed["fig6"].get(row["policy"])
+        if ranges is None:
             continue
+        low, high = ranges.get(row["log"], ranges["others"])
         kept = ("log", "policy", "reading", "walltimes", "backfill", "window")
         for counted in ("requested", "allocated"):
             share = row["steady_utilisation" if counted == "requested" else "steady_allocated"]
@@ -79,17 +52,18 @@ def fig6_claims(frames: Frames) -> Found:
                     **{column: row[column] for column in kept},
                     "counted": counted,
                     "steady_percent": 100 * share,
-                    "paper_low": said.low,
-                    "paper_high": said.high,
-                    "points_off": distance(100 * share, said.low, said.high),
+                    "paper_low": low,
+                    "paper_high": high,
+                    "points_off": distance(100 * share, low, high),
                 }
             )
     table = pd.DataFrame(rows).drop_duplicates(ignore_index=True)
     for (log, policy), part in groups(table, "log", "policy"):
         first = part.iloc[0]  # the figure's own run: the first of the points
-        said = fig6_range(str(policy), str(log))
-        if said is None or abs(first["points_off"]) <= TOLERANCE:
+        if abs(first["points_off"]) <= TOLERANCE:
             continue
+        ranges = printed["fig6"][policy]
+        low, high = ranges.get(log, ranges["others"])
         others = part[(part["counted"] == "requested") & (part["window"] == first["window"])]
         best = others.loc[others["points_off"].abs().idxmin()]
         says = ClaimBuilder(
@@ -99,8 +73,8 @@ def fig6_claims(frames: Frames) -> Found:
         claims.append(
             says.between(
                 f"{run} becomes the paper's with",
-                said.low,
-                said.high,
+                low,
+                high,
                 float(best["steady_percent"]),
                 within=TOLERANCE,
                 unit="points",
@@ -111,20 +85,18 @@ def fig6_claims(frames: Frames) -> Found:
     base = lookup(exact[exact["policy"] == "baseline"], ["log"], "makespan_s")
     exact = exact.assign(percent=100 * (exact["makespan_s"] / exact["log"].map(base) - 1))
     for (policy, reading), part in groups(exact, "policy", "reading"):
-        if policy in printed.MAKESPAN_WORST:
+        worst = printed["makespan"]["worst"]
+        if policy in worst:
             what = f"{policy}: makespan above Baseline, no speed-up, worst log (%)"
             says = ClaimBuilder("6.3, Fig. 8", f"{reading}, exact walltimes")
-            paper, ours = printed.MAKESPAN_WORST[policy], float(part["percent"].max())
-            claims.append(says.near(what, paper, ours, within=TOLERANCE, unit="points"))
+            ours = float(part["percent"].max())
+            claims.append(says.near(what, worst[policy], ours, within=TOLERANCE, unit="points"))
     return claims, {"readings": table}
 
 
-def table2_points(options: Options) -> list[Point]:
-    """Thunder under the isolating policies, one change a point; TA's readings without backfill."""
-    return [
-        *(p for changes in CHANGES for p in points((THUNDER,), ISOLATING, options, changes)),
-        *points((THUNDER,), READINGS, options, {"queue.backfill": ["none"]}),
-    ]
+def distance(value: float, low: float, high: float) -> float:
+    """How far a value lies outside a range; negative below it, 0 inside."""
+    return min(value - low, 0.0) + max(value - high, 0.0)
 
 
 def schedule_name(row: Mapping[Any, Any]) -> str:
@@ -155,8 +127,8 @@ def table2_claims(frames: Frames) -> Found:
     rows: list[dict[str, Any]] = []
     for row in frames["ranges"].to_dict("records"):
         reading, schedule = str(row["policy"]), schedule_name(row)
-        events = [int(row[name]) for name in printed.RANGES]
-        ours, theirs = shares(events), shares(printed.TABLE2[reading_of(reading)])
+        events = [int(row[name]) for name in RANGES]
+        ours, theirs = shares(events), shares(COUNTS[reading_of(reading)])
         rows.append(
             {
                 "policy": reading_of(reading),
@@ -164,7 +136,7 @@ def table2_claims(frames: Frames) -> Found:
                 "schedule": schedule,
                 "counting": row["counting"],
                 "events": sum(events),
-                **dict(zip(printed.RANGES, ours, strict=True)),
+                **dict(zip(RANGES, ours, strict=True)),
                 "moved_percent": float(np.abs(ours - theirs).sum() / 2),
                 "steady_percent": steady[reading, schedule],
             }
@@ -183,9 +155,9 @@ def table2_claims(frames: Frames) -> Found:
             "policy": policy,
             "reading": "paper",
             "events": sum(counts),
-            **dict(zip(printed.RANGES, shares(counts), strict=True)),
+            **dict(zip(RANGES, shares(counts), strict=True)),
         }
-        for policy, counts in printed.TABLE2.items()
+        for policy, counts in COUNTS.items()
     ]
     both = pd.concat([pd.DataFrame(paper_rows), table], ignore_index=True)
     return claims, {"readings": both}
@@ -198,10 +170,10 @@ def _fifo_claims(table: pd.DataFrame) -> list[Claim]:
     for (policy,), part in groups(plain, "policy"):
         events = lookup(part, ["counting"], "events")[TO_LAST_START]
         says = ClaimBuilder("Table 2 (sum)", FIFO)
-        paper = float(sum(printed.TABLE2[policy]))
+        paper = float(sum(printed["table_2"]["counts"][policy]))
         what = f"{policy}: starts and ends until the last job starts"
         claims.append(says.near(what, paper, events, within=10))
-        says, low = ClaimBuilder("6.1", FIFO), printed.FIG6[policy].low
+        says, low = ClaimBuilder("6.1", FIFO), printed["fig6"][policy]["others"][0]
         steady = lookup(part, ["counting"], "steady_percent")[EACH]
         what = f"{policy}: steady-state utilisation far below Fig. 6's (%)"
         claims.append(says.below(what, steady, low - 5, paper=low, note="5 points"))
@@ -214,14 +186,14 @@ def table2_draw(analysis: Analysis, options: Options) -> Figure:
     paper, own = table["reading"] == "paper", table["reading"] == table["policy"]
     ours = own & table["schedule"].isin([AS_TEXT, FIFO]) & (table["counting"] == EACH)
     shown = table[paper | ours].assign(series=table["schedule"].where(ours, "paper"))
-    long = shown.melt(["policy", "series"], list(printed.RANGES), "utilisation (%)", "percent")
+    long = shown.melt(["policy", "series"], list(RANGES), "utilisation (%)", "percent")
     kinds = {"paper": INK, AS_TEXT: colour(1), FIFO: colour(0)}
 
     def draw(axis: Any, rows: pd.DataFrame) -> None:
         by = {kind: i for i, kind in enumerate(kinds)}
         rows = rows.sort_values("series", key=lambda column: column.map(by), kind="stable")
         grouped_bars(
-            axis, rows, "utilisation (%)", "series", "percent", order=printed.RANGES, colours=kinds
+            axis, rows, "utilisation (%)", "series", "percent", order=RANGES, colours=kinds
         )
 
     return panels(
@@ -236,20 +208,4 @@ def table2_draw(analysis: Analysis, options: Options) -> Figure:
     )
 
 
-FIGURES = (
-    PaperFigure(
-        "fig6-why",
-        "utilisation under other readings of the text",
-        OBSERVE,
-        fig6_points,
-        noted(fig6_claims, LOGS),
-    ),
-    PaperFigure(
-        "table2-why",
-        "Table 2 scheduled and counted in other ways",
-        OBSERVE,
-        table2_points,
-        noted(table2_claims, (THUNDER,)),
-        table2_draw,
-    ),
-)
+ANALYSES = {"fig6-why": (fig6_claims,), "table2-why": (table2_claims, table2_draw)}

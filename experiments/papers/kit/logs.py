@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from experiments.papers.kit.data import read_data
 from experiments.papers.paper import Options
 from netsim.errors import NetcosimError
 from netsim.inputs import input_file
@@ -107,6 +108,26 @@ def known(
     """A log of `FILES`; without ``quick`` it is left out by ``--scale quick``."""
     content = {"known_log": log.split("-")[0] if log.startswith("cab") else log, **workload}
     return PaperLog(name, machine, content, FILES[log], quick, stands_for)
+
+
+def read_logs(paper: str) -> dict[str, PaperLog]:
+    """Return ``[logs]`` of a paper's ``paper.toml`` by name.
+
+    Keys of a log are fields of `PaperLog`, or ``known``: a key of `FILES`. ``[machine]`` has what
+    all their machines share.
+    """
+    content = read_data(paper)
+    found = {}
+    for name, log in content["logs"].items():
+        machine = {**content["machine"], **log["machine"]}
+        workload, quick = log.get("workload", {}), log.get("quick")
+        if "known" in log:
+            more = {"quick": quick, "stands_for": log.get("stands_for", "")}
+            found[name] = known(name, log["known"], machine, **more, **workload)
+        else:
+            files, source = tuple(log.get("files", ())), log.get("source", "")
+            found[name] = PaperLog(name, machine, workload, files, quick, source=source)
+    return found
 
 
 def logs_folder(options: Options) -> Path | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -10,9 +11,18 @@ import pandas as pd
 from alloc.coded.ta import FullestLeaf, OneTypeALeaf, WholeLeaves, WholeLeavesOverPods
 from experiments.frames import lookup
 from experiments.papers.kit.claims import Claim, claims_frame
-from experiments.papers.kit.logs import PaperLog, log_notes, logs_folder, needed
-from experiments.papers.kit.points import config_points
-from experiments.papers.paper import Analyse, Analysis, Options, Point, check_no_packets
+from experiments.papers.kit.data import read_data
+from experiments.papers.kit.logs import PaperLog, log_notes, logs_folder, needed, read_logs
+from experiments.papers.kit.points import OBSERVE, config_points
+from experiments.papers.paper import (
+    Analyse,
+    Analysis,
+    Options,
+    PaperFigure,
+    Point,
+    check_no_packets,
+)
+from experiments.points import replaced
 from netsim.errors import unknown_name
 
 Frames = Mapping[str, "pd.DataFrame"]
@@ -43,51 +53,72 @@ def reading_of(policy: str) -> str:
     return "ta" if policy in READINGS else policy
 
 
-def queue_points(
-    experiment: str,
-    logs: Iterable[PaperLog],
-    policies: Sequence[str],
-    options: Options,
-    sections: Mapping[str, Any],
-    changes: Mapping[str, Sequence[object]],
-) -> list[Point]:
+def sweep_points(paper: str, sweep: Mapping[str, Any], options: Options) -> list[Point]:
     """Points of the logs that are there, one for each policy and combination of changes.
 
     Of the settings, "walltimes" says what the scheduler knows, "ta" which reading of TA is taken.
 
     Parameters
     ----------
-    experiment, changes
-        See `experiments.papers.kit.points.config_points`.
-    logs : iterable of PaperLog
-    policies : sequence of str
-        Baseline has one scenario: it does not speed up.
+    paper : str
+        Whose ``paper.toml`` has ``logs`` and what its sweeps share: ``config``, ``policy_config``
+        and ``changes``.
+    sweep : mapping
+        Names of ``logs`` and ``policies`` (Baseline has one scenario: it is not sped up), its
+        own ``config`` and ``changes``, both by dotted keys.
     options : Options
-    sections : mapping
-        What all points have in common: ``queue``, ``run`` and more of ``workload``.
 
     Raises
     ------
     NetcosimError
         As `experiments.papers.kit.logs.needed`.
     """
+    shared, logs = read_data(paper), read_logs(paper)
     points: list[Point] = []
-    walltimes = options.settings.get("walltimes", "logged")
-    for log, own in needed(logs, options):
-        workload = {**own["workload"], **sections.get("workload", {})}
-        run = {"seed": options.seed, "snapshots": 0, **sections["run"]}
-        base = {**own, "workload": workload, "queue": sections["queue"], "run": run}
-        for policy in policies:
-            name = options.settings.get("ta", "ta") if policy == "ta" else policy
-            chosen: dict[str, Sequence[object]] = {
-                "queue.policies": [[name]],
-                "workload.walltimes": [walltimes],
-                **changes,
-            }
-            if policy == BASELINE and "queue.scenario" in chosen:
-                chosen["queue.scenario"] = ["none"]
-            points += config_points(experiment, base, chosen, {"log": log.name})
+    there = needed([logs[name] for name in sweep["logs"]], options)
+    pairs = [(log, own, policy) for log, own in there for policy in sweep["policies"]]
+    if shared.get("policies_first"):
+        pairs.sort(key=lambda pair: sweep["policies"].index(pair[2]))
+    for log, own, policy in pairs:
+        of_policy = shared.get("policy_config", {}).get(policy, {})
+        run = {"run.seed": options.seed, "run.snapshots": 0}
+        config = {**shared["config"], **of_policy, **run, **sweep.get("config", {})}
+        chosen: dict[str, Sequence[object]] = {
+            "queue.policies": [[options.settings.get("ta", "ta") if policy == "ta" else policy]],
+            "workload.walltimes": [options.settings.get("walltimes", "logged")],
+            **shared["changes"],
+            **sweep.get("changes", {}),
+        }
+        if policy == BASELINE:
+            chosen["queue.scenario"] = ["none"]
+        points += config_points(paper, replaced(own, config), chosen, {"log": log.name})
     return points
+
+
+def queue_figures(paper: str, analyses: Mapping[str, tuple[Any, ...]]) -> tuple[PaperFigure, ...]:
+    """Return ``[figures]`` of a paper's ``paper.toml``.
+
+    Parameters
+    ----------
+    paper : str
+    analyses : mapping of str to (judge, draw)
+        By figure; without ``draw`` it has no drawing. A figure is a sweep (`sweep_points`), or has
+        several ``sweeps`` that differ from it in some keys.
+    """
+    logs, found = read_logs(paper), []
+    for name, figure in read_data(paper)["figures"].items():
+        sweeps = [{**figure, **own} for own in figure.get("sweeps", [{}])]
+        used = [logs[log] for log in dict.fromkeys(log for one in sweeps for log in one["logs"])]
+        judge, *draw = analyses[name]
+        first = [figure["note"]] if "note" in figure else []
+        analyse = noted(judge, used, *first, left_out="note_left_out" in figure)
+        points = partial(_points, paper, sweeps)
+        found.append(PaperFigure(name, figure["description"], OBSERVE, points, analyse, *draw))
+    return tuple(found)
+
+
+def _points(paper: str, sweeps: Sequence[Mapping[str, Any]], options: Options) -> list[Point]:
+    return [point for sweep in sweeps for point in sweep_points(paper, sweep, options)]
 
 
 def noted(judge: Judge, logs: Sequence[PaperLog], *first: str, left_out: bool = False) -> Analyse:

@@ -16,7 +16,7 @@ from experiments.figures.panels import dots as draw_dots
 from experiments.figures.panels import grouped_bars, panels
 from experiments.frames import cells, first_seen, groups, lookup
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
-from experiments.papers.level_spread import printed
+from experiments.papers.kit.data import read_printed
 from experiments.papers.level_spread.point import LINK_KINDS
 from experiments.papers.level_spread.times import (
     CALLED,
@@ -35,6 +35,7 @@ from experiments.papers.level_spread.times import (
 from experiments.papers.paper import Analysis, Options
 from queuesim.statistics import Interval
 
+printed = read_printed("level_spread")
 FIG2_WORKLOADS = {"17 x 16 nodes": (17, 16), "4 x 68 nodes": (4, 68)}
 FIG2_POLICIES = ("rdg", "rdn")
 FIG4_KEYS = ["routing", "alpha", "job_nodes", "pattern"]
@@ -98,8 +99,8 @@ def fig2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
             claims.append(says.surely_above(what, ratio, 1))
             continue
         what = "4 x 68-node jobs favour RDN: RDN's time over RDG's"
-        claims.append(says.surely_below(what, ratio, 1, paper=printed.FIG2_RATIO))
-        what, told = "4 x 68-node jobs: RDN below RDG (%)", printed.FIG2_BELOW
+        claims.append(says.surely_below(what, ratio, 1, paper=printed["fig2"]["ratio"]))
+        what, told = "4 x 68-node jobs: RDN below RDG (%)", printed["fig2"]["below"]
         ours = reduction_interval(ratio)
         claims.append(says.near(what, told, ours, within=WITHIN_POINTS, unit="points"))
     return Analysis(claims_frame(claims), {"times": table})
@@ -123,7 +124,7 @@ def _fig4_cells(table: pd.DataFrame) -> pd.DataFrame:
     """One row a panel: the paper's range beside our least and largest reduction."""
     rows = []
     for cell, part in cells(table, *FIG4_KEYS):
-        half, paper = FIG4[cell["job_nodes"]], printed.FIG4[cell["job_nodes"]]
+        half, paper = FIG4[cell["job_nodes"]], printed["fig4"][str(cell["job_nodes"])]
         ratio = lookup(part, ["policy"], "ratio")
         reductions = [reduction_percent(ratio[LEVEL_SPREAD], s) for s in pick(ratio, half.slow)]
         told = half.alpha in (None, cell["alpha"])
@@ -153,7 +154,8 @@ def _half_claims(table: pd.DataFrame, nodes: int, routing: str) -> list[Claim]:
     what = f"{half.jobs}: {half.fast} below {half.slow} (% of panels)"
     claims = [ClaimBuilder(half.where, routing).everywhere(what, held)]
     says = ClaimBuilder("Fig. 4, VI-A", routing)
-    for end, of, told in zip(("least", "largest"), (min, max), printed.FIG4[nodes], strict=True):
+    paper = printed["fig4"][str(nodes)]
+    for end, of, told in zip(("least", "largest"), (min, max), paper, strict=True):
         what = f"{half.jobs}, {half.compared} against {half.slow}: {end} reduction (%)"
         ours = of(reductions)
         claims.append(says.near(what, told, ours, within=WITHIN_POINTS, unit="points"))
@@ -238,7 +240,7 @@ def fig7_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
     claims: list[Claim] = []
     for (routing,), part in groups(found.tables["dots"], "routing"):
         claims += _corner_claims(part, FIG7_KEYS, ClaimBuilder("Fig. 7, VI-B", routing))
-        for pattern, told in printed.SMALL_ON_1056.items():
+        for pattern, told in printed["small_on_1056"].items():
             mine = part[(part["n_nodes"] == 1056) & (part["pattern"] == pattern)]
             if len(mine):
                 x = lookup(mine, ["policy"], "x")
@@ -258,7 +260,7 @@ def fig7_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
         slow = part[(part["alpha"] == 0.25) & (part["policy"] == "rrr")]
         if len(slow):
             what = "alpha 0.25: RRR's small jobs take more than 5 times Simple's (median panel)"
-            says, least = ClaimBuilder("Fig. 7(a)", routing), printed.FIG7_RRR
+            says, least = ClaimBuilder("Fig. 7(a)", routing), printed["fig7"]["rrr_ratio"]
             claims.append(says.above(what, float(slow["x"].median()), least, paper=least))
     return Analysis(claims_frame(claims), found.tables)
 

@@ -16,7 +16,7 @@ from experiments.figures.panels import dots as draw_dots
 from experiments.figures.panels import panels
 from experiments.frames import against_baseline, cells
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
-from experiments.papers.level_spread import printed
+from experiments.papers.kit.data import read_printed
 from experiments.papers.level_spread.times import (
     DEFAULT_MEASURE,
     JOKANOVICS,
@@ -29,13 +29,16 @@ from experiments.papers.level_spread.times import (
 from experiments.papers.paper import Analysis, Options
 from queuesim.statistics import Interval, mean_of_snapshots
 
+printed = read_printed("level_spread")
+BETTER, WORSE = "reference better (%)", "other better (%)"
+MEAN_REDUCTION, BEST_REDUCTION = "mean reduction (%)", "best reduction (%)"
 WITHIN_POINTS = 5.0
 """Of the printed shares and reductions, in percentage points."""
 TOLD = {
-    printed.LEVEL_SPREAD_BETTER: "Level-Spread strictly better{than} (%)",
-    printed.OTHER_BETTER: "{other} strictly better (%)",
-    printed.MEAN_REDUCTION: "mean reduction by Level-Spread (%)",
-    printed.BEST_REDUCTION: "best reduction by Level-Spread (%)",
+    BETTER: "Level-Spread strictly better{than} (%)",
+    WORSE: "{other} strictly better (%)",
+    MEAN_REDUCTION: "mean reduction by Level-Spread (%)",
+    BEST_REDUCTION: "best reduction by Level-Spread (%)",
 }
 """A printed number in words."""
 CORNERS = ((0, 0.97, 0.97), (1, 0.03, 0.03), (2, 0.03, 0.97), (3, 0.97, 0.03))
@@ -83,7 +86,7 @@ def means(dots: pd.DataFrame) -> dict[str, Interval]:
     """
     at = quadrant(dots)
     values = {f"{name} (%)": 100.0 * (at == i) for i, name in enumerate(QUADRANTS)}
-    values[printed.MEAN_REDUCTION] = reductions(dots).mean(axis=1)
+    values[MEAN_REDUCTION] = reductions(dots).mean(axis=1)
     ones, workload = np.ones(len(dots)), dots["workload"]
     return {
         name: mean_of_snapshots(of, ones, workload, statistics_rng()) for name, of in values.items()
@@ -95,7 +98,7 @@ def summary_row(dots: pd.DataFrame) -> dict[str, object]:
     row: dict[str, object] = {"dots": len(dots)}
     for name, found in means(dots).items():
         row |= {name: found.value, f"{name} low": found.low, f"{name} high": found.high}
-    row[printed.BEST_REDUCTION] = float(reductions(dots).max())
+    row[BEST_REDUCTION] = float(reductions(dots).max())
     row["worst reduction (%)"] = float(reductions(dots).min())
     return row | {f"median {axis}": float(dots[axis].median()) for axis in ("x", "y")}
 
@@ -142,11 +145,11 @@ def mixed_analyse(
     for row in _chosen(summary, options, policies):
         alone = "" if row["policy"] == "all" else f", {row['policy']}"
         condition = f"{row['routing']}{alone}"
-        for column, paper in printed.RANDOM.get(where, {}).items():
+        for column, paper in printed["random"].get(where, {}).items():
             says = ClaimBuilder("VI-D, abstract" if "reduction" in column else where, condition)
             what, ours = TOLD[column].format(other=other, than=than), _number(row, column)
             claims.append(says.near(what, paper, ours, within=WITHIN_POINTS, unit="points"))
-        better, worse = row[printed.LEVEL_SPREAD_BETTER], row[printed.OTHER_BETTER]
+        better, worse = row[BETTER], row[WORSE]
         what = "Level-Spread strictly better more often than strictly worse"
         rule = f"percent better, ours, above percent worse, {worse:.1f}"
         claims.append(ClaimBuilder(where, condition).holds(what, better > worse, rule, better))
@@ -166,13 +169,13 @@ def single_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Anal
     claims = [
         ClaimBuilder("VI-D, text", row["routing"]).near(
             f"{row['set']} alone: a baseline strictly better (%)",
-            printed.SINGLE[row["set"]],
-            _number(row, printed.OTHER_BETTER),
+            printed["single"][row["set"]],
+            _number(row, WORSE),
             within=WITHIN_POINTS,
             unit="points",
         )
         for row in _chosen(summary, options)
-        if row["set"] in printed.SINGLE
+        if row["set"] in printed["single"]
     ]
     return Analysis(claims_frame(claims), {"summary": summary})
 

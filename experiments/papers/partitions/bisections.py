@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import chain
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -10,11 +11,11 @@ from matplotlib.figure import Figure
 
 from experiments.figures.panels import Draw, curves, grouped_bars, panels
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
+from experiments.papers.kit.data import read_printed
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
-from experiments.papers.partitions.printed import BLANK, PRINTED, Cell, PrintedTable
 
-Row = tuple[Cell, ...]
-
+printed = read_printed("partitions")["tables"]
+BLANK = ""
 FUNCTION = "experiments.papers.partitions.machines:bisections"
 _MIRA = (("mira", "mira-current"), ("mira", "best"))
 _JUQUEEN = (("juqueen", "worst"), ("juqueen", "best"))
@@ -36,8 +37,18 @@ def choice_rows(partitions: pd.DataFrame, machine: str, choice: str) -> dict[int
     return {int(size): (str(geometry), int(links)) for size, geometry, links in cells}
 
 
-def computed(name: str, partitions: pd.DataFrame) -> list[Row]:
-    """Our rows of a table of the paper.
+def printed_table(name: str) -> pd.DataFrame:
+    """Return a table as it is printed, with `BLANK` for empty cells."""
+    table = printed[name]
+    source = table.get("full_rows_of", name)
+    lines = [line.split() for line in printed[source]["rows"].strip().splitlines()]
+    rows = [[int(w) if w.isdigit() else w.replace("-", BLANK) for w in line] for line in lines]
+    kept = [row for row in rows if source == name or BLANK not in row]
+    return pd.DataFrame(kept, columns=table["columns"], dtype=object)
+
+
+def computed(name: str, partitions: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of the paper from our partitions.
 
     Of two choices for one machine the second stands where it has more links; Tables 1 and 2
     leave out the sizes where it has not. Table 5 has every size of any machine.
@@ -48,24 +59,21 @@ def computed(name: str, partitions: pd.DataFrame) -> list[Row]:
         gains = {size: second[size] for size in first if second[size][1] > first[size][1]}
         shown = gains if name in ("table1", "table2") else first
         columns = [{size: first[size] for size in shown}, gains]
-    rows: list[Row] = []
-    for size in sorted(set().union(*columns)):
-        cells: list[Cell] = [512 * size, size]
-        for column in columns:
-            cells += column.get(size, (BLANK, BLANK))
-        rows.append(tuple(cells))
-    return rows
+    rows = [
+        [512 * size, size, *chain.from_iterable(c.get(size, (BLANK, BLANK)) for c in columns)]
+        for size in sorted(set().union(*columns))
+    ]
+    return pd.DataFrame(rows, columns=printed[name]["columns"], dtype=object)
 
 
-def compare_cells(printed: PrintedTable, rows: list[Row]) -> pd.DataFrame:
+def compare_cells(paper: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
     """One row a cell that either table has: midplanes, column, paper, ours, equal."""
-    theirs = {row[1]: row for row in printed.rows}
-    ours = {row[1]: row for row in rows}
+    tables = [table.set_index("Midplanes", drop=False) for table in (paper, ours)]
     cells = []
-    for size in sorted({int(k) for k in (*theirs, *ours)}):
-        for i, column in enumerate(printed.columns):
-            paper, mine = (rows[size][i] if size in rows else "no row" for rows in (theirs, ours))
-            cells.append((size, column, paper, mine, paper == mine))
+    for size in sorted(set(paper["Midplanes"]) | set(ours["Midplanes"])):
+        for column in paper.columns:
+            both = [t.loc[size, column] if size in t.index else "no row" for t in tables]
+            cells.append((size, column, *both, both[0] == both[1]))
     return pd.DataFrame(cells, columns=["Midplanes", "column", "paper", "ours", "equal"])
 
 
@@ -73,19 +81,14 @@ def analyse_table(name: str) -> Callable[[Mapping[str, pd.DataFrame], Options], 
     """A table of the paper: claims by column, our table, the printed one, all cells."""
 
     def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-        printed = PRINTED[name]
-        rows = computed(name, frames["partitions"])
-        cells = compare_cells(printed, rows)
-        says = ClaimBuilder(f"Table {name.removeprefix('table')}", printed.caption)
+        theirs, ours = printed_table(name), computed(name, frames["partitions"])
+        cells = compare_cells(theirs, ours)
+        says = ClaimBuilder(f"Table {name.removeprefix('table')}", printed[name]["caption"])
         claims, rule = [], "every cell equal"
         for column, equal in cells.groupby("column", sort=False)["equal"]:
             what, cells_equal = f"column {column!r}: cells that are equal", float(equal.sum())
             expected = float(len(equal))
             claims.append(says.holds(what, bool(equal.all()), rule, cells_equal, expected=expected))
-        ours, theirs = (
-            pd.DataFrame(list(map(list, table)), columns=list(printed.columns), dtype=object)
-            for table in (rows, printed.rows)
-        )
         tables = {"ours": ours, "printed": theirs, "cells": cells}
         return Analysis(claims_frame(claims), tables | {"partitions": frames["partitions"]})
 
@@ -147,7 +150,7 @@ def _figure(
     def points(options: Options) -> list[Point]:
         return [{"what": "bisections", "machine": m, "choice": c} for m, c in COLUMNS[table]]
 
-    description = description or PRINTED[table].caption
+    description = description or printed[table]["caption"]
     return PaperFigure(name, description, FUNCTION, points, analyse_table(table), draw)
 
 

@@ -12,21 +12,16 @@ from alloc.bluegene.pairing import partition
 from experiments.figures.panels import panels
 from experiments.frames import groups
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
+from experiments.papers.kit.data import read_printed
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.papers.partitions.bars import two_sides
 from experiments.papers.partitions.machines import geometry_of, labels
-from experiments.papers.partitions.printed import (
-    MULTIPLICATION_FACTORS,
-    SCALING_FACTORS,
-    TABLE_3,
-    TABLE_4,
-    Multiplication,
-)
 from experiments.papers.partitions.ranks import SPREADS, level_messages, spread_ranks
 from experiments.store import Rows
 from netsim.flow.job_load import job_link_load
 from netsim.routing.registry import make_routing
 
+printed = read_printed("partitions")["multiplication"]
 KEYS = ["mapping", "first_groups", "Midplanes"]
 CHOICES = {"mira-current": "current_s", "mira-proposed": "proposed_s"}
 FIRST_GROUPS = ("far", "near")
@@ -79,7 +74,7 @@ def choice_claims(table: pd.DataFrame) -> Iterator[Claim]:
     The paper does not say how ranks were laid on nodes, so all mappings are compared with
     its range.
     """
-    low, high = MULTIPLICATION_FACTORS
+    low, high = printed["factors"]
     what = "communication is faster on proposed partitions"
     for row in table.to_dict("records"):
         laid = _laid(row["mapping"], row["first_groups"])
@@ -89,17 +84,17 @@ def choice_claims(table: pd.DataFrame) -> Iterator[Claim]:
 
 def scaling_claims(table: pd.DataFrame) -> Iterator[Claim]:
     """Figure 6: strong scaling from 2 to 8 midplanes, for every task mapping."""
-    current, proposed = SCALING_FACTORS
+    papers = printed["scaling"]
     for (mapping, first), part in groups(table, "mapping", "first_groups"):
         says = ClaimBuilder("section 4.3, Fig. 6", _laid(mapping, first))
         times = part.set_index("Midplanes")
         gained = {choice: float(times[choice][2] / times[choice][8]) for choice in CHOICES.values()}
-        for choice, paper in (("current", current), ("proposed", proposed)):
+        for choice, paper in papers.items():
             what = f"communication time on 2 over 8 midplanes, {choice}"
             yield says.near(what, paper, gained[f"{choice}_s"], within=15, unit="%")
         what = "proposed partitions scale better than current ones, by"
         better = gained["proposed_s"] / gained["current_s"]
-        yield says.above(what, better, 1.02, paper=proposed / current)
+        yield says.above(what, better, 1.02, paper=papers["proposed"] / papers["current"])
 
 
 def multiplication_bars(analysis: Analysis, options: Options) -> Figure:
@@ -122,7 +117,7 @@ def multiplication_bars(analysis: Analysis, options: Options) -> Figure:
 def _figure(
     name: str,
     description: str,
-    rows: Sequence[Multiplication],
+    rows: Sequence[Mapping[str, int]],
     judge: Callable[[pd.DataFrame], Iterator[Claim]],
 ) -> PaperFigure:
     """A figure of rows of Table 3 or 4; their totals are judged."""
@@ -134,16 +129,14 @@ def _figure(
                 "what": "multiplication",
                 "machine": "mira",
                 "choice": choice,
-                "midplanes": row.midplanes,
-                "ranks": row.ranks,
-                "matrix_dim": row.matrix_dim,
+                **{key: row[key] for key in ("midplanes", "ranks", "matrix_dim")},
                 "mapping": mapping,
                 "first_groups": first,
                 "routing": (*options.routings, "dimension-order")[0],
                 "seed": options.seed,
             }
             for row in rows
-            if not (options.quick and row.midplanes > 8)
+            if not (options.quick and row["midplanes"] > 8)
             for mapping in (("blocks", "random") if options.quick else SPREADS)
             for first in (FIRST_GROUPS[:1] if options.quick else FIRST_GROUPS)
             for choice in CHOICES
@@ -161,12 +154,12 @@ def _figure(
 FIG5 = _figure(
     "fig5",
     "Mira: Strassen-Winograd communication, current against proposed",
-    TABLE_3,
+    printed["table_3"],
     choice_claims,
 )
 FIG6 = _figure(
     "fig6",
     "Mira: strong scaling of Strassen-Winograd communication, matrix dimension 9408",
-    TABLE_4,
+    printed["table_4"],
     scaling_claims,
 )

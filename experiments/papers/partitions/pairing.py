@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from alloc.bluegene.pairing import LINK_BPS, furthest_nodes, partition
 from experiments.figures.panels import panels
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
+from experiments.papers.kit.data import read_printed
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.papers.partitions.bars import two_sides
 from experiments.papers.partitions.machines import geometry_of, labels
-from experiments.papers.partitions.printed import GROWTHS, PAIRING, PAIRING_MIRA_24
 from experiments.store import Rows
 from netsim.errors import unknown_name
 from netsim.flow.maxmin import run_flows
@@ -26,6 +26,7 @@ from netsim.routing.registry import make_routing
 from netsim.traffic import combine
 from patterns.bisection_pairing import bisection_pairing
 
+printed = read_printed("partitions")
 ROUNDS = {"rounds": 26, "warmup_rounds": 4}
 FLOW = {"engine": "flow", "message_bytes": 134_200_000, "chunks": 16}
 """The paper's messages."""
@@ -186,7 +187,8 @@ def _speedups(table: pd.DataFrame, compared: Comparison) -> Iterator[Claim]:
         condition = f"{size} midplanes, {row['engine']}"
         ours, links = float(row["speedup"]), float(row["by_bisection"])
         large = (compared.machine, size) == ("mira", 24)
-        predicted, measured = PAIRING_MIRA_24 if large else PAIRING
+        papers = printed["pairing_mira_24"] if large else printed["pairing"]
+        predicted, measured = papers["predicted"], papers["measured"]
         says = ClaimBuilder(f"Table {compared.table}, {figure}", condition)
         near = abs(ours / links - 1.0) <= percent / 100
         what = "speedup as the bisections of the two partitions"
@@ -204,13 +206,14 @@ def _speedups(table: pd.DataFrame, compared: Comparison) -> Iterator[Claim]:
 
 def _growths(table: pd.DataFrame, compared: Comparison) -> Iterator[Claim]:
     """How the time grows from one size to another, in each engine that has both."""
-    for where, side, small, large, paper, what in GROWTHS[compared.machine]:
+    for growth in printed["growths"][compared.machine]:
+        small, large = growth["from"], growth["to"]
         for engine, part in table.groupby("engine"):
-            times = part.set_index("Midplanes")[f"{side}_time_s"]
+            times = part.set_index("Midplanes")[f"{growth['side']}_time_s"]
             if {small, large} <= set(times.index):
-                says = ClaimBuilder(where, f"{small} to {large} midplanes, {engine}")
+                says = ClaimBuilder(growth["where"], f"{small} to {large} midplanes, {engine}")
                 ours, within = float(times[large] / times[small]), PERCENT[str(engine)]
-                yield says.near(what, paper, ours, within=within, unit="%")
+                yield says.near(growth["what"], growth["factor"], ours, within=within, unit="%")
 
 
 def _figure(description: str, compared: Comparison) -> PaperFigure:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -12,29 +11,18 @@ from experiments.figures.panels import FIVE, boxes, grouped_bars, panels
 from experiments.figures.style import INK, colour
 from experiments.frames import against_baseline, first_seen, groups, lookup
 from experiments.papers.kit.claims import ClaimBuilder
-from experiments.papers.kit.logs import PaperLog
-from experiments.papers.kit.points import OBSERVE
-from experiments.papers.kit.queues import Found, Frames, Judge, noted
-from experiments.papers.paper import Analysis, Draw, Options, PaperFigure, Point
-from experiments.papers.pollard import printed
-from experiments.papers.pollard.logs import KTH, LOGS, OWN, SCENARIOS, SLURM, points
+from experiments.papers.kit.data import read_printed
+from experiments.papers.kit.logs import read_logs
+from experiments.papers.kit.queues import Found, Frames
+from experiments.papers.paper import Analysis, Options
 from queuesim.observables.hops import SEVERAL
 from queuesim.observables.jobs import BINS
 
+printed = read_printed("pollard")
+LOGS = read_logs("pollard")
 SPREAD_POLICIES = ("baseline", "slurm-tree", "ta")
-SPREAD_LOGS = (OWN["aug on cab"], *SLURM.values(), KTH["kth on small cab"])
-NO_RECORD = (
-    "the paper's figure is Cab's record of placements, which is not public; this one is simulated"
-)
-HOPS_LOGS = ("aug-2x on cab", "aug-2x on pinot", "kth-2x on small cab", "kth-2x on small pinot")
-WAIT_LOGS = ("aug on cab", "aug-3x on pinot", "kth on small cab", "kth-3x on small pinot")
 H, FULL = 3600.0, 0.95
 CASE = ["policy", "scenario"]
-
-
-def fig1_points(options: Options) -> list[Point]:
-    """Every log with its arrivals under the three policies."""
-    return points(SPREAD_LOGS, SPREAD_POLICIES, options, ("hops", "spread"), run_times="logged")
 
 
 def fig1_claims(frames: Frames) -> Found:
@@ -98,7 +86,7 @@ def fig7_claims(frames: Frames) -> Found:
         inside = [most["ta", n] for n in names if "-" in n and int(n.split("-")[1]) <= pod]
         if inside:
             what = f"{log}: most hops under TA of jobs that fit a pod (up to 128 nodes)"
-            bound = printed.MOST_HOPS_BELOW_128
+            bound = printed["most_hops_below_128"]
             claims.append(says.below(what, max(inside), bound, paper=bound))
         held = [median["ta", name] <= median["baseline", name] for name in names]
         what = f"{log}: median hops under TA not above Baseline's (% of bins)"
@@ -136,9 +124,9 @@ def fig8_claims(frames: Frames) -> Found:
         median = lookup(part, ["policy"], "median")
         drop = 100 * (median["baseline"] - median["ta"])
         own = not LOGS[log].stands_for
-        loaded = log in printed.OVERLOADED if own else median["baseline"] >= FULL
+        loaded = log in printed["overloaded"] if own else median["baseline"] >= FULL
         what = f"{log} ({'overloaded' if loaded else 'light'}): TA's drop of the median (points)"
-        paper = printed.DROP_POINTS if loaded else 0.0
+        paper = printed["drop_points"] if loaded else 0.0
         claims.append(says.near(what, paper, drop, within=5, unit="points"))
     return claims, {"minutes": minutes}
 
@@ -179,7 +167,7 @@ def fig9_claims(frames: Frames) -> Found:
         above = {scenario: 100 * (value - 1) for scenario, value in ratio.items()}
         if log == "sep on cab":
             says = ClaimBuilder("V-D")
-            for scenario, paper in printed.SEP_MAKESPAN_PERCENT.items():
+            for scenario, paper in printed["sep_makespan_percent"].items():
                 what = f"{log}, TA {scenario}: makespan above Baseline (%)"
                 claims.append(says.near(what, paper, above[scenario], within=2, unit="points"))
         says = ClaimBuilder("Fig. 9, V-D")
@@ -209,7 +197,7 @@ def fig10_claims(frames: Frames) -> Found:
     for (log,), part in groups(runs, "log"):
         wait = _waits_h(part)
         more = wait["ta", "none"] - wait["baseline", "none"]
-        paper, says = printed.EXTRA_WAIT_H.get(log), ClaimBuilder("V-E")
+        paper, says = printed["extra_wait_h"].get(log), ClaimBuilder("V-E")
         what = f"{log}: additional mean wait under TA (h)"
         if paper is None:
             claims.append(says.above(what, more, 0))
@@ -245,65 +233,28 @@ def fig10_draw(analysis: Analysis, options: Options) -> Figure:
 def table1_claims(frames: Frames) -> Found:
     """Mean waits in hours beside the paper's; for stand-ins the orders that the text tells."""
     says, claims, rows = ClaimBuilder("Table I"), [], []
+    columns = [tuple(case) for case in printed["table_1"]["cases"]]
     for (log,), part in groups(frames["runs"], "log"):
         wait = _waits_h(part)
-        for i, case in enumerate(printed.WAIT_COLUMNS):
+        papers = printed["table_1"]["wait_h"].get(log, [None] * 4)
+        for case, paper in zip(columns, papers, strict=True):
             name = " ".join(case).removesuffix(" none")
-            paper = printed.TABLE1_WAIT_H[log][i] if log in printed.TABLE1_WAIT_H else None
             rows.append({"log": log, "case": name, "paper_h": paper, "ours_h": wait[case]})
             if paper is not None:
                 what = f"{log}, {name}: mean wait (h)"
                 claims.append(says.near(what, paper, wait[case], within=25, unit="%"))
-        to, ta, v1, v2 = (wait[case] for case in printed.WAIT_COLUMNS)
+        to, ta, v1, v2 = (wait[case] for case in columns)
         what = f"{log}: TA > TA V1 > TA V2, TA > Baseline (TA over Baseline)"
         holds = ta > v1 > v2 and ta > to
         claims.append(says.holds(what, holds, "in this order", ta / to if to > 0 else None))
     return claims, {"waits": pd.DataFrame(rows)}
 
 
-def _figure(
-    name: str,
-    description: str,
-    judge: Judge,
-    draw: Draw | None = None,
-    *,
-    logs: Sequence[PaperLog] = tuple(LOGS.values()),
-    scenarios: Sequence[str] = SCENARIOS,
-) -> PaperFigure:
-    """A figure on Baseline and TA."""
-
-    def runs(options: Options) -> list[Point]:
-        return points(logs, ("baseline", "ta"), options, scenarios=scenarios)
-
-    analyse = noted(judge, logs, left_out=True)
-    return PaperFigure(name, description, OBSERVE, runs, analyse, draw)
-
-
-FIGURES = (
-    PaperFigure(
-        "fig1",
-        "how spread jobs are, simulated in place of Cab's record",
-        OBSERVE,
-        fig1_points,
-        noted(fig1_claims, SPREAD_LOGS, NO_RECORD),
-        fig1_draw,
-    ),
-    _figure(
-        "fig7",
-        "average pairwise hops",
-        fig7_claims,
-        fig7_draw,
-        logs=[LOGS[name] for name in HOPS_LOGS],
-        scenarios=("none",),
-    ),
-    _figure("fig8", "utilisation every minute", fig8_claims, fig8_draw),
-    _figure("fig9", "makespans", fig9_claims, fig9_draw),
-    _figure(
-        "fig10",
-        "waits by job size",
-        fig10_claims,
-        fig10_draw,
-        logs=[LOGS[name] for name in WAIT_LOGS],
-    ),
-    _figure("table1", "mean waits", table1_claims, scenarios=("none", "V1", "V2")),
-)
+ANALYSES = {
+    "fig1": (fig1_claims, fig1_draw),
+    "fig7": (fig7_claims, fig7_draw),
+    "fig8": (fig8_claims, fig8_draw),
+    "fig9": (fig9_claims, fig9_draw),
+    "fig10": (fig10_claims, fig10_draw),
+    "table1": (table1_claims,),
+}

@@ -9,13 +9,16 @@ pod, and Theta on 4394 nodes, stand in and are named so.
 from __future__ import annotations
 
 from experiments.papers.interference.paper import INTERFERENCE
-from experiments.papers.kit.queues import check_queues
+from experiments.papers.kit.data import read_data
+from experiments.papers.kit.queues import check_queues, queue_figures
 from experiments.papers.paper import Paper
-from experiments.papers.pollard.figures import FIGURES
+from experiments.papers.pollard.figures import ANALYSES
 
 PAPER = Paper(
     name="pollard",
-    title="Evaluation of an Interference-free Node Allocation Policy on Fat-tree Clusters",
-    figures={figure.name: figure for figure in (*FIGURES, *INTERFERENCE)},
+    title=read_data("pollard")["title"],
+    figures={
+        figure.name: figure for figure in (*queue_figures("pollard", ANALYSES), *INTERFERENCE)
+    },
     check=check_queues,
 )

@@ -14,13 +14,19 @@ from experiments.figures.panels import curves, grouped_bars, panels
 from experiments.figures.style import INK, colour
 from experiments.frames import groups
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
+from experiments.papers.kit.data import read_printed
 from experiments.papers.paper import Analysis, Options
-from experiments.papers.walltime import printed
 from experiments.papers.walltime.logs import notes, of_intrepid
 from experiments.points import point_rng
 from queuesim.observables.jobs import CLASSES
 from queuesim.statistics import LEAST_WINDOWS, Interval, bootstrap_mean, bootstrap_ratio
 
+printed = read_printed("walltime")
+METRIC_NAMES = {
+    "loss_of_capacity": "loss of capacity",
+    "wait_min": "average wait",
+    "bounded_slowdown": "average bounded slowdown",
+}
 KEYS = ("case", "order", "month")
 RUN = (*KEYS, "scheme")
 ORDERS = ("fcfs", "wfp")
@@ -44,7 +50,7 @@ def _condition(case: str, order: str) -> str:
 
 
 def runs_table(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Every run with the paper's metrics by name: `printed.METRICS`."""
+    """Every run with the paper's metrics: `METRIC_NAMES`."""
     runs = frames["runs"]
     wait_min, slowdown = runs["mean_wait_s"] / 60, runs["mean_bounded_slowdown"]
     return runs.assign(wait_min=wait_min, bounded_slowdown=slowdown)
@@ -79,7 +85,7 @@ def gains_table(frames: Mapping[str, pd.DataFrame], options: Options) -> pd.Data
         runs = part.set_index("scheme")
         if "Base" not in runs.index:
             continue
-        for scheme, metric in product(runs.index.drop("Base"), printed.METRICS):
+        for scheme, metric in product(runs.index.drop("Base"), METRIC_NAMES):
             base, value = (float(runs.loc[s, metric]) for s in ("Base", scheme))
             gain = (base - value) / base if base > 0 else float("nan")
             rng = _rng(options, *keys, scheme, metric)
@@ -98,7 +104,7 @@ def levels_table(frames: Mapping[str, pd.DataFrame], options: Options) -> pd.Dat
     days, rows = dict(groups(frames["days"], *RUN)), []
     for keys, part in groups(runs_table(frames), *RUN):
         mine = days[keys]
-        for metric in printed.METRICS:
+        for metric in METRIC_NAMES:
             rng = _rng(options, "level", *keys, metric)
             # Shares of capacity add up over the days; waits and slowdowns are means over jobs.
             loss = metric == "loss_of_capacity"
@@ -121,14 +127,14 @@ def table2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Anal
     claims: list[Claim] = []
     for (case, order), part in groups(runs, "case", "order"):
         says = ClaimBuilder("Table II", case)
-        for metric in printed.METRICS:
-            paper = printed.TABLE_II[(order, metric)]
+        for metric in METRIC_NAMES:
+            paper = printed["table_2"][order][metric]
             ours = part.set_index("month")[metric]
-            name = f"{order.upper()}, {printed.METRIC_NAMES[metric]}"
+            name = f"{order.upper()}, {METRIC_NAMES[metric]}"
             if of_intrepid(case):
                 claims += [
                     says.near(f"{name}, {month}", cell, float(ours[month]), within=25, unit="%")
-                    for month, cell in zip(printed.MONTHS, paper, strict=True)
+                    for month, cell in zip(printed["months"], paper, strict=True)
                     if month in ours.index
                 ]
             else:
@@ -137,11 +143,11 @@ def table2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Anal
                 claims.append(says.between(what, min(paper), max(paper), mean))
     for (case,), part in groups(runs, "case"):
         says = ClaimBuilder("V-D.1, Table II", case)
-        for metric in printed.METRICS:
-            fcfs, wfp = (np.mean(printed.TABLE_II[(order, metric)]) for order in ORDERS)
+        for metric in METRIC_NAMES:
+            fcfs, wfp = (np.mean(printed["table_2"][order][metric]) for order in ORDERS)
             ours = [float(part[part["order"] == order][metric].mean()) for order in ORDERS]
             ratio = ours[1] / ours[0] if ours[0] > 0 else float("nan")
-            name = f"WFP over FCFS, {printed.METRIC_NAMES[metric]}"
+            name = f"WFP over FCFS, {METRIC_NAMES[metric]}"
             claims.append(says.below(name, ratio, 1, paper=float(wfp / fcfs)))
     return Analysis(claims_frame(claims), {"runs": runs}, notes(options))
 
@@ -160,7 +166,7 @@ def gains_analyse(metric: str, figure: str) -> Callable[..., Analysis]:
                 what = f"{scheme}: average gain over the months"
                 claims.append(says.surely_above(what, mean, 0))
             if means:
-                claims += _up_to(says, part, printed.GAINS[(metric, order)], means)
+                claims += _up_to(says, part, printed["gains"][order][metric], means)
         claims += _shares_of_the_best(metric, mine)
         averages = mine.groupby(["case", "order", "scheme"], sort=False)["gain"].mean()
         tables = {"gains": mine, "averages": averages.reset_index()}
@@ -190,7 +196,7 @@ def _over_months(values: pd.Series[float], rng: np.random.Generator) -> Interval
 
 
 def _up_to(
-    says: ClaimBuilder, part: pd.DataFrame, said: printed.Gains, means: Mapping[str, Interval]
+    says: ClaimBuilder, part: pd.DataFrame, said: Mapping[str, float], means: Mapping[str, Interval]
 ) -> list[Claim]:
     """What the text says of the largest and the smallest gains."""
     gains = part[part["scheme"] != "ActRun"]["gain"]
@@ -198,26 +204,27 @@ def _up_to(
     claims = [
         says.at_least(what, float(ours), paper / 2, paper=paper, note="half of the paper's")
         for what, ours, paper in (
-            ("average gains are up to", best, said.most_mean),
-            ("largest gain of any month without ActRun", gains.max(), said.most),
+            ("average gains are up to", best, said["most_mean"]),
+            ("largest gain of any month without ActRun", gains.max(), said.get("most")),
         )
         if paper is not None
     ]
-    if said.least is not None:
-        what = "smallest gain of any month without ActRun"
-        claims.append(says.at_least(what, float(gains.min()), said.least, paper=said.least))
+    if "least" in said:
+        what, least = "smallest gain of any month without ActRun", said["least"]
+        claims.append(says.at_least(what, float(gains.min()), least, paper=least))
     return claims
 
 
 def _shares_of_the_best(metric: str, mine: pd.DataFrame) -> list[Claim]:
     """In what share of months and orders a scheme gains more than the others, by case."""
-    three, four = "SL, PF, Combo", "SL, PF, Combo, AdjEst"
+    three, four, said = "SL, PF, Combo", "SL, PF, Combo, AdjEst", printed["best"]
+    adjest, actrun = said["adjest_loss_of_capacity"], said["actrun_loss_of_capacity"]
     wide = mine.pivot(index=list(KEYS), columns="scheme", values="gain").reset_index()
     claims = []
     for of, scheme, others, what, paper, least in (
-        ("loss_of_capacity", "AdjEst", three, f"more than {three}", printed.ADJEST_BEST, 0.5),
-        ("loss_of_capacity", "ActRun", four, f"more than {four}", printed.ACTRUN_BEST, 0.5),
-        ("wait_min", "ActRun", four, "most in wait", printed.ACTRUN_WAIT_BEST, 0.75),
+        ("loss_of_capacity", "AdjEst", three, f"more than {three}", adjest, 0.5),
+        ("loss_of_capacity", "ActRun", four, f"more than {four}", actrun, 0.5),
+        ("wait_min", "ActRun", four, "most in wait", said["actrun_wait"], 0.75),
     ):
         if of == metric:
             better = wide[scheme] > wide[others.split(", ")].max(axis=1)
@@ -240,16 +247,17 @@ def fig9_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
         wait, slowdown = (
             by[metric]["base"] - by[metric]["value"] for metric in ("wait_min", "bounded_slowdown")
         )
-        low, high, waits = printed.FIG9_WAIT_CUT
-        least, slowdowns = printed.FIG9_SLOWDOWN_CUT
+        said = printed["fig9"]
+        (low, high), least = said["wait_cut_min"], said["slowdown_cut"]
+        waits, slowdowns = said["wait_cut_cases"] / 48, said["slowdown_cut_cases"] / 48
         for text, paper, hit in (
             *(
-                (f"{printed.METRIC_NAMES[m]}: gain above {t:.0%}", share, by[m]["gain"] > t)
-                for m, t, share in printed.FIG9
+                (f"{METRIC_NAMES[m]}: gain above {t:.0%}", share, by[m]["gain"] > t)
+                for m, t, share in said["gains"]
             ),
             (f"wait shorter by {low:g} to {high:g} min", waits, wait.between(low, high)),
             (f"bounded slowdown lower by {least:g}", slowdowns, slowdown >= least),
-            ("any metric: gain above 0", printed.FIG9_ANY, part["gain"] > 0),
+            ("any metric: gain above 0", said["any"], part["gain"] > 0),
         ):
             found = bootstrap_mean(hit.to_numpy(dtype=float), _rng(options, case, text))
             what = f"{text}: share of {len(hit)} cases"
@@ -277,7 +285,7 @@ def gain_distribution(analysis: Analysis, options: Options) -> Figure:
     above = by_case.rank(method="first", na_option="bottom") - 1
     share = 100 - 100 * above / by_case.transform("size")
     table = table.assign(share=share, gain=100 * table["gain"])
-    name = printed.METRIC_NAMES.__getitem__
+    name = METRIC_NAMES.__getitem__
 
     def draw(axis: Axes, part: pd.DataFrame) -> None:
         curves(axis, part, "gain", "share", "metric", name=name, steps=True)
@@ -333,15 +341,15 @@ def _printed_waits(
     """Shares and medians that the text gives for May 2009."""
     claims = []
     for column, text, known in (
-        ("near_zero", "no wait to speak of", printed.NEAR_ZERO_FCFS),
-        ("within_300_min", "a wait within 300 min", printed.WITHIN_300_FCFS),
+        ("near_zero", "no wait to speak of", printed["near_zero_wait"]),
+        ("within_300_min", "a wait within 300 min", printed["within_300_min"]),
     ):
         if order == "fcfs" and name in known:
             for scheme, row, paper in zip(SHOWN, (base, combo), known[name], strict=True):
                 what = f"{name}: share with {text}, {scheme}"
                 claims.append(says.near(what, paper, float(row[column]), within=0.10))
     if name == LARGE:
-        what, paper = f"{name}: median wait in minutes, Base", printed.MEDIAN_LARGE_MIN[order]
+        what, paper = f"{name}: median wait in minutes, Base", printed["median_large_min"][order]
         claims.append(says.near(what, paper, float(base["median_wait_min"]), within=25, unit="%"))
     return claims
 

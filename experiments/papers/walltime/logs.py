@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.papers.kit.data import read_data
 from experiments.papers.kit.logs import PaperLog, known, present
 from experiments.papers.paper import Options
 from netsim.errors import NetcosimError, unknown_name
@@ -16,40 +17,20 @@ LARGEST_NODES = 32_768
 
 @dataclass(frozen=True)
 class Case:
-    """A log on a machine.
-
-    Attributes
-    ----------
-    log : PaperLog
-    months : tuple of str
-        "2009-03", ...; by submit time, UTC.
-    middle : str
-        The month whose distributions are shown (the paper: one with a median gain).
-    """
+    """A log on a machine, as ``paper.toml`` explains it."""
 
     log: PaperLog
     months: tuple[str, ...]
     middle: str
 
 
-def _case(
-    name: str, log: str, dims: tuple[int, ...], year: int, first: int, last: int, middle: int
-) -> Case:
-    # The policies know a machine's menu by its dimensions.
-    machine = {"family": "torus", "dims": list(dims), "concentration": MIDPLANE_NODES}
-    months = {number: f"{year}-{number:02d}" for number in range(first, last + 1)}
-    of_paper = known(name, log, machine, quick={}, max_nodes=LARGEST_NODES)
-    return Case(of_paper, tuple(months.values()), months[middle])
+def _case(name: str, log: str, dims: list[int], months: list[str], middle: str) -> Case:
+    machine = {"family": "torus", "dims": dims, "concentration": MIDPLANE_NODES}
+    found = known(name, log, machine, quick={}, max_nodes=LARGEST_NODES)
+    return Case(found, tuple(months), middle)
 
 
-CASES: dict[str, Case] = {
-    case.log.name: case
-    for case in (
-        _case("intrepid", "intrepid", (5, 4, 4), 2009, 3, 8, middle=5),
-        _case("mira", "mira", (2, 3, 4, 4), 2018, 9, 12, middle=10),
-        _case("mira-on-intrepid", "mira", (5, 4, 4), 2018, 9, 12, middle=10),
-    )
-}
+CASES = {name: _case(name, **case) for name, case in read_data("walltime")["cases"].items()}
 
 
 def of_intrepid(case: str) -> bool:

@@ -6,21 +6,14 @@ menu and on Intrepid stands in. Two orders, six schemes; Cobalt's drains and win
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
+from experiments.papers.kit.data import read_data
 from experiments.papers.kit.points import OBSERVE, config_points
-from experiments.papers.paper import (
-    Analyse,
-    Draw,
-    Options,
-    Paper,
-    PaperFigure,
-    Point,
-    check_no_packets,
-)
+from experiments.papers.paper import Options, Paper, PaperFigure, Point, check_no_packets
 from experiments.papers.walltime.figures import (
-    COUNTED,
-    ORDERS,
     SHOWN,
     class_analyse,
     class_curves,
@@ -32,90 +25,53 @@ from experiments.papers.walltime.figures import (
     table2_analyse,
 )
 from experiments.papers.walltime.logs import chosen
-from experiments.papers.walltime.printed import METRIC_NAMES
 
 SETTINGS = ("logs", "case")
-SCHEMES = {
-    "Base": ("cobalt", "requested"),
-    "SL": ("cobalt-sl", "requested"),
-    "PF": ("cobalt-pf", "requested"),
-    "Combo": ("cobalt-combo", "requested"),
-    "AdjEst": ("cobalt-combo", "adjusted"),
-    "ActRun": ("cobalt-combo", "actual"),
-}
-"""Table I: a policy, and the run times that it is told; order and backfilling use the request."""
+STUDY = read_data("walltime")
+SCHEMES: dict[str, tuple[str, str]] = STUDY["schemes"]
 QUEUE = {"backfill": "cobalt", "run_time_model": "as-logged"}
 OBSERVED = ("runs", "days", "timing")
 
 
-def _points(
-    *schemes: str, orders: Sequence[str] = ORDERS, one_month: bool = False
-) -> Callable[[Options], list[Point]]:
-    """Points of these schemes for every case, month and order; quick: the middle month."""
-
-    def points(options: Options) -> list[Point]:
-        found = []
-        for case, sections in chosen(options):
-            months = (case.middle,) if options.quick or one_month else case.months
-            for scheme in schemes:
-                policy, estimates = SCHEMES[scheme]
-                observed = [*OBSERVED, *(("classes", "quantiles") if scheme in SHOWN else ())]
-                base = {
-                    **sections,
-                    "queue": {"policies": [policy], "estimates": estimates, **QUEUE},
-                    "run": {"seed": options.seed, "snapshots": 0, "observables": observed},
-                }
-                labels = {"case": case.log.name, "scheme": scheme}
-                changes = {"workload.month": months, "queue.order": orders}
-                found += config_points("walltime", base, changes, labels)
-        return found
-
-    return points
+def scheme_points(figure: Mapping[str, Any], options: Options) -> list[Point]:
+    """Points of a figure's schemes for every case, month and order; quick: the middle month."""
+    found = []
+    for case, sections in chosen(options):
+        middle = options.quick or figure.get("middle_month", False)
+        changes = {
+            "workload.month": (case.middle,) if middle else case.months,
+            "queue.order": figure["orders"],
+        }
+        for scheme in figure["schemes"]:
+            policy, estimates = SCHEMES[scheme]
+            observed = [*OBSERVED, *(("classes", "quantiles") if scheme in SHOWN else ())]
+            base = {
+                **sections,
+                "queue": {"policies": [policy], "estimates": estimates, **QUEUE},
+                "run": {"seed": options.seed, "snapshots": 0, "observables": observed},
+            }
+            labels = {"case": case.log.name, "scheme": scheme}
+            found += config_points("walltime", base, changes, labels)
+    return found
 
 
-def _figure(
-    name: str,
-    description: str,
-    points: Callable[[Options], list[Point]],
-    analyse: Analyse,
-    draw: Draw | None = None,
-) -> PaperFigure:
-    return PaperFigure(name, description, OBSERVE, points, analyse, draw)
+def _figure(name: str, figure: Mapping[str, Any]) -> PaperFigure:
+    number, metric = name.removeprefix("fig"), figure.get("metric", "")
+    if figure.get("middle_month"):
+        own: Any = (class_analyse(metric, figure["orders"][0], number), class_curves)
+    elif metric:
+        own = (gains_analyse(metric, number), gain_bars)
+    else:
+        own = ANALYSES[name]
+    points = partial(scheme_points, figure)
+    return PaperFigure(name, figure["description"], OBSERVE, points, *own)
 
 
-_EVERY = _points(*SCHEMES)
-_FIGURES = (
-    _figure(
-        "table2", "Base by month: loss of capacity, wait, slowdown", _points("Base"), table2_analyse
-    ),
-    _figure("levels", "all orders, schemes and months with intervals", _EVERY, levels_analyse),
-    *(
-        _figure(f"fig{n}", f"relative gains in {name}", _EVERY, gains_analyse(metric, n), gain_bars)
-        for n, (metric, name) in zip("678", METRIC_NAMES.items(), strict=True)
-    ),
-    _figure(
-        "fig9",
-        "how often schemes gain, over all months and orders",
-        _points("Base", *COUNTED),
-        fig9_analyse,
-        gain_distribution,
-    ),
-    *(
-        _figure(
-            f"fig{n}",
-            f"{what} by job size, {order.upper()}",
-            _points(*SHOWN, orders=(order,), one_month=True),
-            class_analyse(metric, order, n),
-            class_curves,
-        )
-        for n, metric, what, order in (
-            ("10", "wait_min", "waits", "fcfs"),
-            ("11", "bounded_slowdown", "slowdowns", "fcfs"),
-            ("12", "wait_min", "waits", "wfp"),
-            ("13", "bounded_slowdown", "slowdowns", "wfp"),
-        )
-    ),
-)
+ANALYSES = {
+    "table2": (table2_analyse,),
+    "levels": (levels_analyse,),
+    "fig9": (fig9_analyse, gain_distribution),
+}
 
 
 def _check(options: Options) -> None:
@@ -125,7 +81,7 @@ def _check(options: Options) -> None:
 
 PAPER = Paper(
     name="walltime",
-    title="Reducing Fragmentation on Torus-Connected Supercomputers",
-    figures={figure.name: figure for figure in _FIGURES},
+    title=STUDY["title"],
+    figures={name: _figure(name, figure) for name, figure in STUDY["figures"].items()},
     check=_check,
 )

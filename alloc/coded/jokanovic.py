@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from alloc.dragonfly.base import DragonflyPolicy
+from alloc.dragonfly.jokanovic import Jokanovic
 from alloc.nodes import Nodes
 
 
-class JokanovicCoded(DragonflyPolicy):
+class JokanovicCoded(Jokanovic):
     """Small jobs on the lowest free nodes outside the first group that holds them.
 
     A variant of `alloc.dragonfly.jokanovic.Jokanovic`, kept because it comes nearer to the
@@ -22,15 +23,6 @@ class JokanovicCoded(DragonflyPolicy):
     name = "jokanovic-coded"
     description = "jokanovic as the Level-Spread authors coded it: small jobs from the first node"
 
-    def _select(self, n_nodes: int) -> Nodes:
-        size = self._group_size
-        free: Nodes = np.flatnonzero(self._free)
-        if n_nodes > size:
-            last: Nodes = free[::-1][:n_nodes]
-            return last
-        room = self._group_free >= n_nodes
-        if room.any():
-            outside: Nodes = free[free // size != int(np.argmax(room))]
-            if len(outside) >= n_nodes:
-                return outside[:n_nodes]
-        return free[:n_nodes]
+    def _small(self, free: Nodes, in_group: NDArray[np.bool_], n_nodes: int) -> Nodes:
+        outside: Nodes = free[~in_group]
+        return (outside if len(outside) >= n_nodes else free)[:n_nodes]

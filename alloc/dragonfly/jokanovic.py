@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from alloc.dragonfly.base import DragonflyPolicy
 from alloc.nodes import Nodes
@@ -34,5 +35,9 @@ class Jokanovic(DragonflyPolicy):
             return last
         room = self._group_free >= n_nodes
         if room.any():
-            free = free[free // size == int(np.argmax(room))]
+            return self._small(free, free // size == int(np.argmax(room)), n_nodes)
         return free[:n_nodes]
+
+    def _small(self, free: Nodes, in_group: NDArray[np.bool_], n_nodes: int) -> Nodes:
+        """Nodes of a small job, of the free ones; some are in the first group with room."""
+        return free[in_group][:n_nodes]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,16 @@ NODE = "node"
 """The lowest level of a topology whose nodes are levels of their own (kubernetes.io/hostname)."""
 
 Domains = NDArray[np.int64]
+Profile = Annotated[
+    str,
+    "domains with most free nodes first and a tight last one, or with fewest first",
+    OneOf(PROFILES),
+]
+LowestLevel = Annotated[
+    str,
+    "lowest level of the topology: node, or a level of the machine such as its leaves",
+    Example("leaf"),
+]
 
 
 @dataclass(frozen=True)
@@ -34,15 +44,8 @@ class Unconstrained:
         The lowest level of Kueue's topology: "node", or a level of the machine.
     """
 
-    profile: Annotated[
-        str, "domains with most free nodes first and a tight last one, or with fewest first",
-        OneOf(PROFILES),
-    ] = "least-free"  # fmt: skip
-    lowest_level: Annotated[
-        str,
-        "lowest level of the topology: node, or a level of the machine such as its leaves",
-        Example("leaf"),
-    ] = NODE
+    profile: Profile = "least-free"
+    lowest_level: LowestLevel = NODE
 
 
 @dataclass(frozen=True)
@@ -64,15 +67,8 @@ class Levelled:
         "job (required), or the lowest (preferred)",
         Example("pod"),
     ] = None
-    profile: Annotated[
-        str, "domains with most free nodes first and a tight last one, or with fewest first",
-        OneOf(PROFILES),
-    ] = "best-fit"  # fmt: skip
-    lowest_level: Annotated[
-        str,
-        "lowest level of the topology: node, or a level of the machine such as its leaves",
-        Example("leaf"),
-    ] = NODE
+    profile: Profile = "best-fit"
+    lowest_level: LowestLevel = NODE
 
 
 class Kueue(HierarchyPolicy):
@@ -86,17 +82,22 @@ class Kueue(HierarchyPolicy):
     inside of a domain the lowest-numbered nodes are taken.
     """
 
-    _profile: str
+    parameters: ClassVar[type[Levelled] | type[Unconstrained]] = Levelled
 
     def __init__(
-        self, topology: Topology, rng: np.random.Generator, profile: str, lowest_level: str
+        self,
+        topology: Topology,
+        rng: np.random.Generator,
+        parameters: Levelled | Unconstrained | None = None,
     ) -> None:
         super().__init__(topology, rng)
-        self._profile = profile
-        self._node_level = lowest_level == NODE
-        self._lowest = self.n_levels - 1 if self._node_level else self.level_named(lowest_level)
+        given = self.parameters() if parameters is None else parameters
+        self._profile, lowest = given.profile, given.lowest_level
+        self._node_level = lowest == NODE
+        self._lowest = self.n_levels - 1 if self._node_level else self.level_named(lowest)
         # Kueue has no level above its topology's: the whole machine is one only if it is alone
         self._top = min(1, self._lowest)
+        self._level = self._named(given.level) if isinstance(given, Levelled) else None
 
     def _named(self, level: str | None) -> int | None:
         """Number of the level that every job names."""
@@ -151,14 +152,11 @@ class KueueRequired(Kueue):
 
     name = "kueue-required"
     description = "Kueue's required topology: one domain of a level holds the job, or it waits"
-    parameters = Levelled
 
     def __init__(
         self, topology: Topology, rng: np.random.Generator, parameters: Levelled | None = None
     ) -> None:
-        given = parameters or Levelled()
-        super().__init__(topology, rng, given.profile, given.lowest_level)
-        self._level = self._named(given.level)
+        super().__init__(topology, rng, parameters)
         self._largest = [int(self.hierarchy.sizes(k).max()) for k in range(self.n_levels)]
 
     def _required(self, n_nodes: int) -> int | None:
@@ -185,18 +183,10 @@ class KueuePreferred(Kueue):
     name = "kueue-preferred"
     description = "Kueue's preferred topology: one domain of a level, else higher up, else several"
     counts_only = True
-    parameters = Levelled
-
-    def __init__(
-        self, topology: Topology, rng: np.random.Generator, parameters: Levelled | None = None
-    ) -> None:
-        given = parameters or Levelled()
-        super().__init__(topology, rng, given.profile, given.lowest_level)
-        named = self._named(given.level)
-        self._level = self._lowest if named is None else named
 
     def _select(self, n_nodes: int) -> Nodes:
-        for level in range(self._level, self._top - 1, -1):
+        lowest = self._lowest if self._level is None else self._level
+        for level in range(lowest, self._top - 1, -1):
             domain = self._one(level, n_nodes)
             if domain is not None:
                 return self._down(level, domain, n_nodes)
@@ -216,12 +206,6 @@ class KueueUnconstrained(Kueue):
     description = "Kueue's unconstrained topology: any nodes, least free capacity first"
     counts_only = True
     parameters = Unconstrained
-
-    def __init__(
-        self, topology: Topology, rng: np.random.Generator, parameters: Unconstrained | None = None
-    ) -> None:
-        given = parameters or Unconstrained()
-        super().__init__(topology, rng, given.profile, given.lowest_level)
 
     def _select(self, n_nodes: int) -> Nodes:
         if self._node_level:

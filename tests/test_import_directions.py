@@ -32,19 +32,19 @@ BANNED = {
 PYDANTIC = "netsim/parameters.py"
 # Ceilings. Lower one when the code has become smaller; raise one only with a reason in the commit.
 MAX_LINES_OF_PACKAGE = {
-    "netsim": 23_500,
+    "netsim": 23_600,
     "patterns": 3_900,
     "workloads": 5_000,
     "alloc": 5_800,
     "queuesim": 7_500,
-    "cosim": 8_600,
-    "experiments": 19_100,
-    "netcosim": 18_700,
+    "cosim": 8_700,
+    "experiments": 18_900,
+    "netcosim": 18_600,
 }
 MAX_LINES_OF_FILE = 450
 MAX_FILES_OF_FOLDER = 30
 LARGER_FOLDERS = {
-    "experiments": 38,
+    "experiments": 37,
     "netsim/packet": 37,
     "netsim/routing": 32,
     "patterns": 31,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -41,6 +41,7 @@ from experiments.fields import (
     Whole,
     config_kind,
     known,
+    with_keys,
 )
 from experiments.points import without
 from netsim.errors import NetcosimError, unknown_name
@@ -54,7 +55,7 @@ from workloads.registry import LOGS
 from workloads.source import JobSource
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
+    pass
 
 
 class _WorkloadKeys(Section):
@@ -251,23 +252,15 @@ def file_keys() -> list[str]:
     return ["workload.log", "communication.mix.*.file", "queue.decider_files.*", *found]
 
 
-def _joined(name: str, keys: type[BaseModel], *more: type[BaseModel]) -> Any:
-    """A section with the keys of others."""
-    fields = {key: (f.annotation, f) for model in more for key, f in model.model_fields.items()}
-    return create_model(name, __base__=keys, **cast(Any, fields))
-
-
 def _queue_section() -> Any:
     """``[queue]`` with the keys and tables of all run-time models."""
-    models = {
-        name: model_from(name or "queue", parameters, config_kind)
-        for name, parameters in model_sections().items()
-    }
-    tables: Any = {name: (model, model()) for name, model in models.items() if name}
+    declared = model_sections()
+    base: type[_QueueKeys] = with_keys("queue", _QueueKeys, declared.pop(""))
+    models = {n: model_from(n, parameters, config_kind) for n, parameters in declared.items()}
+    tables: Any = {name: (model, model()) for name, model in models.items()}
     listed = model_from("partition", partition_table(), config_kind)
     of_tables: Any = Annotated[tuple[listed, ...], AfterValidator(checked_partitions)]  # type: ignore[valid-type]
     tables["partitions"] = (of_tables, ())
-    base: type[_QueueKeys] = _joined("queue", _QueueKeys, models[""])
     return create_model("QueueSection", __base__=base, **tables)
 
 
@@ -282,11 +275,7 @@ if TYPE_CHECKING:
 else:
     PoliciesSection = policy_tables()
     QueueSection = _queue_section()
-    WorkloadSection = _joined(
-        "WorkloadSection",
-        _WorkloadKeys,
-        model_from("workload", parameters_of(JobSource), config_kind),
-    )
+    WorkloadSection = with_keys("WorkloadSection", _WorkloadKeys, parameters_of(JobSource))
 
 
 _NO_ANALYSIS = AnalysisSection()

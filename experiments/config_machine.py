@@ -1,17 +1,24 @@
-"""The ``[machine]`` section: a preset or a family, and the parameters that its builder takes."""
+"""``[machine]``: a preset or a family with its builder's parameters, the routing, the packets."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, field_validator
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from experiments.config_errors import ConfigError, near
-from experiments.config_packet import PacketSection
-from experiments.fields import Section, Text, all_finite, quantity
+from experiments.fields import Section, Text, all_finite, quantity, with_keys
 from netsim.errors import NetcosimError, unknown_name
 from netsim.inputs import input_file, is_input
+from netsim.packet.model import PacketConfig
+from netsim.packet.presets import PACKET_PRESETS, with_packet_preset
 from netsim.parameters import NamesIn, mistake_in, parameters_of
 from netsim.recipes import RECIPES, Recipe
 from netsim.routing.registry import ROUTINGS, routings_for
@@ -19,6 +26,62 @@ from netsim.topologies.family import Family, needed
 from netsim.topologies.presets import PRESETS
 from netsim.topologies.registry import FAMILIES
 from netsim.units import quantity_of, short_name
+
+_PACKET_KEYS = (
+    "packet_bytes", "header_bytes", "buffer_bytes", "router_latency_s", "send_overhead_s",
+    "recv_overhead_s", "copy_s_per_byte",
+)  # fmt: skip
+
+
+class PacketPresetKey(Section):
+    """The key of ``[machine.packet]`` that stands for others."""
+
+    preset: Annotated[Text | None, NamesIn(PACKET_PRESETS)] = Field(
+        default=None,
+        description="named packet model, whose keys can be replaced",
+        examples=["merlin"],
+    )
+
+
+class _PacketKeys(Section):
+    """``[machine.packet]``, whose keys `netsim.packet.model.PacketConfig` declares."""
+
+    @model_validator(mode="after")
+    def _congestion_keys_are_used(self) -> _PacketKeys:
+        section: Any = self
+        if section.congestion_control == "none":
+            for key in self.model_fields_set - {"congestion_control"}:
+                if key.startswith("congestion_"):
+                    raise NetcosimError(f"{short_name(key)} needs congestion_control")
+        return self
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> _PacketKeys:
+        PacketConfig(**self.model_dump())
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_idle_options(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Options that came later count in a point's content, and so in its draws, once used."""
+        fields, given = type(self).model_fields, dump(self)
+        later = [key for key in given if key not in _PACKET_KEYS]
+        idle = {key for key in later if given[key] == fields[key].default}
+        return {key: value for key, value in given.items() if key not in idle}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_preset(cls, given: Any) -> Any:
+        return with_packet_preset(given) if isinstance(given, dict) else given
+
+
+if TYPE_CHECKING:
+
+    class PacketSection(_PacketKeys):
+        """With what `netsim.packet.model.PacketConfig` declares."""
+
+        def __getattr__(self, name: str) -> Any: ...
+else:
+    PacketSection = with_keys("PacketSection", _PacketKeys, parameters_of(PacketConfig))
 
 
 class MachineNames(Section):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -14,21 +14,22 @@ from pydantic import (
 )
 
 from cosim.measuring.measure import MEASURES
-from cosim.measuring.steady import PHASES, SHARES
-from cosim.measuring.steps_measure import PERIODS
+from cosim.measuring.steady import SteadyRules
+from cosim.measuring.steps_measure import StepRules
 from experiments.fields import (
     Count,
     Flag,
-    Number,
     Positive,
     Section,
     Share,
     Text,
     Whole,
     known,
+    with_keys,
 )
 from netsim.errors import NetcosimError
 from netsim.packet.thread_count import checked_threads
+from netsim.parameters import parameters_of
 from queuesim.observables.registry import OBSERVABLES
 from queuesim.placing import PLACED, QUEUE
 
@@ -53,83 +54,34 @@ class PairedSection(Section):
     max_iterations: Count = Field(default=32, description="most iterations of a job", examples=[16])
 
 
-class SteadySection(Section):
-    """``[run.steady]``: see `cosim.measuring.steady.SteadyRules`."""
-
-    share: Annotated[Text, known("share", SHARES)] = Field(
-        default="alone",
-        description="what a job's communication fraction is a share of",
-        examples=["drive"],
-    )
-    phases: Annotated[Text, known("phases", PHASES)] = Field(
-        default="random", description="when jobs start to communicate"
-    )
-    noise: Number = Field(
-        default=0.0,
-        ge=0,
-        le=1,
-        description="standard deviation of an iteration's computing time over its mean",
-        examples=[0.1],
-    )
-    precision: Number = Field(
-        default=0.01,
-        gt=0,
-        lt=1,
-        description="wanted half-width of the mean iteration time under the reference, relative to "
-        "it, over all jobs weighted by nodes",
-    )
-    least_iterations: Whole = Field(
-        default=16,
-        ge=4,
-        description="fewest iterations, warm-up included, of the job with the longest iteration",
-    )
-    most_iterations: Whole = Field(
-        default=256,
-        ge=4,
-        description="most iterations, warm-up included, of the job with the longest iteration",
-    )
-    warm_up: Number = Field(
-        default=0.25, ge=0, lt=1, description="initial part of a job's iterations that is left out"
-    )
+class _SteadyKeys(Section):
+    """``[run.steady]``, whose keys `cosim.measuring.steady.SteadyRules` declares."""
 
     @model_validator(mode="after")
-    def _least_to_most(self) -> SteadySection:
-        if self.most_iterations < self.least_iterations:
+    def _least_to_most(self) -> _SteadyKeys:
+        section: Any = self
+        if section.most_iterations < section.least_iterations:
             raise NetcosimError(
-                f"most_iterations = {self.most_iterations}; must be at least least_iterations = "
-                f"{self.least_iterations}"
+                f"most_iterations = {section.most_iterations}; must be at least "
+                f"least_iterations = {section.least_iterations}"
             )
         return self
 
 
-class StepsSection(Section):
-    """``[run.steps]``: see `cosim.measuring.steps_measure.StepRules`."""
+if TYPE_CHECKING:
 
-    phases: Annotated[Text, known("phases", PHASES)] = Field(
-        default="random", description="when jobs start to communicate; locked: all at once"
-    )
-    noise: Number = Field(
-        default=0.0,
-        ge=0,
-        le=1,
-        description="standard deviation of an iteration's computing time over its mean",
-        examples=[0.1],
-    )
-    periods: Annotated[Text, known("periods", PERIODS)] = Field(
-        default="own", description="periods of the jobs"
-    )
-    iterations: Whole = Field(
-        default=1000,
-        ge=10,
-        description="iterations of a job of mean period (by nodes)",
-        examples=[300],
-    )
-    redraws: Whole = Field(
-        default=0,
-        ge=0,
-        description="how often the first window is repeated with newly drawn phases",
-        examples=[8],
-    )
+    class SteadySection(_SteadyKeys):
+        """With what `cosim.measuring.steady.SteadyRules` declares."""
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    class StepsSection(Section):
+        """``[run.steps]``, whose keys `cosim.measuring.steps_measure.StepRules` declares."""
+
+        def __getattr__(self, name: str) -> Any: ...
+else:
+    SteadySection = with_keys("SteadySection", _SteadyKeys, parameters_of(SteadyRules))
+    StepsSection = with_keys("StepsSection", Section, parameters_of(StepRules))
 
 
 KEEP = {

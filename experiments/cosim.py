@@ -116,7 +116,7 @@ def _run(config: Config, steps: Steps, parts: TaskRunner, given: Workload | None
     elsewhere = reference.elsewhere.model_copy(update={"run": silent})
     there = _Loop(
         run_context(elsewhere, here.queues.jobs),
-        reference_of(reference.elsewhere),
+        Reference(reference.policy, (), None),
         steps.first(1 / (1 + len(config.queue.policies)), "reference: "),
         parts,
     )

@@ -14,12 +14,13 @@ from pydantic import (
     Field,
     GetCoreSchemaHandler,
     Strict,
+    create_model,
 )
 from pydantic_core import core_schema
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.inputs import checked_path, input_file
-from netsim.parameters import NamesIn, Parameter, checked_kind
+from netsim.parameters import NamesIn, Parameter, checked_kind, model_from
 from netsim.units import Dimension, parse_quantity, quantity_of
 
 
@@ -130,15 +131,29 @@ def _input_file(value: Any) -> Any:
 
 
 def config_kind(parameter: Parameter) -> Any:
-    """The type of a declared parameter in a config: files with their digests, units parsed."""
+    """Return the type of a declared parameter in a config: files with their digests, units parsed.
+
+    Names are checked.
+    """
     unit = quantity_of(parameter.name)
+    names = next((note for note in parameter.notes if isinstance(note, NamesIn)), None)
     if parameter.names_file:
         kind: Any = Input
     elif unit is not None:
         kind = Annotated[parameter.kind, in_si(unit.dimension), *parameter.limits]
+    elif names is not None:
+        what = parameter.name.replace("_", " ")
+        return Annotated[checked_kind(parameter), known(what, names.registry)]
     else:
         return checked_kind(parameter)
     return kind | None if parameter.optional else kind
+
+
+def with_keys(name: str, section: type[Section], declared: Mapping[str, Parameter]) -> Any:
+    """Return a section with more keys, as a function or dataclass declares its parameters."""
+    keys = model_from(name, declared, config_kind)
+    fields: dict[str, Any] = {key: (f.annotation, f) for key, f in keys.model_fields.items()}
+    return create_model(name, __base__=section, **fields)
 
 
 Whole = Annotated[int, Strict()]

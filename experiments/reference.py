@@ -71,6 +71,8 @@ def reference_of(config: Config) -> Reference:
     if policy not in valid:
         error = unknown_name(f"allocation policy for a {config.machine.family}", policy, valid)
         raise ConfigError("reference.policy", None, str(error))
+    if not keys and policy in config.queue.policies:
+        return Reference(policy, (), None)
     differs = tuple(f"{key} = {show(value)}" for key, value in keys.items())
     content = config.resolved()
     del content["reference"]

@@ -85,8 +85,7 @@ def config_keys() -> dict[str, Key]:
 
     from experiments.config import config_class
     from experiments.config_design import SweepSection
-    from experiments.config_machine import MachineNames
-    from experiments.config_packet import PacketPresetKey
+    from experiments.config_machine import MachineNames, PacketPresetKey
 
     class AsDeclared(GenerateJsonSchema):
         """With the keys of an example in the order of its declaration."""
@@ -149,6 +148,7 @@ _LIMITS = {
     "lt": "below",
 }
 """Limits of JSON Schema, and as pydantic writes those of a value that is converted first."""
+_UPPER_LIMITS = ("maximum", "le", "exclusiveMaximum", "lt")
 _KINDS = {
     "integer": "a whole number",
     "number": "a number",
@@ -218,9 +218,9 @@ def _example(field: Schema, unit: Quantity | None) -> str:
         found = field["examples"][0]
     elif isinstance(default, bool):
         found = not default
-    elif isinstance(default, (int, float)):
-        most = field.get("maximum", field.get("exclusiveMaximum"))
-        found = 2 * default if most is None or 2 * default <= most else default / 2
+    elif isinstance(default, (int, float)) and default:
+        most = min((field[key] for key in _UPPER_LIMITS if key in field), default=2 * default)
+        found = 2 * default if 2 * default <= most else type(default)(default / 2)
     else:
         found = next((w for w in (*field.get("names", ()), *_words(field)) if w != default), None)
     return "" if found is None else toml_value(found, unit)

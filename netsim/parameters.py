@@ -1,11 +1,11 @@
 """Parameters of what has a name in a config: declared once, where they are taken.
 
 A parameter of a config stands in the signature of the function or the frozen dataclass that takes
-it, as ``name: Annotated[type, "description", limits...] = default``. What is not `Annotated`
-(ranks, generators, networks) is no parameter of a config. From the signature come a pydantic model
-that checks values (`model_of`), what a user is told of a mistake, and the reference of all keys
-(`parameters_of`). Values are in SI units, which the end of a name tells (``_Bps``, ``_bytes``,
-``_s``); quantities with units are turned into them by whoever reads the file.
+it, as ``name: Annotated[type, "description", limits...] = default``; an `Example`, `NamesIn` or
+`ReadIf` may follow. What is not `Annotated` (ranks, generators, networks) is no parameter of a
+config. From the signature come a pydantic model that checks values (`model_of`), the message for a
+mistake, and the reference of all keys (`parameters_of`). Values are in SI units, which the end of
+a name states (``_Bps``, ``_bytes``, ``_s``); whoever reads a file converts quantities to them.
 
 pydantic is imported when a value is checked, not before: an engine alone never needs it.
 

@@ -10,7 +10,7 @@ import pytest
 
 from experiments.config_communication import PatternSection
 from experiments.config_load import config_from, load_config, load_sweep
-from experiments.config_packet import PacketSection
+from experiments.config_machine import PacketSection
 from experiments.config_run import RunSection
 from experiments.points import point_key
 from netsim.errors import NetcosimError
@@ -179,7 +179,7 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
             "key machine.packet.router_latency: -100 ns; must not be negative",
         ),
         ('"100 ns"', "1e-7", "key machine.packet.router_latency: 1e-07; has no unit"),
-        ('"2 KiB"', '"0 B"', "key machine.packet.packet_bytes: 0 B; must be positive"),
+        ('"2 KiB"', '"0 B"', "key machine.packet.packet_bytes: 0 B; must be above 0"),
         (
             "packet_bytes",
             "packetbytes",

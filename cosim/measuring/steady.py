@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Gt, Le, Lt
 
 from cosim.measuring.pairs import Pair
 from cosim.measuring.snapshots import FloatArray, LongArray, Study
@@ -26,6 +28,7 @@ from cosim.network.loops import (
     without_messages,
 )
 from netsim.packet.model import PS_PER_S
+from netsim.parameters import Example, NamesIn
 from queuesim.statistics import batch_half_width
 
 SHARES = {
@@ -50,30 +53,37 @@ class SteadyRules:
 
     Attributes
     ----------
-    share : str
-        A key of `SHARES`.
-    phases : str
-        A key of `PHASES`.
-    noise : float
-        Standard deviation of an iteration's computing over its mean.
-    precision : float
-        Wanted half-width of the mean time of an iteration under the reference, over that mean:
-        of all jobs, weighed by their nodes.
-    least_iterations, most_iterations : int
-        Of the job with the longest iteration, warm-up included.
-    warm_up : float
-        Part of a job's iterations, at the begin, that does not count.
     level : float
         Of the half-widths.
     """
 
-    share: str = "alone"
-    phases: str = "random"
-    noise: float = 0.0
-    precision: float = 0.01
-    least_iterations: int = 16
-    most_iterations: int = 256
-    warm_up: float = 0.25
+    share: Annotated[
+        str, "what a job's communication fraction is a share of", NamesIn(SHARES), Example("drive")
+    ] = "alone"
+    phases: Annotated[str, "when jobs start to communicate", NamesIn(PHASES)] = "random"
+    noise: Annotated[
+        float,
+        "standard deviation of an iteration's computing time over its mean",
+        Ge(0),
+        Le(1),
+        Example(0.1),
+    ] = 0.0
+    precision: Annotated[
+        float,
+        "wanted half-width of the mean iteration time under the reference, relative to it, over "
+        "all jobs weighted by nodes",
+        Gt(0),
+        Lt(1),
+    ] = 0.01
+    least_iterations: Annotated[
+        int, "fewest iterations, warm-up included, of the job with the longest iteration", Ge(4)
+    ] = 16
+    most_iterations: Annotated[
+        int, "most iterations, warm-up included, of the job with the longest iteration", Ge(4)
+    ] = 256
+    warm_up: Annotated[
+        float, "initial part of a job's iterations that is left out", Ge(0), Lt(1)
+    ] = 0.25
     level: float = 0.95
 
 

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from cosim.measuring.base import Generators, Measure
 from cosim.measuring.measured import SpeedupTable
@@ -26,6 +27,7 @@ from cosim.measuring.timed import TimedSnapshot, measurements
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.loops import LoopTimes
 from netsim.packet.model import PS_PER_S
+from netsim.parameters import Example, NamesIn
 
 PERIODS = {
     "own": "each job's follows from its communication and its fraction of the time",
@@ -46,27 +48,28 @@ _REPEATS, _CHANCE, _NOISY = 8, 4, 8
 
 @dataclass(frozen=True)
 class StepRules:
-    """How jobs begin and go on, and for how long.
+    """How jobs begin and go on, and for how long."""
 
-    Attributes
-    ----------
-    phases : str
-        A key of `cosim.measuring.steady.PHASES`; locked, all begin to communicate at once.
-    noise : float
-        Standard deviation of an iteration's computing over its mean.
-    periods : str
-        A key of `PERIODS`.
-    iterations : int
-        Of a job of mean period (by nodes).
-    redraws : int
-        How often the first window is run again with phases drawn anew.
-    """
-
-    phases: str = "random"
-    noise: float = 0.0
-    periods: str = "own"
-    iterations: int = 1000
-    redraws: int = 0
+    phases: Annotated[
+        str, "when jobs start to communicate; locked: all at once", NamesIn(PHASES)
+    ] = "random"
+    noise: Annotated[
+        float,
+        "standard deviation of an iteration's computing time over its mean",
+        Ge(0),
+        Le(1),
+        Example(0.1),
+    ] = 0.0
+    periods: Annotated[str, "periods of the jobs", NamesIn(PERIODS)] = "own"
+    iterations: Annotated[
+        int, "iterations of a job of mean period (by nodes)", Ge(10), Example(300)
+    ] = 1000
+    redraws: Annotated[
+        int,
+        "how often the first window is repeated with newly drawn phases",
+        Ge(0),
+        Example(8),
+    ] = 0
 
 
 @dataclass(frozen=True, eq=False)

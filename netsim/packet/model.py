@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import Annotated, TypeGuard
 
 import numpy as np
+from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.limits import shown
+from netsim.parameters import Example, NamesIn, ReadIf
 from netsim.units import short_name
 
 PS_PER_S = 10**12
@@ -32,6 +34,8 @@ MERLIN_LRU = "merlin-lru"
 ARBITRATIONS = ("least-recently-served", "round-robin", MERLIN_LRU)
 CROSSING_REQUIRES = ("output-space", "credit")
 DELIVERIES = ("tail", "head")
+_CROSSBAR = {"router": INPUT_QUEUED}
+_CONGESTION = {"congestion_control": CONGESTION_CONTROLS[1]}
 UNLIMITED = "unlimited"
 MIN_SPEEDUP = 0.001
 """A slower crossbar is a slip of the pen."""
@@ -47,56 +51,7 @@ class ProgramStuckError(RuntimeError):
 
 @dataclass(frozen=True)
 class PacketConfig:
-    """Parameters of the packet model (SI units).
-
-    Attributes
-    ----------
-    packet_bytes : int
-        Largest payload of a packet, 1 .. 1 MiB.
-    header_bytes : int
-        Extra bytes of each packet on the wire.
-    buffer_bytes : int
-        Input buffer per (link, channel); at least one whole packet.
-    router_latency_s : float
-        From the head's arrival to the moment the packet is routed.
-    router : str
-        "output-queued" (an ideal switch) or "input-queued" (FIFOs at the inputs, a crossbar).
-    crossbar_bandwidth_Bps : float, optional
-        Bandwidth of each port of a crossbar, by default that of the machine's fastest link. This
-        and the next three are those of an input-queued router and refused with any other.
-    crossbar_speedup : float or "unlimited", optional
-        Crossbar bandwidth relative to that of the input's link, > 0, in place of an absolute
-        one; infinity is "unlimited".
-    output_buffer_bytes : int, optional
-        Output buffer per (link, channel); at least one whole packet. By default ``buffer_bytes``.
-    arbitration : str, optional
-        Who crosses first: "least-recently-served" (default), "round-robin", or "merlin-lru",
-        least recently served with the ties of SST's merlin.
-    crossing_requires : str, optional
-        What a packet must have to cross: "output-space" (default), or also a "credit" for the
-        buffer behind its output, as in BookSim2. Input-queued routers only.
-    delivery : str
-        What of a packet must have come for it to count: its "tail", or, as in SST's merlin, its
-        "head", which errs by one serialisation.
-    send_overhead_s, recv_overhead_s, copy_s_per_byte : float
-        Cost at the end points, paid on the rank's processor.
-    eager_limit_bytes : int, optional
-        A message of more bytes between two nodes goes by rendezvous: request, clear-to-send,
-        data. By default none does.
-    control_bytes : int
-        Payload of a request and of a clear-to-send, 1 .. ``packet_bytes``.
-    rail_policy : str
-        How messages use the ports of a node that has several: "striped" (packets of each dealt
-        over all), "round-robin" (each message on the next) or "pinned" (each rank on its own).
-    congestion_control : str
-        "none", or "per-flow-throttle": a source slows down towards a destination whose queue is
-        long. An approximation of what Slingshot does, whose rules are not public.
-    congestion_threshold_bytes : int
-        What waits for an ejection link and is no sign of congestion yet.
-    congestion_delay_s : float
-        From the sign to the source's knowledge of it.
-    congestion_recovery_s : float
-        After which a flow is twice as fast again; above 0.
+    """Parameters of the packet model (SI units), as docs/packet-model.md describes it.
 
     Examples
     --------
@@ -105,27 +60,109 @@ class PacketConfig:
     16384
     """
 
-    packet_bytes: int = 2048
-    header_bytes: int = 0
-    buffer_bytes: int = 16384
-    router_latency_s: float = 100e-9
-    send_overhead_s: float = 0.0
-    recv_overhead_s: float = 0.0
-    copy_s_per_byte: float = 0.0
-    eager_limit_bytes: int | None = None
-    control_bytes: int = 64
-    rail_policy: str = RAIL_POLICIES[0]
-    router: str = ROUTERS[0]
-    crossbar_bandwidth_Bps: float | None = None
-    crossbar_speedup: float | str | None = None
-    output_buffer_bytes: int | None = None
-    arbitration: str | None = None
-    crossing_requires: str | None = None
-    delivery: str = DELIVERIES[0]
-    congestion_control: str = CONGESTION_CONTROLS[0]
-    congestion_threshold_bytes: int = 32768
-    congestion_delay_s: float = 1e-6
-    congestion_recovery_s: float = 5e-6
+    packet_bytes: Annotated[int, "largest payload of a packet, 1 B to 1 MiB", Gt(0)] = 2048
+    header_bytes: Annotated[int, "extra bytes of each packet on the wire", Example(40)] = 0
+    buffer_bytes: Annotated[
+        int, "input buffer per (link, channel); at least one whole packet", Gt(0), Example("64 KiB")
+    ] = 16384
+    router_latency_s: Annotated[
+        float, "from the arrival of a packet's head until it is routed", Ge(0)
+    ] = 100e-9
+    send_overhead_s: Annotated[
+        float, "processor time of the rank for each message it sends", Ge(0), Example("300 ns")
+    ] = 0.0
+    recv_overhead_s: Annotated[
+        float, "processor time of the rank for each message it receives", Ge(0), Example("300 ns")
+    ] = 0.0
+    copy_s_per_byte: Annotated[
+        float, "processor time of the rank for each byte it receives", Ge(0), Example(1e-11)
+    ] = 0.0
+    eager_limit_bytes: Annotated[
+        int | None,
+        "larger messages between nodes go by rendezvous: request, clear-to-send, data; by default "
+        "none does",
+        Example("16 KiB"),
+    ] = None
+    control_bytes: Annotated[
+        int,
+        "payload of a request and of a clear-to-send, 1 B to packet_bytes",
+        Gt(0),
+        ReadIf(
+            ("eager_limit_bytes",),
+            lambda limit: limit is not None,
+            "machine.packet.eager_limit_bytes is given",
+        ),
+    ] = 64
+    rail_policy: Annotated[
+        str,
+        "how messages use the ports of a node that has several: the packets of each dealt over all "
+        "ports, each message on the next port, or each rank on its own",
+        NamesIn(RAIL_POLICIES),
+    ] = RAIL_POLICIES[0]
+    router: Annotated[
+        str, "an ideal switch, or FIFOs at the inputs and a crossbar", NamesIn(ROUTERS)
+    ] = ROUTERS[0]
+    crossbar_bandwidth_Bps: Annotated[
+        float | None,
+        "bandwidth of each crossbar port; by default that of the fastest link",
+        Example("4 GB/s", _CROSSBAR),
+    ] = None
+    crossbar_speedup: Annotated[
+        float | str | None,
+        'crossbar bandwidth over that of the input\'s link, above 0 or "unlimited"; excludes '
+        "crossbar_bandwidth",
+        Example(1.5, _CROSSBAR),
+    ] = None
+    output_buffer_bytes: Annotated[
+        int | None,
+        "output buffer per (link, channel), at least one packet; by default buffer_bytes",
+        Gt(0),
+        Example("32 KiB", _CROSSBAR),
+    ] = None
+    arbitration: Annotated[
+        str | None,
+        "which packet crosses first: the least recently served (default), the next in turn, or as "
+        "the first with the ties of SST's merlin",
+        NamesIn(ARBITRATIONS),
+        Example("round-robin", _CROSSBAR),
+    ] = None
+    crossing_requires: Annotated[
+        str | None,
+        "what a packet needs to cross: output space (default), or also a credit of the next "
+        "buffer, as in BookSim2",
+        NamesIn(CROSSING_REQUIRES),
+        Example("credit", _CROSSBAR),
+    ] = None
+    delivery: Annotated[
+        str,
+        "which end of a packet must have arrived for it to count; SST's merlin counts the head, "
+        "one serialization early",
+        NamesIn(DELIVERIES),
+    ] = DELIVERIES[0]
+    congestion_control: Annotated[
+        str,
+        "per-flow-throttle slows a source down towards a destination whose queue is long; it "
+        "approximates Slingshot, whose rules are not public",
+        NamesIn(CONGESTION_CONTROLS),
+    ] = CONGESTION_CONTROLS[0]
+    congestion_threshold_bytes: Annotated[
+        int,
+        "bytes that may wait for an ejection link before it counts as congested",
+        Gt(0),
+        Example("64 KiB", _CONGESTION),
+    ] = 32768
+    congestion_delay_s: Annotated[
+        float,
+        "from the congestion until the source knows of it",
+        Ge(0),
+        Example("2 us", _CONGESTION),
+    ] = 1e-6
+    congestion_recovery_s: Annotated[
+        float,
+        "time after which a flow is twice as fast again",
+        Gt(0),
+        Example("10 us", _CONGESTION),
+    ] = 5e-6
 
     def __post_init__(self) -> None:
         if not 1 <= self.packet_bytes <= MAX_PACKET_BYTES:

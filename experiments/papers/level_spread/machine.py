@@ -8,8 +8,7 @@ from typing import Any
 
 from experiments.build import BuiltMachine, build_machine
 from experiments.config_errors import validated
-from experiments.config_machine import MachineSection
-from experiments.config_packet import PacketSection
+from experiments.config_machine import MachineSection, PacketSection
 from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
 from experiments.papers.paper import Options
 from experiments.points import canonical_json

@@ -18,8 +18,7 @@ from experiments.papers.paper import (
 from experiments.papers.registry import load_paper
 from experiments.sweep import SweepSummary, run_points
 from netcosim.report.page import Section, long_table, render_page, write_page
-from netcosim.study.results import frames_of, read_tables
-from netsim.atomic_files import atomic_write
+from netcosim.study.results import frames_of, read_tables, write_tables
 from netsim.errors import NetcosimError
 
 if TYPE_CHECKING:
@@ -133,11 +132,8 @@ def write_files(
     )
     stem = "-".join([stem, *options.routings, *_settings_in_name(options)])
     stem += f"-{options.measure}" if options.measure else ""
-    files = []
-    for name, table in {"claims": analysis.claims, **analysis.tables}.items():
-        files.append(folder / f"{stem}-{name}.csv")
-        with atomic_write(files[-1]) as part:
-            table.to_csv(part, index=False)
+    tables = {"claims": analysis.claims, **analysis.tables}
+    files = write_tables(folder, {f"{stem}-{name}": table for name, table in tables.items()})
     drawing = None if figure.draw is None else figure.draw(analysis, options)
     if drawing is not None:
         files.append(save_figure(drawing, folder / f"{stem}.{form}", form))

@@ -197,30 +197,17 @@ def _facts(tables: Mapping[str, Rows], kept: KeptRun | None, point: StoredPoint)
         jobs = jobs or [f"{kept.jobs.log}: {len(kept.jobs):,} jobs."]
         sizes = sizes or [f"{kept.machine.name}: {kept.machine.n_nodes:,} nodes."]
     first = tables["policies"][0]
+    rules = f"order {queue.get('order')}, backfilling {queue.get('backfill')}"
+    took = format_quantity(point.seconds, "time", 3)
     facts = [
         ("Jobs", jobs or [f"{first.get('jobs')} jobs"]),
-        (
-            "Machine",
-            sizes or [named],
-        ),
-        (
-            "Queue",
-            [
-                f"order {queue.get('order')}, backfilling {queue.get('backfill')}, run-time model "
-                f"{queue.get('run_time_model')}"
-            ],
-        ),
+        ("Machine", sizes or [named]),
+        ("Queue", [f"{rules}, run-time model {queue.get('run_time_model')}"]),
         ("Snapshots", [str(run.get("snapshots")), *notes_on(tables, MEASURED)]),
         ("Reference", notes_on(tables, REFERENCE) or [reference_label(tables)]),
         ("Warning", notes_on(tables, WARNING)),
         ("Notes", notes_on(tables, NOTE)),
-        (
-            "Computed",
-            [
-                f"{point.finished_utc}, in {format_quantity(point.seconds, 'time', 3)}, by sources "
-                f"{point.code or 'unknown'}"
-            ],
-        ),
+        ("Computed", [f"{point.finished_utc}, in {took}, by sources {point.code or 'unknown'}"]),
     ]
     return part("facts", [(name, _marked_once(lines)) for name, lines in facts if lines])
 

@@ -114,7 +114,9 @@ def test_what_the_pages_tell_in_words() -> None:
     assert f"{ideal} % with the ideal router and {low} to {high}" in flat["isolation"]
     ours = stored("isolation")["ours"].xs(("d-mod-k", OUTPUT_QUEUED), level=("routing", "router"))
     off = {what.split()[0]: f"{value:.1f}" for what, value in ours.items()}
-    told = f"TA reduces run time by {off['ta']}, LaaS by {off['laas']} and Jigsaw by {off['jigsaw']} %"
+    told = (
+        f"TA reduces run time by {off['ta']}, LaaS by {off['laas']} and Jigsaw by {off['jigsaw']} %"
+    )
     assert told in flat["isolation"]
 
 

@@ -71,7 +71,7 @@ def rows(found: Mapping[str, Any], parts: str) -> list[str]:
 
 def peers(found: Mapping[str, Any], _: str) -> list[str]:
     """Each recorded peer with our rate beside it."""
-    lines = ["| peer | recorded | what was run | ours | ratio |", "|---|---|---|---|---|"]
+    lines = ["| peer | recorded | what was run | netcosim | ratio |", "|---|---|---|---|---|"]
     by_name = {r["name"]: r for r in found["readings"]}
     beside = dict.fromkeys(PACKET_PEERS, by_name["packets-1056"])
     beside |= {peer: r for r in found["readings"] if r["part"] == "flows" for peer in r["peers"]}

@@ -30,7 +30,10 @@ def number(text: str) -> str:
 
 def table(records: Sequence[Record]) -> str:
     """The rows of one group as a Markdown table."""
-    lines = ["| what | expected | ours | allowed | verdict | from |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| what | expected | netcosim | allowed | verdict | from |",
+        "|---|---|---|---|---|---|",
+    ]
     for row in records:
         unit = f" {row['unit']}" if row["unit"] else ""
         told = row["source"] + (f"; {row['note']}" if row["note"] else "")

@@ -22,7 +22,7 @@ from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.neighbours import parts as met_parts
 from cosim.measuring.parts import Columns, TaskRunner
 from cosim.measuring.snapshots import FloatArray, Measurement, Progress, Ratio, Study
-from cosim.measuring.steady import Steadying, SteadyRules
+from cosim.measuring.steady import PHASES, Steadying, SteadyRules
 from cosim.measuring.timed import TimedSnapshot, measurements
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.loops import LoopTimes

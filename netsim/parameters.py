@@ -28,7 +28,7 @@ import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from annotated_types import BaseMetadata, Ge, Gt, Le, Lt
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 Takes = Callable[..., Any]
 """A function or a dataclass with parameters."""
+Documented = TypeVar("Documented")
 
 
 @dataclass(frozen=True)
@@ -230,6 +231,18 @@ def parameters_of(takes: Takes) -> Mapping[str, Parameter]:
 
 
 @cache
+def documented(cls: type[Documented]) -> type[Documented]:
+    """Add the section "Attributes" to a class's docstring, from its annotated fields."""
+    lines = ["", "", "Attributes", "----------"]
+    for parameter in parameters_of(cls).values():
+        kind = getattr(parameter.kind, "__name__", str(parameter.kind))
+        lines.append(f"{parameter.name} : {kind}{', optional' if parameter.optional else ''}")
+        lines.append(f"    {parameter.description[0].upper()}{parameter.description[1:]}.")
+    head, examples, rest = inspect.cleandoc(cls.__doc__ or "").partition("\n\nExamples\n")
+    cls.__doc__ = head + "\n".join(lines) + examples + rest
+    return cls
+
+
 def model_of(takes: Takes) -> type[BaseModel]:
     """The pydantic model of a function's or dataclass's parameters."""
     return model_from(takes.__name__, parameters_of(takes))

@@ -10,11 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from netcosim.page.page import Section
 
 from cosim.measuring.parts import Part
 from experiments.config_load import config_from
 from netcosim.journal import journals_in
+from netcosim.report.page import Section
 from netcosim.study.config import StudyConfig
 from netcosim.study.intervals import interval_cells, interval_columns
 from netcosim.study.results import RESULTS_FILE, read_tables, stored_keys

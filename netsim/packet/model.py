@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.limits import shown
-from netsim.parameters import Example, NamesIn, ReadIf
+from netsim.parameters import Example, NamesIn, ReadIf, documented
 from netsim.units import short_name
 
 PS_PER_S = 10**12
@@ -49,6 +49,7 @@ class ProgramStuckError(RuntimeError):
     """Nothing is in flight and a rank still waits; the message names it."""
 
 
+@documented
 @dataclass(frozen=True)
 class PacketConfig:
     """Parameters of the packet model (SI units), as docs/packet-model.md describes it.

@@ -92,6 +92,7 @@ def run(arguments: list[str], folder: Path, environment: dict[str, str]) -> str:
     return done.stdout
 
 
+@pytest.mark.full
 def test_the_core_does_without_any_of_them(tmp_path: Path) -> None:
     environment = copy_without(FOLDERS, tmp_path)
     done, names, menu = run(["-c", RUN], tmp_path, environment).splitlines()

@@ -74,6 +74,7 @@ def test_a_pass_at_each_event_gives_the_published_average(shared_dir: Path) -> N
     assert study_slowdown(jobs, processors, "requested") == pytest.approx(92.6876537427)
 
 
+@pytest.mark.full
 @pytest.mark.shared
 def test_both_passes_agree_where_walltimes_are_exact(shared_dir: Path) -> None:
     """On the cleaned log: jobs that end at one instant have then promised to."""

@@ -43,6 +43,7 @@ def test_a_queue_that_costs_nothing_breaks_even_at_no_gain() -> None:
     assert found.loc["turnaround", "break_even"] == pytest.approx(4.0)
 
 
+@pytest.mark.full
 def test_the_figure_on_made_jobs(tmp_path) -> None:
     done = reproduce("isolation", "cells", out_dir=tmp_path, options=QUICK, progress=False)
     assert done is not None

@@ -323,3 +323,24 @@ def test_the_page_has_the_live_queues_that_are_stored() -> None:
     for name, cells in found.items():
         line = next(x for x in table.splitlines() if x.startswith(f"| `{name}`"))
         assert [cell.strip() for cell in line.split("|")[2:-1]] == cells
+
+
+def test_the_page_has_the_errors_of_the_live_log() -> None:
+    """What was simulated and audited on Thunder, and the run times beside the measured ones."""
+    docs = Path(__file__).parents[1] / "docs"
+    stored = (docs / "isolation" / "thunder-live-errors.csv").read_text().splitlines()
+    found = {row["quantity"]: float(row["value"]) for row in csv.DictReader(stored)}
+    percent = {name: 100 * value for name, value in found.items()}
+    longer = {name: percent[name] - 100 for name in ("run_time", "node_hours", "steady")}
+    low, high = (longer["steady"] + k * percent["steady_half_width"] for k in (-1, 1))
+    page = " ".join((docs / "queue.md").read_text(encoding="utf-8").split())
+    for sentence in (
+        f"{found['simulations']:,.0f} packet simulations of {found['simulated_jobs']:,.0f} jobs",
+        f"an audit of {found['audited_jobs']:,.0f} slowdowns. The mean error of these is "
+        f"{percent['kept_mean']:.1f} %, its 90th percentile {percent['kept_p90']:.1f} %, and",
+        f"slow most are {-percent['kept_slowest']:.1f} % too fast",
+        f"run {longer['run_time']:.1f} % longer than isolated on average, "
+        f"{longer['node_hours']:.1f} % by node-hours",
+        f"{longer['steady']:.1f} % by node-hours (95 % interval {low:.1f} to {high:.1f})",
+    ):
+        assert sentence in page

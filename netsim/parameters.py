@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 Takes = Callable[..., Any]
 """A function or a dataclass with parameters."""
-Documented = TypeVar("Documented")
+Documented = TypeVar("Documented", bound=Takes)
 
 
 @dataclass(frozen=True)
@@ -230,8 +230,7 @@ def parameters_of(takes: Takes) -> Mapping[str, Parameter]:
     return types.MappingProxyType(found)
 
 
-@cache
-def documented(cls: type[Documented]) -> type[Documented]:
+def documented(cls: Documented) -> Documented:
     """Add the section "Attributes" to a class's docstring, from its annotated fields."""
     lines = ["", "", "Attributes", "----------"]
     for parameter in parameters_of(cls).values():
@@ -243,6 +242,7 @@ def documented(cls: type[Documented]) -> type[Documented]:
     return cls
 
 
+@cache
 def model_of(takes: Takes) -> type[BaseModel]:
     """The pydantic model of a function's or dataclass's parameters."""
     return model_from(takes.__name__, parameters_of(takes))

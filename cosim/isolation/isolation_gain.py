@@ -1,4 +1,4 @@
-"""The gain of isolation, told without packets: laws, and the one that is shipped.
+"""The gain of isolation, predicted without packets: laws, and the one that is shipped.
 
 A law gives what isolation takes off a job's run time, in percent, from what is known without
 packets (`cosim.isolation.gain_features`). Each is fitted on jobs that were measured packet by

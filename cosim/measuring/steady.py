@@ -47,6 +47,16 @@ PHASES = {
 _ROUNDS, _NEAR = 8, 0.01
 
 
+ComputingNoise = Annotated[
+    float,
+    "standard deviation of an iteration's computing time over its mean",
+    Ge(0),
+    Le(1),
+    Example(0.1),
+]
+"""A parameter of rules by which jobs go on."""
+
+
 @dataclass(frozen=True)
 class SteadyRules:
     """How jobs are made to go on, and when their means are good enough.
@@ -61,13 +71,7 @@ class SteadyRules:
         str, "what a job's communication fraction is a share of", NamesIn(SHARES), Example("drive")
     ] = "alone"
     phases: Annotated[str, "when jobs start to communicate", NamesIn(PHASES)] = "random"
-    noise: Annotated[
-        float,
-        "standard deviation of an iteration's computing time over its mean",
-        Ge(0),
-        Le(1),
-        Example(0.1),
-    ] = 0.0
+    noise: ComputingNoise = 0.0
     precision: Annotated[
         float,
         "wanted half-width of the mean iteration time under the reference, relative to it, over "

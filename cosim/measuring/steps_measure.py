@@ -15,14 +15,14 @@ from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
-from annotated_types import Ge, Le
+from annotated_types import Ge
 
 from cosim.measuring.base import Generators, Measure
 from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.neighbours import parts as met_parts
 from cosim.measuring.parts import Columns, TaskRunner
 from cosim.measuring.snapshots import FloatArray, Measurement, Progress, Ratio, Study
-from cosim.measuring.steady import PHASES, Steadying, SteadyRules
+from cosim.measuring.steady import PHASES, ComputingNoise, Steadying, SteadyRules
 from cosim.measuring.timed import TimedSnapshot, measurements
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.loops import LoopTimes
@@ -53,13 +53,7 @@ class StepRules:
     phases: Annotated[
         str, "when jobs start to communicate; locked: all at once", NamesIn(PHASES)
     ] = "random"
-    noise: Annotated[
-        float,
-        "standard deviation of an iteration's computing time over its mean",
-        Ge(0),
-        Le(1),
-        Example(0.1),
-    ] = 0.0
+    noise: ComputingNoise = 0.0
     periods: Annotated[str, "periods of the jobs", NamesIn(PERIODS)] = "own"
     iterations: Annotated[
         int, "iterations of a job of mean period (by nodes)", Ge(10), Example(300)

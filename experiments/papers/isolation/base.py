@@ -12,8 +12,7 @@ from typing import Any
 from experiments.config_load import config_from
 from experiments.papers.paper import Point
 from experiments.points import replaced
-from workloads.shares.study_mix import PATTERNS as PATTERNS
-from workloads.shares.study_mix import study_mix as study_mix
+from workloads.shares.study_mix import study_mix
 
 WINDOW = 50
 """How many jobs behind the head backfilling looks at, as in the Jigsaw paper (5.4.3)."""

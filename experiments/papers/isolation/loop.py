@@ -19,13 +19,14 @@ from cosim.measuring.measured import SpeedupRow
 from cosim.measuring.rounds import CONTENDED, ISOLATED
 from experiments.figures.panels import panels
 from experiments.frames import groups
-from experiments.papers.isolation.base import PATTERNS, study_content, study_mix, study_point
+from experiments.papers.isolation.base import study_content, study_point
 from experiments.papers.jigsaw.logs import KTH, THUNDER, fat_tree
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.kit.logs import log_notes, needed
 from experiments.papers.kit.windows import over_windows, table_of
 from experiments.papers.paper import Analysis, Options, Point
 from queuesim.statistics import Interval
+from workloads.shares.study_mix import PATTERNS, study_mix
 from workloads.source import DAY_S
 
 ROUNDS = 3

@@ -14,7 +14,7 @@ import pandas as pd
 
 from cosim.measuring.pairs import taken_off
 from experiments.frames import cells, groups
-from experiments.papers.isolation.base import study_content, study_mix, study_point
+from experiments.papers.isolation.base import study_content, study_point
 from experiments.papers.isolation.scatter import apart
 from experiments.papers.jigsaw.logs import LINK_BPS, fat_tree
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
@@ -23,6 +23,7 @@ from experiments.papers.kit.queues import Frames
 from experiments.papers.paper import Analysis, Options, Point
 from queuesim.observables.jobs import BINS, by_size
 from queuesim.statistics import Interval, known_ends, t_of_snapshots
+from workloads.shares.study_mix import study_mix
 
 PLACEMENTS = (
     *("baseline", "slurm-linear", "slurm-tree"),

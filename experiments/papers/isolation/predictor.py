@@ -13,7 +13,7 @@ from cosim.isolation.isolation_gain import Columns
 from experiments.config_load import config_from
 from experiments.figures.style import SOFT, colour, grid, marker, new_figure
 from experiments.frames import first_seen
-from experiments.papers.isolation.base import study_content, study_mix, study_point
+from experiments.papers.isolation.base import study_content, study_point
 from experiments.papers.isolation.gain_errors import (
     LEFT_OUT,
     best_law,
@@ -31,6 +31,7 @@ from experiments.papers.kit.logs import log_notes, needed
 from experiments.papers.paper import Analysis, Options, Point
 from experiments.run_context import run_context
 from experiments.store import Rows
+from workloads.shares.study_mix import study_mix
 
 LOGS = (KTH, THUNDER, ATLAS, THETA)
 POLICY = "jigsaw"

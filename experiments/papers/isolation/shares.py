@@ -14,13 +14,14 @@ from matplotlib.figure import Figure
 
 from experiments.figures.style import colour, grid, marker, new_figure
 from experiments.frames import groups
-from experiments.papers.isolation.base import study_content, study_mix, study_point
+from experiments.papers.isolation.base import study_content, study_point
 from experiments.papers.jigsaw.logs import THUNDER, fat_tree
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.kit.logs import log_notes, needed
 from experiments.papers.paper import Analysis, Options, Point
 from queuesim.statistics import Interval
 from workloads.shares.mixes import MIXES
+from workloads.shares.study_mix import study_mix
 
 POLICY = "jigsaw"
 SNAPSHOTS = 4

@@ -18,7 +18,7 @@ from cosim.measuring.snapshots import class_name, size_class
 from experiments.figures.panels import grouped_bars, panels
 from experiments.figures.style import INK, policy_colours
 from experiments.frames import cells, groups
-from experiments.papers.isolation.base import study_content, study_mix, study_point
+from experiments.papers.isolation.base import study_content, study_point
 from experiments.papers.jigsaw.logs import ATLAS, THETA, THUNDER
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.kit.data import read_data, read_printed
@@ -27,6 +27,7 @@ from experiments.papers.kit.routers import ROUTERS
 from experiments.papers.paper import Analysis, Options, Point
 from queuesim.placing import SMALL_FIRST
 from queuesim.statistics import Interval, t_of_snapshots
+from workloads.shares.study_mix import study_mix
 
 printed = read_printed("level_spread")["random"]["Fig. 10, VI-D"]
 REFERENCE, LEVEL_SPREAD = "rdn", "level-spread"

@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from experiments.figures.panels import panels
 from experiments.figures.style import SOFT, colour
 from experiments.frames import cells, groups
-from experiments.papers.isolation.base import study_content, study_mix, study_point
+from experiments.papers.isolation.base import study_content, study_point
 from experiments.papers.jigsaw.logs import THUNDER, fat_tree
 from experiments.papers.kit.claims import claims_frame
 from experiments.papers.kit.data import read_data
 from experiments.papers.kit.logs import log_notes, needed
 from experiments.papers.paper import Analysis, Options, Point
 from queuesim.statistics import Interval, t_of_snapshots
+from workloads.shares.study_mix import study_mix
 
 NODE_BYTES = 16 * 1024
 MOST_TO_ALL = 32

@@ -16,7 +16,7 @@ import numpy as np
 from cosim.isolation.design import Design, Factor
 from experiments.build import build_machine
 from experiments.config_load import config_from
-from experiments.papers.isolation.base import WINDOW, study_content, study_mix, study_point
+from experiments.papers.isolation.base import WINDOW, study_content, study_point
 from experiments.papers.isolation.scenario_fit import percent_off
 from experiments.papers.jigsaw.logs import (
     ATLAS,
@@ -32,6 +32,7 @@ from experiments.papers.kit.routers import ROUTERS
 from experiments.papers.paper import Options, Point
 from experiments.run_context import run_context
 from workloads.job import Workload
+from workloads.shares.study_mix import study_mix
 from workloads.transform import select
 
 NAME = "isolation-surface"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from experiments.papers.paper import PaperFigure
 
 
+@cache
 def read_data(paper: str, name: str = "paper.toml") -> dict[str, Any]:
-    """Return a TOML file of a folder of `experiments.papers`."""
+    """Return a TOML file of a folder of `experiments.papers`, read once; do not change it."""
     path = files("experiments.papers").joinpath(paper, name)
     return tomllib.loads(path.read_text("utf-8"))
 

@@ -13,7 +13,7 @@ from itertools import chain
 
 from experiments.papers.interference import point as loops
 from experiments.papers.interference.cases import CAB_SMALL, OBLIVIOUS, make_point, scaled
-from experiments.papers.isolation.base import study_content, study_mix, study_point
+from experiments.papers.isolation.base import study_content, study_point
 from experiments.papers.jigsaw.logs import ISOLATING, THUNDER, fat_tree
 from experiments.papers.kit.logs import logs_folder, needed
 from experiments.papers.kit.points import MEASURED
@@ -22,6 +22,7 @@ from experiments.papers.level_spread.paper import fig2_points, mixed_points
 from experiments.papers.level_spread.point import FUNCTION
 from experiments.papers.paper import Options, Paper, PaperFigure, Point, check_known
 from experiments.papers.routers import figures
+from workloads.shares.study_mix import study_mix
 
 DRAGONFLY: tuple[tuple[str, dict[str, str]], ...] = (
     ("minimal", {}),

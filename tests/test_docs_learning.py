@@ -21,6 +21,7 @@ BLOCK = re.compile(r"^```(?:python|toml)\n# (\S+\.(?:py|toml))\n(.*?)^```", re.M
 FILES = {found.group(1): found.group(2) for found in BLOCK.finditer(PAGE.read_text("utf-8"))}
 
 
+@pytest.mark.full
 def test_the_agent_of_the_page_is_trained_and_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -186,7 +186,7 @@ def assert_same(fast: PacketResult, plain: PacketResult) -> None:
         np.testing.assert_array_equal(getattr(fast, f.name), getattr(plain, f.name), f.name)
 
 
-@given(
+random_cases = given(
     routing=routings(),
     config=configs,
     seed=st.integers(0, 2**32),
@@ -194,8 +194,22 @@ def assert_same(fast: PacketResult, plain: PacketResult) -> None:
     compute=st.booleans(),
     until_us=st.sampled_from([None, None, None, 0.0, 3.0, 20.0]),
 )
+
+
+@random_cases
+@settings(max_examples=100, deadline=None)
+def test_agree_on_random_cases(**case):
+    assert_engines_agree(**case)
+
+
+@pytest.mark.full
+@random_cases
 @settings(max_examples=400, deadline=None)
-def test_agree_on_random_cases(routing, config, seed, n_steps, compute, until_us):
+def test_agree_on_more_random_cases(**case):
+    assert_engines_agree(**case)
+
+
+def assert_engines_agree(routing, config, seed, n_steps, compute, until_us):
     traffic = random_traffic(np.random.default_rng(seed), routing.topology, n_steps, compute)
     until_s = None if until_us is None else until_us * 1e-6
     plain = simulate_reference(routing, traffic, config, np.random.default_rng(1), until_s=until_s)

@@ -317,6 +317,7 @@ def test_variants_are_told_apart_by_their_columns():
     assert len(case_points((CAB,), Options(scale="quick"))) == 6
 
 
+@pytest.mark.full
 def test_quick_figure_from_command_to_drawing(tmp_path):
     from netcosim.reproduce import reproduce
 

@@ -102,6 +102,7 @@ def test_cab_in_quick(tmp_path) -> None:
     assert (tmp_path / "isolation-cab-quick.png").is_file()
 
 
+@pytest.mark.full
 def test_the_loop_in_quick(tmp_path) -> None:
     done = reproduce("isolation", "loop", out_dir=tmp_path, options=QUICK, progress=False)
     assert not done.failed

@@ -128,6 +128,7 @@ def test_every_level_is_measured_and_told_apart() -> None:
     assert len({(levels, logs) for levels, logs, _ in CELLS}) == len(CELLS)
 
 
+@pytest.mark.full
 def test_a_quick_run_says_what_its_configs_say(tmp_path: Path) -> None:
     """The study's means are those of ``netcosim run``; its points are ordinary configs."""
     found = reproduce("isolation", "dragonfly", out_dir=tmp_path, options=QUICK, progress=False)

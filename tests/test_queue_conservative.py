@@ -65,6 +65,7 @@ def test_same_schedule_as_the_plain_queue(
     assert np.array_equal(fast.first_blocked_s, plain.first_blocked, equal_nan=True)
 
 
+@pytest.mark.full
 @pytest.mark.shared
 def test_same_schedule_as_the_plain_queue_on_a_real_log(shared_dir: Path) -> None:
     log = from_zero(read_swf(shared_dir / "traces" / "KTH-SP2-1996-2.1-cln.swf.gz"))

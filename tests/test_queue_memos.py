@@ -50,7 +50,10 @@ def random_workload(rng: np.random.Generator, policy: Policy) -> Workload:
 
 
 @pytest.mark.parametrize("name", first_only(MADE))
-@pytest.mark.parametrize(("backfill", "plain"), [("easy", PlainEasy), ("easy-retest", PlainRetest)])
+@pytest.mark.parametrize(
+    ("backfill", "plain"),
+    [("easy", PlainEasy), pytest.param("easy-retest", PlainRetest, marks=pytest.mark.full)],
+)
 def test_same_schedule_as_a_queue_that_remembers_nothing(
     name: str, backfill: str, plain: type[PlainEasy]
 ) -> None:

@@ -135,6 +135,7 @@ def wait_for(parts: int, out: Path, victim: subprocess.Popen[bytes]) -> None:
     raise AssertionError(f"{parts} parts did not come: the run has ended with {victim.poll()}")
 
 
+@pytest.mark.full
 def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_bits(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

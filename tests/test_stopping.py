@@ -89,7 +89,7 @@ def stopped(
 # The moments fall into the parent's imports, the start of the workers and the computing; where
 # exactly differs from machine to machine, and none of them may be seen.
 @pytest.mark.parametrize("after_s", first_only([1.4, 0.5, 2.2]))
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", first_only([signal.SIGINT, signal.SIGTERM]))
 def test_a_sweep_over_two_processes_stops_in_one_line(
     tmp_path: Path, number: signal.Signals, after_s: float
 ) -> None:
@@ -99,6 +99,7 @@ def test_a_sweep_over_two_processes_stops_in_one_line(
     assert (status, out) == (128 + number, f"netcosim: {word}{GOES_ON}")
 
 
+@pytest.mark.full
 def test_a_stopped_sweep_goes_on(tmp_path: Path) -> None:
     sweep_file(tmp_path, 60)
     command = ("sweep", "c.toml", "--quiet")

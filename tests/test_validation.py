@@ -46,6 +46,7 @@ def measured() -> dict[str, Measured]:
     return {group.name: group.measure(QUICK) for group in OWN}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", [group.name for group in OWN])
 def test_every_row_holds(measured: dict[str, Measured], name: str) -> None:
     rows = measured[name].rows
@@ -53,6 +54,7 @@ def test_every_row_holds(measured: dict[str, Measured], name: str) -> None:
     assert [as_text(name, row) for row in rows if row.verdict == "fails"] == []
 
 
+@pytest.mark.full
 def test_the_page_has_the_rows_that_are_measured(measured: dict[str, Measured]) -> None:
     """The stored table (docs/validation.csv) was made at full scale, with both peers."""
     with (ROOT / "docs" / "validation.csv").open(encoding="utf-8") as file:

@@ -16,6 +16,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+__version__ = "0.1.0"
+
 if TYPE_CHECKING:
     from alloc.policy import Request
     from alloc.registry import make_policy
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
     from workloads.swf import read_swf, write_swf
     from workloads.synthetic import laas_workload
 
-    __version__: str
 
 _HOMES = {
     "alloc.policy": ("Request",),
@@ -113,18 +114,15 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a name on its first use, and keep it."""
-    if name == "__version__":
-        value: Any = _version()
-    else:
-        home = next((home for home, names in _HOMES.items() if name in names), None)
-        if home is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from netcosim.house import foreign_package
+    home = next((home for home, names in _HOMES.items() if name in names), None)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from netcosim.house import foreign_package
 
-        foreign = foreign_package()
-        if foreign is not None:
-            raise ImportError(foreign)
-        value = getattr(importlib.import_module(home), name)
+    foreign = foreign_package()
+    if foreign is not None:
+        raise ImportError(foreign)
+    value: Any = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value
 
@@ -132,13 +130,3 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     """The public names."""
     return __all__
-
-
-def _version() -> str:
-    """The installed distribution's version; "unknown" for a source tree that is not installed."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("netcosim")
-    except PackageNotFoundError:
-        return "unknown"

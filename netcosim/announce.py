@@ -34,15 +34,18 @@ def parts_of(config: Config) -> tuple[str, ...]:
     from netsim.packet.model import INPUT_QUEUED
 
     with config.plugged():
-        flows = RUNTIME_MODELS[config.queue.run_time_model].solves_flows
+        model = RUNTIME_MODELS[config.queue.run_time_model]
         search = any(POLICIES[name].compiled for name in config.queue.policies)
-    parts = [PACKETS]
-    crossbars = config.machine.packet.router == INPUT_QUEUED
-    if crossbars:
-        parts.append(CROSSBARS)
-    if config.run.threads != 1:
-        parts.append(CROSSBAR_THREADS if crossbars else PACKET_THREADS)
-    if flows:
+    parts = []
+    # threads are the packet engine's: a model that reads their number sends packets
+    if config.run.snapshots or "run.threads" in model.reads:
+        parts.append(PACKETS)
+        crossbars = config.machine.packet.router == INPUT_QUEUED
+        if crossbars:
+            parts.append(CROSSBARS)
+        if config.run.threads != 1:
+            parts.append(CROSSBAR_THREADS if crossbars else PACKET_THREADS)
+    if model.solves_flows:
         parts.append(FLOWS)
     if search:
         parts.append(POLICY_SEARCH)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from netcosim import __version__
 from netcosim.house import foreign_package
 
 _FOREIGN = foreign_package()
@@ -24,7 +25,6 @@ from experiments.mpi import launched_rank  # noqa: E402
 from netcosim.stopping import Stopped, close_pipes, open_streams, stoppable  # noqa: E402
 from netsim.errors import NetcosimError, UnreadKeyWarning  # noqa: E402
 from netsim.limits import memory_bytes, shown_bytes  # noqa: E402
-from netsim.plugins import installed_plugins, load_plugin, using  # noqa: E402
 
 PROGRAM = "netcosim"
 _LONGEST = 1000
@@ -62,31 +62,15 @@ class _Parser(argparse.ArgumentParser):
         raise NetcosimError(f"{message} (see {self.prog} --help)")
 
 
-class _Version(argparse.Action):
-    """Reads the version only when it is asked for."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: object,
-        option_string: str | None = None,
-    ) -> None:
-        from netcosim import __version__
-
-        print(f"{PROGRAM} {__version__}")
-        parser.exit()
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The parser with all subcommands."""
+def build_parser(commands: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """Return the parser with these subcommands, or all; each takes time to import."""
     parser = _Parser(
         prog=PROGRAM,
         description="Job logs, placement policies and packet-level network contention in one loop.",
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name in command_names():
+    for name in command_names() if commands is None else commands:
         module = importlib.import_module(f"netcosim.commands.{name.replace('-', '_')}")
         sub = subparsers.add_parser(
             name,
@@ -145,7 +129,10 @@ def _run(given: Sequence[str]) -> int:
     try:
         _check_environment()
         rest, files = _without_plugins(given)
-        args = build_parser().parse_args(rest)
+        args = build_parser(_needed_commands(rest)).parse_args(rest)
+        # after the parser: --help and --version do without it
+        from netsim.plugins import installed_plugins, load_plugin, using
+
         with using((*installed_plugins(), *map(load_plugin, files))), warnings.catch_warnings():
             # commands report unread keys themselves, each once and with the file
             warnings.simplefilter("ignore", UnreadKeyWarning)
@@ -177,6 +164,13 @@ def _run(given: Sequence[str]) -> int:
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}")
     return status
+
+
+def _needed_commands(given: Sequence[str]) -> Sequence[str] | None:
+    """Return the subcommands that a command line needs parsers for; None for all."""
+    if given[:1] == ["--version"]:
+        return []
+    return given[:1] if given[:1] and given[0] in command_names() else None
 
 
 def _check_environment() -> None:

@@ -85,6 +85,13 @@ def test_parts_that_a_config_uses() -> None:
         "queue": {"policies": ["baseline"], "run_time_model": "coupled-flow"},
     }
     assert announce.parts_of(config_from(coupled)) == ("packets", "flows")
+    no_snapshot = {"run": {"snapshots": 0}}
+    logged = {"queue": {"policies": ["baseline"], "run_time_model": "as-logged"}}
+    assert announce.parts_of(config_from(CONTENT | no_snapshot | logged)) == ()
+    assert announce.parts_of(config_from(coupled | no_snapshot)) == ("flows",)
+    queue = {"policies": ["baseline"], "run_time_model": "coupled-packets"}
+    live = coupled | no_snapshot | {"queue": queue}
+    assert announce.parts_of(config_from(live)) == ("packets", "flows")
     machine = {"family": "fattree", "radix": 4, "packet": {"router": "input-queued"}}
     switched = CONTENT | {"machine": machine}
     assert announce.parts_of(config_from(switched)) == ("packets", "crossbars")

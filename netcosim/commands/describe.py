@@ -8,7 +8,6 @@ netcosim describe topology.conf
 from __future__ import annotations
 
 import argparse
-from difflib import get_close_matches
 from pathlib import Path
 
 HELP = "tell all about one name: parameters, defaults, sizes"
@@ -69,6 +68,8 @@ def lines_of(name: str) -> list[str]:
         return found
     if "." not in name:
         return describe(name)
+    from difflib import get_close_matches
+
     close = get_close_matches(name, config_keys(), n=3, cutoff=0.6)
     meant = f"; did you mean {' or '.join(close)}?" if close else ""
     raise NetcosimError(f"no config has a key {name!r}{meant} (see docs/config.md)")

@@ -15,7 +15,6 @@ import argparse
 import math
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 HELP = "would isolation pay on your own log and fat-tree?"
@@ -42,6 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute and report."""
+    from dataclasses import replace
+
     from experiments.executor import check_jobs
     from netcosim.announce import prepare_run, report_unread
     from netcosim.gain.config import load_gain_config

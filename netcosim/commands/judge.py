@@ -15,7 +15,6 @@ is assumed, printed on the page, and can be set in a config.
 from __future__ import annotations
 
 import argparse
-from dataclasses import fields, replace
 from pathlib import Path
 
 HELP = "does a topology setting pay? a log, a machine and policies to one page"
@@ -58,6 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute and report."""
+    from dataclasses import fields, replace
+
     from experiments.executor import check_jobs
     from netcosim.announce import prepare_run, report_unread
     from netcosim.judge.config import Flags, load_judge_config

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import (
     AfterValidator,
     Field,
+    PrivateAttr,
     SerializerFunctionWrapHandler,
     WithJsonSchema,
     create_model,
@@ -44,6 +45,7 @@ from experiments.fields import (
     with_keys,
 )
 from experiments.points import without
+from experiments.reference import Reference
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import NamesIn, Parameter, model_from, parameters_of
 from netsim.plugins import pinned_plugin, using
@@ -53,9 +55,6 @@ from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS
 from queuesim.setup import checked_partitions, partition_table, setup_tables
 from workloads.registry import LOGS
 from workloads.source import JobSource
-
-if TYPE_CHECKING:
-    pass
 
 
 class _WorkloadKeys(Section):
@@ -288,7 +287,7 @@ class Config(Section):
     ``plugins`` are Python files or modules that add names (`netsim.plugins`); whoever uses a
     config that has some does it inside of `plugged`.
 
-    ``reference`` has dotted keys; see `experiments.reference`.
+    ``reference`` has dotted keys; `relative_to` is what they resolve to.
     """
 
     machine: MachineSection
@@ -309,6 +308,7 @@ class Config(Section):
         description="Python files or modules that register names of your own ([extend](extend.md))",
         examples=[["my_policy.py"]],
     )
+    _reference: Reference | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _paired_knows_what_a_node_sends(self) -> Config:
@@ -360,6 +360,17 @@ class Config(Section):
         content["policies"] = {name: table for name, table in tables.items() if table}
         idle = [key for key in ("plugins", "analysis") if getattr(self, key) in ((), _NO_ANALYSIS)]
         return without(content, idle if content["policies"] else [*idle, "policies"])
+
+    @property
+    def relative_to(self) -> Reference:
+        """What results are relative to; by default the first policy."""
+        return self._reference or Reference(self.queue.policies[0], (), None)
+
+    def with_reference(self, reference: Reference) -> Config:
+        """Return the config with its ``[reference]`` resolved."""
+        config = self.model_copy()
+        config._reference = reference
+        return config
 
     def plugged(self) -> AbstractContextManager[object]:
         """Inside of it the entries of the config's plug-ins are known."""

@@ -8,13 +8,15 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from alloc.registry import policies_for
 from cosim.registry import RUNTIME_MODELS
-from experiments.config import Config, config_class, file_keys
+from experiments.config import DECIDER_KEYS, Config, config_class, file_keys
 from experiments.config_decider import placed_decider
-from experiments.config_errors import ConfigError, config_error, model_inside
+from experiments.config_errors import ConfigError, config_error, model_inside, show
 from experiments.config_machine import MachineSection, machine_section
 from experiments.points import flatten
-from netsim.errors import NetcosimError
+from experiments.reference import Reference
+from netsim.errors import NetcosimError, unknown_name
 from netsim.named_files import place_files
 from netsim.plugins import Plugin, installed_plugins, plugin_of, used_by, using
 from netsim.units import quantity_of, short_name
@@ -22,11 +24,23 @@ from netsim.units import quantity_of, short_name
 Whole = TypeVar("Whole", bound=BaseModel)
 
 
-def config_alone(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
-    """A config from a content whose ``[reference]``, if it has one, nobody has looked at.
+_FILES = tuple(
+    key.replace("machine.parameters.", "machine.").removesuffix(".*") for key in file_keys()
+)
+_NEW_MACHINE = ("machine.family", "machine.preset", "machine.parameters")
 
-    Parameters and errors are those of `experiments.config_load.config_from`.
-    """
+
+def checked_config(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
+    """As `experiments.config_load.config_from`, for those who report unread keys themselves."""
+    config = _without_reference(raw, folder)
+    if not config.reference:
+        return config
+    with config.plugged():
+        return config.with_reference(_reference_of(config))
+
+
+def _without_reference(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
+    """Return a config whose ``[reference]`` is not resolved yet."""
     with using((*installed_plugins(), *plugins_of(raw, folder))) as plugins:
         return _validated({**raw, "plugins": [*used_by(raw, plugins)]}, folder)
 
@@ -136,3 +150,69 @@ def _in_si(
             ]
         found[name] = value
     return found
+
+
+def _reference_of(config: Config) -> Reference:
+    """Return what the results of a config with a ``[reference]`` are relative to.
+
+    Raises
+    ------
+    ConfigError
+        A key that the reference cannot differ in, or a value that its section refuses.
+    """
+    keys = dict(config.reference)
+    policy = keys.pop("policy", config.queue.policies[0])
+    valid = policies_for(config.machine.family)
+    if policy not in valid:
+        error = unknown_name(f"allocation policy for a {config.machine.family}", policy, valid)
+        raise ConfigError("reference.policy", None, str(error))
+    if not keys and policy in config.queue.policies:
+        return Reference(policy, (), None)
+    differs = tuple(f"{key} = {show(value)}" for key, value in keys.items())
+    content = config.resolved()
+    del content["reference"]
+    content["queue"]["policies"] = [policy]
+    for key, value in keys.items():
+        _replace(content, key, value)
+    try:
+        elsewhere = _without_reference(content)
+    except ConfigError as error:
+        told = str(error).removeprefix(f"key {error.key}: ")
+        raise ConfigError(f"reference.{error.key}", None, told) from None
+    same = {"policies": config.queue.policies}
+    here = (
+        elsewhere.machine == config.machine
+        and elsewhere.queue.model_copy(update=same) == config.queue
+        and policy in config.queue.policies
+    )
+    return Reference(policy, differs, None if here else elsewhere)
+
+
+def _replace(content: dict[str, Any], key: str, value: object) -> None:
+    """Set a dotted key, spelled as in a file, in a resolved content."""
+    section, *path = key.split(".")
+    if section not in ("machine", "queue") or not path or key == "queue.policies":
+        valid = "policy, machine.KEY (of the same family) and queue.KEY"
+        raise ConfigError(f"reference.{key}", None, f"the reference takes {valid}")
+    own_class = key == "queue.decider" and ":" in str(value)
+    if key.startswith(_FILES) or own_class:
+        raise ConfigError(f"reference.{key}", None, "the reference reads the run's files")
+    if key.startswith(_NEW_MACHINE):
+        raise ConfigError(f"reference.{key}", None, "the reference has the run's network family")
+    level = content[section]
+    own = {short_name(name) for name in MachineSection.model_fields}
+    if section == "machine" and short_name(path[0]) not in own:
+        level = level["parameters"]
+    for part in path[:-1]:
+        level = level.get(part)
+        if not isinstance(level, dict):
+            raise ConfigError(f"reference.{key}", None, f"{part} has no keys of its own")
+    # the resolved content has SI names, the file may have the short ones
+    for name in [name for name in level if short_name(name) == short_name(path[-1])]:
+        del level[name]
+    level[path[-1]] = value
+    if key == "queue.decider":
+        level.pop("decider_files", None)  # they are the run's own class's
+    if key == "queue.backfill":
+        for name in DECIDER_KEYS:  # it is the backfilling that runs the reference's queue
+            level.pop(name, None)

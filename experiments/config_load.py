@@ -12,13 +12,12 @@ from typing import Any
 
 from experiments.config import Config, config_class
 from experiments.config_communication import PatternSection
-from experiments.config_content import config_alone, plugins_of
+from experiments.config_content import checked_config, plugins_of
 from experiments.config_design import SweepSection, design_of
 from experiments.config_errors import ConfigError, list_keys
 from experiments.config_machine import list_parameters
 from experiments.expand import expand
 from experiments.points import replaced
-from experiments.reference import reference_of
 from experiments.unread import warn_of_unread
 from netsim.errors import NetcosimError
 from netsim.files import read_text
@@ -198,15 +197,6 @@ def config_from(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
     """
     config = checked_config(raw, folder)
     warn_of_unread(config)
-    return config
-
-
-def checked_config(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
-    """As `config_from`, for those who report unread keys themselves."""
-    config = config_alone(raw, folder)
-    if config.reference:
-        with config.plugged():
-            reference_of(config)  # a mistake in it is told now
     return config
 
 

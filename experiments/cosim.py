@@ -45,7 +45,7 @@ from experiments.config_load import config_from
 from experiments.cosim_result import CosimResult
 from experiments.cosim_tables import result_tables
 from experiments.outcome import PointResult
-from experiments.reference import Reference, reference_of
+from experiments.reference import Reference
 from experiments.run_context import RunContext, run_context
 from experiments.steps import Notice, Progress, Steps
 from netsim.errors import NetcosimError
@@ -105,7 +105,7 @@ def run_cosim(
 
 
 def _run(config: Config, steps: Steps, parts: TaskRunner, given: Workload | None) -> CosimResult:
-    reference, here = reference_of(config), run_context(config, given)
+    reference, here = config.relative_to, run_context(config, given)
     machine = here.machine.topology
     for line in family_of(machine).notes(machine):
         steps.say(line)

@@ -10,6 +10,7 @@ import hashlib
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from experiments.config_decider import check_by_count, who_decides
 from experiments.config_policies import PolicyTables
 from experiments.draws import Draws
 from netsim.topology import Topology
+from queuesim.backfilling.easy_sets import node_set_method
 from queuesim.estimates import EstimateModel
 from queuesim.logged import with_replay_notes
 from queuesim.ordering.orders import Order
@@ -33,6 +35,7 @@ from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel
 from queuesim.setup import setup_of
 from queuesim.site.bandwidth import bandwidth_needs
+from queuesim.site.node_sets import check_holds_any
 from queuesim.site.rules import Rules
 from workloads.job import Workload
 from workloads.transform import from_zero, refuse_empty
@@ -58,8 +61,8 @@ class Queues:
     draws : Draws
     tables : PolicyTables
         Parameters of the policies.
-    gateways : (g,) int32
-        Nodes that no job gets.
+    gateway_hosts : str or None
+        Host list of the nodes that no job gets.
     """
 
     section: QueueSection
@@ -70,7 +73,41 @@ class Queues:
     rules: Rules
     draws: Draws
     tables: PolicyTables
-    gateways: NDArray[np.int32]
+    gateway_hosts: str | None
+
+    @cached_property
+    def gateways(self) -> NDArray[np.int32]:
+        """Nodes that no job gets."""
+        hosts = self.gateway_hosts
+        return np.empty(0, np.int32) if hosts is None else gateway_nodes(hosts, self.topology)
+
+    def prepared(self, drop_larger: bool) -> Queues:
+        """Return the queues with their jobs checked against the policies, and notes on them.
+
+        Parameters
+        ----------
+        drop_larger : bool
+            Whether jobs that a policy cannot place are left out.
+
+        Raises
+        ------
+        NetcosimError
+            Policies or a backfilling that cannot keep jobs to sets of nodes, where the rules
+            must; no job that every policy can place.
+        """
+        section, jobs = self.section, self.jobs
+        if self.rules.keeps_to_sets:
+            node_set_method(section.backfill)
+            for name in section.policies:
+                check_holds_any(POLICIES[name])
+        for name in section.policies if drop_larger else ():
+            rng = np.random.default_rng(0)
+            policy = make_policy(self.topology, name, rng, self.tables.of(name))
+            placed = with_room(fitting(jobs, policy, self.rules), policy, self.gateways)
+            jobs = refuse_empty(placed, jobs)
+        if any(POLICIES[name].replays for name in section.policies):
+            jobs = with_replay_notes(jobs, self.topology)
+        return replace(self, jobs=_with_notes_on_needs(section, jobs))
 
     def under(
         self,
@@ -204,27 +241,18 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
         jobs = jobs if source.log is None else from_zero(jobs)
     order, rules = setup_of(config.queue, source.history)
     io = config.communication.io
-    gateways = np.empty(0, np.int32) if io is None else gateway_nodes(io.gateways, topology)
-    if source.larger_jobs == "drop":
-        for name in config.queue.policies:
-            given = config.policies.of(name)
-            policy = make_policy(topology, name, np.random.default_rng(0), given)
-            placed = with_room(fitting(jobs, policy, rules), policy, gateways)
-            jobs = refuse_empty(placed, jobs)
-    if any(POLICIES[name].replays for name in config.queue.policies):
-        jobs = with_replay_notes(jobs, topology)
-    model = ESTIMATES[config.queue.estimates]
-    return Queues(
+    queues = Queues(
         config.queue,
         topology,
-        _with_notes_on_needs(config.queue, jobs),
-        model.after(source.history),
+        jobs,
+        ESTIMATES[config.queue.estimates].after(source.history),
         order,
         rules,
         draws,
         config.policies,
-        gateways,
+        None if io is None else io.gateways,
     )
+    return queues.prepared(source.larger_jobs == "drop")
 
 
 def _with_notes_on_needs(section: QueueSection, jobs: Workload) -> Workload:

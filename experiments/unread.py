@@ -15,12 +15,11 @@ from pydantic import BaseModel
 
 from experiments.config import Config
 from experiments.config_communication import PatternSection
-from experiments.config_content import config_alone
+from experiments.config_content import checked_config
 from experiments.dotted_keys import assigned, shown_key, value_at
 from experiments.draws import NEVER
 from experiments.fields import InputFile
 from experiments.read_conditions import Condition, conditions_on, matches, packet_preset_values
-from experiments.reference import reference_of
 from netsim.errors import UnreadKeyWarning
 from netsim.inputs import is_input
 from netsim.parameters import Parameter, ReadIf, parameters_of
@@ -119,7 +118,7 @@ def as_read(config: Config) -> Config:
         for part in path:
             table = table[int(part)] if isinstance(table, list) else table.get(part, {})
         table.pop(last, None)
-    return config_alone(content)
+    return checked_config(content)
 
 
 def why_unread(config: BaseModel, key: str) -> Unread | None:
@@ -167,7 +166,7 @@ def _drawn_on(config: Any, key: str) -> str:
 
 def _why_unread_there(config: Any, key: str) -> Unread | None:
     """A key of ``[reference]``: whether the reference's own config reads it."""
-    elsewhere = reference_of(config).elsewhere
+    elsewhere = config.relative_to.elsewhere
     inner = key.removeprefix("reference.")
     if elsewhere is None:
         return None

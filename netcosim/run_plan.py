@@ -12,7 +12,6 @@ from cosim.registry import RUNTIME_MODELS
 from cosim.run_times.measured_times import Measured
 from experiments.config import Config
 from experiments.points import point_key
-from experiments.reference import reference_of
 from experiments.run_context import run_context
 from netcosim.journal import Journal, journal_name
 from netsim.units import format_quantity
@@ -87,7 +86,7 @@ def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
     NetcosimError
         What the run refuses before it begins.
     """
-    bench, reference = run_context(config), reference_of(config)
+    bench, reference = run_context(config), config.relative_to
     policies, section = config.queue.policies, config.run
     began = time.perf_counter()
     schedule = bench.queues.under(policies[0])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from experiments.config import Config
+from experiments.config_content import checked_config
 from experiments.cosim_result import CosimResult
+from experiments.points import replaced
 from netsim.packet.thread_count import AUTO, available_cores, threads_used, why_one_thread
 
 
@@ -36,7 +38,7 @@ def with_threads_that_fit(config: Config, processes: int) -> tuple[Config, str |
 
 
 def _with_threads(config: Config, threads: int) -> Config:
-    return config.model_copy(update={"run": config.run.model_copy(update={"threads": threads})})
+    return checked_config(replaced(config.resolved(), {"run.threads": threads}))
 
 
 def threads_line(result: CosimResult) -> str | None:

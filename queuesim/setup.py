@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from alloc.registry import POLICIES
 from netsim.parameters import Parameter, parameters_of
-from queuesim.backfilling.easy_sets import node_set_method
 from queuesim.ordering.orders import Order, OrderContext
 from queuesim.registry import ORDERS
-from queuesim.site.node_sets import check_holds_any
 from queuesim.site.outages import OutageFile
 from queuesim.site.partitions import Partition, check_partitions
 from queuesim.site.rules import RuleKeys, Rules
@@ -56,8 +53,7 @@ def setup_of(section: Any, history: Callable[[], Workload | None]) -> tuple[Orde
     Raises
     ------
     NetcosimError
-        Partitions that do not go together; a file that cannot be read; policies or a backfilling
-        that cannot keep jobs to sets of nodes, where they must.
+        Partitions that do not go together; a file that cannot be read.
     """
     partitions = partitions_of(section.partitions)
     outages = OutageFile(**_values(section.outages, parameters_of(OutageFile)))
@@ -67,7 +63,7 @@ def setup_of(section: Any, history: Callable[[], Workload | None]) -> tuple[Orde
         table = getattr(section, order.section)
         given = order.parameters(**_values(table, parameters_of(order.parameters)))
         order = order.made(given, OrderContext(history, partitions))
-    rules = Rules(
+    return order, Rules(
         # nobody is cut otherwise, and a grace would report a queue with rules
         grace_s=keys.grace_s if section.overrun == "cut" else 0.0,
         keeps_dependencies=keys.dependencies == "keep",
@@ -75,11 +71,6 @@ def setup_of(section: Any, history: Callable[[], Workload | None]) -> tuple[Orde
         outages=outages.read(),
         requeues=outages.after_failure == "requeue",
     )
-    if rules.keeps_to_sets:
-        node_set_method(section.backfill)
-        for name in section.policies:
-            check_holds_any(POLICIES[name])
-    return order, rules
 
 
 def _values(table: Any, declared: Mapping[str, Parameter]) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from page_words import words
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
-from experiments.reference import reference_of
 from experiments.store import Store
 from netcosim.cli import main
 from netsim.errors import NetcosimError
@@ -167,7 +166,7 @@ def test_a_reference_may_differ_in_any_key_of_machine_and_queue() -> None:
     raw["machine"]["global_bandwidth_Bps"] = 10**9
     config = config_from(raw)
     assert config_from(config.resolved()) == config
-    found = reference_of(config)
+    found = config.relative_to
     assert found.elsewhere is not None
     assert found.elsewhere.machine.parameters["global_bandwidth_Bps"] == 2 * 10**9
     assert found.elsewhere.queue.order == "wfp"

@@ -12,7 +12,8 @@ from unread_bases import BASES, base, merged, write_files
 
 import netcosim as nc
 from experiments.config import Config
-from experiments.config_load import checked_config, points_of
+from experiments.config_content import checked_config
+from experiments.config_load import points_of
 from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
 from experiments.dotted_keys import value_at

@@ -16,9 +16,11 @@ from cosim.registry import RUNTIME_MODELS
 from cosim.run_times.measured_times import Measured
 from cosim.run_times.model_context import ModelContext
 from experiments.config import Config, QueueSection
+from experiments.config_content import checked_config
 from experiments.config_decider import check_by_count, made_decider
-from experiments.config_load import checked_config, load_config_text
+from experiments.config_load import load_config_text
 from experiments.cosim import run_cosim
+from experiments.points import replaced
 from experiments.run_context import RunContext, run_context
 from experiments.unread import warn_of_unread
 from netsim.errors import NetcosimError, unknown_name
@@ -236,8 +238,8 @@ def _model(bench: RunContext, name: str, rules: tuple[str, ...]) -> RunTimeModel
     parameters = queue.model_parameters()
 
     def table(rounds: int = 1, build: object = None, runtime_reference: str = "") -> Any:
-        config = bench.config.model_copy(update={"queue": queue})
-        found = run_cosim(config).measurement
+        content = replaced(bench.config.resolved(), {"queue.run_time_model": name})
+        found = run_cosim(checked_config(content)).measurement
         assert found is not None
         return found.table
 

@@ -21,7 +21,7 @@ from cosim.run_times.measured_times import Measured
 from experiments.config import Config
 from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
-from experiments.reference import Reference, reference_of
+from experiments.reference import Reference
 from experiments.run_context import RunContext, run_context
 from experiments.schedules import Queues
 from experiments.store import Rows
@@ -63,10 +63,10 @@ class JudgeTrial(Trial):
     fractions: int = 0
     logged: dict[str, QueueResult] = field(default_factory=dict)
 
-    @cached_property
+    @property
     def origin(self) -> Reference:
         """What the others are compared with."""
-        return reference_of(self.config)
+        return self.config.relative_to
 
     @property
     def reference(self) -> str:

@@ -82,12 +82,32 @@ def load_config(path: str | Path) -> Config:
 def load_config_text(path: str | Path) -> tuple[Config, str]:
     """As `load_config`, with the file's text: it is read once, a pipe has no second time."""
     path = Path(path)
+    raw, text = read_config(path)
+    with errors_name(path):
+        return checked_config(raw, path.parent), text
+
+
+def read_config(path: Path) -> tuple[dict[str, Any], str]:
+    """Return the content and the text of a config file of one point.
+
+    Raises
+    ------
+    NetcosimError
+        A file that cannot be read, is no TOML, or belongs to ``netcosim sweep``.
+    """
     text = _text(path)
     raw = parse_toml(text, path)
     if "sweep" in raw:
         raise NetcosimError(f"{path}: key sweep: belongs to netcosim sweep")
-    with _naming(path):
-        return checked_config(raw, path.parent), text
+    return raw, text
+
+
+def section_of(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a copy of a section of a config file, empty where the file has none."""
+    found = raw.get(name, {})
+    if not isinstance(found, Mapping):
+        raise ConfigError(name, found, "must be a table")
+    return dict(found)
 
 
 def load_sweep(path: str | Path) -> SweepFile:
@@ -104,7 +124,7 @@ def load_sweep(path: str | Path) -> SweepFile:
     path = Path(path)
     text = _text(path)
     raw = parse_toml(text, path)
-    with _naming(path):
+    with errors_name(path):
         points = points_of(raw, path.parent)
     return SweepFile(path, text, points)
 
@@ -271,9 +291,9 @@ def _zip_groups(section: object) -> list[list[str]]:
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def errors_name(path: Path | None) -> Iterator[None]:
     """Put the file's name before an error of the block."""
     try:
         yield
     except NetcosimError as error:
-        raise NetcosimError(f"{path}: {error}") from None
+        raise (error if path is None else NetcosimError(f"{path}: {error}")) from None

@@ -77,14 +77,44 @@ def prepare_run(config: Config, out: Path, jobs: int) -> Config:
     NetcosimError
         A folder that cannot be written.
     """
-    from netcosim.thread_share import with_threads_that_fit
-
     fitting, line = with_threads_that_fit(config, jobs)
     if line is not None:
         print(f"netcosim: {line}", file=sys.stderr)
     need_folder(out)
     compile_kernels(parts_of(fitting))
     return fitting
+
+
+def with_threads_that_fit(config: Config, processes: int) -> tuple[Config, str | None]:
+    """The config with no more threads than ``processes`` of it leave cores for.
+
+    Parameters
+    ----------
+    config : Config
+    processes : int
+        That compute such a config at the same time. Beside others "auto" is one thread: points
+        side by side use the cores better.
+
+    Returns
+    -------
+    config : Config
+    line : str or None
+        What the user should know.
+    """
+    from experiments.config_content import checked_config
+    from experiments.points import replaced
+    from netsim.packet.thread_count import AUTO, available_cores
+
+    asked, cores = config.run.threads, available_cores()
+    most = max(1, cores // processes)
+    if asked == AUTO and processes > 1:
+        most, line = 1, None
+    elif asked == AUTO or int(asked) <= most:
+        return config, None
+    else:
+        beside = f"{processes} processes on {cores} cores" if processes > 1 else f"{cores} cores"
+        line = f"run.threads = {asked} is more than {beside} bear: {most} (results are the same)"
+    return checked_config(replaced(config.resolved(), {"run.threads": most})), line
 
 
 def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:

@@ -10,12 +10,11 @@ from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
 from experiments.draws import Draws
 from experiments.points import point_key
-from netcosim import thread_share
-from netcosim.announce import parts_of
+from netcosim.announce import parts_of, with_threads_that_fit
 from netcosim.kernel_parts import CROSSBAR_THREADS, PACKET_THREADS
 from netcosim.report.about import notes_of
-from netcosim.thread_share import threads_line, with_threads_that_fit
 from netsim.errors import NetcosimError
+from netsim.packet import thread_count
 
 
 def config(threads: object = None, routing: str = "ugal-l", router: str = "output-queued"):
@@ -59,11 +58,11 @@ def test_a_run_on_two_threads_has_the_same_tables_and_says_so() -> None:
 
 
 def test_a_run_that_cannot_be_split_says_why() -> None:
-    line = threads_line(run_cosim(config(2, "ugal-g")))
-    assert line is not None
-    assert line.startswith("packets were simulated on one thread: routing ugal-g")
+    notes = notes_of(run_cosim(config(2, "ugal-g")))
+    told = "packets were simulated on one thread: routing ugal-g"
+    assert any(note.startswith(told) for note in notes)
     # 20 nodes are too few
-    assert threads_line(run_cosim(config("auto"))) == "packets were simulated on 1 thread"
+    assert "packets were simulated on 1 thread" in notes_of(run_cosim(config("auto")))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +79,7 @@ def test_a_run_that_cannot_be_split_says_why() -> None:
     ],
 )
 def test_processes_and_threads_share_the_cores(monkeypatch, asked, processes, got, told) -> None:
-    monkeypatch.setattr(thread_share, "available_cores", lambda: 8)
+    monkeypatch.setattr(thread_count, "available_cores", lambda: 8)
     fitting, line = with_threads_that_fit(config(asked), processes)
     assert fitting.run.threads == got
     assert line == (None if told is None else f"{told} (results are the same)")

@@ -3,3 +3,24 @@
 A module is a subcommand by being here; the command's name is the module's, with dashes. Its
 top level imports nothing heavy, since ``netcosim --help`` loads them all.
 """
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_jobs(parser: argparse.ArgumentParser) -> None:
+    """Add ``--jobs``, the number of local processes."""
+    parser.add_argument("--jobs", type=_processes, default=1, metavar="N", help="local processes")
+
+
+def _processes(text: str) -> int:
+    from experiments.executor import check_jobs
+
+    if not text.strip().removeprefix("-").isdecimal():
+        raise argparse.ArgumentTypeError(f"invalid int value: {text!r}")
+    try:
+        check_jobs(int(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return int(text)

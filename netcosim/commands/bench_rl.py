@@ -16,6 +16,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from netcosim.commands import add_jobs
 from netcosim.folders import need_folder
 
 HELP = "a fixed benchmark for agents that learn to schedule on a shared network"
@@ -54,19 +55,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--held-out", type=int, metavar="N", help="weeks, instead of the scale's")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the training")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="local processes")
+    add_jobs(parser)
     parser.add_argument("--out", default="bench-rl", metavar="DIR", help="default: bench-rl")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
 def run(args: argparse.Namespace) -> int:
     """Play, compare, write; status 1 if points failed."""
-    from experiments.executor import check_jobs
     from netcosim.announce import compile_kernels
     from netcosim.kernel_parts import FLOWS
     from netsim.errors import NetcosimError, unknown_name
 
-    check_jobs(args.jobs)
     for name in args.agent:
         if name != "ppo":
             raise unknown_name("agent", name, ("ppo",))

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from netcosim.commands import add_jobs
 from netcosim.folders import need_folder
 
 if TYPE_CHECKING:
@@ -31,18 +32,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FOLDER", help="where to write; by default curve-CONFIG in this folder"
     )
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="local processes")
+    add_jobs(parser)
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
 def run(args: argparse.Namespace) -> int:
     """Compute the points, write tables and figure; 1 if a point failed."""
-    from experiments.executor import check_jobs
     from netcosim.announce import report_unread
     from netcosim.curve.config import load_curve
     from netsim.plugins import pinned_plugin, using
 
-    check_jobs(args.jobs)
     path = Path(args.config)
     config = load_curve(path)
     report_unread(path, [config])

@@ -17,6 +17,8 @@ import sys
 import time
 from pathlib import Path
 
+from netcosim.commands import add_jobs
+
 HELP = "would isolation pay on your own log and fat-tree?"
 
 
@@ -26,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FOLDER", help="where to write; by default netcosim-gain-CONFIG here"
     )
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="local processes")
+    add_jobs(parser)
     parser.add_argument(
         "--minutes",
         type=float,
@@ -43,12 +45,10 @@ def run(args: argparse.Namespace) -> int:
     """Compute and report."""
     from dataclasses import replace
 
-    from experiments.executor import check_jobs
     from netcosim.announce import prepare_run, report_unread
     from netcosim.gain.config import load_gain_config
     from netsim.errors import NetcosimError
 
-    check_jobs(args.jobs)
     if not (math.isfinite(args.minutes) and args.minutes > 0):
         raise NetcosimError(f"--minutes {args.minutes:g}; must be above 0")
     path = Path(args.config)

@@ -17,6 +17,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from netcosim.commands import add_jobs
+
 HELP = "does a topology setting pay? a log, a machine and policies to one page"
 
 
@@ -35,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--config", metavar="CONFIG.toml", help="what the flags do not say; flags win"
     )
     parser.add_argument("--out", default="netcosim-judge", metavar="FOLDER")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="local processes")
+    add_jobs(parser)
     parser.add_argument("--bandwidth", metavar="BW", help='of every link, "100 Gbit/s"')
     parser.add_argument(
         "--taper", type=float, help="bandwidth up for what comes from below a switch"
@@ -59,11 +61,9 @@ def run(args: argparse.Namespace) -> int:
     """Compute and report."""
     from dataclasses import fields, replace
 
-    from experiments.executor import check_jobs
     from netcosim.announce import prepare_run, report_unread
     from netcosim.judge.config import Flags, load_judge_config
 
-    check_jobs(args.jobs)
     given = {flag.name: getattr(args, flag.name) for flag in fields(Flags)}
     given |= {"policies": _names(args.policies), "fractions": _numbers(args.fractions)}
     requested = load_judge_config(

@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from netcosim.commands import add_jobs
 from netcosim.folders import need_folder
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help='or "all"; left out: the paper\'s default, or a list',
     )
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="local processes")
+    add_jobs(parser)
     parser.add_argument(
         "--scale", default="full", metavar="SCALE", help="full (default), or quick: a small part"
     )
@@ -77,13 +78,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute, compare, write; status 1 if points failed (not if a verdict is "differs")."""
-    from experiments.executor import check_jobs
     from experiments.papers.paper import Options
     from experiments.papers.registry import load_paper
     from netcosim.announce import compile_kernels
     from netsim.errors import NetcosimError
 
-    check_jobs(args.jobs)
     paper = load_paper(args.paper)
     wanted = args.figure or paper.default
     if not wanted:

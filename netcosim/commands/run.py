@@ -12,6 +12,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from netcosim.commands import add_jobs
+
 if TYPE_CHECKING:
     from experiments.config import Config
 
@@ -24,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FOLDER", help="where to write; by default netcosim-CONFIG in this folder"
     )
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="local processes")
+    add_jobs(parser)
     parser.add_argument(
         "--dry-run", action="store_true", help="only say how many parts there are and how long"
     )
@@ -33,10 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run and report."""
     from experiments.config_load import load_config_text
-    from experiments.executor import check_jobs
     from netcosim.announce import report_unread
 
-    check_jobs(args.jobs)
     path = Path(args.config)
     config, text = load_config_text(path)
     report_unread(path, [config])

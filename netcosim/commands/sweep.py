@@ -13,6 +13,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from netcosim.commands import add_jobs
+
 HELP = "compute all points of a config with lists or ranges"
 POINT_FUNCTION = "experiments.cosim:cosim_point"
 
@@ -23,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--store", metavar="FILE", help="results file; by default CONFIG.db in this folder"
     )
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="local processes")
+    add_jobs(parser)
     parser.add_argument(
         "--dry-run", action="store_true", help="only say how many points and how long"
     )
@@ -36,14 +38,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Expand the config and compute what is not stored; 1 if a point failed."""
     from experiments.config_load import load_sweep
-    from experiments.executor import check_jobs
     from experiments.mpi import launched_by_mpi, launched_rank
     from experiments.unread import as_read
-    from netcosim.announce import compile_kernels, parts_of, report_unread
-    from netcosim.thread_share import with_threads_that_fit
+    from netcosim.announce import (
+        compile_kernels,
+        parts_of,
+        report_unread,
+        with_threads_that_fit,
+    )
     from netsim.units import format_quantity
 
-    check_jobs(args.jobs)
     sweep = load_sweep(args.config)
     report_unread(args.config, sweep.points)
     processes = args.jobs if not launched_by_mpi() else max(2, args.jobs)

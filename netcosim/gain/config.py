@@ -9,8 +9,8 @@ from typing import Any
 from alloc.registry import POLICIES, policies_for
 from experiments.config import Config
 from experiments.config_errors import ConfigError
-from experiments.config_load import config_from
-from netcosim.study.config import StudyConfig, errors_name, read_study_file, section_of
+from experiments.config_load import config_from, errors_name, read_config, section_of
+from netcosim.study.config import StudyConfig
 from workloads.shares.study_mix import study_mix
 
 FAMILY = "fattree"
@@ -29,7 +29,7 @@ def load_gain_config(path: Path) -> StudyConfig:
         A file that is no config, another network than a fat-tree, no policy that isolates, a
         reference that does, a reference elsewhere.
     """
-    raw, text = read_study_file(path)
+    raw, text = read_config(path)
     with errors_name(path):
         return _completed(raw, text, path.parent)
 

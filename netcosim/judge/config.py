@@ -15,11 +15,11 @@ from experiments.build import build_machine
 from experiments.config import Config, file_keys
 from experiments.config_decider import placed_decider
 from experiments.config_errors import ConfigError, validated
-from experiments.config_load import config_from
+from experiments.config_load import config_from, errors_name, read_config, section_of
 from experiments.fields import Section, Share
 from netcosim.demo_config import known_name
 from netcosim.judge.machine_file import machine_of, with_bandwidth
-from netcosim.study.config import StudyConfig, errors_name, read_study_file, section_of
+from netcosim.study.config import StudyConfig
 from netsim.errors import NetcosimError
 from workloads.formats import format_of
 
@@ -127,7 +127,7 @@ def load_judge_config(flags: Flags, path: Path | None) -> JudgeConfig:
     """
     raw: dict[str, Any] = {}
     if path is not None:
-        raw, _ = read_study_file(path)
+        raw, _ = read_config(path)
         if raw.get("reference", REPLAYED) != REPLAYED:
             error = (
                 "the judge compares with the first policy, or with replay; leave the section out"

@@ -11,9 +11,9 @@ from experiments.build import other_share
 from experiments.cosim_result import CosimResult
 from experiments.store import Rows
 from experiments.unread import unread_lines
-from netcosim.thread_share import threads_line
 from netsim.analysis.bounds import bounds_of
 from netsim.packet.credit import buffer_warning
+from netsim.packet.thread_count import AUTO, threads_used, why_one_thread
 from queuesim.result import CUT
 
 ABOUT = "about"
@@ -75,7 +75,7 @@ def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
         rows.append((WARNING, f"{other[0].upper()}{other[1:]}."))
     if result.config.queue.run_time_model == CoupledFlow.name:
         rows.append((NOTE, flow_error_text(result.machine.routing)))
-    line = threads_line(result) if result.measured else None
+    line = _threads_line(result) if result.measured else None
     if line is not None:
         rows.append((NOTE, f"{line[0].upper()}{line[1:]}."))
     notes = result.measurement.notes if result.measurement is not None else ()
@@ -106,7 +106,7 @@ def notes_of(result: CosimResult) -> list[str]:
         lines.append(f"communication_time is relative to {result.reference.label}")
     else:
         lines.append("no packets were sent (run.snapshots = 0): nothing is said of communication")
-    if result.measured and (line := threads_line(result)) is not None:
+    if result.measured and (line := _threads_line(result)) is not None:
         lines.append(line)
     other = other_share(result.config)
     if other is not None:
@@ -116,3 +116,17 @@ def notes_of(result: CosimResult) -> list[str]:
     lines += [f"left out: {count:,} ({why})" for why, count in jobs.dropped.items() if count]
     lines += [f"note: {note}" for note in jobs.notes]
     return lines + list(result.measurement.notes if result.measurement is not None else ())
+
+
+def _threads_line(result: CosimResult) -> str | None:
+    """On how many threads packets were simulated, and why on one; None if nobody asked."""
+    asked = result.config.run.threads
+    if asked == 1:
+        return None
+    routing, packets = result.machine.routing, result.machine.packets
+    why = why_one_thread(routing, packets)
+    if why:
+        return f"packets were simulated on one thread: {why}"
+    used = threads_used(routing, packets, asked)
+    most = "up to " if asked == AUTO and used > 1 else ""
+    return f"packets were simulated on {most}{used} thread{'s' if used > 1 else ''}"

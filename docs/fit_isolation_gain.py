@@ -15,13 +15,54 @@ from pathlib import Path
 
 import pandas as pd
 
-from cosim.isolation.isolation_gain import SHIPPED
+from cosim.isolation.isolation_gain import SHIPPED, Columns, Predictor, Range
 from experiments.papers.isolation.base import ROUTINGS
-from experiments.papers.isolation.gain_errors import best_law, predictor_of, range_of
+from experiments.papers.isolation.gain_errors import (
+    best_law,
+    fit,
+    held_out,
+    job_errors,
+    means_by,
+)
 from experiments.papers.isolation.predictor import columns_of, tables_of
 
 FOLDER = Path(__file__).resolve().parent / "isolation"
 PAIRS = FOLDER / "predictor-pairs.csv"
+
+
+def range_of(rows: Columns, family: str, routing: str) -> Range:
+    """Return what a law that is fitted on these rows has seen."""
+
+    def seen(name: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(rows[name].tolist()))
+
+    def ends(name: str) -> tuple[float, float]:
+        return float(rows[name].min()), float(rows[name].max())
+
+    return Range(
+        families=(family,),
+        routings=(routing,),
+        placements=seen("placement"),
+        policies=seen("policy"),
+        logs=seen("log"),
+        fraction=ends("fraction"),
+        n_nodes=ends("n_nodes"),
+    )
+
+
+def predictor_of(law: str, rows: Columns, limits: Range) -> Predictor:
+    """A law fitted on all rows, with what it is worth on each log when it has not seen it."""
+    told = held_out(law, rows, [[name] for name in limits.logs])
+    errors = job_errors(rows, told)
+    means = means_by(rows, told, rows["log"])
+    return Predictor(
+        fit(law, rows),
+        errors["median"],
+        errors["p90"],
+        errors["rmse"],
+        tuple(means[name][0] - means[name][1] for name in limits.logs),
+        limits,
+    )
 
 
 def shipped_text(pairs: pd.DataFrame) -> str:

@@ -18,12 +18,15 @@ from cosim.network.communication import Communication
 from cosim.network.ensemble import SharedNetwork
 from cosim.network.gateways import GatewayIo
 from cosim.network.job_network import JobNetwork
-from cosim.network.mix import CommunicationMix
-from experiments.build import BuiltMachine, build_machine, communication_mix, communications
+from cosim.network.mix import CommunicationMix, PatternShare
+from experiments.build import BuiltMachine, build_machine
 from experiments.config import Config
+from experiments.config_communication import CommunicationSection
 from experiments.config_errors import ConfigError
+from experiments.fields import InputFile
 from experiments.schedules import Queues, queues_of
 from netsim.limits import need_memory, shown
+from patterns.registry import PATTERNS
 from queuesim.result import QueueResult
 from workloads.job import Workload
 
@@ -41,20 +44,18 @@ class RunContext:
     config : Config
     machine : BuiltMachine
     queues : Queues
+    mix : CommunicationMix
+        Patterns, weights and communication fractions.
     """
 
     config: Config
     machine: BuiltMachine
     queues: Queues
+    mix: CommunicationMix
 
     def with_jobs(self, jobs: Workload) -> RunContext:
         """The same with other jobs."""
         return replace(self, queues=replace(self.queues, jobs=jobs))
-
-    @cached_property
-    def mix(self) -> CommunicationMix:
-        """Patterns, weights and communication fractions."""
-        return communication_mix(self.config.communication)
 
     @cached_property
     def drawn(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -64,7 +65,19 @@ class RunContext:
     @cached_property
     def communications(self) -> list[Communication]:
         """What the jobs of each entry of the mix send."""
-        return communications(self.config.communication)
+        section = self.config.communication
+        return [
+            Communication(
+                entry.pattern,
+                entry.message_bytes,
+                entry.iterations,
+                entry.all_parameters(InputFile.checked),
+                None
+                if entry.node_bytes is None
+                else max(1, entry.node_bytes // section.ranks_per_node),
+            )
+            for entry in section.mix
+        ]
 
     @cached_property
     def shared(self) -> SharedNetwork:
@@ -160,8 +173,20 @@ def run_context(config: Config, jobs: Workload | None = None) -> RunContext:
     """
     machine = build_machine(config.machine)
     queues = queues_of(config, machine.topology, jobs)
-    noted = communication_mix(config.communication).noted(queues.jobs)
-    return RunContext(config, machine, replace(queues, jobs=noted))
+    mix = _mix(config.communication)
+    return RunContext(config, machine, replace(queues, jobs=mix.noted(queues.jobs)), mix)
+
+
+def _mix(section: CommunicationSection) -> CommunicationMix:
+    """Return the patterns, weights and communication fractions of ``[communication]``."""
+    shares = []
+    for entry in section.mix:
+        ranks = PATTERNS[entry.pattern].least_ranks(entry.all_parameters(InputFile.checked))
+        least, most = entry.nodes or (1, None)
+        least = max(least, -(-ranks // section.ranks_per_node))
+        named = (entry.pattern, entry.weight, *entry.communication_fraction)
+        shares.append(PatternShare(*named, least, most))
+    return CommunicationMix(shares, section.law())
 
 
 def check_snapshots(n_snapshots: int, n_policies: int, n_links: int) -> None:

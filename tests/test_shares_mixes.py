@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 from cosim.measuring.steady import SHARES
-from experiments.build import other_share
 from experiments.config_errors import ConfigError
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.draws import Draws
 from netcosim.catalogue import describe
 from netcosim.cli import main
-from netcosim.report.about import notes_of
+from netcosim.report.about import notes_of, other_share
 from netsim.errors import NetcosimError
 from workloads.shares.mixes import MIXES, fractions_of
 from workloads.shares.published import published_shares, shares_of

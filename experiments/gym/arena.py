@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,8 @@ class EnvFactory:
         A name of `queuesim.learning.episode.REWARDS`.
     depth : int
         See `queuesim.learning.episode.View`.
-    domains : Domains
-        Of the machine, as they are seen.
+    level : int
+        Of the domains that are seen: see `queuesim.learning.episode.Domains`.
     n_jobs : int
         Of an episode.
     part : (float, float)
@@ -65,9 +66,14 @@ class EnvFactory:
     who: Decider | None
     reward: str
     depth: int
-    domains: Domains
+    level: int
     n_jobs: int
     part: tuple[float, float]
+
+    @cached_property
+    def domains(self) -> Domains:
+        """Of the machine, as they are seen."""
+        return Domains(self.bench.machine.topology, self.level)
 
     @property
     def first_jobs(self) -> tuple[int, int]:
@@ -139,10 +145,44 @@ class EnvFactory:
         return AnyRule(made) if self.rules else made[names[0]]
 
 
+def config_of(config: str | Path | Mapping[str, Any] | Config, contention: str = "") -> Config:
+    """The config of episodes: packets are for measured run times alone.
+
+    Parameters
+    ----------
+    config : path, mapping or Config
+    contention : str
+        A run-time model; the config's by default.
+
+    Warns
+    -----
+    UnreadKeyWarning
+        A key is set that no episode reads.
+
+    Raises
+    ------
+    NetcosimError
+        What the config refuses; a run-time model that is none.
+    """
+    if isinstance(config, str | Path):
+        config = load_config_text(config)[0]
+    elif not isinstance(config, Config):
+        config = checked_config(config)
+    name = contention or config.queue.run_time_model
+    changes: dict[str, object] = {"queue.run_time_model": name}
+    if name != Measured.name:
+        changes |= {"run.snapshots": 0, "run.only_snapshot": None}
+    with config.plugged():
+        if name not in RUNTIME_MODELS:
+            raise unknown_name("run-time model", name, RUNTIME_MODELS)
+        config = checked_config(replaced(config.resolved(), changes))
+        warn_of_unread(config)
+    return config
+
+
 def arena_of(
-    config: str | Path | Mapping[str, Any] | Config,
+    config: Config,
     *,
-    contention: str = "",
     asks_for_jobs: bool = True,
     asks_for_rules: bool = False,
     rules: Sequence[str] = (),
@@ -157,9 +197,8 @@ def arena_of(
 
     Parameters
     ----------
-    config : path, mapping or Config
-    contention : str
-        A run-time model; the config's by default.
+    config : Config
+        From `config_of`.
     asks_for_jobs : bool
         Whether the agent says which job is next; else the config's backfilling does.
     asks_for_rules : bool
@@ -168,10 +207,8 @@ def arena_of(
         The rules; all the config's policies by default.
     asks_for_domains : bool
         Whether the agent says in which domain it is placed, by the config's first policy.
-    reward, depth, n_jobs, part
+    reward, depth, level, n_jobs, part
         See `EnvFactory`.
-    level : int
-        Of the domains that are seen: see `queuesim.learning.episode.Domains`.
 
     Raises
     ------
@@ -179,29 +216,17 @@ def arena_of(
         What the config, or a part of it, refuses; rules of partitions and the like, which these
         worlds have not.
     """
-    if isinstance(config, str | Path):
-        config = load_config_text(config)[0]
-    elif not isinstance(config, Config):
-        config = checked_config(config)
     with config.plugged():
         _check(config, reward, depth, n_jobs, part, asks_for_jobs)
         bench = run_context(config)
         named = tuple(rules or config.queue.policies) if asks_for_rules else ()
-        model = _model(bench, contention or config.queue.run_time_model, named)
-        warn_of_unread(_as_used(config, contention or config.queue.run_time_model))
         if asks_for_domains:
             first = config.queue.policies[0]
             check_by_count('places = "domains"', first, POLICIES[first])
         who = None if asks_for_jobs else _who(config.queue)
-        domains = Domains(bench.machine.topology, level)
-        return EnvFactory(bench, model, named, who, reward, depth, domains, n_jobs, part)
-
-
-def _as_used(config: Config, model: str) -> Config:
-    """The config with the run-time model of the episodes, and packets for that model alone."""
-    run = config.run if model == Measured.name else config.run.model_copy(update={"snapshots": 0})
-    queue = config.queue.model_copy(update={"run_time_model": model})
-    return config.model_copy(update={"queue": queue, "run": run})
+        return EnvFactory(
+            bench, _model(bench, named), named, who, reward, depth, level, n_jobs, part
+        )
 
 
 def _who(queue: QueueSection) -> Decider:
@@ -230,16 +255,11 @@ def _check(
         raise unknown_name("backfill of this environment", config.queue.backfill, WHO)
 
 
-def _model(bench: RunContext, name: str, rules: tuple[str, ...]) -> RunTimeModel:
-    """The run-time model of this name, with the config's parameters."""
-    if name not in RUNTIME_MODELS:
-        raise unknown_name("run-time model", name, RUNTIME_MODELS)
-    queue = bench.config.queue.model_copy(update={"run_time_model": name})
-    parameters = queue.model_parameters()
+def _model(bench: RunContext, rules: tuple[str, ...]) -> RunTimeModel:
+    """The config's run-time model."""
 
     def table(rounds: int = 1, build: object = None, runtime_reference: str = "") -> Any:
-        content = replaced(bench.config.resolved(), {"queue.run_time_model": name})
-        found = run_cosim(checked_config(content)).measurement
+        found = run_cosim(bench.config).measurement
         assert found is not None
         return found.table
 
@@ -249,7 +269,8 @@ def _model(bench: RunContext, name: str, rules: tuple[str, ...]) -> RunTimeModel
             '("isolated")'
         )
 
-    RUNTIME_MODELS[name].check(parameters, bench.config.run.snapshots)
+    queue = bench.config.queue
     context = ModelContext(bench.mix, lambda: bench.network, table, pilot)
-    model = RUNTIME_MODELS[name].from_config(context, parameters)
+    kind = RUNTIME_MODELS[queue.run_time_model]
+    model = kind.from_config(context, queue.model_parameters())
     return RuleModel(model) if rules and isinstance(model, Measured) else model

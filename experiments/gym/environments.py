@@ -19,7 +19,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from experiments.config import Config
-from experiments.gym.arena import arena_of
+from experiments.gym.arena import arena_of, config_of
 from experiments.gym.picture import picture
 from netsim.errors import NetcosimError, unknown_name
 from queuesim.decide import Choice
@@ -99,8 +99,7 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         if rules and self.in_domains:
             raise NetcosimError('rules stands beside places = "domains"; leave one of them out')
         self.arena = arena_of(
-            config,
-            contention=contention,
+            config_of(config, contention),
             asks_for_jobs=self.asks_for_jobs,
             asks_for_rules=self.asks_for_rules and not self.in_domains,
             rules=rules,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from cosim.measuring.measure import MEASURES
 from cosim.run_times.coupled import CoupledFlow
 from cosim.run_times.flow_errors import flow_error_text
-from experiments.build import other_share
+from experiments.config import Config
 from experiments.cosim_result import CosimResult
 from experiments.store import Rows
 from experiments.unread import unread_lines
@@ -15,6 +15,7 @@ from netsim.analysis.bounds import bounds_of
 from netsim.packet.credit import buffer_warning
 from netsim.packet.thread_count import AUTO, threads_used, why_one_thread
 from queuesim.result import CUT
+from workloads.shares.mixes import MIXES
 
 ABOUT = "about"
 """Name of the table: columns ``what`` and ``text``."""
@@ -130,3 +131,26 @@ def _threads_line(result: CosimResult) -> str | None:
     used = threads_used(routing, packets, asked)
     most = "up to " if asked == AUTO and used > 1 else ""
     return f"packets were simulated on {most}{used} thread{'s' if used > 1 else ''}"
+
+
+def other_share(config: Config) -> str | None:
+    """What to know where the measure takes a named mix for a share of something else.
+
+    Parameters
+    ----------
+    config : Config
+
+    Returns
+    -------
+    str or None
+        None where it is the same, or nothing is measured that knows what it is a share of.
+    """
+    name, run = config.communication.drawn_from, config.run
+    taken = {"steady": run.steady.share, "paired": "alone"}.get(run.measure)
+    if name is None or taken is None or run.snapshots == 0 or MIXES[name].share == taken:
+        return None
+    key = "run.steady.share" if run.measure == "steady" else "run.paired"
+    return (
+        f'communication.from = "{name}" has shares "{MIXES[name].share}", and {key} takes them for '
+        f'shares "{taken}": another quantity'
+    )

@@ -13,8 +13,6 @@ from cosim.isolation.isolation_gain import (
     Columns,
     Fitted,
     FloatArray,
-    Predictor,
-    Range,
 )
 from netsim.errors import NetcosimError, unknown_name
 from queuesim.result import Rows
@@ -113,41 +111,6 @@ def means_by(
         pair = [float(np.average(x[mine], weights=nodes)) for x in (told, rows["gain_percent"])]
         found[name] = pair[0], pair[1]
     return found
-
-
-def range_of(rows: Columns, family: str, routing: str) -> Range:
-    """Return what a law that is fitted on these rows has seen."""
-
-    def seen(name: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(rows[name].tolist()))
-
-    def ends(name: str) -> tuple[float, float]:
-        return float(rows[name].min()), float(rows[name].max())
-
-    return Range(
-        families=(family,),
-        routings=(routing,),
-        placements=seen("placement"),
-        policies=seen("policy"),
-        logs=seen("log"),
-        fraction=ends("fraction"),
-        n_nodes=ends("n_nodes"),
-    )
-
-
-def predictor_of(law: str, rows: Columns, limits: Range) -> Predictor:
-    """A law fitted on all rows, with what it is worth on each log when it has not seen it."""
-    told = held_out(law, rows, [[name] for name in limits.logs])
-    errors = job_errors(rows, told)
-    means = means_by(rows, told, rows["log"])
-    return Predictor(
-        fit(law, rows),
-        errors["median"],
-        errors["p90"],
-        errors["rmse"],
-        tuple(means[name][0] - means[name][1] for name in limits.logs),
-        limits,
-    )
 
 
 def splits(logs: Sequence[str]) -> dict[str, list[list[str]]]:

@@ -202,6 +202,42 @@ def t_quantile(level: float, freedom: float) -> float:
     return float(stdtrit(freedom, (1 + level) / 2))
 
 
+def interval_of_redrawn(
+    value: float, redrawn: ArrayLike, n_blocks: float, level: float = LEVEL
+) -> Interval:
+    """Return an estimate of a positive quantity with its interval from a block bootstrap.
+
+    The scatter of the logarithms of the redrawn values, with Student's t for so many blocks.
+    Quantiles of the redrawn values are too narrow for few blocks: of ten, they held the mean wait
+    of an M/D/1 queue in 79 to 91 % of 200 repeats, this interval in 85 to 96 %.
+
+    Parameters
+    ----------
+    value : float
+        Of the data as they are.
+    redrawn : (n,)
+        Of the data drawn again, block by block (`workloads.drawn`).
+    n_blocks : float
+        inf for samples that are generated anew.
+    level : float
+
+    Returns
+    -------
+    Interval
+        Its ends are nan for fewer than `LEAST_SAMPLES` blocks or values. With values of 0 they are
+        quantiles.
+    """
+    x = np.asarray(redrawn, dtype=np.float64)
+    if min(len(x), n_blocks) < LEAST_SAMPLES:
+        return Interval(value, np.nan, np.nan)
+    if value <= 0 or x.min() <= 0:
+        return interval(value, x, len(x), level)
+    correction = 1.0 if np.isinf(n_blocks) else n_blocks / (n_blocks - 1)
+    freedom = min(len(x), n_blocks) - 1
+    half = t_quantile(level, freedom) * float(np.log(x).std(ddof=1)) * correction**0.5
+    return Interval(value, float(value * np.exp(-half)), float(value * np.exp(half)))
+
+
 BATCHES = 8
 
 

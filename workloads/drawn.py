@@ -26,6 +26,15 @@ def block_length_s(workload: Workload) -> float:
     return WEEK_S if span_s >= LEAST_BLOCKS * WEEK_S else span_s / LEAST_BLOCKS
 
 
+def n_blocks(workload: Workload) -> int:
+    """Number of blocks that a log of at least one job is cut into."""
+    length_s = block_length_s(workload)
+    if length_s == 0:
+        return min(LEAST_BLOCKS, len(workload))
+    # the last block may be short: the last job begins none of its own
+    return max(1, int(np.ceil((workload.submit_s[-1] - workload.submit_s[0]) / length_s)))
+
+
 def drawn_log(workload: Workload, rng: np.random.Generator) -> Workload:
     """A log of blocks of another one, drawn with replacement.
 
@@ -46,19 +55,16 @@ def drawn_log(workload: Workload, rng: np.random.Generator) -> Workload:
     n = len(workload)
     if n == 0:
         raise NetcosimError(f"{workload.name}: no jobs to draw from")
-    length_s = block_length_s(workload)
+    length_s, blocks = block_length_s(workload), n_blocks(workload)
     if length_s > 0:
         from_first_s = workload.submit_s - workload.submit_s[0]
-        # the last block may be short: the last job begins none of its own
-        n_blocks = max(1, int(np.ceil(from_first_s[-1] / length_s)))
-        block = np.minimum((from_first_s / length_s).astype(np.int64), n_blocks - 1)
+        block = np.minimum((from_first_s / length_s).astype(np.int64), blocks - 1)
     else:
-        n_blocks = min(LEAST_BLOCKS, n)
-        block = np.arange(n) * n_blocks // n
-    ends = np.searchsorted(block, np.arange(n_blocks + 1))
+        block = np.arange(n) * blocks // n
+    ends = np.searchsorted(block, np.arange(blocks + 1))
     taken: list[NDArray[np.int64]] = []
     later_s: list[NDArray[np.float64]] = []
-    for place, b in enumerate(rng.integers(0, n_blocks, n_blocks).tolist()):
+    for place, b in enumerate(rng.integers(0, blocks, blocks).tolist()):
         jobs = np.arange(ends[b], ends[b + 1])
         taken.append(jobs)
         later_s.append(np.full(len(jobs), (place - b) * length_s))

@@ -63,7 +63,9 @@ def rows(found: Mapping[str, Any], parts: str) -> list[str]:
     for r in found["readings"]:
         if r["part"] in wanted:
             cpu, memory = seconds_shown(min(r["cpu_s"])), f"{r['memory_bytes'] / 1e6:,.0f} MB"
-            what = f"{r['description']} (`{r['name']}`)"
+            stalls = r["amounts"].get("stalls")
+            stalled = f", {stalls:,.0f} stalls" if stalls is not None else ""
+            what = f"{r['description']}{stalled} (`{r['name']}`)"
             wall = seconds_shown(min(r["wall_s"]))
             lines.append(f"| {' | '.join((what, value(r), spread(r), wall, cpu, memory))} |")
     return lines

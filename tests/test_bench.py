@@ -17,6 +17,7 @@ import pytest
 from netcosim.bench import case as case_module
 from netcosim.bench import memory, packets
 from netcosim.bench.case import Case, Patience, Reading, measure
+from netcosim.bench.congested import CONGESTED
 from netcosim.bench.fork import in_fork
 from netcosim.bench.host import Host
 from netcosim.bench.kernels_walk import walk
@@ -119,6 +120,17 @@ def test_a_load_is_what_its_line_says() -> None:
     assert amounts["router hops"] == result.link_packets[2 * 24 :].sum()
     empty = packets._round(Load("dragonfly", load.parameters, 3, 4, until_s=0.0), simulate_packets)
     assert empty()["hops"] <= 24
+
+
+@pytest.mark.parametrize("name", CONGESTED)
+def test_congested_loads_are_near_saturation(name: str) -> None:
+    """Packets stall, and more of them above the load at which a link is full."""
+    load = CONGESTED[name]
+    stalls = [
+        replace(load, saturation=factor * load.saturation).prepare()()["stalls"]
+        for factor in (1.0, 2.0)
+    ]
+    assert 0 < 1.5 * stalls[0] < stalls[1]
 
 
 def test_machines_are_as_large_as_their_names_say() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from netcosim.bench import flows, loop, memory, packets
+from netcosim.bench import congested, flows, loop, memory, packets
 from netcosim.bench.case import Case
 from netsim.errors import NetcosimError
 
 CASES: dict[str, Case] = {
     case.name: case
-    for cases in (packets.cases(), flows.cases(), loop.cases(), memory.cases())
+    for cases in (packets.cases(), congested.cases(), flows.cases(), loop.cases(), memory.cases())
     for case in cases
 }
 

@@ -1,0 +1,116 @@
+"""Packets under congestion: 80 % of the saturation load, finite buffers, packets that stall.
+
+Every node sends single packets to a fixed pattern of destinations on its own clock, whether or
+not the network keeps up (`patterns.open_loop`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netcosim.bench.case import Case, Round
+from netsim.packet.engine import simulate_packets
+from netsim.packet.model import PacketConfig
+from netsim.routing.registry import make_routing
+from netsim.topologies.registry import make_topology
+from netsim.traffic import combine
+from patterns.destinations import Destinations
+from patterns.open_loop import named_destinations, open_loop, traffic_params
+
+PACKET_BYTES = 1000
+BUFFER_PACKETS = 2
+DURATION_S = 200e-6
+HOT_NODES, HOT_SHARE = 16, 0.1
+LOADED = 0.8
+"""Share of the saturation load."""
+
+
+@dataclass(frozen=True)
+class Congested:
+    """A machine and the load that every node offers.
+
+    Attributes
+    ----------
+    family, routing : str
+    parameters : mapping
+        Of the family.
+    traffic : str
+        A name of `patterns.open_loop.DESTINATIONS`, or "hotspot": a tenth of all packets goes to
+        16 nodes, the others to any node.
+    saturation : float
+        Load at which the first link is full, as a share of a node's bandwidth.
+    """
+
+    family: str
+    parameters: Mapping[str, Any] = field(hash=False)
+    routing: str
+    traffic: str
+    saturation: float
+
+    def prepare(self) -> Round:
+        """Return the timed simulation."""
+        topology = make_topology(self.family, self.parameters)
+        routing, n = make_routing(topology, self.routing), topology.n_nodes
+        rng = np.random.default_rng(1)
+        if self.traffic == "hotspot":
+            destinations = _hotspot(n)
+        else:
+            params = traffic_params(topology, self.traffic)
+            destinations = named_destinations(self.traffic, n, rng, params)
+        rate_Bps = LOADED * self.saturation * float(topology.link_bandwidth_Bps[0])
+        program = open_loop(n, destinations, PACKET_BYTES, rate_Bps, DURATION_S, rng)
+        traffic = combine([program], [np.arange(n)])
+        config = PacketConfig(packet_bytes=PACKET_BYTES, buffer_bytes=BUFFER_PACKETS * PACKET_BYTES)
+
+        def run() -> Mapping[str, float]:
+            result = simulate_packets(
+                routing, traffic, config, np.random.default_rng(1), record_messages=False
+            )
+            return {"hops": result.packet_hops, "stalls": int(result.link_stalls.sum())}
+
+        return run
+
+
+def _hotspot(n_nodes: int) -> Destinations:
+    def destinations(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        anywhere = rng.integers(0, n_nodes, len(src))
+        hot = rng.integers(0, HOT_NODES, len(src)) * (n_nodes // HOT_NODES)
+        return np.where(rng.random(len(src)) < HOT_SHARE, hot, anywhere)
+
+    return destinations
+
+
+CONGESTED: dict[str, Congested] = {
+    # each group sends to the next; half of the detours leave through the source's full group
+    "congested-adversarial": Congested(
+        "dragonfly", {"p": 4, "a": 8, "g": 33}, "ugal-l", "adversarial", 0.5
+    ),
+    # four hops in one direction of a ring of ten
+    "congested-tornado": Congested(
+        "torus", {"dims": [10, 10, 10]}, "dimension-order", "tornado", 1 / 4
+    ),
+    # a hot node gets 0.1 x 1458 / 16 + 0.9 times what a node sends
+    "congested-hotspot": Congested(
+        "fattree", {"radix": 18}, "d-mod-k", "hotspot", 1 / (HOT_SHARE * 1458 / HOT_NODES + 0.9)
+    ),
+}
+
+
+def cases() -> list[Case]:
+    """Return one case for each load."""
+    return [
+        Case(
+            name,
+            "congested",
+            f"{load.traffic} on a {load.family} under {load.routing} at 80 % of saturation",
+            load.prepare,
+            "hops",
+            facts={"traffic": load.traffic, "routing": load.routing},
+        )
+        for name, load in CONGESTED.items()
+    ]

@@ -1,8 +1,13 @@
-"""``[machine]``: a preset or a family with its builder's parameters, the routing, the packets."""
+"""``[machine]``: a preset or a family with its builder's parameters, the routing, the packets.
+
+`build_machine` makes the network of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import (
@@ -16,15 +21,17 @@ from pydantic import (
 from experiments.config_errors import ConfigError, near
 from experiments.fields import Section, Text, all_finite, quantity, with_keys
 from netsim.errors import NetcosimError, unknown_name
-from netsim.inputs import input_file, is_input
+from netsim.inputs import checked_path, input_file, is_input
 from netsim.packet.model import PacketConfig
 from netsim.packet.presets import PACKET_PRESETS, with_packet_preset
 from netsim.parameters import NamesIn, mistake_in, parameters_of
 from netsim.recipes import RECIPES, Recipe
-from netsim.routing.registry import ROUTINGS, routings_for
+from netsim.routing.base import Routing
+from netsim.routing.registry import ROUTINGS, make_routing, routings_for
 from netsim.topologies.family import Family, needed
 from netsim.topologies.presets import PRESETS
-from netsim.topologies.registry import FAMILIES
+from netsim.topologies.registry import FAMILIES, make_topology
+from netsim.topology import Topology
 from netsim.units import quantity_of, short_name
 
 _PACKET_KEYS = (
@@ -323,3 +330,41 @@ def _check(family: Family, parameters: Mapping[str, Any], written: Mapping[str, 
     if wrong is not None:
         name, told = wrong
         raise ConfigError(f"machine.{written.get(name, short_name(name))}", parameters[name], told)
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltMachine:
+    """The network of a config.
+
+    Attributes
+    ----------
+    section : MachineSection
+    topology : Topology
+    packets : PacketConfig
+    """
+
+    section: MachineSection
+    topology: Topology
+    packets: PacketConfig
+
+    @cached_property
+    def routing(self) -> Routing:
+        """Made when it is asked for: a queue alone needs none."""
+        section = self.section
+        return make_routing(self.topology, section.routing, section.routing_parameters)
+
+
+def build_machine(section: MachineSection) -> BuiltMachine:
+    """The network of ``[machine]``.
+
+    Raises
+    ------
+    NetcosimError
+        What the builders refuse, such as more groups than global links can join.
+    """
+    parameters = {
+        name: checked_path(value) if is_input(value) else value
+        for name, value in section.parameters.items()
+    }
+    topology = make_topology(section.family, parameters)
+    return BuiltMachine(section, topology, PacketConfig(**section.packet.model_dump()))

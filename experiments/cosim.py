@@ -25,7 +25,6 @@ from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.neighbours import Neighbours, neighbours_of
 from cosim.measuring.parts import (
     Columns,
-    Keeping,
     Part,
     PrefixedRunner,
     SerialExecutor,
@@ -326,7 +325,7 @@ class _Loop:
         )
 
 
-BETWEEN_POINTS = Keeping()
+BETWEEN_POINTS = SerialExecutor(keep=24)
 """Schedules that a process has made for other points of its sweep and can use again."""
 
 

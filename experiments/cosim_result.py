@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.neighbours import Neighbours
 from cosim.measuring.snapshots import Measurement, Measurements, Ratio, Study
-from experiments.build import BuiltMachine
 from experiments.config import Config
+from experiments.config_machine import BuiltMachine
 from experiments.reference import Reference
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.result import QueueResult

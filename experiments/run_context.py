@@ -19,10 +19,10 @@ from cosim.network.ensemble import SharedNetwork
 from cosim.network.gateways import GatewayIo
 from cosim.network.job_network import JobNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
-from experiments.build import BuiltMachine, build_machine
 from experiments.config import Config
 from experiments.config_communication import CommunicationSection
 from experiments.config_errors import ConfigError
+from experiments.config_machine import BuiltMachine, build_machine
 from experiments.fields import InputFile
 from experiments.schedules import Queues, queues_of
 from netsim.limits import need_memory, shown

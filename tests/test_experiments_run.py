@@ -182,7 +182,7 @@ def test_larger_jobs_are_dropped_and_counted_on_request(tmp_path: Path) -> None:
 
 def test_demo_config_fits_the_log(tmp_path: Path) -> None:
     """A dragonfly at least as large as the log's machine, and less than twice as large."""
-    from experiments.build import build_machine
+    from experiments.config_machine import build_machine
 
     for nodes in (8, 100, 500, 1024, 4000):
         log = tmp_path / f"log{nodes}.swf"

@@ -15,10 +15,10 @@ import pytest
 from goal_programs import read_goal
 from log_lines import line, written
 
-from experiments.build import build_machine
 from experiments.config import WorkloadSection
 from experiments.config_errors import validated
 from experiments.config_load import config_from
+from experiments.config_machine import build_machine
 from experiments.schedules import queues_of
 from netcosim.cli import main
 from netsim.errors import NetcosimError

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from log_lines import line, written
 
-from experiments.build import build_machine
 from experiments.config import WorkloadSection
 from experiments.config_errors import validated
 from experiments.config_load import load_config
+from experiments.config_machine import build_machine
 from netcosim import run_output
 from netcosim.cli import main
 from netcosim.demo_config import demo_config_text, known_name, read_demo_log

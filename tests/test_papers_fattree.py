@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from fattree_stream import on_54_nodes, simulate, small_log
 
-from experiments.build import build_machine
 from experiments.config_load import config_from
+from experiments.config_machine import build_machine
 from experiments.frames import against_baseline
 from experiments.papers.jigsaw.figures import printed
 from experiments.papers.jigsaw.logs import THUNDER

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from cosim.measuring.rounds import CONTENDED, ISOLATED
-from experiments.build import build_machine
 from experiments.config_load import config_from
+from experiments.config_machine import build_machine
 from experiments.papers.isolation import cab, loop
 from experiments.papers.kit.windows import over_windows, table_of, with_speedups
 from experiments.papers.paper import Options

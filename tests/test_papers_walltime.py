@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from alloc.bluegene.loops import blue_gene, machine_for
-from experiments.build import build_machine
 from experiments.config import WorkloadSection
 from experiments.config_load import config_from
+from experiments.config_machine import build_machine
 from experiments.papers.kit.points import observe
 from experiments.papers.paper import Options
 from experiments.papers.registry import load_paper

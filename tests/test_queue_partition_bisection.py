@@ -8,8 +8,8 @@ import pytest
 from alloc.bluegene.geometries import partition_bisection
 from alloc.policy import Placement
 from alloc.registry import make_policy
-from experiments.build import build_machine
 from experiments.config_load import config_from
+from experiments.config_machine import build_machine
 from experiments.papers.kit.points import observe
 from experiments.papers.paper import Options
 from experiments.papers.partitions.queue import FIGURE, POLICIES, months_table

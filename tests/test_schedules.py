@@ -10,10 +10,10 @@ import pytest
 from log_lines import line
 from page_words import words
 
-from experiments.build import build_machine
 from experiments.config import Config, WorkloadSection
 from experiments.config_errors import validated
 from experiments.config_load import config_from
+from experiments.config_machine import build_machine
 from experiments.cosim import cosim_point, run_cosim
 from experiments.papers.kit.points import config_points, observe
 from experiments.schedules import queues_of

@@ -10,7 +10,7 @@ import pytest
 
 import netcosim as nc
 from cosim.isolation.design import Design, Factor
-from cosim.measuring.parts import Keeping, SerialExecutor
+from cosim.measuring.parts import SerialExecutor
 from experiments.config_load import load_sweep, points_of
 from experiments.cosim import cosim_point, run_cosim
 from experiments.cosim_tables import result_tables
@@ -236,7 +236,7 @@ def tables(content: dict[str, Any], parts: Any) -> dict[str, Any]:
     }
 
 
-class Counting(Keeping):
+class Counting(SerialExecutor):
     """Says what was really computed."""
 
     def each(self, parts, progress=None):
@@ -246,7 +246,7 @@ class Counting(Keeping):
 
 
 def test_points_that_share_schedules_have_the_numbers_that_they_have_alone() -> None:
-    kept = Counting()
+    kept = Counting(keep=24)
     changed: list[dict[str, object]] = [
         {},
         {"machine.node_bandwidth_Bps": 5 * 10**8},
@@ -273,7 +273,7 @@ def test_points_that_share_schedules_have_the_numbers_that_they_have_alone() -> 
     ],
 )
 def test_what_a_schedule_depends_on_is_never_shared(changes: dict[str, object]) -> None:
-    kept = Counting()
+    kept = Counting(keep=24)
     tables(FATTREE, kept)
     kept.queues.clear()
     content = replaced(FATTREE, changes)
@@ -312,7 +312,7 @@ def test_only_so_many_are_kept_and_the_oldest_goes_first() -> None:
 
         return Part(name, compute, digest=name)
 
-    kept = Keeping(most=2)
+    kept = SerialExecutor(keep=2)
     for name in ("a", "b", "a", "c", "a", "b"):
         kept.each([part(name)])
     assert computed == ["a", "b", "c", "b"]

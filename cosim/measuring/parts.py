@@ -66,37 +66,27 @@ class TaskRunner(Protocol):
 
 
 class SerialExecutor:
-    """Computes parts in this process, one after the other."""
+    """Computes parts in this process, one after the other.
 
-    def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
-        """See `TaskRunner.each`."""
-        return [
-            part.compute(share_of(progress, part.name, done, len(parts)))
-            for done, part in enumerate(parts)
-        ]
-
-
-class Keeping:
-    """Computes parts in this process, and keeps what those with a digest gave for the next run.
-
-    Runs that differ only in what a part does not depend on, as a sweep's points do that share
-    their schedules, then compute it once.
+    Runs that differ only in what a part does not depend on, such as points of a sweep that share
+    their schedules, compute it once if it is kept.
 
     Parameters
     ----------
-    most : int
-        How many are kept; the one not asked for the longest goes first.
+    keep : int
+        How many parts with a digest are kept for the next run; the least recently used is dropped
+        first.
     """
 
-    def __init__(self, most: int = 24) -> None:
-        self._most = most
+    def __init__(self, keep: int = 0) -> None:
+        self._most = keep
         self._kept: dict[str, Columns] = {}
 
     def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
         """See `TaskRunner.each`."""
         found = []
         for done, part in enumerate(parts):
-            columns = self._kept.pop(part.digest, None) if part.digest else None
+            columns = self._kept.pop(part.digest, None)
             if columns is None:
                 columns = part.compute(share_of(progress, part.name, done, len(parts)))
             if part.digest:

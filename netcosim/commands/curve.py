@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
 def _run(config: CurveConfig, path: Path, args: argparse.Namespace) -> int:
     import numpy as np
 
-    from experiments.build import build_machine
+    from experiments.config_machine import build_machine
     from experiments.mpi import launched_rank
     from netcosim.announce import compile_kernels
     from netcosim.kernel_parts import CROSSBARS, PACKETS

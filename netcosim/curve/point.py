@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.build import BuiltMachine, build_machine
-from experiments.config_machine import MachineSection
+from experiments.config_machine import BuiltMachine, MachineSection, build_machine
 from experiments.points import canonical_json, point_rng
 from netcosim.curve.config import MATRIX
 from netsim.analysis.load_latency import LoadPoint, Window, keeps_up, measure_load

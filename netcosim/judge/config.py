@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from pydantic import field_validator
 
-from experiments.build import build_machine
 from experiments.config import Config, file_keys
 from experiments.config_decider import placed_decider
 from experiments.config_errors import ConfigError, validated
 from experiments.config_load import config_from, errors_name, read_config, section_of
+from experiments.config_machine import build_machine
 from experiments.fields import Section, Share
 from netcosim.demo_config import known_name
 from netcosim.judge.machine_file import machine_of, with_bandwidth

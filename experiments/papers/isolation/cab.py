@@ -17,8 +17,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from alloc.registry import make_policy
-from experiments.build import build_machine
 from experiments.config_load import config_from
+from experiments.config_machine import build_machine
 from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
 from experiments.figures.panels import panels

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from cosim.isolation.design import Design, Factor
-from experiments.build import build_machine
 from experiments.config_load import config_from
+from experiments.config_machine import build_machine
 from experiments.papers.isolation.base import WINDOW, study_content, study_point
 from experiments.papers.isolation.scenario_fit import percent_off
 from experiments.papers.jigsaw.logs import (

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from experiments.build import BuiltMachine, build_machine
 from experiments.config_errors import validated
-from experiments.config_machine import MachineSection, PacketSection
+from experiments.config_machine import BuiltMachine, MachineSection, PacketSection, build_machine
 from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
 from experiments.papers.paper import Options
 from experiments.points import canonical_json

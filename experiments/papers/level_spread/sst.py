@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from cosim.network.communication import Communication
-from experiments.build import BuiltMachine
+from experiments.config_machine import BuiltMachine
 from experiments.papers.calibration.offered import links_on_path
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.kit.data import read_printed

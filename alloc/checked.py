@@ -19,6 +19,7 @@ else:
 class _Checked(Base):
     """Goes before a policy's own class; keeps count of the nodes that it has given away."""
 
+    deterministic = False  # what is not asked cannot be looked at
     _given: Any = None
     checked_source = ""
 

@@ -13,6 +13,7 @@ class Baseline(NodePolicy):
     name = "baseline"
     description = "lowest-numbered free nodes, blind to the network"
     counts_only = True
+    deterministic = True
 
     def _select(self, n_nodes: int) -> Nodes:
         return np.flatnonzero(self._free)[:n_nodes]

@@ -95,6 +95,10 @@ class Policy(ABC):
     """Whether any free nodes will do: `allocate` succeeds if and only if n_nodes <= n_free,
     and takes exactly n_nodes. A queue then finds reservations by counting."""
 
+    deterministic: bool = False
+    """Whether nothing is drawn from the generator, so that a queue that needs no places and goes
+    by counts need not ask for them."""
+
     walltime_aware: bool = False
     """Whether `Request.end_s` has a say in which nodes a job gets."""
 

@@ -118,6 +118,7 @@ class Assumed(RunTimeModel):
     name = "assumed"
     description = "a scenario of the papers: isolated jobs run some percent faster"
     reads = ()
+    fixed = True
     scenario: Annotated[str, "speed-up of isolated jobs", OneOf(SCENARIOS), Example("20%")] = "none"
     speeds_up: Annotated[
         Sequence[str] | None,

@@ -8,6 +8,7 @@ changes it takes stock of what it has done and plans its end anew (`queuesim.run
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
 import numpy as np
@@ -17,6 +18,7 @@ from alloc.policy import Policy
 from netsim.errors import NetcosimError, unknown_name
 from queuesim.backfilling.backfill import Backfill, Start, check_window
 from queuesim.backfilling.easy_sets import node_set_method
+from queuesim.compiled.choice import why_by_events
 from queuesim.decide import Decided, Decider, known_at_submit
 from queuesim.estimates import EstimateModel
 from queuesim.machine import Machine
@@ -113,7 +115,7 @@ def simulate_queue(
     >>> summary.n_jobs, round(summary.makespan_s), round(summary.utilisation, 3)
     (100, 11411, 0.853)
     """
-    run = prepared_run(
+    setup = QueueSetup(
         workload,
         policy,
         order=order,
@@ -128,72 +130,97 @@ def simulate_queue(
         keep_placements=keep_placements,
         progress=progress,
     )
+    if not setup.why_by_events:
+        from queuesim.compiled.by_count import run_by_count  # imports Numba
+
+        result = run_by_count(setup)
+        if result is not None:
+            return result
+    run = setup.by_events()
     run.run()
     return run.result()
 
 
-def prepared_run(
-    workload: Workload,
-    policy: Policy,
-    *,
-    order: str | Order = "fcfs",
-    backfill: str | Decider = "easy",
-    window: int | None = None,
-    overrun: str = "keep",
-    run_time_model: RunTimeModel | None = None,
-    rng: np.random.Generator,
-    bandwidth_Bps: NDArray[np.float64] | None = None,
-    estimates: EstimateModel | None = None,
-    rules: Rules = NO_RULES,
-    keep_placements: bool = False,
-    progress: Callable[[int, int], None] | None = None,
-) -> Run:
-    """A queue before its first arrival: `simulate_queue` for those who go from pass to pass.
+@dataclass
+class QueueSetup:
+    """A queue before its first arrival: takes and refuses what `simulate_queue` does.
 
-    Takes and refuses what `simulate_queue` does.
-
-    Returns
-    -------
-    Run
-        Its `queuesim.run.Run.passes` are the instants at which jobs may start.
+    Attributes
+    ----------
+    chosen : Order
+        In which the jobs wait.
+    labels : Labels
+    run_times : RunTimes
+    known_s : Estimates or None
+        Run times told to the policy; None for the requested ones.
     """
-    check_window(window)
-    if overrun not in OVERRUNS:
-        raise unknown_name("overrun", overrun, OVERRUNS)
-    _check_fits(workload, policy, rules)
-    chosen = find_order(order) if isinstance(order, str) else order
-    model = AsLogged() if run_time_model is None else run_time_model
-    if bandwidth_Bps is not None and len(bandwidth_Bps) != len(workload):
-        raise NetcosimError(
-            f"bandwidth_Bps has {len(bandwidth_Bps)} values for {len(workload)} jobs"
+
+    workload: Workload
+    policy: Policy
+    _: KW_ONLY
+    order: str | Order = "fcfs"
+    backfill: str | Decider = "easy"
+    window: int | None = None
+    overrun: str = "keep"
+    run_time_model: RunTimeModel | None = None
+    rng: np.random.Generator
+    bandwidth_Bps: NDArray[np.float64] | None = None
+    estimates: EstimateModel | None = None
+    rules: Rules = NO_RULES
+    keep_placements: bool = False
+    progress: Callable[[int, int], None] | None = None
+
+    def __post_init__(self) -> None:
+        workload, policy, rules = self.workload, self.policy, self.rules
+        check_window(self.window)
+        if self.overrun not in OVERRUNS:
+            raise unknown_name("overrun", self.overrun, OVERRUNS)
+        _check_fits(workload, policy, rules)
+        self.chosen = find_order(self.order) if isinstance(self.order, str) else self.order
+        self._model = model = AsLogged() if self.run_time_model is None else self.run_time_model
+        if self.bandwidth_Bps is not None and len(self.bandwidth_Bps) != len(workload):
+            raise NetcosimError(
+                f"bandwidth_Bps has {len(self.bandwidth_Bps)} values for {len(workload)} jobs"
+            )
+        self.known_s = None if self.estimates is None else self.estimates.prepare(workload)
+        if isinstance(self.backfill, Decider) and rules.keeps_to_sets:
+            raise NetcosimError(
+                f"decider {self.backfill.name!r} knows no partitions, reservations and failures "
+                "of nodes"
+            )
+        self._method, named = _method(self.backfill, workload, policy, self.rng)
+        self._access = rules.access(workload, policy) if rules.keeps_to_sets else None
+        if self._access is not None:
+            self._method = node_set_method(named)
+            self.chosen = rules.ordered(self.chosen, self._access)
+        self.labels = Labels(self.chosen.name, named, self.window, self.overrun, model.label)
+        self.run_times = model.prepare(workload, policy, self.rng)
+
+    @property
+    def why_by_events(self) -> str:
+        """Why this queue is not compiled; empty if it is."""
+        n_jobs, order = len(self.workload), self.chosen
+        return why_by_events(n_jobs, self.policy, order, self.backfill, self.rules, self._model)
+
+    def by_events(self) -> Run:
+        """The queue as SimPy runs it, for those who go from pass to pass (`Run.passes`)."""
+        given = (self.workload, self.policy, self.bandwidth_Bps, self.known_s)
+        access, rules = self._access, self.rules
+        run = (Run if rules.plain else RuledRun)(
+            self.workload,
+            Machine(*given) if access is None else NodeSetMachine(*given, access),
+            self.chosen,
+            self._method,
+            self.labels,
+            rules.grace_s if self.overrun == "cut" else None,
+            self.run_times,
+            self.keep_placements,
+            self.progress,
         )
-    told = None if estimates is None else estimates.prepare(workload)
-    if isinstance(backfill, Decider) and rules.keeps_to_sets:
-        raise NetcosimError(
-            f"decider {backfill.name!r} knows no partitions, reservations and failures of nodes"
-        )
-    method, named = _method(backfill, workload, policy, rng)
-    access = rules.access(workload, policy) if rules.keeps_to_sets else None
-    machine = Machine(workload, policy, bandwidth_Bps, told)
-    if access is not None:
-        method = node_set_method(named)
-        chosen = rules.ordered(chosen, access)
-        machine = NodeSetMachine(workload, policy, bandwidth_Bps, told, access)
-    run = (Run if rules.plain else RuledRun)(
-        workload,
-        machine,
-        chosen,
-        method,
-        Labels(chosen.name, named, window, overrun, model.label),
-        rules.grace_s if overrun == "cut" else None,
-        model.prepare(workload, policy, rng),
-        keep_placements,
-        progress,
-    )
-    if isinstance(run, RuledRun):
-        waits = Dependencies(workload) if rules.keeps_dependencies else None
-        run.under(waits, access, rules.requeues)
-    return run
+        if isinstance(run, RuledRun):
+            waits = Dependencies(self.workload) if rules.keeps_dependencies else None
+            run.under(waits, access, rules.requeues)
+        return run
 
 
 def _method(

@@ -96,6 +96,8 @@ class RunTimeModel(ABC):
     """Whether it tells what jobs need of the network: `bandwidth_needs`."""
     section: ClassVar[str] = ""
     """Its table of a config, ``[queue.SECTION]``; empty: its keys stand in ``[queue]`` itself."""
+    fixed: ClassVar[bool] = False
+    """Whether `prepare` gives `FixedRunTimes`; such queues may be compiled."""
     solves_flows: ClassVar[bool] = False
     """Whether it runs the flow level's kernels, whose compilation takes a while once."""
     reads: ClassVar[tuple[str, ...]] = ("communication", "machine", "run.threads")
@@ -175,6 +177,7 @@ class AsLogged(RunTimeModel):
     name = "as-logged"
     description = "the log's run times, whatever the placement"
     reads = ()
+    fixed = True
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         return FixedRunTimes(np.asarray(workload.run_time_s, dtype=np.float64))

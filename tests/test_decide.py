@@ -19,7 +19,7 @@ from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
 from queuesim.decide import Choice, Decider, DecisionPoint, Easy, Strict
-from queuesim.queue import prepared_run, simulate_queue
+from queuesim.queue import QueueSetup, simulate_queue
 from queuesim.run import Run
 from workloads.job import Workload
 from workloads.synthetic import laas_workload
@@ -169,7 +169,7 @@ def test_rules_that_take_turns_see_each_others_jobs() -> None:
 def first_pass(
     placing: Policy, work: Workload
 ) -> tuple[DecisionPoint, tuple[Run, Iterator[float]]]:
-    run = prepared_run(work, placing, rng=np.random.default_rng(0), keep_placements=True)
+    run = QueueSetup(work, placing, rng=np.random.default_rng(0), keep_placements=True).by_events()
     passes = run.passes()
     return DecisionPoint(run.scheduler, next(passes)), (run, passes)
 

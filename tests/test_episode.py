@@ -16,7 +16,7 @@ from netsim.topologies.registry import make_topology
 from queuesim.decide import Choice
 from queuesim.deciders import LargestThatFits
 from queuesim.learning.episode import LONGEST_S, REWARDS, Domains, Episode, View, log_time
-from queuesim.queue import prepared_run
+from queuesim.queue import QueueSetup
 from workloads.job import Workload
 
 DRAGONFLY = make_topology("dragonfly", {"p": 2, "a": 4, "g": 5})
@@ -29,7 +29,7 @@ def episode_of(
 ) -> Episode:
     policy = make_policy(DRAGONFLY, "simple", np.random.default_rng(0))
     rng = np.random.default_rng(0)
-    run = prepared_run(workload, policy, rng=rng, keep_placements=True)
+    run = QueueSetup(workload, policy, rng=rng, keep_placements=True).by_events()
     n = len(workload)
     view = View(
         Domains(DRAGONFLY, level), workload, np.linspace(0, 1, n), np.linspace(0.2, 0.4, n), depth
@@ -227,7 +227,7 @@ def test_links_of_spines_belong_to_no_domain() -> None:
 
 def test_a_run_without_placements_is_refused() -> None:
     workload = make_workload([0], [10], [1])
-    run = prepared_run(workload, Mask(N), rng=np.random.default_rng(0))
+    run = QueueSetup(workload, Mask(N), rng=np.random.default_rng(0)).by_events()
     worth = REWARDS["turnaround"][0](run)
     view = View(Domains(DRAGONFLY, 1), workload, np.zeros(1), np.zeros(1), 2)
     episode = Episode(run, view, worth)

@@ -16,7 +16,7 @@ from netsim.errors import NetcosimError
 from netsim.hierarchy import hierarchy_of
 from netsim.topologies.registry import make_topology
 from queuesim.decide import DecisionPoint
-from queuesim.queue import prepared_run
+from queuesim.queue import QueueSetup
 from workloads.synthetic import laas_workload
 
 gymnasium = pytest.importorskip("gymnasium", reason="gymnasium is not installed (extra [rl])")
@@ -112,7 +112,7 @@ def test_the_first_policy_chooses_among_the_domains_nodes() -> None:
             work = laas_workload(1, 4.0, np.random.default_rng(0))
             work.n_nodes[:] = size
             placing = make_policy(topology, name, np.random.default_rng(7))
-            run = prepared_run(work, placing, rng=rng, keep_placements=True)
+            run = QueueSetup(work, placing, rng=rng, keep_placements=True).by_events()
             point = DecisionPoint(run.scheduler, next(run.passes()))
             found = point.within(0, domain)
             assert found is not None

@@ -81,6 +81,7 @@ class Measured(RunTimeModel):
         *("communication.from", "communication.fraction", "communication.ranks_per_node"),
     )
     parameters = MeasuredParameters
+    fixed = True
     table: SpeedupTable = field()
     mix: CommunicationMix = field()
     bound: str = "mean"

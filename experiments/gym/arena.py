@@ -27,7 +27,7 @@ from experiments.unread import warn_of_unread
 from netsim.errors import NetcosimError, unknown_name
 from queuesim.decide import Decider, Easy, Strict, known_at_submit
 from queuesim.learning.episode import REWARDS, Domains, Episode, View
-from queuesim.queue import prepared_run
+from queuesim.queue import QueueSetup
 from queuesim.rule_times import RuleModel
 from queuesim.runtime import RunTimeModel
 from workloads.transform import from_zero, select
@@ -109,7 +109,7 @@ class EnvFactory:
         jobs = from_zero(select(queues.jobs, some))
         section = queues.section
         window = None if section.window == "all" else section.window
-        run = prepared_run(
+        setup = QueueSetup(
             jobs,
             self._policy(rng),
             order=queues.order,
@@ -122,6 +122,7 @@ class EnvFactory:
             rules=queues.rules,
             keep_placements=True,
         )
+        run = setup.by_events()
         which, fraction = bench.mix.draw(jobs, queues.draws.rng("jobs"))
         pattern = (which + 1) / len(bench.mix.shares)
         if self.who is not None:

@@ -1,0 +1,205 @@
+"""The compiled queue for policies that place by node count: decisions first, places afterwards.
+
+Such a policy has no say in who starts when, so a kernel decides that with the number of free nodes
+alone (`queuesim.compiled.kernels_queue`). Where somebody wants to know the places, or the policy
+may draw, it is then asked for each start and told of each end, as a queue would have: the same
+calls in the same order.
+"""
+
+from __future__ import annotations
+
+from math import nan
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.policy import Placement
+from netsim.errors import NetcosimError
+from queuesim.compiled.kernels_profile import STEP
+from queuesim.compiled.kernels_queue import (
+    ARRIVAL,
+    CONSERVATIVE,
+    EASY,
+    EVENT,
+    JOB,
+    LISTED,
+    MANY,
+    NEEDS_SCORES,
+    PROMISE,
+    STATE,
+    STRICT,
+    STUCK,
+    Queue,
+    advance,
+)
+from queuesim.compiled.kernels_waiting import BLOCK, PAIR
+from queuesim.machine import Machine
+from queuesim.ordering.order_checks import with_checks
+from queuesim.result import COMPLETED, CUT, KeptPlacements, QueueResult
+from queuesim.run import delay
+
+if TYPE_CHECKING:
+    from queuesim.queue import QueueSetup
+
+PASSES = {"none": STRICT, "easy": EASY, "easy-retest": EASY, "conservative": CONSERVATIVE}
+"""How the kernel calls a backfilling; by count nothing is held, and "easy-retest" is "easy"."""
+
+
+def run_by_count(setup: QueueSetup) -> QueueResult | None:
+    """Run a queue whose policy places by count; None if its reference has to say what is wrong.
+
+    Parameters
+    ----------
+    setup : QueueSetup
+        One whose `why_by_events` is empty.
+    """
+    began = perf_counter()
+    queue, state = _empty_queue(setup)
+    if not _run(setup, queue, state):
+        return None
+    n, by_rank = len(setup.workload), queue.jobs
+    job = by_rank[queue.arrivals["rank"]]
+    overran = job["late"] == 1
+    cut = overran & (setup.overrun == "cut")
+    events = (
+        queue.events["time_s"].copy(),
+        by_rank["index"][queue.events["rank"]],
+        queue.events["is_start"] == 1,
+    )
+    places: list[Placement | None] = []
+    scheduling_s = np.zeros(n)
+    if setup.keep_placements or not setup.policy.deterministic:
+        places, scheduling_s = _places(setup, *events)
+    for count in range(1, n + 1) if setup.progress is not None else ():
+        if count % max(1, n // 1000) == 0 or count == n:
+            setup.progress(count, n)
+    result = QueueResult(
+        workload=setup.workload,
+        policy=setup.policy.name,
+        **setup.labels._asdict(),
+        topology=setup.policy.topology,
+        wall_s=perf_counter() - began,
+        eligible_s=np.array(setup.workload.submit_s, dtype=np.float64),
+        overran=overran,
+        outcome=np.where(cut, CUT, COMPLETED).astype(np.int8),
+        allocated_nodes=setup.workload.n_nodes.astype(np.int32),
+        scheduling_s=scheduling_s,
+        event_s=events[0],
+        event_job=events[1],
+        event_is_start=events[2],
+        first_blocked_s=float(state[0]["first_blocked_s"]),
+        placements=KeptPlacements.pack(places) if setup.keep_placements else None,
+        needs_Bps=setup.bandwidth_Bps,
+        start_s=job["start_s"].copy(),
+        end_s=job["end_s"].copy(),
+        promised_s=job["promised_s"].copy(),
+    )
+    for frozen in (result.start_s, result.end_s, result.overran, result.allocated_nodes):
+        frozen.flags.writeable = False
+    return result
+
+
+def _empty_queue(setup: QueueSetup) -> tuple[Queue, Any]:
+    """The columns of a queue before its first arrival, and its state."""
+    workload, window = setup.workload, setup.labels.window
+    n, n_free = len(workload), setup.policy.n_free
+    order = with_checks(setup.chosen)
+    index = np.arange(n)
+    if order.static_key is not None:
+        index = np.argsort(order.static_key(workload), kind="stable")
+    arrivals = np.empty(n, dtype=ARRIVAL)
+    arrivals["enters_s"] = workload.submit_s
+    arrivals["rank"][index] = np.arange(n)
+    jobs = np.zeros(n, dtype=JOB)
+    jobs["nodes"] = workload.n_nodes[index]
+    jobs["requested_s"] = workload.requested_s[index]
+    jobs["work_s"] = [setup.run_times.work_s(job) for job in index.tolist()]
+    jobs["index"] = index
+    for column in ("start_s", "end_s", "promised_s"):
+        jobs[column] = nan
+    jobs["reserved_in"] = -1
+    passes, by_score = PASSES[setup.labels.backfill], order.static_key is None
+    n_ranked = n if by_score or passes == CONSERVATIVE else 0
+    # every running job is a step of a profile; each that waits adds two in either half of a pass
+    n_steps = n_free + 4 * n + 2 if passes == CONSERVATIVE else 0
+    n_running = min(n, n_free) + 1
+    queue = Queue(
+        jobs,
+        arrivals,
+        np.zeros(n // 64 + 1, dtype=BLOCK),
+        np.empty(2 * n, dtype=EVENT),
+        np.empty(n_running, dtype=PROMISE),
+        np.empty(n_running, dtype=PAIR),
+        np.empty(n_ranked, dtype=LISTED),
+        np.empty(n_ranked, dtype=PAIR),
+        np.empty(n_steps, dtype=STEP),
+    )
+    state = np.zeros(1, dtype=STATE)
+    state["backfill"] = passes
+    state["window"] = MANY if window is None else window
+    state["depth"] = max(n, 1) if window is None else window + 1
+    state["by_score"] = by_score
+    state["cuts"] = setup.labels.overrun == "cut"
+    first_s = float(workload.submit_s[0]) if n else 0.0
+    state["now_s"] = now_s = min(0.0, first_s)
+    state["arrives_s"] = now_s + delay(now_s, first_s)
+    state["n_free"] = n_free
+    state["reserved_for"] = -1
+    state["shadow_s"] = state["due_s"] = np.inf
+    state["first_blocked_s"] = nan
+    return queue, state
+
+
+def _run(setup: QueueSetup, queue: Queue, state: Any) -> bool:
+    """Run the kernel to the last end; false if that does not come."""
+    n, s = len(setup.workload), state[0]
+    score = with_checks(setup.chosen).score
+    while s["n_done"] < n:
+        # in portions, so that an interrupt is heard
+        until = min(n, int(s["n_done"]) + max(1, n // 100))
+        told = advance(state, queue, until)
+        if told == STUCK:
+            return False
+        if told == NEEDS_SCORES:
+            assert score is not None
+            listed = queue.listed[: s["n_listed"]]
+            listed["score"] = score(setup.workload, listed["rank"].copy(), float(s["now_s"]))
+            if np.isneginf(listed["score"]).any():
+                return False
+    return True
+
+
+def _places(
+    setup: QueueSetup,
+    event_s: NDArray[np.float64],
+    event_job: NDArray[np.int64],
+    event_is_start: NDArray[np.bool_],
+) -> tuple[list[Placement | None], NDArray[np.float64]]:
+    """Ask the policy for the place of each start, and the time that took by job."""
+    policy, estimates = setup.policy, setup.known_s
+    machine = Machine(setup.workload, policy, setup.bandwidth_Bps, estimates)
+    n = len(setup.workload)
+    places: list[Placement | None] = [None] * n
+    began_s, scheduling_s = [0.0] * n, [0.0] * n
+    for now_s, job, is_start in zip(
+        event_s.tolist(), event_job.tolist(), event_is_start.tolist(), strict=True
+    ):
+        clock = perf_counter()
+        if is_start:
+            place = policy.allocate(machine.request(job, now_s))
+            if place is None or len(place.nodes) != machine.n_nodes[job]:
+                raise NetcosimError(
+                    f"policy {policy.name!r}: counts_only says that any free nodes will do, but "
+                    f"job {setup.workload.job_id[job]} of {machine.n_nodes[job]} nodes got "
+                    f"{'none' if place is None else len(place.nodes)}"
+                )
+            places[job] = place
+            began_s[job] = now_s
+        else:
+            policy.release(places[job])  # type: ignore[arg-type]
+            if estimates is not None:
+                estimates.completed(job, now_s - began_s[job])
+        scheduling_s[job] += perf_counter() - clock
+    return places, np.asarray(scheduling_s)

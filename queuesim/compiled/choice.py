@@ -1,0 +1,39 @@
+"""The one rule on which queues are compiled, and which run by SimPy's events."""
+
+from __future__ import annotations
+
+from alloc.policy import Policy
+from queuesim.decide import Decider
+from queuesim.ordering.orders import Order
+from queuesim.runtime import RunTimeModel
+from queuesim.site.rules import Rules
+
+LEAST_JOBS = 4000
+"""Queues of fewer jobs are over by events before the kernel is loaded."""
+COMPILED_BACKFILLS = ("none", "easy", "easy-retest", "conservative")
+
+
+def why_by_events(
+    n_jobs: int,
+    policy: Policy,
+    order: Order,
+    backfill: str | Decider,
+    rules: Rules,
+    model: RunTimeModel,
+) -> str:
+    """Return why a queue runs by SimPy's events; empty if it is compiled."""
+    if n_jobs < LEAST_JOBS:
+        return f"it has fewer than {LEAST_JOBS:,} jobs"
+    if isinstance(backfill, Decider):
+        return f"decider {backfill.name!r} chooses the jobs"
+    if not rules.plain:
+        return "the queue has partitions, dependencies, outages or a grace period"
+    if not model.fixed:
+        return f"run-time model {model.name!r} may change run times while jobs run"
+    if order.static_key is None and order.score is None:
+        return f"order {order.name!r} depends on what has run"
+    if backfill not in COMPILED_BACKFILLS:
+        return f"backfill {backfill!r} has no compiled pass"
+    if not policy.counts_only or policy.pairs or policy.relents_after_s is not None:
+        return f"policy {policy.name!r} places by more than the number of free nodes"
+    return ""

@@ -1,0 +1,512 @@
+"""The queue compiled: `queuesim.run` and its passes where a count of free nodes decides all.
+
+Jobs are known by their *rank*: their place in a static order, or their index where a score orders
+them anew at each pass. Every float is the result of the same operations in the same order as in
+`queuesim.run` and `queuesim.backfilling`, so that all times are equal to the bit.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from alloc.fattree.kernels_bits import popcount
+from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
+from queuesim.compiled.kernels_profile import earliest, release_later, take
+from queuesim.compiled.kernels_waiting import (
+    Rows,
+    State,
+    add_waiting,
+    first_waiting,
+    heap_pop,
+    heap_push,
+    heap_sift,
+    is_in_front,
+    list_waiting,
+    rank_of,
+    remove_waiting,
+)
+
+STRICT, EASY, CONSERVATIVE = 0, 1, 2
+"""How a pass runs the queue."""
+MANY = 1 << 62
+"""More nodes, or jobs, than there are."""
+GOES_ON, NEEDS_SCORES, STUCK = 0, 1, 2
+"""Why `advance` came back: enough jobs are over, scores of ``listed`` are due, nothing moves."""
+
+STATE = np.dtype(
+    [(name, np.float64) for name in ("now_s", "arrives_s", "shadow_s", "first_blocked_s", "due_s")]
+    + [
+        (name, np.int64)
+        for name in (
+            *("backfill", "window", "depth", "by_score", "cuts"),
+            *("n_free", "n_waiting", "n_running", "n_arrived", "n_done", "n_events"),
+            *("first_block", "end_block", "n_listed", "n_ranked", "n_steps", "n_passes"),
+            *("due", "scored", "changed", "released", "forecast_broken", "reserved_for", "extra"),
+        )
+    ],
+    align=True,
+)
+"""What a queue consists of beside its arrays; the second row of whole numbers is the user's choice.
+
+``window`` is the number of jobs behind the head that a pass looks at, ``depth`` of those that can
+be read at all; ``by_score`` says that scores order the queue. ``due``: a pass follows when all of
+this instant has happened; ``scored``: its scores are there. ``reserved_for`` is the rank for which
+EASY has a reservation, or -1, with ``shadow_s`` and ``extra``. ``due_s`` is the first reserved
+start of conservative backfilling.
+"""
+
+JOB = np.dtype(
+    [(name, np.float64) for name in ("requested_s", "work_s", "start_s", "end_s", "promised_s")]
+    + [("reserved_s", np.float64), ("nodes", np.int64), ("late", np.int64)]
+    + [("index", np.int64), ("reserved_in", np.int64)],
+    align=True,
+)
+"""A job, by rank: ``late`` if it has work left at its walltime, ``index`` in the workload.
+
+Conservative backfilling reserved ``reserved_s`` in its pass number ``reserved_in``; a reservation
+lasts until the next pass.
+"""
+
+ARRIVAL = np.dtype([("enters_s", np.float64), ("rank", np.int64)], align=True)
+"""A job, by index in the workload, which is the order of arrival."""
+
+EVENT = np.dtype([("time_s", np.float64), ("rank", np.int64), ("is_start", np.int64)], align=True)
+"""A start or an end, in their order."""
+
+PROMISE = np.dtype([("end_s", np.float64), ("nodes", np.int64)], align=True)
+"""A running job: when it ends by its walltime; in ascending order."""
+
+LISTED = np.dtype([("rank", np.int64), ("score", np.float64)], align=True)
+"""A job that needs a score, or one of the front of the queue."""
+
+
+class Queue(NamedTuple):
+    """The arrays of a queue.
+
+    Attributes
+    ----------
+    jobs, arrivals, blocks, events : (n,) JOB, (n,) ARRIVAL, (blocks,) BLOCK, (2 n,) EVENT
+    running : (room,) PROMISE
+    ends : (room,) PAIR
+        Heap of the ends as they come: time and number of the start among the events.
+    listed : (n,) LISTED
+    ranked : (n,) PAIR
+        Heap of those that wait by score, or of reservations by their start.
+    steps : (room,) STEP
+        A profile of free nodes.
+    """
+
+    jobs: Rows
+    arrivals: Rows
+    blocks: Rows
+    events: Rows
+    running: Rows
+    ends: Rows
+    listed: Rows
+    ranked: Rows
+    steps: Rows
+
+
+@njit(**PLAIN_KERNEL)
+def advance(state: State, queue: Queue, until: int) -> int:
+    """Go on until so many jobs are over, or what only the caller can do is due."""
+    s = state[0]
+    n = len(queue.jobs)
+    while s.n_done < until:
+        arrives = s.arrives_s if s.n_arrived < n else np.inf
+        end = queue.ends[0].key if s.n_running > 0 else np.inf
+        next_s = min(arrives, end)
+        # All arrivals and ends of an instant come before its pass.
+        if s.due and next_s > s.now_s:
+            if s.by_score and not s.scored and needs_scores(s):
+                s.n_listed = list_waiting(s, queue.blocks, queue.listed, n)
+                s.scored = 1
+                return NEEDS_SCORES
+            if not run_pass(s, queue):
+                return STUCK
+            s.due = 0
+            s.scored = 0
+            continue
+        if next_s == np.inf:
+            return STUCK
+        s.now_s = next_s
+        s.due = 1
+        if end == next_s:
+            end_job(s, queue)
+        else:
+            arrive(s, queue)
+    return GOES_ON
+
+
+@njit(**INNER_KERNEL)
+def needs_scores(s: State) -> bool:
+    """Whether the pass that is due will ask who is first."""
+    return bool(s.n_waiting > 0 and (s.n_free > 0 or s.backfill == CONSERVATIVE))
+
+
+@njit(**INNER_KERNEL)
+def arrive(s: State, queue: Queue) -> None:
+    """Put the jobs that have arrived into the queue, and plan the next arrival."""
+    arrivals, blocks = queue.arrivals, queue.blocks
+    n, k = len(arrivals), s.n_arrived
+    while k < n and arrivals[k].enters_s <= s.now_s:
+        rank = arrivals[k].rank
+        if s.by_score or is_in_front(s, blocks, rank, s.depth):
+            s.changed = 1
+        add_waiting(s, blocks, rank, queue.jobs[rank].nodes, queue.jobs[rank].requested_s)
+        k += 1
+    s.n_arrived = k
+    if k < n:
+        s.arrives_s = s.now_s + delay(s.now_s, arrivals[k].enters_s)
+
+
+@njit(**INNER_KERNEL)
+def delay(now_s: float, time_s: float) -> float:
+    """As `queuesim.run.delay`: never a rounding step before the time."""
+    wait = time_s - now_s
+    while now_s + wait < time_s:
+        wait = np.nextafter(wait, np.inf)
+    return float(wait)
+
+
+@njit(**INNER_KERNEL)
+def end_job(s: State, queue: Queue) -> None:
+    """End the running job whose time has come, of several the one that started first."""
+    running = queue.running
+    rank = queue.events[queue.ends[0].tie].rank
+    heap_pop(queue.ends, s.n_running)
+    job = queue.jobs[rank]
+    promised = job.start_s + job.requested_s
+    # Any entry with this end and these nodes will do: they are alike.
+    k = ends_before(s, running, promised)
+    while running[k].nodes != job.nodes:
+        k += 1
+    s.n_running -= 1
+    for i in range(k, s.n_running):
+        running[i].end_s = running[i + 1].end_s
+        running[i].nodes = running[i + 1].nodes
+    job.end_s = s.now_s
+    note_event(s, queue, rank, 0)
+    s.n_free += job.nodes
+    s.n_done += 1
+    s.released = 1
+    if promised > s.now_s or s.now_s > s.shadow_s:
+        s.forecast_broken = 1
+
+
+@njit(**INNER_KERNEL)
+def ends_before(s: State, running: Rows, time_s: float) -> int:
+    """How many running jobs are to end before a time."""
+    low, high = 0, s.n_running
+    while low < high:
+        middle = (low + high) >> 1
+        if running[middle].end_s < time_s:
+            low = middle + 1
+        else:
+            high = middle
+    return int(low)
+
+
+@njit(**INNER_KERNEL)
+def note_event(s: State, queue: Queue, rank: int, is_start: int) -> None:
+    """Write down a start or an end."""
+    event = queue.events[s.n_events]
+    event.time_s = s.now_s
+    event.rank = rank
+    event.is_start = is_start
+    s.n_events += 1
+
+
+@njit(**INNER_KERNEL)
+def start_job(s: State, queue: Queue, rank: int) -> None:
+    """Start a waiting job for which enough nodes are free, and plan its end."""
+    now, job, running = s.now_s, queue.jobs[rank], queue.running
+    remove_waiting(s, queue.blocks, rank)
+    if s.by_score or s.n_waiting >= s.depth:
+        s.changed = 1
+    s.n_free -= job.nodes
+    job.start_s = now
+    promised = now + job.requested_s
+    k = s.n_running
+    while k > 0 and running[k - 1].end_s > promised:
+        running[k].end_s = running[k - 1].end_s
+        running[k].nodes = running[k - 1].nodes
+        k -= 1
+    running[k].end_s = promised
+    running[k].nodes = job.nodes
+    needed = job.work_s
+    if now + needed > promised:
+        job.late = 1
+        if s.cuts:
+            needed = delay(now, promised)
+    # Of jobs that end at one time the one that started first ends first.
+    heap_push(queue.ends, s.n_running, now + needed, s.n_events)
+    s.n_running += 1
+    note_event(s, queue, rank, 1)
+
+
+@njit(**INNER_KERNEL)
+def run_pass(s: State, queue: Queue) -> bool:
+    """Start every job that may start now; false if one can never start."""
+    if s.by_score and s.scored:
+        rank_by_score(s, queue)
+    if s.backfill == CONSERVATIVE:
+        return bool(conservative_pass(s, queue))
+    if s.backfill == EASY:
+        easy_pass(s, queue)
+    else:
+        start_heads(s, queue)
+    return True
+
+
+@njit(**INNER_KERNEL)
+def rank_by_score(s: State, queue: Queue) -> None:
+    """Make a heap of those that wait: by score, then by job index."""
+    for k in range(s.n_listed):
+        queue.ranked[k].key = -queue.listed[k].score
+        queue.ranked[k].tie = queue.listed[k].rank
+    order_ranked(s, queue, s.n_listed)
+
+
+@njit(**INNER_KERNEL)
+def order_ranked(s: State, queue: Queue, size: int) -> None:
+    """Make a heap of the first pairs of ``ranked``."""
+    s.n_ranked = size
+    for i in range((size >> 1) - 1, -1, -1):
+        heap_sift(queue.ranked, size, i)
+
+
+@njit(**INNER_KERNEL)
+def pop_ranked(s: State, queue: Queue) -> int:
+    """Take out the first of those that wait by score."""
+    rank = queue.ranked[0].tie
+    heap_pop(queue.ranked, s.n_ranked)
+    s.n_ranked -= 1
+    return int(rank)
+
+
+@njit(**INNER_KERNEL)
+def note_blocked(s: State) -> None:
+    """A head could not start: when that first happens after 0 is kept."""
+    if np.isnan(s.first_blocked_s) and s.now_s > 0:
+        s.first_blocked_s = s.now_s
+
+
+@njit(**INNER_KERNEL)
+def start_heads(s: State, queue: Queue) -> int:
+    """Start jobs in strict order; the first for which nodes are missing, -1 if it is not known."""
+    while s.n_waiting > 0:
+        if s.n_free == 0:
+            note_blocked(s)
+            return -1
+        rank = queue.ranked[0].tie if s.by_score else first_waiting(s, queue.blocks)
+        if queue.jobs[rank].nodes > s.n_free:
+            note_blocked(s)
+            return int(rank)
+        if s.by_score:
+            pop_ranked(s, queue)
+        start_job(s, queue, rank)
+    return -1
+
+
+@njit(**INNER_KERNEL)
+def easy_pass(s: State, queue: Queue) -> None:
+    """See `queuesim.backfilling.easy.EasyBackfill.run_pass`."""
+    before = s.n_running
+    head = start_heads(s, queue)
+    if s.n_running > before:
+        s.reserved_for = -1
+    if head < 0:
+        return
+    kept = s.reserved_for == head and not s.forecast_broken and not overrun_since_shadow(s, queue)
+    if kept and not s.released and not s.changed:
+        return
+    s.released = 0
+    s.changed = 0
+    if not kept:
+        s.reserved_for = -1
+    if s.by_score:
+        try_by_score(s, queue, head)
+    else:
+        try_by_rank(s, queue, head)
+
+
+@njit(**INNER_KERNEL)
+def overrun_since_shadow(s: State, queue: Queue) -> bool:
+    """Whether a running job's promised end lies after the shadow time and not after now."""
+    k = ends_before(s, queue.running, np.nextafter(s.shadow_s, np.inf))
+    return bool(k < s.n_running and queue.running[k].end_s <= s.now_s)
+
+
+@njit(**INNER_KERNEL)
+def try_by_score(s: State, queue: Queue, head: int) -> None:
+    """Try the jobs behind the head, the largest score first."""
+    ranked, jobs = queue.ranked, queue.jobs
+    pop_ranked(s, queue)  # the head
+    if s.window >= s.n_ranked:
+        # Nodes only become fewer in a pass: who finds too few now may be left out.
+        size = 0
+        for i in range(s.n_ranked):
+            if jobs[ranked[i].tie].nodes <= s.n_free:
+                ranked[size].key = ranked[i].key
+                ranked[size].tie = ranked[i].tie
+                size += 1
+        order_ranked(s, queue, size)
+    for _ in range(min(s.window, s.n_ranked)):
+        if s.n_free == 0:
+            return
+        try_behind(s, queue, pop_ranked(s, queue), head)
+
+
+@njit(**INNER_KERNEL)
+def try_by_rank(s: State, queue: Queue, head: int) -> None:
+    """Try the jobs behind the head in their order, block after block."""
+    jobs, blocks, left = queue.jobs, queue.blocks, s.window
+    block = head >> 6
+    word = blocks[block].bits & ~(((1 << (head & 63)) - 1) | (1 << (head & 63)))
+    fewest, shortest = jobs[head].nodes, jobs[head].requested_s  # the head stays in its block
+    while s.n_free > 0:
+        if word != 0 and may_start(s, blocks[block].fewest, blocks[block].shortest_s):
+            while word != 0:
+                if left == 0:
+                    return
+                bit = word & -word
+                word ^= bit
+                left -= 1
+                rank = rank_of(block, bit)
+                if not try_behind(s, queue, rank, head):
+                    fewest = min(fewest, jobs[rank].nodes)
+                    shortest = min(shortest, jobs[rank].requested_s)
+            blocks[block].fewest = fewest
+            blocks[block].shortest_s = shortest
+        else:
+            left -= popcount(word)
+        block += 1
+        if left <= 0 or block >= s.end_block:
+            return
+        word = blocks[block].bits
+        fewest, shortest = MANY, np.inf
+
+
+@njit(**INNER_KERNEL)
+def may_start(s: State, nodes: int, requested_s: float) -> bool:
+    """Whether a job of this size and walltime may start behind the head, as far as is known."""
+    if nodes > s.n_free:
+        return False
+    if s.reserved_for < 0:
+        return True
+    return bool(nodes <= s.extra or s.now_s + requested_s <= s.shadow_s)
+
+
+@njit(**INNER_KERNEL)
+def try_behind(s: State, queue: Queue, rank: int, head: int) -> bool:
+    """Start a job behind the head if it cannot delay it; whether it did start."""
+    nodes = queue.jobs[rank].nodes
+    if nodes > s.n_free:
+        return False
+    if s.reserved_for < 0:
+        # The first job that finds enough nodes makes the reservation; none before it could start.
+        reserve(s, queue, head)
+    if s.now_s + queue.jobs[rank].requested_s > s.shadow_s:
+        if nodes > s.extra:
+            return False
+        s.extra -= nodes
+    start_job(s, queue, rank)
+    return True
+
+
+@njit(**INNER_KERNEL)
+def reserve(s: State, queue: Queue, head: int) -> None:
+    """Find the shadow time of the head, and the nodes that it leaves free then."""
+    running, needed = queue.running, queue.jobs[head].nodes
+    free, shadow, k = s.n_free, s.now_s, 0
+    while k < s.n_running:
+        end = running[k].end_s
+        if end > shadow:
+            if free >= needed:
+                break
+            shadow = end
+        free += running[k].nodes
+        k += 1
+    s.forecast_broken = 0
+    s.reserved_for = head
+    s.shadow_s = shadow
+    s.extra = free - needed
+    if np.isnan(queue.jobs[head].promised_s):
+        queue.jobs[head].promised_s = shadow
+
+
+@njit(**INNER_KERNEL)
+def conservative_pass(s: State, queue: Queue) -> bool:
+    """See `queuesim.backfilling.conservative`; false if a job never finds enough nodes."""
+    if not (s.released or s.changed or s.due_s <= s.now_s):
+        return True
+    s.released = 0
+    s.changed = 0
+    s.n_passes += 1
+    now, steps = s.now_s, queue.steps
+    read_front(s, queue)
+    keep_reservations(s, queue)
+    s.due_s = np.inf
+    for i in range(s.n_listed):
+        rank = queue.listed[i].rank
+        job = queue.jobs[rank]
+        nodes, requested = job.nodes, job.requested_s
+        if job.reserved_in == s.n_passes:
+            take(s, steps, -nodes, job.reserved_s, requested)
+        start = earliest(s, steps, nodes, requested, now)
+        if start == np.inf:
+            return False
+        take(s, steps, nodes, start, requested)
+        if start <= now:
+            # Invariant: the profile never has more nodes free at this instant than there are.
+            start_job(s, queue, rank)
+            continue
+        note_blocked(s)
+        job.reserved_s = start
+        job.reserved_in = s.n_passes
+        s.due_s = min(s.due_s, start)
+        if np.isnan(job.promised_s):
+            job.promised_s = start
+    return True
+
+
+@njit(**INNER_KERNEL)
+def read_front(s: State, queue: Queue) -> None:
+    """List the jobs that a pass can read, in their order."""
+    if s.by_score:
+        s.n_listed = min(s.depth, s.n_waiting)
+        for i in range(s.n_listed):
+            queue.listed[i].rank = pop_ranked(s, queue)
+    else:
+        s.n_listed = list_waiting(s, queue.blocks, queue.listed, s.depth)
+
+
+@njit(**INNER_KERNEL)
+def keep_reservations(s: State, queue: Queue) -> None:
+    """Begin a profile with the running jobs, and move reservations back only where they must."""
+    running, steps, kept = queue.running, queue.steps, queue.ranked
+    steps[0].time_s = s.now_s
+    steps[0].free = s.n_free
+    s.n_steps = 1
+    # A job past its walltime is expected to end in no time, but it has not ended now.
+    soon = np.nextafter(s.now_s, np.inf)
+    for k in range(s.n_running):
+        release_later(s, steps, max(running[k].end_s, soon), running[k].nodes)
+    n_kept = 0
+    for i in range(s.n_listed):
+        job = queue.jobs[queue.listed[i].rank]
+        if job.reserved_in == s.n_passes - 1:
+            heap_push(kept, n_kept, job.reserved_s, job.index)
+            n_kept += 1
+    for left in range(n_kept, 0, -1):
+        job = queue.jobs[queue.arrivals[kept[0].tie].rank]
+        from_s = max(kept[0].key, s.now_s)
+        heap_pop(kept, left)
+        start = earliest(s, steps, job.nodes, job.requested_s, from_s)
+        take(s, steps, job.nodes, start, job.requested_s)
+        job.reserved_s = start
+        job.reserved_in = s.n_passes

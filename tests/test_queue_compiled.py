@@ -1,0 +1,206 @@
+"""The compiled queue against the one that SimPy runs: every column of a result, to the bit."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from alloc_helpers import CASES, MACHINES
+from queue_helpers import Mask, make_workload
+
+from alloc.policy import Policy
+from alloc.registry import POLICIES, make_policy
+from netsim.errors import NetcosimError
+from queuesim.assumed import Assumed
+from queuesim.compiled import choice
+from queuesim.compiled.by_count import run_by_count
+from queuesim.estimates import Adjusted
+from queuesim.ordering.orders import Order
+from queuesim.queue import QueueSetup, simulate_queue
+from queuesim.registry import ORDERS
+from queuesim.result import KeptPlacements, QueueResult
+from workloads.job import Workload
+from workloads.swf import read_swf
+from workloads.transform import from_zero, select
+
+SCORED = Order(
+    "area-by-wait",
+    "many ties",
+    score=lambda work, jobs, now_s: np.floor((now_s - work.submit_s[jobs]) / work.n_nodes[jobs]),
+)
+COMPILED_ORDERS = [ORDERS[name] for name in ("fcfs", "shortest", "smallest", "largest", "wfp")]
+BY_COUNT = [(m, name) for m, name in CASES if POLICIES[name].counts_only]
+PAIRS = list(product([*COMPILED_ORDERS, SCORED], choice.COMPILED_BACKFILLS))
+
+
+def assert_equal(one: Any, other: Any) -> None:
+    """Compare all fields but measured times; arrays with their types, and nan as a value."""
+    for name in (f.name for f in fields(one) if f.name not in ("wall_s", "scheduling_s")):
+        a, b = getattr(one, name), getattr(other, name)
+        if isinstance(a, KeptPlacements):
+            assert_equal(a, b)
+        elif isinstance(a, np.ndarray):
+            assert a.dtype == b.dtype, name
+            np.testing.assert_array_equal(a, b, name)
+        else:
+            assert a is b or a == b or (np.isnan(a) and np.isnan(b)), name
+
+
+def both(workload: Workload, policies: tuple[Policy, Policy], **choices: Any) -> QueueResult:
+    """Return the result, after both ways have given it."""
+    setups = [
+        QueueSetup(workload, policy, rng=np.random.default_rng(3), **choices) for policy in policies
+    ]
+    compiled = run_by_count(setups[0])
+    run = setups[1].by_events()
+    run.run()
+    by_events = run.result()
+    assert compiled is not None
+    assert_equal(compiled, by_events)
+    assert policies[0].n_free == policies[1].n_free
+    assert policies[0].rng.bit_generator.state == policies[1].rng.bit_generator.state
+    return compiled
+
+
+def masks(n_nodes: int) -> tuple[Mask, Mask]:
+    """Two machines of their own with one topology."""
+    one, other = Mask(n_nodes), Mask(n_nodes)
+    other.topology = one.topology
+    return one, other
+
+
+def random_jobs(rng: np.random.Generator, n_nodes: int) -> Workload:
+    """Few different times, so that most of them are equal to others; jobs as large as all nodes.
+
+    Some in fractions that are no binary ones, on a clock that begins before or long after 0, where
+    the shortest jobs take no time at all.
+    """
+    n = int(rng.integers(1, 60))
+    unit = rng.choice([1.0, 0.1, 1 / 3])
+    begin = rng.choice([0.0, -7.3, 0.7, 1e9])
+    submit = np.zeros(n) if rng.random() < 0.2 else np.sort(rng.integers(0, 60, n)) * unit
+    run = rng.integers(1, 15, n) * unit
+    run[rng.random(n) < 0.1] = 1e-9
+    asked = np.maximum(run + rng.integers(-4, 12, n) * unit, unit)
+    size = np.minimum(rng.geometric(rng.choice([0.1, 0.5]), n), n_nodes)
+    size[rng.random(n) < 0.1] = n_nodes
+    return make_workload(begin + submit, run, size, asked)
+
+
+@pytest.mark.parametrize("k", [0, *(pytest.param(k, marks=pytest.mark.full) for k in range(1, 14))])
+def test_random_queues_are_equal_to_the_bit(k: int) -> None:
+    """Every order, backfilling and policy in turn: 150 queues, 2,100 in the full tier."""
+    rng = np.random.default_rng(k)
+    promised = blocked = late = 0
+    for i in range(150):
+        machine, name = BY_COUNT[(151 * k + i) % len(BY_COUNT)]
+        topology = MACHINES[machine]
+        policies = [make_policy(topology, name, np.random.default_rng(i)) for _ in range(2)]
+        order, backfill = PAIRS[(7 * k + i) % len(PAIRS)]
+        result = both(
+            random_jobs(rng, topology.n_nodes),
+            (policies[0], policies[1]),
+            order=order,
+            backfill=backfill,
+            window=[None, None, 0, 1, 3, 50][int(rng.integers(6))],
+            overrun=("keep", "cut")[int(rng.integers(2))],
+            run_time_model=Assumed("20%", speeds_up=(name,)) if i % 3 == 0 else None,
+            estimates=Adjusted() if i % 5 == 0 else None,
+            keep_placements=i % 4 != 0,
+        )
+        promised += int((~np.isnan(result.promised_s)).sum())
+        blocked += int(~np.isnan(result.first_blocked_s))
+        late += int(result.overran.sum())
+    assert min(promised, blocked, late) > 50
+
+
+@pytest.mark.parametrize(
+    ("order", "backfill"), PAIRS, ids=lambda v: v if type(v) is str else v.name
+)
+def test_many_wait_at_once(order: Order, backfill: str) -> None:
+    """More than one block of 64 ranks, at one time and one after the other."""
+    rng = np.random.default_rng(5)
+    n = 140
+    for submit in (np.zeros(n), np.sort(rng.integers(0, 420, n))):
+        run = rng.integers(1, 100, n)
+        asked = np.maximum(run + rng.integers(-9, 80, n), 1)
+        workload = make_workload(submit, run, rng.choice([1, 2, 3, 8, 30, 31], n), asked)
+        for window in (None, 70):
+            both(workload, masks(32), order=order, backfill=backfill, window=window)
+
+
+def test_a_queue_in_which_nothing_moves_is_left_to_the_reference(monkeypatch: Any) -> None:
+    """Nodes that a policy has given away before are missing for the largest job for ever."""
+    monkeypatch.setattr(choice, "LEAST_JOBS", 0)
+    for backfill, message in (("easy", "nothing moves"), ("conservative", "even with every")):
+        policy = Mask(8)
+        policy.free[0] = False
+        with pytest.raises(NetcosimError, match=message):
+            simulate_queue(
+                make_workload([0, 1], [5, 5], [2, 8]),
+                policy,
+                backfill=backfill,
+                rng=np.random.default_rng(0),
+            )
+
+
+def test_what_runs_by_events_says_why() -> None:
+    rng = np.random.default_rng(0)
+    few = make_workload([0.0], [1.0], [1])
+    many = make_workload(*(np.ones((3, choice.LEAST_JOBS), dtype=int)))
+
+    def why(workload: Workload, policy: str = "baseline", **choices: Any) -> str:
+        placing = make_policy(MACHINES["fattree-6"], policy, rng)
+        return QueueSetup(workload, placing, rng=rng, **choices).why_by_events
+
+    assert why(many) == why(many, order="wfp", backfill="conservative", overrun="cut") == ""
+    assert "fewer than 4,000 jobs" in why(few)
+    assert "'fair-share'" in why(many, order="fair-share")
+    assert "'jigsaw'" in why(many, "jigsaw")
+
+
+def test_progress_is_shown_as_by_events() -> None:
+    shown: list[list[tuple[int, int]]] = [[], []]
+    workload = make_workload(np.arange(2500), np.ones(2500), np.ones(2500, dtype=int))
+    for told, compiled in zip(shown, (True, False), strict=True):
+        setup = QueueSetup(
+            workload,
+            Mask(4),
+            rng=np.random.default_rng(0),
+            progress=lambda done, n, told=told: told.append((done, n)),  # type: ignore[misc]
+        )
+        if compiled:
+            run_by_count(setup)
+        else:
+            setup.by_events().run()
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("log", "n_nodes", "n_jobs"),
+    [
+        ("KTH-SP2-1996-2.1-cln", 100, 1500),
+        pytest.param("KTH-SP2-1996-2.1-cln", 100, 10**6, marks=pytest.mark.full),
+        pytest.param("LLNL-Thunder-2007-1.1-cln", 1024, 10**6, marks=pytest.mark.full),
+        pytest.param("LLNL-Atlas-2006-2.1-cln", 1152, 10**6, marks=pytest.mark.full),
+        pytest.param("ALCF-Theta-2022-cqsim", 4392, 10**6, marks=pytest.mark.full),
+        pytest.param("ALCF-Mira-2018", 49152, 10**6, marks=pytest.mark.full),
+    ],
+)
+def test_logs_are_equal_to_the_bit(shared_dir: Path, log: str, n_nodes: int, n_jobs: int) -> None:
+    jobs = from_zero(read_swf(shared_dir / "traces" / f"{log}.swf.gz"))
+    jobs = select(jobs, (np.arange(len(jobs)) < n_jobs) & (jobs.n_nodes <= n_nodes))
+    at_once = replace(jobs, submit_s=np.zeros(len(jobs)))
+    for workload, choices in (
+        (jobs, {"overrun": "cut"}),
+        (jobs, {"order": "shortest", "window": 50}),
+        (jobs, {"order": "wfp", "window": 10}),
+        (jobs, {"backfill": "conservative", "window": 20}),
+        (at_once, {"window": 50}),
+    ):
+        both(workload, masks(n_nodes), **choices)

@@ -26,6 +26,7 @@ from experiments.config_policies import PolicyTables
 from experiments.draws import Draws
 from netsim.topology import Topology
 from queuesim.backfilling.easy_sets import node_set_method
+from queuesim.compiled.choice import why_by_events
 from queuesim.estimates import EstimateModel
 from queuesim.logged import with_replay_notes
 from queuesim.ordering.orders import Order
@@ -156,6 +157,14 @@ class Queues:
                 keep_placements=True,
                 progress=progress,
             )
+
+    def why_by_events(self, policy: str) -> str:
+        """Why the queue under a policy is not compiled; empty if it is."""
+        section = self.section
+        model = RUNTIME_MODELS[section.run_time_model]
+        with who_decides(section.backfill, section.decider, section.decider_files) as who:
+            placing = self.empty(policy)
+            return why_by_events(len(self.jobs), placing, self.order, who, self.rules, model)
 
     def empty(self, policy: str, snapshot: int | None = None) -> Policy:
         """A policy with all nodes free but gateways; draws are a queue's, or a snapshot's.

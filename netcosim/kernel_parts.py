@@ -7,8 +7,10 @@ from pathlib import Path
 from netsim.kernel_cache import use_kernel_cache
 
 PACKETS, CROSSBARS, FLOWS, POLICY_SEARCH = "packets", "crossbars", "flows", "policies"
+QUEUES = "queues"
+"""Compiled by the first queue that needs it: its jobs decide (`queuesim.compiled.choice`)."""
 PACKET_THREADS, CROSSBAR_THREADS = "packet threads", "crossbar threads"
-PARTS = (PACKETS, CROSSBARS, PACKET_THREADS, CROSSBAR_THREADS, FLOWS, POLICY_SEARCH)
+PARTS = (PACKETS, CROSSBARS, PACKET_THREADS, CROSSBAR_THREADS, FLOWS, POLICY_SEARCH, QUEUES)
 """The kernels that take long to compile, in the order in which they are compiled."""
 
 USUAL_S = {
@@ -18,6 +20,7 @@ USUAL_S = {
     CROSSBAR_THREADS: 9.0,
     FLOWS: 17.0,
     POLICY_SEARCH: 5.0,
+    QUEUES: 5.0,
 }
 """About how long each takes to compile on an idle core, when those before it are compiled."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +40,8 @@ class RunPlan:
         Queues one after the other, on so many processes.
     jobs : int
         Processes.
+    by_events : mapping of str to str
+        Why a policy's queue is not compiled, by policy; empty if it is.
     """
 
     schedules: int
@@ -49,6 +52,7 @@ class RunPlan:
     packets_s: float
     rounds: int
     jobs: int
+    by_events: Mapping[str, str]
 
     @property
     def estimated_s(self) -> float:
@@ -56,16 +60,26 @@ class RunPlan:
         return self.rounds * self.queue_s + (self.live_s + self.packets_s) / self.jobs
 
     def told(self) -> str:
-        """Two lines."""
+        """Two lines, and one for each reason why queues are not compiled."""
         done = f"; {self.parts_done:,} parts are done" if self.parts_done else ""
         sent = f", {self.snapshots:,} snapshots" if self.snapshots else ""
         spans = [f"{_time(self.queue_s)} a queue"]
         spans += [f"{_time(self.live_s)} of live run times"] if self.live_s else []
         spans += [f"{_time(self.packets_s)} of packets"] if self.snapshots else []
-        return (
-            f"{self.schedules:,} queues{sent}{done}\n"
-            f"estimate: {_time(self.estimated_s)} from the start on {self.jobs} "
-            f"process{'es' if self.jobs > 1 else ''} ({', '.join(spans)})"
+        policies: dict[str, list[str]] = {}
+        for policy, why in self.by_events.items():
+            policies.setdefault(why, []).append(policy)
+        paths = [
+            f"queues of {', '.join(names)} " + (f"run by events: {why}" if why else "are compiled")
+            for why, names in policies.items()
+        ]
+        return "\n".join(
+            [
+                f"{self.schedules:,} queues{sent}{done}",
+                f"estimate: {_time(self.estimated_s)} from the start on {self.jobs} "
+                f"process{'es' if self.jobs > 1 else ''} ({', '.join(spans)})",
+                *paths,
+            ]
         )
 
 
@@ -122,6 +136,7 @@ def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
         packets_s=packets_s,
         rounds=stages * (math.ceil(len(policies) / jobs) + elsewhere),
         jobs=jobs,
+        by_events={policy: bench.queues.why_by_events(policy) for policy in policies},
     )
 
 

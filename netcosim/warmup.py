@@ -17,6 +17,7 @@ from netcosim.kernel_parts import (
     PACKETS,
     PARTS,
     POLICY_SEARCH,
+    QUEUES,
     mark_compiled,
 )
 from netsim.flow.job_load import job_link_load
@@ -33,6 +34,9 @@ from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
 from netsim.traffic import combine
 from patterns.registry import make_pattern
+from queuesim.compiled.by_count import run_by_count
+from queuesim.queue import QueueSetup
+from workloads.synthetic import laas_workload
 
 
 def _machines() -> list[Topology]:
@@ -53,6 +57,7 @@ def warm_up(parts: Sequence[str] = PARTS) -> Iterator[tuple[str, float]]:
         (CROSSBAR_THREADS, "input-queued routers on several threads", _crossbar_threads),
         (FLOWS, "flow engine", _flows),
         (POLICY_SEARCH, "policies", _policies),
+        (QUEUES, "queues by node count", _queues),
     ):
         if part not in parts:
             continue
@@ -105,6 +110,12 @@ def _flows(topology: Topology) -> None:
             nodes = np.arange(first, first + 4, dtype=np.int32)
             network.change([(first, message_load(JobRoutes(routing), job, nodes, config))], [])
         network.change([], [0])
+
+
+def _queues(topology: Topology) -> None:
+    workload = laas_workload(2, 2.0, np.random.default_rng(1))
+    policy = make_policy(topology, "baseline", np.random.default_rng(1))
+    run_by_count(QueueSetup(workload, policy, rng=np.random.default_rng(1)))
 
 
 def _policies(topology: Topology) -> None:

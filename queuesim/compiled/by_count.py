@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from alloc.policy import Placement
 from netsim.errors import NetcosimError
 from queuesim.compiled.kernels_profile import STEP
-from queuesim.compiled.kernels_queue import (
+from queuesim.compiled.kernels_queue import advance
+from queuesim.compiled.kernels_state import (
     ARRIVAL,
     CONSERVATIVE,
     EASY,
@@ -32,7 +33,6 @@ from queuesim.compiled.kernels_queue import (
     STRICT,
     STUCK,
     Queue,
-    advance,
 )
 from queuesim.compiled.kernels_waiting import BLOCK, PAIR
 from queuesim.machine import Machine
@@ -72,8 +72,8 @@ def run_by_count(setup: QueueSetup) -> QueueResult | None:
     scheduling_s = np.zeros(n)
     if setup.keep_placements or not setup.policy.deterministic:
         places, scheduling_s = _places(setup, *events)
-    for count in range(1, n + 1) if setup.progress is not None else ():
-        if count % max(1, n // 1000) == 0 or count == n:
+    if setup.progress is not None:
+        for count in (*range(max(1, n // 1000), n, max(1, n // 1000)), *[n][:n]):
             setup.progress(count, n)
     result = QueueResult(
         workload=setup.workload,
@@ -181,7 +181,7 @@ def _places(
     policy, estimates = setup.policy, setup.known_s
     machine = Machine(setup.workload, policy, setup.bandwidth_Bps, estimates)
     n = len(setup.workload)
-    places: list[Placement | None] = [None] * n
+    places: list[Any] = [None] * n
     began_s, scheduling_s = [0.0] * n, [0.0] * n
     for now_s, job, is_start in zip(
         event_s.tolist(), event_job.tolist(), event_is_start.tolist(), strict=True
@@ -198,7 +198,7 @@ def _places(
             places[job] = place
             began_s[job] = now_s
         else:
-            policy.release(places[job])  # type: ignore[arg-type]
+            policy.release(places[job])
             if estimates is not None:
                 estimates.completed(job, now_s - began_s[job])
         scheduling_s[job] += perf_counter() - clock

@@ -19,7 +19,7 @@ def why_by_events(
     order: Order,
     backfill: str | Decider,
     rules: Rules,
-    model: RunTimeModel,
+    model: RunTimeModel | type[RunTimeModel],
 ) -> str:
     """Return why a queue runs by SimPy's events; empty if it is compiled."""
     if n_jobs < LEAST_JOBS:

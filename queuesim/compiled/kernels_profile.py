@@ -37,7 +37,7 @@ def steps_until(s: State, steps: Rows, time_s: float) -> int:
             high = middle
         else:
             low = middle + 1
-    return int(low)
+    return low
 
 
 @njit(**INNER_KERNEL)
@@ -57,9 +57,9 @@ def earliest(s: State, steps: Rows, nodes: int, duration_s: float, from_s: float
         while short < n and steps[short].time_s < end and steps[short].free >= nodes:
             short += 1
         if short == n or steps[short].time_s >= end:
-            return float(start)
+            return start
         k = short
-    return float(np.inf)
+    return np.inf
 
 
 @njit(**INNER_KERNEL)
@@ -83,4 +83,4 @@ def split(s: State, steps: Rows, time_s: float) -> int:
     steps[k].time_s = time_s
     steps[k].free = steps[k - 1].free
     s.n_steps += 1
-    return int(k)
+    return k

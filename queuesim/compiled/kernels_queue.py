@@ -7,14 +7,21 @@ them anew at each pass. Every float is the result of the same operations in the 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
 from alloc.fattree.kernels_bits import popcount
 from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
 from queuesim.compiled.kernels_profile import earliest, release_later, take
+from queuesim.compiled.kernels_state import (
+    CONSERVATIVE,
+    EASY,
+    GOES_ON,
+    MANY,
+    NEEDS_SCORES,
+    STUCK,
+    Queue,
+)
 from queuesim.compiled.kernels_waiting import (
     Rows,
     State,
@@ -28,86 +35,6 @@ from queuesim.compiled.kernels_waiting import (
     rank_of,
     remove_waiting,
 )
-
-STRICT, EASY, CONSERVATIVE = 0, 1, 2
-"""How a pass runs the queue."""
-MANY = 1 << 62
-"""More nodes, or jobs, than there are."""
-GOES_ON, NEEDS_SCORES, STUCK = 0, 1, 2
-"""Why `advance` came back: enough jobs are over, scores of ``listed`` are due, nothing moves."""
-
-STATE = np.dtype(
-    [(name, np.float64) for name in ("now_s", "arrives_s", "shadow_s", "first_blocked_s", "due_s")]
-    + [
-        (name, np.int64)
-        for name in (
-            *("backfill", "window", "depth", "by_score", "cuts"),
-            *("n_free", "n_waiting", "n_running", "n_arrived", "n_done", "n_events"),
-            *("first_block", "end_block", "n_listed", "n_ranked", "n_steps", "n_passes"),
-            *("due", "scored", "changed", "released", "forecast_broken", "reserved_for", "extra"),
-        )
-    ],
-    align=True,
-)
-"""What a queue consists of beside its arrays; the second row of whole numbers is the user's choice.
-
-``window`` is the number of jobs behind the head that a pass looks at, ``depth`` of those that can
-be read at all; ``by_score`` says that scores order the queue. ``due``: a pass follows when all of
-this instant has happened; ``scored``: its scores are there. ``reserved_for`` is the rank for which
-EASY has a reservation, or -1, with ``shadow_s`` and ``extra``. ``due_s`` is the first reserved
-start of conservative backfilling.
-"""
-
-JOB = np.dtype(
-    [(name, np.float64) for name in ("requested_s", "work_s", "start_s", "end_s", "promised_s")]
-    + [("reserved_s", np.float64), ("nodes", np.int64), ("late", np.int64)]
-    + [("index", np.int64), ("reserved_in", np.int64)],
-    align=True,
-)
-"""A job, by rank: ``late`` if it has work left at its walltime, ``index`` in the workload.
-
-Conservative backfilling reserved ``reserved_s`` in its pass number ``reserved_in``; a reservation
-lasts until the next pass.
-"""
-
-ARRIVAL = np.dtype([("enters_s", np.float64), ("rank", np.int64)], align=True)
-"""A job, by index in the workload, which is the order of arrival."""
-
-EVENT = np.dtype([("time_s", np.float64), ("rank", np.int64), ("is_start", np.int64)], align=True)
-"""A start or an end, in their order."""
-
-PROMISE = np.dtype([("end_s", np.float64), ("nodes", np.int64)], align=True)
-"""A running job: when it ends by its walltime; in ascending order."""
-
-LISTED = np.dtype([("rank", np.int64), ("score", np.float64)], align=True)
-"""A job that needs a score, or one of the front of the queue."""
-
-
-class Queue(NamedTuple):
-    """The arrays of a queue.
-
-    Attributes
-    ----------
-    jobs, arrivals, blocks, events : (n,) JOB, (n,) ARRIVAL, (blocks,) BLOCK, (2 n,) EVENT
-    running : (room,) PROMISE
-    ends : (room,) PAIR
-        Heap of the ends as they come: time and number of the start among the events.
-    listed : (n,) LISTED
-    ranked : (n,) PAIR
-        Heap of those that wait by score, or of reservations by their start.
-    steps : (room,) STEP
-        A profile of free nodes.
-    """
-
-    jobs: Rows
-    arrivals: Rows
-    blocks: Rows
-    events: Rows
-    running: Rows
-    ends: Rows
-    listed: Rows
-    ranked: Rows
-    steps: Rows
 
 
 @njit(**PLAIN_KERNEL)
@@ -144,7 +71,7 @@ def advance(state: State, queue: Queue, until: int) -> int:
 @njit(**INNER_KERNEL)
 def needs_scores(s: State) -> bool:
     """Whether the pass that is due will ask who is first."""
-    return bool(s.n_waiting > 0 and (s.n_free > 0 or s.backfill == CONSERVATIVE))
+    return s.n_waiting > 0 and (s.n_free > 0 or s.backfill == CONSERVATIVE)
 
 
 @njit(**INNER_KERNEL)
@@ -169,7 +96,7 @@ def delay(now_s: float, time_s: float) -> float:
     wait = time_s - now_s
     while now_s + wait < time_s:
         wait = np.nextafter(wait, np.inf)
-    return float(wait)
+    return wait
 
 
 @njit(**INNER_KERNEL)
@@ -207,7 +134,7 @@ def ends_before(s: State, running: Rows, time_s: float) -> int:
             low = middle + 1
         else:
             high = middle
-    return int(low)
+    return low
 
 
 @njit(**INNER_KERNEL)
@@ -254,7 +181,7 @@ def run_pass(s: State, queue: Queue) -> bool:
     if s.by_score and s.scored:
         rank_by_score(s, queue)
     if s.backfill == CONSERVATIVE:
-        return bool(conservative_pass(s, queue))
+        return conservative_pass(s, queue)
     if s.backfill == EASY:
         easy_pass(s, queue)
     else:
@@ -285,7 +212,7 @@ def pop_ranked(s: State, queue: Queue) -> int:
     rank = queue.ranked[0].tie
     heap_pop(queue.ranked, s.n_ranked)
     s.n_ranked -= 1
-    return int(rank)
+    return rank
 
 
 @njit(**INNER_KERNEL)
@@ -305,7 +232,7 @@ def start_heads(s: State, queue: Queue) -> int:
         rank = queue.ranked[0].tie if s.by_score else first_waiting(s, queue.blocks)
         if queue.jobs[rank].nodes > s.n_free:
             note_blocked(s)
-            return int(rank)
+            return rank
         if s.by_score:
             pop_ranked(s, queue)
         start_job(s, queue, rank)
@@ -338,7 +265,7 @@ def easy_pass(s: State, queue: Queue) -> None:
 def overrun_since_shadow(s: State, queue: Queue) -> bool:
     """Whether a running job's promised end lies after the shadow time and not after now."""
     k = ends_before(s, queue.running, np.nextafter(s.shadow_s, np.inf))
-    return bool(k < s.n_running and queue.running[k].end_s <= s.now_s)
+    return k < s.n_running and queue.running[k].end_s <= s.now_s
 
 
 @njit(**INNER_KERNEL)
@@ -398,7 +325,7 @@ def may_start(s: State, nodes: int, requested_s: float) -> bool:
         return False
     if s.reserved_for < 0:
         return True
-    return bool(nodes <= s.extra or s.now_s + requested_s <= s.shadow_s)
+    return nodes <= s.extra or s.now_s + requested_s <= s.shadow_s
 
 
 @njit(**INNER_KERNEL)

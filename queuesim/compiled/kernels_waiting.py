@@ -82,7 +82,7 @@ def heap_pop(heap: Rows, size: int) -> None:
 @njit(**INNER_KERNEL)
 def rank_of(block: int, bit: int) -> int:
     """Rank of a word's single bit."""
-    return int((block << 6) + popcount(bit - 1))
+    return (block << 6) + popcount(bit - 1)
 
 
 @njit(**INNER_KERNEL)
@@ -127,7 +127,7 @@ def is_in_front(s: State, blocks: Rows, rank: int, depth: int) -> bool:
         block += 1
     if found < depth and block == rank >> 6:
         found += popcount(blocks[block].bits & ((1 << (rank & 63)) - 1))
-    return bool(found < depth)
+    return found < depth
 
 
 @njit(**INNER_KERNEL)

@@ -25,6 +25,7 @@ import numpy as np
 import scipy
 
 from cosim.measuring.parts import Columns, Part, Progress, Tell, share_of
+from netcosim.kept_names import sources_hash
 from netsim.atomic_files import atomic_write, make_folder, need_regular
 from netsim.file_lock import let_go, try_lock
 
@@ -35,26 +36,17 @@ _FILE = re.compile(
 )
 _ABOUT = "about"
 _LOOK_S = 0.02
-_PACKAGES = (
-    *("netsim", "patterns", "alloc", "workloads"),
-    *("queuesim", "cosim", "experiments", "netcosim"),
-)
 
 
 @cache
 def computed_by() -> str:
-    """Sources and libraries that compute parts, as a digest.
+    """Return the sources and libraries that compute parts, as text.
 
     Unlike `netsim.fingerprint.code_fingerprint` it is of every byte, and of this package's too:
     a part that is computed again costs little, a stale one a wrong result.
     """
-    root = Path(__file__).resolve().parent.parent
-    digest = hashlib.sha256(
-        repr((sys.version_info[:3], np.__version__, scipy.__version__, numba.__version__)).encode()
-    )
-    for path in sorted(p for package in _PACKAGES for p in (root / package).rglob("*.py")):
-        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
+    versions = (sys.version_info[:3], np.__version__, scipy.__version__, numba.__version__)
+    return f"{versions} {sources_hash()}"
 
 
 def journal_name(key: str) -> str:

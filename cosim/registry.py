@@ -1,7 +1,11 @@
-"""Run-time models by name."""
+"""Run-time models, and ways to measure what policies do to jobs' communication, by name."""
 
 from __future__ import annotations
 
+from cosim.measuring.campaign import Stretch
+from cosim.measuring.paired import Paired
+from cosim.measuring.steady_measure import Steady
+from cosim.measuring.steps_measure import Steps
 from cosim.run_times.coupled import CoupledFlow
 from cosim.run_times.coupled_packets import CoupledPackets
 from cosim.run_times.measured_times import Measured
@@ -23,3 +27,7 @@ RUNTIME_MODELS: Registry[type[RunTimeModel]] = Registry(
     classes=True,
     optional=("queuesim.bluegene.partition_bisection",),
 )
+
+MEASURES: dict[str, type[Stretch] | type[Paired] | type[Steady] | type[Steps]] = {
+    measure.name: measure for measure in (Stretch, Paired, Steady, Steps)
+}

@@ -13,9 +13,9 @@ from pydantic import (
     model_validator,
 )
 
-from cosim.measuring.measure import MEASURES
 from cosim.measuring.steady import SteadyRules
 from cosim.measuring.steps_measure import StepRules
+from cosim.registry import MEASURES
 from experiments.fields import (
     Count,
     Flag,

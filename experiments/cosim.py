@@ -1,7 +1,7 @@
 """The loop closed: one log, one machine, several policies; packets measured, queue run again.
 
 1. The queue runs under each policy with logged run times.
-2. Snapshots of the schedules go through the packet engine (`cosim.measuring.measure`).
+2. Snapshots of the schedules go through the packet engine (`cosim.registry.MEASURES`).
 3. The measured communication times, against the reference's, change the jobs' run times, and
    the queue runs again under each policy.
 

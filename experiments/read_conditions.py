@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 from alloc.registry import POLICIES
 from cosim.measuring.campaign import Stretch
-from cosim.measuring.measure import MEASURES
 from cosim.network.communication import ALWAYS, BY_SHARE, TOGETHER
-from cosim.registry import RUNTIME_MODELS
+from cosim.registry import MEASURES, RUNTIME_MODELS
 from experiments.config import Config
 from experiments.dotted_keys import assigned, value_at
 from netsim.packet.presets import PACKET_PRESETS

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from alloc.registry import POLICIES
 from cosim.measuring.base import Measure
 from cosim.measuring.cost import campaign_hops, estimate_line, flow_level_line, flow_level_s
-from cosim.measuring.measure import MEASURES
 from cosim.measuring.snapshots import Side, Study
 from cosim.network.communication import Communication
 from cosim.network.ensemble import SharedNetwork
 from cosim.network.gateways import GatewayIo
 from cosim.network.job_network import JobNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
+from cosim.registry import MEASURES
 from experiments.config import Config
 from experiments.config_communication import CommunicationSection
 from experiments.config_errors import ConfigError

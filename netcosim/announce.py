@@ -86,20 +86,9 @@ def prepare_run(config: Config, out: Path, jobs: int) -> Config:
 
 
 def with_threads_that_fit(config: Config, processes: int) -> tuple[Config, str | None]:
-    """The config with no more threads than ``processes`` of it leave cores for.
+    """Return the config with no more threads than ``processes`` of it leave cores for, and a note.
 
-    Parameters
-    ----------
-    config : Config
-    processes : int
-        That compute such a config at the same time. Beside others "auto" is one thread: points
-        side by side use the cores better.
-
-    Returns
-    -------
-    config : Config
-    line : str or None
-        What the user should know.
+    Beside other processes "auto" is one thread: points side by side use the cores better.
     """
     from experiments.config_content import checked_config
     from experiments.points import replaced

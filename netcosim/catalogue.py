@@ -187,7 +187,7 @@ KINDS: dict[str, Kind] = {
     "deciders": Kind("decider", "queuesim.registry:DECIDERS"),
     "estimates": Kind("estimate", "queuesim.registry:ESTIMATES"),
     "runtime-models": Kind("runtime-model", "cosim.registry:RUNTIME_MODELS", _runtime_model),
-    "measures": Kind("measure", "cosim.measuring.measure:MEASURES"),
+    "measures": Kind("measure", "cosim.registry:MEASURES"),
     "observables": Kind("observable", "queuesim.observables.registry:OBSERVABLES"),
     "scenarios": Kind("scenario", "queuesim.registry:SCENARIOS"),
     "mixes": Kind("mix", "workloads.shares.mixes:MIXES", _mix),

@@ -13,8 +13,15 @@ from netsim.topologies.registry import FAMILIES, family_of, make_topology
 from netsim.topologies.switches import span
 from netsim.topology import Topology
 
-_HEAD = 65_536
+_HEAD_CHARS = 65_536
 _SHOWN = 200
+
+
+def family_of_file(path: Path) -> tuple[str | None, list[str]]:
+    """Return the family that recognises a machine's file by its text, and all that try to."""
+    head = read_text(path)[:_HEAD_CHARS]
+    reading = {name: f.reads for name, f in FAMILIES.items() if f.reads is not None}
+    return next((name for name, reads in reading.items() if reads(path, head)), None), [*reading]
 
 
 def describe_file(path: Path) -> list[str]:
@@ -25,14 +32,12 @@ def describe_file(path: Path) -> list[str]:
     NetcosimError
         A file of no family, and what the family's reader refuses.
     """
-    head = read_text(path)[:_HEAD]
-    family = next(
-        (f for f in FAMILIES.values() if f.reads is not None and f.reads(path, head)), None
-    )
+    family, reading = family_of_file(path)
     if family is None:
-        reading = ", ".join(name for name, f in FAMILIES.items() if f.reads is not None)
-        raise NetcosimError(f"{path}: not a machine's file; those of {reading} are known")
-    topology = make_topology(family.name, {"file": str(path)})
+        raise NetcosimError(
+            f"{path}: not a machine's file; those of {', '.join(reading)} are known"
+        )
+    topology = make_topology(family, {"file": str(path)})
     return [
         f"{path} (a machine's file)",
         *format_links(topology),
@@ -40,7 +45,7 @@ def describe_file(path: Path) -> list[str]:
         *(f"  note: {line}" for line in family_of(topology).notes(topology)),
         "  in a config:",
         "    [machine]",
-        f'    family = "{family.name}"',
+        f'    family = "{family}"',
         f'    file = "{path}"',
     ]
 

@@ -79,11 +79,9 @@ def run_and_report(
     from netcosim.report.policies import policy_table, print_table
     from netcosim.report.verdict import run_verdict
 
-    warning = buffer_warning(result.machine.topology, result.machine.packets)
-    if warning is not None:
-        print(f"netcosim: warning: {warning}", file=sys.stderr)
-    if config.queue.run_time_model == CoupledFlow.name:
-        warning = flow_warning(result.machine.routing)
+    machine, flows = result.machine, config.queue.run_time_model == CoupledFlow.name
+    on_buffers = buffer_warning(machine.topology, machine.packets)
+    for warning in (on_buffers, flow_warning(machine.routing) if flows else None):
         if warning is not None:
             print(f"netcosim: warning: {warning}", file=sys.stderr)
     # last, because a reader that has gone away must not cost the results

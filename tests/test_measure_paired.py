@@ -7,7 +7,6 @@ import pytest
 from speedup_csv import write_speedups
 
 from alloc.registry import POLICIES, make_policy
-from cosim.measuring.measure import MEASURES
 from cosim.measuring.measured import SpeedupRow, SpeedupTable
 from cosim.measuring.paired import Paired
 from cosim.measuring.pairing import Pairing
@@ -17,6 +16,7 @@ from cosim.measuring.speedup_file import read_speedups
 from cosim.network.communication import ALWAYS, BY_SHARE, Communication
 from cosim.network.ensemble import SharedNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
+from cosim.registry import MEASURES
 from cosim.run_times.measured_times import Measured
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim

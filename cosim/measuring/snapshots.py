@@ -2,7 +2,7 @@
 
 Snapshots cut a schedule into parts of equal work. Jobs of one node are left out: they send nothing
 over the network. How the others' communication is timed, and what it is compared with, is a measure
-(`cosim.measuring.measure`).
+(`cosim.registry.MEASURES`).
 """
 
 from __future__ import annotations

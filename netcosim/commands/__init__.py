@@ -11,16 +11,18 @@ import argparse
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:
     """Add ``--jobs``, the number of local processes."""
-    parser.add_argument("--jobs", type=_processes, default=1, metavar="N", help="local processes")
+    parser.add_argument(
+        "--jobs", type=number_of_processes, default=1, metavar="N", help="local processes"
+    )
 
 
-def _processes(text: str) -> int:
+def number_of_processes(text: str) -> int:
+    """Return a number of local processes that this machine bears."""
     from experiments.executor import check_jobs
+    from netsim.errors import NetcosimError
 
-    if not text.strip().removeprefix("-").isdecimal():
-        raise argparse.ArgumentTypeError(f"invalid int value: {text!r}")
     try:
         check_jobs(int(text))
-    except ValueError as error:
+    except NetcosimError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return int(text)

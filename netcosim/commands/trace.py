@@ -110,11 +110,7 @@ def run(args: argparse.Namespace) -> int:
 
         return run_import(args.kind, args.rest)
     if args.action == "convert" and args.log == "otf2":
-        from netcosim.trace_goal import run_otf2
-
-        _refuse(args, _OF_LOGS, "otf2")
-        scale = 1.0 if args.compute_scale is None else args.compute_scale
-        return run_otf2(args.out, args.goal, 0.0 if args.no_compute else scale, args.leave_out)
+        return _convert_otf2(args)
     if args.action == "convert":
         _refuse(args, _OF_RECORDED, "a job log")
     if args.action == "generate":
@@ -123,6 +119,38 @@ def run(args: argparse.Namespace) -> int:
 
     with log_file(args.log) as log:
         return _info(args, log) if args.action == "info" else _convert(args, log)
+
+
+def _convert_otf2(args: argparse.Namespace) -> int:
+    """Write a recorded MPI run as a schedule; say what is in it and what is not."""
+    from math import isfinite
+
+    from netsim.errors import NetcosimError
+    from netsim.files import write_text
+    from netsim.optional import optional_module
+
+    _refuse(args, _OF_LOGS, "otf2")
+    reader = optional_module("patterns.importers.otf2_archive")
+    if reader is None:
+        raise NetcosimError("trace convert otf2: the folder patterns/importers has been deleted")
+    if args.goal is None:
+        raise NetcosimError("trace convert otf2: --out FILE.goal says where the schedule goes")
+    scale = 1.0 if args.compute_scale is None else args.compute_scale
+    if not (isfinite(scale) and scale >= 0):
+        raise NetcosimError(f"--compute-scale {scale}; it must be a number of 0 or more")
+    left_out = (name.strip().lower() for name in (args.leave_out or "").split(","))
+    names = tuple(name for name in left_out if name)
+    made = reader.otf2_goal(args.out, 0.0 if args.no_compute else scale, names)
+    write_text(args.goal, made.text)
+    print(
+        f"{args.goal}: {made.n_ranks:,} ranks, {made.n_messages:,} messages, {made.n_bytes:,} bytes"
+    )
+    print(f"  {made.compute_ns * 1e-9:.6g} s of computing on all ranks together")
+    kinds = ", ".join(f"{name} {n:,}" for name, n in sorted(made.collectives.items()))
+    print(f"  collectives in these messages: {kinds or 'none'}")
+    for reason, n in sorted(made.left_out.items()):
+        print(f"  left out: {n:,} {reason}")
+    return 0
 
 
 def _generate(args: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from experiments.config_errors import near
 from experiments.config_load import parse_toml
+from netcosim.machine_file import family_of_file
 from netsim.errors import NetcosimError
 from netsim.files import read_text
 from netsim.parameters import parameters_of
@@ -15,7 +16,6 @@ from netsim.topologies.presets import PRESETS
 from netsim.topologies.registry import FAMILIES
 from netsim.units import short_name
 
-_HEAD_CHARS = 65536
 FAMILY_OF_SUFFIX = {
     **dict.fromkeys((".yaml", ".yml"), "topology.conf"),
     ".csv": "cables",
@@ -45,11 +45,9 @@ def machine_of(given: str) -> dict[str, Any]:
         if not isinstance(section, Mapping):
             raise NetcosimError(f"{path}: key machine: must be a table")
         return dict(section)
-    head = read_text(path)[:_HEAD_CHARS]
-    reading = {name: f.reads for name, f in FAMILIES.items() if f.reads is not None}
+    by_text, reading = family_of_file(path)
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
-    by_text = (name for name, reads in reading.items() if reads(path, head))
-    family = next(by_text, FAMILY_OF_SUFFIX.get(suffix))
+    family = by_text or FAMILY_OF_SUFFIX.get(suffix)
     if family is None:
         raise NetcosimError(
             f"{path}: not known what machine this is; a preset, a .toml with [machine], or a file "

@@ -21,7 +21,6 @@ from cosim.run_times.measured_times import Measured
 from experiments.config import Config
 from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
-from experiments.reference import Reference
 from experiments.run_context import RunContext, run_context
 from experiments.schedules import Queues
 from experiments.store import Rows
@@ -64,14 +63,9 @@ class JudgeTrial(Trial):
     logged: dict[str, QueueResult] = field(default_factory=dict)
 
     @property
-    def origin(self) -> Reference:
-        """What the others are compared with."""
-        return self.config.relative_to
-
-    @property
     def reference(self) -> str:
         """The policy that the others are compared with."""
-        return self.origin.policy
+        return self.config.relative_to.policy
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -106,7 +100,7 @@ class JudgeTrial(Trial):
 
     def _queues(self, name: str) -> Queues:
         """The queues of a policy: the reference may have another config."""
-        elsewhere = self.origin.elsewhere
+        elsewhere = self.config.relative_to.elsewhere
         if elsewhere is None or name != self.reference:
             return self.bench.queues
         return run_context(elsewhere, self.bench.queues.jobs).queues
@@ -124,7 +118,7 @@ class JudgeTrial(Trial):
         schedules = self.schedules()
         fed = {**result.schedules, self.reference: result.reference_schedule}
         fed = {name: fed[name] for name in self.names}
-        if self.origin.elsewhere is not None:
+        if self.config.relative_to.elsewhere is not None:
             fed[self.reference] = nearest(schedules, self.reference)
         measured = result.measurement
         assert measured is not None  # a judge's config has snapshots
@@ -170,7 +164,7 @@ class JudgeTrial(Trial):
         model = Measured(found.table, bench.mix)
         known = names if found.table.rows else ()
         fed = self._each(f"judge, queue at {percent}", known, model, 0.2)
-        if self.origin.elsewhere is not None:
+        if self.config.relative_to.elsewhere is not None:
             fed[self.reference] = nearest(schedules, self.reference)
         rows = fraction_rows(
             fraction, False, found.tables["paired"], found.ratios, fed, self.reference

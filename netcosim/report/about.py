@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from cosim.measuring.measure import MEASURES
+from cosim.registry import MEASURES
 from cosim.run_times.coupled import CoupledFlow
 from cosim.run_times.flow_errors import flow_error_text
 from experiments.config import Config
@@ -68,16 +68,13 @@ def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
     if result.measured:
         compares = MEASURES[result.config.run.measure].compares
         rows.append((REFERENCE, f"{result.reference.label}: {compares}."))
-    warning = buffer_warning(topology, result.machine.packets)
-    if warning is not None:
+    if (warning := buffer_warning(topology, result.machine.packets)) is not None:
         rows.append((WARNING, warning))
-    other = other_share(result.config)
-    if other is not None:
+    if (other := other_share(result.config)) is not None:
         rows.append((WARNING, f"{other[0].upper()}{other[1:]}."))
     if result.config.queue.run_time_model == CoupledFlow.name:
         rows.append((NOTE, flow_error_text(result.machine.routing)))
-    line = _threads_line(result) if result.measured else None
-    if line is not None:
+    if (line := _threads_line(result)) is not None:
         rows.append((NOTE, f"{line[0].upper()}{line[1:]}."))
     notes = result.measurement.notes if result.measurement is not None else ()
     rows += [(NOTE, note) for note in notes]
@@ -107,10 +104,9 @@ def notes_of(result: CosimResult) -> list[str]:
         lines.append(f"communication_time is relative to {result.reference.label}")
     else:
         lines.append("no packets were sent (run.snapshots = 0): nothing is said of communication")
-    if result.measured and (line := _threads_line(result)) is not None:
+    if (line := _threads_line(result)) is not None:
         lines.append(line)
-    other = other_share(result.config)
-    if other is not None:
+    if (other := other_share(result.config)) is not None:
         lines.append(f"warning: {other}")
     if result.config.analysis.bounds:
         lines += bounds_of(result.machine.topology).told()
@@ -122,7 +118,7 @@ def notes_of(result: CosimResult) -> list[str]:
 def _threads_line(result: CosimResult) -> str | None:
     """On how many threads packets were simulated, and why on one; None if nobody asked."""
     asked = result.config.run.threads
-    if asked == 1:
+    if asked == 1 or not result.measured:
         return None
     routing, packets = result.machine.routing, result.machine.packets
     why = why_one_thread(routing, packets)
@@ -134,16 +130,9 @@ def _threads_line(result: CosimResult) -> str | None:
 
 
 def other_share(config: Config) -> str | None:
-    """What to know where the measure takes a named mix for a share of something else.
+    """Return a warning where the measure takes a named mix for a share of something else.
 
-    Parameters
-    ----------
-    config : Config
-
-    Returns
-    -------
-    str or None
-        None where it is the same, or nothing is measured that knows what it is a share of.
+    None where it is the same, or nothing is measured that knows what it is a share of.
     """
     name, run = config.communication.drawn_from, config.run
     taken = {"steady": run.steady.share, "paired": "alone"}.get(run.measure)

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from cosim.measuring.measure import MEASURES
+from cosim.registry import MEASURES
 from experiments.archive.values import KeptRun
 from experiments.figures.style import policy_colours
 from experiments.store import Rows, Store, StoredPoint

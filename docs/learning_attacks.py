@@ -16,7 +16,7 @@ import pandas as pd
 
 from netcosim.bench_rl.cells import SCALES, WORKLOADS, Scale, chosen
 from netcosim.bench_rl.learned import JOB_FEATURES, LearnedAgent
-from netcosim.bench_rl.play import METRICS, BenchmarkCase, worth
+from netcosim.bench_rl.play import METRICS, BenchmarkCase, costs
 from netcosim.bench_rl.points import AGENT, BLIND, ORDER_ALONE, Training, points_of
 from netcosim.bench_rl.tables import word
 from netcosim.study.results import frames_of, read_tables
@@ -53,7 +53,7 @@ def attacked(folder: Path, machine: str, workload: str, logs: str) -> list[dict[
     best = str(trained.idxmin())
     asked = hand_rule(best)
     orders = np.arange(len(weights[AGENT])) < len(JOB_FEATURES)
-    silent = LearnedAgent(weights[AGENT], game.rules, len(game.bench.mix.shares))
+    silent = LearnedAgent(weights[AGENT], game.rules, len(game.context.mix.shares))
     deciders = {
         AGENT: game.agent(weights[AGENT]),
         f"{AGENT}, told nothing": silent,
@@ -62,12 +62,12 @@ def attacked(folder: Path, machine: str, workload: str, logs: str) -> list[dict[
     }
     weeks = range(len(game.weeks)) if made else game.held_out
     base = [
-        worth(game.played(week, asked["backfill"], order=asked["order"], rule=asked["rule"]))
+        costs(game.played(week, asked["backfill"], order=asked["order"], rule=asked["rule"]))
         for week in weeks
     ]
     rows: list[dict[str, object]] = []
     for player, decider in deciders.items():
-        found = [worth(game.played(week, decider)) for week in weeks]
+        found = [costs(game.played(week, decider)) for week in weeks]
         for metric in METRICS:
             one, other = (np.array([week[metric] for week in them]) for them in (found, base))
             off = t_interval(one - other)

@@ -1,4 +1,4 @@
-"""What a config may say: the sections of a TOML file as frozen models in SI units.
+"""Sections of a TOML file as frozen models in SI units.
 
 A key is the name of the SI parameter; where that ends in ``_Bps`` or ``_s``, the file may leave
 the ending out and give a quantity with its unit: ``latency = "40 ns"`` is ``latency_s = 40e-9``.
@@ -85,7 +85,7 @@ class _WorkloadKeys(Section):
         return self
 
     def source(self, path_of: Callable[[InputFile], str] = InputFile.checked) -> JobSource:
-        """The jobs that are asked for.
+        """The requested jobs.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class _QueueKeys(Section):
             if name not in POLICIES:
                 raise unknown_name("allocation policy", name, POLICIES)
         if len(set(names)) < len(names):
-            raise NetcosimError(f"{', '.join(names)}; a policy stands there twice")
+            raise NetcosimError(f"{', '.join(names)}; a policy is listed twice")
         return names
 
     @field_validator("window")
@@ -235,7 +235,7 @@ class _QueueKeys(Section):
 
 
 def model_sections() -> dict[str, dict[str, Parameter]]:
-    """What models, orders and rules declare, by section of ``[queue]``; "": what stands in it."""
+    """What models, orders and rules declare, by section of ``[queue]``; "": its own keys."""
     found = setup_tables()
     for model in RUNTIME_MODELS.values():
         found[model.section] = found.get(model.section, {}) | dict(model.declares())
@@ -284,7 +284,7 @@ _TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
 class Config(Section):
     """A whole config; see `experiments.config_load` for reading one.
 
-    ``plugins`` are Python files or modules that add names (`netsim.plugins`); whoever uses a
+    ``plugins`` are Python files or modules that add names (`netsim.plugins`); code that uses a
     config that has some does it inside of `plugged`.
 
     ``reference`` has dotted keys; `relative_to` is what they resolve to.
@@ -324,8 +324,10 @@ class Config(Section):
     def _steady_alone_has_io(self) -> Config:
         how = self.run.measure, self.run.placed
         if self.communication.io is not None and how != ("steady", QUEUE):
-            told = f'communication.io needs run.measure = "steady" and run.placed = "{QUEUE}"'
-            raise NetcosimError(f"{told}: else isolated jobs are timed without what others write")
+            setting = f'communication.io needs run.measure = "steady" and run.placed = "{QUEUE}"'
+            raise NetcosimError(
+                f"{setting}: else isolated jobs are timed without what others write"
+            )
         return self
 
     @model_validator(mode="after")
@@ -340,12 +342,14 @@ class Config(Section):
     def _empty_machine_has_the_queues_rules(self) -> Config:
         queue: Any = self.queue
         if self.run.placed != QUEUE:
-            told = f'run.placed = "{self.run.placed}"'
+            setting = f'run.placed = "{self.run.placed}"'
             for name in self.queue.policies:
                 if POLICIES[name].replays:
-                    raise NetcosimError(f"{told} does not go with {name}: the log says the nodes")
+                    raise NetcosimError(
+                        f"{setting} does not go with {name}: the log contains the nodes"
+                    )
             if queue.partitions:
-                raise NetcosimError(f"{told} does not go with queue.partitions")
+                raise NetcosimError(f"{setting} does not go with queue.partitions")
         return self
 
     def resolved(self) -> dict[str, Any]:

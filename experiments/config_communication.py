@@ -205,7 +205,7 @@ _FROM = "from"
 class _CommunicationKeys(Section):
     """``[communication]``: what jobs send, how many ranks a node, which rank sits where.
 
-    ``together`` says how jobs communicate while others do (`cosim.network.communication.TOGETHER`).
+    ``together`` is how jobs communicate while others do (`cosim.network.communication.TOGETHER`).
     Its key ``from``, no name in Python, joins it in `CommunicationSection`.
     """
 
@@ -243,14 +243,14 @@ class _CommunicationKeys(Section):
         own = [k for k, entry in enumerate(self.mix) if _OWN_FRACTION in entry.model_fields_set]
         if own:
             raise NetcosimError(
-                f"mix.{own[0]}.{_OWN_FRACTION} stands beside communication.{origin}, which says "
+                f"mix.{own[0]}.{_OWN_FRACTION} conflicts with communication.{origin}, which has "
                 "it for all entries; leave one of them out"
             )
         if origin == _FROM and self.fraction is not None:
             more = sorted(self.fraction.model_fields_set - {"size_correlation"})
             if more:
                 raise NetcosimError(
-                    f"fraction.{more[0]} stands beside communication.from, which brings the "
+                    f"fraction.{more[0]} conflicts with communication.from, which has the "
                     "distribution; beside it fraction has size_correlation alone"
                 )
         self.law()
@@ -263,13 +263,13 @@ class _CommunicationKeys(Section):
         return name
 
     def law(self) -> FractionLaw | None:
-        """What the fractions of all jobs are drawn from; None: what each entry says."""
+        """What the fractions of all jobs are drawn from; None: the value of each entry."""
         given = self.fraction
         correlation = 0.0 if given is None else given.size_correlation
         if self.drawn_from is not None:
             mix = MIXES[self.drawn_from]
-            told = f'{mix.name}, shares "{mix.share}" ({mix.source})'
-            return FractionLaw(mix.fractions, correlation, told)
+            source = f'{mix.name}, shares "{mix.share}" ({mix.source})'
+            return FractionLaw(mix.fractions, correlation, source)
         return None if given is None else FractionLaw(given.made(), correlation)
 
 

@@ -194,8 +194,8 @@ def _replace(content: dict[str, Any], key: str, value: object) -> None:
     if section not in ("machine", "queue") or not path or key == "queue.policies":
         valid = "policy, machine.KEY (of the same family) and queue.KEY"
         raise ConfigError(f"reference.{key}", None, f"the reference takes {valid}")
-    own_class = key == "queue.decider" and ":" in str(value)
-    if key.startswith(_FILES) or own_class:
+    user_class = key == "queue.decider" and ":" in str(value)
+    if key.startswith(_FILES) or user_class:
         raise ConfigError(f"reference.{key}", None, "the reference reads the run's files")
     if key.startswith(_NEW_MACHINE):
         raise ConfigError(f"reference.{key}", None, "the reference has the run's network family")

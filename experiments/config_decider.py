@@ -1,4 +1,4 @@
-"""``queue.decider``: whoever decides which job starts next, by a name or from a user's own file."""
+"""``queue.decider``: selects which job starts next, by name or as a class in a user's file."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from queuesim.registry import DECIDERS
 _FORMS = 'must be a name (netcosim list deciders) or a class in a file, "FILE.py:CLASS"'
 
 
-class OwnDecider(InputFile):
+class UserDecider(InputFile):
     """A class in a file of the user's: ``"FILE.py:CLASS"``."""
 
     name: Text
 
 
 def _read(value: Any) -> Any:
-    if value is None or isinstance(value, OwnDecider) or (is_input(value) and "name" in value):
+    if value is None or isinstance(value, UserDecider) or (is_input(value) and "name" in value):
         return value
     if not isinstance(value, str):
         raise NetcosimError(f"{value!r}; {_FORMS}")
@@ -45,32 +45,32 @@ def _read(value: Any) -> Any:
     return value
 
 
-def _found(value: str | OwnDecider | None) -> str | OwnDecider | None:
-    if isinstance(value, OwnDecider):
+def _found(value: str | UserDecider | None) -> str | UserDecider | None:
+    if isinstance(value, UserDecider):
         _class_of(value)
     return value
 
 
 DeciderKey = Annotated[
-    Text | OwnDecider | None, BeforeValidator(_read), AfterValidator(_found), NamesIn(DECIDERS)
+    Text | UserDecider | None, BeforeValidator(_read), AfterValidator(_found), NamesIn(DECIDERS)
 ]
 """A name of `queuesim.registry.DECIDERS`, a class in a file, or none."""
 
 
 def placed_decider(value: object, folder: Path) -> object:
-    """A value of the key whose file, if it lies in a folder, is told with that."""
+    """Shown with its folder in the error message if it is a file in a folder."""
     file, _, name = value.rpartition(":") if isinstance(value, str) else ("", "", "")
     if file and "\0" not in file and (folder / file).exists():
         return f"{folder / file}:{name}"
     return value
 
 
-def _class_of(own: OwnDecider) -> tuple[Plugin, Any]:
+def _class_of(own: UserDecider) -> tuple[Plugin, Any]:
     return pinned_class(own.model_dump(), DECIDERS.home)
 
 
 def check_decider(
-    decider: str | OwnDecider | None,
+    decider: str | UserDecider | None,
     files: Sequence[InputFile],
     rules: Sequence[str],
     policies: Sequence[str],
@@ -80,7 +80,7 @@ def check_decider(
 
     Parameters
     ----------
-    decider : str, OwnDecider or None
+    decider : str, UserDecider or None
     files : sequence of InputFile
         What it is made with.
     rules : sequence of str
@@ -88,7 +88,7 @@ def check_decider(
     policies : sequence of str
         That it runs under.
     others : mapping of str to bool
-        What would decide or limit beside it, and whether that is asked for.
+        Other settings that would decide or limit, and whether each is set.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def check_decider(
             if given:
                 raise NetcosimError(f"{key} needs a decider")
         return
-    for what in (what for what, asked in others.items() if asked):
+    for what in (what for what, is_set in others.items() if is_set):
         raise NetcosimError(f"decider does not go with {what}")
     for name in (*policies, *rules):
         check_by_count("decider", name, POLICIES[name])
@@ -135,16 +135,16 @@ def check_by_count(what: str, name: str, policy: type[Policy] | Policy) -> None:
     kind = policy if isinstance(policy, type) else type(policy)
     if not (policy.counts_only and issubclass(kind, NodePolicy) and not policy.replays):
         raise NetcosimError(
-            f"{what} does not go with policy {name!r}: whether a job fits there is not said by "
+            f"{what} does not go with policy {name!r}: whether a job fits depends on more than "
             "the number of free nodes"
         )
 
 
 @contextmanager
-def who_decides(
-    backfill: str, decider: str | OwnDecider | None, files: Sequence[InputFile]
+def backfill_or_decider(
+    backfill: str, decider: str | UserDecider | None, files: Sequence[InputFile]
 ) -> Iterator[str | Decider]:
-    """Whoever runs the queue; what a user's class raises meanwhile is told by its line.
+    """Yield what decides in the queue; an error in a user's class is reported with its line.
 
     Yields
     ------
@@ -161,10 +161,10 @@ def who_decides(
     else:
         own = [] if isinstance(decider, str) else [_class_of(decider)[0]]
         with using(own):
-            yield made_decider(decider, files)
+            yield make_decider(decider, files)
 
 
-def made_decider(decider: str | OwnDecider, files: Sequence[InputFile]) -> Decider:
+def make_decider(decider: str | UserDecider, files: Sequence[InputFile]) -> Decider:
     """The decider that a config names.
 
     Raises
@@ -175,5 +175,5 @@ def made_decider(decider: str | OwnDecider, files: Sequence[InputFile]) -> Decid
     if isinstance(decider, str):
         return DECIDERS[decider]()
     kind = _class_of(decider)[1]
-    made: Decider = kind(*(Path(one.checked()) for one in files))
-    return made
+    instance: Decider = kind(*(Path(one.checked()) for one in files))
+    return instance

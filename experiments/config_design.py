@@ -152,8 +152,8 @@ def design_of(raw: Mapping[str, Any]) -> SweepDesign | None:
     try:
         section = validated(DesignSection, given)
     except ConfigError as error:
-        told = str(error).removeprefix("key ").removeprefix("(top level): ")
-        raise NetcosimError(f"key sweep.design: {told}") from None
+        message = str(error).removeprefix("key ").removeprefix("(top level): ")
+        raise NetcosimError(f"key sweep.design: {message}") from None
     design = section.design()
     changes = []
     for row in design.places().tolist():

@@ -22,7 +22,7 @@ class ConfigError(NetcosimError):
     key : str
         Dotted.
     value : object
-        As written; None if the message tells it or there is none.
+        As written; None if the message contains it or there is none.
     message : str
     """
 
@@ -80,9 +80,9 @@ def config_error(
     spelled : mapping
         Dotted SI key to dotted key as the user wrote it.
     """
-    # An unknown key is often the cause of a missing one, so it is told first.
+    # An unknown key is often the cause of a missing one, so it is reported first.
     errors = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
-    # A list whose entry is wrong is also told to be too short without it.
+    # A list whose entry is wrong is also reported as too short without it.
     parents = {e["loc"][:-1] for e in errors}
     errors = [e for e in errors if e["type"] != "too_short" or e["loc"] not in parents]
     first = errors[0]
@@ -90,14 +90,14 @@ def config_error(
     dotted = ".".join(str(part) for part in loc)
     key = spelled.get(dotted, dotted) or "(top level)"
     value = _lookup(raw, loc)
-    told = _in_words(first, loc, model)
-    if first["type"] == "value_error" and show(value) in told:
+    line = _in_words(first, loc, model)
+    if first["type"] == "value_error" and show(value) in line:
         value = None
     if first["type"] in ("missing", "extra_forbidden") or isinstance(value, (Mapping, list)):
         value = None
     more = len(errors) - 1
     tail = "" if not more else f" ({more} more mistake{'s' if more > 1 else ''} in this config)"
-    return ConfigError(key, value, told + tail)
+    return ConfigError(key, value, line + tail)
 
 
 def _true_location(loc: Sequence[int | str], raw: Any) -> tuple[int | str, ...]:

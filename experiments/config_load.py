@@ -33,7 +33,7 @@ class SweepFile:
     ----------
     path : Path
     text : str
-        As it stood in the file.
+        As written in the file.
     points : tuple of Config
         One a point; all policies of the file are compared in each.
     """
@@ -278,9 +278,9 @@ def _zip_groups(section: object) -> list[list[str]]:
         raise ConfigError("sweep", section, "must be a table")
     for key in section:
         if key not in SweepSection.model_fields:
-            more = " (a reference has a section of its own: [reference])"
-            told = f"unknown key; valid: design, zip{more if key == 'reference' else ''}"
-            raise ConfigError(f"sweep.{key}", None, told)
+            more = " (set a reference in the section [reference])"
+            message = f"unknown key; valid: design, zip{more if key == 'reference' else ''}"
+            raise ConfigError(f"sweep.{key}", None, message)
     groups = section.get("zip", [])
     if not isinstance(groups, list) or not all(
         isinstance(group, list) and group and all(isinstance(key, str) for key in group)

@@ -41,7 +41,7 @@ _PACKET_KEYS = (
 
 
 class PacketPresetKey(Section):
-    """The key of ``[machine.packet]`` that stands for others."""
+    """The key of ``[machine.packet]`` that sets others."""
 
     preset: Annotated[Text | None, NamesIn(PACKET_PRESETS)] = Field(
         default=None,
@@ -92,7 +92,7 @@ else:
 
 
 class MachineNames(Section):
-    """Keys of ``[machine]`` that stand for others."""
+    """Keys of ``[machine]`` that set others."""
 
     preset: Annotated[Text | None, NamesIn(PRESETS)] = Field(
         default=None,
@@ -109,9 +109,9 @@ class MachineNames(Section):
 class MachineSection(Section):
     """``[machine]``: a preset or a family with its parameters, the routing, the packets.
 
-    ``parameters`` are those of the family's builder in SI units; in a file they stand in
+    ``parameters`` are those of the family's builder in SI units; in a file they are in
     ``[machine]`` itself. With a preset they replace the preset's.
-    ``routing_parameters`` are those of the routing, and stand in ``[machine]`` too.
+    ``routing_parameters`` are those of the routing, also in ``[machine]``.
     """
 
     family: Annotated[Text, NamesIn(FAMILIES)] = Field(
@@ -190,11 +190,11 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
         raise ConfigError("machine.family", family, f"unknown topology;{near(family, FAMILIES)}")
     known = FAMILIES[family].parameters
     by_key = {short_name(name): name for name in known} | {name: name for name in known}
-    own = {key: raw[key] for key in raw if key in own_keys}
+    keys_in_si = {key: raw[key] for key in raw if key in own_keys}
     given = {key: raw[key] for key in raw if key not in own_keys | _NAMES}
     if recipe is not None:
-        own = _with_recipe(recipe, own, family, set(given))
-    routed = _of_routing(given, own, family)
+        keys_in_si = _with_recipe(recipe, keys_in_si, family, set(given))
+    routed = _of_routing(given, keys_in_si, family)
     inner = given.pop("parameters", {})
     if not isinstance(inner, Mapping):
         raise ConfigError("machine.parameters", inner, "must be a table")
@@ -220,7 +220,7 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
     _check(FAMILIES[family], parameters, written)
     plain = {k: list(v) if isinstance(v, tuple) else v for k, v in parameters.items()}
     return {
-        **own,
+        **keys_in_si,
         "family": family,
         "parameters": dict(sorted(plain.items())),
         "routing_parameters": dict(sorted(routed.items())),
@@ -238,23 +238,23 @@ def _recipe(raw: Mapping[str, object]) -> Recipe | None:
 
 
 def _with_recipe(
-    recipe: Recipe, own: Mapping[str, Any], family: str, beside: set[str]
+    recipe: Recipe, keys_in_si: Mapping[str, Any], family: str, beside: set[str]
 ) -> dict[str, Any]:
     """Return the section's keys with those of a recipe that they and those beside leave open."""
     if not recipe.serves(family):
         allowed = ", ".join(recipe.families)
         raise ConfigError("machine.recipe", recipe.name, f"needs a {allowed}, not a {family}")
-    packet = own.get("packet", {})
+    packet = keys_in_si.get("packet", {})
     if not isinstance(packet, Mapping):
-        return dict(own)  # refused by its own name
+        return dict(keys_in_si)  # refused by its own name
     preset = packet.get("preset", recipe.packet_preset)
     if preset != recipe.packet_preset:
-        told = f'recipe {recipe.name} sets "{recipe.packet_preset}"; leave out one of the two'
-        raise ConfigError("machine.packet.preset", preset, told)
-    found = {**own, "packet": {"preset": recipe.packet_preset, **packet}}
-    if recipe.routing is None or own.get("routing", recipe.routing) != recipe.routing:
+        message = f'recipe {recipe.name} sets "{recipe.packet_preset}"; leave out one of the two'
+        raise ConfigError("machine.packet.preset", preset, message)
+    found = {**keys_in_si, "packet": {"preset": recipe.packet_preset, **packet}}
+    if recipe.routing is None or keys_in_si.get("routing", recipe.routing) != recipe.routing:
         return found
-    parameters = own.get("routing_parameters", {})
+    parameters = keys_in_si.get("routing_parameters", {})
     if isinstance(parameters, Mapping):
         set_already = beside | set(parameters)
         left = {
@@ -266,14 +266,16 @@ def _with_recipe(
     return {**found, "routing": recipe.routing}
 
 
-def _of_routing(given: dict[str, object], own: dict[str, Any], family: str) -> dict[str, object]:
+def _of_routing(
+    given: dict[str, object], keys_in_si: dict[str, Any], family: str
+) -> dict[str, object]:
     """Take the routing's parameters out of ``given``, in SI, and see that it takes them."""
     taken = {name: ROUTINGS[name].parameters for name in routings_for(family)}
     known = {name for parameters in taken.values() for name in parameters}
     by_key = {short_name(name): name for name in known} | {name: name for name in known}
     found: dict[str, object] = {}
     written: dict[str, str] = {}
-    inner = own.pop("routing_parameters", {})
+    inner = keys_in_si.pop("routing_parameters", {})
     if not isinstance(inner, Mapping):
         raise ConfigError("machine.routing_parameters", inner, "must be a table")
     for key, value in [*inner.items(), *((k, given.pop(k)) for k in list(given) if k in by_key)]:
@@ -282,14 +284,14 @@ def _of_routing(given: dict[str, object], own: dict[str, Any], family: str) -> d
             raise ConfigError(f"machine.{key}", None, f"given twice, also as {written[name]}")
         written[name] = str(key)
         found[name] = _in_si(str(key), name, value)
-    routing = own.get("routing") or FAMILIES[family].default_routing
+    routing = keys_in_si.get("routing") or FAMILIES[family].default_routing
     if not isinstance(routing, str) or routing not in taken:
         return found  # refused by its own name
     for name, key in written.items():
         if name not in taken[routing]:
             fits = [other for other in taken if name in taken[other]]
-            told = f"routing {routing} does not take it; {', '.join(fits) or 'none'} would"
-            raise ConfigError(f"machine.{key}", None, told)
+            message = f"routing {routing} does not take it; {', '.join(fits) or 'none'} would"
+            raise ConfigError(f"machine.{key}", None, message)
     wrong = mistake_in(ROUTINGS[routing].build, found)
     if wrong is not None:
         raise ConfigError(f"machine.{written[wrong[0]]}", found[wrong[0]], wrong[1])
@@ -318,8 +320,8 @@ def _check(family: Family, parameters: Mapping[str, Any], written: Mapping[str, 
         if name not in parameters:
             others = [needed(other)[0] for other in family.builders if other is not builder]
             either = f" (or {', '.join(others)})" if others else ""
-            told = f"missing; a {family.name} needs {', '.join(needed(builder))}{either}"
-            raise ConfigError(f"machine.{short_name(name)}", None, told)
+            message = f"missing; a {family.name} needs {', '.join(needed(builder))}{either}"
+            raise ConfigError(f"machine.{short_name(name)}", None, message)
     for name in parameters:
         if name not in parameters_of(builder):
             (other,) = (b for b in family.builders if name in parameters_of(b))
@@ -328,8 +330,8 @@ def _check(family: Family, parameters: Mapping[str, Any], written: Mapping[str, 
             raise ConfigError(f"machine.{short_name(name)}", None, how)
     wrong = mistake_in(builder, {n: v["file"] if is_input(v) else v for n, v in parameters.items()})
     if wrong is not None:
-        name, told = wrong
-        raise ConfigError(f"machine.{written.get(name, short_name(name))}", parameters[name], told)
+        name, why = wrong
+        raise ConfigError(f"machine.{written.get(name, short_name(name))}", parameters[name], why)
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,7 +351,7 @@ class BuiltMachine:
 
     @cached_property
     def routing(self) -> Routing:
-        """Made when it is asked for: a queue alone needs none."""
+        """The routing, built on first access: a queue alone needs none."""
         section = self.section
         return make_routing(self.topology, section.routing, section.routing_parameters)
 

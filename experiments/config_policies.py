@@ -16,7 +16,7 @@ class PolicyTables(Section):
     """``[policies.NAME]``: parameters of a policy, as it declares them."""
 
     def of(self, name: str) -> dict[str, Any]:
-        """What is said of a policy, but for defaults."""
+        """What a policy declares, apart from defaults."""
         table = getattr(self, name, None)
         known = {} if table is None else type(table).model_fields
         values = {k: getattr(table, k) for k, f in known.items() if getattr(table, k) != f.default}

@@ -35,7 +35,7 @@ from queuesim.placing import PLACED, QUEUE
 
 
 class AnalysisSection(Section):
-    """``[analysis]``: with ``bounds``, what `netsim.analysis.bounds` says of the machine."""
+    """``[analysis]``: with ``bounds``, the bounds of the machine by `netsim.analysis.bounds`."""
 
     bounds: Flag = Field(
         default=False, description="add the machine's bisection bounds to the tables and the page"

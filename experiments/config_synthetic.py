@@ -78,7 +78,7 @@ class SyntheticSection(Section):
         given = [key for key in _OF_LAAS if key in self.model_fields_set]
         if self.cluster is not None and given:
             raise NetcosimError(
-                f"{short_name(given[0])} stands beside cluster, which brings sizes and run times"
+                f"{short_name(given[0])} conflicts with cluster, which has sizes and run times"
             )
         return self
 

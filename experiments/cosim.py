@@ -7,7 +7,7 @@
 
 With ``queue.measured.rounds`` the schedules of step 3 are measured and run again.
 
-That is what the run-time model "measured" asks for; the registry's other models ask for less
+That is what the run-time model "measured" requests; the registry's other models request less
 (`cosim.run_times.model_context`), and step 2 then measures the schedules that they gave. With
 ``snapshots = 0`` no packets are sent. The reference is a policy of the run, or one elsewhere
 (`experiments.reference`), which then is run beforehand with the same jobs.
@@ -37,16 +37,16 @@ from cosim.measuring.snapshots import Measurement, Study
 from cosim.network.job_network import JobNetwork
 from cosim.registry import RUNTIME_MODELS
 from cosim.run_times.model_context import ModelContext, Pilot
-from experiments.archive.pack import pack
-from experiments.archive.take import kept_of
+from experiments.archive.extract import archive_of
+from experiments.archive.serialize import serialize
 from experiments.config import Config
 from experiments.config_load import config_from
 from experiments.cosim_result import CosimResult
 from experiments.cosim_tables import result_tables
 from experiments.outcome import PointResult
 from experiments.reference import Reference
+from experiments.reporter import Notice, Progress, ProgressReporter
 from experiments.run_context import RunContext, run_context
-from experiments.steps import Notice, Progress, Steps
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import family_of
 from queuesim.result import QueueResult
@@ -69,9 +69,9 @@ def run_cosim(
     ----------
     config : Config
     progress : callable, optional
-        See `experiments.steps.Progress`.
+        See `experiments.reporter.Progress`.
     notice : callable, optional
-        See `experiments.steps.Notice`.
+        See `experiments.reporter.Notice`.
     parts : TaskRunner, optional
         Gets schedules and packet simulations computed; here, one after the other, by default.
     jobs : Workload, optional
@@ -99,29 +99,34 @@ def run_cosim(
     """
     with config.plugged():
         return _run(
-            config, Steps(progress, notice), SerialExecutor() if parts is None else parts, jobs
+            config,
+            ProgressReporter(progress, notice),
+            SerialExecutor() if parts is None else parts,
+            jobs,
         )
 
 
-def _run(config: Config, steps: Steps, parts: TaskRunner, given: Workload | None) -> CosimResult:
+def _run(
+    config: Config, reporter: ProgressReporter, parts: TaskRunner, given: Workload | None
+) -> CosimResult:
     reference, here = config.relative_to, run_context(config, given)
     machine = here.machine.topology
     for line in family_of(machine).notes(machine):
-        steps.say(line)
+        reporter.notify(line)
     if reference.elsewhere is None:
-        return _Loop(here, reference, steps, parts).result()
+        return _Loop(here, reference, reporter, parts).result()
     # measured with those that are compared with it, not by itself
     silent = reference.elsewhere.run.model_copy(update={"snapshots": 0})
     elsewhere = reference.elsewhere.model_copy(update={"run": silent})
     there = _Loop(
         run_context(elsewhere, here.queues.jobs),
         Reference(reference.policy, (), None),
-        steps.first(1 / (1 + len(config.queue.policies)), "reference: "),
+        reporter.first(1 / (1 + len(config.queue.policies)), "reference: "),
         parts,
     )
     there.run()
-    jobs = there.bench.queues.jobs
-    return _Loop(here.with_jobs(jobs), reference, steps, parts, there).result()
+    jobs = there.context.queues.jobs
+    return _Loop(here.with_jobs(jobs), reference, reporter, parts, there).result()
 
 
 @dataclass
@@ -130,9 +135,9 @@ class _Loop:
 
     Attributes
     ----------
-    bench : RunContext
+    context : RunContext
     reference : Reference
-    steps : Steps
+    reporter : Steps
     parts : TaskRunner
     there : _Loop or None
         The reference's own run, if it is elsewhere.
@@ -140,9 +145,9 @@ class _Loop:
         What each round measured, and the schedules that the rounds after the first did.
     """
 
-    bench: RunContext
+    context: RunContext
     reference: Reference
-    steps: Steps
+    reporter: ProgressReporter
     parts: TaskRunner
     there: _Loop | None = None
     logged: Schedules = field(default_factory=dict)
@@ -155,17 +160,17 @@ class _Loop:
     between: list[Schedules] = field(default_factory=list)
 
     def run(self) -> None:
-        """The queue under each policy, and packets measured, before or after as the model asks."""
-        queue = self.bench.config.queue
+        """Run the queue under each policy and send packets, in the order that the model needs."""
+        queue = self.context.config.queue
         parameters = queue.model_parameters()
         context = ModelContext(
-            mix=self.bench.mix,
+            mix=self.context.mix,
             network=self.network,
             measured_speedups=self.measured_speedups,
             pilot=self.pilot,
         )
         model = RUNTIME_MODELS[queue.run_time_model].from_config(context, parameters)
-        follow = bool(self.bench.config.run.snapshots) and self.measurement is None
+        follow = bool(self.context.config.run.snapshots) and self.measurement is None
         self.schedules = self.queues(model, 0.3 if follow else 1.0)
         if follow:
             there = {} if self.there is None else self.there.schedules
@@ -178,8 +183,8 @@ class _Loop:
 
     def network(self) -> JobNetwork:
         """The network that coupled run times take their contention from."""
-        self.steps.say(self.bench.flow_cost())
-        return self.bench.network
+        self.reporter.notify(self.context.flow_cost())
+        return self.context.network
 
     def measured_speedups(
         self,
@@ -196,7 +201,7 @@ class _Loop:
             )
         self.logged = schedules = self.queues(AsLogged(), 0.15)
         table = SpeedupTable(self.reference.column, ())
-        if not self.bench.config.run.snapshots:
+        if not self.context.config.run.snapshots:
             return table
         there = {} if self.there is None else self.there.logged
         for number in range(1, rounds + 1):
@@ -214,16 +219,16 @@ class _Loop:
         return table
 
     def _bootstrap(self) -> np.random.Generator:
-        return self.bench.queues.draws.rng("bootstrap")
+        return self.context.queues.draws.rng("bootstrap")
 
     def pilot(self, build: Callable[[JobNetwork], RunTimeModel]) -> Pilot:
         """The reference policy's run, where the reference is; it sees its jobs through."""
         if self.there is not None:
             return self.there.pilot(build)
         if self.piloted is None:
-            name, share = self.reference.policy, 0.3 / (1 + len(self.bench.config.queue.policies))
+            name, share = self.reference.policy, 0.3 / (1 + len(self.context.config.queue.policies))
             found = self.queues(build(self.network()), share, [name], overrun="keep")
-            _, fraction = self.bench.drawn
+            _, fraction = self.context.drawn
             self.piloted = Pilot(found[name], fraction)
         return self.piloted
 
@@ -238,26 +243,26 @@ class _Loop:
         again: int = 1,
     ) -> Schedules:
         """One schedule a policy, with a run-time model; it takes a share of what is left to do."""
-        names, queues = policies or self.bench.config.queue.policies, self.bench.queues
+        names, queues = policies or self.context.config.queue.policies, self.context.queues
         what = f"queue, {model.name}, {'' if overrun is None else f'{overrun}, '}"
 
-        def compute(name: str, tell: Callable[[float], None]) -> Columns:
+        def compute(name: str, report_share: Callable[[float], None]) -> Columns:
             def count(done: int, jobs: int) -> None:
-                tell(done / max(jobs, 1))
+                report_share(done / max(jobs, 1))
 
             return schedule_columns(queues.under(name, model, overrun=overrun, progress=count))
 
-        with self.steps.step("", share) as tell:
+        with self.reporter.step("", share) as report_share:
             found = _in_round(self.parts, again).each(
                 [
                     Part(
-                        f"{self.steps.what}{what}{n}",
+                        f"{self.reporter.what}{what}{n}",
                         partial(compute, n),
                         queues.digest(n, model, overrun),
                     )
                     for n in names
                 ],
-                lambda part, done: tell(done, part.removeprefix(self.steps.what)),
+                lambda part, done: report_share(done, part.removeprefix(self.reporter.what)),
             )
         made = zip(names, found, strict=True)
         return {n: schedule_from(run, queues.jobs, queues.topology) for n, run in made}
@@ -283,26 +288,26 @@ class _Loop:
         ahead : int
             Rounds that are left, this one among them.
         """
-        sides = self.bench.sides(schedules)
+        sides = self.context.sides(schedules)
         if self.there is not None:
-            own = self.there.bench.sides(there)
+            own = self.there.context.sides(there)
             sides = {self.reference.column: own[self.reference.policy], **sides}
-        study = self.study = self.bench.study(sides, self.reference.column)
-        near = ahead == 1 and self.bench.config.run.keep == "all"
-        self.steps.say(self.bench.packet_cost(study, ahead))
-        with self.steps.step("packets, ", share / 2 if near else share) as tell:
-            found = self.bench.measure.measure(
+        study = self.study = self.context.study(sides, self.reference.column)
+        near = ahead == 1 and self.context.config.run.keep == "all"
+        self.reporter.notify(self.context.packet_cost(study, ahead))
+        with self.reporter.step("packets, ", share / 2 if near else share) as report_share:
+            found = self.context.measure.measure(
                 study,
                 self._bootstrap,
                 _in_round(self.parts, again),
-                lambda what, done: tell(done, what),
+                lambda what, done: report_share(done, what),
             )
-        with self.steps.step("", share / 2 if near else 0.0) as tell:
+        with self.reporter.step("", share / 2 if near else 0.0) as report_share:
             self.neighbours = neighbours_of(
                 study,
                 {n: found.jobs[n] for n in schedules if near and n in found.jobs},
                 self.parts,
-                lambda what, done: tell(done, what),
+                lambda what, done: report_share(done, what),
             )
         return found
 
@@ -311,15 +316,15 @@ class _Loop:
         self.run()
         home = self if self.there is None else self.there
         return CosimResult(
-            self.bench.config,
-            self.bench.machine,
-            self.bench.queues.jobs,
+            self.context.config,
+            self.context.machine,
+            self.context.queues.jobs,
             self.logged,
             self.schedules,
             self.measurement,
             self.reference,
             home.schedules[self.reference.policy],
-            *self.bench.drawn,
+            *self.context.drawn,
             self.study,
             self.neighbours,
         )
@@ -330,7 +335,7 @@ BETWEEN_POINTS = SerialExecutor(keep=24)
 
 
 def _in_round(parts: TaskRunner, number: int) -> TaskRunner:
-    """Parts under names of their round; those of the first stand alone."""
+    """Parts under names of their round; those of the first round have no prefix."""
     return parts if number == 1 else PrefixedRunner(parts, f"round {number}, ")
 
 
@@ -343,5 +348,5 @@ def cosim_point(content: Mapping[str, object]) -> PointResult:
 
 def point_result(result: CosimResult) -> PointResult:
     """What a store takes of a run."""
-    kept = {} if result.config.run.keep == "tables" else pack(kept_of(result))
+    kept = {} if result.config.run.keep == "tables" else serialize(archive_of(result))
     return PointResult(result_tables(result), kept)

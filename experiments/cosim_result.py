@@ -1,4 +1,4 @@
-"""What a run of the whole loop leaves."""
+"""Result of a co-simulation run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class CosimResult:
     study : Study or None
         What was measured, of which schedules; None with ``snapshots = 0``.
     neighbours : mapping of str to Neighbours
-        By policy, if ``run.keep`` asks for them.
+        By policy, if ``run.keep`` requests them.
     """
 
     config: Config

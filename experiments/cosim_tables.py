@@ -18,11 +18,11 @@ from queuesim.observables.registry import observed
 def result_tables(result: CosimResult) -> dict[str, Rows]:
     """Tables of a run, for the store.
 
-    "policies" has one row a policy; ratios there are relative to what ``relative_to`` says, which
-    has a table "reference" of its own where it is not one of the policies. If packets were sent,
+    "policies" has one row a policy; ratios there are relative to ``relative_to``, which
+    has a separate table "reference" where it is not one of the policies. If packets were sent,
     "speedups" (columns of `cosim.measuring.speedup_file`), "measured_jobs" and "links" follow,
-    whatever the measure has to tell, whatever the run-time model reports, and what
-    ``run.observables`` asks for; and "bounds" of the machine, if ``analysis.bounds`` asks for them.
+    what the measure reports, what the run-time model reports, and what
+    ``run.observables`` requests; and "bounds" of the machine, if ``analysis.bounds`` requests them.
 
     Parameters
     ----------
@@ -64,14 +64,14 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
     for name, schedule in result.schedules.items():
         for table_name, row in schedule.reports.items():
             reports.setdefault(table_name, []).append({"policy": name, **row})
-    asked = observed(result.schedules, result.config.run.observables)
-    return tables | reports | asked
+    observables = observed(result.schedules, result.config.run.observables)
+    return tables | reports | observables
 
 
 def _policy_row(
     result: CosimResult, name: str, summary: QueueSummary, reference: QueueSummary
 ) -> dict[str, object]:
-    row: dict[str, object] = {"policy": name, "relative_to": result.reference.told}
+    row: dict[str, object] = {"policy": name, "relative_to": result.reference.label_at_point}
     if result.measured:
         ratio = result.ratios.get(name)
         row |= {

@@ -1,4 +1,4 @@
-"""The chance of a run: a generator for each purpose, made of what that purpose depends on.
+"""Random generators of a run: one for each purpose, seeded by what that purpose depends on.
 
 Points of a sweep that differ only in what a purpose does not depend on share its draws (common
 random numbers): every machine and policy gets the same jobs.
@@ -41,7 +41,7 @@ NEVER = (
     "run.steps",
     "run.placed",
 )
-"""Which of the log's jobs are taken, what is known of them, what is compared and told."""
+"""Which of the log's jobs are simulated, what is known of them, what is compared and printed."""
 _RUN = ("run.name", "run.snapshots", "run.confidence")
 _JOBS = ("machine", "queue", "communication", *_RUN)
 _RANKS = ("machine", "queue", *_RUN)
@@ -69,10 +69,10 @@ class Draws:
 
     content: Mapping[str, object]
     _seeds: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What is known of the content by name: worlds for learning ask for it at each episode."""
+    """What is known of the content by name: learning environments use it at each episode."""
 
     def rng(self, purpose: str, which: str = "") -> np.random.Generator:
-        """A generator of a purpose, a key of `PURPOSES`; each ``which`` has one of its own."""
+        """A generator of a purpose, a key of `PURPOSES`; each ``which`` has a separate one."""
         name = f"{purpose} {which}" if which else purpose
         if name not in self._seeds:
             leave_out = (*NEVER, *PURPOSES[purpose])

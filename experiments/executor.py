@@ -69,7 +69,7 @@ def run_mpi(
 def run_local(path: str, tasks: Sequence[Task], finish: Finish, *, jobs: int) -> None:
     """Over ``jobs`` local processes; outlives workers that are killed. One task needs no pool.
 
-    When a worker dies, the pool cannot say which of the points under way killed it. They are
+    When a worker dies, the pool cannot report which of the points under way killed it. They are
     run again one by one, each alone in a new pool: the one that kills it twice is recorded as
     failed, the others get their results.
     """

@@ -82,7 +82,7 @@ def _leaves(config: Mapping[str, object], prefix: str = "") -> dict[str, object]
 
 
 def _tables(value: object) -> Mapping[str, object] | None:
-    """What has keys of its own: a table that is no range, a list of tables by their numbers."""
+    """Return what has keys: a table that is no range, a list of tables by their numbers."""
     if isinstance(value, Mapping):
         return None if _is_range(value) else value
     if isinstance(value, list) and value and all(isinstance(entry, Mapping) for entry in value):
@@ -129,12 +129,12 @@ def _groups(
                 known = ", ".join(axes) or "none"
                 raise NetcosimError(f"key sweep.zip: {key} is no list or range; those are: {known}")
             if key in group_of:
-                raise NetcosimError(f"key sweep.zip: {key} stands there twice")
+                raise NetcosimError(f"key sweep.zip: {key} is listed twice")
             group_of[key] = tuple(group)
         lengths = {key: len(axes[key]) for key in group}
         if len(set(lengths.values())) > 1:
-            told = ", ".join(f"{key} has {length}" for key, length in lengths.items())
-            raise NetcosimError(f"key sweep.zip: the lists must be of equal length; {told}")
+            found = ", ".join(f"{key} has {length}" for key, length in lengths.items())
+            raise NetcosimError(f"key sweep.zip: the lists must be of equal length; {found}")
     return list(dict.fromkeys(group_of.get(key, (key,)) for key in axes))
 
 

@@ -43,7 +43,7 @@ def quantity(value: object, dimension: Dimension, *, positive: bool = False) -> 
 
 
 def in_si(dimension: Dimension, *, positive: bool = False) -> BeforeValidator:
-    """Turns what a file says into a `quantity`."""
+    """Convert a value of a file to a `quantity`."""
     return BeforeValidator(lambda value: quantity(value, dimension, positive=positive))
 
 
@@ -78,12 +78,12 @@ def known(what: str, registry: Collection[str]) -> Known:
 
 
 def _one_or_more(value: Any) -> Any:
-    """One value stands for a list of it alone."""
+    """Convert one value to a list of it."""
     return [value] if isinstance(value, (int, float, str)) else value
 
 
 def _interval(value: Any) -> Any:
-    """One number stands for an interval without width."""
+    """Convert one number to an interval of width zero."""
     if isinstance(value, (list, tuple)) and len(value) != 2:
         raise NetcosimError(
             f"{list(value)}; must be one value or [low, high] (to sweep over it: a range, or a "
@@ -126,7 +126,7 @@ class InputFile(BaseModel):
 
 
 def _input_file(value: Any) -> Any:
-    """A path stands for the file with its present content."""
+    """Convert a path to the file with its present content."""
     return input_file(value) if isinstance(value, str) else value
 
 

@@ -1,4 +1,4 @@
-"""Whether this process is one of several MPI ranks, told without touching an MPI library."""
+"""Whether this process is one of several MPI ranks, detected without loading an MPI library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "S
 
 
 def launched_rank() -> int:
-    """This process's rank as the launcher's environment tells it; 0 outside of MPI."""
+    """Return this process's rank from the launcher's environment; 0 outside of MPI."""
     return _first_number(_RANK_VARIABLES, 0)
 
 
@@ -28,7 +28,7 @@ def launched_by_mpi() -> bool:
     """Whether a launcher started this process together with others.
 
     Under a batch job of one task, or outside of any launcher, no MPI library is needed. A
-    launcher that tells a rank and no size (PMIx alone) counts as MPI.
+    launcher that sets a rank and no size (PMIx alone) counts as MPI.
     """
     if not any(name in os.environ for name in _RANK_VARIABLES):
         return False

@@ -19,7 +19,7 @@ class PointResult:
     ----------
     tables : mapping of str to rows
     kept : mapping of str to bytes
-        Archives by name (`experiments.archive.pack`).
+        Archives by name (`experiments.archive.serialize`).
     """
 
     tables: Mapping[str, Rows]
@@ -50,7 +50,7 @@ class Outcome:
 def encode_tables(tables: Mapping[str, Rows]) -> dict[str, str]:
     """Tables of a result as text, column by column; done where the point was computed.
 
-    Columns stand in the order in which they first appear; a missing value is null. A nan
+    Columns are in the order in which they first appear; a missing value is null. A nan
     stays a nan.
 
     Raises

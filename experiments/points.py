@@ -1,4 +1,4 @@
-"""A point of a sweep: its content, the key made of it, and the chance that follows from it."""
+"""A point of a sweep: its content, and the key and random seed that follow from it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODEL_VERSION = "9"
 
 
 HOW = ("run.threads",)
-"""Dotted keys that say how a point is computed; they change no result, no key and no draw."""
+"""Dotted keys that set how a point is computed; they change no result, no key and no draw."""
 
 
 def plain(value: object, where: str = "config") -> object:
@@ -140,7 +140,7 @@ def point_seed(config: Mapping[str, object], purpose: str, leave_out: Sequence[s
     config : mapping
         The point's content; its seed is part of it. Input files count as in `point_key`.
     purpose : str
-        "workload", "placement", "task mapping", ...: each purpose has a stream of its own, so
+        "workload", "placement", "task mapping", ...: each purpose has a separate stream, so
         a policy that draws more does not shift the draws of another purpose.
     leave_out : sequence of str
         Dotted keys that must not matter, such as ``("queue.policies",)``: points that differ

@@ -12,16 +12,16 @@ from typing import TextIO
 
 @dataclass(frozen=True)
 class Show:
-    """What a run calls to tell of itself.
+    """What a run calls to report its progress.
 
     Attributes
     ----------
     at : callable (done, what)
         What is done, in the unit of the total (it must not decrease), and what is being done.
     say : callable (line)
-        A line of its own.
+        Print a separate line.
     restart : callable ()
-        What is done so far, and the time that it took, say nothing of what is left: parts found
+        What is done so far, and the time that it took, do not predict what is left: parts found
         from a run before, kernels compiled.
     """
 
@@ -48,7 +48,7 @@ def progress(
     unit : str
         "%" or a plural, "points".
     begun : float
-        Of the total, done before; it says nothing about speed.
+        Of the total, done before; it does not count for the speed.
     shown : bool
         False: nothing is printed.
     file : text file, optional
@@ -102,11 +102,11 @@ def _lines(total: float, unit: str, begun: float, file: TextIO) -> Show:
     started = time.monotonic()
     last = started
 
-    told = begun
+    label = begun
 
     def show(done: float, what: str) -> None:
-        nonlocal last, told
-        now, told = time.monotonic(), done
+        nonlocal last, label
+        now, label = time.monotonic(), done
         if now - last < line_gap_s(now - started):
             return
         last = now
@@ -114,7 +114,7 @@ def _lines(total: float, unit: str, begun: float, file: TextIO) -> Show:
 
     def restart() -> None:
         nonlocal begun, started
-        begun, started = told, time.monotonic()
+        begun, started = label, time.monotonic()
 
     return Show(show, lambda line: print(f"netcosim: {line}", file=file, flush=True), restart)
 
@@ -132,11 +132,11 @@ def progress_line(
 ) -> str:
     """One line: how much is done, what is being done, time gone and time left."""
     amount = f"{done:.0f} %" if unit == "%" else f"{done:,.0f} of {total:,.0f} {unit}"
-    told = f", {what}" if what else ""
+    label = f", {what}" if what else ""
     left = ""
     if begun < done < total:
         left = f", about {clock(elapsed_s * (total - done) / (done - begun))} left"
-    return f"netcosim: {amount}{told}; {clock(elapsed_s)} gone{left}"
+    return f"netcosim: {amount}{label}; {clock(elapsed_s)} gone{left}"
 
 
 def clock(seconds: float) -> str:

@@ -1,6 +1,6 @@
 """When a config's keys are read, in terms of its other keys.
 
-A key that depends on keys of its own table says so where it is declared
+A key that depends on keys of its table declares that itself
 (`netsim.parameters.ReadIf`). Here are the conditions across tables. What a plug-in adds declares
 itself: the keys of its run-time model, order or policy are read where that is chosen.
 """
@@ -28,7 +28,7 @@ class Condition(NamedTuple):
     Attributes
     ----------
     keys : tuple of str
-        Dotted SI names; ``*`` stands for anything.
+        Dotted SI names; ``*`` matches anything.
     holds : callable
         ``holds(config, key)``: whether the key is read.
     here : callable
@@ -61,7 +61,7 @@ def _values(*keys: str) -> Words:
     return lambda config, _: ", ".join(assigned(key, value_at(config, key)) for key in keys)
 
 
-def _says(text: str) -> Words:
+def _phrase(text: str) -> Words:
     return lambda config, key: text
 
 
@@ -168,7 +168,7 @@ def _link_read(config: Config, key: str) -> bool:
 
 
 def _has_one_port(config: Config) -> bool:
-    """Whether the machine's parameters say that nodes have one port."""
+    """Whether the machine's parameters give nodes one port."""
     return config.machine.parameters.get("rails", 1) == 1 and config.machine.family not in (
         *("cables", "ibnetdiscover"),
     )
@@ -290,7 +290,7 @@ MACHINE_CONDITIONS = (
         ("machine.packet.rail_policy",),
         lambda config, key: not _has_one_port(config),
         lambda config, key: assigned("machine.rails", config.machine.parameters.get("rails", 1)),
-        _says("machine.rails above 1"),
+        _phrase("machine.rails above 1"),
     ),
 )
 """Those that hold for any config that has a machine."""
@@ -312,38 +312,38 @@ CONDITIONS = (
         ("queue.placement_rules",),
         _rules_named,
         _values("queue.decider"),
-        _says('a decider of your own that names rules: queue.decider = "FILE.py:CLASS"'),
+        _phrase('a user-defined decider that names rules: queue.decider = "FILE.py:CLASS"'),
     ),
     Condition(
         tuple(f"queue.partitions.*.{name}" for name in ("priority", "default", "log_names")),
         _several_partitions,
-        _says("one partition takes all jobs"),
-        _says("two or more [[queue.partitions]]"),
+        _phrase("one partition takes all jobs"),
+        _phrase("two or more [[queue.partitions]]"),
     ),
     Condition(
         ("queue.partitions.*.factor",),
         _partition_weight,
         _values("queue.order", "queue.multifactor.partition_weight"),
-        _says('queue.order = "multifactor" and a partition_weight above 0'),
+        _phrase('queue.order = "multifactor" and a partition_weight above 0'),
     ),
     Condition(
         ("queue.multifactor.partition_weight",),
         _has_partitions,
         _values("queue.partitions"),
-        _says("[[queue.partitions]]"),
+        _phrase("[[queue.partitions]]"),
     ),
-    Condition(("queue.dependencies",), _from_log, _values("workload.log"), _says("workload.log")),
+    Condition(("queue.dependencies",), _from_log, _values("workload.log"), _phrase("workload.log")),
     Condition(
         tuple(f"workload.{name}" for name in _ARRIVALS),
         _arrive_over_time,
-        _says("all generated jobs arrive at 0"),
-        _says("workload.synthetic.load or workload.log"),
+        _phrase("all generated jobs arrive at 0"),
+        _phrase("workload.synthetic.load or workload.log"),
     ),
     Condition(
         ("workload.walltimes",),
         _requests_differ,
-        _says("generated jobs request their run times"),
-        _says("workload.synthetic.requested_factor or workload.log"),
+        _phrase("generated jobs request their run times"),
+        _phrase("workload.synthetic.requested_factor or workload.log"),
     ),
     Condition(
         ("policies.*",),
@@ -366,13 +366,13 @@ CONDITIONS = (
         ("communication.io.drive", "communication.io.message_bytes"),
         lambda config, key: _measured(config),
         _values("run.snapshots"),
-        _says("run.snapshots above 0"),
+        _phrase("run.snapshots above 0"),
     ),
     Condition(
         ("communication.mix.*.weight",),
         lambda config, key: len(config.communication.mix) > 1,
-        _says("communication.mix has one entry"),
-        _says("two or more [[communication.mix]]"),
+        _phrase("communication.mix has one entry"),
+        _phrase("two or more [[communication.mix]]"),
     ),
     Condition(
         _IGNORED,
@@ -407,13 +407,13 @@ CONDITIONS = (
         ("run.measure", "run.placed", "run.confidence"),
         lambda config, key: _measured(config),
         _values("run.snapshots"),
-        _says("run.snapshots above 0"),
+        _phrase("run.snapshots above 0"),
     ),
     Condition(
         ("run.keep",),
         lambda config, key: _measured(config) or config.run.keep != "all",
         _values("run.snapshots"),
-        _says('run.snapshots above 0 (here "all" keeps what "schedules" does)'),
+        _phrase('run.snapshots above 0 (here "all" keeps what "schedules" does)'),
         shown=True,
     ),
     Condition(

@@ -37,7 +37,7 @@ class Reference:
         return f"{self.policy} with {', '.join(self.differs)}" if self.differs else self.policy
 
     @property
-    def told(self) -> str:
+    def label_at_point(self) -> str:
         """The label as a table of many points has it: ``rdn at the same point``."""
         return self.label if self.differs else f"{self.policy} at the same point"
 

@@ -1,6 +1,6 @@
 """The one way from a config to schedules: its machine and jobs, and the queue under a policy.
 
-``netcosim run``, sweeps and the papers all come this way; what a paper's method can do stands in
+``netcosim run``, sweeps and the papers all use this module; what a paper's method can do is in
 the config's ``[workload]`` and ``[queue]``.
 """
 
@@ -21,7 +21,7 @@ from alloc.registry import POLICIES, make_policy
 from cosim.network.gateways import gateway_nodes, keep_off, with_room
 from cosim.registry import RUNTIME_MODELS
 from experiments.config import Config, QueueSection
-from experiments.config_decider import check_by_count, who_decides
+from experiments.config_decider import backfill_or_decider, check_by_count
 from experiments.config_policies import PolicyTables
 from experiments.draws import Draws
 from netsim.topology import Topology
@@ -56,7 +56,7 @@ class Queues:
     jobs : Workload
         Every policy gets the same: those that all of them can place.
     estimates : EstimateModel
-        Run times that the placement is told.
+        Run times that the placement knows.
     order : Order
     rules : Rules
     draws : Draws
@@ -139,7 +139,7 @@ class Queues:
             What `queuesim.queue.simulate_queue` refuses.
         """
         placing, section = self.empty(policy), self.section
-        with who_decides(section.backfill, section.decider, section.decider_files) as who:
+        with backfill_or_decider(section.backfill, section.decider, section.decider_files) as who:
             return simulate_queue(
                 self.jobs,
                 placing,
@@ -162,7 +162,7 @@ class Queues:
         """Why the queue under a policy is not compiled; empty if it is."""
         section = self.section
         model = RUNTIME_MODELS[section.run_time_model]
-        with who_decides(section.backfill, section.decider, section.decider_files) as who:
+        with backfill_or_decider(section.backfill, section.decider, section.decider_files) as who:
             placing = self.empty(policy)
             return why_by_events(len(self.jobs), placing, self.order, who, self.rules, model)
 
@@ -201,14 +201,14 @@ class Queues:
             machine |= {"link_bandwidth_Bps": None, "link_latency_s": None}
         needs = self._needs(POLICIES[policy].without_need, model)
         jobs = vars(replace(self.jobs, notes=(), dropped={}))
-        said = (
+        given = (
             *(section.backfill, section.decider, section.decider_files, section.window),
             section.overrun if overrun is None else overrun,
         )
         of_policy = [(p, self.tables.of(p), self.draws.rng("policy", p)) for p in placed_by]
         rest = (self.order, self.rules, self.estimates, needs)
         try:
-            content = pickle.dumps((machine, jobs, said, of_policy, rest))
+            content = pickle.dumps((machine, jobs, given, of_policy, rest))
         except (pickle.PicklingError, AttributeError, TypeError):
             return ""
         return hashlib.sha256(content).hexdigest()

@@ -13,7 +13,7 @@ from types import FrameType
 def defer_signals() -> Iterator[None]:
     """Signals that come within the block count at its end.
 
-    For what must not be left half done: a process that has been asked for, but is not known yet.
+    For what must not be left half done: a process that has been requested, but is not known yet.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

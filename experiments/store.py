@@ -22,17 +22,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from experiments.archive.pack import unpack
-from experiments.archive.values import KeptRun
+from experiments.archive.serialize import deserialize
+from experiments.archive.values import ArchivedRun
 from experiments.outcome import Outcome
 from experiments.points import canonical_json, flatten, plain
 from experiments.signals import defer_signals
 from experiments.store_format import (
+    ARCHIVE_SCHEMA,
     COLUMNS,
-    KEPT_SCHEMA,
     SCHEMA,
     SCHEMA_VERSION,
-    WITHOUT_KEPT,
+    WITHOUT_ARCHIVE,
     cell,
     check_tables,
     read_rows,
@@ -99,7 +99,7 @@ class Store:
     Raises
     ------
     NetcosimError
-        A file that is missing (for reading), not ours, of a newer schema, or being written
+        A file that is missing (for reading), no results file, of a newer schema, or being written
         by another process.
 
     Examples
@@ -139,7 +139,7 @@ class Store:
         if mode == "write":
             if not self.path.parent.is_dir():
                 raise NetcosimError(f"{self.path}: the folder {self.path.parent} does not exist")
-            # Looked at before anything is written beside a file that is not ours.
+            # Looked at before anything is written beside a file that is no results file.
             if self.path.exists() and self.path.stat().st_size:
                 self._check_header()
             self._lock = take_lock(self.path)
@@ -154,8 +154,8 @@ class Store:
     def _check_header(self) -> None:
         with self.path.open("rb") as file:
             header = file.read(100)
-        ours = APPLICATION_ID.to_bytes(4, "big")
-        if not header.startswith(b"SQLite format 3\0") or header[68:72] != ours:
+        application_id = APPLICATION_ID.to_bytes(4, "big")
+        if not header.startswith(b"SQLite format 3\0") or header[68:72] != application_id:
             raise NetcosimError(f"{self.path}: not a netcosim results file")
 
     def _open(self) -> sqlite3.Connection:
@@ -176,13 +176,13 @@ class Store:
             if self.mode == "write":
                 self._create(db)
             version = db.execute("PRAGMA user_version").fetchone()[0]
-            if version not in (SCHEMA_VERSION, WITHOUT_KEPT):
+            if version not in (SCHEMA_VERSION, WITHOUT_ARCHIVE):
                 raise NetcosimError(
                     f"{self.path}: results file of format {version}; "
                     f"this program reads format {SCHEMA_VERSION}"
                 )
-            self._has_kept = version == SCHEMA_VERSION
-            check_tables(db, self.path, self._has_kept)
+            self._has_archive = version == SCHEMA_VERSION
+            check_tables(db, self.path, self._has_archive)
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute("PRAGMA foreign_keys = ON")
             if self.mode == "read":
@@ -200,13 +200,13 @@ class Store:
     def _create(db: sqlite3.Connection) -> None:
         """Make the tables that a file lacks, in one transaction: all or none."""
         if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            if db.execute("PRAGMA user_version").fetchone()[0] == WITHOUT_KEPT:
+            if db.execute("PRAGMA user_version").fetchone()[0] == WITHOUT_ARCHIVE:
                 db.executescript(
-                    f"BEGIN; {KEPT_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+                    f"BEGIN; {ARCHIVE_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
                 )
             return
         db.executescript(
-            f"PRAGMA journal_mode = DELETE; BEGIN; {SCHEMA} {KEPT_SCHEMA}"
+            f"PRAGMA journal_mode = DELETE; BEGIN; {SCHEMA} {ARCHIVE_SCHEMA}"
             f"PRAGMA application_id = {APPLICATION_ID};"
             f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
         )
@@ -320,12 +320,12 @@ class Store:
             self._written_s = time.monotonic()
 
     def _flush_on_time(self) -> None:
-        # An error is told to whoever puts, reads or closes next: all of them flush.
+        # An error is raised at the next put, read or close: all of them flush.
         with suppress(NetcosimError):
             self.flush()
 
     def put_meta(self, values: Mapping[str, object]) -> None:
-        """Set entries of the store as a whole (the config's text, versions, ...)."""
+        """Set entries of the store, as opposed to a point's (the config's text, versions, ...)."""
         with self._guard, self._transaction() as db:
             db.executemany(
                 "INSERT OR REPLACE INTO meta VALUES (?, ?)",
@@ -341,7 +341,7 @@ class Store:
             return read_rows(self._db, self.path, query, kinds, values)
 
     def meta(self) -> dict[str, object]:
-        """Every entry of the store as a whole."""
+        """Every entry that belongs to the store, not to a point."""
         return dict(self._read("SELECT key, value FROM meta ORDER BY key", "tj"))
 
     def statuses(self) -> dict[str, str]:
@@ -376,7 +376,7 @@ class Store:
             for values in zip(*columns.values(), strict=True)
         ]
 
-    def kept(self, key: str) -> KeptRun | None:
+    def kept(self, key: str) -> ArchivedRun | None:
         """What else was kept of a point; None if nothing was, as in files of older versions.
 
         Raises
@@ -384,11 +384,11 @@ class Store:
         NetcosimError
             A damaged file.
         """
-        if not self._has_kept:
+        if not self._has_archive:
             return None
         query = "SELECT name, content FROM kept JOIN archives USING (digest) WHERE point_key = ?"
         archives = dict(self._read(query, "tb", (key,)))
-        return unpack(archives, str(self.path)) if archives else None
+        return deserialize(archives, str(self.path)) if archives else None
 
     def digest(self) -> str:
         """SHA-256 of all that was computed: keys, configs, statuses, errors and tables.

@@ -1,4 +1,4 @@
-"""What stands in a results file, and how its rows are read when it may be damaged."""
+"""Contents of a results file, and how its rows are read when it may be damaged."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ CREATE TABLE results (
 ) WITHOUT ROWID;
 """
 
-SCHEMA_VERSION, WITHOUT_KEPT = 2, 1
+SCHEMA_VERSION, WITHOUT_ARCHIVE = 2, 1
 """Of the files that are written, and of those that are read as well."""
 
-KEPT_SCHEMA = """
+ARCHIVE_SCHEMA = """
 CREATE TABLE kept (
     point_key TEXT NOT NULL REFERENCES points (key) ON DELETE CASCADE,
     name TEXT NOT NULL,
@@ -41,7 +41,7 @@ CREATE TABLE kept (
 ) WITHOUT ROWID;
 CREATE TABLE archives (digest TEXT PRIMARY KEY, content BLOB NOT NULL);
 """
-"""What runs keep beside tables, by what it holds (SHA-256): equal parts of points stand once."""
+"""Archives of runs by their content (SHA-256): equal parts of points are stored once."""
 
 COLUMNS = {
     "meta": "key, value",
@@ -53,13 +53,13 @@ COLUMNS = {
 """The columns of each table, in the order in which they are read."""
 
 
-def check_tables(db: sqlite3.Connection, path: Path, has_kept: bool) -> None:
+def check_tables(db: sqlite3.Connection, path: Path, has_archive: bool) -> None:
     """Raise NetcosimError or a sqlite3 error unless all tables and columns are there."""
     found = {
         str(name) for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
     }
     for table, columns in COLUMNS.items():
-        if table in ("kept", "archives") and not has_kept:
+        if table in ("kept", "archives") and not has_archive:
             continue
         # a view of that name could have rows without end
         if table not in found:
@@ -87,8 +87,8 @@ def read_rows(
         rows = db.execute(query, values).fetchall()
         return [tuple(map(_checked, row, kinds)) for row in rows]
     except (sqlite3.Error, ValueError, TypeError, RecursionError, MemoryError) as error:
-        told = " ".join(str(error).split())[:200] or type(error).__name__
-        raise NetcosimError(f"{path}: damaged results file: {told}") from None
+        message = " ".join(str(error).split())[:200] or type(error).__name__
+        raise NetcosimError(f"{path}: damaged results file: {message}") from None
 
 
 def _checked(value: object, kind: str) -> object:

@@ -30,7 +30,7 @@ class SweepSummary:
     Attributes
     ----------
     total : int
-        Different points asked for.
+        Different requested points.
     already : int
         Of them, stored before (failed ones among them, unless they were tried again).
     computed : int
@@ -103,11 +103,11 @@ def run_points(
     progress: bool = True,
     meta: Mapping[str, object] | None = None,
 ) -> SweepSummary | None:
-    """Compute the points that the store does not hold, and store each as it is done.
+    """Compute the points that the store does not contain; store each when it is done.
 
     Under an MPI launcher with several ranks, rank 0 hands points out and writes the store, and
     the others compute; otherwise ``jobs`` local processes compute (this one alone for 1). The
-    results are the same bit for bit, since a point's chance comes from its content.
+    results are the same bit for bit, since a point's seed follows from its content.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def run_points(
     progress : bool
         Whether to show progress with time left on stderr.
     meta : mapping, optional
-        Entries for the store as a whole.
+        Entries that belong to the store, not to a point.
 
     Returns
     -------
@@ -177,7 +177,7 @@ def run_points(
 
 @contextmanager
 def _run_on(comm: Any | None, jobs: int) -> Iterator[Run]:
-    """Yield what computes points; under MPI the other ranks serve rank 0 before theirs comes."""
+    """Yield what computes points; under MPI the other ranks serve rank 0 before their turn."""
     if comm is None:
         yield partial(run_local, jobs=jobs)
         return

@@ -1,7 +1,7 @@
 """Keys of a config that nothing reads: set by the user, and without any effect.
 
 Each is reported with the reason and with what would read it, and the run goes on. A key at its
-default says what holds anyway and is not reported; neither is a key that some point of a sweep
+default has no effect and is not reported; neither is a key that some point of a sweep
 reads.
 """
 
@@ -72,7 +72,7 @@ def unread_keys(points: Sequence[Any]) -> list[Unread]:
 
 
 def unread_lines(points: Sequence[Any]) -> list[str]:
-    """`unread_keys` as lines; a table stands for its keys where none of those set is read."""
+    """`unread_keys` as lines; a table replaces its keys where none of those set is read."""
     found = unread_keys(points)
     given = {key for point in points for key in given_keys(point)} if found else set()
     together: dict[tuple[str, str], list[str]] = {}
@@ -222,11 +222,11 @@ def _given_parameters(section: BaseModel, values: Mapping[str, Any], path: str) 
             yield f"{path}.{key}"
 
 
-# What a key's own table says
+# What a key's own table declares
 
 
 def _declared(section: Any, path: str) -> Mapping[str, Parameter]:
-    """The parameters that may stand in a table that is no model."""
+    """The parameters that may be in a table that is no model."""
     if path == _PARAMETERS[0]:
         return parameters_of(FAMILIES[section.family].builder_for(section.parameters))
     if path == _PARAMETERS[1]:

@@ -26,7 +26,7 @@ def function_path(function: str | PointFunction) -> str:
     Raises
     ------
     NetcosimError
-        A function that has no name of its own in its module (a lambda, an inner function).
+        A function that has no name in its module (a lambda, an inner function).
     """
     if isinstance(function, str):
         load_function(function)
@@ -38,7 +38,7 @@ def function_path(function: str | PointFunction) -> str:
 
 
 def load_function(path: str) -> PointFunction:
-    """The function that ``"module:name"`` stands for.
+    """Return the function that ``"module:name"`` names.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def compute(path: str, config: Mapping[str, object]) -> Outcome:
 
 
 def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
-    """The Ctrl-C that a library turned into an error of its own; no point has failed then."""
+    """The Ctrl-C that a library turned into its own error; no point has failed then."""
     behind: BaseException | None = error
     while behind is not None:
         if isinstance(behind, KeyboardInterrupt):
@@ -104,5 +104,5 @@ def start_worker() -> None:
             parent.join()
         os._exit(1)
 
-    # A parent that is killed cannot tell its workers, which would wait for ever.
+    # A parent that is killed cannot stop its workers, which would wait for ever.
     threading.Thread(target=watch, name="watch-parent", daemon=True).start()

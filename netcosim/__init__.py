@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cosim.network.communication import Communication
     from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
     from cosim.run_times.live import Live, LiveJob
-    from experiments.archive.take import kept_of
+    from experiments.archive.extract import archive_of
     from experiments.config_load import config_from, load_config
     from experiments.cosim import run_cosim
     from experiments.cosim_tables import result_tables
@@ -52,7 +52,7 @@ _HOMES = {
     "experiments.config_load": ("config_from", "load_config"),
     "experiments.cosim": ("run_cosim",),
     "experiments.cosim_tables": ("result_tables",),
-    "experiments.archive.take": ("kept_of",),
+    "experiments.archive.extract": ("archive_of",),
     "experiments.store": ("Store",),
     "experiments.sweep": ("run_points",),
     "netcosim.catalogue": ("describe", "entries"),
@@ -87,12 +87,12 @@ __all__ = [
     "SharedNetwork",
     "Store",
     "__version__",
+    "archive_of",
     "combine",
     "config_from",
     "describe",
     "entries",
     "hierarchy_of",
-    "kept_of",
     "laas_workload",
     "load_config",
     "make_pattern",
@@ -117,7 +117,7 @@ def __getattr__(name: str) -> Any:
     home = next((home for home, names in _HOMES.items() if name in names), None)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from netcosim.house import foreign_package
+    from netcosim.package_check import foreign_package
 
     foreign = foreign_package()
     if foreign is not None:

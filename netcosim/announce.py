@@ -53,7 +53,7 @@ def parts_of(config: Config) -> tuple[str, ...]:
 
 
 def report_unread(file: object, points: Sequence[Any]) -> None:
-    """Say on stderr which keys of a config nothing reads.
+    """Print on stderr which keys of a config nothing reads.
 
     Parameters
     ----------
@@ -107,9 +107,9 @@ def with_threads_that_fit(config: Config, processes: int) -> tuple[Config, str |
 
 
 def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:
-    """Compile what the cache of this version does not hold, and say so on stderr.
+    """Compile kernels that the cache of this version lacks, and print so on stderr.
 
-    A bar of its own shows how far it is. It must come before the bar of a run, whose estimate would
+    A separate bar shows how far it is. It must come before the bar of a run, whose estimate would
     count the compilation. Under MPI
     rank 0 compiles; the others get their first point after it has.
 
@@ -142,7 +142,7 @@ def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:
                 show.at(100 * sum(usual_s[:done]) / sum(usual_s), what)
 
         tell(0)
-        # imports numba and much else, so the user has been told before
+        # imports numba and much else, so the line is printed before
         from netcosim.warmup import warm_up
 
         for done, _ in enumerate(warm_up(missing), start=1):

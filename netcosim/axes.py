@@ -15,10 +15,10 @@ Table = Mapping[str, object]
 
 
 def table_frame(store: Store, name: str) -> pd.DataFrame:
-    """A table of all points (`Store.frame`), lists of tables among its parameters in words.
+    """A table of all points (`Store.frame`), lists of tables among its parameters as text.
 
     Mixes of the same patterns become one column for each key that varies
-    (``communication.mix.0.message_bytes``), other mixes one column that tells each whole.
+    (``communication.mix.0.message_bytes``), other mixes one column that describes each.
     Columns without any value count as numbers that are not known.
     """
     frame = store.frame(name)
@@ -46,7 +46,7 @@ def cell(value: object) -> object:
 
 
 def mix_label(mix: Sequence[Table]) -> str:
-    """A mix in words: each pattern with what is not at its default."""
+    """Describe a mix: each pattern with what is not at its default."""
     return " + ".join(_entry_label(entry) for entry in mix)
 
 
@@ -74,7 +74,7 @@ def _entry_cells(entry: Table) -> dict[str, object]:
 
 
 def _fraction(key: str, value: object) -> object:
-    """An interval in words, or its one number."""
+    """Format an interval, or its one number."""
     if key == "communication_fraction" and isinstance(value, (list, tuple)) and len(value) == 2:
         return value[0] if value[0] == value[1] else f"{value[0]} to {value[1]}"
     return value

@@ -1,6 +1,6 @@
 """Everything that has a name, by kind: what ``netcosim list`` and ``describe`` show.
 
-All of it comes from the entries of the registries; docs/reference.md is `reference` as it stands.
+All of it comes from the entries of the registries; docs/reference.md is the output of `reference`.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ def _keys(parameters: Mapping[str, Parameter], where: str) -> Lines:
 
 def format_key(parameter: Parameter) -> str:
     """A declared key with what it may be, quantities with their units."""
-    told = parameter.told
+    phrase = parameter.told
     unit = quantity_of(parameter.name)
     if unit is not None:
         what = "a size" if unit.dimension == "bytes" else f"a {unit.dimension}"
-        told = told.replace("a whole number", what).replace("a number", what)
+        phrase = phrase.replace("a whole number", what).replace("a number", what)
         if isinstance(parameter.default, (int, float)):
-            told = told.replace(
+            phrase = phrase.replace(
                 f"default {parameter.default}", f'default "{_shown(parameter, parameter.default)}"'
             )
-    return f"{short_name(parameter.name)}: {told}"
+    return f"{short_name(parameter.name)}: {phrase}"
 
 
 def _shown(parameter: Parameter, value: object) -> str:
@@ -73,8 +73,8 @@ def _machine(name: str, entry: Any) -> Lines:
     from netsim.topologies.registry import FAMILIES, preset
 
     known, given = FAMILIES[entry.family].parameters, entry.params.items()
-    told = [f"    {short_name(k)} = {_shown(known[k], v)}" for k, v in given]
-    return [*format_links(preset(name)), "  parameters:", *told]
+    phrase = [f"    {short_name(k)} = {_shown(known[k], v)}" for k, v in given]
+    return [*format_links(preset(name)), "  parameters:", *phrase]
 
 
 def format_links(topology: Topology) -> Lines:
@@ -89,8 +89,8 @@ def format_links(topology: Topology) -> Lines:
         mine = topology.link_kind == i
         if mine.any():
             speeds = np.unique(topology.link_bandwidth_Bps[mine])
-            told = ", ".join(format_quantity(float(speed), "bandwidth") for speed in speeds)
-            lines.append(f"    {kind}: {int(mine.sum()):,} links of {told}")
+            phrase = ", ".join(format_quantity(float(speed), "bandwidth") for speed in speeds)
+            lines.append(f"    {kind}: {int(mine.sum()):,} links of {phrase}")
     return lines
 
 
@@ -102,16 +102,16 @@ def _routing(name: str, entry: Any) -> Lines:
 def _recipe(name: str, entry: Any) -> Lines:
     from netsim.packet.presets import PACKET_PRESETS
 
-    def told(keys: Mapping[str, object]) -> Lines:
+    def phrase(keys: Mapping[str, object]) -> Lines:
         return [f"    {short_name(key)} = {_quantity(key, value)}" for key, value in keys.items()]
 
     return [
         f"  topologies: {', '.join(entry.families) or 'any'}",
         f'  in a config: recipe = "{name}" under [machine]',
         f"  routing: {entry.routing or 'the default of the topology'}",
-        *told(entry.routing_parameters),
+        *phrase(entry.routing_parameters),
         f"  [machine.packet]: {PACKET_PRESETS[entry.packet_preset].description}",
-        *told(entry.packet_keys),
+        *phrase(entry.packet_keys),
     ]
 
 
@@ -151,7 +151,7 @@ def _nothing(name: str, entry: Any) -> Lines:
 
 
 def _doc(thing: object) -> Lines:
-    """The docstring without the parameters of the code, which no config can say."""
+    """Return the docstring without its parameters, which no config can set."""
     text = (inspect.getdoc(thing) or "").partition("\nParameters\n---")[0].rstrip()
     return ["", *(f"  {line}".rstrip() for line in text.splitlines())] if text else []
 
@@ -166,7 +166,7 @@ class Kind:
     registry : str
         ``module:NAME`` of a mapping from names to entries with a ``description``.
     details : callable
-        ``details(name, entry)``: what else is told of it.
+        ``details(name, entry)``: further lines on it.
     """
 
     singular: str
@@ -254,7 +254,7 @@ def describe(name: str, among: Sequence[str] | None = None) -> Lines:
     Raises
     ------
     NetcosimError
-        A name that no kind has; near ones are told.
+        A name that no kind has; near ones are listed.
 
     Examples
     --------
@@ -269,7 +269,7 @@ def describe(name: str, among: Sequence[str] | None = None) -> Lines:
         registry = _registry(kind)
         names |= set(registry)
         if name in registry:
-            found += [f"{name} ({KINDS[kind].singular})", *_told(kind, name), ""]
+            found += [f"{name} ({KINDS[kind].singular})", *_describe_entry(kind, name), ""]
     if not found:
         close = difflib.get_close_matches(name, sorted(names), n=3, cutoff=0.5)
         meant = f"; did you mean {' or '.join(close)}?" if close else ""
@@ -277,7 +277,7 @@ def describe(name: str, among: Sequence[str] | None = None) -> Lines:
     return found[:-1]
 
 
-def _told(kind: str, name: str) -> Lines:
+def _describe_entry(kind: str, name: str) -> Lines:
     entry = _registry(kind)[name]
     source = source_of(KINDS[kind].registry, name)
     return [
@@ -292,7 +292,7 @@ def reference() -> Lines:
     lines = [
         "# Reference: everything that has a name",
         "",
-        "Made by `netcosim describe --all` from what the parts declare of themselves.",
+        "Generated by `netcosim describe --all` from what the parts declare.",
     ]
     for kind in kinds():
         lines += ["", f"## {kind.replace('-', ' ').capitalize()}", ""]
@@ -307,10 +307,10 @@ def _nested(kind: str, entry: Any) -> Iterable[str]:
     if not declares and kind not in ("topologies", "routings", "patterns", "importers"):
         return []
     declared = entry.declares() if declares else entry.parameters
-    return [f"  - `{key}`: {told}" for key, told in _split(declared.values())]
+    return [f"  - `{key}`: {phrase}" for key, phrase in _split(declared.values())]
 
 
 def _split(parameters: Iterable[Parameter]) -> Iterable[tuple[str, str]]:
     for parameter in parameters:
-        key, _, told = format_key(parameter).partition(": ")
-        yield key, told
+        key, _, phrase = format_key(parameter).partition(": ")
+        yield key, phrase

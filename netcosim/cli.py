@@ -1,4 +1,4 @@
-"""The command ``netcosim``: finds subcommands, runs one, tells mistakes in one line."""
+"""The command ``netcosim``: finds subcommands, runs one, reports errors in one line."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from netcosim import __version__
-from netcosim.house import foreign_package
+from netcosim.package_check import foreign_package
 
 _FOREIGN = foreign_package()
 if _FOREIGN is not None:
-    # before the first import of theirs, which would end in a traceback
+    # before their first import, which would end in a traceback
     print(f"netcosim: error: {_FOREIGN}", file=sys.stderr)
     sys.exit(2)
 
@@ -84,14 +84,14 @@ def build_parser(commands: Sequence[str] | None = None) -> argparse.ArgumentPars
             action="append",
             default=[],
             metavar="FILE",
-            help="a Python file or module with entries of your own; may be given several times",
+            help="a Python file or module with user-defined entries; may be given several times",
         )
         sub.set_defaults(run=module.run)
     return parser
 
 
 def _without_plugins(given: Sequence[str]) -> tuple[list[str], list[str]]:
-    """A command line without ``--plugin FILE``, and the files: it may stand anywhere in it."""
+    """A command line without ``--plugin FILE``, and the files: it may be anywhere in it."""
     rest, files = [], []
     words = iter(given)
     for word in words:
@@ -142,9 +142,9 @@ def _run(given: Sequence[str]) -> int:
     except NetcosimError as error:
         return _fail(str(error))
     except MemoryError as error:
-        told = f" ({error})" if str(error) else ""
+        detail = f" ({error})" if str(error) else ""
         return _fail(
-            f"out of memory{told}: this needs more than the {shown_bytes(memory_bytes())} that "
+            f"out of memory{detail}: this needs more than the {shown_bytes(memory_bytes())} that "
             "are here; a smaller machine, fewer jobs, ranks or bytes help"
         )
     except RecursionError:

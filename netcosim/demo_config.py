@@ -186,12 +186,12 @@ run_time_model = "measured"
 [communication]
 ranks_per_node = 1
 
-# The log does not say what jobs send; this mix is drawn for them, the same for every policy.
+# The log does not record what jobs send; this mix is drawn for them, the same for every policy.
 {mix}
 
 [run]
 seed = {seed}
 snapshots = 6
-# Each measured job is sent once more alone, for the page to tell who holds it up.
+# Each measured job is sent again in isolation, so that the page shows which jobs slow it.
 keep = "all"
 """

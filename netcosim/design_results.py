@@ -46,7 +46,7 @@ class DesignResults:
 
     @property
     def confounded(self) -> Confounded | None:
-        """Two factors that the known rows cannot tell apart; none of trajectories (`morris`)."""
+        """Two factors that the known rows cannot separate; none of trajectories (`morris`)."""
         if self.design.method == "morris":
             return None
         strata = self.design.strata(self.places)
@@ -112,7 +112,7 @@ def _response(
     if len(mine) != 1:
         words = ", ".join(k for k, v in (rows[0] if rows else {}).items() if isinstance(v, str))
         raise NetcosimError(
-            f"{source} has {len(mine)} such rows a point; it must be one: say which by "
+            f"{source} has {len(mine)} such rows a point; it must be one: select it by "
             f"--where COLUMN=VALUE ({words})"
         )
     value = mine[0][column]

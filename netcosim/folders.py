@@ -27,13 +27,13 @@ def need_folder(folder: Path) -> None:
                 missing, place = place, place.parent
             if not place.is_dir():
                 raise NetcosimError(f"{folder}: cannot be made: {place} is a file")
-            # the only sure way to know; some folders say that they can be written
+            # the only sure way to know; some folders wrongly report that they are writable
             missing.mkdir()
             missing.rmdir()
     except (OSError, ValueError) as error:
         if isinstance(error, NetcosimError):
             raise
-        told = error.strerror if isinstance(error, OSError) else error
-        raise NetcosimError(f"{folder}: cannot be made: {told}") from None
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise NetcosimError(f"{folder}: cannot be made: {reason}") from None
     if not os.access(place, os.W_OK | os.X_OK):
         raise NetcosimError(f"{folder}: cannot be made: {place} cannot be written")

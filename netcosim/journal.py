@@ -1,9 +1,9 @@
 """What a run has done so far, kept beside its results until they are whole.
 
 Each part of a run (`cosim.measuring.parts`) is a file of arrays, written whole or not at all, in a
-folder whose name stands for the config, the files it reads, and the sources and libraries that
+folder whose name is a hash of the config, the files it reads, and the sources and libraries that
 compute it. A run that was killed finds its parts again; one with another config or other sources
-does not. Several processes with one journal share the parts between them: whoever holds a part's
+does not. Several processes with one journal share the parts: the process that holds a part's
 lock computes it, and the system lets go of a lock when its holder dies.
 """
 
@@ -25,7 +25,7 @@ import numpy as np
 import scipy
 
 from cosim.measuring.parts import Columns, Part, Progress, Tell, share_of
-from netcosim.kept_names import sources_hash
+from netcosim.cached_names import sources_hash
 from netsim.atomic_files import atomic_write, make_folder, need_regular
 from netsim.file_lock import let_go, try_lock
 
@@ -70,7 +70,7 @@ class Journal:
     folder : Path
         Made when the first part is.
     resumed : callable ()
-        Called when parts of a run before have been read, which says nothing of how long the
+        Called when parts of a run before have been read, which do not count in the estimate of the
         others take.
     """
 
@@ -106,8 +106,8 @@ class Journal:
                 time.sleep(_LOOK_S)
         return [found[i] for i in range(len(parts))]
 
-    def _got(self, part: Part, tell: Tell) -> Columns | None:
-        """A part, computed if nobody has; None while another process computes it."""
+    def _got(self, part: Part, report_share: Tell) -> Columns | None:
+        """Compute a part if no process has; None while another process computes it."""
         columns = self._read(part.name)
         if columns is not None:
             return columns
@@ -122,7 +122,7 @@ class Journal:
             # it may have come between our look and our lock
             columns = self._read(part.name)
             if columns is None:
-                columns = part.compute(tell)
+                columns = part.compute(report_share)
                 self._write(path, part.name, columns)
             return columns
         finally:

@@ -28,7 +28,7 @@ USUAL_S = {
 def mark_compiled(part: str) -> None:
     """Note that the cache holds all kernels of a part; a cache that cannot be written holds none.
 
-    Files of Numba's do not tell: a few are there as soon as a module is imported.
+    Numba's files are no indicator: a few are there as soon as a module is imported.
     """
     mark = mark_of(use_kernel_cache(), part)
     try:
@@ -39,5 +39,5 @@ def mark_compiled(part: str) -> None:
 
 
 def mark_of(folder: Path, part: str) -> Path:
-    """The file in a cache folder that says that a part is compiled."""
+    """The file in a cache folder that marks a part as compiled."""
     return folder / f"compiled-{part}"

@@ -22,7 +22,7 @@ _CHUNK = 1 << 20
 def log_file(log: str) -> Iterator[str]:
     """A file with what a log holds: itself, or a copy of what comes through an open pipe.
 
-    A reader looks at a log more than once: what it begins with tells its format. The copy lives
+    A reader looks at a log more than once: its first bytes determine its format. The copy lives
     as long as the block, and messages call it by what the user gave.
 
     Parameters
@@ -45,7 +45,7 @@ def log_file(log: str) -> Iterator[str]:
         path = Path(folder) / name
         _copy(log, name, path)
         if _is_table(path):
-            # of a table it is the name that tells
+            # the format of a table is known by its name
             path = path.rename(path.with_name(f"{name}.csv"))
         try:
             yield str(path)

@@ -38,7 +38,7 @@ def summary_lines(jobs: Workload) -> list[str]:
 
 
 def carried_lines(jobs: Workload) -> list[str]:
-    """What the log says of its jobs beside sizes and times."""
+    """Describe what the log contains besides sizes and times."""
     from datetime import UTC, datetime
 
     lines = []
@@ -48,13 +48,13 @@ def carried_lines(jobs: Workload) -> list[str]:
     for name, count in jobs.details.carried().items():
         column = getattr(jobs.details, name)
         names = getattr(column, "names", ())
-        told = f"{count:,} jobs" if count < len(jobs) else "all jobs"
+        text = f"{count:,} jobs" if count < len(jobs) else "all jobs"
         if name == "node_list":
-            told += f", {len(names):,} nodes"
+            text += f", {len(names):,} nodes"
         elif names:
             shown = ", ".join(names[:6])
-            told += f": {shown}, ..." if len(names) > 6 else f": {shown}"
-        lines.append(f"{name}: {told}")
+            text += f": {shown}, ..." if len(names) > 6 else f": {shown}"
+        lines.append(f"{name}: {text}")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""What ``netcosim describe FILE`` tells of a file that describes a machine."""
+"""What ``netcosim describe FILE`` prints on a file that describes a machine."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def describe_file(path: Path) -> list[str]:
 
 def _levels(topology: Topology) -> list[str]:
     levels = hierarchy_of(topology)
-    told = [
+    per_level = [
         f"{levels.levels[i]} {levels.counts[i]:,} of {span(levels.sizes(i).tolist())} nodes"
         for i in range(1, len(levels.levels))
     ]
-    lines = [f"  levels: {'; '.join(told)}"] if told else []
+    lines = [f"  levels: {'; '.join(per_level)}"] if per_level else []
     if topology.node_names:
         names = compress(topology.node_names)
         lines.append(f"  nodes: {names if len(names) <= _SHOWN else names[:_SHOWN] + '...'}")

@@ -39,7 +39,7 @@ def reproduce(
 
     Results go into ``out_dir/<paper>.sqlite``, where points stay: what is stored is not
     computed again. Beside it come ``<figure>-<table>.csv``,
-    ``<figure>.<form>`` and ``<figure>.html``; what is not by default stands in their names.
+    ``<figure>.<form>`` and ``<figure>.html``; what is not by default is in their names.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def reproduce(
 
 
 def _settings_in_name(options: Options) -> list[str]:
-    """Settings that tell results apart; where logs lie is none."""
+    """Settings that identify results; the folder of logs is none."""
     return [f"{key}={value}" for key, value in options.settings.items() if key != "logs"]
 
 
@@ -139,7 +139,7 @@ def write_files(
         files.append(save_figure(drawing, folder / f"{stem}.{form}", form))
     sections = [
         Section(
-            "What the paper says, and what we find",
+            "The paper's claims and the simulated values",
             "Low and high are a 95 % bootstrap interval.",
             analysis.claims,
         )

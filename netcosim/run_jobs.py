@@ -1,7 +1,7 @@
 """One run on several local processes, which share its parts by a journal.
 
-All of them do the same run from its start, each part by whoever comes to it first. So none has to
-be told anything but the config, the numbers are those of one process, and one that is killed costs
+All do the same run from its start; the first that reaches a part computes it. So none needs
+anything but the config, the numbers are those of one process, and one that is killed costs
 the part that it was at.
 """
 
@@ -36,7 +36,7 @@ WORTH_S = 60.0
 
 
 Helping = Callable[[Mapping[str, object], TaskRunner], None]
-"""What another process does with a resolved config: all of its parts that nobody else does."""
+"""What another process does with a resolved config: all parts that no other process does."""
 
 
 def run_parts(content: Mapping[str, object], parts: TaskRunner) -> None:
@@ -97,7 +97,7 @@ def worker_pool(
     except BaseException as error:
         refused = isinstance(error, Exception) and time.monotonic() - began < WORTH_S
         if lock is None and refused:
-            raise  # somebody else's, or there is no folder
+            raise  # another process's, or there is no folder
         if len(journal) and not refused:
             say(f"{len(journal):,} parts are kept in {journal.folder}; start it again to go on")
         else:
@@ -146,7 +146,7 @@ def _helpers(
 
 
 def _help(content: Mapping[str, object], folder: str, helping: Helping) -> None:
-    """Compute parts until nothing is left; what a part refuses is told by the process that asks."""
+    """Compute parts until nothing is left; the process that started the run reports errors."""
     start_worker()
     try:
         helping(content, Journal(Path(folder)))

@@ -56,13 +56,13 @@ def run_and_report(
     with progress(100, "%") as show:
         journal = Journal(out / journal_name(point_key(config.resolved())), show.restart)
         with worker_pool(config, journal, jobs, show.say):
-            told = partial(_percent, show)
-            result = run_cosim(config, told, show.say, journal)
+            report_percent = partial(_percent, show)
+            result = run_cosim(config, report_percent, show.say, journal)
             from netcosim.report.about import ABOUT, about_rows, notes_of
 
             found = point_result(result)
             tables = found.tables
-            # what cannot be stored is told before anything is written
+            # report what cannot be stored before anything is written
             encoded = encode_tables({**tables, ABOUT: about_rows(result, title, config_text)})
             seconds = time.perf_counter() - started
             content = config.resolved()

@@ -59,7 +59,7 @@ class RunPlan:
         """Time that a run from its start takes, about."""
         return self.rounds * self.queue_s + (self.live_s + self.packets_s) / self.jobs
 
-    def told(self) -> str:
+    def lines(self) -> str:
         """Two lines, and one for each reason why queues are not compiled."""
         done = f"; {self.parts_done:,} parts are done" if self.parts_done else ""
         sent = f", {self.snapshots:,} snapshots" if self.snapshots else ""
@@ -86,7 +86,7 @@ class RunPlan:
 def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
     """Find out what a run would do; writes nothing.
 
-    The first policy's queue is run with logged run times; its schedule stands for all others'.
+    The first policy's queue is run with logged run times; its schedule represents all others'.
 
     Parameters
     ----------
@@ -100,10 +100,10 @@ def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
     NetcosimError
         What the run refuses before it begins.
     """
-    bench, reference = run_context(config), config.relative_to
+    context, reference = run_context(config), config.relative_to
     policies, section = config.queue.policies, config.run
     began = time.perf_counter()
-    schedule = bench.queues.under(policies[0])
+    schedule = context.queues.under(policies[0])
     queue_s = time.perf_counter() - began
     columns = list(dict.fromkeys([reference.column, *policies]))
     # with logged run times, then with those of every round
@@ -112,19 +112,19 @@ def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
     stages = 1 + rounds
     live_s = packets_s = 0.0
     if RUNTIME_MODELS[config.queue.run_time_model].solves_flows:
-        share, _ = bench.drawn
+        share, _ = context.drawn
         one_s, _ = flow_level_s(
-            bench.machine.routing, bench.communications, share, bench.queues.jobs.n_nodes
+            context.machine.routing, context.communications, share, context.queues.jobs.n_nodes
         )
         live_s = one_s * len(policies)
     sides = len(columns) if section.snapshots else 0
     study_snapshots = 0
     if section.snapshots:
-        like = bench.sides(dict.fromkeys(policies, schedule))
+        like = context.sides(dict.fromkeys(policies, schedule))
         named = {reference.column: like[policies[0]], **like}
-        study = bench.study(named, reference.column)
+        study = context.study(named, reference.column)
         often = max(1, rounds)
-        packets_s = often * campaign_hops(study, bench.measure) / HOPS_PER_S
+        packets_s = often * campaign_hops(study, context.measure) / HOPS_PER_S
         study_snapshots = often * len(study.numbers) * sides
     elsewhere = 0 if reference.elsewhere is None else 1
     return RunPlan(
@@ -136,7 +136,7 @@ def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
         packets_s=packets_s,
         rounds=stages * (math.ceil(len(policies) / jobs) + elsewhere),
         jobs=jobs,
-        by_events={policy: bench.queues.why_by_events(policy) for policy in policies},
+        by_events={policy: context.queues.why_by_events(policy) for policy in policies},
     )
 
 

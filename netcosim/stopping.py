@@ -12,7 +12,7 @@ from types import FrameType, TracebackType
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asks the command to end: Ctrl-C, or with `Terminated` a polite kill.
+    """A signal requests the command to end: Ctrl-C, or with `Terminated` SIGTERM.
 
     Takes whatever arguments: compiled code passes an exception on as its class, called with the
     text. What matters belongs to the class.
@@ -20,7 +20,7 @@ class Stopped(KeyboardInterrupt):
     Attributes
     ----------
     word : str
-        What the user is told.
+        Message for the user.
     status : int
         The exit status: 128 and the signal's number.
     """
@@ -44,7 +44,7 @@ def _stop_of(number: int) -> Stopped:
 def stoppable() -> Iterator[None]:
     """Within the block SIGINT and SIGTERM raise `Stopped`.
 
-    Some libraries turn what is raised in them into errors of their own, or drop it: where
+    Some libraries turn what is raised in them into other errors, or drop it: where
     compiled code calls back, or behind a bare ``except``. So a signal is remembered: whatever
     comes out of the block after it counts as `Stopped`, and where nothing is on its way out any
     more, it is raised again. While it is on its way, a second one counts for nothing.
@@ -70,7 +70,7 @@ def stoppable() -> Iterator[None]:
     def printed(
         kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
-        # compiled code prints what an import of its own raised, and goes on
+        # compiled code prints what its import raised, and goes on
         if not isinstance(error, Stopped):
             shown(kind, error, trace)
 

@@ -21,7 +21,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def import_parser(importer: Importer) -> argparse.ArgumentParser:
-    """The command line of one kind, made of what its reader declares."""
+    """The command line of one kind, built from what its reader declares."""
     parser = _Parser(
         prog=f"netcosim trace import {importer.name}", description=importer.description
     )
@@ -69,7 +69,7 @@ def _plain(word: str) -> object:
 
 
 def run_import(kind: str, rest: Sequence[str]) -> int:
-    """Read the log, write the table, say what was left out."""
+    """Read the log, write the table, print what was left out."""
     from netcosim.log_input import STDIN, log_file
     from netcosim.log_summary import summary_lines
     from workloads.csv_jobs import is_csv, write_csv

@@ -6,23 +6,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from experiments.archive.take import machine_of, ranges
+from experiments.archive.extract import machine_of, ranges
 from experiments.archive.values import (
-    KeptJobs,
-    KeptLinks,
-    KeptMachine,
-    KeptMeasured,
-    KeptRun,
-    KeptSchedule,
+    ArchivedJobs,
+    ArchivedLinks,
+    ArchivedMachine,
+    ArchivedMeasured,
+    ArchivedRun,
+    ArchivedSchedule,
 )
 from netsim.topology import Topology
 
 PATTERNS = ("all-to-all", "halo3d26")
 
 
-def kept_jobs(n_jobs: int, largest: int, rng: np.random.Generator) -> KeptJobs:
+def kept_jobs(n_jobs: int, largest: int, rng: np.random.Generator) -> ArchivedJobs:
     run_s = np.round(rng.exponential(3600.0, n_jobs)) + 60.0
-    return KeptJobs(
+    return ArchivedJobs(
         log="made by hand",
         start_unix_s=None,
         job_id=np.arange(101, 101 + n_jobs),
@@ -38,8 +38,8 @@ def kept_jobs(n_jobs: int, largest: int, rng: np.random.Generator) -> KeptJobs:
 
 
 def kept_schedule(
-    machine: KeptMachine, jobs: KeptJobs, rng: np.random.Generator, n_snapshots: int
-) -> KeptSchedule:
+    machine: ArchivedMachine, jobs: ArchivedJobs, rng: np.random.Generator, n_snapshots: int
+) -> ArchivedSchedule:
     """First come, first served, each job on free nodes that are drawn."""
     free_from = np.zeros(machine.n_nodes)
     start, nodes, earliest = np.empty(len(jobs)), [], 0.0
@@ -57,7 +57,7 @@ def kept_schedule(
         times = (np.arange(n_snapshots) + 0.5) / n_snapshots * float(start[-1])
         links = kept_links(machine, times, rng)
         measured = kept_measured(jobs, times, start, end, nodes, rng)
-    return KeptSchedule(
+    return ArchivedSchedule(
         start_s=start,
         end_s=end,
         eligible_s=jobs.submit_s,
@@ -71,10 +71,12 @@ def kept_schedule(
     )
 
 
-def kept_links(machine: KeptMachine, times: np.ndarray, rng: np.random.Generator) -> KeptLinks:
+def kept_links(
+    machine: ArchivedMachine, times: np.ndarray, rng: np.random.Generator
+) -> ArchivedLinks:
     shape = (len(times), len(machine.link_src))
     busy = rng.integers(0, 800_000, shape) * (rng.random(shape) < 0.5)
-    return KeptLinks(
+    return ArchivedLinks(
         time_s=times,
         number=np.arange(len(times), dtype=np.int32),
         span_s=np.full(len(times), 1e-6),
@@ -86,13 +88,13 @@ def kept_links(machine: KeptMachine, times: np.ndarray, rng: np.random.Generator
 
 
 def kept_measured(
-    jobs: KeptJobs,
+    jobs: ArchivedJobs,
     times: np.ndarray,
     start: np.ndarray,
     end: np.ndarray,
     nodes: Sequence[np.ndarray],
     rng: np.random.Generator,
-) -> KeptMeasured:
+) -> ArchivedMeasured:
     """Jobs of two nodes and more at every instant, each slowed by up to three of the others."""
     at, job, neighbours, parts = [], [], [], []
     for number, moment in enumerate(times):
@@ -106,7 +108,7 @@ def kept_measured(
             parts.append(share / max(share.sum(), 1e-9))
     alone = rng.uniform(1e-5, 1e-4, len(job))
     ptr, first, length = ranges([nodes[mine] for mine in job])
-    return KeptMeasured(
+    return ArchivedMeasured(
         snapshot=np.array(at, dtype=np.int32),
         job=np.array(job, dtype=np.int64),
         time_s=alone * rng.uniform(1.0, 1.8, len(job)),
@@ -121,7 +123,7 @@ def kept_measured(
     )
 
 
-def kept_run(
+def archived_run(
     topology: Topology,
     policies: Sequence[str] = ("rdn", "simple"),
     *,
@@ -129,12 +131,12 @@ def kept_run(
     largest: int | None = None,
     n_snapshots: int = 4,
     seed: int = 1,
-) -> KeptRun:
+) -> ArchivedRun:
     """The same jobs under several policies, all of which place them by chance."""
     rng = np.random.default_rng(seed)
     machine = machine_of(topology)
     jobs = kept_jobs(n_jobs, largest or max(2, machine.n_nodes // 3), rng)
-    return KeptRun(
+    return ArchivedRun(
         machine,
         jobs,
         {name: kept_schedule(machine, jobs, rng, n_snapshots) for name in policies},

@@ -20,7 +20,7 @@ from netcosim.bench_rl.cells import MACHINES, SCALES, WORKLOADS, chosen, weeks_o
 from netcosim.bench_rl.figure import held_out_figure
 from netcosim.bench_rl.learned import LearnedAgent, n_weights
 from netcosim.bench_rl.output import agent_file, play_and_write
-from netcosim.bench_rl.play import METRICS, PPO, Anything, BenchmarkCase, worth
+from netcosim.bench_rl.play import METRICS, PPO, BenchmarkCase, RandomPlayer, costs
 from netcosim.bench_rl.points import AGENT, BLIND, Training, compute, points_of
 from netcosim.bench_rl.tables import (
     BETTER,
@@ -68,9 +68,9 @@ def test_what_a_week_is_worth_is_what_the_environment_rewards() -> None:
     pytest.importorskip("gymnasium", reason="gymnasium is not installed (extra [rl])")
     from experiments.gym.environments import CoSchedule
 
-    game = BenchmarkCase(quick_points()["random"])
+    benchmark = BenchmarkCase(quick_points()["random"])
     for metric in METRICS:
-        world = CoSchedule(game.config, reward=metric, n_jobs=25)
+        world = CoSchedule(benchmark.config, reward=metric, n_jobs=25)
         rng, over, gained = np.random.default_rng(2), False, 0.0
         world.reset(seed=4)
         while not over:
@@ -78,12 +78,15 @@ def test_what_a_week_is_worth_is_what_the_environment_rewards() -> None:
             action = [int(rng.choice(np.flatnonzero(part))) for part in parts]
             _, reward, over, _, _ = world.step(action)
             gained += reward
-        assert gained == pytest.approx(-worth(world.episode.run.result())[metric], rel=1e-9)
+        assert gained == pytest.approx(-costs(world.episode.run.result())[metric], rel=1e-9)
 
 
 def test_chance_takes_all_that_is_possible_and_is_the_same_again() -> None:
-    game = BenchmarkCase(quick_points()["random"])
-    found = [game.played(0, Anything(game.rules, seed)).start_s.tolist() for seed in (1, 1, 2)]
+    benchmark = BenchmarkCase(quick_points()["random"])
+    found = [
+        benchmark.played(0, RandomPlayer(benchmark.rules, seed)).start_s.tolist()
+        for seed in (1, 1, 2)
+    ]
     assert found[0] == found[1] != found[2]
     assert np.isfinite(found[0]).all()
 
@@ -201,13 +204,13 @@ def test_a_trained_agents_file_plays_as_it_was_judged(quick: Path) -> None:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    game = BenchmarkCase(quick_points()[AGENT])
-    bench = game.bench
-    agent = module.Agent(lambda jobs: bench.mix.draw(jobs, bench.queues.draws.rng("jobs")))
+    benchmark = BenchmarkCase(quick_points()[AGENT])
+    context = benchmark.context
+    agent = module.Agent(lambda jobs: context.mix.draw(jobs, context.queues.draws.rng("jobs")))
     weeks = pd.read_csv(quick / "weeks.csv")
     mine = weeks[weeks["player"] == AGENT].set_index("week")["bounded-stretch"]
-    for week in game.held_out:
-        found = worth(game.played(week, agent))["bounded-stretch"]
+    for week in benchmark.held_out:
+        found = costs(benchmark.played(week, agent))["bounded-stretch"]
         assert found == pytest.approx(mine[week], rel=1e-5)
 
 
@@ -266,10 +269,10 @@ def test_an_agents_file_holds_its_weights_to_the_last_bit() -> None:
 def test_every_machine_has_the_weeks_of_made_workloads(machine: str, workload: str) -> None:
     [cell], _ = chosen("full", [machine], [workload], "", 1)
     point = points_of(cell, Training(SCALES["full"], "turnaround", 1))[-1]
-    game = BenchmarkCase(point)
-    assert game.bench.machine.topology.n_nodes == MACHINES[machine].n_nodes
-    assert [len(week) for week in game.weeks] == [WORKLOADS[workload].week] * 12
-    assert len(game.training) + len(game.held_out) == 12
+    benchmark = BenchmarkCase(point)
+    assert benchmark.context.machine.topology.n_nodes == MACHINES[machine].n_nodes
+    assert [len(week) for week in benchmark.weeks] == [WORKLOADS[workload].week] * 12
+    assert len(benchmark.training) + len(benchmark.held_out) == 12
 
 
 def test_logs_that_are_not_there_are_left_out_or_asked_for(tmp_path: Path) -> None:

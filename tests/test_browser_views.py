@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import Opened, chromium
-from kept_runs import kept_run
+from kept_runs import archived_run
 from waiting import wait_until
 
 import netcosim as nc
-from experiments.archive.values import KeptRun
+from experiments.archive.values import ArchivedRun
 from netcosim.report.page import render_page
 from netcosim.report.views import views_scripts, views_section, views_styles
 
 EVIL = '<img src=x onerror="window.hurt = 1"><b>bold</b></script>'
-KEPT = kept_run(
+KEPT = archived_run(
     nc.make_topology("dragonfly", {"p": 2, "a": 4, "g": 9}), ("rdn", "simple", EVIL), n_jobs=80
 )
 
 
-def write(kept: KeptRun, path: Path) -> Path:
+def write(kept: ArchivedRun, path: Path) -> Path:
     page = render_page(
         "A run", "", [views_section(kept)], scripts=views_scripts(), styles=views_styles()
     )
@@ -130,7 +130,7 @@ def test_the_chart_tells_use_and_queue_of_the_whole_run(opened: Opened) -> None:
         schedule = KEPT.schedules[policy]
         work = float(np.sum((schedule.end_s - schedule.start_s) * KEPT.jobs.n_nodes))
         waited = float(np.sum(schedule.start_s - KEPT.jobs.submit_s))
-        told = opened.text(".views-gantt-told").split(": ", 1)[1]
+        told = opened.text(".views-gantt-caption").split(": ", 1)[1]
         jobs, use, mean, most = numbers(told)
         came = KEPT.jobs.submit_s
         queue = [(came <= t).sum() - (schedule.start_s <= t).sum() for t in came]
@@ -149,7 +149,7 @@ def test_the_slider_moves_and_shows_another_snapshot(opened: Opened) -> None:
     opened.page.keyboard.press("ArrowRight")
     settle(opened)
     assert pixels(opened, ".views-machine") != before
-    told = opened.text(".views-machine-told")
+    told = opened.text(".views-machine-caption")
     assert told.startswith("rdn, snapshot 2 of 4, after ")
     rows = measured.snapshot == 1
     assert rows.sum() > 1
@@ -161,7 +161,7 @@ def test_the_slider_moves_and_shows_another_snapshot(opened: Opened) -> None:
     opened.page.check("input[name=views-metric][value=stalled]")
     settle(opened)
     stalled = links.stall_ps[1, KEPT.machine.first_router_link :].max() / links.span_s[1] / 1e10
-    assert numbers(opened.text(".views-machine-told"))[-1] == pytest.approx(stalled, abs=0.06)
+    assert numbers(opened.text(".views-machine-caption"))[-1] == pytest.approx(stalled, abs=0.06)
 
 
 def test_a_click_on_a_job_shows_who_slows_it(opened: Opened) -> None:
@@ -233,7 +233,7 @@ def test_a_job_goes_to_the_snapshot_that_has_it(opened: Opened) -> None:
 def test_the_chart_works_by_the_keyboard(opened: Opened) -> None:
     def span() -> str:
         settle(opened)
-        return opened.text(".views-gantt-told").split(": ")[0]
+        return opened.text(".views-gantt-caption").split(": ")[0]
 
     opened.page.focus(".views-gantt")
     whole = span()
@@ -284,15 +284,15 @@ def test_the_machine_is_zoomed_about_what_is_under_the_pointer(opened: Opened) -
 
 def test_the_wheel_scrolls_the_page_until_the_chart_was_clicked(opened: Opened) -> None:
     box = opened.page.locator(".views-gantt").bounding_box()
-    told = opened.text(".views-gantt-told")
+    told = opened.text(".views-gantt-caption")
     opened.page.mouse.move(box["x"] + 200, box["y"] + 100)
     opened.page.mouse.wheel(0, 120)
     # wait_for_function is an eval, which the page's policy forbids
     assert wait_until(lambda: opened.page.evaluate("scrollY") > 0, 30)
-    assert opened.text(".views-gantt-told") == told
+    assert opened.text(".views-gantt-caption") == told
     opened.page.focus(".views-gantt")
     opened.page.mouse.wheel(0, -300)
-    assert wait_until(lambda: opened.text(".views-gantt-told") != told, 30)
+    assert wait_until(lambda: opened.text(".views-gantt-caption") != told, 30)
 
 
 def test_names_stay_text(opened: Opened) -> None:
@@ -301,7 +301,7 @@ def test_names_stay_text(opened: Opened) -> None:
     opened.page.keyboard.press("n")
     settle(opened)
     assert EVIL in opened.text(".views-policies label >> nth=2")
-    assert opened.text(".views-gantt-told").startswith(f"{EVIL}, 0 s to")
+    assert opened.text(".views-gantt-caption").startswith(f"{EVIL}, 0 s to")
     assert opened.text(".views-panel h4").endswith(f"under {EVIL}")
     assert opened.page.locator(".views b, .views img").count() == 0
     assert opened.page.evaluate("window.hurt") is None
@@ -322,7 +322,7 @@ def test_two_fingers_zoom_the_chart(browser: Any, path: Path) -> None:
     last = max(s.end_s.max() for s in KEPT.schedules.values())
     shown = KEPT.schedules["rdn"]
     runs = (shown.start_s < 0.75 * last) & (shown.end_s > 0.25 * last)
-    jobs = numbers(opened.text(".views-gantt-told").split(": ", 1)[1])[0]
+    jobs = numbers(opened.text(".views-gantt-caption").split(": ", 1)[1])[0]
     assert jobs == pytest.approx(runs.sum(), abs=2)
     opened.context.close()
 
@@ -355,7 +355,7 @@ def test_canvases_follow_the_colours_of_the_page(opened: Opened) -> None:
 
 
 def test_without_packets_the_machine_has_jobs_alone(browser: Any, tmp_path: Path) -> None:
-    kept = kept_run(nc.make_topology("fattree", {"radix": 8}), ("baseline",), n_snapshots=0)
+    kept = archived_run(nc.make_topology("fattree", {"radix": 8}), ("baseline",), n_snapshots=0)
     opened = Opened(browser, write(kept, tmp_path / "run.html"))
     ready(opened)
     assert "no load of links" in opened.text(".views-without")
@@ -371,7 +371,7 @@ def test_without_packets_the_machine_has_jobs_alone(browser: Any, tmp_path: Path
     runs = (schedule.start_s <= moment) & (moment < schedule.end_s)
     assert runs.sum() > 1
     wanted = f"{runs.sum()} jobs on {kept.jobs.n_nodes[runs].sum()} of 128 nodes."
-    assert opened.text(".views-machine-told").endswith(wanted)
+    assert opened.text(".views-machine-caption").endswith(wanted)
     # a job that is chosen is shown when it runs
     last = int(np.argmax(schedule.start_s))
     opened.page.fill(".views-number input", str(kept.jobs.job_id[last]))
@@ -380,7 +380,7 @@ def test_without_packets_the_machine_has_jobs_alone(browser: Any, tmp_path: Path
     moment = (schedule.start_s[last] + schedule.end_s[last]) / 2
     runs = (schedule.start_s <= moment) & (moment < schedule.end_s)
     jobs = "job" if runs.sum() == 1 else "jobs"
-    assert f" {runs.sum()} {jobs} on " in opened.text(".views-machine-told")
+    assert f" {runs.sum()} {jobs} on " in opened.text(".views-machine-caption")
     assert opened.wrong == []
     opened.context.close()
 
@@ -397,12 +397,12 @@ def test_a_run_that_did_not_ask_who_slows_whom_says_so(browser: Any, tmp_path: P
         neighbour=none.astype(np.int64),
         part=none,
     )
-    kept = KeptRun(KEPT.machine, KEPT.jobs, {"rdn": replace(schedule, measured=unasked)})
+    kept = ArchivedRun(KEPT.machine, KEPT.jobs, {"rdn": replace(schedule, measured=unasked)})
     opened = Opened(browser, write(kept, tmp_path / "run.html"))
     ready(opened)
     opened.page.click(".views-measured .views-link >> nth=0")
     settle(opened)
-    assert "was not asked in this run" in opened.text(".views-unasked")
+    assert "was not measured in this run" in opened.text(".views-unmeasured")
     assert opened.page.locator(".views-excess").count() == 0
     assert set(opened.texts(".views-measured tbody td:nth-child(5)")) == {"\u2013"}
     assert opened.wrong == []

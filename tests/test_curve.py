@@ -172,7 +172,7 @@ def test_the_command_leaves_tables_and_figures(
     ("old", "new", "said"),
     [
         ("[0.2, 0.6]", "[0.2, 1.5]", "key curve.loads.1: 1.5; must be at most 1"),
-        ("[0.2, 0.6]", "[0.2, 0.2]", "one stands there twice"),
+        ("[0.2, 0.6]", "[0.2, 0.2]", "one is listed twice"),
         ("[0.2, 0.6]", "[]", "key curve.loads"),
         ('["minimal", "valiant"]', '["minimal", "ugly"]', "unknown routing for dragonfly 'ugly'"),
         ("[curve]", '[curve]\ntraffic = "rush"', "unknown traffic 'rush'"),
@@ -182,7 +182,7 @@ def test_the_command_leaves_tables_and_figures(
         ("[curve]", '[curve]\nwindow = "0 s"', "warm_up and window must be above 0"),
         ("[curve]", "[curve]\nspeed = 3", "key curve.speed: unknown key"),
         ("[curve]", '[curve]\ntraffic = "tornado"\nparameters = { grid = [2, 2] }', "product 6"),
-        ("g = 3", 'g = 3\nrouting = "minimal"', "routing stands in [machine] and routings in"),
+        ("g = 3", 'g = 3\nrouting = "minimal"', "routing is set in [machine] and routings in"),
         ("seed = 5", "seed = -5", "key run.seed"),
         ("[machine]", "[machines]", "key machine: missing; a curve is of a machine"),
     ],

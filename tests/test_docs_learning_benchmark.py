@@ -10,7 +10,7 @@ import pytest
 
 from netcosim.bench_rl.cells import MACHINES, WORKLOADS
 from netcosim.bench_rl.play import METRICS, PPO
-from netcosim.bench_rl.points import AGENT, BLIND, CHANCE, ORDER_ALONE
+from netcosim.bench_rl.points import AGENT, BLIND, ORDER_ALONE, RANDOM
 from netcosim.bench_rl.tables import (
     BETTER,
     NOT_SIGNIFICANT,
@@ -181,6 +181,6 @@ def test_maskable_ppo_is_judged_as_the_others() -> None:
             f"| {row['machine']}, {row['workload']} | {row['score']:,.2f} | "
             f"{row['difference']:+,.2f} ({row['low']:+,.2f} to {row['high']:+,.2f}) | "
             f"{row['says']} | {percent_shown(row['detectable_percent'])} | "
-            f"{chance[row['machine'], row['workload'], CHANCE]:.2f} |"
+            f"{chance[row['machine'], row['workload'], RANDOM]:.2f} |"
         )
         assert line in PAGE

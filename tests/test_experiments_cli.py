@@ -13,7 +13,7 @@ import pytest
 from page_words import words
 
 from experiments.store import Store
-from netcosim import catalogue, kept_names
+from netcosim import cached_names, catalogue
 from netcosim.cli import command_names, main
 from workloads.swf import read_swf
 
@@ -225,7 +225,7 @@ def test_interrupt_and_closed_pipe(
     def interrupted(kind: str) -> dict[str, str]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(kept_names, "names_of", interrupted)
+    monkeypatch.setattr(cached_names, "names_of", interrupted)
     assert told(capsys, "list", "policies") == (130, "", "netcosim: interrupted\n")
     done = subprocess.run(
         f"{sys.executable} -m netcosim describe dragonfly | head -1",
@@ -274,5 +274,5 @@ def test_a_deadlock_is_one_line_and_status_1(
     def stuck(kind: str) -> dict[str, str]:
         raise NetworkDeadlockError("cycle:\n  link 1 -> link 2")
 
-    monkeypatch.setattr(kept_names, "names_of", stuck)
+    monkeypatch.setattr(cached_names, "names_of", stuck)
     assert told(capsys, "list", "x") == (1, "", "netcosim: error: cycle: link 1 -> link 2\n")

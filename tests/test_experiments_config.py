@@ -204,7 +204,7 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
             '"jigsaw"',
             "unknown allocation policy for a dragonfly 'jigsaw'; valid: baseline",
         ),
-        ('"rdn"', '"simple"', "a policy stands there twice"),
+        ('"rdn"', '"simple"', "a policy is listed twice"),
         (
             'policies = ["simple", "rdn", "level-spread"]',
             "policies = []",

@@ -108,5 +108,5 @@ def test_zip_mistakes() -> None:
         expand(config, zip_groups=[["a", "b"]])
     with pytest.raises(NetcosimError, match="c is no list or range; those are: a, b"):
         expand(config, zip_groups=[["a", "c"]])
-    with pytest.raises(NetcosimError, match="stands there twice"):
+    with pytest.raises(NetcosimError, match="is listed twice"):
         expand(config, zip_groups=[["a"], ["a"]])

@@ -200,7 +200,11 @@ def test_pages_say_what_numbers_are_relative_to(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, reference, told in (
-        ("own", "", "Ratios are relative to rdn at the same point. Each point has a reference"),
+        (
+            "own",
+            "",
+            "Ratios are relative to rdn at the same point. Each point then has a separate",
+        ),
         (
             "all",
             '[reference]\nmachine.routing = "minimal"\n',

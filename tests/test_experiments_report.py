@@ -13,7 +13,7 @@ import pytest
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from experiments.archive.take import machine_of
+from experiments.archive.extract import machine_of
 from experiments.figures.style import COLOURS, colour, dash, marker, policy_colours
 from netcosim.report.figures.lines import cdf, over_time, running_mean, time_unit
 from netcosim.report.figures.machine import gantt, link_boxes, link_heat_map, link_matrix

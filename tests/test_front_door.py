@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import netcosim
-from netcosim.house import PACKAGES, foreign_package
+from netcosim.package_check import PACKAGES, foreign_package
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAVY = ("numpy", "numba", "pandas", "pydantic", "matplotlib", "scipy", "simpy", "networkx")
@@ -110,9 +110,9 @@ def test_a_package_written_over_is_told(tmp_path: Path) -> None:
 
 
 def test_a_missing_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("netcosim.house.find_spec", lambda name: None)
+    monkeypatch.setattr("netcosim.package_check.find_spec", lambda name: None)
     assert str(foreign_package()).startswith(
-        "the package 'netsim' is not netcosim's (it is missing here; ours belongs in"
+        "the package 'netsim' is not netcosim's (it is missing here; it belongs in"
     )
 
 

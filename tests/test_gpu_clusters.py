@@ -83,7 +83,7 @@ def test_a_config_asks_for_it() -> None:
     jobs = config.workload.source().jobs(432, np.random.default_rng(1))
     assert jobs.name == "made-like-kalos"
     content["workload"]["synthetic"]["mean_nodes"] = 3  # type: ignore[index]
-    with pytest.raises(ConfigError, match="mean_nodes stands beside cluster"):
+    with pytest.raises(ConfigError, match="mean_nodes conflicts with cluster"):
         config_from(content)
     plain = {**content, "workload": {"synthetic": {"n_jobs": 5}}}
     assert "cluster" not in config_from(plain).resolved()["workload"]["synthetic"]

@@ -39,7 +39,7 @@ def play(
         for value in seen.values():
             digest.update(value.tobytes())
         masks = world.action_masks()
-        parts = np.split(masks, [world.depth + 1]) if world.asks_for_jobs else [masks]
+        parts = np.split(masks, [world.depth + 1]) if world.decides_jobs else [masks]
         action = [int(rng.choice(np.flatnonzero(part))) for part in parts if len(part)]
         seen, reward, over, _, info = world.step(action if len(action) > 1 else action[0])
         gained += reward
@@ -93,7 +93,7 @@ def direct(world: SchedulingEnv, first: int, policy_seed_of: int, **how: Any) ->
     """The same jobs through the queue simulator."""
     config = config_from(CONFIG)
     queues = queues_of(config, make_topology("dragonfly", {"p": 2, "a": 4, "g": 5}))
-    jobs = from_zero(select(queues.jobs, np.arange(first, first + world.arena.n_jobs)))
+    jobs = from_zero(select(queues.jobs, np.arange(first, first + world.factory.n_jobs)))
     del policy_seed_of
     from alloc.registry import make_policy
 

@@ -42,10 +42,10 @@ def play(world: SchedulingEnv, seed: int) -> list[tuple[int, int, float, list[in
     while not over:
         free, sizes = free_of(world), world.episode.run.machine.n_nodes
         masks = world.action_masks()
-        parts = np.split(masks, [world.depth + 1]) if world.asks_for_jobs else [masks]
+        parts = np.split(masks, [world.depth + 1]) if world.decides_jobs else [masks]
         assert (
             parts[-1].tolist()
-            == np.isin(np.arange(world.n_places), world.arena.domains.of[free]).tolist()
+            == np.isin(np.arange(world.n_places), world.factory.domains.of[free]).tolist()
         )
         action = [int(rng.choice(np.flatnonzero(part))) for part in parts]
         run, before = world.episode.run, len(world.episode.run.event_s)
@@ -57,8 +57,8 @@ def play(world: SchedulingEnv, seed: int) -> list[tuple[int, int, float, list[in
         place = run.kept[job]
         assert place is not None
         assert len(place.nodes) == sizes[job]
-        inside = place.nodes[world.arena.domains.of[place.nodes] == action[-1]]
-        room = free[world.arena.domains.of[free] == action[-1]]
+        inside = place.nodes[world.factory.domains.of[place.nodes] == action[-1]]
+        room = free[world.factory.domains.of[free] == action[-1]]
         # all in the domain, or all that the domain had
         assert len(inside) == min(sizes[job], len(room))
         started.append((action[-1], job, run.event_s[before], place.nodes.tolist()))
@@ -166,7 +166,7 @@ def test_a_full_domain_is_masked_counted_and_waits() -> None:
     ("kind", "given", "told"),
     [
         (Place, {"places": "racks"}, "unknown places 'racks'; valid: domains, rules"),
-        (Place, {"places": "domains", "rules": ("rdn",)}, "rules stands beside places"),
+        (Place, {"places": "domains", "rules": ("rdn",)}, "rules conflicts with places"),
         (Schedule, {"places": "domains"}, "places: this environment does not ask"),
     ],
 )

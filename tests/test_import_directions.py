@@ -38,8 +38,8 @@ MAX_LINES_OF_PACKAGE = {
     "alloc": 5_900,
     "queuesim": 8_000,
     "cosim": 8_300,
-    "experiments": 18_600,
-    "netcosim": 20_000,
+    "experiments": 18_700,
+    "netcosim": 20_100,
 }
 MAX_LINES_OF_FILE = 450
 MAX_FILES_OF_FOLDER = 30

@@ -34,7 +34,7 @@ from netcosim.gain.verdict import (
     Line,
     overall,
     snapshots_to_decide,
-    with_chance,
+    with_noise,
     word,
 )
 from netsim.errors import NetcosimError
@@ -365,22 +365,22 @@ def test_a_line_through_queues_says_where_isolation_breaks_even() -> None:
 
 def test_when_more_snapshots_would_not_help() -> None:
     line = Line(1.05, -0.01, 0.02)
-    assert line.hopeless(Interval(5, 4, 6))
-    assert not line.hopeless(Interval(5, 1, 9))
-    assert not line.hopeless(Interval(12, 9, 15))
+    assert line.cannot_decide(Interval(5, 4, 6))
+    assert not line.cannot_decide(Interval(5, 1, 9))
+    assert not line.cannot_decide(Interval(12, 9, 15))
     # a makespan that the last arrival ends
     assert Line(1.0, -1e-5, 0.0).hopeless(Interval(12, 9, 15))
     assert Line(1.05, -0.01, np.nan).hopeless(Interval(12, 9, 15))
 
 
 def test_a_queues_ratio_has_the_gains_ends_and_the_queues_chance() -> None:
-    assert with_chance(1.0, [1.0, 1.03, 0.96], 0.04) == pytest.approx(
+    assert with_noise(1.0, [1.0, 1.03, 0.96], 0.04) == pytest.approx(
         (1.0, 1 - np.hypot(0.04, 0.04), 1.05)
     )
     # both ends on one side: the other has the queue's chance alone
-    assert with_chance(1.0, [0.97, 0.99], 0.04) == pytest.approx((1.0, 0.95, 1.04))
-    assert with_chance(1.0, [1.03, 1.01], 0.04) == pytest.approx((1.0, 0.96, 1.05))
-    assert np.isnan(with_chance(1.0, [0.9, 1.1], np.nan).low)
+    assert with_noise(1.0, [0.97, 0.99], 0.04) == pytest.approx((1.0, 0.95, 1.04))
+    assert with_noise(1.0, [1.03, 1.01], 0.04) == pytest.approx((1.0, 0.96, 1.05))
+    assert np.isnan(with_noise(1.0, [0.9, 1.1], np.nan).low)
 
 
 def test_the_first_snapshots_of_the_order_lie_evenly() -> None:

@@ -125,7 +125,7 @@ def trial(config: Path) -> GainTrial:
 
 def test_node_hours_of_the_curve_have_the_closed_form(config: Path) -> None:
     case = trial(config)
-    jobs = case.bench.queues.jobs
+    jobs = case.context.queues.jobs
     node_s = jobs.n_nodes * jobs.run_time_s
     share = node_s[jobs.n_nodes > 1].sum() / node_s.sum()
     assert 0 < share < 1
@@ -141,7 +141,7 @@ def test_the_chance_of_the_queue_is_the_scatter_of_drawn_logs(config: Path) -> N
     values = np.array([one["makespan"] for one in drawn])
     assert len(set(values.tolist())) > 3
     # Student's t of 11 degrees of freedom at 95 %
-    assert case.chance("jigsaw", "makespan") == pytest.approx(2.201 * values.std(ddof=1), rel=1e-3)
+    assert case.noise("jigsaw", "makespan") == pytest.approx(2.201 * values.std(ddof=1), rel=1e-3)
 
 
 def test_metrics_are_those_of_the_schedule(config: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from cosim.measuring.parts import Columns, Part, Tell
 from netcosim import journal
+from netcosim.cached_names import sources_hash
 from netcosim.journal import Journal, computed_by, drop, journal_name, journals_in
-from netcosim.kept_names import sources_hash
 from netsim.file_lock import take_lock, try_lock
 
 DIGITS = "0123456789abcdef"

@@ -22,15 +22,15 @@ from netcosim.judge.changes import DAY_S, changes_of, most_rows, queue_rows
 from netcosim.judge.config import Flags, load_judge_config
 from netcosim.judge.machine_file import machine_of, with_bandwidth
 from netcosim.judge.score import (
+    describe_score,
     drawn_correlation,
     placement_rows,
     rank_correlation,
     score_rows,
-    worth,
 )
 from netcosim.judge.trial import FRACTION, JudgeTrial
 from netcosim.judge.verdict import answer, format_change, format_duration, number
-from netcosim.judge.waits import reproduced, trust, waits_by_size
+from netcosim.judge.waits import rate_waits, reproduced, waits_by_size
 from netcosim.study.study import compute_with_others
 from netsim.errors import NetcosimError
 from queuesim.metrics import wait_s
@@ -128,7 +128,7 @@ def test_another_queue_does_not_reproduce_the_waits(tmp_path: Path) -> None:
     )
     [row] = reproduced(frame)
     assert row["reproduces"] in ("roughly", "badly")
-    assert "trust" in trust(row, "fcfs", "none").lower()
+    assert "trust" in rate_waits(row, "fcfs", "none").lower()
     assert sum(int(str(part["jobs"])) for part in waits_by_size(frame)) == len(jobs)
 
 
@@ -153,7 +153,7 @@ def test_without_logged_waits_it_cannot_be_told() -> None:
     frame = pd.DataFrame({"policy": "p", "logged_wait_s": [np.nan] * 90, "wait_s": 1.0})
     [row] = reproduced(frame)
     assert row == {"policy": "p", "jobs_with_waits": 0, "reproduces": "not known"}
-    assert "was not validated" in trust(row, "fcfs", "easy")
+    assert "was not validated" in rate_waits(row, "fcfs", "easy")
 
 
 # The score
@@ -215,7 +215,7 @@ def test_the_score_on_a_case_with_a_known_answer(
     assert rows[0]["moved"] == 40
     assert rows[0]["agree_percent"] == pytest.approx(percent)
     assert rows[0]["change_correlation"] == pytest.approx(correlation)
-    assert worth(rows[0]) == word
+    assert describe_score(rows[0]) == word
 
 
 def test_slowdown_is_communication_over_the_best_alone() -> None:

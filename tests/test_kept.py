@@ -14,15 +14,15 @@ from scipy.sparse import csr_array
 
 from cosim.measuring.neighbours import MOST_TOLD, _largest, parts
 from cosim.network.ensemble import Ensemble
-from experiments.archive.pack import _TYPES, pack, unpack
-from experiments.archive.take import kept_of, ranges
+from experiments.archive.extract import archive_of, ranges
+from experiments.archive.serialize import _TYPES, deserialize, serialize
 from experiments.archive.values import (
-    KeptJobs,
-    KeptLinks,
-    KeptMachine,
-    KeptMeasured,
-    KeptRun,
-    KeptSchedule,
+    ArchivedJobs,
+    ArchivedLinks,
+    ArchivedMachine,
+    ArchivedMeasured,
+    ArchivedRun,
+    ArchivedSchedule,
 )
 from experiments.config_load import config_from
 from experiments.cosim import cosim_point, point_result, run_cosim
@@ -48,8 +48,8 @@ def result() -> CosimResult:
 
 
 @pytest.fixture(scope="module")
-def kept(result: CosimResult) -> KeptRun:
-    return kept_of(result)
+def kept(result: CosimResult) -> ArchivedRun:
+    return archive_of(result)
 
 
 def same(left: Any, right: Any) -> bool:
@@ -67,18 +67,18 @@ def same(left: Any, right: Any) -> bool:
 
 def test_every_column_has_a_type() -> None:
     words = {"tuple[str, ...]", "str", "int", "float | None"}
-    parts_of_it = {"KeptLinks | None", "KeptMeasured | None"}
-    for kind in (KeptMachine, KeptJobs, KeptLinks, KeptMeasured, KeptSchedule):
+    parts_of_it = {"ArchivedLinks | None", "ArchivedMeasured | None"}
+    for kind in (ArchivedMachine, ArchivedJobs, ArchivedLinks, ArchivedMeasured, ArchivedSchedule):
         assert {str(f.type) for f in fields(kind)} <= _TYPES.keys() | words | parts_of_it
 
 
-def test_what_comes_back_is_what_went_in(kept: KeptRun) -> None:
-    again = unpack(pack(kept), "here")
+def test_what_comes_back_is_what_went_in(kept: ArchivedRun) -> None:
+    again = deserialize(serialize(kept), "here")
     assert same(again, replace_types(kept))
-    assert pack(again) == pack(kept)
+    assert serialize(again) == serialize(kept)
 
 
-def replace_types(kept: KeptRun) -> KeptRun:
+def replace_types(kept: ArchivedRun) -> ArchivedRun:
     """The same with every column in the type that it is declared with."""
 
     def typed(value: Any) -> Any:
@@ -93,10 +93,10 @@ def replace_types(kept: KeptRun) -> KeptRun:
         return replace(value, **columns, **inner)
 
     schedules = {name: typed(one) for name, one in kept.schedules.items()}
-    return KeptRun(typed(kept.machine), typed(kept.jobs), schedules)
+    return ArchivedRun(typed(kept.machine), typed(kept.jobs), schedules)
 
 
-def test_kept_schedules_are_the_queue_s(result: CosimResult, kept: KeptRun) -> None:
+def test_kept_schedules_are_the_queue_s(result: CosimResult, kept: ArchivedRun) -> None:
     assert kept.jobs.pattern.tolist() == result.share.tolist()
     assert set(result.share.tolist()) == {0, 1}
     assert kept.jobs.patterns == ("all-to-all", "halo2d")
@@ -109,7 +109,7 @@ def test_kept_schedules_are_the_queue_s(result: CosimResult, kept: KeptRun) -> N
             assert mine.nodes_of(job).tolist() == place.nodes.tolist()
 
 
-def test_kept_links_are_the_packets_(result: CosimResult, kept: KeptRun) -> None:
+def test_kept_links_are_the_packets_(result: CosimResult, kept: ArchivedRun) -> None:
     for name, measured in result.measured.items():
         links = kept.schedules[name].links
         assert links is not None
@@ -156,7 +156,7 @@ def test_the_largest_parts_come_first() -> None:
     assert part.tolist() == [j - 100.0 for j in job]
 
 
-def test_neighbours_use_the_job_s_own_links(result: CosimResult, kept: KeptRun) -> None:
+def test_neighbours_use_the_job_s_own_links(result: CosimResult, kept: ArchivedRun) -> None:
     """Against each job in a loop alone: its period, and what its links carry in a second."""
     study = result.study
     assert study is not None
@@ -214,7 +214,7 @@ def test_jobs_of_isolating_policies_have_no_neighbours() -> None:
         mix = [{"pattern": "all-to-all", "node_bytes": 10_000}]
         run = {"snapshots": 2, "keep": "all", "measure": measure}
         config = config_from({**content, "communication": {"mix": mix}, "run": run})
-        rows = kept_of(run_cosim(config)).schedules["jigsaw"].measured
+        rows = archive_of(run_cosim(config)).schedules["jigsaw"].measured
         assert rows is not None
         assert not len(rows.part)
         assert np.array_equal(rows.alone_s, rows.time_s)
@@ -228,7 +228,7 @@ def test_a_measure_of_one_side_keeps_all_of_it() -> None:
     steps = {"iterations": 12}
     run = {"snapshots": 1, "keep": "all", "measure": "steps", "steps": steps}
     config = config_from({**CONTENT, "queue": queue, "communication": {"mix": mix}, "run": run})
-    kept = kept_of(run_cosim(config)).schedules
+    kept = archive_of(run_cosim(config)).schedules
     seen = kept["baseline"].measured
     assert set(kept) == set(policies)
     assert kept["slurm-tree"].measured is None
@@ -315,11 +315,13 @@ def with_column(data: bytes, name: str, value: Any) -> bytes:
         ("schedule 0", "words", lambda v: v[:1]),
     ],
 )
-def test_damage_is_told_in_a_line(kept: KeptRun, archive: str, column: str, change: Any) -> None:
-    archives = pack(kept)
+def test_damage_is_told_in_a_line(
+    kept: ArchivedRun, archive: str, column: str, change: Any
+) -> None:
+    archives = serialize(kept)
     archives[archive] = with_column(archives[archive], column, change)
     with pytest.raises(NetcosimError, match=r"a\.db: damaged results file: ") as told:
-        unpack(archives, "a.db")
+        deserialize(archives, "a.db")
     assert "\n" not in str(told.value)
 
 
@@ -333,18 +335,18 @@ class Opens:
         return open, (str(self.path), "w")
 
 
-def test_an_archive_is_never_unpickled(kept: KeptRun, tmp_path: Path) -> None:
-    archives = pack(kept)
+def test_an_archive_is_never_unpickled(kept: ArchivedRun, tmp_path: Path) -> None:
+    archives = serialize(kept)
     trap = np.array([Opens(tmp_path / "opened")], dtype=object)
     archives["jobs"] = with_column(archives["jobs"], "user", lambda v: trap)
     with pytest.raises(NetcosimError, match="damaged results file"):
-        unpack(archives, "a.db")
+        deserialize(archives, "a.db")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("cut", [b"", b"PK", None])
-def test_what_is_no_archive_is_damage(kept: KeptRun, cut: bytes | None) -> None:
-    archives = pack(kept)
+def test_what_is_no_archive_is_damage(kept: ArchivedRun, cut: bytes | None) -> None:
+    archives = serialize(kept)
     archives["jobs"] = archives["jobs"][:100] if cut is None else cut
     with pytest.raises(NetcosimError, match="damaged results file"):
-        unpack(archives, "a.db")
+        deserialize(archives, "a.db")

@@ -182,7 +182,7 @@ def test_the_same_schedule_in_the_queue_and_through_the_environment(contention: 
         },
     }
     world = CoSchedule(config, n_jobs=60, depth=60)
-    mix, draws = world.arena.bench.mix, world.arena.bench.queues.draws
+    mix, draws = world.factory.context.mix, world.factory.context.queues.draws
     weights = np.random.default_rng(7).standard_normal(n_weights(3, 2))
 
     def agent() -> LearnedAgent:
@@ -215,9 +215,9 @@ def test_the_same_schedule_in_the_queue_and_through_the_environment(contention: 
         run.workload,
         policy,
         backfill=agent(),
-        run_time_model=world.arena.model,
+        run_time_model=world.factory.model,
         rng=draws.rng("jobs"),
-        estimates=world.arena.bench.queues.estimates,
+        estimates=world.factory.context.queues.estimates,
         keep_placements=True,
     )
     assert direct.start_s.tolist() == through.start_s.tolist()
@@ -232,7 +232,7 @@ def _after_first_draw(seed: int, world: Any) -> Any:
     from gymnasium.utils.seeding import np_random
 
     rng, _ = np_random(seed)
-    least, most = world.arena.first_jobs
+    least, most = world.factory.first_jobs
     rng.integers(least, most + 1)
     return rng.bit_generator.state
 

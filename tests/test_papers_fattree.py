@@ -327,5 +327,5 @@ def test_pollard_on_a_stand_in(shared_dir, tmp_path):
             frames[name] = pd.concat([frames.get(name, pd.DataFrame()), pd.DataFrame(rows)])
     analysis = POLLARD.figures["fig7"].analyse(frames, options)
     assert set(analysis.claims["verdict"]) == {"holds"}
-    assert any("stands in for aug-2x on cab" in note for note in analysis.notes)
+    assert any("replaces aug-2x on cab" in note for note in analysis.notes)
     assert any("skipped aug-2x on pinot" in note for note in analysis.notes)

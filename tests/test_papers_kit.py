@@ -7,7 +7,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
-from experiments.figures.panels import Look, dots, panels
+from experiments.figures.panels import MarkStyle, dots, panels
 from experiments.frames import against_baseline, first_seen, lookup
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.kit.readings import side_by_side, which_fits
@@ -84,10 +84,14 @@ def test_dots_are_drawn_where_and_as_they_are_said_to_be() -> None:
     frame = pd.DataFrame(
         {"policy": ["star", "a", "star"], "x": [1.0, 2.0, 3.0], "y": [4.0, 5.0, 6.0]}
     )
-    looks = {"a": Look("#ff0000"), "none": Look("#00ff00"), "star": Look("#0000ff", "*", 3.0)}
+    styles = {
+        "a": MarkStyle("#ff0000"),
+        "none": MarkStyle("#00ff00"),
+        "star": MarkStyle("#0000ff", "*", 3.0),
+    }
 
     def draw(axis: Axes, part: pd.DataFrame) -> None:
-        dots(axis, part, "x", "y", "policy", looks=looks, size=10)
+        dots(axis, part, "x", "y", "policy", styles=styles, size=10)
 
     [axis] = panels(frame.assign(panel="one"), "panel", draw).axes
     assert axis.get_legend_handles_labels()[1] == ["a", "star"]

@@ -11,8 +11,8 @@ import pytest
 
 from alloc.policy import Request
 from cosim.measuring.snapshots import Study
-from experiments.archive.take import kept_of
-from experiments.archive.values import KeptMeasured
+from experiments.archive.extract import archive_of
+from experiments.archive.values import ArchivedMeasured
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.cosim_result import CosimResult
@@ -127,7 +127,7 @@ def test_where_jobs_sit_is_all_that_changes() -> None:
         assert np.array_equal(schedule.placements.nodes, empty.schedules[name].placements.nodes)
 
 
-def nodes_of(measured: KeptMeasured, row: int) -> list[int]:
+def nodes_of(measured: ArchivedMeasured, row: int) -> list[int]:
     mine = slice(measured.range_ptr[row], measured.range_ptr[row + 1])
     ranges = zip(measured.range_first[mine], measured.range_length[mine], strict=True)
     return [node for first, length in ranges for node in range(first, first + length)]
@@ -135,7 +135,7 @@ def nodes_of(measured: KeptMeasured, row: int) -> list[int]:
 
 def test_what_is_kept_has_the_nodes_that_were_measured() -> None:
     result = placed(DRAGONFLY, SMALL_FIRST, **{"run.keep": "all"})
-    kept, study = kept_of(result), result.study
+    kept, study = archive_of(result), result.study
     assert study is not None
     for name, one in kept.schedules.items():
         measured = one.measured

@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selection import first_only
 
-from experiments.archive.pack import unpack
-from experiments.archive.values import KeptRun, KeptSchedule
+from experiments.archive.serialize import deserialize
+from experiments.archive.values import ArchivedRun, ArchivedSchedule
 from experiments.config_load import config_from
 from experiments.cosim import cosim_point
 from experiments.outcome import Outcome, PointResult, encode_tables
@@ -27,9 +27,9 @@ from experiments.points import point_key
 from experiments.store import Store
 from netcosim.cli import main
 from netcosim.export import perfetto
+from netcosim.export.archive_tables import TABLES, archive_frames, link_groups
 from netcosim.export.evalys import procset
 from netcosim.export.files import export_tables
-from netcosim.export.kept import TABLES, kept_frames, link_groups
 from netcosim.export.perfetto import FILE, lanes, slices_of, write_trace
 from netcosim.export.protobuf import double, message, text, uint
 from netcosim.report.figures.drawing import safe_name, safe_names
@@ -49,8 +49,8 @@ def result() -> PointResult:
 
 
 @pytest.fixture(scope="module")
-def run(result: PointResult) -> KeptRun:
-    return unpack(result.kept, "here")
+def run(result: PointResult) -> ArchivedRun:
+    return deserialize(result.kept, "here")
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def read(folder: Path) -> dict[str, pd.DataFrame]:
     return {path.stem: pd.read_csv(path) for path in folder.glob("*.csv")}
 
 
-def test_tables_read_back_are_what_was_kept(file: Path, run: KeptRun, tmp_path: Path) -> None:
+def test_tables_read_back_are_what_was_kept(file: Path, run: ArchivedRun, tmp_path: Path) -> None:
     with Store(file, "read") as store:
         export_tables(store, tmp_path / "out", "csv")
     found = read(tmp_path / "out")
@@ -116,8 +116,8 @@ def test_tables_read_back_are_what_was_kept(file: Path, run: KeptRun, tmp_path: 
         assert mine["stretch"].iloc[schedule.measured.job[0]] == pytest.approx(stretch)
 
 
-def test_the_queue_over_time_is_the_jobs_(run: KeptRun) -> None:
-    over = kept_frames(run, ["kept_over_time"])["kept_over_time"]
+def test_the_queue_over_time_is_the_jobs_(run: ArchivedRun) -> None:
+    over = archive_frames(run, ["kept_over_time"])["kept_over_time"]
     for policy, schedule in run.schedules.items():
         mine = over[over["policy"] == policy]
         for row in mine.iloc[:: max(1, len(mine) // 9)].to_dict("records"):
@@ -133,7 +133,7 @@ def test_the_queue_over_time_is_the_jobs_(run: KeptRun) -> None:
         assert hours == pytest.approx(used)
 
 
-def test_links_belong_to_the_group_that_they_leave(run: KeptRun) -> None:
+def test_links_belong_to_the_group_that_they_leave(run: ArchivedRun) -> None:
     machine = run.machine
     found = link_groups(machine)
     ports = len(machine.port_router)
@@ -193,7 +193,7 @@ def evalys_file(file: Path, folder: Path) -> Mapping[str, Path]:
     return {path.stem: path for path in folder.glob("*.csv")}
 
 
-def test_evalys_tables_obey_its_rules(file: Path, run: KeptRun, tmp_path: Path) -> None:
+def test_evalys_tables_obey_its_rules(file: Path, run: ArchivedRun, tmp_path: Path) -> None:
     """What `JobSet.from_csv` does: columns by name, procsets of whole numbers, times that agree."""
     found = evalys_file(file, tmp_path / "out")
     assert set(found) == set(run.schedules)
@@ -218,7 +218,7 @@ def test_evalys_tables_obey_its_rules(file: Path, run: KeptRun, tmp_path: Path) 
             assert int(row["requested_number_of_resources"]) <= len(nodes)
 
 
-def test_evalys_reads_them(file: Path, run: KeptRun, tmp_path: Path) -> None:
+def test_evalys_reads_them(file: Path, run: ArchivedRun, tmp_path: Path) -> None:
     jobset = pytest.importorskip("evalys.jobset")
     for policy, path in evalys_file(file, tmp_path / "out").items():
         found = jobset.JobSet.from_csv(str(path), resource_bounds=(0, run.machine.n_nodes - 1))
@@ -228,11 +228,11 @@ def test_evalys_reads_them(file: Path, run: KeptRun, tmp_path: Path) -> None:
         assert found.mean_utilisation() > 0
 
 
-def schedule_on(*ranges: tuple[int, int]) -> KeptSchedule:
+def schedule_on(*ranges: tuple[int, int]) -> ArchivedSchedule:
     """One job on ranges of (first node, nodes)."""
     first, length = np.array(ranges, dtype=np.int32).T
     one = np.zeros(1)
-    return KeptSchedule(
+    return ArchivedSchedule(
         *(one, one + 1, one),
         np.zeros(1, dtype=np.int8),
         np.array([length.sum()], dtype=np.int32),
@@ -278,7 +278,7 @@ def message_of(data: object) -> dict[int, Any]:
     return dict(fields_of(data))
 
 
-def trace_bytes(run: KeptRun) -> bytes:
+def trace_bytes(run: ArchivedRun) -> bytes:
     out = io.BytesIO()
     write_trace(run, out)
     return out.getvalue()
@@ -295,7 +295,7 @@ def test_the_wire_format_is_protobufs() -> None:
 
 @pytest.mark.parametrize("fine", ["node", "group", "machine"])
 def test_jobs_are_slices_that_nest(
-    run: KeptRun, monkeypatch: pytest.MonkeyPatch, fine: str
+    run: ArchivedRun, monkeypatch: pytest.MonkeyPatch, fine: str
 ) -> None:
     """On every track each begin has its end before the next, at the jobs' times, at any grain."""
     most = sum(len(slices_of(run, s, fine).job) for s in run.schedules.values())
@@ -333,7 +333,7 @@ def test_jobs_are_slices_that_nest(
     assert count == most
 
 
-def test_counters_are_the_tables_values(run: KeptRun) -> None:
+def test_counters_are_the_tables_values(run: ArchivedRun) -> None:
     packets = [message_of(packet) for _, packet in fields_of(trace_bytes(run))]
     tracks = {t[1]: t for t in (message_of(p[60]) for p in packets if 60 in p)}
     names = {uuid: t[2].decode() for uuid, t in tracks.items() if 8 in t}
@@ -343,13 +343,13 @@ def test_counters_are_the_tables_values(run: KeptRun) -> None:
     first = next(uuid for uuid, name in names.items() if name == "waiting jobs")
     events = [(p[8], message_of(p[11])) for p in packets if 11 in p]
     mine = [(when, event[44]) for when, event in events if event[11] == first]
-    over = kept_frames(run, ["kept_over_time"])["kept_over_time"]
+    over = archive_frames(run, ["kept_over_time"])["kept_over_time"]
     expected = over[over["policy"] == next(iter(run.schedules))]
     assert [value for _, value in mine] == expected["waiting_jobs"].tolist()
     assert [when for when, _ in mine] == [round(t * 1e9) for t in expected["time_s"]]
 
 
-def test_perfettos_own_protos_read_the_trace(run: KeptRun) -> None:
+def test_perfettos_own_protos_read_the_trace(run: ArchivedRun) -> None:
     pb2 = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
     from google.protobuf.unknown_fields import UnknownFieldSet
 
@@ -392,14 +392,14 @@ def test_lanes_never_overlap_and_are_as_few_as_can_be(jobs: list[tuple[int, int,
         assert lane[mine].max() < most
 
 
-def test_jobs_that_never_ran_are_left_out(run: KeptRun) -> None:
+def test_jobs_that_never_ran_are_left_out(run: ArchivedRun) -> None:
     schedules = {
         name: replace(
             s, start_s=np.full_like(s.start_s, np.nan), end_s=np.full_like(s.end_s, np.nan)
         )
         for name, s in run.schedules.items()
     }
-    none = KeptRun(run.machine, run.jobs, schedules)
+    none = ArchivedRun(run.machine, run.jobs, schedules)
     packets = [message_of(packet) for _, packet in fields_of(trace_bytes(none))]
     assert not [p for p in packets if 11 in p and message_of(p[11])[9] in (1, 2)]
 

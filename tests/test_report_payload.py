@@ -8,16 +8,16 @@ import json
 
 import numpy as np
 import pytest
-from kept_runs import kept_run
+from kept_runs import archived_run
 
 import netcosim as nc
-from experiments.archive.take import machine_of
-from experiments.archive.values import KeptRun
+from experiments.archive.extract import machine_of
+from experiments.archive.values import ArchivedRun
 from netcosim.report.columns import packed
 from netcosim.report.payload import NEVER, Cables, parts_of, time_unit_s
 from netcosim.report.views import views_section
 
-KEPT = kept_run(nc.make_topology("dragonfly", {"p": 2, "a": 2, "g": 5}), n_jobs=30)
+KEPT = archived_run(nc.make_topology("dragonfly", {"p": 2, "a": 2, "g": 5}), n_jobs=30)
 
 
 def read(text: str) -> dict:
@@ -76,7 +76,7 @@ def test_a_job_that_never_ran_is_told_apart() -> None:
     start, end = schedule.start_s.copy(), schedule.end_s.copy()
     start[3] = end[3] = np.nan
     other = type(schedule)(**{**vars(schedule), "start_s": start, "end_s": end, "measured": None})
-    part = read(parts_of(KeptRun(KEPT.machine, KEPT.jobs, {"rdn": other}))[1])
+    part = read(parts_of(ArchivedRun(KEPT.machine, KEPT.jobs, {"rdn": other}))[1])
     assert (part["wait"][3], part["run"][3]) == (NEVER, NEVER)
     assert (np.delete(part["wait"], 3) >= 0).all()
 
@@ -89,7 +89,7 @@ def test_snapshots_of_another_schedule_are_told_apart(later_s: tuple[float, floa
     if later_s == (0.0, 0.0):
         changed = {"range_first": (schedule.range_first + 1) % 18}
     other = type(schedule)(**{**vars(schedule), **changed})
-    part = read(parts_of(KeptRun(KEPT.machine, KEPT.jobs, {"rdn": other}))[1])
+    part = read(parts_of(ArchivedRun(KEPT.machine, KEPT.jobs, {"rdn": other}))[1])
     assert part["same"] is False
 
 
@@ -121,7 +121,7 @@ def test_load_is_a_share_of_the_time_that_packets_took() -> None:
 
 
 def test_one_router_has_no_cables() -> None:
-    kept = kept_run(nc.make_topology("torus", {"dims": [1], "concentration": 4}), n_jobs=5)
+    kept = archived_run(nc.make_topology("torus", {"dims": [1], "concentration": 4}), n_jobs=5)
     assert read(parts_of(kept)[0])["cable_one"].tolist() == []
 
 
@@ -132,7 +132,7 @@ def test_times_are_kept_to_a_ten_millionth(last_s: float, unit_s: float) -> None
     ends = {"start_s": schedule.start_s * scale, "end_s": schedule.end_s * scale}
     jobs = type(KEPT.jobs)(**{**vars(KEPT.jobs), "submit_s": KEPT.jobs.submit_s * scale})
     other = type(schedule)(**{**vars(schedule), **ends})
-    assert time_unit_s(KeptRun(KEPT.machine, jobs, {"rdn": other})) == pytest.approx(unit_s)
+    assert time_unit_s(ArchivedRun(KEPT.machine, jobs, {"rdn": other})) == pytest.approx(unit_s)
 
 
 def test_a_time_that_is_none_is_refused_and_a_place_that_is_none_is_moved() -> None:
@@ -140,10 +140,10 @@ def test_a_time_that_is_none_is_refused_and_a_place_that_is_none_is_moved() -> N
     schedule = KEPT.schedules["rdn"]
     endless = type(schedule)(**{**vars(schedule), "end_s": np.full(len(KEPT.jobs), np.inf)})
     with pytest.raises(ValueError, match="the last job ends at inf s"):
-        parts_of(KeptRun(KEPT.machine, KEPT.jobs, {"rdn": endless}))
+        parts_of(ArchivedRun(KEPT.machine, KEPT.jobs, {"rdn": endless}))
     places = np.full(len(KEPT.machine.router_x), np.nan, dtype=np.float32)
     machine = type(KEPT.machine)(**{**vars(KEPT.machine), "router_x": places})
-    common = read(parts_of(KeptRun(machine, KEPT.jobs, {"rdn": schedule}))[0])
+    common = read(parts_of(ArchivedRun(machine, KEPT.jobs, {"rdn": schedule}))[0])
     assert not common["router_x"].any()
 
 
@@ -155,5 +155,7 @@ def test_the_same_run_makes_the_same_fragment() -> None:
 
 def test_the_packed_page_is_small() -> None:
     """As many numbers as a run of 600 jobs has: well below the 5 MB of a page."""
-    kept = kept_run(nc.preset("dragonfly-272"), ["a", "b", "c", "d"], n_jobs=600, n_snapshots=12)
+    kept = archived_run(
+        nc.preset("dragonfly-272"), ["a", "b", "c", "d"], n_jobs=600, n_snapshots=12
+    )
     assert len(views_section(kept).html) < 1_500_000

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from markupsafe import escape
 
-from experiments.archive.pack import pack
-from experiments.archive.take import kept_of
+from experiments.archive.extract import archive_of
+from experiments.archive.serialize import serialize
 from experiments.config_load import config_from, load_config
 from experiments.cosim import run_cosim
 from experiments.figures.style import policy_colours
@@ -26,7 +26,7 @@ from experiments.store import Store
 from netcosim.cli import command_names, main
 from netcosim.report.about import ABOUT
 from netcosim.report.figures.run import busy_nodes, run_figures, slowdowns, waiting_jobs
-from netcosim.report.run_page import NOTHING_KEPT, stored_run_page
+from netcosim.report.run_page import NO_ARCHIVE, stored_run_page
 from netsim.errors import NetcosimError
 from queuesim.metrics import bounded_slowdown
 
@@ -80,7 +80,7 @@ def stored(path: Path) -> tuple[dict[str, Any], Any, dict[str, object]]:
 
 def made(path: Path, tables: dict[str, Any], kept: Any, config: dict[str, object]) -> str:
     """The page of a file with these contents."""
-    packed = {} if kept is None else pack(kept)
+    packed = {} if kept is None else serialize(kept)
     with Store(path, "write") as store:
         store.put("k" * 64, config, Outcome(encode_tables(tables), None, 1.0, packed))
     with Store(path, "read") as store:
@@ -114,7 +114,7 @@ def test_the_answer_comes_first_then_what_it_rests_on(page: str) -> None:
     assert "60 jobs of 1 to " in page
     assert "dragonfly(" in page
     assert escape(CONFIG) in page
-    assert NOTHING_KEPT not in html.unescape(page)
+    assert NO_ARCHIVE not in html.unescape(page)
 
 
 def test_a_page_made_again_is_the_same_but_for_the_time(out: Path, page: str) -> None:
@@ -207,7 +207,7 @@ def test_a_file_without_what_was_kept_has_a_page_that_says_so(out: Path, tmp_pat
     tables, _, config = stored(out / "results.db")
     del tables[ABOUT]
     text = made(tmp_path / "old.db", tables, None, config)
-    assert NOTHING_KEPT in html.unescape(text)
+    assert NO_ARCHIVE in html.unescape(text)
     assert "Look and ask" not in text
     assert "Where the load is" not in text
     assert "dataset.ready" in (out / "report.html").read_text(encoding="utf-8")
@@ -267,7 +267,7 @@ def test_without_packets_the_page_is_silent_on_communication(tmp_path: Path) -> 
         "",
         page[page.index('<ul class="verdict"') : page.index('<section id="what-it-rests-on"')],
     )
-    assert "Nothing is said of communication" in verdict
+    assert "Communication was not measured" in verdict
     assert "shortens communication" not in verdict
     assert "Where the load is" not in titles(page)
     assert "Look and ask" in titles(page)
@@ -287,7 +287,7 @@ def test_what_is_drawn_of_a_schedule_is_what_the_queue_says(tmp_path: Path) -> N
         )
     )
     result = run_cosim(load_config(tmp_path / "c.toml"))
-    kept = kept_of(result)
+    kept = archive_of(result)
     submit = kept.jobs.submit_s
     for name, schedule in result.schedules.items():
         mine = kept.schedules[name]

@@ -49,7 +49,7 @@ def told(*rows: Any) -> list[str]:
         ),
         (
             row("same", 1.0, (1.0, 1.0)),
-            "same leaves communication as it is under rdn; it leaves mean waits as they are.",
+            "same does not change communication under rdn; it leaves mean waits as they are.",
         ),
         (
             row("once", 0.8),
@@ -98,7 +98,7 @@ def test_where_nobody_waits_there_is_no_percentage() -> None:
     idle = row("b", 0.5, (0.4, 0.6), 0) | {"wait_ratio": None}
     lines = findings({"policies": [base, waits, idle]})
     assert lines[0].endswith("; it lets jobs wait 30 s in the mean where none waits under rdn.")
-    assert lines[1].endswith("; it lets nobody wait, as rdn.")
+    assert lines[1].endswith("; it has no waiting jobs, as rdn.")
 
 
 def test_waits_never_have_an_interval_and_communication_has_one_from_five_snapshots_on() -> None:

@@ -196,7 +196,7 @@ def test_what_a_config_may_not_say(given: dict[str, Any], told: str) -> None:
 def test_entries_do_not_say_it_too() -> None:
     both = content(**BETA)
     both["communication"]["mix"][0]["communication_fraction"] = 0.4
-    with pytest.raises(ConfigError, match=r"mix\.0\.communication_fraction stands beside"):
+    with pytest.raises(ConfigError, match=r"mix\.0\.communication_fraction conflicts with"):
         config_from(both)
 
 

@@ -95,11 +95,11 @@ def test_a_config_takes_a_mix_by_name_and_keeps_its_name() -> None:
         ({"from": "mira"}, "unknown mix of communication shares 'mira'"),
         (
             {"from": "amg-ranks", "mix": [{"pattern": "pairs", "communication_fraction": 0.1}]},
-            "mix.0.communication_fraction stands beside communication.from",
+            "mix.0.communication_fraction conflicts with communication.from",
         ),
         (
             {"from": "amg-ranks", "fraction": {"distribution": "beta", "mean": 0.3, "spread": 0.1}},
-            "fraction.distribution stands beside communication.from",
+            "fraction.distribution conflicts with communication.from",
         ),
         ({"fraction": {"size_correlation": 0.1}}, "distribution is needed"),
     ],

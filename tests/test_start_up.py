@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from netcosim import kept_names as module
+from netcosim import cached_names as module
+from netcosim.cached_names import cached_names, sources_hash
 from netcosim.catalogue import entries, kinds
-from netcosim.kept_names import kept_names, sources_hash
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAVY = {
@@ -77,23 +77,23 @@ def test_kept_names_are_those_of_the_registries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = {kind: entries(kind) for kind in kinds()}
-    assert kept_names(tmp_path) == names
+    assert cached_names(tmp_path) == names
     [kept] = tmp_path.iterdir()
-    assert kept_names(tmp_path) == names
-    assert list(names) == list(kept_names(tmp_path))
+    assert cached_names(tmp_path) == names
+    assert list(names) == list(cached_names(tmp_path))
     # read and not made again, until a source is another one
     kept.write_text('{"orders": {"fcfs": "kept"}}')
-    assert kept_names(tmp_path) == {"orders": {"fcfs": "kept"}}
+    assert cached_names(tmp_path) == {"orders": {"fcfs": "kept"}}
     monkeypatch.setattr(module, "sources_hash", lambda: "other")
-    assert kept_names(tmp_path) == names
+    assert cached_names(tmp_path) == names
     kept.write_text("damaged")
     monkeypatch.undo()
-    assert kept_names(tmp_path) == names
+    assert cached_names(tmp_path) == names
 
 
 def test_names_that_cannot_be_kept_are_found_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
-    assert kept_names(tmp_path / "file")["orders"] == entries("orders")
+    assert cached_names(tmp_path / "file")["orders"] == entries("orders")
 
 
 def test_any_source_changes_the_hash(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_every_command_prints_what_the_page_shows(tmp_path: Path) -> None:
     judged = tmp_path / "judged"
     page = (judged / "report.html").read_text(encoding="utf-8")
     titles = re.findall(r"<h2>(.*?)</h2>", page)
-    for told in ("What is assumed", "Is the locality score worth anything?", "Who gains"):
+    for told in ("What is assumed", "Does the locality score predict communication?", "Who gains"):
         assert any(title.startswith(told) for title in titles)
     jobs = pd.read_csv(judged / "tables" / "jobs.csv")
     assert len(jobs) == 4 * 1500

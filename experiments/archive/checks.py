@@ -1,4 +1,4 @@
-"""Whether what was kept hangs together: lengths, references, order; drawing relies on it."""
+"""Checks that an archive is consistent: lengths, references, order; drawing relies on it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.archive.values import KeptMachine, KeptMeasured, KeptRun, KeptSchedule
+from experiments.archive.values import (
+    ArchivedMachine,
+    ArchivedMeasured,
+    ArchivedRun,
+    ArchivedSchedule,
+)
 
 
-def check(kept: KeptRun) -> None:
+def check(archive: ArchivedRun) -> None:
     """Raise ValueError unless a run's columns fit together."""
-    _check_machine(kept.machine)
-    jobs, n = kept.jobs, len(kept.jobs)
+    _check_machine(archive.machine)
+    jobs, n = archive.jobs, len(archive.jobs)
     for name in ("submit_s", "run_time_s", "requested_s", "n_nodes", "user", "pattern", "fraction"):
         _long(name, getattr(jobs, name), n)
     _within("pattern", jobs.pattern, len(jobs.patterns))
-    for schedule in kept.schedules.values():
-        _check_schedule(kept, schedule)
+    for schedule in archive.schedules.values():
+        _check_schedule(archive, schedule)
 
 
-def _check_machine(machine: KeptMachine) -> None:
+def _check_machine(machine: ArchivedMachine) -> None:
     n_links = _flat("link_src", machine.link_src)
     n_ports, n_routers = _flat("port_router", machine.port_router), len(machine.router_x)
     if machine.rails < 1 or n_ports % machine.rails or n_links < 2 * n_ports:
@@ -39,11 +44,11 @@ def _check_machine(machine: KeptMachine) -> None:
         raise ValueError(f"{len(machine.node_names)} names of {machine.n_nodes} nodes")
 
 
-def _check_schedule(kept: KeptRun, schedule: KeptSchedule) -> None:
-    n = len(kept.jobs)
+def _check_schedule(archive: ArchivedRun, schedule: ArchivedSchedule) -> None:
+    n = len(archive.jobs)
     for name in ("start_s", "end_s", "eligible_s", "outcome", "allocated_nodes"):
         _long(name, getattr(schedule, name), n)
-    _check_ranges(kept.machine, schedule, n)
+    _check_ranges(archive.machine, schedule, n)
     links, measured = schedule.links, schedule.measured
     if links is not None:
         snapshots = _flat("time_s", links.time_s)
@@ -51,20 +56,22 @@ def _check_schedule(kept: KeptRun, schedule: KeptSchedule) -> None:
         _long("span_s", links.span_s, snapshots)
         for name in ("packets", "bytes", "busy_ps", "stall_ps"):
             shape = getattr(links, name).shape
-            if shape != (snapshots, len(kept.machine.link_src)):
+            if shape != (snapshots, len(archive.machine.link_src)):
                 raise ValueError(f"{name} of links: {shape}")
     if measured is not None:
         rows = _flat("job", measured.job)
         for name in ("snapshot", "time_s", "yardstick_s", "alone_s"):
             _long(name, getattr(measured, name), rows)
         _within("job", measured.job, n)
-        _check_ranges(kept.machine, measured, rows)
+        _check_ranges(archive.machine, measured, rows)
         _pointers("neighbour_ptr", measured.neighbour_ptr, rows, len(measured.neighbour))
         _long("part", measured.part, _flat("neighbour", measured.neighbour))
         _within("neighbour", measured.neighbour, n)
 
 
-def _check_ranges(machine: KeptMachine, of: KeptSchedule | KeptMeasured, n: int) -> None:
+def _check_ranges(
+    machine: ArchivedMachine, of: ArchivedSchedule | ArchivedMeasured, n: int
+) -> None:
     _long("range_length", of.range_length, _flat("range_first", of.range_first))
     _pointers("range_ptr", of.range_ptr, n, len(of.range_first))
     ends = of.range_first.astype(np.int64) + of.range_length

@@ -14,7 +14,7 @@ IntArray = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
-class KeptMachine:
+class ArchivedMachine:
     """The machine: enough of it to be drawn, without the config's files.
 
     Attributes
@@ -66,7 +66,7 @@ class KeptMachine:
 
 
 @dataclass(frozen=True, eq=False)
-class KeptJobs:
+class ArchivedJobs:
     """The jobs that all policies were given, in the order of their submission.
 
     Attributes
@@ -103,7 +103,7 @@ class KeptJobs:
 
 
 @dataclass(frozen=True, eq=False)
-class KeptLinks:
+class ArchivedLinks:
     """Counters of every link at every snapshot of a policy.
 
     Attributes
@@ -128,16 +128,16 @@ class KeptLinks:
 
 
 @dataclass(frozen=True, eq=False)
-class KeptMeasured:
+class ArchivedMeasured:
     """Communication times of jobs at snapshots, where they sat then, and who held them up.
 
     With run times that are measured, the schedule that snapshots were taken of is the one with
-    logged run times, and not the one that is kept: so nodes stand here.
+    logged run times, and not the archived one, so the nodes are stored here.
 
     Attributes
     ----------
     snapshot : (k,) int32
-        From 0; `KeptLinks.number` has those of its rows.
+        From 0; `ArchivedLinks.number` has those of its rows.
     job : (k,) int64
         Index into the jobs.
     time_s, yardstick_s : (k,) float64
@@ -147,7 +147,7 @@ class KeptMeasured:
         the others cost the job.
     range_ptr : (k + 1,) int64
     range_first, range_length : int32
-        Nodes at the snapshot, as in `KeptSchedule`.
+        Nodes at the snapshot, as in `ArchivedSchedule`.
     neighbour_ptr : (k + 1,) int64
         Row i's neighbours are ``neighbour[neighbour_ptr[i]:neighbour_ptr[i + 1]]``.
     neighbour : (m,) int64
@@ -171,7 +171,7 @@ class KeptMeasured:
 
 
 @dataclass(frozen=True, eq=False)
-class KeptSchedule:
+class ArchivedSchedule:
     """What became of every job under one policy.
 
     Attributes
@@ -181,14 +181,14 @@ class KeptSchedule:
     outcome : (n,) int8
         Positions in `queuesim.result.OUTCOMES`.
     allocated_nodes : (n,) int32
-        More than asked for where the policy rounds up.
+        More than requested where the policy rounds up.
     range_ptr : (n + 1,) int64
         Job i sat on ranges ``range_ptr[i]:range_ptr[i + 1]``, in the order of its ranks.
     range_first, range_length : int32
         First node of each range, and its nodes one after the other.
-    links : KeptLinks or None
+    links : ArchivedLinks or None
         None where no packets were sent.
-    measured : KeptMeasured or None
+    measured : ArchivedMeasured or None
     """
 
     start_s: FloatArray
@@ -199,8 +199,8 @@ class KeptSchedule:
     range_ptr: LongArray
     range_first: IntArray
     range_length: IntArray
-    links: KeptLinks | None = None
-    measured: KeptMeasured | None = None
+    links: ArchivedLinks | None = None
+    measured: ArchivedMeasured | None = None
 
     def nodes_of(self, job: int) -> LongArray:
         """The nodes of a job (by index), in the order of its ranks."""
@@ -217,17 +217,17 @@ class KeptSchedule:
 
 
 @dataclass(frozen=True, eq=False)
-class KeptRun:
-    """A run, to be drawn and asked again.
+class ArchivedRun:
+    """A run, for drawing and later analysis.
 
     Attributes
     ----------
-    machine : KeptMachine
-    jobs : KeptJobs
-    schedules : mapping of str to KeptSchedule
+    machine : ArchivedMachine
+    jobs : ArchivedJobs
+    schedules : mapping of str to ArchivedSchedule
         By policy, in the config's order.
     """
 
-    machine: KeptMachine
-    jobs: KeptJobs
-    schedules: Mapping[str, KeptSchedule]
+    machine: ArchivedMachine
+    jobs: ArchivedJobs
+    schedules: Mapping[str, ArchivedSchedule]

@@ -21,7 +21,7 @@ FIVE = ("least", "q25", "median", "q75", "most")
 """Columns of a box: ends of the whiskers, quartiles, median."""
 
 
-class Look(NamedTuple):
+class MarkStyle(NamedTuple):
     """How the dots of one kind look: colour, marker, and area in terms of the others'."""
 
     colour: str
@@ -79,7 +79,7 @@ def panels(
     ----------
     frame : DataFrame
     keys : str or sequence of str
-        Columns whose values tell panels apart, in order of first appearance; none: one panel.
+        Columns whose values identify panels, in order of first appearance; none: one panel.
     draw : callable (axis, rows of the panel)
     columns : int
         Panels side by side.
@@ -185,7 +185,7 @@ def curves(
     y: str,
     by: str,
     *,
-    looks: Mapping[Any, tuple[str, str]] | None = None,
+    styles: Mapping[Any, tuple[str, str]] | None = None,
     marked: bool = False,
     steps: bool = False,
     name: Callable[[Any], str] = str,
@@ -198,14 +198,14 @@ def curves(
         See `grouped_bars`.
     x, y, by : str
         Columns: the place, the height, the line.
-    looks : mapping of by to (colour, line style), optional
+    styles : mapping of by to (colour, line style), optional
     marked : bool
         A mark at every row.
     steps : bool
         Level up to each row, in place of slopes.
     """
     for i, ((kind,), rows) in enumerate(groups(frame, by)):
-        paint, style = (colour(i), "-") if looks is None else looks[kind]
+        paint, style = (colour(i), "-") if styles is None else styles[kind]
         rows = rows.sort_values(x, kind="stable")
         axis.plot(
             rows[x],
@@ -263,7 +263,7 @@ def dots(
     y: str,
     by: str,
     *,
-    looks: Mapping[Any, Look] | None = None,
+    styles: Mapping[Any, MarkStyle] | None = None,
     size: float = 36.0,
     alpha: float = 1.0,
     name: Callable[[Any], str] = str,
@@ -276,7 +276,7 @@ def dots(
         See `grouped_bars`.
     x, y, by : str
         Columns: where a dot is, and its kind.
-    looks : mapping of by to Look, optional
+    styles : mapping of by to Look, optional
         The last kind is drawn on top; by default the colours and markers of all figures.
     size : float
         Area of a dot, points squared.
@@ -284,16 +284,16 @@ def dots(
         Opacity, up to 1.
     """
     kinds = first_seen(frame, by)
-    if looks is None:
-        looks = {kind: Look(colour(i), marker(i)) for i, kind in enumerate(kinds)}
-    for kind in (kind for kind in looks if kind in kinds):
+    if styles is None:
+        styles = {kind: MarkStyle(colour(i), marker(i)) for i, kind in enumerate(kinds)}
+    for kind in (kind for kind in styles if kind in kinds):
         rows = frame[frame[by] == kind]
         axis.scatter(
             rows[x],
             rows[y],
-            s=size * looks[kind].scale,
-            marker=looks[kind].marker,
-            color=looks[kind].colour,
+            s=size * styles[kind].scale,
+            marker=styles[kind].marker,
+            color=styles[kind].colour,
             alpha=alpha,
             linewidths=0,
             label=name(kind),

@@ -15,7 +15,7 @@ from netsim.atomic_files import atomic_write
 from netsim.errors import NetcosimError
 
 # Okabe and Ito's blue, vermilion and green, then what lies furthest from those before it for eyes
-# of all kinds; each stands out from a white page and from a dark one.
+# of all kinds; each is visible on a white page and on a dark one.
 COLOURS = (
     *("#0072B2", "#D55E00", "#009E73", "#A37AFF", "#666670", "#B83D29"),
     *("#7A8FC2", "#F55C85", "#7A66E0", "#B83D99", "#667A5C", "#668F3D"),
@@ -94,7 +94,7 @@ def policy_colours(names: Sequence[str]) -> dict[str, str]:
     Parameters
     ----------
     names : sequence of str
-        In the config's order. Twelve have colours of their own; further ones share them, and
+        In the config's order. Twelve have distinct colours; further ones share them, and
         differ in `dash` and `marker`.
     """
     return {name: colour(i) for i, name in enumerate(dict.fromkeys(names))}

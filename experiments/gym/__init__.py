@@ -1,7 +1,7 @@
 """Environments for agents that learn to schedule: a job log, a machine and its contention.
 
-Three of them, made from any config (`experiments.gym.environments`); importing this package tells
-Gymnasium their names, which it does by itself for the part before the colon::
+Three of them, built from any config (`experiments.gym.environments`). Importing this package
+registers them with Gymnasium, which imports the part before the colon by itself::
 
     import gymnasium
 

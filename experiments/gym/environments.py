@@ -1,4 +1,4 @@
-"""Schedule, Place and CoSchedule: the queue as Gymnasium has its worlds.
+"""Schedule, Place and CoSchedule: the queue as Gymnasium environments.
 
 An observation is what `queuesim.learning.episode.View` shows. A reward is what the jobs that ended
 since the last step have gained; over an episode they sum to the metric. An action that is masked
@@ -19,7 +19,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from experiments.config import Config
-from experiments.gym.arena import arena_of, config_of
+from experiments.gym.env_factory import config_of, env_factory_from
 from experiments.gym.picture import picture
 from netsim.errors import NetcosimError, unknown_name
 from queuesim.decide import Choice
@@ -68,8 +68,8 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 8}  # noqa: RUF012
-    asks_for_jobs = True
-    asks_for_rules = True
+    decides_jobs = True
+    decides_rules = True
 
     def __init__(
         self,
@@ -94,16 +94,16 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
             raise unknown_name("places", places, PLACES)
         self.in_domains = places == "domains"
         for name, given in (("rules", rules), ("places", self.in_domains)):
-            if given and not self.asks_for_rules:
+            if given and not self.decides_rules:
                 raise NetcosimError(f"{name}: this environment does not ask how jobs are placed")
         if rules and self.in_domains:
-            raise NetcosimError('rules stands beside places = "domains"; leave one of them out')
-        self.arena = arena_of(
+            raise NetcosimError('rules conflicts with places = "domains"; leave one of them out')
+        self.factory = env_factory_from(
             config_of(config, contention),
-            asks_for_jobs=self.asks_for_jobs,
-            asks_for_rules=self.asks_for_rules and not self.in_domains,
+            decides_jobs=self.decides_jobs,
+            decides_rules=self.decides_rules and not self.in_domains,
             rules=rules,
-            asks_for_domains=self.in_domains,
+            decides_domains=self.in_domains,
             reward=reward,
             depth=depth,
             level=level,
@@ -111,24 +111,24 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
             part=part,
         )
         self.invalid, self.render_mode = invalid, render_mode
-        self.depth, self.rules = depth, self.arena.rules
-        self.n_places = self.arena.domains.n if self.in_domains else len(self.rules)
+        self.depth, self.rules = depth, self.factory.rules
+        self.n_places = self.factory.domains.n if self.in_domains else len(self.rules)
         self._n_invalid = 0
         self._refused: set[int] = set()
         self._can: tuple[list[bool], int, list[bool]] | None = None
-        """What `_startable` has said last, of which jobs that fit and how many refusals."""
+        """Last result of `_startable`, for which fitting jobs and how many refusals."""
         self._episode: Episode | None = None
         shown: Any = spaces.Dict(
             {
                 "jobs": spaces.Box(0.0, 1.0, (depth, len(JOB_COLUMNS)), np.float32),
                 "domains": spaces.Box(
-                    0.0, 1.0, (self.arena.domains.n, len(DOMAIN_COLUMNS)), np.float32
+                    0.0, 1.0, (self.factory.domains.n, len(DOMAIN_COLUMNS)), np.float32
                 ),
                 "machine": spaces.Box(0.0, 1.0, (len(MACHINE_COLUMNS),), np.float32),
             }
         )
         self.observation_space = shown
-        choices = [depth + 1] * self.asks_for_jobs + [self.n_places] * self.asks_for_rules
+        choices = [depth + 1] * self.decides_jobs + [self.n_places] * self.decides_rules
         self._choices = choices
         self.action_space = (
             spaces.Discrete(choices[0]) if len(choices) == 1 else spaces.MultiDiscrete(choices)
@@ -150,7 +150,7 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """A new episode; ``options={"first": job}`` says with which job it begins."""
+        """A new episode; ``options={"first": job}`` sets the first job."""
         super().reset(seed=seed)
         given = options or {}
         for name in given:
@@ -158,7 +158,7 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
                 raise unknown_name("option of reset", name, ("first",))
         self._n_invalid = 0
         self._refused.clear()
-        self._episode = self.arena.episode(self.np_random, given.get("first"))
+        self._episode = self.factory.episode(self.np_random, given.get("first"))
         self._episode.forward()
         return self._episode.observation(), self._info()
 
@@ -176,7 +176,7 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Which actions are possible now, one part of the action after the other."""
-        jobs = [*self._startable(), self.episode.may_wait] if self.asks_for_jobs else []
+        jobs = [*self._startable(), self.episode.may_wait] if self.decides_jobs else []
         return np.array([*jobs, *self._possible()], dtype=np.bool_)
 
     def render(self) -> NDArray[np.uint8] | None:
@@ -199,12 +199,12 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         ):
             raise NetcosimError(f"action {action!r}: it must be one of {self.action_space}")
         possible, where = self._possible(), int(parts[-1])
-        there = not self.asks_for_rules or possible[where]
-        can = self._startable() if self.asks_for_jobs else [True]
-        place = int(parts[0]) if self.asks_for_jobs else 0
+        there = not self.decides_rules or possible[where]
+        can = self._startable() if self.decides_jobs else [True]
+        place = int(parts[0]) if self.decides_jobs else 0
         if place < len(can) and can[place] and there:
             return place, where
-        if self.asks_for_jobs and place == self.depth and self.episode.may_wait:
+        if self.decides_jobs and place == self.depth and self.episode.may_wait:
             return None, where
         self._n_invalid += 1
         if self.invalid == "error":
@@ -226,7 +226,7 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         return can
 
     def _started(self, place: int, where: int) -> bool:
-        """Start a job; one that finds no place is not asked for again in this instant."""
+        """Start a job; one that cannot be placed is not selected again at this instant."""
         episode = self.episode
         job = episode.waiting[place] if episode.asked is None else episode.asked
         if episode.start(self._choice(job, where)):
@@ -235,26 +235,26 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         return any(self._startable())
 
     def _choice(self, job: int, where: int) -> Choice:
-        if not self.asks_for_rules:
+        if not self.decides_rules:
             return Choice(job)
         if not self.in_domains:
             return Choice(job, self.rules[where])
         point = self.episode.point
         assert point is not None
-        return Choice(job, nodes=point.within(job, self.arena.domains.of == where))
+        return Choice(job, nodes=point.within(job, self.factory.domains.of == where))
 
     def _something_left(self) -> bool:
         episode = self.episode
         if not episode.look():
             return False
-        return not self.asks_for_jobs or any(self._startable())
+        return not self.decides_jobs or any(self._startable())
 
     def _info(self) -> dict[str, Any]:
         episode = self.episode
-        told: dict[str, Any] = {"invalid_actions": self._n_invalid}
+        info: dict[str, Any] = {"invalid_actions": self._n_invalid}
         if episode.point is None:
-            return told | {"metrics": asdict(summarise(episode.run.result()))}
-        return told | {"time_s": episode.point.now_s}
+            return info | {"metrics": asdict(summarise(episode.run.result()))}
+        return info | {"time_s": episode.point.now_s}
 
 
 class Schedule(SchedulingEnv):
@@ -263,7 +263,7 @@ class Schedule(SchedulingEnv):
     The config's first policy places it. Actions: a place in the queue, or the last one to wait.
     """
 
-    asks_for_rules = False
+    decides_rules = False
 
 
 class Place(SchedulingEnv):
@@ -272,7 +272,7 @@ class Place(SchedulingEnv):
     Or, with ``places = "domains"``, in which group or pod.
     """
 
-    asks_for_jobs = False
+    decides_jobs = False
 
 
 class CoSchedule(SchedulingEnv):

@@ -1,4 +1,4 @@
-"""Published evaluations, done again: one module a paper, the paper's numbers beside ours."""
+"""Published evaluations, reproduced: one package a paper, with the paper's numbers."""
 
 from experiments.papers.registry import PAPERS
 

@@ -82,11 +82,11 @@ class Analysis:
     Attributes
     ----------
     claims : DataFrame
-        One row for each thing that the paper says: `CLAIM_COLUMNS`.
+        One row for each statement of the paper: `CLAIM_COLUMNS`.
     tables : mapping of str to DataFrame
         The figure's numbers.
     notes : tuple of str
-        What the reader must be told: what was skipped and why.
+        For the reader: what was skipped and why.
     """
 
     claims: pd.DataFrame
@@ -130,7 +130,7 @@ class PaperFigure:
         Pure: from the points' tables, joined over the points, by name.
     draw : callable (analysis, options) -> Figure, or None
     then : Then or None
-        More points, made from the tables of the first.
+        More points, built from the tables of the first.
     readings : tuple of Reading
         All of which ``points`` computes unless the options choose; empty where the paper leaves
         nothing open.
@@ -142,12 +142,12 @@ class PaperFigure:
     points: Callable[[Options], list[Point]]
     analyse: Analyse
     draw: Draw | None = None
-    then: Then | None = None
+    then: FollowUp | None = None
     readings: tuple[Reading, ...] = ()
 
 
 @dataclass(frozen=True)
-class Then:
+class FollowUp:
     """Points of a figure that need the results of its first points.
 
     Attributes

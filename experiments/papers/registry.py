@@ -56,7 +56,7 @@ PAPERS: dict[str, PaperEntry] = {
         "experiments.papers.isolation.paper",
     ),
     "routers": PaperEntry(
-        "Which of these conclusions about placement hang on the router: crossbars of any speed-up",
+        "Which of the conclusions about placement depend on the router: crossbars of any speed-up",
         "experiments.papers.routers.paper",
     ),
     "walltime": PaperEntry(

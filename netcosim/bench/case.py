@@ -26,19 +26,19 @@ class Case:
     ----------
     name : str
     part : str
-        Under which heading it stands.
+        Heading of its section.
     description : str
         One line: machine, load, what counts.
     prepare : callable
         Builds the input, untimed; gives what is timed, called once a round.
     unit : str
-        What a round does, "hops" say; "s" if its time alone is told.
+        What a round does, such as "hops"; "s" if only its time is reported.
     quick : bool
         Whether it is measured by default.
     peers : tuple of str
-        Of `netcosim.bench.peers.PEERS`: whose recorded rate stands beside it.
+        Of `netcosim.bench.peers.PEERS`: whose recorded rate is printed next to it.
     clock : {"cpu", "wall"}
-        What is told: CPU time, which others on the machine hardly change, or for what waits for
+        What is reported: CPU time, which others on the machine hardly change, or for what waits for
         a disk or runs on several cores the wall's.
     facts : mapping
         What figures are drawn against: nodes, threads, routing, ...
@@ -150,8 +150,8 @@ def measure(case: Case, patience: Patience) -> Reading:
 
 def _cpu_s() -> float:
     """CPU time of this process, its threads and the children that it has waited for."""
-    ours, theirs = (resource.getrusage(who) for who in (_SELF, _CHILDREN))
-    return ours.ru_utime + ours.ru_stime + theirs.ru_utime + theirs.ru_stime
+    own_use, children_use = (resource.getrusage(who) for who in (_SELF, _CHILDREN))
+    return own_use.ru_utime + own_use.ru_stime + children_use.ru_utime + children_use.ru_stime
 
 
 _SELF, _CHILDREN = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN

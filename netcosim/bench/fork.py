@@ -21,12 +21,12 @@ def in_fork(function: Callable[[], T]) -> T:
         In one line what it raised, or that its process was killed.
     """
     context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_child, args=(function, theirs))
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_child, args=(function, sender))
     child.start()
-    theirs.close()
+    sender.close()
     try:
-        done, found = ours.recv()
+        done, found = receiver.recv()
     except EOFError:
         done, found = False, "its process was killed (out of memory?)"
     except BaseException:
@@ -34,7 +34,7 @@ def in_fork(function: Callable[[], T]) -> T:
         raise
     finally:
         child.join()
-        ours.close()
+        receiver.close()
     if not done:
         raise NetcosimError(f"bench: {found}")
     result: T = found
@@ -45,5 +45,5 @@ def _child(function: Callable[[], object], pipe: Connection) -> None:
     try:
         pipe.send((True, function()))
     except Exception as error:
-        told = error if isinstance(error, NetcosimError) else f"{type(error).__name__}: {error}"
-        pipe.send((False, str(told)))
+        message = error if isinstance(error, NetcosimError) else f"{type(error).__name__}: {error}"
+        pipe.send((False, str(message)))

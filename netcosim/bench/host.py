@@ -46,16 +46,16 @@ class Host:
 
     def lines(self) -> list[str]:
         """For the head of a table."""
-        told = [
+        notes = [
             f"{self.cpu}, {self.cores} cores, {shown_bytes(self.memory_bytes)}, {self.system}",
             f"Python {self.python}, NumPy {self.numpy}, Numba {self.numba}; load {self.load:.2f}",
         ]
         if self.busy:
-            told.append("warning: this machine is busy; times by the wall's clock are too long")
-        return told
+            notes.append("warning: this machine is busy; times by the wall's clock are too long")
+        return notes
 
     def record(self) -> dict[str, object]:
-        """As it is stored."""
+        """Return the record that is stored."""
         return asdict(self)
 
 

@@ -92,7 +92,7 @@ def store() -> Round:
 
 
 def command(*arguments: str) -> Round:
-    """A command in a process of its own."""
+    """Run a command in a separate process."""
 
     def run() -> Mapping[str, float]:
         with tempfile.TemporaryDirectory(prefix="netcosim-bench-") as folder:

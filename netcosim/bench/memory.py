@@ -1,6 +1,6 @@
 """What the memory allows: the time of a cold line, alone and with others under way.
 
-Each step of a chain reads a cache line whose place stands in the line before, all over a block
+Each step of a chain reads a cache line whose place is read from the line before, all over a block
 that no cache holds. One chain waits for every line; several chains wait together.
 """
 
@@ -45,10 +45,10 @@ def chains(number: int) -> Round:
 
 def cases() -> list[Case]:
     """All of them."""
-    told = "cold cache lines read, {} at a time"
+    description = "cold cache lines read, {} at a time"
     return [
         Case(
-            f"memory-{n}", "memory", told.format(n), partial(chains, n), "lines", True,
+            f"memory-{n}", "memory", description.format(n), partial(chains, n), "lines", True,
             facts={"chains": n},
         )
         for n in (1, 8)

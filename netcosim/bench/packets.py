@@ -1,4 +1,4 @@
-"""The packet engine: by machine size, tick, routing, router and threads; and its plain twin."""
+"""The packet engine: by machine size, tick, routing, router and threads; reference engine."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _round(load: Load, simulate: Simulate, **more: object) -> Round:
 
 
 def _case(
-    name: str, part: str, told: str, load: Load, *, quick: bool = False, threads: int = 1,
+    name: str, part: str, description: str, load: Load, *, quick: bool = False, threads: int = 1,
     **facts: object,
 ) -> Case:  # fmt: skip
     def prepare() -> Round:
@@ -129,15 +129,15 @@ def _case(
     peers = PACKET_PEERS if part in _BESIDE_PEERS else ()
     clock: Literal["cpu", "wall"] = "cpu" if threads == 1 else "wall"
     facts = {"threads": threads, **facts}
-    return Case(name, part, told, prepare, "hops", quick, peers, clock, facts)
+    return Case(name, part, description, prepare, "hops", quick, peers, clock, facts)
 
 
 def _by_size() -> list[Case]:
     cases = []
     for nodes, load in SIZES.items():
-        told = f"{load.family} of {nodes:,} nodes, {load.n_jobs} all-to-all jobs of 64 nodes"
+        description = f"{load.family} of {nodes:,} nodes, {load.n_jobs} all-to-all jobs of 64 nodes"
         quick = nodes in _QUICK_SIZES
-        cases.append(_case(f"packets-{nodes}", "size", told, load, quick=quick, nodes=nodes))
+        cases.append(_case(f"packets-{nodes}", "size", description, load, quick=quick, nodes=nodes))
     return cases
 
 
@@ -154,15 +154,15 @@ def _empty() -> list[Case]:
 
 
 def _by_tick() -> list[Case]:
-    told = "dragonfly of 1,056 nodes, links of "
+    description = "dragonfly of 1,056 nodes, links of "
     base = JOBS_1056.parameters
     round_ = Load("dragonfly", {**base, **EVEN}, 14)
     odd = Load("dragonfly", {**base, **ODD}, 14)
     theta = Load("theta", {}, 60)
     return [
-        _case("packets-round", "tick", f"{told}5 GB/s", round_, quick=True, links="5 GB/s"),
+        _case("packets-round", "tick", f"{description}5 GB/s", round_, quick=True, links="5 GB/s"),
         _case(
-            "packets-odd", "tick", f"{told}4.7, 4.9 and 5.23 GB/s", odd, quick=True,
+            "packets-odd", "tick", f"{description}4.7, 4.9 and 5.23 GB/s", odd, quick=True,
             links="4.7, 4.9, 5.23 GB/s",
         ),
         _case("packets-theta", "tick", "preset theta, 60 all-to-all jobs of 64 nodes", theta,
@@ -189,8 +189,8 @@ def _by_routing() -> list[Case]:
 
 def _by_router() -> list[Case]:
     load = dragonfly(4, 8, 33, 14, config=PacketConfig(router=INPUT_QUEUED))
-    told = "dragonfly of 1,056 nodes with input-queued routers"
-    return [_case("packets-input-queued", "router", told, load, quick=True, nodes=1056)]
+    description = "dragonfly of 1,056 nodes with input-queued routers"
+    return [_case("packets-input-queued", "router", description, load, quick=True, nodes=1056)]
 
 
 def _by_threads() -> list[Case]:
@@ -207,12 +207,12 @@ def _by_threads() -> list[Case]:
 
 
 def _reference() -> Case:
-    told = "the plain SimPy engine, dragonfly of 72 nodes, one all-to-all job of 64 nodes"
+    description = "the plain SimPy engine, dragonfly of 72 nodes, one all-to-all job of 64 nodes"
 
     def prepare() -> Round:
         return _round(REFERENCE_CASE, simulate_reference)
 
-    return Case("packets-reference", "reference", told, prepare, "hops", True)
+    return Case("packets-reference", "reference", description, prepare, "hops", True)
 
 
 def cases() -> list[Case]:

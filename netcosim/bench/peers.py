@@ -1,4 +1,4 @@
-"""What other simulators did, recorded: rates to hold one's own against."""
+"""Recorded rates of other simulators, for comparison."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Peer:
     ----------
     name : str
     unit : str
-        What is counted; ours is counted the same way where it is compared.
+        What is counted; netcosim's rate is counted the same way where it is compared.
     low, high : float
         So many a second.
     how : str

@@ -29,7 +29,7 @@ def seconds_shown(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
-def told(case: Case, reading: Reading) -> str:
+def format_rate(case: Case, reading: Reading) -> str:
     """What came out, in the case's own unit."""
     if case.unit == "s":
         return seconds_shown(reading.best_s)
@@ -48,22 +48,22 @@ def line(case: Case, reading: Reading) -> str:
     wall = min(reading.wall_s)
     memory = f"{reading.memory_bytes / 1e6:,.0f} MB"
     return (
-        f"{case.name:<24} {told(case, reading):>17} {spread:>7} {seconds_shown(wall):>8} "
+        f"{case.name:<24} {format_rate(case, reading):>17} {spread:>7} {seconds_shown(wall):>8} "
         f"{cpu:>8} {memory:>8}  {case.description}"
     )
 
 
 def head() -> str:
-    """What stands in each column: the best round's rate, how far the median is above its time."""
+    """Contents of each column: the best round's rate, how far the median is above its time."""
     return f"{'what':<24} {'best':>17} {'median':>7} {'wall':>8} {'CPU':>8} {'memory':>8}"
 
 
 def summary(readings: Readings) -> list[str]:
     """Ratios: to peers, and between measurements that belong together."""
     beside = [(case.name, against_peers(case, reading)) for case, reading in readings]
-    lines = [f"{name}: {told}" for name, told in beside if told]
+    lines = [f"{name}: {format_rate}" for name, format_rate in beside if format_rate]
     by_name = {reading.name: reading for _, reading in readings}
-    for what, over, told in _PAIRS:
+    for what, over, format_rate in _PAIRS:
         if what in by_name and over in by_name:
             # by the wall's clock where threads are compared
             seconds = [
@@ -72,7 +72,7 @@ def summary(readings: Readings) -> list[str]:
             ]
             hops = [by_name[n].amounts["hops"] for n in (what, over)]
             ratio = hops[0] / hops[1] * seconds[1] / seconds[0]
-            lines.append(f"{told}: {shown_ratio(ratio)} x")
+            lines.append(f"{format_rate}: {shown_ratio(ratio)} x")
     return lines
 
 
@@ -85,7 +85,7 @@ _PAIRS = (
 
 
 def record(case: Case, reading: Reading) -> dict[str, object]:
-    """A measurement as it is stored."""
+    """Return the record of a measurement."""
     return {
         "name": case.name,
         "part": case.part,

@@ -15,7 +15,7 @@ import numpy as np
 
 from experiments.config import Config
 from experiments.config_load import config_from
-from experiments.papers.kit.logs import FILES, first_there, folder_of_logs
+from experiments.papers.kit.logs import FILES, first_existing, folder_of_logs
 from netsim.errors import NetcosimError, unknown_name
 from netsim.inputs import input_file
 from workloads.job import Workload
@@ -78,7 +78,7 @@ class Jobs:
     log : str
         A log of `experiments.papers.kit.logs.FILES`; empty: the jobs are made.
     nodes : float
-        Of the log's machine, which are scaled to ours.
+        Of the log's machine, which are scaled to this one.
     keys : mapping
         More of ``[workload]``.
     """
@@ -118,7 +118,7 @@ class Jobs:
 
     def path(self, folder: Path | None) -> Path | None:
         """The log's file, if it is in the folder."""
-        return first_there(folder, FILES[self.log]) if self.log else None
+        return first_existing(folder, FILES[self.log]) if self.log else None
 
     @property
     def missing_line(self) -> str:
@@ -245,7 +245,7 @@ def cell(machine: str, workload: str, scale: Scale, folder: Path | None, seed: i
     where, what = MACHINES[machine], WORKLOADS[workload]
     week = max(round(what.week * scale.part), 2)
     weeks = scale.training + scale.held_out
-    # some made jobs are larger than what the machine or max_nodes holds, and are left out
+    # synthetic jobs larger than the machine or max_nodes are left out
     n_jobs = round(weeks * week * 1.05) + 10
     content = {
         "machine": dict(where.section),
@@ -259,7 +259,7 @@ def cell(machine: str, workload: str, scale: Scale, folder: Path | None, seed: i
 
 
 def weeks_of(jobs: Workload, n_weeks: int, n_jobs: int, burst: int = 1) -> list[Workload]:
-    """Stretches of equally many jobs, evenly over the whole, each from time 0.
+    """Stretches of equally many jobs, evenly over all jobs, each from time 0.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ def evolve(
     Parameters
     ----------
     score : callable
-        ``score(weights, generation)``, smaller is better; what it is by chance should be the same
+        ``score(weights, generation)``, smaller is better; its random draws should be the same
         for all of a generation (common random numbers).
     begin : (w,) float64
         The first mean, which is not yielded.

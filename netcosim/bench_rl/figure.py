@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 from experiments.figures.panels import panel_grid
 from experiments.figures.style import SOFT, colour, grid, marker, new_figure, shared_legend
 from netcosim.bench_rl.play import PPO
-from netcosim.bench_rl.points import AGENT, BLIND, CHANCE, ORDER_ALONE
+from netcosim.bench_rl.points import AGENT, BLIND, ORDER_ALONE, RANDOM
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SHOWN = (AGENT, f"{AGENT}, {ORDER_ALONE}", BLIND, f"{BLIND}, {ORDER_ALONE}", PPO, CHANCE)
+SHOWN = (AGENT, f"{AGENT}, {ORDER_ALONE}", BLIND, f"{BLIND}, {ORDER_ALONE}", PPO, RANDOM)
 WIDE = 10
 """Where a player has more than so many times the best hand rule's score, ratios go by logarithm."""
 

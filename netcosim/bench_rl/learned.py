@@ -2,7 +2,7 @@
 
 The waiting job of the largest score is the head of the queue. If it fits it starts; if not, the
 best-scored job behind it starts that does not delay it by count (EASY: Skovira et al. 1996). A
-second score for each placement rule says how it is placed. All weights 0 is first come, first
+second score for each placement rule selects how it is placed. All weights 0 is first come, first
 served under the first rule; one weight alone is an order such as shortest first or smallest first.
 Weights are shared by all jobs, so an agent works on any machine with the same rules.
 """
@@ -25,7 +25,7 @@ from queuesim.metrics import SLOWDOWN_BOUND_S
 from workloads.job import Workload
 
 FloatArray = NDArray[np.float64]
-Told = Callable[[Workload], tuple[NDArray[np.int64], FloatArray]]
+KnownCommunication = Callable[[Workload], tuple[NDArray[np.int64], FloatArray]]
 """Pattern (place in the mix) and communication fraction of each job."""
 
 JOB_FEATURES = (
@@ -70,8 +70,8 @@ class LearnedAgent(Decider):
     rules : sequence of str
         Rules of the machine (`alloc.any_rule.AnyRule`) to choose from; none: its one policy.
     n_patterns : int
-    told : callable, optional
-        What is known of the jobs' communication; by default what the log says of fractions.
+    communication : callable, optional
+        What is known of the jobs' communication; by default the log's fractions.
 
     Raises
     ------
@@ -87,7 +87,7 @@ class LearnedAgent(Decider):
         weights: ArrayLike,
         rules: Sequence[str] = (),
         n_patterns: int = 0,
-        told: Told | None = None,
+        communication: KnownCommunication | None = None,
     ) -> None:
         given = np.asarray(weights, dtype=np.float64)
         wanted = n_weights(len(rules), n_patterns)
@@ -97,7 +97,11 @@ class LearnedAgent(Decider):
                 f"patterns need {wanted}"
             )
         k = len(JOB_FEATURES)
-        self.rules, self._n_patterns, self._told = tuple(rules), n_patterns, told
+        self.rules, self._n_patterns, self._known_communication = (
+            tuple(rules),
+            n_patterns,
+            communication,
+        )
         self._order = given[:k]
         self._place = given[k:].reshape(max(len(rules) - 1, 0), len(PLACE_FEATURES) + n_patterns)
 
@@ -112,8 +116,8 @@ class LearnedAgent(Decider):
         self._size = workload.n_nodes.astype(np.int64)
         self._requested_s = np.asarray(workload.requested_s, dtype=np.float64)
         self._submit_s = np.asarray(workload.submit_s, dtype=np.float64)
-        if self._told is not None:
-            self._pattern, self._fraction = self._told(workload)
+        if self._known_communication is not None:
+            self._pattern, self._fraction = self._known_communication(workload)
         else:
             known = workload.details.communication_fraction
             self._pattern = np.full(n, -1, dtype=np.int64)
@@ -122,7 +126,7 @@ class LearnedAgent(Decider):
         self._log_size = np.log2(self._size) / most
         node_s = np.log1p(self._size * self._requested_s) / log1p(machine_nodes * LONGEST_S)
         self._communicating = self._size * self._fraction
-        # what a job keeps while it waits, weighed; the rest is added when it is asked for
+        # what a job keeps while it waits, weighed; the rest is added on request
         fixed = [size, self._log_size, log_time(self._requested_s), node_s]
         fixed += [self._fraction, size * self._fraction]
         self._kept = np.stack(fixed, axis=1) @ self._order[[0, 1, 2, 3, 6, 7]]

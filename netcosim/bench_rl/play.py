@@ -35,10 +35,10 @@ METRICS = {
     "turnaround": "mean hours from submission to end",
     "communication": "node-hours that contention adds to run times",
 }
-"""What a week is worth, the smaller the better; minus these are rewards of the environments."""
+"""Measures of a week, the smaller the better; minus these are rewards of the environments."""
 
 
-def worth(result: QueueResult) -> dict[str, float]:
+def costs(result: QueueResult) -> dict[str, float]:
     """`METRICS` of a schedule."""
     jobs = result.workload
     took_s = turnaround_s(result)
@@ -52,11 +52,11 @@ def worth(result: QueueResult) -> dict[str, float]:
     }
 
 
-class Anything(Decider):
-    """Any of what is possible, each with the same chance: a job that fits, or to wait."""
+class RandomPlayer(Decider):
+    """A random choice with equal probability of all that is possible: a fitting job, or waiting."""
 
     name = "random"
-    description = "any waiting job that fits by any rule, or waiting, at chance"
+    description = "any waiting job that fits by any rule, or waiting, at random"
 
     def __init__(self, rules: Sequence[str], seed: int) -> None:
         self._rules, self._seed = tuple(rules), seed
@@ -94,14 +94,14 @@ class BenchmarkCase:
         self._models: dict[str, RunTimeModel] = {}
 
     @cached_property
-    def bench(self) -> RunContext:
+    def context(self) -> RunContext:
         """The machine and the jobs."""
         return run_context(self.config)
 
     @cached_property
     def weeks(self) -> list[Workload]:
         """Training weeks, then those held out."""
-        return weeks_of(self.bench.queues.jobs, *self._cut)
+        return weeks_of(self.context.queues.jobs, *self._cut)
 
     @property
     def training(self) -> range:
@@ -120,21 +120,21 @@ class BenchmarkCase:
             def no_table(*args: object, **keys: object) -> Any:
                 raise NetcosimError(f"contention {contention!r} is none of the benchmark's")
 
-            bench = self.bench
-            context = ModelContext(bench.mix, lambda: bench.network, no_table, no_table)
+            context = self.context
+            model_context = ModelContext(context.mix, lambda: context.network, no_table, no_table)
             queue = self.config.queue.model_copy(update={"run_time_model": contention})
-            found = RUNTIME_MODELS[contention].from_config(context, queue.model_parameters())
+            found = RUNTIME_MODELS[contention].from_config(model_context, queue.model_parameters())
             self._models[contention] = found
         return self._models[contention]
 
     def agent(self, weights: Any) -> LearnedAgent:
         """Return the numpy agent of this cell, which knows what the jobs send."""
-        bench = self.bench
+        context = self.context
         return LearnedAgent(
             weights,
             self.rules,
-            len(bench.mix.shares),
-            lambda jobs: bench.mix.draw(jobs, bench.queues.draws.rng("jobs")),
+            len(context.mix.shares),
+            lambda jobs: context.mix.draw(jobs, context.queues.draws.rng("jobs")),
         )
 
     def played(
@@ -157,7 +157,7 @@ class BenchmarkCase:
             The one policy; empty: all of the machine's rules, for one who chooses.
         contention : str
         """
-        queues = self.bench.queues
+        queues = self.context.queues
         return simulate_queue(
             self.weeks[week],
             self._policy(week, rule),
@@ -169,7 +169,7 @@ class BenchmarkCase:
         )
 
     def _policy(self, week: int, rule: str) -> Policy:
-        queues = self.bench.queues
+        queues = self.context.queues
         made = {
             name: make_policy(
                 queues.topology,
@@ -183,11 +183,11 @@ class BenchmarkCase:
 
 
 def rows_of(
-    game: BenchmarkCase,
+    benchmark: BenchmarkCase,
     point: Mapping[str, Any],
     plays: Mapping[str, Callable[[int], QueueResult]],
 ) -> list[Row]:
-    """Return a row a player and week: what its schedule is worth."""
+    """Return a row a player and week: the measures of its schedule."""
     request = point["bench_rl"]
     return [
         {
@@ -195,9 +195,9 @@ def rows_of(
             "workload": request["workload"],
             "player": player,
             "week": week,
-            "part": "training" if week in game.training else "held out",
-            **worth(play(week)),
+            "part": "training" if week in benchmark.training else "held out",
+            **costs(play(week)),
         }
         for player, play in plays.items()
-        for week in (*game.training, *game.held_out)
+        for week in (*benchmark.training, *benchmark.held_out)
     ]

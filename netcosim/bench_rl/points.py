@@ -1,4 +1,4 @@
-"""The points of the benchmark: hand rules with one placement, the agents, chance."""
+"""The points of the benchmark: hand rules with one placement, the agents, random choices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from experiments.points import point_rng
 from netcosim.bench_rl.cells import NETWORK, NO_NETWORK, Cell, Scale
 from netcosim.bench_rl.evolve import evolve
 from netcosim.bench_rl.learned import JOB_FEATURES, n_weights
-from netcosim.bench_rl.play import PPO, Anything, BenchmarkCase, rows_of, worth
+from netcosim.bench_rl.play import PPO, BenchmarkCase, RandomPlayer, costs, rows_of
 from netsim.errors import NetcosimError
 from queuesim.result import QueueResult, Rows
 
@@ -27,11 +27,11 @@ HAND = (
     ("fcfs", "none"),
 )
 """Orders and backfilling of the hand rules."""
-AGENT, BLIND, CHANCE = "agent", "agent, no network", "random"
+AGENT, BLIND, RANDOM = "agent", "agent, no network", "random"
 ORDER_ALONE, PLACING_ALONE = "order alone", "placing alone"
 SIGMA = 1.0
 LOOKS = 5
-"""Held-out weeks are looked at every so many generations; nothing hangs on what is seen there."""
+"""Held-out weeks are played every so many generations; no decision depends on the results."""
 
 Content = Mapping[str, Any]
 
@@ -70,38 +70,38 @@ def points_of(cell: Cell, training: Training, ppo: bool = False) -> list[dict[st
     requests.append({"player": BLIND, "contention": NO_NETWORK, **evolves})
     rules = cell.config.queue.policies
     requests += [{"player": "hand", "rule": rule} for rule in rules]
-    requests.append({"player": CHANCE})
+    requests.append({"player": RANDOM})
     config = cell.config.resolved()
     return [{**config, "bench_rl": {**common, **one}} for one in requests]
 
 
 def compute(point: Content) -> dict[str, Rows]:
     """A point's tables: weeks, and of agents the curve and the weights."""
-    game = BenchmarkCase(point)
-    with game.config.plugged():
-        return _PLAYERS[point["bench_rl"]["player"]](game, point)
+    benchmark = BenchmarkCase(point)
+    with benchmark.config.plugged():
+        return _PLAYERS[point["bench_rl"]["player"]](benchmark, point)
 
 
-def _hand(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
+def _hand(benchmark: BenchmarkCase, point: Content) -> dict[str, Rows]:
     rule = point["bench_rl"]["rule"]
     plays = {
         f"{order} {'strict ' if backfill == 'none' else ''}+ {rule}": partial(
-            game.played, backfill=backfill, order=order, rule=rule
+            benchmark.played, backfill=backfill, order=order, rule=rule
         )
         for order, backfill in HAND
     }
-    return {"weeks": rows_of(game, point, plays)}
+    return {"weeks": rows_of(benchmark, point, plays)}
 
 
-def _chance(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
+def _random(benchmark: BenchmarkCase, point: Content) -> dict[str, Rows]:
     def play(week: int) -> QueueResult:
         seed = int(point_rng(point, f"week {week}").integers(2**32))
-        return game.played(week, Anything(game.rules, seed))
+        return benchmark.played(week, RandomPlayer(benchmark.rules, seed))
 
-    return {"weeks": rows_of(game, point, {CHANCE: play})}
+    return {"weeks": rows_of(benchmark, point, {RANDOM: play})}
 
 
-def _agent(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
+def _agent(benchmark: BenchmarkCase, point: Content) -> dict[str, Rows]:
     """Trained by evolution; the mean that was best on the training weeks is kept."""
     request = point["bench_rl"]
     player, contention, reward = request["player"], request["contention"], request["reward"]
@@ -111,15 +111,19 @@ def _agent(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
     def score(weights: Any, weeks: Sequence[int], contention: str) -> float:
         nonlocal plays
         plays += len(weeks)
-        agent = game.agent(weights)
-        found = [worth(game.played(k, agent, contention=contention))[reward] for k in weeks]
+        agent = benchmark.agent(weights)
+        found = [costs(benchmark.played(k, agent, contention=contention))[reward] for k in weeks]
         return float(np.mean(found))
 
     batches = [
-        sorted(rng.choice(game.n_training, min(request["batch"], game.n_training), replace=False))
+        sorted(
+            rng.choice(
+                benchmark.n_training, min(request["batch"], benchmark.n_training), replace=False
+            )
+        )
         for _ in range(request["generations"])
     ]
-    mean = np.zeros(n_weights(len(game.rules), len(game.bench.mix.shares)))
+    mean = np.zeros(n_weights(len(benchmark.rules), len(benchmark.context.mix.shares)))
     steps = evolve(
         lambda weights, k: score(weights, batches[k], contention),
         mean,
@@ -131,13 +135,13 @@ def _agent(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
     best, least, curve, looking_s = mean, np.inf, [], 0.0
     for number in range(request["generations"] + 1):
         mean = mean if number == 0 else next(steps)
-        training = score(mean, game.training, contention)
+        training = score(mean, benchmark.training, contention)
         if training < least:
             best, least = mean, training
         cpu_s, seen = time.process_time() - began - looking_s, None
         if number % LOOKS == 0 or number == request["generations"]:
             before, began_look = plays, time.process_time()
-            seen = score(best, game.held_out, NETWORK)
+            seen = score(best, benchmark.held_out, NETWORK)
             plays, looking_s = before, looking_s + time.process_time() - began_look
         curve.append(
             {
@@ -156,7 +160,8 @@ def _agent(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
     if player == AGENT:
         parts[f"{player}, {PLACING_ALONE}"] = np.where(orders, 0.0, best)
     players = {
-        name: partial(game.played, backfill=game.agent(weights)) for name, weights in parts.items()
+        name: partial(benchmark.played, backfill=benchmark.agent(weights))
+        for name, weights in parts.items()
     }
     kept = [
         {
@@ -168,23 +173,23 @@ def _agent(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
         }
         for number, weight in enumerate(best)
     ]
-    return {"weeks": rows_of(game, point, players), "curve": curve, "weights": kept}
+    return {"weeks": rows_of(benchmark, point, players), "curve": curve, "weights": kept}
 
 
-def _ppo(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
+def _ppo(benchmark: BenchmarkCase, point: Content) -> dict[str, Rows]:
     try:
         from netcosim.bench_rl.ppo import trained_and_played
     except ImportError as error:
         raise NetcosimError(
             f"the player {PPO} needs torch, stable-baselines3 and sb3-contrib: {error}"
         ) from None
-    return trained_and_played(game, point)
+    return trained_and_played(benchmark, point)
 
 
 _PLAYERS: dict[str, Callable[[BenchmarkCase, Content], dict[str, Rows]]] = {
     AGENT: _agent,
     BLIND: _agent,
-    CHANCE: _chance,
+    RANDOM: _random,
     PPO: _ppo,
     "hand": _hand,
 }

@@ -38,14 +38,14 @@ HOW: dict[str, Any] = {
 class Weeks(CoSchedule):
     """Episodes that are whole weeks: one of the training weeks, or ``options={"week": k}``."""
 
-    def __init__(self, game: BenchmarkCase, reward: str) -> None:
-        weeks = game.weeks
+    def __init__(self, benchmark: BenchmarkCase, reward: str) -> None:
+        weeks = benchmark.weeks
         super().__init__(
-            game.config, contention=NETWORK, reward=reward, depth=DEPTH, n_jobs=len(weeks[0])
+            benchmark.config, contention=NETWORK, reward=reward, depth=DEPTH, n_jobs=len(weeks[0])
         )
-        arena = replace(self.arena, part=(0.0, 1.0))
-        self._arenas = [replace(arena, bench=arena.bench.with_jobs(jobs)) for jobs in weeks]
-        self._training = game.n_training
+        factory = replace(self.factory, part=(0.0, 1.0))
+        self._arenas = [replace(factory, context=factory.context.with_jobs(jobs)) for jobs in weeks]
+        self._training = benchmark.n_training
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -55,30 +55,30 @@ class Weeks(CoSchedule):
             super(CoSchedule, self).reset(seed=seed)
         given = (options or {}).get("week")
         drawn = int(self.np_random.integers(self._training))
-        self.arena = self._arenas[drawn if given is None else given]
+        self.factory = self._arenas[drawn if given is None else given]
         return super().reset(options={"first": 0})
 
 
-def trained_and_played(game: BenchmarkCase, point: Mapping[str, Any]) -> dict[str, Rows]:
+def trained_and_played(benchmark: BenchmarkCase, point: Mapping[str, Any]) -> dict[str, Rows]:
     """Train on the training weeks, play all of them, the likeliest action each time."""
     request = point["bench_rl"]
     seed = int(point_rng(point, "ppo").integers(2**31))
     torch.set_num_threads(1)
-    world, began = Weeks(game, request["reward"]), time.process_time()
-    shape = (world.arena.domains.n, DEPTH, len(world.rules))
-    model = MaskablePPO(PerJob, world, seed=seed, policy_kwargs={"shape": shape}, **HOW)
+    env, began = Weeks(benchmark, request["reward"]), time.process_time()
+    shape = (env.factory.domains.n, DEPTH, len(env.rules))
+    model = MaskablePPO(PerJob, env, seed=seed, policy_kwargs={"shape": shape}, **HOW)
     model.learn(request["steps"])
     cpu_s = time.process_time() - began
 
     def play(week: int) -> QueueResult:
-        seen, _ = world.reset(seed=week, options={"week": week})
+        seen, _ = env.reset(seed=week, options={"week": week})
         over = False
         while not over:
-            action, _ = model.predict(seen, action_masks=world.action_masks(), deterministic=True)
-            seen, _, over, _, _ = world.step(action)
-        return world.episode.run.result()
+            action, _ = model.predict(seen, action_masks=env.action_masks(), deterministic=True)
+            seen, _, over, _, _ = env.step(action)
+        return env.episode.run.result()
 
-    rows = rows_of(game, point, {PPO: play})
+    rows = rows_of(benchmark, point, {PPO: play})
 
     def mean(part: str) -> float:
         return float(np.mean([row[request["reward"]] for row in rows if row["part"] == part]))

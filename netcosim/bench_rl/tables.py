@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from netcosim.bench_rl.play import PPO
-from netcosim.bench_rl.points import AGENT, BLIND, CHANCE, ORDER_ALONE, PLACING_ALONE
+from netcosim.bench_rl.points import AGENT, BLIND, ORDER_ALONE, PLACING_ALONE, RANDOM
 from queuesim.statistics import LEAST_SAMPLES, LEVEL, Interval, t_interval, t_quantile
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 CELL = ["machine", "workload"]
 COMPARED = (
     *(AGENT, f"{AGENT}, {ORDER_ALONE}", f"{AGENT}, {PLACING_ALONE}"),
-    *(BLIND, f"{BLIND}, {ORDER_ALONE}", PPO, CHANCE, "best in hindsight"),
+    *(BLIND, f"{BLIND}, {ORDER_ALONE}", PPO, RANDOM, "best in hindsight"),
 )
 """Players that are compared with the best hand rule."""
 BETTER, WORSE, NOT_SIGNIFICANT = "better", "worse", "not significant"
@@ -26,7 +26,7 @@ POWER = 0.8
 
 
 def word(difference: Interval) -> str:
-    """What a difference says, where less is better."""
+    """Verdict of a difference, where less is better."""
     if difference.high < 0:
         return BETTER
     return WORSE if difference.low > 0 else NOT_SIGNIFICANT

@@ -3,8 +3,8 @@
   netcosim bench
   netcosim bench --full --json speed.json
 
-Every measurement is repeated; the best round is told, how far above it the median is, and the CPU
-time. Under the table stand ratios to other simulators, whose rates were recorded on a machine like
+Every measurement is repeated; the table has the best round, the median above it, and the CPU
+time. Below the table are ratios to other simulators, whose rates were recorded on a machine like
 that of docs/speed.md. An idle machine gives the best answers.
 """
 
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure, tell, and store if asked to; 1 if something could not be measured."""
+    """Measure, print, and store if requested; 1 if something could not be measured."""
     import json
     import sys
     from functools import partial
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             readings.append((case, in_fork(partial(measure, case, patience))))
         except NetcosimError as error:
-            # the others are worth having
+            # report the others
             print(f"{case.name}: {error}", flush=True)
             continue
         print(line(*readings[-1]), flush=True)

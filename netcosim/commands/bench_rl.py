@@ -5,7 +5,7 @@
   netcosim bench-rl --machine torus-128 --workload steady --seed 2 --out seed2
 
 Three machines and five workloads, cut into training weeks and weeks that are held out. Hand rules,
-chance and a learned agent play them with live contention; the same agent trained without a network
+random choices and a learned agent play them with contention; the agent trained without a network
 is judged with one. Logs that are missing are left out, with a line. Results stay in OUT: what is
 there is not computed again.
 """

@@ -3,7 +3,7 @@
   netcosim curve CONFIG.toml --jobs 2
   mpiexec -n 8 netcosim curve CONFIG.toml
 
-The config has [machine] and [curve]; sections of other commands may stand beside them. Points that
+The config has [machine] and [curve]; it may have sections of other commands. Points that
 the folder's store holds are not computed again.
 """
 

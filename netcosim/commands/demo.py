@@ -1,4 +1,4 @@
-"""The whole loop on a dragonfly: one job log, several placement policies, packets measured.
+"""The full loop on a dragonfly: one job log, several placement policies, packets measured.
 
   netcosim demo
   netcosim demo --log KTH-SP2-1996-2.1-cln.swf.gz
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from netcosim.folders import need_folder
 
-HELP = "the whole loop in a minute or two, with a report"
+HELP = "simulate queue and network in a minute or two, with a report"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--processors-per-node",
         type=int,
         metavar="N",
-        help="1 where the log counts nodes; by default as a known log or the log's header says",
+        help="1 where the log counts nodes; by default from a known log or the log's header",
     )
     parser.add_argument("--first", type=int, metavar="N", help="use the log's first N jobs only")
     parser.add_argument(
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     if args.first is not None and args.first < 1:
         raise NetcosimError(f"--first {args.first}; it must be at least 1")
     if args.log is None and args.processors_per_node is not None:
-        raise NetcosimError("--processors-per-node says how to read a log; give --log too")
+        raise NetcosimError("--processors-per-node is for reading a log; add --log")
     log = None if args.log is None else read_demo_log(Path(args.log), args.processors_per_node)
     if log is not None:
         read_as = f", read as the known log {log.known}" if log.known else ""

@@ -1,4 +1,4 @@
-"""Tell all that is known of a name: parameters and defaults, sizes, where it works.
+"""Describe a name: parameters and defaults, sizes, where it works.
 
 netcosim describe jigsaw
 netcosim describe queue.window
@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-HELP = "tell all about one name: parameters, defaults, sizes"
+HELP = "describe one name: parameters, defaults, sizes"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,21 +46,21 @@ def lines_of(name: str) -> list[str]:
     Raises
     ------
     NetcosimError
-        None of them; near ones are told. A file that cannot be read.
+        None of them; near ones are listed. A file that cannot be read.
     """
+    from netcosim.cached_names import cached_names
     from netcosim.catalogue import describe
     from netcosim.config_reference import config_keys, describe_key
-    from netcosim.kept_names import kept_names
     from netsim.errors import NetcosimError
 
     # registries that do not have the name need not be imported
-    having = [kind for kind, names in kept_names().items() if name in names]
+    having = [kind for kind, names in cached_names().items() if name in names]
     path = Path(name)
     if path.is_file():
         from netcosim.machine_file import describe_file
 
-        told = describe_file(path)
-        return [*describe(name, having), "", *told] if having else told
+        lines = describe_file(path)
+        return [*describe(name, having), "", *lines] if having else lines
     if having:
         return describe(name, having)
     found = describe_key(name) if name else None

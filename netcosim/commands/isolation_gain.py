@@ -1,12 +1,12 @@
-"""Would isolation pay on your own log and fat-tree? An answer in words, within a given time.
+"""Would isolation pay on your own log and fat-tree? A verdict within a time budget.
 
   netcosim isolation-gain CONFIG.toml --minutes 10 --jobs 2
   netcosim isolation-gain CONFIG.toml --predict          no packets, seconds; with its error
 
 The first policy of the config (or reference.policy) is what runs today; each other one that
-isolates is compared with it. Queues say how much faster isolated jobs must be; packets, at one
-instant after another, say how much faster they are. A run that was stopped, or whose time was used
-before it could tell, goes on with the same command.
+isolates is compared with it. Queue runs yield the break-even gain; packet simulations, at one
+instant after another, measure the gain. A run that was stopped, or whose time was used
+before it could decide, continues with the same command.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="time budget in minutes (default 10)",
     )
     parser.add_argument(
-        "--predict", action="store_true", help="tell the gain without packets, in seconds"
+        "--predict", action="store_true", help="estimate the gain without packets, in seconds"
     )
 
 

@@ -6,7 +6,7 @@ A run that was stopped goes on from the parts that it has done: the same command
 do not depend on the number of processes.
 
 The first policy is what the others are compared with: what runs today. First the simulated queue
-is held against the waits of the log; then packets say what placement does to communication, the
+is compared with the waits of the log; packets measure what placement does to communication, the
 queue is run again with what that does to run times, and the number of switches a job, which
 operators count, is held against the times that were measured. What jobs send is not in a log: it
 is assumed, printed on the page, and can be set in a config.
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--policies", metavar="A,B,...", help="the first is what the others are compared with"
     )
     parser.add_argument(
-        "--config", metavar="CONFIG.toml", help="what the flags do not say; flags win"
+        "--config", metavar="CONFIG.toml", help="settings without a flag; flags take precedence"
     )
     parser.add_argument("--out", default="netcosim-judge", metavar="FOLDER")
     add_jobs(parser)

@@ -1,4 +1,4 @@
-"""List what can stand in a config: topologies, machines, routings, policies, patterns, ..."""
+"""List what a config can name: topologies, machines, routings, policies, patterns, ..."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print names with one line of description each."""
+    from netcosim.cached_names import cached_names, names_of
     from netcosim.catalogue import KINDS
-    from netcosim.kept_names import kept_names, names_of
     from netsim.plugins import source_of
 
     if args.kind is None:
-        for kind, names in kept_names().items():
+        for kind, names in cached_names().items():
             print(f"netcosim list {kind:<16} {len(names):>3} entries")
         return 0
     listed = names_of(args.kind)

@@ -46,9 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the page and what is asked for; 1 if points of the store have failed."""
+    """Write the page and the requested files; 1 if points of the store have failed."""
     from experiments.store import Store
-    from netcosim.export.files import check_file_names, kept_run
+    from netcosim.export.files import archived_run, check_file_names
     from netcosim.report.page import write_page
     from netcosim.report.which import chosen_point
     from netsim.atomic_files import need_regular
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
             raise NetcosimError(f"{html}: the results file itself; it would be lost")
         # before the page, which takes a while to draw
         if args.export in OF_ONE_POINT:
-            kept_run(store, key, OF_ONE_POINT[args.export])
+            archived_run(store, key, OF_ONE_POINT[args.export])
         need_regular(html)
         if args.folder:
             need_folder(Path(args.folder))
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
             check_file_names(store.table_names())
         page, failed = _page(store, key)
         written = _files(store, key, args)
-        # told when all of it is there
+        # printed when all of it is written
         print("\n".join(map(str, [write_page(html, page), *written])))
     return 1 if failed else 0
 
@@ -87,7 +87,7 @@ def _page(store: Store, key: str | None) -> tuple[str, int]:
 
 
 def _files(store: Store, key: str | None, args: argparse.Namespace) -> list[Path]:
-    """What was asked for as files."""
+    """Write the requested files."""
     written: list[Path] = []
     point = key if args.point else None
 

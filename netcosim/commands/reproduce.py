@@ -1,4 +1,4 @@
-"""Reproduce a published figure: the paper's numbers beside ours, with a verdict and a drawing.
+"""Reproduce a published figure: with the paper's numbers, a verdict and a drawing.
 
   netcosim reproduce level-spread                     list the paper's figures
   netcosim reproduce calibration                      all that it has
@@ -8,7 +8,7 @@
   netcosim reproduce level-spread fig4 --scale quick --set endpoint=firefly
   netcosim reproduce jigsaw fig6 --logs ~/joblogs --jobs 2
 
-Where a paper leaves two readings, a figure is computed under both, and the first line says which
+Where a paper leaves two readings, a figure is computed under both, and the first line states which
 one fits which claims; --routing runs one alone. Results stay in OUT/PAPER.sqlite: what is there is
 not computed again.
 """
@@ -26,7 +26,7 @@ from netcosim.folders import need_folder
 if TYPE_CHECKING:
     from experiments.papers.paper import Reproduction
 
-HELP = "reproduce a published figure, with the paper's numbers beside ours"
+HELP = "reproduce a published figure, next to the paper's numbers"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

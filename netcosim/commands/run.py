@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_jobs(parser)
     parser.add_argument(
-        "--dry-run", action="store_true", help="only say how many parts there are and how long"
+        "--dry-run", action="store_true", help="only print the number of parts and estimated time"
     )
 
 
@@ -53,7 +53,7 @@ def _run(config: Config, text: str, path: Path, args: argparse.Namespace) -> int
     if args.dry_run:
         from netcosim.run_plan import plan_run
 
-        print(plan_run(config, out, args.jobs).told())
+        print(plan_run(config, out, args.jobs).lines())
         return 0
     from netcosim.run_output import run_and_report
 

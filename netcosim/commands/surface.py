@@ -1,10 +1,10 @@
-"""Say which factors of a design of experiments matter for a number, and how much.
+"""Rank the factors of a design of experiments by their effect on a number.
 
   netcosim sweep CONFIG.toml                                   with [sweep.design]
   netcosim surface CONFIG.db --of steady.taken_off_percent --where policy=jigsaw
 
 Of a design "morris": mean size (mu*) and spread (sigma) of each factor's effects. Of the others: a
-polynomial surface through the points, how well it tells points that were left out, and first- and
+polynomial surface through the points, how well it predicts points left out, and first- and
 total-order Sobol indices, with intervals. Points that are not stored yet are left out.
 """
 
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if "cross_validated_r2" in found:
         first = found.iloc[0]
         print(
-            f"surface: of points left out it tells {100 * first['cross_validated_r2']:.0f} % of "
+            f"surface: of points left out it explains {100 * first['cross_validated_r2']:.0f} % of "
             f"the variance, error {first['cross_validated_rmse']:.3g}"
         )
     print(found.to_string(index=False, float_format=lambda x: f"{x:.3g}"))

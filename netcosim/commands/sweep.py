@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_jobs(parser)
     parser.add_argument(
-        "--dry-run", action="store_true", help="only say how many points and how long"
+        "--dry-run", action="store_true", help="only print the number of points and estimated time"
     )
     parser.add_argument(
         "--retry-failed", action="store_true", help="compute points again that failed before"

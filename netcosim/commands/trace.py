@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "rest",
         nargs=argparse.REMAINDER,
         metavar="FILE [--out JOBS.csv] ...",
-        help="netcosim trace import KIND --help tells what a kind takes",
+        help="netcosim trace import KIND --help lists the options of a kind",
     )
     convert = actions.add_parser(
         "convert", help="read, filter, scale and write; otf2: a recorded MPI run to GOAL"
@@ -71,12 +71,12 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         metavar="LOG",
         help="an SWF file, a table (.csv), or a scheduler's; gzipped or not; - for a pipe",
     )
-    parser.add_argument("--known-log", metavar="NAME", help="read it as netcosim list logs says")
+    parser.add_argument("--known-log", metavar="NAME", help="a name of netcosim list logs")
     parser.add_argument(
         "--processors-per-node",
         type=int,
         metavar="N",
-        help="1 where the log counts nodes; by default as the known log or the header says",
+        help="1 where the log counts nodes; by default from the known log or the header",
     )
     parser.add_argument("--max-nodes", type=int, metavar="N", help="leave larger jobs out")
 
@@ -218,7 +218,7 @@ def _write(jobs: Workload, out: str) -> int:
 
 
 def header_lines(log: str) -> list[str]:
-    """What the header of a log in SWF says of its machine; nothing for a table."""
+    """Describe the machine by the header of a log in SWF; nothing for a table."""
     from workloads.formats import format_of
     from workloads.swf import read_swf_header
 
@@ -226,5 +226,5 @@ def header_lines(log: str) -> list[str]:
         return []
     header = read_swf_header(log)
     numbers = {"MaxNodes": header.max_nodes, "MaxProcs": header.max_procs}
-    told = ", ".join(f"{k} {'not given' if v is None else v}" for k, v in numbers.items())
-    return [f"  header: {told}"]
+    values = ", ".join(f"{k} {'not given' if v is None else v}" for k, v in numbers.items())
+    return [f"  header: {values}"]

@@ -21,7 +21,7 @@ HELP = "measure closed forms, both engines and published numbers again, and judg
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``netcosim validate``."""
     parser.add_argument(
-        "peer", nargs="?", metavar="PEER", help="another simulator to run beside ours: ns3, simgrid"
+        "peer", nargs="?", metavar="PEER", help="another simulator to compare with: ns3, simgrid"
     )
     parser.add_argument(
         "--only", default="", metavar="GROUP,...", help="groups of rows; by default all"
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure, write, say; status 1 if a row fails."""
+    """Measure, write, print; status 1 if a row fails."""
     from netcosim.announce import compile_kernels
     from netcosim.kernel_parts import CROSSBARS, FLOWS, PACKETS
     from netcosim.validation.registry import chosen_groups

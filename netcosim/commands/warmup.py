@@ -1,6 +1,6 @@
 """Compile the kernels ahead of use, into the on-disk cache that every later run loads.
 
-Worth it before an MPI job, whose ranks would otherwise all compile at once.
+Run it before an MPI job, whose ranks would otherwise all compile at once.
 """
 
 from __future__ import annotations

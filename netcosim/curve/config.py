@@ -69,7 +69,7 @@ class CurveSection(Section):
     @classmethod
     def _each_once(cls, value: tuple[Any, ...]) -> tuple[Any, ...]:
         if len(set(value)) < len(value):
-            raise NetcosimError(f"{', '.join(map(str, value))}; one stands there twice")
+            raise NetcosimError(f"{', '.join(map(str, value))}; one is listed twice")
         return value
 
     @model_validator(mode="after")
@@ -103,7 +103,7 @@ class CurveConfig(Section):
     plugins: tuple[dict[str, str], ...] = ()
 
     def points(self) -> list[dict[str, Any]]:
-        """One point a routing, traffic and load; load 0 is messages that meet nobody."""
+        """One point a routing, traffic and load; load 0 is messages without contention."""
         whole = self.model_dump(mode="json")
         curve, machine = whole["curve"], whole["machine"]
         routings = curve.pop("routings") or [machine["routing"]]
@@ -132,7 +132,7 @@ _ELSEWHERE = set(Config.model_fields) - set(CurveConfig.model_fields)
 def load_curve(path: Path) -> CurveConfig:
     """Read a config for ``netcosim curve``.
 
-    Sections of other commands (``[workload]``, ``[queue]``, ...) may stand in the same file; of
+    Sections of other commands (``[workload]``, ``[queue]``, ...) may be in the same file; of
     ``[run]`` the seed counts.
 
     Raises
@@ -167,7 +167,7 @@ def curve_from(raw: Mapping[str, Any], folder: Path | None = None) -> CurveConfi
                 problem = str(unknown_name(f"routing for {config.machine.family}", name, valid))
                 raise ConfigError("curve.routings", None, problem)
     if config.curve.routings and config.machine.routing is not None:
-        problem = "routing stands in [machine] and routings in [curve]; the one or the other"
+        problem = "routing is set in [machine] and routings in [curve]; set only one of them"
         raise ConfigError("curve.routings", None, problem)
     return config
 

@@ -1,4 +1,4 @@
-"""A point of a curve: one routing, one traffic, one load; or messages that meet nobody."""
+"""A point of a curve: one routing, one traffic, one load; or messages without contention."""
 
 from __future__ import annotations
 

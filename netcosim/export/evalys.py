@@ -1,4 +1,4 @@
-"""Jobs of each policy as a table that evalys reads as it is (`evalys.jobset.JobSet.from_csv`).
+"""Jobs of each policy as a table that evalys reads (`evalys.jobset.JobSet.from_csv`).
 
 Its columns are Batsim's: times in seconds, ``stretch`` is turnaround over execution time, and
 ``allocated_resources`` is a procset such as "0-3 7". Jobs that never ran have no row.
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.archive.values import KeptRun, KeptSchedule
+from experiments.archive.values import ArchivedRun, ArchivedSchedule
 from experiments.store import Store
-from netcosim.export.files import kept_run
+from netcosim.export.files import archived_run
 from netcosim.report.figures.drawing import safe_names
 from netsim.atomic_files import atomic_write, make_folder
 from queuesim.result import COMPLETED
@@ -30,7 +30,7 @@ def write_evalys(store: Store, key: str | None, folder: Path) -> list[Path]:
     NetcosimError
         A point that kept no jobs, or a folder that cannot be written.
     """
-    run = kept_run(store, key, "evalys")
+    run = archived_run(store, key, "evalys")
     make_folder(folder)
     written = []
     names = safe_names(run.schedules)
@@ -42,7 +42,7 @@ def write_evalys(store: Store, key: str | None, folder: Path) -> list[Path]:
     return written
 
 
-def evalys_frame(run: KeptRun, schedule: KeptSchedule) -> pd.DataFrame:
+def evalys_frame(run: ArchivedRun, schedule: ArchivedSchedule) -> pd.DataFrame:
     """The jobs of one policy that ran, in the order of their submission."""
     import pandas as pd
 
@@ -72,7 +72,7 @@ def evalys_frame(run: KeptRun, schedule: KeptSchedule) -> pd.DataFrame:
     )
 
 
-def procset(schedule: KeptSchedule, job: int) -> str:
+def procset(schedule: ArchivedSchedule, job: int) -> str:
     """The nodes of a job as a procset: ascending, neighbours joined, "0-3 7"."""
     mine = slice(schedule.range_ptr[job], schedule.range_ptr[job + 1])
     first, length = schedule.range_first[mine], schedule.range_length[mine]

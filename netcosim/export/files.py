@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from experiments.archive.values import KeptRun
+from experiments.archive.values import ArchivedRun
 from experiments.store import Store
 from netcosim.axes import table_frame
-from netcosim.export.kept import TABLES, kept_frames
+from netcosim.export.archive_tables import TABLES, archive_frames
 from netsim.atomic_files import atomic_write, make_folder
 from netsim.errors import NetcosimError, unknown_name
 
@@ -31,10 +31,10 @@ def export_tables(
 ) -> list[Path]:
     """Write every table of a store to ``folder/TABLE.csv`` (or ``.parquet``), and what was kept.
 
-    ``speedups`` of one point is a file that ``[queue.measured] table`` takes as it is; with
-    several points it has a column for each parameter that varies, and `read_speedups` asks for
-    the rows of one. What runs kept are the tables of `netcosim.export.kept`, with the point's key
-    and the parameters that vary before each row if there are several points.
+    ``speedups`` of one point is a file that ``[queue.measured] table`` reads; with
+    several points it has a column for each parameter that varies, and `read_speedups` selects
+    the rows of one. Archives of runs are the tables of `netcosim.export.archive_tables`. If there
+    are several points, the point's key and the parameters that vary precede each row.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def _kept(store: Store, name: str, point: str | None) -> Iterator[pd.DataFrame]:
     names = varying(flat)
     for p, parameters in zip(points, flat, strict=True):
         run = store.kept(p.key)
-        frame = None if run is None else kept_frames(run, [name]).get(name)
+        frame = None if run is None else archive_frames(run, [name]).get(name)
         if frame is None:
             continue
         if len(points) > 1:
@@ -151,7 +151,7 @@ def _parquet(part: Path, frames: Iterator[pd.DataFrame] | list[pd.DataFrame]) ->
             writer.close()
 
 
-def kept_run(store: Store, key: str | None, what: str) -> KeptRun:
+def archived_run(store: Store, key: str | None, what: str) -> ArchivedRun:
     """What one point kept, for an export that needs it.
 
     Raises
@@ -189,6 +189,6 @@ def check_file_names(tables: Sequence[str]) -> None:
         if name.lower() in seen:
             raise NetcosimError(
                 f"table {name!r} cannot be a file beside another of that name "
-                f"({', '.join(OURS)} are taken; capitals count for nothing)"
+                f"(allowed: {', '.join(OURS)}, in any case)"
             )
         seen.add(name.lower())

@@ -18,10 +18,10 @@ from typing import BinaryIO
 
 import numpy as np
 
-from experiments.archive.values import KeptRun, KeptSchedule
+from experiments.archive.values import ArchivedRun, ArchivedSchedule
 from experiments.store import Store
-from netcosim.export.files import kept_run
-from netcosim.export.kept import groups_columns, mean_stretch, named, over_time_columns
+from netcosim.export.archive_tables import groups_columns, mean_stretch, named, over_time_columns
+from netcosim.export.files import archived_run
 from netcosim.export.protobuf import double, message, text, uint
 from netsim.atomic_files import atomic_write, make_folder
 
@@ -44,7 +44,7 @@ _ANNOTATION, _TYPE, _ON, _EVENT_NAME, _DOUBLE = 4, 9, 11, 23, 44
 _BEGIN, _END, _COUNT = 1, 2, 4
 _SEQUENCE_ID = 1
 _NOTES = ("nodes", "wait (s)", "pattern", "stretch", "outcome")
-"""What a slice tells when it is clicked, interned by its position from 1."""
+"""What a slice shows when it is clicked, interned by its position from 1."""
 
 
 Series = tuple[str, str, np.ndarray, np.ndarray]
@@ -75,7 +75,7 @@ def write_perfetto(store: Store, key: str | None, folder: Path) -> list[Path]:
     NetcosimError
         A point that kept no jobs, or a folder that cannot be written.
     """
-    run = kept_run(store, key, "a trace")
+    run = archived_run(store, key, "a trace")
     make_folder(folder)
     path = folder / FILE
     with (
@@ -88,7 +88,7 @@ def write_perfetto(store: Store, key: str | None, folder: Path) -> list[Path]:
     return [path]
 
 
-def write_trace(run: KeptRun, file: BinaryIO | gzip.GzipFile) -> None:
+def write_trace(run: ArchivedRun, file: BinaryIO | gzip.GzipFile) -> None:
     """Write the packets of a run, uncompressed."""
     names = b"".join(
         message(3, uint(1, iid), text(2, name)) for iid, name in enumerate(_NOTES, start=1)
@@ -105,7 +105,7 @@ def write_trace(run: KeptRun, file: BinaryIO | gzip.GzipFile) -> None:
         uuid = _jobs(file, run, schedule, process, uuid, chosen)
 
 
-def grain(run: KeptRun) -> str:
+def grain(run: ArchivedRun) -> str:
     """How fine tracks can be: "node", "group" or "machine"."""
     if run.machine.n_nodes <= MOST_NODE_TRACKS:
         count = sum(int(s.range_length.sum()) for s in run.schedules.values())
@@ -115,7 +115,7 @@ def grain(run: KeptRun) -> str:
     return "group" if count <= MOST_SLICES else "machine"
 
 
-def slices_of(run: KeptRun, schedule: KeptSchedule, fine: str) -> Slices:
+def slices_of(run: ArchivedRun, schedule: ArchivedSchedule, fine: str) -> Slices:
     """Where each job that ran is shown: once a node, once a group, or once."""
     machine = run.machine
     ran = np.isfinite(schedule.start_s) & np.isfinite(schedule.end_s)
@@ -141,8 +141,8 @@ def slices_of(run: KeptRun, schedule: KeptSchedule, fine: str) -> Slices:
 
 def _jobs(
     file: BinaryIO | gzip.GzipFile,
-    run: KeptRun,
-    schedule: KeptSchedule,
+    run: ArchivedRun,
+    schedule: ArchivedSchedule,
     process: int,
     uuid: int,
     fine: str,
@@ -218,15 +218,15 @@ def lanes(place: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
     return found
 
 
-def _notes(run: KeptRun, schedule: KeptSchedule) -> list[bytes]:
-    """What is told of each job, encoded once for all its slices."""
+def _notes(run: ArchivedRun, schedule: ArchivedSchedule) -> list[bytes]:
+    """Annotations of each job, encoded once for all its slices."""
     from queuesim.result import OUTCOMES
 
     patterns = named(run.jobs.patterns, run.jobs.pattern)
     outcomes = named(OUTCOMES, schedule.outcome)
     wait = (schedule.start_s - run.jobs.submit_s).tolist()
     stretch = mean_stretch(run, schedule).tolist()
-    told = []
+    encoded = []
     for i, nodes in enumerate(run.jobs.n_nodes.tolist()):
         parts = [message(_ANNOTATION, uint(1, 1), uint(4, nodes))]
         if math.isfinite(wait[i]):
@@ -236,12 +236,16 @@ def _notes(run: KeptRun, schedule: KeptSchedule) -> list[bytes]:
         if math.isfinite(stretch[i]):
             parts.append(message(_ANNOTATION, uint(1, 4), double(5, stretch[i])))
         parts.append(message(_ANNOTATION, uint(1, 5), text(6, outcomes[i])))
-        told.append(b"".join(parts))
-    return told
+        encoded.append(b"".join(parts))
+    return encoded
 
 
 def _counters(
-    file: BinaryIO | gzip.GzipFile, run: KeptRun, schedule: KeptSchedule, process: int, uuid: int
+    file: BinaryIO | gzip.GzipFile,
+    run: ArchivedRun,
+    schedule: ArchivedSchedule,
+    process: int,
+    uuid: int,
 ) -> int:
     """Utilisation, the queue, and the load of each group's links; the next free track."""
     over = over_time_columns(run, schedule)
@@ -269,7 +273,7 @@ def _counters(
     return uuid
 
 
-def _loads(run: KeptRun, schedule: KeptSchedule) -> Iterator[Series]:
+def _loads(run: ArchivedRun, schedule: ArchivedSchedule) -> Iterator[Series]:
     """Mean busy share of the links between routers that leave each group, at the snapshots."""
     found = groups_columns(run, schedule)
     if not found:
@@ -289,7 +293,7 @@ def _loads(run: KeptRun, schedule: KeptSchedule) -> Iterator[Series]:
         yield f"link load, {group}", "%", np.array(times), np.array(values)
 
 
-def _kinds_between(run: KeptRun) -> list[str]:
+def _kinds_between(run: ArchivedRun) -> list[str]:
     """Kinds of links that lie between routers."""
     machine = run.machine
     kinds = np.unique(machine.link_kind[machine.first_router_link :])

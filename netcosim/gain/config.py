@@ -49,7 +49,7 @@ def _completed(raw: Mapping[str, Any], text: str, folder: Path) -> StudyConfig:
         communication |= {"mix": study_mix(node_bytes=NODE_BYTES)}
         communication.setdefault("task_mapping", "in-order")
         notes.append(
-            "ASSUMED, the config does not say what jobs send: eight patterns, equally likely, "
+            "ASSUMED, the config does not set what jobs send: eight patterns, equally likely, "
             "30 % of the time alone (communication.mix)"
         )
     queue["run_time_model"] = "as-logged"

@@ -1,6 +1,6 @@
-"""Queues of a case: with gains, and on logs drawn again; they say what is needed.
+"""Queues of a case: with gains, and on resampled logs; they yield the gain that is needed.
 
-Everything is a part (`cosim.measuring.parts`) with a name of its own, so that it is kept, shared
+Everything is a part (`cosim.measuring.parts`) with a unique name, so that it is stored, shared
 between processes and the same in any of them. Only how many logs are drawn again depends on the
 time that there is; which ones, in which order, does not.
 """
@@ -44,16 +44,18 @@ class Shorter(RunTimeModel):
     Parameters
     ----------
     percent : float
-    talks : (n,) bool
+    communicates : (n,) bool
     """
 
     name = "shorter"
     description = "jobs that communicate, so many percent shorter"
     percent: float
-    talks: NDArray[np.bool_]
+    communicates: NDArray[np.bool_]
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
-        return FixedRunTimes(workload.run_time_s * np.where(self.talks, 1 - self.percent / 100, 1))
+        return FixedRunTimes(
+            workload.run_time_s * np.where(self.communicates, 1 - self.percent / 100, 1)
+        )
 
 
 @dataclass
@@ -68,7 +70,7 @@ class QueueTrial(Trial):
     budget: TimeBudget = field(kw_only=True)
 
     @cached_property
-    def bench(self) -> RunContext:
+    def context(self) -> RunContext:
         """The config's machine and jobs.
 
         Raises
@@ -76,14 +78,14 @@ class QueueTrial(Trial):
         NetcosimError
             No job that would send anything.
         """
-        bench = run_context(self.config)
-        _, fraction = bench.drawn
-        if not ((bench.queues.jobs.n_nodes > 1) & (fraction > 0)).any():
+        context = run_context(self.config)
+        _, fraction = context.drawn
+        if not ((context.queues.jobs.n_nodes > 1) & (fraction > 0)).any():
             raise NetcosimError(
-                f"{bench.queues.jobs.name}: no job of several nodes communicates; isolation has "
+                f"{context.queues.jobs.name}: no job of several nodes communicates; isolation has "
                 "nothing to gain"
             )
-        return bench
+        return context
 
     @property
     def reference(self) -> str:
@@ -101,9 +103,9 @@ class QueueTrial(Trial):
         return self.parts.each(parts)
 
     def show(self, what: str, share: float) -> None:
-        """Show what is being done, and the share of the whole that is."""
-        if self.steps.progress is not None:
-            self.steps.progress(what, share)
+        """Show what is being done, and the share of all that is done."""
+        if self.reporter.progress is not None:
+            self.reporter.progress(what, share)
 
     # Queues
 
@@ -111,14 +113,14 @@ class QueueTrial(Trial):
     def schedules(self) -> dict[str, QueueResult]:
         """With the run times of the log, by policy."""
         names = self.config.queue.policies
-        found, self.queues_s = self.run_queues("queue", dict.fromkeys(names, self.bench.queues))
+        found, self.queues_s = self.run_queues("queue", dict.fromkeys(names, self.context.queues))
         return found
 
     @cached_property
-    def talks(self) -> NDArray[np.bool_]:
+    def communicates(self) -> NDArray[np.bool_]:
         """(n,) which jobs may gain."""
-        _, fraction = self.bench.drawn
-        return np.asarray((self.bench.queues.jobs.n_nodes > 1) & (fraction > 0))
+        _, fraction = self.context.drawn
+        return np.asarray((self.context.queues.jobs.n_nodes > 1) & (fraction > 0))
 
     @cached_property
     def logged(self) -> dict[str, Mapping[str, float]]:
@@ -135,8 +137,10 @@ class QueueTrial(Trial):
         """Ratios by policy and gain."""
         wanted = [(name, gain) for name in self.isolating for gain in GAINS[1:]]
 
-        def compute(name: str, gain: float, tell: Tell) -> Columns:
-            return arrays(metrics(self.bench.queues.under(name, Shorter(gain, self.talks))))
+        def compute(name: str, gain: float, report_share: Tell) -> Columns:
+            return arrays(
+                metrics(self.context.queues.under(name, Shorter(gain, self.communicates)))
+            )
 
         _ = self.schedules
         parts = [Part(f"queue, {n}, {g:g} % shorter", partial(compute, n, g)) for n, g in wanted]
@@ -149,10 +153,10 @@ class QueueTrial(Trial):
     @cached_property
     def drawn(self) -> dict[str, list[dict[str, float]]]:
         """Ratios on logs drawn again from the log's own blocks, by policy."""
-        queues = self.bench.queues
+        queues = self.context.queues
         found = {name: list[dict[str, float]]() for name in self.isolating}
 
-        def compute(number: int, tell: Tell) -> Columns:
+        def compute(number: int, report_share: Tell) -> Columns:
             jobs = drawn_log(queues.jobs, queues.draws.rng("bootstrap", f"log {number}"))
             here = replace(queues, jobs=jobs)
             of = metrics(here.under(self.reference))
@@ -179,8 +183,8 @@ class QueueTrial(Trial):
             done = batch[-1] + 1
         return found
 
-    def chance(self, name: str, metric: str) -> float:
-        """Half-width of what the queue's chance does to a ratio; nan for too few drawn logs."""
+    def noise(self, name: str, metric: str) -> float:
+        """Half-width of the scheduling noise of a ratio; nan for too few resampled logs."""
         values = np.array([one[metric] for one in self.drawn[name]])
         if len(values) < LEAST_DRAWN:
             return math.nan
@@ -194,7 +198,7 @@ class QueueTrial(Trial):
                 metric: Line.through(
                     list(by_gain),
                     [ratios[metric] for ratios in by_gain.values()],
-                    self.chance(name, metric),
+                    self.noise(name, metric),
                 )
                 for metric in METRICS
             }

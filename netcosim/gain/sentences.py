@@ -1,4 +1,4 @@
-"""The answer in words, every number of which stands in a table."""
+"""The verdict as sentences; every number of them is in a table."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _factor(factor: float) -> str:
 
 
 def format_gain(row: Row) -> str:
-    """What isolation takes off the run time."""
+    """Reduction of the run time by isolation."""
     gain = (
         f"{interval(row, 'gain_percent', '{:.1f}')} % less by node-hours, "
         f"{interval(row, 'by_job_percent', '{:.1f}')} by job-hours"

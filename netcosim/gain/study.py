@@ -66,17 +66,17 @@ def _sections(frames: Frames) -> list[Section]:
     return [
         Section(
             "Gain and break-even",
-            "Ratios to the reference, whose jobs run as the log says, if jobs that communicate "
+            "Ratios to the reference, whose jobs run as logged, if jobs that communicate "
             "run so many percent shorter under the isolating policy: the queue at 0, 5, 10 and "
             "20 % and the line through these. Below 1 isolation pays. Upright band: the gain that "
-            "was measured; band around a line: what the queue's own chance does (logs drawn "
+            "was measured; band around a line: scheduling noise (logs drawn "
             "again).",
             frames["metrics"],
             break_even_figure(frames["curve"], frames["metrics"], frames["gains"]),
             "Makespan and mean turnaround by gain; marks at what papers assumed.",
         ),
         Section(
-            "What isolation takes off",
+            "How much isolation reduces run times",
             "Packets of the jobs at instants of the reference's schedule, all in loops until "
             "their means hold still; mean over node-hours, Student's interval over snapshots. "
             "Intervals are corrected for repeated looks.",
@@ -85,7 +85,7 @@ def _sections(frames: Frames) -> list[Section]:
         Section("Node-hours", "Over the reference's.", frames["node_hours"]),
         Section(
             "If jobs communicated less or more",
-            "The measured gain, changed as the predictor says (docs/isolation-gain.md), with "
+            "The measured gain, changed by the predictor (docs/isolation-gain.md), with "
             "its error on logs that it had not seen.",
             frames["shares"],
         ),

@@ -15,7 +15,7 @@ from netcosim.gain.verdict import (
     UNKNOWN,
     Gain,
     overall,
-    with_chance,
+    with_noise,
     word,
 )
 from netcosim.study.intervals import interval_cells, interval_columns
@@ -31,24 +31,24 @@ PREDICTED_SNAPSHOTS = 16
 FACTORS = (0.5, 1.0, 2.0)
 """Of the communication share, for what the answer would be."""
 FEATURED = 8
-"""Snapshots from which the predictor tells what a share changes."""
+"""Snapshots from which the predictor estimates the effect of a share."""
 
 
 def measured_tables(trial: GainTrial) -> Tables:
     """All tables of a case whose packets are sent."""
     gains, pairs, why = trial.measured
-    fed = trial.fed(pairs, gains)
+    reruns = trial.reruns(pairs, gains)
     metrics = []
     for name in gains:
         for metric in METRICS:
-            ends = [of[metric] for end, of in fed[name].items() if end.startswith(f"{metric} ")]
-            chance = trial.chance(name, metric)
-            ratio = with_chance(fed[name]["mean"][metric], ends, chance)
+            ends = [of[metric] for end, of in reruns[name].items() if end.startswith(f"{metric} ")]
+            noise = trial.noise(name, metric)
+            ratio = with_noise(reruns[name]["mean"][metric], ends, noise)
             if not ends:  # the gain has no interval, nor has what follows from it
                 ratio = Interval(ratio.value, np.nan, np.nan)
             metrics.append(_metric_row(trial, name, metric, ratio))
     node_hours = [
-        {"policy": name, **interval_columns("ratio", _node_hours(fed[name]))} for name in gains
+        {"policy": name, **interval_columns("ratio", _node_hours(reruns[name]))} for name in gains
     ]
     return {
         "gains": [
@@ -65,12 +65,12 @@ def measured_tables(trial: GainTrial) -> Tables:
 
 
 def predicted_tables(trial: GainTrial) -> Tables:
-    """All tables of a case of which the predictor tells the gain; no packet is sent."""
+    """All tables of a case with the gain by the predictor; no packet is sent."""
     predictor, level = shipped(), trial.config.run.confidence
     rows = trial.features(1.0, PREDICTED_SNAPSHOTS)
     if not rows:
         raise NetcosimError(
-            f"{trial.bench.queues.jobs.name}: no job of several nodes communicates at any of "
+            f"{trial.context.queues.jobs.name}: no job of several nodes communicates at any of "
             f"{PREDICTED_SNAPSHOTS} snapshots"
         )
     outside = predictor.range.outside(_predictor_case(trial), _columns(rows))
@@ -140,21 +140,21 @@ def _metric_row(trial: GainTrial, name: str, metric: str, ratio: Interval) -> di
         **interval_columns("ratio", ratio),
         "verdict": word(ratio),
         **interval_columns("break_even_percent", even or Interval(np.nan, np.nan, np.nan)),
-        "chance": line.chance,
+        "chance": line.noise,
         "drawn_mean": float(np.mean(drawn)) if drawn else None,
         **{f"at_{gain:g}_percent": curve[gain][metric] for gain in (0.0, *PAPERS_PERCENT)},
     }
 
 
-def _node_hours(fed: Mapping[str, Mapping[str, float]]) -> Interval:
-    values = {end: ratios["node_hours"] for end, ratios in fed.items()}
+def _node_hours(reruns: Mapping[str, Mapping[str, float]]) -> Interval:
+    values = {end: ratios["node_hours"] for end, ratios in reruns.items()}
     # the high end of the gain is the low one of the node-hours
     low, high = (values.get(f"makespan {end}", np.nan) for end in ("high", "low"))
     return Interval(values["mean"], low, high)
 
 
 def _share_rows(trial: GainTrial, gains: Mapping[str, Gain]) -> Rows:
-    """What the answer would be at other shares: the measured gain, changed as the predictor says.
+    """The verdict at other shares: the measured gain, changed by the predictor.
 
     Empty where the predictor knows nothing of the case.
     """
@@ -184,7 +184,7 @@ def _share_rows(trial: GainTrial, gains: Mapping[str, Gain]) -> Rows:
 
 
 def _times(gain: Interval, times: float, off: float) -> Interval:
-    """A gain so many times as large, with an error of its own."""
+    """A gain scaled by a factor, with its scaled error."""
     value, half = times * gain.value, np.hypot(times * (gain.high - gain.low) / 2, off)
     return Interval(value, value - float(half), value + float(half))
 
@@ -199,7 +199,7 @@ def _predictor_case(trial: GainTrial) -> dict[str, object]:
     machine, config = trial.config.machine, trial.config
     return {
         "family": machine.family,
-        "routing": trial.bench.machine.routing.name,
+        "routing": trial.context.machine.routing.name,
         "placement": trial.reference,
         "policies": list(trial.isolating),
         "taper": machine.parameters.get("taper") or 1.0,
@@ -210,20 +210,20 @@ def _predictor_case(trial: GainTrial) -> dict[str, object]:
 
 
 def _about(trial: GainTrial) -> dict[str, object]:
-    bench, topology = trial.bench, trial.bench.machine.topology
-    jobs = bench.queues.jobs
-    _, fraction = bench.drawn
-    talks, node_s = trial.talks, jobs.n_nodes * jobs.run_time_s
+    context, topology = trial.context, trial.context.machine.topology
+    jobs = context.queues.jobs
+    _, fraction = context.drawn
+    communicates, node_s = trial.communicates, jobs.n_nodes * jobs.run_time_s
     kinds = topology.link_bandwidth_Bps
     return {
         "log": jobs.name,
         "jobs": len(jobs),
-        "communicating_node_hours_percent": float(100 * node_s[talks].sum() / node_s.sum()),
+        "communicating_node_hours_percent": float(100 * node_s[communicates].sum() / node_s.sum()),
         "machine": topology.name,
         "nodes": topology.n_nodes,
         "reference": trial.reference,
-        "routing": bench.machine.routing.name,
-        "fraction": float(np.average(fraction[talks], weights=node_s[talks])),
+        "routing": context.machine.routing.name,
+        "fraction": float(np.average(fraction[communicates], weights=node_s[communicates])),
         "share": trial.config.run.steady.share,
         "node_Bps": float(kinds[0]),
         "fabric_Bps": float(kinds[topology.first_router_link :].max()),

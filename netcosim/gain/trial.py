@@ -1,4 +1,4 @@
-"""A case at work: its queues, then packets at one instant after another; they say what there is.
+"""A case: its queues, then packets at one instant after another.
 
 Only how many instants are looked at depends on the time that there is; which ones, in which order,
 does not.
@@ -37,7 +37,7 @@ from netcosim.study.study import Request
 from netsim.errors import NetcosimError
 from queuesim.statistics import Interval, t_of_snapshots
 
-LOOKS = (5, 8, 16, 32, 64)
+CHECKPOINTS = (5, 8, 16, 32, 64)
 """Numbers of snapshots after which the verdict is tried. Looking several times would
 find something sooner or later, so each look has its part of the risk (Bonferroni)."""
 TIME_USED, ALL_USED, ENOUGH = "time used", "all snapshots used", "more would change no verdict"
@@ -67,22 +67,22 @@ class GainTrial(QueueTrial):
             _ = self.lines
             return
         found, pairs, _ = self.measured
-        self.fed(pairs, found)
+        self.reruns(pairs, found)
 
     @property
     def level(self) -> float:
         """Of the interval of one look."""
-        return 1 - (1 - self.config.run.confidence) / len(LOOKS)
+        return 1 - (1 - self.config.run.confidence) / len(CHECKPOINTS)
 
     @cached_property
     def study(self) -> Study:
         """The schedules, the reference's instants."""
-        return self.bench.study(self.bench.sides(self.schedules), self.reference)
+        return self.context.study(self.context.sides(self.schedules), self.reference)
 
     @cached_property
     def order(self) -> list[int]:
         """Snapshots in the order in which they are looked at."""
-        return in_order(LOOKS[-1])
+        return in_order(CHECKPOINTS[-1])
 
     @cached_property
     def measured(self) -> tuple[dict[str, Gain], list[Pair], str]:
@@ -91,12 +91,12 @@ class GainTrial(QueueTrial):
         Raises
         ------
         NetcosimError
-            Nobody communicates at any of the snapshots.
+            No job communicates at any of the snapshots.
         """
-        rules = self.bench.measure
+        rules = self.context.measure
         watching = Steadying(self.study, replace(rules, level=self.config.run.confidence))  # type: ignore[arg-type, type-var]
 
-        def compute(number: int, tell: Tell) -> Columns:
+        def compute(number: int, report_share: Tell) -> Columns:
             began = time.perf_counter()
             found = watching.watched(number)
             if found is None:
@@ -109,7 +109,7 @@ class GainTrial(QueueTrial):
                 },
                 "drive": found.link_s / found.alone_s[self.reference],
                 "contended": 1 - found.compute_s / there,
-                "nodes": self.bench.queues.jobs.n_nodes[list(found.running)],
+                "nodes": self.context.queues.jobs.n_nodes[list(found.running)],
                 "seconds": np.array(time.perf_counter() - began),
             }
 
@@ -119,13 +119,13 @@ class GainTrial(QueueTrial):
         found: dict[str, Gain] = {}
         seconds = self._snapshot_s = list[float]()
         done, why = 0, ALL_USED
-        for look in LOOKS:
-            while done < look:
+        for checkpoint in CHECKPOINTS:
+            while done < checkpoint:
                 mean_s = float(np.mean(seconds)) if seconds else 0.0
                 if seconds and self.budget.left_s(PACKETS_SHARE) < mean_s:
                     why = TIME_USED
                     break
-                batch = self.order[done : min(done + self.budget.jobs, look)]
+                batch = self.order[done : min(done + self.budget.jobs, checkpoint)]
                 parts = [Part(f"snapshot {k}", partial(compute, k)) for k in batch]
                 for one in self.each(parts, f"packets, {done} snapshots"):
                     if "nodes" in one:
@@ -141,7 +141,7 @@ class GainTrial(QueueTrial):
                 break
         if not found:
             raise NetcosimError(
-                f"{self.bench.queues.jobs.name}: no job of several nodes communicates at any of "
+                f"{self.context.queues.jobs.name}: no job of several nodes communicates at any of "
                 f"{done} snapshots"
             )
         return found, pairs, why
@@ -169,7 +169,7 @@ class GainTrial(QueueTrial):
                 gain = found[name].of(metric)
                 if math.isnan(gain.low):
                     return False
-                if word(line.at(gain)) == UNKNOWN and not line.hopeless(gain):
+                if word(line.at(gain)) == UNKNOWN and not line.cannot_decide(gain):
                     return False
         return True
 
@@ -177,7 +177,7 @@ class GainTrial(QueueTrial):
         """Return about how many more snapshots would decide on a policy, and the time they take.
 
         One metric that is decided is enough for a verdict. Snapshots are added up to the next of
-        `LOOKS`.
+        `CHECKPOINTS`.
 
         Parameters
         ----------
@@ -193,15 +193,15 @@ class GainTrial(QueueTrial):
         gain, done = self.measured[0][name], len(self._snapshot_s)
         logs = max(0, LEAST_DRAWN - len(self.drawn[name]))
         wanted = [
-            snapshots_to_decide(ratio, self.chance(name, metric), gain.snapshots)
+            snapshots_to_decide(ratio, self.noise(name, metric), gain.snapshots)
             for metric, ratio in ratios.items()
         ]
         # without an interval nothing is known but the fewest snapshots that have one
-        least = LOOKS[0] if logs or done < LOOKS[0] else math.inf
+        least = CHECKPOINTS[0] if logs or done < CHECKPOINTS[0] else math.inf
         need = min(least if math.isnan(one) else one for one in wanted)
-        if need > LOOKS[-1]:
+        if need > CHECKPOINTS[-1]:
             return need - done, math.nan
-        more = max(next(look for look in LOOKS if look >= need) - done, 0)
+        more = max(next(checkpoint for checkpoint in CHECKPOINTS if checkpoint >= need) - done, 0)
         work_s = logs * self.queues_s + more * float(np.mean(self._snapshot_s))
         return more, work_s / self.budget.jobs
 
@@ -215,12 +215,12 @@ class GainTrial(QueueTrial):
             for name in ("contended", "drive")
         }
 
-    def fed(
+    def reruns(
         self, pairs: Sequence[Pair], found: Mapping[str, Gain]
     ) -> dict[str, dict[str, dict[str, float]]]:
         """Ratios of the queue with what was measured: by policy; "mean", and ``METRIC end``."""
-        bench = self.bench
-        patterns = list(dict.fromkeys(traffic.pattern for traffic in bench.communications))
+        context = self.context
+        patterns = list(dict.fromkeys(traffic.pattern for traffic in context.communications))
         tables: dict[tuple[str, str], SpeedupTable] = {}
         for name, one in found.items():
             mine = [pair for pair in pairs if pair.policy == name]
@@ -232,7 +232,7 @@ class GainTrial(QueueTrial):
                 [pair.run_ratio for pair in mine],
                 job_ids(mine),
                 patterns,
-                bench.queues.draws.rng("bootstrap"),
+                context.queues.draws.rng("bootstrap"),
             )
             ends = {"mean": 0.0}
             for metric in METRICS:
@@ -247,8 +247,8 @@ class GainTrial(QueueTrial):
                     ]
                     tables[name, end] = SpeedupTable(self.reference, tuple(moved), whole_runs=True)
 
-        def compute(name: str, table: SpeedupTable, tell: Tell) -> Columns:
-            return arrays(metrics(bench.queues.under(name, Measured(table, bench.mix))))
+        def compute(name: str, table: SpeedupTable, report_share: Tell) -> Columns:
+            return arrays(metrics(context.queues.under(name, Measured(table, context.mix))))
 
         number = len({pair.snapshot for pair in pairs})
         parts = [

@@ -24,7 +24,7 @@ _DIGITS = 9
 
 
 def word(ratio: Interval) -> str:
-    """What a ratio to the reference says: below 1 is better; an interval that has 1 says nothing.
+    """Classify a ratio to the reference: below 1 is better; an interval that has 1 is inconclusive.
 
     Nor does one that comes nearer to 1 than `MATTERS`. An end that is not known (nan) is no end.
     """
@@ -34,7 +34,7 @@ def word(ratio: Interval) -> str:
 
 
 def overall(words: Sequence[str]) -> str:
-    """One word for several metrics: what some say and none denies."""
+    """Combine verdicts of several metrics: those that agree and that none contradicts."""
     clear = set(words) - {UNKNOWN}
     return clear.pop() if len(clear) == 1 else UNKNOWN
 
@@ -70,56 +70,56 @@ class Line:
     ----------
     at_none, slope : float
         The ratio without any gain, and what a percent changes.
-    chance : float
-        Half-width of the interval that the queue's own chance puts around each ratio; nan where
+    noise : float
+        Half-width of the interval by scheduling noise around each ratio; nan where
         it is not known.
     """
 
     at_none: float
     slope: float
-    chance: float
+    noise: float
 
     @classmethod
-    def through(cls, percent: ArrayLike, ratio: ArrayLike, chance: float) -> Line:
+    def through(cls, percent: ArrayLike, ratio: ArrayLike, noise: float) -> Line:
         """The line nearest to ratios at some gains (least squares)."""
         slope, at_none = np.polyfit(np.asarray(percent, float), np.asarray(ratio, float), 1)
-        return cls(float(at_none), float(slope), chance)
+        return cls(float(at_none), float(slope), noise)
 
     def at(self, gain_percent: Interval) -> Interval:
-        """The ratio at a gain, with both intervals: the gain's and the queue's chance."""
+        """The ratio at a gain, with both intervals: the gain's and that of scheduling noise."""
         value = self.at_none + self.slope * gain_percent.value
-        half = np.hypot(self.slope * (gain_percent.high - gain_percent.low) / 2, self.chance)
+        half = np.hypot(self.slope * (gain_percent.high - gain_percent.low) / 2, self.noise)
         return Interval(value, value - float(half), value + float(half))
 
     def break_even(self) -> Interval | None:
-        """The gain in percent from which the ratio is below 1, with the queue's chance.
+        """The gain in percent from which the ratio is below 1, with scheduling noise.
 
         None where a gain changes the ratio by less than 0.01 points a percent.
         """
         if self.slope > -_FLAT:
             return None
-        ends = [(self.at_none - 1 + off) / -self.slope for off in (0.0, -self.chance, self.chance)]
+        ends = [(self.at_none - 1 + off) / -self.slope for off in (0.0, -self.noise, self.noise)]
         # no negative zero
         return Interval(*(round(end, _DIGITS) + 0.0 for end in ends))
 
-    def hopeless(self, gain_percent: Interval) -> bool:
-        """Whether no smaller interval of the gain would decide: 1 is within chance at all of it."""
+    def cannot_decide(self, gain_percent: Interval) -> bool:
+        """Whether no smaller interval of the gain would decide: 1 is always within the noise."""
         ends = (gain_percent.low, gain_percent.high)
         off = max(abs(self.at_none + self.slope * g - 1) for g in ends)
-        return bool(np.isnan(self.chance)) or off <= max(self.chance, MATTERS)
+        return bool(np.isnan(self.noise)) or off <= max(self.noise, MATTERS)
 
 
-def snapshots_to_decide(ratio: Interval, chance: float, snapshots: int) -> float:
+def snapshots_to_decide(ratio: Interval, noise: float, snapshots: int) -> float:
     """Return about how many snapshots would decide whether a ratio is above or below 1.
 
-    The half-width of the interval has two parts, one beside the other: the queue's chance, which
+    The half-width of the interval has two parts, one beside the other: scheduling noise, which
     snapshots do not change, and the gain's, which falls as their square root.
 
     Parameters
     ----------
     ratio : Interval
-    chance : float
-        Half-width of the queue's chance.
+    noise : float
+        Half-width of the scheduling noise.
     snapshots : int
         Of the interval.
 
@@ -127,29 +127,29 @@ def snapshots_to_decide(ratio: Interval, chance: float, snapshots: int) -> float
     -------
     float
         At most ``snapshots`` where the ratio is decided, infinite where no number would decide,
-        nan where an interval or the chance is not known.
+        nan where an interval or the noise is not known.
     """
-    if np.isnan([ratio.low, ratio.high, chance]).any():
+    if np.isnan([ratio.low, ratio.high, noise]).any():
         return float("nan")
     off = abs(ratio.value - 1) - MATTERS
-    if off <= chance:
+    if off <= noise:
         return float("inf")
     half = ratio.value - ratio.low if ratio.value > 1 else ratio.high - ratio.value
-    return snapshots * max(half**2 - chance**2, 0.0) / (off**2 - chance**2)
+    return snapshots * max(half**2 - noise**2, 0.0) / (off**2 - noise**2)
 
 
-def with_chance(value: float, ends: Sequence[float], chance: float) -> Interval:
-    """A ratio from the queue itself: with those at both ends of the gain, and the queue's chance.
+def with_noise(value: float, ends: Sequence[float], noise: float) -> Interval:
+    """A ratio from the queue itself: with those at both ends of the gain, and scheduling noise.
 
     Parameters
     ----------
     value : float
     ends : sequence of float
         Ratios at the ends of the gain's interval.
-    chance : float
+    noise : float
         Half-width.
     """
     below, above = value - min([value, *ends]), max([value, *ends]) - value
     return Interval(
-        value, value - float(np.hypot(below, chance)), value + float(np.hypot(above, chance))
+        value, value - float(np.hypot(below, noise)), value + float(np.hypot(above, noise))
     )

@@ -27,7 +27,7 @@ LARGE_MACHINE = 1024
 """From here on the assumed all-to-all goes along the rows of a grid, as large codes have it."""
 SNAPSHOTS = 20
 REPLAYED = {"policy": "replay", "queue.backfill": "as-logged"}
-"""``[reference]`` where the log says where its jobs ran: they start there, and when they did."""
+"""``[reference]`` where the log has node lists: jobs start there, at their logged times."""
 
 
 class JudgeSection(Section):
@@ -63,7 +63,7 @@ class JudgeConfig(StudyConfig):
     ----------
     section : JudgeSection
     assumed : bool
-        Whether what jobs send is the judge's own assumption, as no config says it.
+        Whether what jobs send is the judge's assumption, as no config sets it.
     """
 
     section: JudgeSection
@@ -118,7 +118,7 @@ def load_judge_config(flags: Flags, path: Path | None) -> JudgeConfig:
     ----------
     flags : Flags
     path : path or None
-        A config with whatever the flags do not say, and perhaps ``[judge]``.
+        A config with what the flags do not set, and perhaps ``[judge]``.
 
     Raises
     ------
@@ -177,14 +177,14 @@ def _can_be_judged(config: Config) -> None:
 def _with_replay(content: dict[str, Any], config: Config, n_nodes: int) -> tuple[str, ...]:
     """Make a replaying policy what the others are compared with, or leave it out with a note.
 
-    In a queue of ours a job would wait for exactly the nodes of the log, and one that comes a
+    In a simulated queue a job would wait for exactly the nodes of the log, and one that comes a
     second late would hold up all others; so it is the log's own schedule that is replayed.
     """
     replay = str(REPLAYED["policy"])
     others = [name for name in config.queue.policies if name != replay]
     if len(others) == len(config.queue.policies) and not config.reference:
         return ()
-    # what is read is kept; a made workload has no node lists, however it is drawn
+    # what is read is kept; a synthetic workload has no node lists, however it is drawn
     jobs = config.workload.source().jobs(n_nodes, np.random.default_rng(0))
     lists = jobs.details.node_list
     content["queue"]["policies"] = others
@@ -192,7 +192,7 @@ def _with_replay(content: dict[str, Any], config: Config, n_nodes: int) -> tuple
         content["reference"] = dict(REPLAYED)
         return ()
     content.pop("reference", None)
-    note = f"{replay} is left out: {jobs.name} does not say where its jobs ran"
+    note = f"{replay} is left out: {jobs.name} has no node lists"
     if len(others) < 2:
         raise NetcosimError(f"{note}; give two other policies or more")
     return (note,)
@@ -262,7 +262,7 @@ def _absolute(name: str, folder: Path) -> str:
 
 
 def _assumed_mix(large: bool, drawn: bool) -> list[dict[str, Any]]:
-    """What jobs send where nobody says it: three patterns, each as likely.
+    """What jobs send if no config sets it: three patterns, each as likely.
 
     ``drawn``: the config sets how much of their time it takes.
     """

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
-from experiments.figures.panels import Look, curves, dots, grouped_bars, panels
+from experiments.figures.panels import MarkStyle, curves, dots, grouped_bars, panels
 from experiments.figures.style import INK, SOFT, grid, marker, new_figure
 
 Colours = Mapping[str, str]
@@ -116,14 +116,14 @@ def score_figure(placements: pd.DataFrame, reference: str, colours: Colours) -> 
     figure, [left, right] = new_figure(9.5, 4.4, 1, 2)
     other = placements[placements["policy"] != reference].copy()
     other["switches_ratio"] = spread(other["switches"] / other["reference_switches"])
-    looks = {name: Look(paint, marker(i)) for i, (name, paint) in enumerate(colours.items())}
+    styles = {name: MarkStyle(paint, marker(i)) for i, (name, paint) in enumerate(colours.items())}
     dots(
         left,
         other,
         "switches_ratio",
         "communication_ratio",
         "policy",
-        looks=looks,
+        styles=styles,
         size=12,
         alpha=0.5,
     )
@@ -158,8 +158,8 @@ def fraction_figure(rows: pd.DataFrame, colours: Colours) -> Figure:
     shown = rows.sort_values("communication_fraction", kind="stable")
     figure, [axis] = new_figure(7.0, 3.6)
     shown = shown.assign(percent=100 * shown["communication_fraction"].astype(float))
-    looks = {name: (paint, "-") for name, paint in colours.items()}
-    curves(axis, shown, "percent", "saved_percent", "policy", marked=True, looks=looks)
+    styles = {name: (paint, "-") for name, paint in colours.items()}
+    curves(axis, shown, "percent", "saved_percent", "policy", marked=True, styles=styles)
     for policy in dict.fromkeys(shown["policy"]):
         mine = shown[shown["policy"] == policy]
         low, high = (mine[f"saved_{end}_percent"].astype(float) for end in ("low", "high"))

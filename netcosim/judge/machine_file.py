@@ -21,7 +21,7 @@ FAMILY_OF_SUFFIX = {
     ".csv": "cables",
     **dict.fromkeys((".graphml", ".gml", ".txt", ".edgelist", ".edges"), "graph"),
 }
-"""Of files that no family recognises by their text; its reader says what is wrong with them."""
+"""Of files that no family recognises by their text; its reader reports what is wrong with them."""
 
 
 def machine_of(given: str) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def with_bandwidth(machine: Mapping[str, Any], bandwidth: str) -> dict[str, Any]
     preset = machine.get("preset")
     family = PRESETS[preset].family if preset in PRESETS else machine.get("family")
     if not isinstance(family, str) or family not in FAMILIES:
-        # whoever reads the section, with the config's plug-ins, takes it or tells
+        # the section's reader, with the config's plug-ins, accepts it or raises
         return {**machine, "bandwidth": bandwidth}
     entry = FAMILIES[family]
     known = {short_name(name): name for name in entry.parameters}

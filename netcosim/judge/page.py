@@ -1,4 +1,4 @@
-"""The judge's page, made of its tables alone."""
+"""The judge's page, built only from its tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from netcosim.judge.figures import (
     waits_figure,
 )
 from netcosim.judge.verdict import format_score
-from netcosim.judge.waits import EXACTLY, SHORT_S, UNKNOWN, trust
+from netcosim.judge.waits import EXACTLY, SHORT_S, UNKNOWN, rate_waits
 from netcosim.report.page import Section
 from netsim.parameters import parameters_of
 from netsim.topologies.registry import FAMILIES
@@ -28,7 +28,7 @@ Frames = Mapping[str, pd.DataFrame]
 
 
 def assumptions(requested: JudgeConfig, frames: Frames) -> str:
-    """What the log does not say and the numbers rest on."""
+    """Assumptions that the log does not cover."""
     section = requested.config.communication
     law = section.law()
     about = frames["machine_and_jobs"].iloc[0]
@@ -48,13 +48,13 @@ def assumptions(requested: JudgeConfig, frames: Frames) -> str:
         "ASSUMED, and not in the log: what jobs send and how much of their time that takes. "
         f"Set {where}, drawn for each job, the same under every policy: {mix}.",
         "Every percentage below scales with the share of the time that jobs communicate; the "
-        "section on other shares says how. Set your own in [[communication.mix]] of the config "
+        "section on other shares shows how. Set others in [[communication.mix]] of the config "
         "at the end (pattern, weight, node_bytes, communication_fraction) and run it again with "
         "netcosim judge --config.",
     ]
     if cables:
         parts.append(
-            f"Cables, where the machine's file does not say them: {cables}. A tree with full "
+            f"Cables, where the machine's file has none: {cables}. A tree with full "
             "bandwidth up (taper 1) forgives most placements; give yours with --taper, or "
             "uplinks in [machine]."
             if "taper" in cables
@@ -118,7 +118,7 @@ def judge_sections(requested: JudgeConfig, frames: Frames) -> list[Section]:
 def _waits(requested: JudgeConfig, frames: Frames, colours: Colours) -> Section:
     rows, queue = frames["reproduced"], requested.config.queue
     first = _row(rows.iloc[0])
-    trusted = trust(first, queue.order, queue.backfill)
+    trusted = rate_waits(first, queue.order, queue.backfill)
     if first["reproduces"] == UNKNOWN:
         return Section("Does the simulated queue do what the real one did?", trusted, rows)
     text = (
@@ -176,14 +176,14 @@ def _communication(frames: Frames, reference: str, colours: Colours) -> list[Sec
 def _waiting(requested: JudgeConfig, frames: Frames, reference: str) -> Section:
     return Section(
         "What placement does to waiting",
-        "The whole queue under each policy. First with the run times of the log: what it costs to "
+        "The full queue under each policy. First with the run times of the log: what it costs to "
         "wait for a placement. Then with run times fed back (run-time model "
         f"{requested.config.queue.run_time_model}; {reference} has those of the log): faster "
         "communication frees nodes earlier. Ratios are to the reference; intervals: whole days of "
         "submission (tenths of a shorter log) drawn again, which is short of the truth where a "
         "queue takes longer to drain."
         + (
-            f" {reference} starts and places jobs as the log has it; what stands here as its waits "
+            f" {reference} starts and places jobs as logged; its waits here "
             "with run times fed back are those of the simulated queue with the run times of the "
             "log that comes nearest to the log's, so that like is compared with like."
             if requested.config.reference
@@ -222,7 +222,7 @@ def _score(frames: Frames, reference: str, colours: Colours) -> list[Section]:
     switch = frames["machine_and_jobs"].iloc[0]["switch"]
     return [
         Section(
-            "Is the locality score worth anything?",
+            "Does the locality score predict communication?",
             f"{format_score(_row(frames['score'].iloc[0]))}\n\nThe score is the number of switches "
             f"(level {switch!r}) that hold nodes of a job. Agree: of placements of the same job on "
             "another number of switches, those whose communication is shorter with fewer. Change "

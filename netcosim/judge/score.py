@@ -93,7 +93,7 @@ def placement_rows(pairs: pd.DataFrame, reference: str) -> pd.DataFrame:
     keys = ["snapshot", "job_id"]
     computing_s = (1 - pairs["duty"]) * pairs["reference_alone_s"]
     columns = [*keys, "n_nodes", "pattern", "least_switches"]
-    theirs = pairs[columns].assign(
+    others = pairs[columns].assign(
         policy=reference,
         switches=pairs["reference_switches"],
         time_s=pairs["reference_s"] - computing_s,
@@ -107,7 +107,7 @@ def placement_rows(pairs: pd.DataFrame, reference: str) -> pd.DataFrame:
         alone_s=pairs["policy_alone_s"] - computing_s,
         communication_ratio=pairs["ratio"],
     )
-    rows = pd.concat([own, theirs.drop_duplicates(keys)], ignore_index=True)
+    rows = pd.concat([own, others.drop_duplicates(keys)], ignore_index=True)
     best_s = rows.groupby(keys)["alone_s"].transform("min")
     there = rows.groupby(keys)["switches"].transform("last")
     return rows.assign(
@@ -120,7 +120,7 @@ def placement_rows(pairs: pd.DataFrame, reference: str) -> pd.DataFrame:
 def score_rows(
     placements: pd.DataFrame, reference: str, rng: np.random.Generator, level: float = LEVEL
 ) -> list[dict[str, object]]:
-    """What the score is worth, for all patterns together and for each.
+    """Quality of the score, for all patterns together and for each.
 
     Parameters
     ----------
@@ -183,8 +183,8 @@ def _score_row(
 _UNKNOWN = Interval(np.nan, np.nan, np.nan)
 
 
-def worth(row: Mapping[str, Any]) -> str:
-    """A row of `score_rows` in words."""
+def describe_score(row: Mapping[str, Any]) -> str:
+    """Describe a row of `score_rows`."""
     agree, low = row["agree_percent"], row["agree_low_percent"]
     if agree is None or low is None:
         return "was not rated: too few jobs were placed on another number of switches"

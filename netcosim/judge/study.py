@@ -12,7 +12,7 @@ from netcosim.judge.config import JudgeConfig
 from netcosim.judge.page import judge_sections
 from netcosim.judge.trial import FRACTION, JudgeTrial
 from netcosim.judge.verdict import answer
-from netcosim.judge.waits import trust
+from netcosim.judge.waits import rate_waits
 from netcosim.report.figures.files import write_section_figures
 from netcosim.study.results import Tables, write_tables
 from netcosim.study.study import Frames, NewTrial, Report, Request, Study
@@ -42,7 +42,7 @@ class Judge(Study):
     def report(self, tables: Tables, frames: Frames) -> Report:
         """The answer on the screen and at the head of the page, and all sections."""
         queue = self.requested.config.queue
-        trusted = trust(tables["reproduced"][0], queue.order, queue.backfill)
+        trusted = rate_waits(tables["reproduced"][0], queue.order, queue.backfill)
         notes = [f"{note[0].upper()}{note[1:]}." for note in self.requested.notes]
         lines = [*answer(tables, trusted), *notes]
         log = tables["machine_and_jobs"][0]["log"]

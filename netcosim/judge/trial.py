@@ -1,7 +1,7 @@
-"""What the judge computes: one run of the whole loop, then packets again at other fractions.
+"""What the judge computes: one run of the full loop, then packets again at other fractions.
 
 The run is `experiments.cosim.run_cosim`. Its run-time model is "measured" unless a config says
-otherwise: the log's run times are those of the first policy, and what packets say of each other
+otherwise: the log's run times are those of the first policy, and what packets measure of each other
 policy's communication, the others' interference and its own placement together, changes them.
 (The coupled models compare a job with itself alone on the same nodes: they know of interference,
 not of where a job lies.)
@@ -73,14 +73,14 @@ class JudgeTrial(Trial):
         return tuple(dict.fromkeys((self.reference, *self.config.queue.policies)))
 
     @cached_property
-    def bench(self) -> RunContext:
+    def context(self) -> RunContext:
         """The config's machine and jobs."""
-        bench = run_context(self.config)
-        if not (bench.queues.jobs.n_nodes > 1).any():
+        context = run_context(self.config)
+        if not (context.queues.jobs.n_nodes > 1).any():
             raise NetcosimError(
-                f"{bench.queues.jobs.name}: every job has one node; placement changes nothing"
+                f"{context.queues.jobs.name}: every job has one node; placement changes nothing"
             )
-        return bench
+        return context
 
     def schedules(self) -> dict[str, QueueResult]:
         """Schedules with the run times of the log, by policy, the reference first."""
@@ -94,52 +94,54 @@ class JudgeTrial(Trial):
     ) -> dict[str, QueueResult]:
         """Return the schedules of some policies under a run-time model."""
         queues = {name: self._queues(name) for name in names}
-        with self.steps.step("", share) as tell:
-            found, _ = self.run_queues(what, queues, model, lambda part, done: tell(done, part))
+        with self.reporter.step("", share) as report:
+            found, _ = self.run_queues(what, queues, model, lambda part, done: report(done, part))
         return found
 
     def _queues(self, name: str) -> Queues:
         """The queues of a policy: the reference may have another config."""
         elsewhere = self.config.relative_to.elsewhere
         if elsewhere is None or name != self.reference:
-            return self.bench.queues
-        return run_context(elsewhere, self.bench.queues.jobs).queues
+            return self.context.queues
+        return run_context(elsewhere, self.context.queues.jobs).queues
 
     def run(self) -> Tables:
         """The tables of the run, but for other fractions."""
-        bench, config = self.bench, self.config
+        context, config = self.context, self.config
         share = 1 / (1 + _FRACTION_PART * self.fractions)
-        with self.steps.step("", share) as tell:
+        with self.reporter.step("", share) as report:
             result = run_cosim(
-                config, lambda what, done: tell(done, what), self.steps.say, self.parts
+                config, lambda what, done: report(done, what), self.reporter.notify, self.parts
             )
         self.logged = dict(result.logged)
         asked_for = result_tables(result)
         schedules = self.schedules()
-        fed = {**result.schedules, self.reference: result.reference_schedule}
-        fed = {name: fed[name] for name in self.names}
+        by_policy = {**result.schedules, self.reference: result.reference_schedule}
+        by_policy = {name: by_policy[name] for name in self.names}
         if self.config.relative_to.elsewhere is not None:
-            fed[self.reference] = nearest(schedules, self.reference)
+            by_policy[self.reference] = nearest(schedules, self.reference)
         measured = result.measurement
         assert measured is not None  # a judge's config has snapshots
-        jobs = _jobs(bench, schedules, fed)
-        where = schedules if result.logged else {**fed, self.reference: result.reference_schedule}
-        pairs = _pairs(bench, asked_for.get("pairs", []), where)
-        tables = derived_tables(jobs, pairs, self.reference, config, bench)
+        jobs = _jobs(context, schedules, by_policy)
+        where = (
+            schedules if result.logged else {**by_policy, self.reference: result.reference_schedule}
+        )
+        pairs = _pairs(context, asked_for.get("pairs", []), where)
+        tables = derived_tables(jobs, pairs, self.reference, config, context)
         kept = ("policies", "paired", "proof", "speedups")
         return {
             **{name: asked_for[name] for name in kept if name in asked_for},
             **{n: rows for n, rows in asked_for.items() if n in config.run.observables},
             **tables,
             "fraction": fraction_rows(
-                float(bench.drawn[1][bench.queues.jobs.n_nodes > 1].mean()),
+                float(context.drawn[1][context.queues.jobs.n_nodes > 1].mean()),
                 True,
                 measured.tables["paired"],
                 measured.ratios,
-                fed,
+                by_policy,
                 self.reference,
             ),
-            "machine_and_jobs": [_about(bench)],
+            "machine_and_jobs": [_about(context)],
         }
 
     def compute(self, request: Request) -> Tables:
@@ -149,25 +151,25 @@ class JudgeTrial(Trial):
 
     def at(self, fraction: float) -> Tables:
         """Everything measured again with another share of communication in every job."""
-        bench, names = self.bench, self.config.queue.policies
+        context, names = self.context, self.config.queue.policies
         percent = f"{100 * fraction:g} %"
         schedules = self.schedules()
-        study = bench.study(bench.sides(schedules), self.reference)
+        study = context.study(context.sides(schedules), self.reference)
         study = replace(study, fraction=np.full(len(study.fraction), fraction))
-        with self.steps.step("packets, ", 0.9) as tell:
-            found = bench.measure.measure(
+        with self.reporter.step("packets, ", 0.9) as report:
+            found = context.measure.measure(
                 study,
-                lambda: bench.queues.draws.rng("bootstrap"),
+                lambda: context.queues.draws.rng("bootstrap"),
                 PrefixedRunner(self.parts, f"at {percent}, "),
-                lambda what, done: tell(done, what),
+                lambda what, done: report(done, what),
             )
-        model = Measured(found.table, bench.mix)
+        model = Measured(found.table, context.mix)
         known = names if found.table.rows else ()
-        fed = self._each(f"judge, queue at {percent}", known, model, 0.2)
+        by_policy = self._each(f"judge, queue at {percent}", known, model, 0.2)
         if self.config.relative_to.elsewhere is not None:
-            fed[self.reference] = nearest(schedules, self.reference)
+            by_policy[self.reference] = nearest(schedules, self.reference)
         rows = fraction_rows(
-            fraction, False, found.tables["paired"], found.ratios, fed, self.reference
+            fraction, False, found.tables["paired"], found.ratios, by_policy, self.reference
         )
         return {"fraction": rows}
 
@@ -217,19 +219,19 @@ def fraction_rows(
 
 
 def derived_tables(
-    jobs: pd.DataFrame, pairs: pd.DataFrame, reference: str, config: Config, bench: RunContext
+    jobs: pd.DataFrame, pairs: pd.DataFrame, reference: str, config: Config, context: RunContext
 ) -> Tables:
     """All that follows from a row a job and a row a measured pair."""
     import pandas as pd
 
     def rng() -> np.random.Generator:
-        return bench.queues.draws.rng("bootstrap")
+        return context.queues.draws.rng("bootstrap")
 
     level = config.run.confidence
     changes = changes_of(jobs, reference)
     simulated = jobs
     if config.reference:
-        # the log's own schedule has its waits; the queue that comes nearest to them stands first
+        # the log's own schedule has its waits; the queue that comes nearest to them is first
         simulated = jobs[jobs["policy"] != reference]
         off = (simulated["wait_s"] - simulated["logged_wait_s"]).abs()
         order = off.groupby(simulated["policy"], sort=False).sum().sort_values(kind="stable").index
@@ -259,14 +261,16 @@ def _records(frame: pd.DataFrame) -> Rows:
 
 
 def _jobs(
-    bench: RunContext, logged: Mapping[str, QueueResult], fed: Mapping[str, QueueResult]
+    context: RunContext, logged: Mapping[str, QueueResult], by_policy: Mapping[str, QueueResult]
 ) -> pd.DataFrame:
-    """A row a job and policy: what the log says, and both queues."""
+    """A row a job and policy: the log's values, and both queues'."""
     import pandas as pd
 
-    jobs = bench.queues.jobs
-    share, fraction = bench.drawn
-    patterns = np.array([traffic.pattern for traffic in bench.communications], dtype=object)[share]
+    jobs = context.queues.jobs
+    share, fraction = context.drawn
+    patterns = np.array([traffic.pattern for traffic in context.communications], dtype=object)[
+        share
+    ]
     several = jobs.n_nodes > 1
     frames = [
         pd.DataFrame(
@@ -284,18 +288,18 @@ def _jobs(
                 "fed_run_s": schedule.end_s - schedule.start_s,
             }
         )
-        for name, schedule in fed.items()
+        for name, schedule in by_policy.items()
     ]
     return pd.concat(frames, ignore_index=True)
 
 
-def _pairs(bench: RunContext, rows: Rows, schedules: Mapping[str, QueueResult]) -> pd.DataFrame:
+def _pairs(context: RunContext, rows: Rows, schedules: Mapping[str, QueueResult]) -> pd.DataFrame:
     """What was measured, with the switches of every placement."""
     import pandas as pd
 
     if not rows:
         return pd.DataFrame()
-    jobs = bench.queues.jobs
+    jobs = context.queues.jobs
     found = {name: locality(schedule) for name, schedule in schedules.items()}
     # the lowest level's domains are the switches
     switches = {name: spans.spanned[-1] for name, spans in found.items()}
@@ -311,8 +315,8 @@ def _pairs(bench: RunContext, rows: Rows, schedules: Mapping[str, QueueResult]) 
     )
 
 
-def _about(bench: RunContext) -> dict[str, object]:
-    topology, jobs = bench.machine.topology, bench.queues.jobs
+def _about(context: RunContext) -> dict[str, object]:
+    topology, jobs = context.machine.topology, context.queues.jobs
     hierarchy = hierarchy_of(topology)
     several = jobs.n_nodes > 1
     node_s = jobs.n_nodes * jobs.run_time_s
@@ -322,7 +326,7 @@ def _about(bench: RunContext) -> dict[str, object]:
         "routers": topology.n_routers,
         "switch": hierarchy.levels[-1],
         "switches_with_nodes": hierarchy.counts[-1],
-        "routing": bench.machine.routing.name,
+        "routing": context.machine.routing.name,
         "log": jobs.name,
         "jobs": len(jobs),
         "jobs_of_several_nodes": int(several.sum()),

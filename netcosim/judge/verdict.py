@@ -1,11 +1,11 @@
-"""The judge's answer in words, every number of which stands in a table."""
+"""The judge's verdict as sentences; every number of them is in a table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from netcosim.judge.score import worth
+from netcosim.judge.score import describe_score
 from netcosim.judge.waits import BADLY, EXACTLY, WELL
 from netcosim.study.intervals import Ends, interval_cells
 from netsim.units import format_quantity
@@ -70,7 +70,7 @@ def _signed(value: float) -> str:
 def format_policy(policy: str, tables: Tables, waits: bool) -> str:
     """Describe in one sentence what a policy changes against the reference.
 
-    Node-hours come first: they are what a setting is worth. Waits are left out where they cannot
+    Node-hours come first: they are the cost of a setting. Waits are left out where they cannot
     be relied on.
     """
     parts = []
@@ -94,7 +94,7 @@ def _format_waits(policy: str, tables: Tables) -> str:
     if row["wait_ratio"] is None:
         waits = float(row["mean_wait_s"])
         return (
-            "nobody waits under either"
+            "no job waits under either"
             if waits == 0
             else f"{format_duration(waits)} of mean wait, none before"
         )
@@ -119,10 +119,10 @@ def _timed(found: Ends, what: str) -> str:
 
 
 def answer(tables: Tables, trusted: str) -> list[str]:
-    """Return the answer: the result, one sentence a policy, the score's worth, and the waits.
+    """Return the verdict: the result, one sentence a policy, the score's quality, and the waits.
 
     Waits are printed only as far as the simulated queue reproduces the log's: with the policies
-    where it does well, below its rating and by their direction where it does so roughly or nobody
+    where it does well, below its rating and by their direction where it does so roughly or no log
     knows, not at all where it does badly.
 
     Parameters
@@ -179,8 +179,8 @@ def _direction(policy: str, tables: Tables) -> str:
 
 
 def format_score(row: Row) -> str:
-    """What counting switches is worth, in one sentence."""
-    rating = worth(row)
+    """Describe the quality of counting switches, in one sentence."""
+    rating = describe_score(row)
     if row["agree_percent"] is None or row["change_correlation"] is None:
         return f"The switch count {rating}."
     ends = ""

@@ -114,8 +114,8 @@ def by_size(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return [(name, rows[which == i]) for i, name in enumerate(names) if (which == i).any()]
 
 
-def trust(row: Mapping[str, Any], order: str, backfill: str) -> str:
-    """What a row of `reproduced` says of the rest, in words."""
+def rate_waits(row: Mapping[str, Any], order: str, backfill: str) -> str:
+    """Describe a row of `reproduced`: how far simulated waits can be trusted."""
     policy, word = row["policy"], row["reproduces"]
     if word == UNKNOWN:
         return (

@@ -1,4 +1,4 @@
-"""What a run's numbers rest on, in words; kept with its results, so that any page can say it."""
+"""Assumptions of a run as text, stored with its results so that any page can print it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TITLE, CONFIG, MACHINE, JOBS, MEASURED, REFERENCE, WARNING, NOTE = (
 
 
 def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
-    """A run in words: machine, jobs, what was measured, notes and warnings.
+    """Describe a run: machine, jobs, what was measured, notes and warnings.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def notes_of(result: CosimResult) -> list[str]:
     if result.measured:
         lines.append(f"communication_time is relative to {result.reference.label}")
     else:
-        lines.append("no packets were sent (run.snapshots = 0): nothing is said of communication")
+        lines.append("no packets were sent (run.snapshots = 0): communication was not measured")
     if (line := _threads_line(result)) is not None:
         lines.append(line)
     if (other := other_share(result.config)) is not None:

@@ -124,7 +124,7 @@ class Compared:
     estimates: Mapping[tuple[str, Cell, str], Estimate]
 
     def cells(self) -> list[Cell]:
-        """Every cell that a point stands at, in order."""
+        """Every cell that has a point, in order."""
         return sorted({cell for _, cell, _ in self.estimates})
 
     def at(self, metric: Metric, cell: Cell) -> dict[str, Estimate]:
@@ -161,7 +161,7 @@ def compare(frame: pd.DataFrame, points: Swept) -> Compared:
             if not _finite(value):
                 continue
             at = (metric.column, cell, str(row["policy"]))
-            # points that differ in nothing but a repetition of theirs share a place
+            # points that differ in nothing but a repetition share a place
             mine = samples.setdefault(at, {})
             again = repetition if repetition not in mine else (*repetition, len(mine))
             mine[again] = float(str(value))
@@ -211,7 +211,7 @@ def _beats(metric: Metric, mine: Estimate, other: Estimate) -> bool | None:
         differences = [metric.sign * (other.samples[r] - mine.samples[r]) for r in shared]
         less = t_interval(differences)
         if math.isnan(less.low):
-            return None if any(differences) else False  # a tie names nobody
+            return None if any(differences) else False  # a tie names no policy
         return less.low > 0
     low, high = mine.interval[1:], other.interval[1:]
     if not all(map(math.isfinite, (*low, *high))):

@@ -46,7 +46,7 @@ class Section:
     table : pandas.DataFrame, optional
         Column names that end in a unit (``_s``, ``_bytes``, ``_percent``, ...) show it in the head.
     figure : matplotlib Figure, optional
-        Closed after drawing by whoever made it.
+        Closed after drawing by the caller.
     caption : str
         Below the figure, and its text for those who cannot see it.
     digits : int
@@ -70,13 +70,13 @@ class Section:
 MOST_ROWS = 200
 AGAIN = ("again", "How to get these numbers again")
 WORDS = ("glossary", "What the words mean")
-"""Anchors and titles of what stands at the end of every page."""
+"""Anchors and titles of the sections at the end of every page."""
 
 
 def long_table(
     title: str, table: pd.DataFrame, text: str = "", *, rest: str = "", folded: bool = False
 ) -> Section:
-    """Return a section with the first `MOST_ROWS` rows of a table, which says so if it has more.
+    """Return a section with the first `MOST_ROWS` rows of a table, with a note if it has more.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ _PACKAGES = ("netcosim", "numpy", "numba", "scipy", "simpy", "networkx", "pydant
 
 
 def versions() -> dict[str, str]:
-    """Versions of the program, its model and what it stands on, by name."""
+    """Versions of the program, its model and its libraries, by name."""
     found = {"model": f"{MODEL_VERSION} (sources {code_fingerprint()})"}
     for package in _PACKAGES:
         try:

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from experiments.archive.values import (
+    ArchivedLinks,
+    ArchivedMachine,
+    ArchivedMeasured,
+    ArchivedRun,
+    ArchivedSchedule,
     FloatArray,
-    KeptLinks,
-    KeptMachine,
-    KeptMeasured,
-    KeptRun,
-    KeptSchedule,
     LongArray,
 )
 from experiments.figures.style import policy_colours
@@ -33,12 +33,12 @@ LOAD_STEPS = 10_000
 """A share of the time is kept to a ten-thousandth."""
 
 
-def parts_of(kept: KeptRun, baseline: str = BASELINE) -> list[str]:
+def parts_of(kept: ArchivedRun, baseline: str = BASELINE) -> list[str]:
     """Return base64 texts: what all policies share, then one a policy.
 
     Parameters
     ----------
-    kept : KeptRun
+    kept : ArchivedRun
     baseline : str
         What a job's communication time is divided by, in a few words.
     """
@@ -54,8 +54,8 @@ def parts_of(kept: KeptRun, baseline: str = BASELINE) -> list[str]:
     ]
 
 
-def time_unit_s(kept: KeptRun) -> float:
-    """The power of ten, in seconds, that times are kept to: a ten-millionth of the whole or less.
+def time_unit_s(kept: ArchivedRun) -> float:
+    """The power of ten, in seconds, that times are kept to: a ten-millionth of the total or less.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def time_unit_s(kept: KeptRun) -> float:
     return 10.0 ** math.floor(math.log10(_last_s(kept)) - 7)
 
 
-def _last_s(kept: KeptRun) -> float:
+def _last_s(kept: ArchivedRun) -> float:
     """When the last job of all schedules has ended, or was submitted if that is later.
 
     Raises
@@ -88,7 +88,7 @@ class Cables:
         Routers.
     """
 
-    def __init__(self, machine: KeptMachine) -> None:
+    def __init__(self, machine: ArchivedMachine) -> None:
         ports = len(machine.port_router)
         self.first = machine.first_router_link
         ends = np.stack([machine.link_src[self.first :], machine.link_dst[self.first :]]) - ports
@@ -114,7 +114,7 @@ class Cables:
 
 
 def _common(
-    kept: KeptRun, unit_s: float, cables: Cables, loads: Iterable[Loads], baseline: str
+    kept: ArchivedRun, unit_s: float, cables: Cables, loads: Iterable[Loads], baseline: str
 ) -> str:
     machine, jobs = kept.machine, kept.jobs
     colours = policy_colours(list(kept.schedules))
@@ -153,7 +153,7 @@ def _place(share: NDArray[np.float32]) -> LongArray:
     return np.rint(inside * 65535.0).astype(np.int64)
 
 
-def _policy(kept: KeptRun, name: str, unit_s: float, load: Loads) -> str:
+def _policy(kept: ArchivedRun, name: str, unit_s: float, load: Loads) -> str:
     schedule = kept.schedules[name]
     submit = _in_units(kept.jobs.submit_s, unit_s)
     start, end = _in_units(schedule.start_s, unit_s), _in_units(schedule.end_s, unit_s)
@@ -184,7 +184,7 @@ def _in_units(time_s: FloatArray, unit_s: float) -> LongArray:
 
 
 def _snapshots(
-    links: KeptLinks | None, measured: KeptMeasured | None
+    links: ArchivedLinks | None, measured: ArchivedMeasured | None
 ) -> tuple[NDArray[np.int64], FloatArray]:
     """Numbers of all snapshots of a policy, ascending, and their instants; nan where unknown."""
     found = [] if links is None else [links.number]
@@ -196,7 +196,7 @@ def _snapshots(
     return numbers, times
 
 
-def _is_of(schedule: KeptSchedule, numbers: NDArray[np.int64], times: FloatArray) -> bool:
+def _is_of(schedule: ArchivedSchedule, numbers: NDArray[np.int64], times: FloatArray) -> bool:
     """Whether all measured jobs run on their nodes at that instant in the schedule that is kept.
 
     With run times that are measured they were sent as they ran with logged ones.
@@ -213,7 +213,7 @@ def _is_of(schedule: KeptSchedule, numbers: NDArray[np.int64], times: FloatArray
     )
 
 
-def _within(measured: KeptMeasured, row: int, schedule: KeptSchedule, job: int) -> bool:
+def _within(measured: ArchivedMeasured, row: int, schedule: ArchivedSchedule, job: int) -> bool:
     """Whether a measured job sat on nodes that it has in the schedule."""
     mine = slice(measured.range_ptr[row], measured.range_ptr[row + 1])
     first = measured.range_first[mine].astype(np.int64)
@@ -224,7 +224,7 @@ def _within(measured: KeptMeasured, row: int, schedule: KeptSchedule, job: int) 
 
 def _load(
     facts: dict[str, object],
-    links: KeptLinks | None,
+    links: ArchivedLinks | None,
     numbers: NDArray[np.int64],
     load: Loads,
 ) -> dict[str, Column]:
@@ -237,7 +237,7 @@ def _load(
     return {"load_row": row, **load}
 
 
-def _loads(links: KeptLinks, cables: Cables) -> Loads:
+def _loads(links: ArchivedLinks, cables: Cables) -> Loads:
     """Busy and stalled time of every cable over the time that packets took, by snapshot."""
     span_ps = np.where(links.span_s > 0, links.span_s, np.inf)[:, None] * 1e12
     return {
@@ -255,14 +255,14 @@ def _most(loads: Iterable[Loads]) -> dict[str, int]:
     return most
 
 
-def _measured(measured: KeptMeasured | None, numbers: NDArray[np.int64]) -> dict[str, Column]:
+def _measured(measured: ArchivedMeasured | None, numbers: NDArray[np.int64]) -> dict[str, Column]:
     if measured is None:
         return {}
     return {
         "measured_snapshot": np.searchsorted(numbers, measured.snapshot),
         "measured_job": measured.job,
         "measured_time": measured.time_s,
-        "measured_yardstick": measured.yardstick_s,
+        "measured_baseline": measured.yardstick_s,
         "measured_alone": measured.alone_s,
         "measured_ranges": np.diff(measured.range_ptr),
         "measured_first": measured.range_first,

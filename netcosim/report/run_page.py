@@ -1,4 +1,4 @@
-"""The page of a run, made of what a results file holds: the answer first, then what it rests on."""
+"""The page of a run, built from a results file: the result first, then its assumptions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from cosim.registry import MEASURES
-from experiments.archive.values import KeptRun
+from experiments.archive.values import ArchivedRun
 from experiments.figures.style import policy_colours
 from experiments.store import Rows, Store, StoredPoint
 from netcosim.judge.config import toml_text
@@ -50,7 +50,7 @@ REPORTS, FOLDED, PARTS = (
 """Title and text of tables that are open, of long ones, and of the parts of the figures."""
 _FIRST = ("reference", "paired", "steady", "steady_shares", "steps", "proof")
 
-NOTHING_KEPT = (
+NO_ARCHIVE = (
     "This file keeps no jobs and links of this run (an older version wrote it, or its config has "
     'run.keep = "tables"), so its page has no charts of them: run the config again for those.'
 )
@@ -120,7 +120,7 @@ def stored_tables(store: Store, key: str) -> dict[str, Rows]:
 
 
 def _config_text(point: StoredPoint) -> str:
-    """A point's resolved config as a file, where nobody wrote a text for it alone."""
+    """A point's resolved config as a file, where it has no text of its own."""
     return "# Resolved: every key with its value.\n" + toml_text(_known(point.config))
 
 
@@ -132,7 +132,7 @@ def _known(value: Any) -> Any:
 
 
 def run_sections(
-    tables: Mapping[str, Rows], kept: KeptRun | None, point: StoredPoint, report: str
+    tables: Mapping[str, Rows], kept: ArchivedRun | None, point: StoredPoint, report: str
 ) -> list[Section]:
     """The sections of a run's page.
 
@@ -140,8 +140,8 @@ def run_sections(
     ----------
     tables : mapping
         Of the point.
-    kept : KeptRun or None
-        None if the file keeps none: the page leaves its charts out and says so.
+    kept : ArchivedRun or None
+        None if the file has none: the page has a note instead of its charts.
     point : StoredPoint
     report : str
         The command that makes this page.
@@ -169,7 +169,7 @@ def run_sections(
         if name in by_part:
             sections.append(Section(title, text, html=_drawn(by_part[name])))
     if kept is None:
-        sections.append(Section("Schedules and links", NOTHING_KEPT))
+        sections.append(Section("Schedules and links", NO_ARCHIVE))
     rest = [name for name in REPORTS if name not in _FIRST]
     sections += _own_tables(tables, rest)
     for name, rows in tables.items():
@@ -184,11 +184,11 @@ def _verdict(tables: Mapping[str, Rows]) -> Markup:
 
 
 def _marked_once(lines: Sequence[str]) -> list[Markup]:
-    """Lines as HTML, each term explained where it first stands in any of them."""
+    """Lines as HTML, each term explained where it first occurs in any of them."""
     return marked("\n".join(" ".join(line.split()) for line in lines)).split("\n")
 
 
-def _facts(tables: Mapping[str, Rows], kept: KeptRun | None, point: StoredPoint) -> Markup:
+def _facts(tables: Mapping[str, Rows], kept: ArchivedRun | None, point: StoredPoint) -> Markup:
     config = point.config
     machine, queue, run = (_section(config, name) for name in ("machine", "queue", "run"))
     named = f"{machine.get('preset') or machine.get('family')}, routing {machine.get('routing')}"

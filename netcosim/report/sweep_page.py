@@ -110,7 +110,7 @@ def sweep_page(store: Store) -> tuple[str, int]:
 
 
 def sweep_drawings(store: Store) -> list[Drawing]:
-    """Every drawing of the page, each with a name of its own; none without a table of policies."""
+    """Every drawing of the page, each with a unique name; none without a table of policies."""
     if POLICIES not in store.table_names():
         return []
     compared = _compared(_table(store, POLICIES))
@@ -159,7 +159,7 @@ def _what_there_is(
     if len(codes) > 1:
         text += f" Careful: they were computed by {len(codes)} different versions of the sources."
     if compared is None:
-        text += " They have no table of policies: all tables stand as they are."
+        text += " They have no table of policies: all tables are listed unchanged."
     paper = meta.get("paper")
     if isinstance(paper, str):
         text += f" They belong to a paper; netcosim reproduce {paper} draws its figures."
@@ -237,11 +237,11 @@ def _relative_to(frame: pd.DataFrame) -> str:
     text = (
         f"Ratios are relative to {named[0]}."
         if len(named) == 1
-        else f"Ratios are relative to {len(named)} references, told in the exported table."
+        else f"Ratios are relative to {len(named)} references, listed in the exported table."
     )
     if any(name.endswith("at the same point") for name in named):
         text += (
-            " Each point has a reference of its own then, whose ratios are 1 at every point by "
+            " Each point then has a separate reference, whose ratios are 1 at every point by "
             "construction and whose jobs run as logged if run times are measured; a section "
             "[reference] in the config names one for all points."
         )

@@ -22,7 +22,7 @@ LABELS = frozenset(
         *("log", "n_nodes", "nodes", "user", "order", "backfill", "state", "routing", "traffic"),
     }
 )
-"""Columns that say what a row is about, numbers or not: rows with the same are averaged."""
+"""Columns that identify a row, numbers or not: rows with the same are averaged."""
 
 ITEMS = frozenset(
     {
@@ -34,7 +34,7 @@ ITEMS = frozenset(
 name, so such tables are shown as they are."""
 
 LAST = ("speedups", "links", "measured_jobs")
-"""Tables that stand last and folded, in this order, before all that have `ITEMS`."""
+"""Tables that are last and folded, in this order, before all that have `ITEMS`."""
 
 
 def is_label(column: str) -> bool:
@@ -43,7 +43,7 @@ def is_label(column: str) -> bool:
 
 
 def averaged(frame: pd.DataFrame, parameters: Sequence[str]) -> tuple[pd.DataFrame, str]:
-    """A table with its numbers averaged over repetitions, and a sentence that says so.
+    """A table with its numbers averaged over repetitions, and a sentence on it.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def averaged(frame: pd.DataFrame, parameters: Sequence[str]) -> tuple[pd.DataFra
     -------
     (DataFrame, str)
         Rows as they are where they are of one thing each (`ITEMS`), or where there is nothing to
-        average. Else ``repetitions`` says how many rows each stands for, where that is not one.
+        average. Else ``repetitions`` is how many rows each represents, where that is not one.
     """
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
@@ -173,7 +173,7 @@ def points_table(
 
 
 def key_length(keys: Sequence[str], least: int = 8) -> int:
-    """So many first letters tell the keys apart."""
+    """So many first letters distinguish the keys."""
     longest = max((len(key) for key in keys), default=least)
     for length in range(least, longest):
         if len({key[:length] for key in keys}) == len(keys):

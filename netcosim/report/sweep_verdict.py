@@ -96,7 +96,7 @@ def _finding(compared: Compared, metric: Metric) -> str:
 
 
 def _where(compared: Compared, mine: Sequence[Cell], cells: Sequence[Cell]) -> str:
-    """Some of the cells in words."""
+    """Describe some of the cells."""
     if len(mine) == len(cells):
         return "everywhere" if len(cells) > 1 else "here"
     others = [cell for cell in cells if cell not in mine]

@@ -1,4 +1,4 @@
-"""What a sweep varies: axes with their values, and which point stands where on them."""
+"""What a sweep varies: axes with their values, and the place of each point on them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ Repetition = tuple[object, ...]
 
 @dataclass(frozen=True)
 class Swept:
-    """The axes of a sweep and where each point stands.
+    """The axes of a sweep and the place of each point.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Swept:
     repetitions: Mapping[str, Repetition]
 
     def describe(self, cell: Cell, but: Sequence[int] = ()) -> str:
-        """A cell in words, without some of the axes: "routing minimal, load 0.9"."""
+        """A cell as text, without some of the axes: "routing minimal, load 0.9"."""
         return ", ".join(
             f"{axis.title} {axis.labels[at]}"
             for i, (axis, at) in enumerate(zip(self.axes, cell, strict=True))
@@ -87,7 +87,7 @@ class Swept:
 def swept(frame: pd.DataFrame, own: Sequence[str]) -> Swept:
     """The axes of a table of all points.
 
-    Parameters that say the same (a machine's name and its size, keys that run together) are one
+    Parameters that are equivalent (a machine's name and its size, keys that run together) are one
     axis; what varies in one section without all combinations, as whole machines do, is one, too.
 
     Parameters
@@ -210,7 +210,7 @@ def _axis(
 
 
 def is_geometric(values: Sequence[float]) -> bool:
-    """Whether ascending values stand at equal ratios, and not at equal distances.
+    """Whether ascending values are at equal ratios, and not at equal distances.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def is_geometric(values: Sequence[float]) -> bool:
 
 
 def _titles(keys: Sequence[str]) -> list[str]:
-    """The last part of each key in words; whole keys where two end alike."""
+    """The last part of each key as text; full keys where two end alike."""
     short = [_last(key) for key in keys]
     return [
         title if short.count(title) == 1 else key.replace("machine.parameters.", "machine.")

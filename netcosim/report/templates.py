@@ -1,4 +1,4 @@
-"""Parts of pages from Jinja2 templates: text is escaped, `Markup` goes in as it is."""
+"""Parts of pages from Jinja2 templates: text is escaped, `Markup` is inserted unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run found, in sentences; every number of them stands in the table of policies."""
+"""Findings of a run, as sentences; every number of them is in the table of policies."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Row = Mapping[str, Any]
 
 LUCK = (
     "Waits have no interval: each policy has one schedule of one sequence of jobs, and small "
-    "differences may be luck. A sweep over run.seed tells how much."
+    "differences may be sampling variation. Sweep over run.seed to measure it."
 )
-SILENT = "Nothing is said of communication: no packets were sent (run.snapshots = 0)."
+SILENT = "Communication was not measured: no packets were sent (run.snapshots = 0)."
 
 
 def reference_label(tables: Mapping[str, Rows]) -> str:
-    """What the ratios of a run are relative to, in words."""
+    """Describe what the ratios of a run are relative to."""
     return str(tables["policies"][0].get("relative_to", "")).removesuffix(" at the same point")
 
 
@@ -43,7 +43,7 @@ def findings(tables: Mapping[str, Rows]) -> list[str]:
 
 
 def limits(tables: Mapping[str, Rows]) -> list[str]:
-    """What the findings do not say."""
+    """What the findings do not cover."""
     others = _compared(tables)[1]
     if not any("communication_ratio" in row for row in tables["policies"]):
         return [SILENT, LUCK] if others else [SILENT]
@@ -63,9 +63,9 @@ def _compared(tables: Mapping[str, Rows]) -> tuple[Row | None, list[Row]]:
 def _gain(row: Row) -> tuple[bool, float]:
     """Sort significant gains first, then by the shortest communication, or wait."""
     ratio = row.get("communication_ratio")
-    untold = ratio is not None and _undecided(row)
+    undecided = ratio is not None and _undecided(row)
     key = ratio if ratio is not None else row.get("wait_ratio")
-    return untold, float("inf") if key is None else float(key)
+    return undecided, float("inf") if key is None else float(key)
 
 
 def _ends(row: Row) -> tuple[float, float] | None:
@@ -95,7 +95,7 @@ def _policy(row: Row, label: str, base: Row | None) -> str:
         change = f"communication is {number(abs(percent))} % {verb} than under {label}"
         return f"{name}: {change} ({NO_INTERVAL}){joined}"
     if ends[0] == ends[1] == 1:
-        return f"{name} leaves communication as it is under {label}{joined}"
+        return f"{name} does not change communication under {label}{joined}"
     low, high = sorted(abs(100 * (1 - end)) for end in ends)
     verb = "shortens" if percent > 0 else "lengthens"
     change = f"by {number(abs(percent))} % ({number(low)} to {number(high)}) against {label}"
@@ -107,7 +107,7 @@ def _waits(row: Row, label: str, base: Row | None) -> tuple[str, str]:
     wait, ratio = float(row["mean_wait_s"]), row.get("wait_ratio")
     if ratio is None:
         if wait == 0:
-            return "lets nobody wait", f", as {label}"
+            return "has no waiting jobs", f", as {label}"
         return (
             f"lets jobs wait {format_duration(wait)} in the mean",
             f" where none waits under {label}",

@@ -8,24 +8,24 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from experiments.archive.values import KeptRun
+from experiments.archive.values import ArchivedRun
 from netcosim.report.glossary import asset
 from netcosim.report.page import Section
 from netcosim.report.payload import BASELINE, parts_of
 from netcosim.report.templates import part
 
 SCRIPTS = (*("words", "data", "colours", "hands", "gantt", "places", "machine", "panel", "views"),)
-"""In the order in which they stand in the page, inside of one function: nothing is global."""
+"""In the order of the page, inside of one function: nothing is global."""
 
 TITLE = "Look and ask"
 
 
-def views_section(kept: KeptRun, baseline: str = BASELINE) -> Section:
+def views_section(kept: ArchivedRun, baseline: str = BASELINE) -> Section:
     """Return the interactive views of a run; its page needs `views_scripts` and `views_styles`.
 
     Parameters
     ----------
-    kept : KeptRun
+    kept : ArchivedRun
     baseline : str
         What the run's measure divides a job's communication time by.
     """

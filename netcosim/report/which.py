@@ -21,7 +21,7 @@ def chosen_point(store: Store, prefix: str | None) -> str | None:
     Returns
     -------
     str or None
-        None for a sweep as a whole.
+        None for a sweep.
 
     Raises
     ------

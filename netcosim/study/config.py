@@ -15,7 +15,7 @@ class StudyConfig:
     ----------
     config : Config
     text : str
-        TOML that asks for the same again.
+        TOML that requests the same again.
     notes : tuple of str
         What was assumed or left out, a line each.
     """

@@ -42,7 +42,7 @@ def results_in(out: Path) -> Path:
 def put_point(
     results: Path, point: Point, outcome: Outcome, *, config_text: str, title: str
 ) -> None:
-    """Store a point and what the file as a whole is of; the folder is made if it is missing."""
+    """Store a point and the entries of the file; the folder is created if it is missing."""
     make_folder(results.parent)
     # a file without its point would be left by a stop in between
     with defer_signals(), Store(results, "write") as store:

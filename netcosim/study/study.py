@@ -30,8 +30,8 @@ from experiments.config_load import config_from
 from experiments.outcome import Outcome, encode_tables
 from experiments.points import point_key
 from experiments.progress import progress
+from experiments.reporter import Progress, ProgressReporter
 from experiments.schedules import Queues
-from experiments.steps import Progress, Steps
 from netcosim.journal import Journal, drop, journal_name
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.run_jobs import worker_pool
@@ -66,12 +66,12 @@ class Trial(ABC):
     config : Config
     parts : TaskRunner
         Gets schedules and packet simulations computed.
-    steps : Steps
+    reporter : Steps
     """
 
     config: Config
     parts: TaskRunner = field(default_factory=SerialExecutor)
-    steps: Steps = field(default_factory=Steps)
+    reporter: ProgressReporter = field(default_factory=ProgressReporter)
 
     @abstractmethod
     def compute(self, request: Request) -> Tables:
@@ -101,7 +101,7 @@ class Trial(ABC):
         progress : callable, optional
         """
 
-        def compute(name: str, tell: Tell) -> Columns:
+        def compute(name: str, report_done: Tell) -> Columns:
             began = time.perf_counter()
             columns = schedule_columns(queues[name].under(name, model))
             return {**columns, "seconds": np.array(time.perf_counter() - began)}
@@ -115,7 +115,7 @@ class Trial(ABC):
         return schedules, float(sum(float(columns["seconds"]) for columns in found.values()))
 
 
-NewTrial = Callable[[Config, TaskRunner, Steps], Trial]
+NewTrial = Callable[[Config, TaskRunner, ProgressReporter], Trial]
 
 
 @dataclass(frozen=True)
@@ -232,10 +232,10 @@ def _computed(study: Study, results: Path, jobs: int) -> Tables:
     requests = [point[study.name] for point in missing]
     with progress(100, "%") as show:
         journal = Journal(results.parent / journal_name(run_key), show.restart)
-        steps = Steps(lambda what, share: show.at(100 * share, what), show.say)
+        reporter = ProgressReporter(lambda what, share: show.at(100 * share, what), show.say)
         helping = partial(compute_with_others, study.new_trial, requests)
         with worker_pool(config, journal, jobs, show.say, helping):
-            trial = study.new_trial(config, journal, steps)
+            trial = study.new_trial(config, journal, reporter)
             for point, request in zip(missing, requests, strict=True):
                 began = time.perf_counter()
                 encoded = encode_tables(trial.compute(request))
@@ -266,6 +266,6 @@ def compute_with_others(
     """
     config = config_from(dict(content))
     with config.plugged():
-        trial = new_trial(config, parts, Steps())
+        trial = new_trial(config, parts, ProgressReporter())
         for request in requests:
             trial.compute_parts(request)

@@ -1,4 +1,4 @@
-"""Random small cases: what both packet engines have to say the same of, and any law to hold for.
+"""Random small cases: both packet engines must agree on them, and any law must hold.
 
 Machines and routings come from the registries, so whatever is registered is drawn.
 """
@@ -208,7 +208,7 @@ def with_links(
     speed_Bps: Callable[[], int],
     latency_s: Callable[[], float],
 ) -> Topology:
-    """A machine of a family, with a speed and latency asked for for each parameter of links."""
+    """A machine of a family, with a speed and latency requested for each parameter of links."""
     return make_topology(family, {**params, **_links(family, params, speed_Bps, latency_s)})
 
 

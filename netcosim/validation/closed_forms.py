@@ -110,7 +110,7 @@ def _long_message(setting: Setting) -> Row:
 
 
 def _permutation(setting: Setting) -> Row:
-    """All nodes send to the node a fixed distance on; D-mod-k gives each a way of its own."""
+    """All nodes send to the node a fixed distance on; D-mod-k gives each a separate path."""
     network = NETWORKS["fattree-64"]
     routing, config = make_routing(network.build(), "d-mod-k"), packet_config(32)
     n, packets = routing.topology.n_nodes, 20

@@ -61,7 +61,7 @@ def crowded_cases(family: str) -> list[Case]:
 
 
 def both(case: Case) -> tuple[PacketResult, PacketResult]:
-    """What each engine says of a case: the compiled one, the plain one."""
+    """Results of both engines for a case: the compiled one, the reference implementation."""
     fast = simulate_packets(case.routing, case.traffic, case.config, np.random.default_rng(5))
     plain = simulate_reference(case.routing, case.traffic, case.config, np.random.default_rng(5))
     return fast, plain

@@ -1,7 +1,7 @@
 """SST's merlin: its documented times under the packet preset "merlin", and its mean job times.
 
 Host and local links 1 GB/s, all links 40 ns. A packet counts there when its head arrives, so one
-packet takes the same time whatever its size. A message has a header of 45 bytes there; ours has one
+packet takes the same time whatever its size. A message has a header of 45 bytes there; here one
 a packet, so it is charged where a message is few packets (the jobs), and not in the long message.
 """
 

@@ -1,6 +1,6 @@
 """Beside ns-3: the same flows on the same fixed ways end in the same nanosecond.
 
-ns-3 stores and forwards and its queues are given no end here; ours get a router latency of one
+ns-3 stores and forwards, with unlimited queues here; netcosim's get a router latency of one
 packet's time, which is store and forward, buffers that never limit and one channel a link. Times
 are random to the nanosecond on slow links, so no two packets come to a queue at once and no order
 is anybody's choice.
@@ -55,9 +55,9 @@ class Flows:
 
 def measure(setting: Setting) -> Measured:
     """Random flows on each machine; ns-3 takes long to start, so it gets all of them at once."""
-    asked = [random_flows(number, setting) for number in range(len(MACHINES))]
-    answers = PEER.ask([question_of(flows) for flows in asked], setting.python)
-    pairs = zip(asked, answers, strict=True)
+    request = [random_flows(number, setting) for number in range(len(MACHINES))]
+    answers = PEER.ask([question_of(flows) for flows in request], setting.python)
+    pairs = zip(request, answers, strict=True)
     return Measured([compared(flows, answer) for flows, answer in pairs])
 
 
@@ -79,7 +79,7 @@ def question_of(flows: Flows) -> dict[str, Any]:
     """The flows as the script takes them."""
     topology = flows.routing.topology
     cables, cable_of = cables_of(topology)
-    told = []
+    sent = []
     for src, dst, packets, start_ns in zip(
         flows.src.tolist(),
         flows.dst.tolist(),
@@ -90,7 +90,7 @@ def question_of(flows: Flows) -> dict[str, Any]:
         links = links_of(flows.routing, src, dst)
         way = [src, *topology.link_dst[links].tolist()]
         cables_on_way = cable_of[links].tolist()
-        told.append({"way": way, "cables": cables_on_way, "packets": packets, "start_ns": start_ns})
+        sent.append({"way": way, "cables": cables_on_way, "packets": packets, "start_ns": start_ns})
     return {
         "n_vertices": topology.n_ports + topology.n_routers,
         "cables": cables,
@@ -98,12 +98,12 @@ def question_of(flows: Flows) -> dict[str, Any]:
         "delay_ns": round(LATENCY_S * 1e9),
         "payload_bytes": PAYLOAD_BYTES,
         "stop_s": STOP_S,
-        "flows": told,
+        "flows": sent,
     }
 
 
 def compared(flows: Flows, answer: Mapping[str, Any]) -> Row:
-    """Ours beside the answer, flow by flow."""
+    """Compare netcosim with the answer, flow by flow."""
     routing, n_flows = flows.routing, len(flows.src)
     config = PacketConfig(
         packet_bytes=PAYLOAD_BYTES,

@@ -1,11 +1,11 @@
-"""Runs in a process of its own (ns-3 is GPL): flows on fixed ways through ns-3, JSON to JSON.
+"""Run in a separate process (ns-3 is GPL): flows on fixed paths through ns-3, JSON to JSON.
 
 In: a list of cases with ``cables`` (pairs of vertices), ``n_vertices``, ``rate_bps``,
 ``delay_ns``, ``payload_bytes``, ``stop_s``, and ``flows`` of ``way`` (vertices from end to end),
 ``cables`` (of that way), ``packets``, ``start_ns``. Out, for each case: ``end_ns`` of each flow,
 when its last packet came in, and ``lost`` packets.
 
-Each flow has an address of its own at its receiver, so that a way is a row of host routes.
+Each flow has a separate address at its receiver, so that a path is a list of host routes.
 Queues take a million packets. On the wire a packet has 30 bytes more: UDP 8, IP 20, PPP 2.
 """
 

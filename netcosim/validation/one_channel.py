@@ -17,7 +17,7 @@ def on_one_channel(routing: Routing) -> Routing:
     Parameters
     ----------
     routing : Routing
-        Of ways that hang on a packet's router and its destination's router alone.
+        Of paths that depend only on a packet's router and its destination's router.
 
     Raises
     ------

@@ -74,11 +74,11 @@ def counted(rows: Sequence[Row]) -> str:
 def sections_of(found: Mapping[str, Measured]) -> list[Section]:
     """The one table, then a figure for all curves."""
     rows = [as_text(name, row) for name, m in found.items() for row in m.rows]
-    told = (
+    cells = (
         "ours: measured by this run. difference: ours less expected, in the row's unit. allowed: "
         "where ours may lie; 0 is no difference at all."
     )
-    sections = [Section("Rows", told, pd.DataFrame(rows))]
+    sections = [Section("Rows", cells, pd.DataFrame(rows))]
     curves = [curve for m in found.values() for curve in m.curves]
     if curves:
         panels = dict.fromkeys(curve.panel for curve in curves)
@@ -88,7 +88,7 @@ def sections_of(found: Mapping[str, Measured]) -> list[Section]:
 
 
 def draw(curves: list[Curve]) -> Figure:
-    """A panel for each kind of curve: published ones as plain lines, ours with marks."""
+    """A panel for each kind of curve: published ones as plain lines, netcosim's with marks."""
     panels = list(dict.fromkeys(curve.panel for curve in curves))
     figure, axes = new_figure(4.4 * max(2, len(panels)), 3.8, 1, len(panels))
     for axis, panel in zip(axes, panels, strict=True):
@@ -116,9 +116,9 @@ def lines_of(found: Mapping[str, Measured], seconds: Mapping[str, float]) -> lis
     for name, m in found.items():
         lines.append(f"{name:<{width}}  {counted(m.rows)}, {seconds[name]:.1f} s")
     for name, row in failed(found):
-        told = as_text(name, row)
+        cells = as_text(name, row)
         lines.append(
-            f"fails: {name}: {row.what}: {told['ours']}, expected {told['expected']} "
+            f"fails: {name}: {row.what}: {cells['ours']}, expected {cells['expected']} "
             f"({row.source}), allowed {row.allowed}"
         )
     return lines

@@ -1,4 +1,4 @@
-"""Another simulator in a process of its own: found, asked in JSON, its mistakes told in a line."""
+"""Another simulator in a separate process: found, run with JSON, its errors in one line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Peer:
     package : str
         What the script imports.
     script : str
-        Module that is run with ``python -m``; it imports nothing of ours and reads and writes
+        Module that is run with ``python -m``; it imports nothing of netcosim and reads and writes
         JSON. What it imports never enters our process.
     how_to_get : str
     """
@@ -63,9 +63,9 @@ class Peer:
         )
         lines = ran.stdout.splitlines()
         if ran.returncode or not lines:
-            said = ran.stderr.strip().splitlines() or ["it said nothing"]
-            told = next((line for line in said if "CRITICAL" in line), said[-1])
-            raise NetcosimError(f"{self.title} ended with status {ran.returncode}: {told}")
+            stderr_lines = ran.stderr.strip().splitlines() or ["no message"]
+            message = next((line for line in stderr_lines if "CRITICAL" in line), stderr_lines[-1])
+            raise NetcosimError(f"{self.title} ended with status {ran.returncode}: {message}")
         try:
             return json.loads(lines[-1])
         except ValueError:
@@ -73,16 +73,20 @@ class Peer:
 
     def interpreter(self, python: str) -> str:
         """The interpreter to use: the one that is given, or the first that has the package."""
-        looks = f"import importlib.util as u, sys; sys.exit(u.find_spec({self.package!r}) is None)"
+        find_package = (
+            f"import importlib.util as u, sys; sys.exit(u.find_spec({self.package!r}) is None)"
+        )
         for name in (python,) if python else _PLACES:
             found = shutil.which(name)
             if found is None:
                 continue
             try:
-                asked = subprocess.run([found, "-c", looks], capture_output=True, check=False)
+                probe = subprocess.run(
+                    [found, "-c", find_package], capture_output=True, check=False
+                )
             except OSError:
                 continue
-            if asked.returncode == 0:
+            if probe.returncode == 0:
                 return found
         where = f"{python} has it not" if python else "no Python here has it"
         raise NetcosimError(f"{self.title}: {where}; {self.how_to_get}")

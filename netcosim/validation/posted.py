@@ -22,7 +22,7 @@ def posted_messages(
     ----------
     n_nodes : int
     src, dst : (m,) int64
-        Nodes; the messages stand by source, and of one source by time.
+        Nodes; the messages are sorted by source, and of one source by time.
     message_bytes : (m,) or scalar
     start_s : (m,) float
     """

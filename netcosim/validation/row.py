@@ -25,7 +25,7 @@ class Row:
     source : str
         Where the expected number is from.
     low, high : float
-        ``ours`` may be from ``low`` to ``high``.
+        ``ours``, netcosim's value, may be from ``low`` to ``high``.
     note : str
         What else a reader has to know.
     """
@@ -46,12 +46,12 @@ class Row:
 
     @property
     def difference(self) -> float:
-        """Ours less what is expected, in the unit of the row."""
+        """netcosim's value less the expected one, in the unit of the row."""
         return self.ours - self.expected
 
     @property
     def allowed(self) -> str:
-        """The interval in words."""
+        """Format the interval."""
         if self.low == self.high == self.expected:
             return "0"
         if not math.isfinite(self.high):
@@ -102,7 +102,7 @@ class Curve:
     panel, name : str
     x, y : sequence of float
     published : bool
-        Drawn as a line of its own kind: what stands in the literature.
+        Drawn with a separate line style: values from the literature.
     """
 
     panel: str

@@ -75,7 +75,7 @@ def measure(setting: Setting) -> Measured:
 
 
 def ideal() -> PacketConfig:
-    """The router whose queues stand at its outputs; a slot to pass it."""
+    """The router with queues at its outputs; a slot to pass it."""
     return PacketConfig(packet_bytes=PACKET_BYTES, buffer_bytes=ROOM_BYTES, router_latency_s=SLOT_S)
 
 
@@ -98,7 +98,7 @@ def published_wait(load: float) -> float:
 
 
 def streams(ports: int, load: float, slots: int, seed: int) -> Traffic:
-    """In each slot each input posts a packet with this chance, to any output with equal chance."""
+    """In each slot each input posts a packet with this probability, to a random output."""
     rng = np.random.default_rng(seed)
     posts = rng.random((ports, slots)) < load
     src, slot = np.nonzero(posts)

@@ -1,7 +1,7 @@
 """Beside SimGrid: the same flows on the same ways end at the same time.
 
 Without latency both are plain max-min. With latency SimGrid weighs a flow by 1 / latency of its way
-and lets it begin when its first byte has arrived; ours gets these as weights and starts. Starts are
+and lets it begin when its first byte has arrived; here they are weights and starts. Starts are
 random, so that no two events coincide.
 """
 

@@ -1,4 +1,4 @@
-"""Runs in a process of its own, with SimGrid's Python package: flows on fixed ways, JSON to JSON.
+"""Run in a separate process, with SimGrid's Python package: flows on fixed paths, JSON to JSON.
 
 In: ``n_hosts``, ``links`` (bandwidth in bytes/s, latency in seconds), ``routes`` (source,
 destination, links) and ``flows`` (source, destination, bytes, start in seconds). Out: ``end_s`` of
@@ -25,7 +25,7 @@ SETTINGS = (
 
 
 def platform_of(case: dict[str, Any]) -> str:
-    """The platform file: hosts, links, and each way as it is given."""
+    """The platform file: hosts, links, and each path as given."""
     hosts = [f'<host id="h{n}" speed="1Gf"/>' for n in range(case["n_hosts"])]
     links = [
         f'<link id="l{number}" bandwidth="{bandwidth}Bps" latency="{latency!r}s"/>'

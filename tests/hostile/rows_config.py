@@ -329,18 +329,18 @@ ROWS = [
             "communication.fraction.spread": "0.1",
             "mix.communication_fraction": "0.3",
         },
-        "stands beside communication.fraction",
+        "conflicts with communication.fraction",
     ),
     config_row(
         "sizes beside a cluster",
         {"workload.synthetic.cluster": '"seren"'},
-        "mean_nodes stands beside cluster",
+        "mean_nodes conflicts with cluster",
     ),
     config_row("a mix that is none", {"communication.from": '"mira"'}, "unknown mix of"),
     config_row(
         "fractions beside a mix",
         {"communication.from": '"seren-links"', "mix.communication_fraction": "0.3"},
-        "stands beside communication.from",
+        "conflicts with communication.from",
     ),
     *(
         config_row(

@@ -3,7 +3,7 @@
 Gaussier, Glesser, Reis, Trystram: "Improving Backfilling by using Machine Learning to Predict
 Running Times", SC'15, whose results lie open beside the paper. Their jobs are cut at their
 requested times, sizes are processors (a node here is one processor), a machine has as many as
-the log's header says, and there is no window.
+the log's header states, and there is no window.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pandas as pd
 from alloc.registry import make_policy
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.kit.data import read_printed
-from experiments.papers.kit.logs import first_there, logs_folder, swf_files
+from experiments.papers.kit.logs import first_existing, logs_folder, swf_files
 from experiments.papers.paper import Analysis, Options, Point
 from netsim.files import read_lines
 from netsim.inputs import checked_path, input_file
@@ -50,13 +50,13 @@ WHY = (
 
 
 def points(options: Options) -> list[Point]:
-    """Two points a log; a log that is not there has points too, which say so."""
+    """Two points a log; if the log is missing, the points note it."""
     folder = logs_folder(options)
     found: list[Point] = []
     for name, log in LOGS.items():
         if options.quick and name not in QUICK:
             continue
-        path = first_there(folder, [name for stem in log["files"] for name in swf_files(stem)])
+        path = first_existing(folder, [name for stem in log["files"] for name in swf_files(stem)])
         file = "" if path is None else input_file(path)
         found += [
             {"experiment": "published-easy", "log": name, "file": file, "walltimes": walltimes}
@@ -121,20 +121,22 @@ def run_point(config: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
         return {"easy": [row | {"jobs": None, "ours": None, "file": ""}]}
     path = checked_path(config["file"])
     jobs, processors = read_study_log(path)
-    ours = study_slowdown(jobs, processors, config["walltimes"])
-    return {"easy": [row | {"jobs": len(jobs), "ours": ours, "file": Path(path).name}]}
+    simulated = study_slowdown(jobs, processors, config["walltimes"])
+    return {"easy": [row | {"jobs": len(jobs), "ours": simulated, "file": Path(path).name}]}
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Paper, ours, ratio; a log that is not there is a row without ours, and a note."""
+    """Add the paper's number and the ratio; a missing log is a row without a value, and a note."""
 
     table = frames["easy"]
-    ours = table["ours"].astype(float)
-    told = np.array([_paper(*key) for key in zip(table["log"], table["walltimes"], strict=True)])
+    simulated = table["ours"].astype(float)
+    published = np.array(
+        [_paper(*key) for key in zip(table["log"], table["walltimes"], strict=True)]
+    )
     table = table.assign(
-        paper=told,
-        ours=ours,
-        ratio=ours / told,
+        paper=published,
+        simulated=simulated,
+        ratio=simulated / published,
         paper_jobs=[LOGS[name]["jobs"] for name in table["log"]],
         file=table["file"].replace("", MISSING),
     )[COLUMNS]
@@ -152,10 +154,10 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
                 f"{LOGS[name]['jobs']:,}: another version of the log"
             )
         if there:
-            says = ClaimBuilder("SC'15 and the results published beside it", f"walltimes {kind}")
+            check = ClaimBuilder("SC'15 and the results published beside it", f"walltimes {kind}")
             what, paper = f"{name}: mean bounded slowdown under EASY", _paper(name, kind)
             within, note = WITHIN[kind]
-            claims.append(says.near(what, paper, row["ours"], within=within, unit="%", note=note))
+            claims.append(check.near(what, paper, row["ours"], within=within, unit="%", note=note))
     return Analysis(claims_frame(claims), {"easy": table}, tuple(notes))
 
 

@@ -122,7 +122,7 @@ TABLES = {
     "families": ("family", "routing"),
     "patterns": ("pattern",),
 }
-"""Tables of errors, and the columns by which jobs are told apart."""
+"""Tables of errors, and the columns by which jobs are distinguished."""
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
@@ -146,7 +146,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 
 def _line(row: Mapping[str, Any]) -> str:
-    """A row of errors in words."""
+    """Describe a row of errors."""
     return (
         "{mixes}, {family}, {routing}: {n_jobs} jobs {jobs}: median error {error_p50:.1%}, "
         "90th percentile {error_p90:.1%}, signed mean {signed_mean:+.1%}, extra time "
@@ -156,22 +156,22 @@ def _line(row: Mapping[str, Any]) -> str:
 
 
 def _claims(row: Mapping[str, Any]) -> list[Claim]:
-    """Whether a row meets what the flow level aims at; no paper says anything about it."""
-    says = ClaimBuilder("aim of the flow level", f"{row['family']}, {row['routing']}")
+    """Check a row against the flow level's target; no paper states one."""
+    check = ClaimBuilder("aim of the flow level", f"{row['family']}, {row['routing']}")
     what = f"{row['mixes']}, jobs {row['jobs']}: {{}} of the run time"
     claims = []
     static = row["routing"] in (*STATIC, "static")
     for key, aim in (AIMS if static else ADAPTIVE_AIMS).items():
-        ours, one = row[key], row[key.replace("error", "one")]
+        error, one = row[key], row[key.replace("error", "one")]
         rule = f"at most {aim:g}, and nearer than always 1 ({one:.3f})"
-        good = ours <= min(aim, one)
-        claims.append(says.holds(what.format(key), good, rule, ours, expected=aim))
+        good = error <= min(aim, one)
+        claims.append(check.holds(what.format(key), good, rule, error, expected=aim))
     mean, (low, high), ratio = row["signed_mean"], EXTRA_RATIO, row["extra_ratio"]
-    for key, good, rule, ours in (
+    for key, good, rule, error in (
         ("signed_mean", abs(mean) <= SIGNED_MEAN, f"within {SIGNED_MEAN:g} of 0", mean),
         ("extra_ratio", low <= ratio <= high, f"{low:g} to {high:g}", ratio),
     ):
-        claims.append(says.holds(what.format(key), good, rule, ours))
+        claims.append(check.holds(what.format(key), good, rule, error))
     return claims
 
 

@@ -69,20 +69,20 @@ def saturation_table(load: pd.DataFrame) -> pd.DataFrame:
 def booksim_table(load: pd.DataFrame) -> pd.DataFrame:
     """Mean latency beside BookSim2's where both have the load."""
     uniform = load[load["traffic"] == "uniform"]
-    ours = lookup(uniform, ["network", "routing", "load"], "latency_mean_cycles")
+    latency = lookup(uniform, ["network", "routing", "load"], "latency_mean_cycles")
     rows = [
         {
             "network": network,
             "routing": routing,
             "load": at,
             "booksim_cycles": cycles,
-            "ours_cycles": ours[network, routing, at],
-            "ratio": ours[network, routing, at] / cycles,
+            "ours_cycles": latency[network, routing, at],
+            "ratio": latency[network, routing, at] / cycles,
         }
         for network, routings in BOOKSIM.items()
-        for routing, told in routings.items()
-        for at, cycles in told
-        if (network, routing, at) in ours
+        for routing, published in routings.items()
+        for at, cycles in published
+        if (network, routing, at) in latency
     ]
     return pd.DataFrame(rows)
 
@@ -127,7 +127,7 @@ def analyse_curves(frames: Frames, options: Options) -> Analysis:
 
 
 def analyse_buffers(frames: Frames, options: Options) -> Analysis:
-    """Accepted load by buffer size; ample buffers must do what the calibration asks for."""
+    """Accepted load by buffer size; ample buffers must meet the calibration's condition."""
     load = frames["load"]
     claims = []
     for (network, traffic, routing), curve in groups(load, *CURVE):
@@ -186,9 +186,9 @@ def _curves(axis: Axes, part: pd.DataFrame) -> None:
         steady = curve[stable(curve)]
         axis.plot(steady["offered"], steady["latency_mean_cycles"], label=routing, **look)
         axis.plot(steady["offered"], steady["latency_p99_cycles"], ":", color=colour(i), lw=0.9)
-        told = BOOKSIM.get(network, {}).get(routing) if traffic == "uniform" else None
-        if told:
-            axis.plot(*zip(*told, strict=True), "k+", ms=9, label="BookSim2", zorder=5)
+        published = BOOKSIM.get(network, {}).get(routing) if traffic == "uniform" else None
+        if published:
+            axis.plot(*zip(*published, strict=True), "k+", ms=9, label="BookSim2", zorder=5)
     for at, colours in limits.items():  # a limit of several routings is grey
         axis.axvline(at, color=colours[0] if len(colours) == 1 else SOFT, ls="--", lw=1.0, zorder=1)
     ends = part["load"].min() * 0.8, 1.1

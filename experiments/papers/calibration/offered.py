@@ -73,7 +73,7 @@ def on_clock(program: Program, cycle_s: float) -> Program:
 
 @dataclass(frozen=True)
 class LoneMessages:
-    """Messages that meet nobody.
+    """Messages without contention.
 
     Attributes
     ----------

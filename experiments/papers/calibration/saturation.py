@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limit:
-    """What theory says of the throughput of one routing under one load.
+    """Theoretical throughput of one routing under one load.
 
     All as fractions of a node's injection bandwidth.
 

@@ -23,14 +23,14 @@ def allocate_after(
         Nodes of the earlier jobs, in the order in which they came; they leave room for each other
         in the same way. Those that need not leave stay.
     sizes : sequence of int
-        Nodes of the jobs asked for; each fits with all the others of them on the empty machine.
+        Nodes of the requested jobs; each fits with all the others of them on the empty machine.
     rng : numpy.random.Generator
         Which of the earlier jobs leaves.
 
     Returns
     -------
     list of Placement
-        Of the jobs asked for.
+        Of the requested jobs.
 
     Raises
     ------

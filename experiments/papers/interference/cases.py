@@ -1,4 +1,4 @@
-"""The cases of jobs side by side: machines and sizes, and points made of them."""
+"""The cases of jobs side by side: machines and sizes, and points built from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PACKET_BYTES = 16384
 
 @dataclass(frozen=True)
 class Case:
-    """A machine, its jobs, and how they are timed; every field stands in a point's config.
+    """A machine, its jobs, and how they are timed; every field is in a point's config.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ SETTINGS = (
     *("routing", "ranks_per_node", "large_bytes", "packet_bytes", "law", "judge", "exchange"),
     *("least_degree", "communication_fraction", "buffer_packets", "router"),
 )
-"""Fields by which points of one case, workload and placement are told apart: columns of theirs."""
+"""Fields by which points of one case, workload and placement are distinguished, as columns."""
 
 # The suite's scripts for the simulator have messages of 10 MiB and 1 MiB, its job script for a
 # machine 2 MiB and 1 MiB. Here both are cut alike; so are packets and buffers, which keeps
@@ -92,7 +92,7 @@ CAB = Case("cab 4-512", 36, 4, 4, 512, 16, 8 * PACKET_BYTES, 4 * PACKET_BYTES, (
 CAB_SMALL = replace(CAB, name="cab 4-128", largest=128)
 CAB_PART = replace(CAB_SMALL, name="cab 4-128, 30 %", communication_fraction=0.3)
 OBLIVIOUS = ("random", "aged")
-"""Placements that stand for the topology-oblivious policy; the paper names none."""
+"""Placements that represent the topology-oblivious policy; the paper names none."""
 
 
 def quick(case: Case) -> Case:

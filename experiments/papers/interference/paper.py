@@ -22,7 +22,7 @@ from experiments.papers.kit.data import read_data
 from experiments.papers.paper import Options, PaperFigure, Point
 
 N_WORKLOADS = {SIMULATED.name: 15, CAB.name: 6, CAB_SMALL.name: 6, CAB_PART.name: 6}
-"""The paper simulates 15; it does not say how many ran on Cab."""
+"""The paper simulates 15; it does not state how many ran on Cab."""
 N_WHY = {SIMULATED.name: 1, CAB_SMALL.name: 2}
 
 

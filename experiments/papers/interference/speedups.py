@@ -30,16 +30,16 @@ SAME_JOB = ("case", "workload", "job", *SETTINGS)
 """Columns by which a job is the same in two placements."""
 GAIN = "speed-up under TA"
 NAMES = (*printed["patterns"], ALL)
-QUICK_NOTE = "a tree of 128 nodes stands in for both machines"
+QUICK_NOTE = "a tree of 128 nodes replaces both machines"
 PLACEMENT_NOTE = (
     "the paper names no topology-oblivious placement: random nodes, and lowest free nodes"
     " of a machine in use (aged), are two readings"
 )
 
 
-def near(ours: float, paper: float) -> bool:
+def near(simulated: float, paper: float) -> bool:
     """Whether a speed-up counts as the paper's (`RULE`): small gains are not near for nothing."""
-    return abs(ours - paper) <= 0.03 + 0.25 * (paper - 1)
+    return abs(simulated - paper) <= 0.03 + 0.25 * (paper - 1)
 
 
 def against_ta(jobs: pd.DataFrame) -> pd.DataFrame:
@@ -102,12 +102,14 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     table = speedup_table(against_ta(jobs), options)
     claims = []
     for row in table.to_dict("records"):
-        ours = Interval(row["packets"], row["low"], row["high"])
+        simulated = Interval(row["packets"], row["low"], row["high"])
         what = f"{row['case']}, {row['pattern']}: mean speed-up of jobs under TA"
-        says = ClaimBuilder(WHERE, f"{row['placement']}, {row['routing']}")
+        check = ClaimBuilder(WHERE, f"{row['placement']}, {row['routing']}")
         paper = printed["speedups"][row["case"]].get(row["pattern"])
         if paper is not None:
-            claims.append(says.holds(what, near(ours.value, paper), RULE, ours, paper=paper))
+            claims.append(
+                check.holds(what, near(simulated.value, paper), RULE, simulated, paper=paper)
+            )
     for (case,), part in groups(runs[runs["placement"] == "ta"], "case"):
         what = f"{case}: links that two jobs could share under TA"
         claims.append(ClaimBuilder("III-B").equal(what, 0.0, float(part["shared_links"].max())))
@@ -133,13 +135,13 @@ def between_claims(table: pd.DataFrame) -> list[Claim]:
             paper = printed["speedups"][case][ALL]
             both = " and ".join(OBLIVIOUS)
             what = f"{case}: the paper's mean of all jobs between ours for {both}"
-            says = ClaimBuilder(WHERE, ", ".join(f"{name} {mean[name]:.2f}" for name in OBLIVIOUS))
-            claims.append(says.holds(what, low <= paper <= high, "between the two", paper=paper))
+            check = ClaimBuilder(WHERE, ", ".join(f"{name} {mean[name]:.2f}" for name in OBLIVIOUS))
+            claims.append(check.holds(what, low <= paper <= high, "between the two", paper=paper))
     return claims
 
 
 def with_computing(speedup: float, communication_fraction: float) -> float:
-    """Speed-up of a job that communicates for a share of its time, if contention stays as it is.
+    """Speed-up of a job that communicates for a share of its time, if contention does not change.
 
     ``(1 - f) + f s`` for the share f of the time under TA, as the paper gives it; the same as
     ``1 / ((1 - g) + g / s)`` with g the share in the slower run.
@@ -161,10 +163,10 @@ def fraction_claims(table: pd.DataFrame) -> list[Claim]:
     for placement in OBLIVIOUS:
         part, full = (mean.get((case.name, placement)) for case in (CAB_PART, CAB_SMALL))
         if part is not None and full is not None:
-            ours = (part - 1) / (with_computing(full, CAB_PART.communication_fraction) - 1)
-            says = ClaimBuilder(WHERE, f"{placement}, {CAB_PART.routing}")
+            simulated = (part - 1) / (with_computing(full, CAB_PART.communication_fraction) - 1)
+            check = ClaimBuilder(WHERE, f"{placement}, {CAB_PART.routing}")
             note = "of the paper's"
-            claims.append(says.near(what, paper, ours, within=LEFT_TOLERANCE, note=note))
+            claims.append(check.near(what, paper, simulated, within=LEFT_TOLERANCE, note=note))
     return claims
 
 
@@ -179,7 +181,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     table = table[table["placement"].isin(OBLIVIOUS)]
 
     def bars(axis: Axes, part: pd.DataFrame) -> None:
-        told = SPEEDUPS[part["case"].iloc[0]]
+        published = SPEEDUPS[part["case"].iloc[0]]
         placements = first_seen(part, "placement")
         grouped_bars(
             axis,
@@ -188,7 +190,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
             "placement",
             "packets",
             ends=("low", "high"),
-            marks={(name, by): paper for name, paper in told.items() for by in placements},
+            marks={(name, by): paper for name, paper in published.items() for by in placements},
             order=NAMES,
             name=lambda placement: f"packets, {placement}",
         )

@@ -1,4 +1,4 @@
-"""What the gain of isolated jobs hangs on: message and packet size, buffers, ranks, placement."""
+"""What the gain of isolated jobs depends on: message and packet size, buffers, ranks, placement."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.figures.panels import Look, dots, panels
+from experiments.figures.panels import MarkStyle, dots, panels
 from experiments.figures.style import INK, colour, grid, marker
 from experiments.frames import groups, lookup
 from experiments.papers.interference.cases import CAB_SMALL, SETTINGS, SIMULATED, Case, scaled
@@ -93,32 +93,32 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         what = f"{case}: a job under TA takes the same time alone and with the others (error)"
         claims.append(ClaimBuilder("III-B").equal(what, 0.0, isolation_error(jobs, case)))
         if SMALL_PACKETS in mean:
-            ours = mean[SMALL_PACKETS] / mean[BASE]
-            good = abs(ours - 1) <= PACKET_TOLERANCE
+            ratio = mean[SMALL_PACKETS] / mean[BASE]
+            good = abs(ratio - 1) <= PACKET_TOLERANCE
             what = f"{case}: mean speed-up with packets a quarter as large, over ours"
             claims.append(
-                ClaimBuilder("ours").holds(what, good, "within 5 % of 1", ours, expected=1.0)
+                ClaimBuilder("ours").holds(what, good, "within 5 % of 1", ratio, expected=1.0)
             )
         paper = printed["speedups"][case][ALL]
         for variant, value in mean.items():
-            what, says = f"{case}: mean speed-up of all jobs", ClaimBuilder(WHERE, str(variant))
-            claims.append(says.holds(what, near(value, paper), RULE, value, paper=paper))
+            what, check = f"{case}: mean speed-up of all jobs", ClaimBuilder(WHERE, str(variant))
+            claims.append(check.holds(what, near(value, paper), RULE, value, paper=paper))
     return Analysis(claims_frame(claims), {"variants": table})
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """Means of all jobs and of each pattern, a row a variant, one panel a case."""
     names = list(VARIANTS)
-    looks = {name: Look(colour(i), marker(i)) for i, name in enumerate(NAMES)}
-    looks[ALL] = looks[ALL]._replace(colour=INK)
+    styles = {name: MarkStyle(colour(i), marker(i)) for i, name in enumerate(NAMES)}
+    styles[ALL] = styles[ALL]._replace(colour=INK)
     table = analysis.tables["variants"]
 
     def variants(axis: Axes, part: pd.DataFrame) -> None:
         rows = part.assign(row=part["variant"].map(names.index))
-        dots(axis, rows, "packets", "row", "pattern", looks=looks)
-        told = printed["speedups"][part["case"].iloc[0]]
+        dots(axis, rows, "packets", "row", "pattern", styles=styles)
+        published = printed["speedups"][part["case"].iloc[0]]
         for pattern in NAMES:
-            axis.axvline(told[pattern], color=looks[pattern].colour, lw=0.9, ls=":")
+            axis.axvline(published[pattern], color=styles[pattern].colour, lw=0.9, ls=":")
         axis.set_yticks(range(len(names)), names)
         axis.set_ylim(len(names) - 0.4, -0.6)
         grid(axis, "x")

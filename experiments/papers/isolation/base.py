@@ -1,7 +1,7 @@
 """What the studies of isolation share: a log on a machine, its jobs' mix, and how it is measured.
 
 A study varies keys of the config that `study_content` makes: every factor is a key, so whatever a
-study found can be asked of another log and machine with ``netcosim run``.
+study found can be tested on another log and machine with ``netcosim run``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 They packed jobs on all of Cab (SC'18, V-B), ran them under TA and obliviously, and printed the mean
 of each job's time over its time under TA. Every point is a packing and a config; what is varied
-are the config's keys. Nothing is fitted: all of the table is told.
+are the config's keys. Nothing is fitted: the entire table is predicted.
 """
 
 from __future__ import annotations
@@ -143,13 +143,13 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Which variants hold Cab's means in their intervals."""
     table, claims = speedups(frames["pairs"]), []
     for row in table[table["paper"].notna() & table["low"].notna()].to_dict("records"):
-        says = ClaimBuilder("Pollard V-B", f"{row['variant']}, f = {row['f']:g}")
-        told = f"mean speed-up under TA, {row['pattern']}"
-        ours = Interval(row["speedup"], row["low"], row["high"])
+        check = ClaimBuilder("Pollard V-B", f"{row['variant']}, f = {row['f']:g}")
+        statement = f"mean speed-up under TA, {row['pattern']}"
+        measured = Interval(row["speedup"], row["low"], row["high"])
         case = CASE if row["f"] < 1 else ALL_COMMUNICATION
         paper = printed["speedups"][case][row["pattern"]]
-        inside = ours.low <= paper <= ours.high
-        claims.append(says.holds(told, inside, "in our interval", ours, paper=paper))
+        inside = measured.low <= paper <= measured.high
+        claims.append(check.holds(statement, inside, "in our interval", measured, paper=paper))
     return Analysis(claims_frame(claims), {"cab": table})
 
 

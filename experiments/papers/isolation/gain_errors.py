@@ -54,7 +54,7 @@ def chosen(rows: Columns, mask: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
 
 
 def held_out(law: str, rows: Columns, groups: Sequence[Sequence[str]]) -> FloatArray:
-    """What a law says of each job, fitted on the logs of the other groups.
+    """Predict each job by a law that is fitted on the logs of the other groups.
 
     Parameters
     ----------
@@ -75,10 +75,10 @@ def held_out(law: str, rows: Columns, groups: Sequence[Sequence[str]]) -> FloatA
     return found
 
 
-def job_errors(rows: Columns, told: FloatArray) -> dict[str, float]:
+def job_errors(rows: Columns, predicted: FloatArray) -> dict[str, float]:
     """How far off a law is, in points: jobs alike, and means of snapshots weighed by nodes."""
-    off = np.abs(told - rows["gain_percent"])
-    snapshots = means_by(rows, told, units(rows)[1])
+    off = np.abs(predicted - rows["gain_percent"])
+    snapshots = means_by(rows, predicted, units(rows)[1])
     return {
         "jobs": float(len(off)),
         "median": float(np.median(off)),
@@ -89,7 +89,7 @@ def job_errors(rows: Columns, told: FloatArray) -> dict[str, float]:
 
 
 UNIT = ("log", "machine", "placement", "share", "snapshot")
-"""Columns that tell one snapshot from all others."""
+"""Columns that identify a snapshot."""
 
 
 def units(rows: Columns) -> tuple[list[str], NDArray[np.int64]]:
@@ -101,14 +101,16 @@ def units(rows: Columns) -> tuple[list[str], NDArray[np.int64]]:
 
 
 def means_by(
-    rows: Columns, told: FloatArray, group: NDArray[Any]
+    rows: Columns, predicted: FloatArray, group: NDArray[Any]
 ) -> dict[Any, tuple[float, float]]:
-    """What is told and what was measured in the mean over node-hours, by group."""
+    """Predicted and measured means over node-hours, by group."""
     found = {}
     for name in dict.fromkeys(group.tolist()):
         mine = group == name
         nodes = rows["n_nodes"][mine]
-        pair = [float(np.average(x[mine], weights=nodes)) for x in (told, rows["gain_percent"])]
+        pair = [
+            float(np.average(x[mine], weights=nodes)) for x in (predicted, rows["gain_percent"])
+        ]
         found[name] = pair[0], pair[1]
     return found
 
@@ -133,11 +135,11 @@ def law_rows(rows: Columns) -> list[dict[str, object]]:
     found: list[dict[str, object]] = []
     for split, groups in splits(logs).items():
         for law in LAWS:
-            told = held_out(law, rows, groups)
-            square = (told - rows["gain_percent"]) ** 2
+            predicted = held_out(law, rows, groups)
+            square = (predicted - rows["gain_percent"]) ** 2
             drawn = mean_of_snapshots(square, 1, units(rows)[1], np.random.default_rng(0))
             low, high = (None if x is None else x**0.5 for x in known_ends(drawn))
-            errors = {name: round(value, 3) for name, value in job_errors(rows, told).items()}
+            errors = {name: round(value, 3) for name, value in job_errors(rows, predicted).items()}
             ends = {"rmse_low": low, "rmse_high": high}
             found.append(
                 {"law": law, "split": split, **errors}
@@ -147,7 +149,7 @@ def law_rows(rows: Columns) -> list[dict[str, object]]:
 
 
 def log_rows(rows: Columns) -> list[dict[str, object]]:
-    """A row a law and log: the mean over node-hours, told without having seen it and measured."""
+    """A row a law and log: means over node-hours, measured, and predicted with the log held out."""
     logs = list(dict.fromkeys(rows["log"].tolist()))
     found: list[dict[str, object]] = []
     for law in LAWS:
@@ -178,5 +180,5 @@ def coefficient_rows(rows: Columns) -> Rows:
 
 def best_law(rows: Columns) -> str:
     """The law whose means of snapshots are nearest on logs that it has not seen."""
-    told = [row for row in law_rows(rows) if row["split"] == LEFT_OUT]
-    return str(min(told, key=lambda row: float(str(row["snapshot_rmse"])))["law"])
+    predicted = [row for row in law_rows(rows) if row["split"] == LEFT_OUT]
+    return str(min(predicted, key=lambda row: float(str(row["snapshot_rmse"])))["law"])

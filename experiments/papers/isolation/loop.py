@@ -64,8 +64,10 @@ def points(options: Options) -> list[Point]:
             cut = {"start_s": window * days * DAY_S, "first_jobs": jobs} if days else {}
             work = {**sections["workload"], **cut, "all_at_zero": True}
             own: dict[str, object] = {"run.repetition": 0 if days else window}
-            asked = [(reference, CONTENDED) for reference in REFERENCES] + [("random", ISOLATED)]
-            for reference, logged in asked:
+            scenarios = [(reference, CONTENDED) for reference in REFERENCES] + [
+                ("random", ISOLATED)
+            ]
+            for reference, logged in scenarios:
                 key = "queue.measured"
                 changes = {f"{key}.rounds": ROUNDS, f"{key}.runtime_reference": logged}
                 changes |= {"queue.run_time_model": "measured", **own}
@@ -143,20 +145,20 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 
 def _window_claims(rounds: pd.DataFrame) -> list[Claim]:
-    """Makespans of windows, all at zero: surely on the side that the papers say?"""
+    """Check makespans of windows, all at zero: significantly on the side that the papers state?"""
     claims = []
     part = rounds[(rounds["round"] == ROUNDS) & rounds["makespan_ratio_low"].notna()]
     for row in part.to_dict("records"):
-        says = ClaimBuilder(
+        check = ClaimBuilder(
             "Jigsaw 6.3", f"{row['log']}, {row['reference']}, logged: {row['logged']}"
         )
-        ours = Interval(*(row[f"makespan_ratio{end}"] for end in ("", "_low", "_high")))
+        interval = Interval(*(row[f"makespan_ratio{end}"] for end in ("", "_low", "_high")))
         if row["policy"] == "jigsaw":
             what = "Jigsaw's makespan is the same as or better than Baseline's"
-            claims.append(says.holds(what, ours.low <= 1, "not surely above 1", ours))
+            claims.append(check.holds(what, interval.low <= 1, "not surely above 1", interval))
         else:
             what = "TA's makespan is worse than Baseline's but with 20 %"
-            claims.append(says.holds(what, ours.high > 1, "not surely at most 1", ours))
+            claims.append(check.holds(what, interval.high > 1, "not surely at most 1", interval))
     return claims
 
 
@@ -166,30 +168,30 @@ def _queue_claims(runs: pd.DataFrame) -> list[Claim]:
     for (log, reference, at_zero), part in groups(runs, "log", "reference", "at_zero"):
         known = part.set_index(["policy", "bound"])
         arrivals = "all at zero" if at_zero else "as they came"
-        says = ClaimBuilder("Jigsaw 6.2, 6.3", f"{log}, {reference}, {arrivals}")
+        check = ClaimBuilder("Jigsaw 6.2, 6.3", f"{log}, {reference}, {arrivals}")
         for metric, word in (("makespan_ratio", "makespan"), ("turnaround_ratio", "turnaround")):
             jigsaw = known.loc["jigsaw", metric].reindex(["mean", "low", "high"]).to_numpy()
             # nan where the speed-ups have no interval
-            ours = Interval(float(jigsaw[0]), float(jigsaw.min()), float(jigsaw.max()))
-            claims.append(says.at_most(f"Jigsaw's {word} is not above Baseline's", ours, 1))
-        says = ClaimBuilder("Pollard VII", f"{log}, {reference}, {arrivals}")
+            interval = Interval(float(jigsaw[0]), float(jigsaw.min()), float(jigsaw.max()))
+            claims.append(check.at_most(f"Jigsaw's {word} is not above Baseline's", interval, 1))
+        check = ClaimBuilder("Pollard VII", f"{log}, {reference}, {arrivals}")
         for metric, word in (("makespan_ratio", "makespan"), ("wait_ratio", "waits")):
             ratio = known.loc[("ta", "mean"), metric]
             if np.isfinite(ratio):
-                told = f"speed-ups make up for TA's longer {word}"
-                claims.append(says.at_most(told, float(ratio), 1.05))
+                statement = f"speed-ups make up for TA's longer {word}"
+                claims.append(check.at_most(statement, float(ratio), 1.05))
     return claims
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """By round, under Jigsaw: what is taken off, and the makespan over the reference's."""
+    """By round, under Jigsaw: reduction of the run time; makespan over the reference's."""
     rounds = analysis.tables["rounds"]
     rounds = rounds[rounds["policy"] == "jigsaw"]
-    told = {"taken_off_percent": "off the run time (%)", "makespan_ratio": "makespan, over"}
+    labels = {"taken_off_percent": "off the run time (%)", "makespan_ratio": "makespan, over"}
     ends = {"": "value", "_low": "low", "_high": "high"}
     parts = [
         rounds.rename(columns={metric + end: name for end, name in ends.items()}).assign(what=word)
-        for metric, word in told.items()
+        for metric, word in labels.items()
     ]
 
     def lines(axis: Axes, part: pd.DataFrame) -> None:

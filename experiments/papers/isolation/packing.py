@@ -28,7 +28,7 @@ def packed_jobs(
     are submitted at 0, those before them first: these end one by one, at random, and the packed
     ones take, first come first served, the nodes that become free. So under a queue without
     backfilling free nodes lie scattered when a packed job comes, as on a machine in use; at half
-    of the work all packed jobs run, and nobody else.
+    of the work all packed jobs run, and no other job.
 
     Parameters
     ----------

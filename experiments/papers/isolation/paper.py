@@ -1,10 +1,10 @@
-"""When does isolation pay? What isolated jobs gain over the space of what no log tells.
+"""When does isolation pay? What isolated jobs gain over the space of what logs do not record.
 
 Pollard et al. (SC'18) and Smith and Lowenthal (Jigsaw, HPDC'21) let isolated jobs run 5, 10 or
 20 % shorter, or by the scenarios V1, V2, Random. Here the same jobs of the same logs communicate
 in packets, under the policies' own schedules: a surface over the factors of the gain, and a study
 of each of its premises. Zhang et al. (Level-Spread, IPDPS'18) measured communication on dragonflies
-without a queue; here is theirs.
+without a queue; here they share it.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from experiments.papers.kit.data import paper_figures, read_data
 from experiments.papers.kit.logs import logs_folder
 from experiments.papers.kit.points import MEASURED, OBSERVE
 from experiments.papers.kit.windows import WITH_SPEEDUPS
-from experiments.papers.paper import Options, Paper, Then, check_known
+from experiments.papers.paper import FollowUp, Options, Paper, check_known
 from netsim.errors import NetcosimError
 
 
 def check(options: Options) -> None:
-    """Raise NetcosimError for what the studies do not have; the routing is a factor of theirs."""
+    """Raise NetcosimError for what the studies do not have; the routing is one of their factors."""
     if options.routings:
         raise NetcosimError("--routing: the routing is a factor of these studies, not a choice")
     check_known(options, "isolation", (), ("logs",))
@@ -47,22 +47,22 @@ PARTS: dict[str, tuple[Any, ...]] = {
         surface_points.points,
         surface.analyse,
         surface_draw.draw,
-        Then(OBSERVE, surface_points.queue_points),
+        FollowUp(OBSERVE, surface_points.queue_points),
     ),
-    "cells": (MEASURED, cells.points, cells.analyse, None, Then(OBSERVE, cells.queue_points)),
+    "cells": (MEASURED, cells.points, cells.analyse, None, FollowUp(OBSERVE, cells.queue_points)),
     "predictor": (
         MEASURED,
         predictor.points,
         predictor.analyse,
         predictor.draw,
-        Then(predictor.FEATURES_OF, predictor.feature_points),
+        FollowUp(predictor.FEATURES_OF, predictor.feature_points),
     ),
     "loop": (
         MEASURED,
         loop.points,
         loop.analyse,
         loop.draw,
-        Then(WITH_SPEEDUPS, loop.queue_points),
+        FollowUp(WITH_SPEEDUPS, loop.queue_points),
     ),
     "cab": (cab.PACKED, cab.points, cab.analyse, cab.draw),
     "steps": (MEASURED, steps.points, steps.analyse, steps.draw),

@@ -1,7 +1,7 @@
 """Which nodes jobs had before they were isolated: by what rule, and what it does to the gain.
 
 Figure ``placement``: the hops between a job's nodes under every reference placement, on Cab's
-tree, beside what Pollard et al. say of Cab's record (Fig. 1); what Jigsaw takes off against each;
+tree, next to Pollard et al. on Cab's record (Fig. 1); what Jigsaw reduces compared with each;
 and the same with nodes that drive half of their link, and with I/O through gateways.
 """
 
@@ -41,7 +41,7 @@ DAYS = 61.0
 PARTS = 10
 """Of a log, one after the other; the first does not count, for the machine was empty."""
 EXCESS = (0.0, 0.5, 1.0, 2.0)
-"""Hops above the least from which on a job may be called scattered: the paper does not say."""
+"""Hops above the least from which on a job may be called scattered: not stated in the paper."""
 GAIN_LOG = HOPS_LOGS[-1]
 """100 nodes in Cab's shape; a snapshot of Thunder's 1458 takes a minute of CPU for each case."""
 NODE_BYTES = 64 * 1024
@@ -152,10 +152,13 @@ def scattered_table(spread: pd.DataFrame) -> pd.DataFrame:
         for (policy,), mine in groups(both, "policy"):
             hops, least = mine["hops"].to_numpy(), mine["least"].to_numpy()
             kind = 100 * part + np.searchsorted(list(BINS.values()), mine["nodes"], side="right")
-            told = {f"above {x:g}": 100.0 * (hops - least > x - 1e-9) for x in EXCESS[1:]}
-            told |= {"above 0": 100.0 * (hops - least > 1e-9)}
-            told |= {"from random": apart(hops, random, kind), "from least": np.abs(hops - least)}
-            for name, values in told.items():
+            columns = {f"above {x:g}": 100.0 * (hops - least > x - 1e-9) for x in EXCESS[1:]}
+            columns |= {"above 0": 100.0 * (hops - least > 1e-9)}
+            columns |= {
+                "from random": apart(hops, random, kind),
+                "from least": np.abs(hops - least),
+            }
+            for name, values in columns.items():
                 late = part > 0
                 found = t_of_snapshots(values[late], np.ones(late.sum()), part[late])
                 row = {**where, "policy": policy, "measure": name, "value": found.value}
@@ -164,9 +167,9 @@ def scattered_table(spread: pd.DataFrame) -> pd.DataFrame:
 
 
 def gain_table(pairs: pd.DataFrame) -> pd.DataFrame:
-    """What Jigsaw takes off each placement's run times, in percent, by node-hours.
+    """Reduction of each placement's run times by Jigsaw, in percent, by node-hours.
 
-    ``alone`` is the part of it that comes of the nodes themselves, with nobody else there.
+    ``alone`` is the part of it that is due to the nodes themselves, without other jobs.
     """
     keys = ["log", "drive", "io", "io_bytes"]
     pairs = pairs.fillna({"drive": 1.0, "io": 0.0, "io_bytes": 0})
@@ -195,12 +198,12 @@ def analyse(frames: Frames, options: Options) -> Analysis:
     """Which placements the paper's sentence allows, and what each makes of the gain."""
     spread, pairs = frames["spread"], frames["pairs"]
     scattered = scattered_table(spread)
-    says, claims = ClaimBuilder("Fig. 1", "simulated, not Cab's record"), []
+    check, claims = ClaimBuilder("Fig. 1", "simulated, not Cab's record"), []
     for row in scattered[scattered["measure"].isin(["above 0", "above 1"])].to_dict("records"):
         share = Interval(row["value"], row["low"], row["high"])
         hops = str(row["measure"]).removeprefix("above ")
         what = f"{row['log']}, {row['policy']}: jobs more than {hops} hops above the least (%)"
-        claims.append(says.above(what, share, 50, note='"most jobs"'))
+        claims.append(check.above(what, share, 50, note='"most jobs"'))
     tables = {"hops": hops_table(spread), "scattered": scattered, "gain": gain_table(pairs)}
     notes = () if options.quick else log_notes(HOPS_LOGS, options, set(spread["log"]))
     return Analysis(claims_frame(claims), tables, notes)

@@ -13,7 +13,7 @@ from experiments.papers.paper import Analysis, Options
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """Hops over sizes, a panel a log; beneath, what Jigsaw takes off, by placement and by case."""
+    """Hops over sizes, a panel a log; beneath, the reduction by Jigsaw by placement and case."""
     hops, gain = analysis.tables["hops"], analysis.tables["gain"]
     logs, policies = first_seen(hops, "log"), first_seen(hops, "policy")
     wide = max(2, len(logs))
@@ -70,8 +70,8 @@ def _gain(axis: Axes, rows: pd.DataFrame, policies: list[str]) -> None:
 def _cases(axis: Axes, gain: pd.DataFrame, policies: list[str]) -> None:
     names = []
     for place, ((drive, io, io_bytes), part) in enumerate(groups(gain, "drive", "io", "io_bytes")):
-        told = f"I/O {100 * io:g} %\n{io_bytes / 1024:g} KiB" if io else f"drive {drive:g}"
-        names.append(told)
+        tick = f"I/O {100 * io:g} %\n{io_bytes / 1024:g} KiB" if io else f"drive {drive:g}"
+        names.append(tick)
         for step, policy in ((-0.1, "baseline"), (0.1, "random")):
             mine, k = part[part["policy"] == policy], policies.index(policy)
             _bars(axis, np.full(len(mine), place + step), mine, colour(k), marker(k), policy)

@@ -1,4 +1,4 @@
-"""Can the gain of isolation be told without packets? Measured on some logs, judged on others."""
+"""Can the gain of isolation be predicted without packets? Fitted on some logs, tested on others."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def _point(
     content = study_content(
         sections, "fattree", [reference, POLICY], snapshots=snapshots, seed=seed, changes=changes
     )
-    told = {"placement": reference, "share": f"{share[0]:g} to {share[1]:g}"}
-    return study_point("isolation-predictor", content, {**labels, **told})
+    predicted = {"placement": reference, "share": f"{share[0]:g} to {share[1]:g}"}
+    return study_point("isolation-predictor", content, {**labels, **predicted})
 
 
 def points(options: Options) -> list[Point]:
@@ -89,9 +89,11 @@ def points(options: Options) -> list[Point]:
 def features(point: Mapping[str, Any]) -> dict[str, Rows]:
     """What is known of the point's jobs without packets, with its labels."""
     config = config_from(point["config"])
-    bench = run_context(config)
+    context = run_context(config)
     names = config.queue.policies
-    study = bench.study(bench.sides({name: bench.queues.under(name) for name in names}), names[0])
+    study = context.study(
+        context.sides({name: context.queues.under(name) for name in names}), names[0]
+    )
     cache = LoadCache(study)
     rows = [row for number in study.numbers for row in job_features(study, number, cache)]
     return {"features": [{**point["labels"], **row} for row in rows]}
@@ -109,11 +111,11 @@ def joined(pairs: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
         frame.assign(machine=frame["machine"].fillna(OWN) if "machine" in frame else OWN)
         for frame in (pairs, known)
     )
-    told = pairs[[*keys, "run_ratio"]].merge(known, on=keys, validate="one_to_one")
-    told["gain_percent"] = 100 * (1 - told.pop("run_ratio"))
+    predicted = pairs[[*keys, "run_ratio"]].merge(known, on=keys, validate="one_to_one")
+    predicted["gain_percent"] = 100 * (1 - predicted.pop("run_ratio"))
     rounded = dict.fromkeys(FEATURES, 4) | {"gain_percent": 3}
     columns = [*keys, "n_nodes", "pattern", *FEATURES, "gain_percent"]
-    return told[columns].round(rounded)
+    return predicted[columns].round(rounded)
 
 
 def columns_of(pairs: pd.DataFrame) -> Columns:
@@ -129,15 +131,15 @@ def tables_of(pairs: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """What each law is worth on logs that it has not seen."""
+    """Errors of each law on logs that it was not fitted on."""
     pairs = joined(frames["pairs"], frames["features"])
     tables = tables_of(pairs)
     left_out = tables["errors"][tables["errors"]["split"] == LEFT_OUT]
     errors = dict(zip(left_out["law"], left_out["snapshot_rmse"].astype(float), strict=True))
-    says = ClaimBuilder("the product law", LEFT_OUT)
+    check = ClaimBuilder("the product law", LEFT_OUT)
     mean, best = errors["mean"], best_law(columns_of(pairs))
     claims = [
-        says.below(
+        check.below(
             f"{name}: error of a snapshot's mean (points), below that of the mean of other logs",
             errors[name],
             mean,
@@ -150,15 +152,15 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """Means of snapshots, told and measured: the product law and the nearest; errors of all."""
+    """Means of snapshots, predicted and measured: product law and nearest; errors of all."""
     pairs, errors = analysis.tables["pairs"], analysis.tables["errors"]
     rows = columns_of(pairs)
     logs, names = first_seen(pairs, "log"), units(rows)[0]
     left_out = errors[errors["split"] == LEFT_OUT]
     figure, axes = new_figure(9.0, 3.6, 1, 3)
     for axis, law in zip(axes, ("product", best_law(rows)), strict=False):
-        told = held_out(law, rows, [[name] for name in logs])
-        means = means_by(rows, told, units(rows)[1])
+        predicted = held_out(law, rows, [[name] for name in logs])
+        means = means_by(rows, predicted, units(rows)[1])
         for k, log in enumerate(logs):
             mine = [means[i] for i, name in enumerate(names) if name.startswith(f"{log} ")]
             x, y = zip(*mine, strict=True)

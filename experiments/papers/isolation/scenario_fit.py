@@ -1,4 +1,4 @@
-"""What assumed scenarios of speed-up take off, and from which gain on a queue is as another."""
+"""Reduction by assumed scenarios of speed-up, and the gain that has the same effect on a queue."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DRAWS = 12
 
 
 def assumed_shares(n_nodes: ArrayLike) -> dict[str, FloatArray]:
-    """What each scenario takes off the run time of jobs of these sizes, for all its draws.
+    """Return each scenario's reduction of the run time of jobs of these sizes, for all its draws.
 
     Returns
     -------

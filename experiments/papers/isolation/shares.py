@@ -73,7 +73,7 @@ def points(options: Options) -> list[Point]:
 
 
 def gains(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """A row a mix and reading: what is taken off, and what the three shares came out as."""
+    """A row a mix and reading: the reduction, and the resulting three shares."""
     rows = []
     for (name, share), part in groups(frames["steady"], "mix", "share"):
         seen = frames["steady_shares"]
@@ -103,21 +103,21 @@ def gains(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Is what isolation gives told from nothing, under each published mix?"""
+    """Is the effect of isolation significant under each published mix?"""
     table = gains(frames)
-    says = ClaimBuilder("the gain of isolation", f"{POLICY} against baseline")
+    check = ClaimBuilder("the gain of isolation", f"{POLICY} against baseline")
     claims = []
     for row in table[table["own"]].to_dict("records"):
         ends = (row["taken_off_percent"], row["taken_off_percent_low"])
         found = Interval(*ends, row["taken_off_percent_high"])
         what = f"{row['log']}, {row['mix']} ({row['read_as']}): isolation takes time off (%)"
-        claims.append(says.above(what, found, 0, note="mean over jobs"))
+        claims.append(check.above(what, found, 0, note="mean over jobs"))
     notes = () if options.quick else log_notes((THUNDER,), options)
     return Analysis(claims_frame(claims), {"gains": table}, notes)
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """What is taken off, with intervals, over the share of the link that came out of each mix."""
+    """The reduction, with intervals, over the resulting share of the link of each mix."""
     table = analysis.tables["gains"]
     figure, [axis] = new_figure(7.0, 4.0)
     for k, row in enumerate(table.to_dict("records")):

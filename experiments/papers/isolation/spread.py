@@ -102,17 +102,17 @@ def _compared(pairs: pd.DataFrame) -> pd.DataFrame:
     mine = pairs[pairs["policy"] == LEVEL_SPREAD].drop(columns=["against", "reference_s"])
     others = pairs.loc[pairs["policy"] != LEVEL_SPREAD, [*keys, "policy", "policy_s"]]
     others = others.rename(columns={"policy": "against", "policy_s": "reference_s"})
-    told = pd.concat([pairs, mine.merge(others, on=keys)])
-    there_s, here_s = told["reference_s"], told["policy_s"]
-    told = told.assign(
+    compared = pd.concat([pairs, mine.merge(others, on=keys)])
+    there_s, here_s = compared["reference_s"], compared["policy_s"]
+    compared = compared.assign(
         off=100 * (1 - here_s / there_s),
-        log_ratio=np.log((here_s - told["idle_s"]) / (there_s - told["idle_s"])),
-        size_class=size_class(told["n_nodes"]),
+        log_ratio=np.log((here_s - compared["idle_s"]) / (there_s - compared["idle_s"])),
+        size_class=size_class(compared["n_nodes"]),
     )
-    mine = told[told["policy"] == LEVEL_SPREAD]
+    mine = compared[compared["policy"] == LEVEL_SPREAD]
     several = mine[mine.groupby(["log", "cell"])["against"].transform("nunique") > 1]
     mean = several.groupby([*keys, "policy"], as_index=False, sort=False).mean(numeric_only=True)
-    return pd.concat([told, mean.assign(against=OTHERS)])
+    return pd.concat([compared, mean.assign(against=OTHERS)])
 
 
 def _means(part: pd.DataFrame) -> dict[str, object]:
@@ -126,12 +126,12 @@ def _means(part: pd.DataFrame) -> dict[str, object]:
     return row | {"seeds": len(each), "seed_least": min(each), "seed_most": max(each)}
 
 
-def _changes(told: pd.DataFrame) -> Iterator[dict[str, object]]:
+def _changes(compared: pd.DataFrame) -> Iterator[dict[str, object]]:
     """What a level changes: the same jobs at the same instants, with the seed that both have."""
     keys = ["log", "policy", "seed", "snapshot", "job_id"]
-    told = told[told["against"] == REFERENCE]
-    base = told[told["cell"] == BASE].set_index(keys)["off"].rename("base")
-    for labels, part in cells(told[told["cell"] != BASE], "log", "cell", "policy"):
+    compared = compared[compared["against"] == REFERENCE]
+    base = compared[compared["cell"] == BASE].set_index(keys)["off"].rename("base")
+    for labels, part in cells(compared[compared["cell"] != BASE], "log", "cell", "policy"):
         both = part.join(base, on=keys, how="inner")
         if len(both):
             found = t_of_snapshots(both["off"] - both["base"], both["n_nodes"], both["snapshot"])
@@ -139,10 +139,10 @@ def _changes(told: pd.DataFrame) -> Iterator[dict[str, object]]:
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """What each policy takes off, cell by cell; what each level changes; the paper's claims."""
-    told = _compared(frames["pairs"])
+    """Reduction by each policy, cell by cell; the effect of each level; the paper's claims."""
+    compared = _compared(frames["pairs"])
     rows, sizes = [], []
-    for labels, part in cells(told, "log", "cell", "policy", "against"):
+    for labels, part in cells(compared, "log", "cell", "policy", "against"):
         rows.append({**labels, **_means(part)})
         if labels["against"] == REFERENCE:
             for ratio in ("stretch", "interference_ratio", "locality_ratio"):
@@ -150,7 +150,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
             for (which,), piece in groups(part.sort_values("size_class"), "size_class"):
                 sizes.append({**labels, "nodes": class_name(int(which)), **_means(piece)})
     tables = {"spread": pd.DataFrame(rows), "spread-sizes": pd.DataFrame(sizes)}
-    tables["spread-changes"] = pd.DataFrame(list(_changes(told)))
+    tables["spread-changes"] = pd.DataFrame(list(_changes(compared)))
     notes = () if options.quick else log_notes(LOGS, options)
     return Analysis(claims_frame(_claims(tables["spread"])), tables, notes)
 
@@ -161,12 +161,14 @@ def _claims(spread: pd.DataFrame) -> list[Claim]:
     for row in spread[spread["policy"] == LEVEL_SPREAD].to_dict("records"):
         less = Interval(*(float(row[column]) for column in LESS))
         what = f"{row['log']}: communication, less under Level-Spread than {row['against']} (%)"
-        says = ClaimBuilder("Level-Spread, abstract and VI-D", row["cell"])
+        check = ClaimBuilder("Level-Spread, abstract and VI-D", row["cell"])
         note = "theirs: eight policies, random workloads"
         claims.append(
-            says.near(what, printed["mean reduction (%)"], less, within=5, unit="points", note=note)
+            check.near(
+                what, printed["mean reduction (%)"], less, within=5, unit="points", note=note
+            )
             if row["against"] == OTHERS
-            else says.surely_above(what, less, 0)
+            else check.surely_above(what, less, 0)
         )
     return claims
 
@@ -182,5 +184,5 @@ def draw(analysis: Analysis, options: Options) -> Figure:
         axis.tick_params(axis="x", labelsize=6.5)
 
     table = table.assign(cell=table["cell"].str.replace(", |(?<=crossbar)-", "\n", regex=True))
-    told = "less communication time\nthan under RDN (%)"
-    return panels(table, "log", bars, size_in=(12.0, 3.0), ylabel=told)
+    compared = "less communication time\nthan under RDN (%)"
+    return panels(table, "log", bars, size_in=(12.0, 3.0), ylabel=compared)

@@ -32,7 +32,7 @@ NODE_BYTES = 16 * 1024
 MOST_TO_ALL = 32
 """Ranks of an all-to-all: larger ones have so many messages that an iteration costs a second."""
 LONG, SHORT, LATE = 1000, 300, 100
-"""Iterations, and where the window ends that is compared with chance."""
+"""Iterations, and where the window ends that is compared with random phases."""
 SNAPSHOTS = 4
 REDRAWS = 16
 DAYS = 14.0
@@ -143,9 +143,9 @@ def windows(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def against_chance(rows: pd.DataFrame) -> pd.DataFrame:
-    """A late window less what chance gives, snapshot by snapshot.
+    """A late window less the value for random phases, snapshot by snapshot.
 
-    Chance is what phases give that are drawn anew (in the first iterations), and what the most
+    The latter is from phases that are drawn anew (in the first iterations), and what the most
     noise gives in the same late window, where noise was varied.
     """
     keys, name = ["network", "case", "periods", "snapshot"], "off_percent"
@@ -193,7 +193,7 @@ def even_periods_s(compute_s: Sequence[float], send_s: Sequence[float]) -> NDArr
 
 
 def one_link() -> pd.DataFrame:
-    """What theory says of equal jobs on one link: run time off if alone (%), by how they meet."""
+    """Theory for equal jobs on one link: run time saved by isolation (%), by how they meet."""
     return pd.DataFrame(
         {
             "jobs": n,
@@ -217,8 +217,8 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """Run time that others cost, and how often jobs meet, against the iteration."""
-    told = analysis.tables["windows"]
-    long = [told[told["case"] == MAIN].assign(shown=name) for name in SHOWN]
+    predicted = analysis.tables["windows"]
+    long = [predicted[predicted["case"] == MAIN].assign(shown=name) for name in SHOWN]
 
     def fill(axis: Axes, part: pd.DataFrame) -> None:
         name = part["shown"].iloc[0]

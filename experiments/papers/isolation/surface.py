@@ -1,4 +1,4 @@
-"""Figure ``surface``: what isolation takes off over the space of its factors, and when it pays."""
+"""Figure ``surface``: reduction by isolation over the space of its factors; when it pays."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ASKED_SHARES = (0.2, 0.3, 0.5)
 GRID, CURVE = 45, 10
 SMALLER = ", small"
 DEGREES = (1, 2)
-"""Of the polynomial: the one that tells points left out best."""
+"""Of the polynomial: the best one in cross-validation."""
 PAYS, UNKNOWN = "pays", "cannot be told"
 OVER = {"log", "placement", "share", "drive"}
 """Over the ranges of the other factors curves are the middle."""
@@ -45,7 +45,7 @@ OVER = {"log", "placement", "share", "drive"}
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Effects, indices, the surface along share and drive, and where it meets the break-even.
 
-    Factors multiply what isolation takes off, so the polynomial is of asinh(percent): about
+    Factors multiply the reduction by isolation, so the polynomial is of asinh(percent): about
     straight below one percent, a logarithm above. Over factors that are not named it is the middle
     (the median, if what is left is symmetric there), not the mean.
     """
@@ -64,7 +64,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     if len(by_design[space.OWN]):
         small = by_design[space.FILLING]
         alone = _fit(filling, _places(filling, small), _response(small), options)
-        tables["own-size"] = _own_size(alone, by_design[space.OWN])
+        tables["own-size"] = _full_size(alone, by_design[space.OWN])
     factors, rows = _on_machines(filling, by_design)
     places, response = _places(factors, rows), _response(rows)
     surface = _fit(factors, places, response, options)
@@ -110,7 +110,7 @@ def _response(rows: pd.DataFrame) -> FloatArray:
 def _fit(
     factors: Sequence[Factor], places: FloatArray, response: FloatArray, options: Options
 ) -> Surface:
-    """The polynomial through points, of the degree that tells points left out best."""
+    """The polynomial through points, of the degree that is best in cross-validation."""
     fits = [fit_surface(factors, places, response, degree, options.seed) for degree in DEGREES]
     return max(fits, key=lambda fit: fit.r2)
 
@@ -127,7 +127,7 @@ def _on_machines(
     return [Factor("log", levels=levels) if f.name == "log" else f for f in factors], rows
 
 
-def _told(surface: Surface, places: FloatArray) -> FloatArray:
+def _predict(surface: Surface, places: FloatArray) -> FloatArray:
     """(n,) percent off; the surface is of its inverse hyperbolic sine (`analyse`)."""
     return np.asarray(np.sinh(surface.at(places)))
 
@@ -147,14 +147,14 @@ def _responses(isolated: pd.DataFrame, design: str, n: int) -> FloatArray:
     return found
 
 
-def _own_size(surface: Surface, own: pd.DataFrame) -> pd.DataFrame:
-    """Of logs on machines of their own size: how what was measured fits what the surface tells.
+def _full_size(surface: Surface, own: pd.DataFrame) -> pd.DataFrame:
+    """Of logs on machines of their real size: how well the surface predicts the measurements.
 
-    ``ratio``: measured over told, the middle of the points (from one percent up; below it is more
+    ``ratio``: measured over predicted, the middle of the points (from 1 % up; below it is more
     of a difference); ``factor``: the mean error of a point, as a factor; ``r2``: squared
     correlation of both.
     """
-    table = own.assign(told=_told(surface, _places(surface.factors, own)))
+    table = own.assign(told=_predict(surface, _places(surface.factors, own)))
     rows = []
     for (log,), mine in groups(table, "log"):
         n = len(mine)
@@ -181,11 +181,11 @@ def _curves(surface: Surface, drawn: Sequence[Surface], logs: Sequence[str]) -> 
             for drive in DRIVES:
                 places = surface.places("share", share, log=log, placement=placement, drive=drive)
                 low, high = np.sinh(band(drawn, places))
-                for each in zip(share, _told(surface, places), low, high, strict=True):
-                    told = dict(
+                for each in zip(share, _predict(surface, places), low, high, strict=True):
+                    cell = dict(
                         zip(("share", "taken_off", "low", "high"), map(float, each), strict=True)
                     )
-                    rows.append({"log": log, "placement": placement, "drive": drive, **told})
+                    rows.append({"log": log, "placement": placement, "drive": drive, **cell})
     return pd.DataFrame(rows)
 
 
@@ -195,14 +195,14 @@ def _usual(surface: Surface, drawn: Sequence[Surface], logs: Sequence[str]) -> p
     table = pd.DataFrame([{**case, **space.USUAL} for case in cases])
     places = _places(surface.factors, table)
     low, high = np.sinh(band(drawn, places))
-    return pd.DataFrame(cases).assign(taken_off=_told(surface, places), low=low, high=high)
+    return pd.DataFrame(cases).assign(taken_off=_predict(surface, places), low=low, high=high)
 
 
 def _break_even(runs: pd.DataFrame) -> pd.DataFrame:
     """Percent off at which Jigsaw's queue is as Baseline's, of the log and of its quarters.
 
     The interval is as wide as Student's over the quarters, around the entire log's. A column a
-    scenario of the papers: what it takes off in the mean over these jobs.
+    scenario of the papers: its mean reduction over these jobs.
     """
     rows = []
     for (log,), mine in groups(runs, "log"):
@@ -212,8 +212,10 @@ def _break_even(runs: pd.DataFrame) -> pd.DataFrame:
             found = {}
             for (part,), each in groups(mine, "part"):
                 base = each.loc[each["policy"] == space.REFERENCE, column].iloc[0]
-                ours = each[each["policy"] == "jigsaw"].sort_values("off")
-                found[part] = break_even(ours["off"].tolist(), (ours[column] / base).tolist())
+                jigsaw_jobs = each[each["policy"] == "jigsaw"].sort_values("off")
+                found[part] = break_even(
+                    jigsaw_jobs["off"].tolist(), (jigsaw_jobs[column] / base).tolist()
+                )
             whole = found.pop("all")
             parts = np.array(list(found.values()))
             low = high = np.nan
@@ -222,9 +224,9 @@ def _break_even(runs: pd.DataFrame) -> pd.DataFrame:
                 over = t_of_snapshots(parts, 1, number, least_samples=LEAST_WINDOWS)
                 half = (over.high - over.low) / 2
                 low, high = whole - half, whole + half
-            told = {"log": log, "metric": metric, "break_even": whole, "low": low, "high": high}
+            cell = {"log": log, "metric": metric, "break_even": whole, "low": low, "high": high}
             all_jobs = mine[mine["part"] == "all"].iloc[0]
-            rows.append(told | found | {name: all_jobs[f"off {name}"] for name in ASSUMED})
+            rows.append(cell | found | {name: all_jobs[f"off {name}"] for name in ASSUMED})
     return pd.DataFrame(rows)
 
 
@@ -249,7 +251,7 @@ def _crossings(
         for placement in space.PLACEMENTS:
             for drive in DRIVES:
                 places = surface.places("share", share, log=log, placement=placement, drive=drive)
-                off, each = _told(surface, places), [_told(one, places) for one in drawn]
+                off, each = _predict(surface, places), [_predict(one, places) for one in drawn]
                 for target, level in wanted.items():
                     half = (level.high - level.low) / 2
                     levels = np.full(len(each), level.value)
@@ -259,10 +261,10 @@ def _crossings(
                         first_reached(share, one, at) for one, at in zip(each, levels, strict=True)
                     ]
                     low, high = np.quantile(drawn_shares, [0.025, 0.975], method="nearest")
-                    told: dict[str, Any] = {"log": log, "placement": placement, "drive": drive}
-                    told |= {"target": target, "taken_off": level.value}
-                    told["share"] = first_reached(share, off, level.value)
-                    rows.append(told | {"low": float(low), "high": float(high)})
+                    cell: dict[str, Any] = {"log": log, "placement": placement, "drive": drive}
+                    cell |= {"target": target, "taken_off": level.value}
+                    cell["share"] = first_reached(share, off, level.value)
+                    rows.append(cell | {"low": float(low), "high": float(high)})
     return pd.DataFrame(rows)
 
 
@@ -278,7 +280,7 @@ def _verdicts(
     ``taken_off`` is the middle over what is not named, ``mean`` the mean over it: points scatter
     around the surface, and what they scatter is added before the transform is undone (smearing:
     Duan, JASA 78, 1983). ``verdict``: pays if all of both intervals is above all of the
-    break-even's, does not pay if below, else cannot be told; nothing can be told against a
+    break-even's, does not pay if below, else not significant; nothing is significant against a
     break-even without an interval. ``agree``: the same of all logs that have the metric; of one
     log alone nothing.
     """
@@ -290,20 +292,20 @@ def _verdicts(
             for drive in DRIVES:
                 at = np.array(ASKED_SHARES)
                 named = {"log": row["log"], "placement": placement, "drive": drive}
-                asked = surface.places("share", at, **named)
-                middles = [_told(surface, asked), *np.sinh(band(drawn, asked))]
-                smeared = [_smeared(*each, asked) for each in zip(drawn, rests, strict=True)]
-                means = [_smeared(surface, rest, asked), *ends_of(np.array(smeared))]
+                selected = surface.places("share", at, **named)
+                middles = [_predict(surface, selected), *np.sinh(band(drawn, selected))]
+                smeared = [_smeared(*each, selected) for each in zip(drawn, rests, strict=True)]
+                means = [_smeared(surface, rest, selected), *ends_of(np.array(smeared))]
                 for share, *ends in zip(at, *middles, *means, strict=True):
                     middle, mean = Interval(*ends[:3]), Interval(*ends[3:])
-                    told = {"metric": row["metric"], "share": share, "taken_off": middle.value}
-                    told |= {"low": middle.low, "high": middle.high, "mean": mean.value}
-                    told |= {"mean_low": mean.low, "mean_high": mean.high}
-                    told["break_even"] = row["break_even"]
-                    told |= {f"break_even_{end}": row[end] for end in ("low", "high")}
+                    cell = {"metric": row["metric"], "share": share, "taken_off": middle.value}
+                    cell |= {"low": middle.low, "high": middle.high, "mean": mean.value}
+                    cell |= {"mean_low": mean.low, "mean_high": mean.high}
+                    cell["break_even"] = row["break_even"]
+                    cell |= {f"break_even_{end}": row[end] for end in ("low", "high")}
                     both = {_paying(each, row["low"], row["high"]) for each in (middle, mean)}
                     verdict = both.pop() if len(both) == 1 else UNKNOWN
-                    rows.append({**named, **told, "verdict": verdict})
+                    rows.append({**named, **cell, "verdict": verdict})
     table = pd.DataFrame(rows)
     by = table.groupby(["metric", "placement", "drive", "share"])["verdict"]
     same = by.transform("nunique").eq(1) & by.transform("size").gt(1)
@@ -323,13 +325,13 @@ def _paying(gain: Interval, low: float, high: float) -> str:
 
 def _claims(verdicts: pd.DataFrame) -> list[Any]:
     """Does Jigsaw's queue break even at a share of 0.3 and nodes that drive their links?"""
-    asked = verdicts[verdicts["drive"].eq("1") & verdicts["share"].eq(0.3)]
+    selected = verdicts[verdicts["drive"].eq("1") & verdicts["share"].eq(0.3)]
     claims = []
-    for row in asked.to_dict("records"):
-        says = ClaimBuilder("Jigsaw 6.3", f"{row['placement']}, f = {row['share']:g}")
+    for row in selected.to_dict("records"):
+        check = ClaimBuilder("Jigsaw 6.3", f"{row['placement']}, f = {row['share']:g}")
         what = f"{row['log']}: Jigsaw takes off what its {row['metric']} needs (%)"
         found = Interval(row["taken_off"], row["low"], row["high"])
         rule = "all of its interval above all of the break-even's"
         pays = row["verdict"] == PAYS
-        claims.append(says.holds(what, pays, rule, found, expected=row["break_even"]))
+        claims.append(check.holds(what, pays, rule, found, expected=row["break_even"]))
     return claims

@@ -1,7 +1,7 @@
 """The factors of isolation on fat-trees, and the points of their designs.
 
 Every factor is a key of a config or a few that go together (`_changes`); what it is between and
-what all points hold fixed stands here alone.
+what all points hold fixed is set only here.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ GPU = PaperLog(
     {"synthetic": {"cluster": "kalos", "n_jobs": STRETCH_JOBS, "load": 0.9}},
     quick=None,
 )
-"""Made jobs with the published sizes and run times of a GPU cluster of 302 nodes, on 324."""
+"""Synthetic jobs with the published sizes and run times of a GPU cluster of 302 nodes, on 324."""
 SMALL_TREE = fat_tree(8)
 SCALED = {THUNDER.name: 1 / 8, ATLAS.name: 1 / 8, THETA.name: 1 / 32}
 """Logs whose jobs are so much smaller, on a tree of 128 nodes: a tenth of the cost, so that a point
@@ -87,13 +87,13 @@ USUAL: dict[str, object] = {
 }
 """What `experiments.papers.isolation.base` holds fixed."""
 CHANCE = Factor("chance", levels=tuple(map(str, range(STRETCHES))))
-"""Other draws, stretch and instant: what its effect is, any factor's may be by chance."""
+"""Other draws, stretch and instant: its effect is the size of sampling variation."""
 QUICK: list[str] = STUDY["quick"]
 MORRIS, FILLING, OWN = "morris", "filling", "own size"
 
 
 def logs(options: Options, *, scaled: bool = True) -> list[tuple[PaperLog, dict[str, Any]]]:
-    """Logs that are there with their sections; with ``--scale quick`` made jobs.
+    """Logs that are there with their sections; with ``--scale quick`` synthetic jobs.
 
     Parameters
     ----------
@@ -118,9 +118,9 @@ def _smaller(sections: Mapping[str, Any], factor: float) -> dict[str, Any]:
 
 
 def design(name: str, options: Options) -> Design:
-    """A design of ``paper.toml``: all vary chance; Morris on one log, the others the log.
+    """A design of ``paper.toml``: all vary the draws; Morris on one log, the others the log.
 
-    Chance is a factor like the others, so that its stretches are balanced over all of them.
+    The draws are a factor like the others, so that its stretches are balanced over all of them.
     """
     factors = [f for f in FACTORS if not options.quick or f.name in QUICK]
     there = [log.name for log, _ in logs(options)]
@@ -259,8 +259,8 @@ SCENARIOS_RUN = ("none", "10%", "20%")
 def queue_points(frames: Mapping[str, Any], options: Options) -> list[Point]:
     """Each log and each quarter of its jobs: Baseline, and Jigsaw with jobs so much faster.
 
-    Column ``off``: what the scenario takes off the run time of the jobs of more than one node, by
-    node-hours, as what is measured is told; ``off SCENARIO``: each of the papers' scenarios.
+    Column ``off``: the scenario's reduction of the run time of the jobs of more than one node, by
+    node-hours, as for measured reductions; ``off SCENARIO``: each of the papers' scenarios.
     """
     found = []
     runs = [(REFERENCE, "none"), *(("jigsaw", name) for name in SCENARIOS_RUN)]
@@ -269,25 +269,25 @@ def queue_points(frames: Mapping[str, Any], options: Options) -> list[Point]:
             continue  # no gain is known on its own machine
         for part, workload, off in quarters(sections, options):
             for policy, scenario in runs:
-                asked = {"policies": [policy], "window": WINDOW, "scenario": scenario}
+                queue_keys = {"policies": [policy], "window": WINDOW, "scenario": scenario}
                 content = {
                     "machine": sections["machine"],
                     "workload": workload,
-                    "queue": asked | {"run_time_model": "assumed"},
+                    "queue": queue_keys | {"run_time_model": "assumed"},
                     "run": {"seed": options.seed, "snapshots": 0, "observables": ["runs"]},
                 }
-                told = {"log": log.name, "part": part, "scenario": scenario, "off": off[scenario]}
-                told |= {f"off {name}": percent for name, percent in off.items()}
-                found.append(study_point(f"{NAME}-queue", content, told))
+                labels = {"log": log.name, "part": part, "scenario": scenario, "off": off[scenario]}
+                labels |= {f"off {name}": percent for name, percent in off.items()}
+                found.append(study_point(f"{NAME}-queue", content, labels))
     return found
 
 
 def quarters(
     sections: Mapping[str, Any], options: Options
 ) -> Iterator[tuple[str, Mapping[str, Any], dict[str, float]]]:
-    """The whole log and its quarters, as many jobs each; what scenarios take off in each.
+    """The entire log and its quarters, as many jobs each; the reduction by scenario in each.
 
-    Of made jobs other draws, as many as quarters.
+    Of synthetic jobs other draws, as many as quarters.
     """
     whole = dict(sections["workload"])
     if "log" not in whole:

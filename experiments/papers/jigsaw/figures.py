@@ -70,19 +70,23 @@ def describe_log(point: Mapping[str, Any]) -> dict[str, Rows]:
 
 def table1_claims(frames: Frames) -> Found:
     """Jobs, largest job and run times of each log against the paper's row."""
-    says, claims = ClaimBuilder("Table 1"), []
+    check, claims = ClaimBuilder("Table 1"), []
     for row in frames["logs"].to_dict("records"):
         log = str(row["log"])
         what = ("jobs", "max_nodes", "min_run_s", "max_run_s")
         for column, paper in zip(what, printed["table_1"][paper_name(log)], strict=True):
-            ours, text = float(row[column]), f"{log}: {column}"
+            simulated, text = float(row[column]), f"{log}: {column}"
             if not log.startswith("synth") or column == "jobs":
-                claim = says.equal(text, float(paper), ours)
+                claim = check.equal(text, float(paper), simulated)
             elif column == "max_nodes":
                 scatter = MAXIMUM_SCATTER * float(row["mean_nodes"])
-                claim = says.near(text, float(paper), ours, within=3 * scatter, note="3 sigma")
+                claim = check.near(
+                    text, float(paper), simulated, within=3 * scatter, note="3 sigma"
+                )
             else:
-                claim = says.near(text, float(paper), ours, within=15, unit="%", note="a draw")
+                claim = check.near(
+                    text, float(paper), simulated, within=15, unit="%", note="a draw"
+                )
             claims.append(claim)
     return claims, {"logs": frames["logs"]}
 
@@ -92,22 +96,22 @@ def fig6_claims(frames: Frames) -> Found:
     runs, claims = frames["runs"], []
     for (log,), part in groups(runs, "log"):
         percent = {p: 100 * u for p, u in lookup(part, ["policy"], "steady_utilisation").items()}
-        for policy, ours in percent.items():
+        for policy, simulated in percent.items():
             ranges = printed["fig6"].get(policy)
             if ranges is not None:
                 low, high = ranges.get(log, ranges["others"])
-                says, what = ClaimBuilder(FIG6), f"{log}, {policy}: {low:g}-{high:g} %"
-                claims.append(says.between(what, low, high, ours, within=1, unit="points"))
-        says = ClaimBuilder("6.1")
+                check, what = ClaimBuilder(FIG6), f"{log}, {policy}: {low:g}-{high:g} %"
+                claims.append(check.between(what, low, high, simulated, within=1, unit="points"))
+        check = ClaimBuilder("6.1")
         if {"jigsaw", "lc-s"} <= percent.keys():
             above = percent["lc-s"] - percent["jigsaw"]
             what = f"{log}: LC+S above Jigsaw by at most 3.7 points"
             most = printed["lc-s"]["above_jigsaw"]
             rule = f"0 to {most:g}, within 1 percentage point"
-            claims.append(says.holds(what, -1 <= above <= most + 1, rule, above, paper=most))
+            claims.append(check.holds(what, -1 <= above <= most + 1, rule, above, paper=most))
         if set(ISOLATING) <= percent.keys():
             ascending = {policy: percent[policy] for policy in ("ta", "laas", "jigsaw")}
-            claims.append(says.ordered(f"{log}: TA < LaaS < Jigsaw", ascending))
+            claims.append(check.ordered(f"{log}: TA < LaaS < Jigsaw", ascending))
     keep = ["log", "machine_nodes", "policy", "jobs", "steady_utilisation", "steady_allocated"]
     keep += ["to_last_start", "utilisation", "makespan_s", "notes"]
     return claims, {"utilisation": runs[keep]}
@@ -127,45 +131,47 @@ def fig6_draw(analysis: Analysis, options: Options) -> Figure:
 
 def table2_claims(frames: Frames) -> Found:
     """Shares of the counts in each range beside the paper's."""
-    says, claims, rows = ClaimBuilder("Table 2"), [], []
+    check, claims, rows = ClaimBuilder("Table 2"), [], []
     ranges = frames["ranges"]
     for row in ranges[ranges["counting"] == EACH].to_dict("records"):
         policy = str(row["policy"])
         ranges, paper = printed["table_2"]["ranges"], printed["table_2"]["counts"][policy]
-        ours = [int(row[name]) for name in ranges]
-        for name, theirs, mine in zip(ranges, paper, ours, strict=True):
-            their_share, my_share = 100 * theirs / sum(paper), 100 * mine / sum(ours)
-            rows.append((policy, name, theirs, mine, mine / theirs, their_share, my_share))
+        simulated = [int(row[name]) for name in ranges]
+        for name, published, mine in zip(ranges, paper, simulated, strict=True):
+            their_share, my_share = 100 * published / sum(paper), 100 * mine / sum(simulated)
+            rows.append((policy, name, published, mine, mine / published, their_share, my_share))
             what = f"{policy}: share of events at {name} % (%)"
-            claims.append(says.near(what, their_share, my_share, within=5, unit="points"))
+            claims.append(check.near(what, their_share, my_share, within=5, unit="points"))
     columns = ["policy", "range_percent", "paper", "ours", "ratio", "paper_percent", "ours_percent"]
     return claims, {"counts": pd.DataFrame(rows, columns=columns)}
 
 
 def fig7_claims(frames: Frames) -> Found:
-    """Turnaround over Baseline's: the paper's words, on Cab or on what stands in for it."""
+    """Turnaround over Baseline's: the paper's text, on Cab or its substitute."""
     columns = ["mean_turnaround_s", "mean_turnaround_large_s"]
     table = against_baseline(frames["runs"], columns)
     claims: list[Claim] = []
     for (log,), part in groups(table, "log"):
         ratio = lookup(part, CASE, "mean_turnaround_s_ratio")
         large = lookup(part, CASE, "mean_turnaround_large_s_ratio")
-        says = ClaimBuilder(
+        check = ClaimBuilder(
             "6.2, Fig. 7" + (" (other log)" if log in STAND_INS else ""), "all jobs"
         )
         for scenario in ("10%", "20%"):
             what = f"{log}, {scenario}: Jigsaw below Baseline"
-            claims.append(says.below(what, ratio["jigsaw", scenario], 1))
+            claims.append(check.below(what, ratio["jigsaw", scenario], 1))
         for other in ("ta", "laas"):
             held = [ratio["jigsaw", s] < ratio[other, s] for s in SCENARIOS]
             what = f"{log}: Jigsaw below {other} in every scenario"
-            claims.append(says.everywhere(what, held, "scenarios"))
+            claims.append(check.everywhere(what, held, "scenarios"))
         if log == "oct-cab":
             for policy, papers in printed["oct_cab_10"].items():
                 for kind, paper in papers.items():
-                    ours = (ratio if kind == "all" else large)[policy, "10%"]
-                    says = ClaimBuilder("6.2", f"{kind} jobs")
-                    claims.append(says.near(f"{log}, 10%: {policy}", paper, ours, within=0.05))
+                    simulated = (ratio if kind == "all" else large)[policy, "10%"]
+                    check = ClaimBuilder("6.2", f"{kind} jobs")
+                    claims.append(
+                        check.near(f"{log}, 10%: {policy}", paper, simulated, within=0.05)
+                    )
     keep = ["log", *CASE, "large_jobs", *columns, *(f"{c}_ratio" for c in columns)]
     return claims, {"turnaround": table[keep]}
 
@@ -181,21 +187,21 @@ def fig7_draw(analysis: Analysis, options: Options) -> Figure:
 
 
 def fig8_claims(frames: Frames) -> Found:
-    """Makespans over Baseline's: the worst and the best that the text tells."""
+    """Makespans over Baseline's: the worst and the best that the text states."""
     table = against_baseline(frames["runs"], ["makespan_s"])
     above = table.assign(percent=100 * (table["makespan_s_ratio"] - 1))
-    says, claims = ClaimBuilder("6.3, Fig. 8"), []
+    check, claims = ClaimBuilder("6.3, Fig. 8"), []
     worst = above[above["scenario"] == "none"].groupby("policy")["percent"].max()
     for policy, paper in printed["makespan"]["worst"].items():
         if policy in worst.index:
             what = f"{policy}: makespan above Baseline, no speed-up, worst log (%)"
-            claims.append(says.near(what, paper, float(worst[policy]), within=1, unit="points"))
+            claims.append(check.near(what, paper, float(worst[policy]), within=1, unit="points"))
     best = float(above.loc[above["policy"] == "jigsaw", "percent"].min())
     what, paper = "jigsaw: makespan above Baseline, best scenario (%)", printed["makespan"]
-    claims.append(says.near(what, paper["best_jigsaw"], best, within=2, unit="points"))
+    claims.append(check.near(what, paper["best_jigsaw"], best, within=2, unit="points"))
     ta = above[(above["policy"] == "ta") & (above["scenario"] != "20%")]["percent"]
     what = "ta: makespan above Baseline in every scenario but 20 % (least, %)"
-    claims.append(says.above(what, float(ta.min()), 0))
+    claims.append(check.above(what, float(ta.min()), 0))
     keep = ["log", *CASE, "makespan_s", "makespan_s_ratio"]
     return claims, {"makespan": table[keep]}
 
@@ -243,13 +249,13 @@ def _scenario_bars(
 
 def table3_claims(frames: Frames) -> Found:
     """Seconds a job spent in the policy; the paper's is another machine, so slower fails only."""
-    says, claims = ClaimBuilder("Table 3"), []
+    check, claims = ClaimBuilder("Table 3"), []
     for row in frames["timing"].to_dict("records"):
         policy, log = str(row["policy"]), str(row["log"])
         paper_ms = 1e3 * printed["table_3"][policy][paper_name(log)]
         what = f"{log}, {policy}: scheduling a job (ms)"
         ours_ms = 1e3 * float(row["mean_scheduling_s"])
-        claims.append(says.at_most(what, ours_ms, paper_ms, paper=paper_ms))
+        claims.append(check.at_most(what, ours_ms, paper_ms, paper=paper_ms))
     return claims, {"timing": frames["timing"]}
 
 

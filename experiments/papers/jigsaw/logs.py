@@ -7,7 +7,7 @@ from typing import Any
 from experiments.papers.kit.logs import read_logs
 
 LOGS = read_logs("jigsaw")
-"""By name; those of the paper, then those that stand in for Cab's."""
+"""By name; those of the paper, then substitutes for Cab's."""
 THUNDER, ATLAS, THETA, KTH = (LOGS[name] for name in ("thunder", "atlas", "theta", "kth-sp2"))
 LINK_BPS = int(THUNDER.machine["bandwidth_Bps"])
 ISOLATING = ("laas", "jigsaw", "ta")
@@ -19,5 +19,5 @@ def fat_tree(radix: int, **more: int) -> dict[str, Any]:
 
 
 def paper_name(log: str) -> str:
-    """The paper's log that one of ours is: a stream from a file is the same as a made one."""
+    """Map a log to the paper's: a stream from a file is the same as a generated one."""
     return log.removesuffix("-file")

@@ -2,7 +2,7 @@
 
 Full fat-trees of radix 16, 18, 22 and 28 (1024, 1458, 2662, 5488 nodes); Thunder, Atlas and Cab
 on 1458 nodes. Where Cab's log is not at hand, Theta (on 4394 nodes) and KTH SP2 (on 100)
-stand in with their real arrivals, and are named so.
+are substitutes with their real arrivals, and are named so.
 """
 
 from __future__ import annotations

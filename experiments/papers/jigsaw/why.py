@@ -66,12 +66,12 @@ def fig6_claims(frames: Frames) -> Found:
         low, high = ranges.get(log, ranges["others"])
         others = part[(part["counted"] == "requested") & (part["window"] == first["window"])]
         best = others.loc[others["points_off"].abs().idxmin()]
-        says = ClaimBuilder(
+        check = ClaimBuilder(
             "6.1", f"{best['reading']}, {best['walltimes']} walltimes, {best['backfill']}"
         )
         run = f"{log}, {policy}: {first['steady_percent']:.1f} %"
         claims.append(
-            says.between(
+            check.between(
                 f"{run} becomes the paper's with",
                 low,
                 high,
@@ -88,9 +88,11 @@ def fig6_claims(frames: Frames) -> Found:
         worst = printed["makespan"]["worst"]
         if policy in worst:
             what = f"{policy}: makespan above Baseline, no speed-up, worst log (%)"
-            says = ClaimBuilder("6.3, Fig. 8", f"{reading}, exact walltimes")
-            ours = float(part["percent"].max())
-            claims.append(says.near(what, worst[policy], ours, within=TOLERANCE, unit="points"))
+            check = ClaimBuilder("6.3, Fig. 8", f"{reading}, exact walltimes")
+            simulated = float(part["percent"].max())
+            claims.append(
+                check.near(what, worst[policy], simulated, within=TOLERANCE, unit="points")
+            )
     return claims, {"readings": table}
 
 
@@ -128,7 +130,7 @@ def table2_claims(frames: Frames) -> Found:
     for row in frames["ranges"].to_dict("records"):
         reading, schedule = str(row["policy"]), schedule_name(row)
         events = [int(row[name]) for name in RANGES]
-        ours, theirs = shares(events), shares(COUNTS[reading_of(reading)])
+        simulated, published = shares(events), shares(COUNTS[reading_of(reading)])
         rows.append(
             {
                 "policy": reading_of(reading),
@@ -136,8 +138,8 @@ def table2_claims(frames: Frames) -> Found:
                 "schedule": schedule,
                 "counting": row["counting"],
                 "events": sum(events),
-                **dict(zip(RANGES, ours, strict=True)),
-                "moved_percent": float(np.abs(ours - theirs).sum() / 2),
+                **dict(zip(RANGES, simulated, strict=True)),
+                "moved_percent": float(np.abs(simulated - published).sum() / 2),
                 "steady_percent": steady[reading, schedule],
             }
         )
@@ -145,10 +147,10 @@ def table2_claims(frames: Frames) -> Found:
     claims = []
     for schedule in (AS_TEXT, FIFO):
         part = table[(table["schedule"] == schedule) & (table["counting"] == EACH)]
-        says = ClaimBuilder("Table 2", schedule)
+        check = ClaimBuilder("Table 2", schedule)
         for reading, moved in lookup(part, ["reading"], "moved_percent").items():
             what = f"{reading}: events in another range than in the paper (%)"
-            claims.append(says.at_most(what, moved, MOST_MOVED, paper=0.0))
+            claims.append(check.at_most(what, moved, MOST_MOVED, paper=0.0))
     claims += _fifo_claims(table)
     paper_rows = [
         {
@@ -164,28 +166,28 @@ def table2_claims(frames: Frames) -> Found:
 
 
 def _fifo_claims(table: pd.DataFrame) -> list[Claim]:
-    """Two numbers that tell whether there was backfilling: how many events, and Fig. 6."""
+    """Two numbers that show whether there was backfilling: how many events, and Fig. 6."""
     plain = table[(table["schedule"] == FIFO) & (table["reading"] == table["policy"])]
     claims = []
     for (policy,), part in groups(plain, "policy"):
         events = lookup(part, ["counting"], "events")[TO_LAST_START]
-        says = ClaimBuilder("Table 2 (sum)", FIFO)
+        check = ClaimBuilder("Table 2 (sum)", FIFO)
         paper = float(sum(printed["table_2"]["counts"][policy]))
         what = f"{policy}: starts and ends until the last job starts"
-        claims.append(says.near(what, paper, events, within=10))
-        says, low = ClaimBuilder("6.1", FIFO), printed["fig6"][policy]["others"][0]
+        claims.append(check.near(what, paper, events, within=10))
+        check, low = ClaimBuilder("6.1", FIFO), printed["fig6"][policy]["others"][0]
         steady = lookup(part, ["counting"], "steady_percent")[EACH]
         what = f"{policy}: steady-state utilisation far below Fig. 6's (%)"
-        claims.append(says.below(what, steady, low - 5, paper=low, note="5 points"))
+        claims.append(check.below(what, steady, low - 5, paper=low, note="5 points"))
     return claims
 
 
 def table2_draw(analysis: Analysis, options: Options) -> Figure:
-    """The paper's shares beside ours with EASY and without backfilling, one panel a policy."""
+    """Shares, printed and simulated with EASY and without backfilling, one panel a policy."""
     table = analysis.tables["readings"]
     paper, own = table["reading"] == "paper", table["reading"] == table["policy"]
-    ours = own & table["schedule"].isin([AS_TEXT, FIFO]) & (table["counting"] == EACH)
-    shown = table[paper | ours].assign(series=table["schedule"].where(ours, "paper"))
+    simulated = own & table["schedule"].isin([AS_TEXT, FIFO]) & (table["counting"] == EACH)
+    shown = table[paper | simulated].assign(series=table["schedule"].where(simulated, "paper"))
     long = shown.melt(["policy", "series"], list(RANGES), "utilisation (%)", "percent")
     kinds = {"paper": INK, AS_TEXT: colour(1), FIFO: colour(0)}
 

@@ -1,1 +1,1 @@
-"""What papers' figures are made of."""
+"""Building blocks of papers' figures."""

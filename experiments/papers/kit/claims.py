@@ -1,10 +1,10 @@
-"""What a paper says beside what we find, and the rules by which the two agree.
+"""A paper's claims next to the simulated values, and the rules by which the two agree.
 
-A claim's rule is made by the predicate that judges it, so that what is printed is what was asked::
+A claim's rule is written by the predicate that judges it, so the printed rule is what was tested::
 
-    says = Says("Fig. 4, VI-A", "ugal-l")
-    says.near("16-node jobs: least reduction (%)", 15.0, ours, within=5, unit="points")
-    says.ordered("Jigsaw's makespan is the shortest", {"jigsaw": 1.02, "laas": 1.05, "ta": 1.1})
+    check = ClaimBuilder("Fig. 4, VI-A", "ugal-l")
+    check.near("16-node jobs: least reduction (%)", 15.0, found, within=5, unit="points")
+    check.ordered("Jigsaw's makespan is shortest", {"jigsaw": 1.02, "laas": 1.05, "ta": 1.1})
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ CLAIM_COLUMNS = (
     "verdict",
     "rule",
 )
-Ours = float | Interval
+Found = float | Interval
 Maybe = float | None
 UNITS = {"": "", "%": " %", "points": " percentage points"}
-"""How a tolerance is meant: as it stands, in percent of the paper's number, or in points."""
+"""How a tolerance is meant: absolute, in percent of the paper's number, or in points."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Something a paper says, beside what we find.
+    """A statement of a paper, next to the simulated value.
 
     Attributes
     ----------
     claim, where : str
-        What, and the section or figure where it stands.
+        What, and its section or figure.
     holds : bool
     rule : str
         When it counts as holding.
@@ -52,13 +52,13 @@ class Claim:
         For which routing, pattern, ...
     paper, ours : float or None
         Numbers, if the claim has any. ``paper`` holds what the paper printed (or what follows
-        from its numbers alone), never anything that depends on ours; else it stays empty.
+        from its numbers alone), never anything that depends on the simulation; else it is empty.
     low, high : float or None
-        Bootstrap interval (95 %) of ours; nothing else.
+        Bootstrap interval (95 %) of the simulated value; nothing else.
     paper_high : float or None
         Where the paper prints a range: its upper end; ``paper`` is the lower one.
     expected : float or None
-        What theory, another program or another run of ours says: no paper's number.
+        From theory, another program or another run: no paper's number.
     """
 
     claim: str
@@ -74,11 +74,11 @@ class Claim:
     expected: float | None = None
 
     def beside(self, expected: float) -> Claim:
-        """The claim with what theory, another program or another run says."""
+        """Return the claim with the value from theory, another program or another run."""
         return replace(self, expected=expected)
 
     def row(self) -> dict[str, object]:
-        """Cells of `CLAIM_COLUMNS`; ratio is ours / paper where that is one number."""
+        """Cells of `CLAIM_COLUMNS`; ratio is simulated / printed where that is one number."""
         known = self.paper and self.ours is not None and self.paper_high is None
         return {
             **{c: getattr(self, c) for c in CLAIM_COLUMNS if c not in ("ratio", "verdict")},
@@ -96,8 +96,8 @@ def claims_frame(claims: Sequence[Claim]) -> pd.DataFrame:
 class ClaimBuilder:
     """Makes the claims of one passage.
 
-    In all methods ``what`` is the claim in words and ``ours`` a number or an `Interval`;
-    ``paper`` is what the paper printed, ``expected`` what theory or another program says.
+    In all methods ``what`` is the statement and ``found`` a number or an `Interval`;
+    ``paper`` is what the paper printed, ``expected`` the value from theory or another program.
 
     Attributes
     ----------
@@ -115,14 +115,14 @@ class ClaimBuilder:
         what: str,
         holds: bool,
         rule: str,
-        ours: Ours | None = None,
+        found: Found | None = None,
         *,
         paper: float | None = None,
         paper_high: float | None = None,
         expected: float | None = None,
     ) -> Claim:
-        """A claim judged elsewhere, with its rule in words."""
-        value, low, high = ours if isinstance(ours, Interval) else (ours, None, None)
+        """Return a claim judged elsewhere, with the rule to print."""
+        value, low, high = found if isinstance(found, Interval) else (found, None, None)
         return Claim(
             claim=what,
             where=self.where,
@@ -138,100 +138,107 @@ class ClaimBuilder:
         )
 
     def near(
-        self, what: str, paper: float, ours: Ours, *, within: float, unit: str = "", note: str = ""
+        self,
+        what: str,
+        paper: float,
+        found: Found,
+        *,
+        within: float,
+        unit: str = "",
+        note: str = "",
     ) -> Claim:
-        """Ours is at most so far from the paper's; ``unit`` is a key of `UNITS`."""
+        """Check that the value is close to the paper's; ``unit`` is a key of `UNITS`."""
         allowed = within / 100 * abs(paper) if unit == "%" else within
         rule = f"within {within:g}{UNITS[unit]}{_noted(note)}"
-        return self.holds(what, abs(_value(ours) - paper) <= allowed, rule, ours, paper=paper)
+        return self.holds(what, abs(_middle(found) - paper) <= allowed, rule, found, paper=paper)
 
-    def equal(self, what: str, paper: float, ours: float) -> Claim:
-        """Ours is the paper's number."""
-        return self.holds(what, ours == paper, "equal", ours, paper=paper)
+    def equal(self, what: str, paper: float, found: float) -> Claim:
+        """Check that the value equals the paper's."""
+        return self.holds(what, found == paper, "equal", found, paper=paper)
 
     def between(
         self,
         what: str,
         paper: float,
         paper_high: float,
-        ours: Ours,
+        found: Found,
         *,
         within: float = 0.0,
         unit: str = "",
     ) -> Claim:
-        """Ours is in the paper's range, or at most so far outside."""
-        value = _value(ours)
+        """Check that the value is in the paper's range, or within a distance of it."""
+        value = _middle(found)
         slack = f", within {within:g}{UNITS[unit]}" if within else ""
         return self.holds(
             what,
             paper - within <= value <= paper_high + within,
             f"from {paper:g} to {paper_high:g}{slack}",
-            ours,
+            found,
             paper=paper,
             paper_high=paper_high if paper_high > paper else None,
         )
 
     def below(
-        self, what: str, ours: Ours, bound: float, *, paper: Maybe = None, note: str = ""
+        self, what: str, found: Found, bound: float, *, paper: Maybe = None, note: str = ""
     ) -> Claim:
-        """Ours is below a bound."""
+        """Check that the value is below a bound."""
         rule = f"below {bound:g}{_noted(note)}"
-        return self.holds(what, _value(ours) < bound, rule, ours, paper=paper)
+        return self.holds(what, _middle(found) < bound, rule, found, paper=paper)
 
     def at_most(
-        self, what: str, ours: Ours, bound: float, *, paper: Maybe = None, note: str = ""
+        self, what: str, found: Found, bound: float, *, paper: Maybe = None, note: str = ""
     ) -> Claim:
-        """Ours is not above a bound."""
+        """Check that the value is not above a bound."""
         rule = f"at most {bound:g}{_noted(note)}"
-        return self.holds(what, _value(ours) <= bound, rule, ours, paper=paper)
+        return self.holds(what, _middle(found) <= bound, rule, found, paper=paper)
 
     def above(
-        self, what: str, ours: Ours, bound: float, *, paper: Maybe = None, note: str = ""
+        self, what: str, found: Found, bound: float, *, paper: Maybe = None, note: str = ""
     ) -> Claim:
-        """Ours is above a bound."""
+        """Check that the value is above a bound."""
         rule = f"above {bound:g}{_noted(note)}"
-        return self.holds(what, _value(ours) > bound, rule, ours, paper=paper)
+        return self.holds(what, _middle(found) > bound, rule, found, paper=paper)
 
     def at_least(
-        self, what: str, ours: Ours, bound: float, *, paper: Maybe = None, note: str = ""
+        self, what: str, found: Found, bound: float, *, paper: Maybe = None, note: str = ""
     ) -> Claim:
-        """Ours is not below a bound."""
+        """Check that the value is not below a bound."""
         rule = f"at least {bound:g}{_noted(note)}"
-        return self.holds(what, _value(ours) >= bound, rule, ours, paper=paper)
+        return self.holds(what, _middle(found) >= bound, rule, found, paper=paper)
 
     def surely_below(
-        self, what: str, ours: Interval, bound: float, *, paper: float | None = None
+        self, what: str, found: Interval, bound: float, *, paper: float | None = None
     ) -> Claim:
-        """The whole interval of ours is below a bound."""
+        """Check that the interval is entirely below a bound."""
         rule = f"the whole interval below {bound:g}"
-        return self.holds(what, ours.high < bound, rule, ours, paper=paper)
+        return self.holds(what, found.high < bound, rule, found, paper=paper)
 
     def surely_above(
-        self, what: str, ours: Interval, bound: float, *, paper: float | None = None
+        self, what: str, found: Interval, bound: float, *, paper: float | None = None
     ) -> Claim:
-        """The whole interval of ours is above a bound."""
+        """Check that the interval is entirely above a bound."""
         rule = f"the whole interval above {bound:g}"
-        return self.holds(what, ours.low > bound, rule, ours, paper=paper)
+        return self.holds(what, found.low > bound, rule, found, paper=paper)
 
     def ordered(
-        self, what: str, ascending: Mapping[str, float], ours: Maybe = None, *, paper: Maybe = None
+        self, what: str, ascending: Mapping[str, float], found: Maybe = None, *, paper: Maybe = None
     ) -> Claim:
-        """Named values ascend, none equal to the next, in the order in which they stand."""
+        """Check that named values are strictly ascending in the given order."""
         rule = " < ".join(ascending)
         holds = all(a < b for a, b in pairwise(ascending.values()))
-        return self.holds(what, holds, rule, ours, paper=paper)
+        return self.holds(what, holds, rule, found, paper=paper)
 
     def everywhere(
         self, what: str, held: Sequence[bool], parts: str = "panels", *, note: str = ""
     ) -> Claim:
-        """It holds in every part of a figure; ours is the share of parts, in percent."""
+        """Check that it holds in every part of a figure; the value is the percentage of parts."""
         percent = 100.0 * sum(held) / len(held)
         rule = f"in all {len(held)} {parts}{_noted(note)}"
         return self.holds(what, all(held), rule, percent, paper=100.0)
 
 
-def _value(ours: Ours) -> float:
-    return ours.value if isinstance(ours, Interval) else ours
+def _middle(found: Found) -> float:
+    return found.value if isinstance(found, Interval) else found
 
 
 def _noted(note: str) -> str:

@@ -1,4 +1,4 @@
-"""Job logs of papers: which file, on which machine, what stands in for what."""
+"""Job logs of papers: which file, on which machine, and substitutes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PaperLog:
     machine, workload : mapping
         Sections of a config; the log's file joins ``workload``.
     files : tuple of str
-        File names to look for, the first found is taken; none for made jobs.
+        File names to look for, the first found is taken; none for synthetic jobs.
     quick : mapping or None
         What ``--scale quick`` changes of the workload; None: it leaves the log out.
     stands_for : str
@@ -57,7 +57,7 @@ class PaperLog:
 
     def path(self, folder: Path | None) -> Path | None:
         """The log's file, if it is in the folder."""
-        return first_there(folder, self.files)
+        return first_existing(folder, self.files)
 
     @property
     def missing_line(self) -> str:
@@ -67,13 +67,13 @@ class PaperLog:
         return f"{self.name}: put {' or '.join(self.files)} into the logs folder; {source}"
 
     @property
-    def stand_in_line(self) -> str:
+    def stand_in_note(self) -> str:
         """What it replaces, and on which machine."""
         size = {k: v for k, v in self.machine.items() if k in ("radix", "pods")}
-        return f"{self.name} on {size} stands in for {self.stands_for}"
+        return f"{self.name} on {size} replaces {self.stands_for}"
 
 
-def first_there(folder: Path | None, names: Iterable[str]) -> Path | None:
+def first_existing(folder: Path | None, names: Iterable[str]) -> Path | None:
     """The first of these files that a folder holds."""
     places = [] if folder is None else [folder / name for name in names]
     return next((path for path in places if path.is_file()), None)
@@ -187,7 +187,7 @@ def needed(logs: Iterable[PaperLog], options: Options) -> list[tuple[PaperLog, d
 def log_notes(
     logs: Iterable[PaperLog], options: Options, used: Iterable[object] = ()
 ) -> tuple[str, ...]:
-    """What was skipped and where to get it, what was cut short, what stood in for what.
+    """What was skipped and where to get it, what was cut short, what was replaced by what.
 
     ``used`` are the names of the logs in the results.
     """
@@ -197,5 +197,5 @@ def log_notes(
     return (
         *(f"skipped {log.missing_line}" for log in logs if log not in there),
         *(f"{log.name}: the first {(log.quick or {})['days']:g} days only" for log in cut),
-        *(log.stand_in_line for log in logs if log.stands_for and log.name in names),
+        *(log.stand_in_note for log in logs if log.stands_for and log.name in names),
     )

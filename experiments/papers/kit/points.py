@@ -35,7 +35,7 @@ def config_points(
     Parameters
     ----------
     experiment : str
-        Tells points of one store apart.
+        Identifies points of one store.
     base : mapping
         A config as in a file.
     changes : mapping of str to sequence
@@ -58,7 +58,7 @@ def config_points(
 
 
 def observe(point: Mapping[str, Any]) -> dict[str, Rows]:
-    """Run a point's config; the tables that it asks for, with the point's labels."""
+    """Run a point's config; the tables that it requests, with the point's labels."""
     config = config_from(point["config"])
     tables = observed(run_cosim(config).schedules, config.run.observables)
     return {name: [{**point["labels"], **row} for row in rows] for name, rows in tables.items()}

@@ -56,7 +56,7 @@ def reading_of(policy: str) -> str:
 def sweep_points(paper: str, sweep: Mapping[str, Any], options: Options) -> list[Point]:
     """Points of the logs that are there, one for each policy and combination of changes.
 
-    Of the settings, "walltimes" says what the scheduler knows, "ta" which reading of TA is taken.
+    Of the settings, "walltimes" is what the scheduler knows, "ta" the interpretation of TA.
 
     Parameters
     ----------
@@ -129,9 +129,9 @@ def noted(judge: Judge, logs: Sequence[PaperLog], *first: str, left_out: bool = 
     judge : callable (frames) -> (claims, tables)
     logs : sequence of PaperLog
     *first : str
-        Notes that stand before those of `experiments.papers.kit.logs.log_notes`.
+        Notes that precede those of `experiments.papers.kit.logs.log_notes`.
     left_out : bool
-        Say too how many jobs of a log were left out.
+        Also print how many jobs of a log were left out.
     """
 
     def analyse(frames: Frames, options: Options) -> Analysis:

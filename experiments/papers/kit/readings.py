@@ -79,12 +79,12 @@ def _holds(row: Row | None) -> bool:
 
 
 def _claims(numbers: Sequence[int], count: int) -> str:
-    """Say how many claims these are and which: ``4 of 6 claims (1-3, 5)``."""
+    """Return how many claims these are and which: ``4 of 6 claims (1-3, 5)``."""
     if len(numbers) in (0, count):
         return f"{'none' if not numbers else 'all'} of {count} claims"
     runs = [
         [number for _, number in run]
         for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
     ]
-    told = ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
-    return f"{len(numbers)} of {count} claims ({told})"
+    ranges = ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+    return f"{len(numbers)} of {count} claims ({ranges})"

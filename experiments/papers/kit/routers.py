@@ -1,4 +1,4 @@
-"""Routers by which papers' points are told apart, beside which all else stays as it is."""
+"""Routers that distinguish papers' points; all else is unchanged."""
 
 from __future__ import annotations
 

@@ -102,14 +102,14 @@ def with_speedups(point: Mapping[str, Any]) -> dict[str, Rows]:
         "queues": a row a policy and bound, over the config's first policy with logged run times.
     """
     config = config_from(point["config"])
-    bench = run_context(config)
+    context = run_context(config)
     table = SpeedupTable("", tuple(SpeedupRow(*row) for row in point["speedups"]), whole_runs=True)
-    base = summarise(bench.queues.under(config.queue.policies[0]))
+    base = summarise(context.queues.under(config.queue.policies[0]))
     rows = []
     for policy, bounds in point["bounds"].items():
         for bound in bounds:
-            model = None if bound == "none" else Measured(table, bench.mix, bound)
-            mine = summarise(bench.queues.under(policy, model))
+            model = None if bound == "none" else Measured(table, context.mix, bound)
+            mine = summarise(context.queues.under(policy, model))
             rows.append({**point["labels"], "policy": policy, "bound": bound, **over(mine, base)})
     return {"queues": rows}
 

@@ -23,7 +23,7 @@ from experiments.papers.level_spread.times import (
     COLOURS,
     COMPACT,
     LEVEL_SPREAD,
-    LOOKS,
+    STYLES,
     WIDE,
     WITHIN_POINTS,
     normalised,
@@ -48,7 +48,7 @@ SLACK = 1.02
 
 
 class Half(NamedTuple):
-    """What Fig. 4 says of one job size, of policies by their names in `CALLED`.
+    """Statements of Fig. 4 on one job size, with policies by their names in `CALLED`.
 
     Each of the ``fast`` is below all of the ``slow``, and there is a range by which those
     ``compared`` with the slow are below them; at ``alpha`` alone, if given.
@@ -84,7 +84,7 @@ COMPARED = {
         ("stall_us", "mean", "mean stall time", WIDE, "grouping"),
     ),
 }
-"""Quantity, its column, the same in words, policies (by `CALLED`) with less of it, with more."""
+"""Quantity, its column, its description, policies (by `CALLED`) with less of it, with more."""
 
 
 def fig2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
@@ -93,16 +93,16 @@ def fig2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
     small, _ = FIG2_WORKLOADS
     claims = []
     for (routing, workload), row in groups(table[table["policy"] == "rdn"], "routing", "workload"):
-        says, ratio = ClaimBuilder("Fig. 2, III-A", routing), Interval(*row[list(RATIO)].iloc[0])
+        check, ratio = ClaimBuilder("Fig. 2, III-A", routing), Interval(*row[list(RATIO)].iloc[0])
         if workload == small:
             what = "17 x 16-node jobs favour RDG: RDN's time over RDG's"
-            claims.append(says.surely_above(what, ratio, 1))
+            claims.append(check.surely_above(what, ratio, 1))
             continue
         what = "4 x 68-node jobs favour RDN: RDN's time over RDG's"
-        claims.append(says.surely_below(what, ratio, 1, paper=printed["fig2"]["ratio"]))
-        what, told = "4 x 68-node jobs: RDN below RDG (%)", printed["fig2"]["below"]
-        ours = reduction_interval(ratio)
-        claims.append(says.near(what, told, ours, within=WITHIN_POINTS, unit="points"))
+        claims.append(check.surely_below(what, ratio, 1, paper=printed["fig2"]["ratio"]))
+        what, published = "4 x 68-node jobs: RDN below RDG (%)", printed["fig2"]["below"]
+        value = reduction_interval(ratio)
+        claims.append(check.near(what, published, value, within=WITHIN_POINTS, unit="points"))
     return Analysis(claims_frame(claims), {"times": table})
 
 
@@ -127,13 +127,13 @@ def _fig4_cells(table: pd.DataFrame) -> pd.DataFrame:
         half, paper = FIG4[cell["job_nodes"]], printed["fig4"][str(cell["job_nodes"])]
         ratio = lookup(part, ["policy"], "ratio")
         reductions = [reduction_percent(ratio[LEVEL_SPREAD], s) for s in pick(ratio, half.slow)]
-        told = half.alpha in (None, cell["alpha"])
+        published = half.alpha in (None, cell["alpha"])
         rows.append(
             {
                 **cell,
                 "against": half.slow,
-                "paper_low_percent": paper[0] if told else None,
-                "paper_high_percent": paper[1] if told else None,
+                "paper_low_percent": paper[0] if published else None,
+                "paper_high_percent": paper[1] if published else None,
                 "ours_low_percent": min(reductions),
                 "ours_high_percent": max(reductions),
                 "worst_over_best_policy": max(ratio.values()) / min(ratio.values()),
@@ -153,12 +153,12 @@ def _half_claims(table: pd.DataFrame, nodes: int, routing: str) -> list[Claim]:
             reductions += [reduction_percent(c, s) for c in compared for s in slow]
     what = f"{half.jobs}: {half.fast} below {half.slow} (% of panels)"
     claims = [ClaimBuilder(half.where, routing).everywhere(what, held)]
-    says = ClaimBuilder("Fig. 4, VI-A", routing)
+    check = ClaimBuilder("Fig. 4, VI-A", routing)
     paper = printed["fig4"][str(nodes)]
-    for end, of, told in zip(("least", "largest"), (min, max), paper, strict=True):
+    for end, of, published in zip(("least", "largest"), (min, max), paper, strict=True):
         what = f"{half.jobs}, {half.compared} against {half.slow}: {end} reduction (%)"
-        ours = of(reductions)
-        claims.append(says.near(what, told, ours, within=WITHIN_POINTS, unit="points"))
+        value = of(reductions)
+        claims.append(check.near(what, published, value, within=WITHIN_POINTS, unit="points"))
     return claims
 
 
@@ -195,10 +195,10 @@ def links_analyse(frames: Mapping[str, pd.DataFrame], options: Options, *, where
                 values = lookup(mine, ["policy"], column)
                 low, high = pick(values, less), pick(values, more)
                 some = bool(np.mean(high))
-                ours = float(np.mean(low) / np.mean(high)) if some else None
+                value = float(np.mean(low) / np.mean(high)) if some else None
                 good = some and max(low) <= min(high)
-                told = f"{kind} links, {what}: {less} below {more}"
-                claims.append(ClaimBuilder(where, routing).holds(told, good, RULE, ours))
+                published = f"{kind} links, {what}: {less} below {more}"
+                claims.append(ClaimBuilder(where, routing).holds(published, good, RULE, value))
     return Analysis(claims_frame(claims), {"boxes": table})
 
 
@@ -214,7 +214,7 @@ def _scatter(frames: Mapping[str, pd.DataFrame], keys: list[str], options: Optio
     return Analysis(claims_frame([]), {"times": table, "dots": dots})
 
 
-def _corner_claims(dots: pd.DataFrame, keys: Sequence[str], says: ClaimBuilder) -> list[Claim]:
+def _corner_claims(dots: pd.DataFrame, keys: Sequence[str], check: ClaimBuilder) -> list[Claim]:
     """Level-Spread against the spreading policies for small, the grouping ones for large jobs."""
     claims = []
     for axis, jobs, bad, good in (
@@ -230,7 +230,7 @@ def _corner_claims(dots: pd.DataFrame, keys: Sequence[str], says: ClaimBuilder) 
             (f"below every {bad} policy", below),
             (f"no worse than the {good} policies", no_worse),
         ):
-            claims.append(says.everywhere(f"{jobs}: Level-Spread {what} (% of panels)", held))
+            claims.append(check.everywhere(f"{jobs}: Level-Spread {what} (% of panels)", held))
     return claims
 
 
@@ -240,17 +240,19 @@ def fig7_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
     claims: list[Claim] = []
     for (routing,), part in groups(found.tables["dots"], "routing"):
         claims += _corner_claims(part, FIG7_KEYS, ClaimBuilder("Fig. 7, VI-B", routing))
-        for pattern, told in printed["small_on_1056"].items():
+        for pattern, published in printed["small_on_1056"].items():
             mine = part[(part["n_nodes"] == 1056) & (part["pattern"] == pattern)]
             if len(mine):
                 x = lookup(mine, ["policy"], "x")
-                ours = reduction_percent(x[LEVEL_SPREAD], float(np.mean(pick(x, "spreading"))))
+                value = reduction_percent(x[LEVEL_SPREAD], float(np.mean(pick(x, "spreading"))))
                 what = (
                     f"1056 nodes, 16-node jobs, {pattern}: Level-Spread below the mean of "
                     "the spreading policies (%)"
                 )
-                says = ClaimBuilder("VI-B", routing)
-                claims.append(says.near(what, told, ours, within=WITHIN_POINTS, unit="points"))
+                check = ClaimBuilder("VI-B", routing)
+                claims.append(
+                    check.near(what, published, value, within=WITHIN_POINTS, unit="points")
+                )
         held = shrinking(part[part["n_nodes"] == 272], ["pattern"], ["x", "y"])
         if held:
             what = "faster global links, smaller differences (% of patterns)"
@@ -260,8 +262,8 @@ def fig7_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
         slow = part[(part["alpha"] == 0.25) & (part["policy"] == "rrr")]
         if len(slow):
             what = "alpha 0.25: RRR's small jobs take more than 5 times Simple's (median panel)"
-            says, least = ClaimBuilder("Fig. 7(a)", routing), printed["fig7"]["rrr_ratio"]
-            claims.append(says.above(what, float(slow["x"].median()), least, paper=least))
+            check, least = ClaimBuilder("Fig. 7(a)", routing), printed["fig7"]["rrr_ratio"]
+            claims.append(check.above(what, float(slow["x"].median()), least, paper=least))
     return Analysis(claims_frame(claims), found.tables)
 
 
@@ -271,8 +273,8 @@ def fig8_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
     claims: list[Claim] = []
     note = "heaviest against equal sizes, mean of these policies against Simple"
     for (routing,), part in groups(found.tables["dots"], "routing"):
-        says = ClaimBuilder("Fig. 8, VI-C", routing)
-        claims += _corner_claims(part, FIG8_KEYS, says)
+        check = ClaimBuilder("Fig. 8, VI-C", routing)
+        claims += _corner_claims(part, FIG8_KEYS, check)
         # The FFT's messages do not follow the message size.
         spread = part[(part["pattern"] != "fft3d") & part["policy"].isin(CALLED["spreading"])]
         for what, column, heavy in (
@@ -285,7 +287,7 @@ def fig8_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
                 heaviest = mine.loc[mine[heavy] == mine[heavy].max(), column].mean()
                 held.append(bool(heaviest > equal))
             what = f"{what} under the spreading policies (% of patterns)"
-            claims.append(says.everywhere(what, held, "patterns", note=note))
+            claims.append(check.everywhere(what, held, "patterns", note=note))
     return Analysis(claims_frame(claims), found.tables)
 
 
@@ -356,7 +358,7 @@ def links_draw(analysis: Analysis, options: Options) -> Figure:
 
 def _dots(axis: Axes, part: pd.DataFrame) -> None:
     """Communication times over Simple's, lines at 1."""
-    draw_dots(axis, part, "x", "y", "policy", looks=LOOKS)
+    draw_dots(axis, part, "x", "y", "policy", styles=STYLES)
     axis.axvline(1, color="0.8", lw=0.6, zorder=0)
     axis.axhline(1, color="0.8", lw=0.6, zorder=0)
 

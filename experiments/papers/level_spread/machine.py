@@ -129,8 +129,8 @@ def machine_section(
 
 def compared(routing: str, settings: Mapping[str, Any]) -> dict[str, str]:
     """Parameters of a routing that are not its own: what UGAL-L compares."""
-    told = {"ugal_compares": settings["ugal_compares"]}
-    return told if routing == "ugal-l" and told["ugal_compares"] != COMPARES[-1] else {}
+    ugal = {"ugal_compares": settings["ugal_compares"]}
+    return ugal if routing == "ugal-l" and ugal["ugal_compares"] != COMPARES[-1] else {}
 
 
 def built(section: Mapping[str, object]) -> BuiltMachine:

@@ -21,8 +21,8 @@ from experiments.papers.level_spread.times import (
     DEFAULT_MEASURE,
     JOKANOVICS,
     LEVEL_SPREAD,
-    LOOKS,
     MEASURES,
+    STYLES,
     measure_column,
     statistics_rng,
 )
@@ -34,13 +34,13 @@ BETTER, WORSE = "reference better (%)", "other better (%)"
 MEAN_REDUCTION, BEST_REDUCTION = "mean reduction (%)", "best reduction (%)"
 WITHIN_POINTS = 5.0
 """Of the printed shares and reductions, in percentage points."""
-TOLD = {
+STATEMENTS = {
     BETTER: "Level-Spread strictly better{than} (%)",
     WORSE: "{other} strictly better (%)",
     MEAN_REDUCTION: "mean reduction by Level-Spread (%)",
     BEST_REDUCTION: "best reduction by Level-Spread (%)",
 }
-"""A printed number in words."""
+"""Description of a printed number."""
 CORNERS = ((0, 0.97, 0.97), (1, 0.03, 0.03), (2, 0.03, 0.97), (3, 0.97, 0.03))
 """Index of a quadrant, and where its share is written."""
 QUADRANTS = ("reference better", "other better", "other better small", "other better large", "tie")
@@ -146,9 +146,9 @@ def mixed_analyse(
         alone = "" if row["policy"] == "all" else f", {row['policy']}"
         condition = f"{row['routing']}{alone}"
         for column, paper in printed["random"].get(where, {}).items():
-            says = ClaimBuilder("VI-D, abstract" if "reduction" in column else where, condition)
-            what, ours = TOLD[column].format(other=other, than=than), _number(row, column)
-            claims.append(says.near(what, paper, ours, within=WITHIN_POINTS, unit="points"))
+            check = ClaimBuilder("VI-D, abstract" if "reduction" in column else where, condition)
+            what, computed = STATEMENTS[column].format(other=other, than=than), _number(row, column)
+            claims.append(check.near(what, paper, computed, within=WITHIN_POINTS, unit="points"))
         better, worse = row[BETTER], row[WORSE]
         what = "Level-Spread strictly better more often than strictly worse"
         rule = f"percent better, ours, above percent worse, {worse:.1f}"
@@ -186,11 +186,11 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     top = float(np.ceil(np.quantile(dots[["x", "y"]].to_numpy(), 0.995) * 4) / 4)
 
     def quarters(axis: Axes, part: pd.DataFrame) -> None:
-        draw_dots(axis, part, "x", "y", "policy", looks=LOOKS, size=7, alpha=0.5)
-        ours = part.iloc[:1].assign(policy=LEVEL_SPREAD, x=1, y=1)
-        draw_dots(axis, ours, "x", "y", "policy", looks=LOOKS, size=60)
+        draw_dots(axis, part, "x", "y", "policy", styles=STYLES, size=7, alpha=0.5)
+        computed = part.iloc[:1].assign(policy=LEVEL_SPREAD, x=1, y=1)
+        draw_dots(axis, computed, "x", "y", "policy", styles=STYLES, size=60)
         for line in (axis.axvline, axis.axhline):
-            line(1, color=LOOKS[LEVEL_SPREAD].colour, ls="--", lw=1)
+            line(1, color=STYLES[LEVEL_SPREAD].colour, ls="--", lw=1)
         at = quadrant(part)
         style: dict[str, Any] = {"color": "blue", "fontsize": 13, "zorder": 5}
         style["transform"] = axis.transAxes

@@ -53,12 +53,12 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     claims = []
     for (arrangement, routing), part in groups(table, *keys):
         times = lookup(part, ["policy"], "time_over_rdn")
-        ours = times[LEVEL_SPREAD] / min(times.values())
-        says = ClaimBuilder(
+        ratio = times[LEVEL_SPREAD] / min(times.values())
+        check = ClaimBuilder(
             "VI-B: larger machines magnify the difference", f"{arrangement}, {routing}"
         )
         what = "Level-Spread is within 5 % of the best policy"
-        claims.append(says.at_most(what, ours, 1.05, note="its time over the best's"))
+        claims.append(check.at_most(what, ratio, 1.05, note="its time over the best's"))
     return Analysis(claims_frame(claims), {"times": table})
 
 

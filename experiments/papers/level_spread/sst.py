@@ -57,7 +57,7 @@ def one_way(machine: BuiltMachine, hops: int, n_bytes: int) -> dict[str, float]:
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Ours beside SST's, with ratios."""
+    """Simulated values next to SST's, with ratios."""
     column = measure_column(options)
     rows: list[dict[str, Any]] = []
     for row in frames["times"].to_dict("records"):
@@ -68,25 +68,27 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         )
         if times is not None:
             what = f"{workload} grouped, all-to-all 1000 B: mean job time (us)"
-            told = {"case": workload, "routing": routing, "what": what}
-            rows.append(told | {"sst": times, "ours": float(row[column])})
+            labels = {"case": workload, "routing": routing, "what": what}
+            rows.append(labels | {"sst": times, "ours": float(row[column])})
         if faster is not None:
             apart = {"case": f"{workload}, SST's crossbar 4 GB/s", "what": None}
             rows.append(rows[-1] | apart | {"sst": faster})
     for row in frames["one_way"].to_dict("records"):
         hops, size = int(row["hops"]), int(row["bytes"])
         what = f"one message of {size} B, {hops} router links: head's time (us)"
-        told = {"case": f"one way, {hops} links, {size} B", "routing": "minimal", "what": what}
+        labels = {"case": f"one way, {hops} links, {size} B", "routing": "minimal", "what": what}
         sst = ONE_WAY_NS[hops] / 1000 + (LONG_MESSAGE_US if size > 1000 else 0)
         with_own = row["time_ns"] / 1000
-        rows.append(told | {"sst": sst, "ours": row["head_ns"] / 1000, "with_own_bytes": with_own})
+        rows.append(
+            labels | {"sst": sst, "ours": row["head_ns"] / 1000, "with_own_bytes": with_own}
+        )
     table = pd.DataFrame(rows)
     table["ratio"] = table["ours"] / table["sst"]
     claims = []
     for row in table.dropna(subset="what").to_dict("records"):
-        says, good = (
+        check, good = (
             ClaimBuilder("SST, measured", row["routing"]),
             abs(row["ratio"] - 1) <= TOLERANCE,
         )
-        claims.append(says.holds(row["what"], good, RULE, row["ours"], expected=row["sst"]))
+        claims.append(check.holds(row["what"], good, RULE, row["ours"], expected=row["sst"]))
     return Analysis(claims_frame(claims), {"times": table.drop(columns="what")})

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from experiments.figures.panels import Look
+from experiments.figures.panels import MarkStyle
 from experiments.frames import cells, groups
 from experiments.papers.level_spread.machine import built, machine_section, settings_of
 from experiments.papers.paper import Options
@@ -39,20 +39,20 @@ DEFAULT_MEASURE = "last"
 WITHIN_POINTS = 10.0
 """How far our reductions may be from the printed ones, in percentage points."""
 
-LOOKS = {
-    "simple": Look("#d62728", "D"),
-    "slurm": Look("#ff7f0e", "D"),
-    "rdg": Look("#e6b800", "D"),
-    "rdr": Look("#1f77b4"),
-    "rrr": Look("#17becf"),
-    "rdn": Look("#5e3c99"),
-    "rrn": Look("#74add1"),
-    "jokanovic": Look("#d62728", "s"),
-    "jokanovic-coded": Look("#5e3c99", "D"),
-    LEVEL_SPREAD: Look("#1a9850", "*", 3.0),
+STYLES = {
+    "simple": MarkStyle("#d62728", "D"),
+    "slurm": MarkStyle("#ff7f0e", "D"),
+    "rdg": MarkStyle("#e6b800", "D"),
+    "rdr": MarkStyle("#1f77b4"),
+    "rrr": MarkStyle("#17becf"),
+    "rdn": MarkStyle("#5e3c99"),
+    "rrn": MarkStyle("#74add1"),
+    "jokanovic": MarkStyle("#d62728", "s"),
+    "jokanovic-coded": MarkStyle("#5e3c99", "D"),
+    LEVEL_SPREAD: MarkStyle("#1a9850", "*", 3.0),
 }
 """Warm diamonds group, cool circles spread, the star on top is Level-Spread."""
-COLOURS = {policy: look.colour for policy, look in LOOKS.items()}
+COLOURS = {policy: look.colour for policy, look in STYLES.items()}
 
 
 def check(options: Options) -> None:
@@ -93,12 +93,12 @@ def normalised(
         by_policy = {p: f.sort_values("repetition") for p, f in part.groupby("policy", sort=False)}
         base = by_policy[reference]
         for policy, mine in by_policy.items():
-            ours, against = mine[column].to_numpy(), base[column].to_numpy()
-            sd = float(np.std(ours, ddof=1)) if len(ours) > 1 else 0.0
-            row = cell | {"policy": policy, "n": len(ours), "mean_us": float(ours.mean())}
-            ratio = bootstrap_ratio(ours, against, rng)
+            policy_us, base_us = mine[column].to_numpy(), base[column].to_numpy()
+            sd = float(np.std(policy_us, ddof=1)) if len(policy_us) > 1 else 0.0
+            row = cell | {"policy": policy, "n": len(policy_us), "mean_us": float(policy_us.mean())}
+            ratio = bootstrap_ratio(policy_us, base_us, rng)
             row |= {"sd_us": sd, "ratio": ratio.value, "low": ratio.low, "high": ratio.high}
-            row |= {"ratio_sd": sd / float(against.mean())}
+            row |= {"ratio_sd": sd / float(base_us.mean())}
             for name, other in MEASURES.items():
                 if other != column and base[other].mean() > 0:
                     row[f"ratio_{name}"] = float(mine[other].mean() / base[other].mean())
@@ -106,9 +106,9 @@ def normalised(
     return pd.DataFrame(rows)
 
 
-def reduction_percent(ours: float, others: float) -> float:
-    """By how many percent ``ours`` is below ``others``."""
-    return 100.0 * (1.0 - ours / others)
+def reduction_percent(policy_us: float, others: float) -> float:
+    """By how many percent ``policy_us`` is below ``others``."""
+    return 100.0 * (1.0 - policy_us / others)
 
 
 def reduction_interval(ratio: Interval) -> Interval:

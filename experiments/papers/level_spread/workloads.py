@@ -27,7 +27,7 @@ class JobType:
         How many, and nodes of each.
     pattern : str
     size_bytes : int
-        Of messages, as the paper tells it.
+        Of messages, as in the paper.
     """
 
     n_jobs: int
@@ -41,7 +41,7 @@ class JobType:
         return self.size_bytes * (BROADCAST_ELEMENT_BYTES if self.pattern == "broadcast" else 1)
 
     def config(self, broadcast: str = "binary") -> dict[str, object]:
-        """As it stands in a point's config; ``broadcast`` is an algorithm of the pattern.
+        """As in a point's config; ``broadcast`` is an algorithm of the pattern.
 
         Its ``kind``: jobs that fit into a group are "small", others "large".
         """

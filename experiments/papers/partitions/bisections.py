@@ -50,7 +50,7 @@ def printed_table(name: str) -> pd.DataFrame:
 def computed(name: str, partitions: pd.DataFrame) -> pd.DataFrame:
     """Return a table of the paper from our partitions.
 
-    Of two choices for one machine the second stands where it has more links; Tables 1 and 2
+    Of two choices for one machine the second is printed where it has more links; Tables 1 and 2
     leave out the sizes where it has not. Table 5 has every size of any machine.
     """
     columns = [choice_rows(partitions, *which) for which in COLUMNS[name]]
@@ -66,11 +66,11 @@ def computed(name: str, partitions: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=printed[name]["columns"], dtype=object)
 
 
-def compare_cells(paper: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
-    """One row a cell that either table has: midplanes, column, paper, ours, equal."""
-    tables = [table.set_index("Midplanes", drop=False) for table in (paper, ours)]
+def compare_cells(paper: pd.DataFrame, computed_cells: pd.DataFrame) -> pd.DataFrame:
+    """One row for each cell of either table: midplanes, column, paper, ours, equal."""
+    tables = [table.set_index("Midplanes", drop=False) for table in (paper, computed_cells)]
     cells = []
-    for size in sorted(set(paper["Midplanes"]) | set(ours["Midplanes"])):
+    for size in sorted(set(paper["Midplanes"]) | set(computed_cells["Midplanes"])):
         for column in paper.columns:
             both = [t.loc[size, column] if size in t.index else "no row" for t in tables]
             cells.append((size, column, *both, both[0] == both[1]))
@@ -81,15 +81,17 @@ def analyse_table(name: str) -> Callable[[Mapping[str, pd.DataFrame], Options], 
     """A table of the paper: claims by column, our table, the printed one, all cells."""
 
     def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-        theirs, ours = printed_table(name), computed(name, frames["partitions"])
-        cells = compare_cells(theirs, ours)
-        says = ClaimBuilder(f"Table {name.removeprefix('table')}", printed[name]["caption"])
+        printed_cells, computed_cells = printed_table(name), computed(name, frames["partitions"])
+        cells = compare_cells(printed_cells, computed_cells)
+        check = ClaimBuilder(f"Table {name.removeprefix('table')}", printed[name]["caption"])
         claims, rule = [], "every cell equal"
         for column, equal in cells.groupby("column", sort=False)["equal"]:
             what, cells_equal = f"column {column!r}: cells that are equal", float(equal.sum())
             expected = float(len(equal))
-            claims.append(says.holds(what, bool(equal.all()), rule, cells_equal, expected=expected))
-        tables = {"ours": ours, "printed": theirs, "cells": cells}
+            claims.append(
+                check.holds(what, bool(equal.all()), rule, cells_equal, expected=expected)
+            )
+        tables = {"ours": computed_cells, "printed": printed_cells, "cells": cells}
         return Analysis(claims_frame(claims), tables | {"partitions": frames["partitions"]})
 
     return analyse
@@ -108,7 +110,7 @@ def _panel(analysis: Analysis, key: str, title: str, draw: Draw) -> Figure:
 
 
 def current_and_proposed(analysis: Analysis, options: Options) -> Figure:
-    """Fig. 1: every size of Mira's menu, as it is and at best."""
+    """Fig. 1: every size of Mira's menu, as defined and at best."""
     names = {"mira-current": "current", "best": "proposed"}
 
     def draw(axis: Axes, part: pd.DataFrame) -> None:

@@ -68,7 +68,7 @@ def geometry_of(config: Point) -> tuple[int, ...]:
 
 
 def labels(config: Point, geometry: Sequence[int]) -> dict[str, object]:
-    """Columns that tell a point's partition."""
+    """Columns that identify a point's partition."""
     return {
         "machine": config["machine"],
         "choice": config["choice"],

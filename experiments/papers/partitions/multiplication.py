@@ -71,30 +71,30 @@ def _laid(mapping: str, first: str) -> str:
 def choice_claims(table: pd.DataFrame) -> Iterator[Claim]:
     """Figure 5: current against proposed partitions, for every task mapping.
 
-    The paper does not say how ranks were laid on nodes, so all mappings are compared with
+    The paper does not state how ranks were mapped to nodes, so all mappings are compared with
     its range.
     """
     low, high = printed["factors"]
     what = "communication is faster on proposed partitions"
     for row in table.to_dict("records"):
         laid = _laid(row["mapping"], row["first_groups"])
-        says = ClaimBuilder("section 4.2, Fig. 5", f"{row['Midplanes']} midplanes, {laid}")
-        yield says.between(what, low, high, float(row["factor"]))
+        check = ClaimBuilder("section 4.2, Fig. 5", f"{row['Midplanes']} midplanes, {laid}")
+        yield check.between(what, low, high, float(row["factor"]))
 
 
 def scaling_claims(table: pd.DataFrame) -> Iterator[Claim]:
     """Figure 6: strong scaling from 2 to 8 midplanes, for every task mapping."""
     papers = printed["scaling"]
     for (mapping, first), part in groups(table, "mapping", "first_groups"):
-        says = ClaimBuilder("section 4.3, Fig. 6", _laid(mapping, first))
+        check = ClaimBuilder("section 4.3, Fig. 6", _laid(mapping, first))
         times = part.set_index("Midplanes")
         gained = {choice: float(times[choice][2] / times[choice][8]) for choice in CHOICES.values()}
         for choice, paper in papers.items():
             what = f"communication time on 2 over 8 midplanes, {choice}"
-            yield says.near(what, paper, gained[f"{choice}_s"], within=15, unit="%")
+            yield check.near(what, paper, gained[f"{choice}_s"], within=15, unit="%")
         what = "proposed partitions scale better than current ones, by"
         better = gained["proposed_s"] / gained["current_s"]
-        yield says.above(what, better, 1.02, paper=papers["proposed"] / papers["current"])
+        yield check.above(what, better, 1.02, paper=papers["proposed"] / papers["current"])
 
 
 def multiplication_bars(analysis: Analysis, options: Options) -> Figure:

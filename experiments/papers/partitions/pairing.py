@@ -185,23 +185,23 @@ def _speedups(table: pd.DataFrame, compared: Comparison) -> Iterator[Claim]:
     for row in table.to_dict("records"):
         size, percent = int(row["Midplanes"]), PERCENT[row["engine"]]
         condition = f"{size} midplanes, {row['engine']}"
-        ours, links = float(row["speedup"]), float(row["by_bisection"])
+        value, links = float(row["speedup"]), float(row["by_bisection"])
         large = (compared.machine, size) == ("mira", 24)
         papers = printed["pairing_mira_24"] if large else printed["pairing"]
         predicted, measured = papers["predicted"], papers["measured"]
-        says = ClaimBuilder(f"Table {compared.table}, {figure}", condition)
-        near = abs(ours / links - 1.0) <= percent / 100
+        check = ClaimBuilder(f"Table {compared.table}, {figure}", condition)
+        near = abs(value / links - 1.0) <= percent / 100
         what = "speedup as the bisections of the two partitions"
-        yield says.holds(what, near, f"within {percent} %", ours, expected=links)
-        says = ClaimBuilder(f"section 4.1, {figure}", condition)
+        yield check.holds(what, near, f"within {percent} %", value, expected=links)
+        check = ClaimBuilder(f"section 4.1, {figure}", condition)
         what = f"speedup as predicted in the text{UNSURE if predicted != links else ''}"
-        yield says.near(what, predicted, ours, within=percent, unit="%")
+        yield check.near(what, predicted, value, within=percent, unit="%")
         what, note = (
             "speedup as measured on the machine, at least",
             f"{percent} % below the paper's",
         )
         least = measured * (1 - percent / 100)
-        yield says.at_least(what, ours, least, paper=measured, note=note)
+        yield check.at_least(what, value, least, paper=measured, note=note)
 
 
 def _growths(table: pd.DataFrame, compared: Comparison) -> Iterator[Claim]:
@@ -211,9 +211,9 @@ def _growths(table: pd.DataFrame, compared: Comparison) -> Iterator[Claim]:
         for engine, part in table.groupby("engine"):
             times = part.set_index("Midplanes")[f"{growth['side']}_time_s"]
             if {small, large} <= set(times.index):
-                says = ClaimBuilder(growth["where"], f"{small} to {large} midplanes, {engine}")
-                ours, within = float(times[large] / times[small]), PERCENT[str(engine)]
-                yield says.near(growth["what"], growth["factor"], ours, within=within, unit="%")
+                check = ClaimBuilder(growth["where"], f"{small} to {large} midplanes, {engine}")
+                value, within = float(times[large] / times[small]), PERCENT[str(engine)]
+                yield check.near(growth["what"], growth["factor"], value, within=within, unit="%")
 
 
 def _figure(description: str, compared: Comparison) -> PaperFigure:

@@ -1,4 +1,4 @@
-"""The use the paper asks for: a queue that knows which jobs are bound by contention."""
+"""The use that the paper proposes: a queue that knows which jobs are bound by contention."""
 
 from __future__ import annotations
 
@@ -101,18 +101,18 @@ def analyse_queue(frames: Mapping[str, pd.DataFrame], options: Options) -> Analy
     table = months_table(frames)
     claims = []
     for (order, share, _), part in groups(table, *KEYS):
-        # Nobody bound: geometry acts on packing alone.
+        # No job bound by contention: geometry affects only packing.
         metrics = METRICS if share else ("mean_turnaround_s", "mean_wait_s")
         months = part.pivot(index="month", columns="policy", values=list(metrics))
         for policy in (p for p in POLICIES if p != BASELINE and (part["policy"] == p).any()):
             condition = f"{policy}, {order}, {share:.0%} bound"
-            says = ClaimBuilder("section 5, future work (no number)", condition)
+            check = ClaimBuilder("section 5, future work (no number)", condition)
             for metric in metrics:
                 # Months are drawn together, so the interval is of the ratio of their means.
-                ours, base = months[metric][policy], months[metric][BASELINE]
-                found = bootstrap_ratio(ours, base, np.random.default_rng(0))
+                selected, base = months[metric][policy], months[metric][BASELINE]
+                found = bootstrap_ratio(selected, base, np.random.default_rng(0))
                 what = f"{metric.removesuffix('_s')} against the static menu"
-                claims.append(says.surely_below(what, found, 1.0))
+                claims.append(check.surely_below(what, found, 1.0))
     means = table.groupby([*KEYS, "policy"], as_index=False)[list(SHOWN)].mean()
     return Analysis(claims_frame(claims), {"means": means, "months": table})
 

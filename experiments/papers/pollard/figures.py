@@ -29,22 +29,22 @@ def fig1_claims(frames: Frames) -> Found:
     """Whether most jobs are more spread than they need be, and what TA makes of it.
 
     The paper's figure is Cab's own record of August and September 2014: the nodes that Slurm
-    gave to each job. That record is not public. Ours is a counterpart from simulation, not the
+    gave to each job. That record is not public. This figure is simulated, not the
     same measurement: job logs go through our queue onto Cab's tree, with the lowest free nodes
     (Baseline), with Slurm's tree plugin and with TA.
     """
     hops = frames["hops"]
     spread = hops[hops["bin"] == SEVERAL][["log", "policy", "jobs", "mean_hops", "mean_least"]]
     spread.insert(3, "above_least_percent", 100 * hops["above_least"])
-    says, claims = ClaimBuilder("Fig. 1", "simulated, not Cab's record"), []
+    check, claims = ClaimBuilder("Fig. 1", "simulated, not Cab's record"), []
     for (log,), part in groups(spread, "log"):
         base = part.set_index("policy").loc["baseline"]
         what = f"{log}: jobs of 2 and more nodes above the least hops, Baseline (%)"
         above = float(base["above_least_percent"])
-        claims.append(says.above(what, above, 50, note='"most jobs"'))
+        claims.append(check.above(what, above, 50, note='"most jobs"'))
         ratio = float(base["mean_hops"] / base["mean_least"])
         what = f"{log}: mean hops over the mean least, Baseline"
-        claims.append(says.at_least(what, ratio, 1.25, note='"significantly higher"'))
+        claims.append(check.at_least(what, ratio, 1.25, note='"significantly higher"'))
     return claims, {"spread": spread, "jobs": frames["spread"]}
 
 
@@ -76,7 +76,7 @@ def fig7_claims(frames: Frames) -> Found:
     """Hops of TA against Baseline and against the least possible, by job size."""
     hops = frames["hops"]
     hops = hops[hops["bin"].isin(list(BINS))]
-    says, claims = ClaimBuilder("Fig. 7, V-A"), []
+    check, claims = ClaimBuilder("Fig. 7, V-A"), []
     for (log,), part in groups(hops, "log"):
         most = lookup(part, ["policy", "bin"], "hops_most")
         median = lookup(part, ["policy", "bin"], "hops_median")
@@ -87,10 +87,10 @@ def fig7_claims(frames: Frames) -> Found:
         if inside:
             what = f"{log}: most hops under TA of jobs that fit a pod (up to 128 nodes)"
             bound = printed["most_hops_below_128"]
-            claims.append(says.below(what, max(inside), bound, paper=bound))
+            claims.append(check.below(what, max(inside), bound, paper=bound))
         held = [median["ta", name] <= median["baseline", name] for name in names]
         what = f"{log}: median hops under TA not above Baseline's (% of bins)"
-        claims.append(says.everywhere(what, held, "bins"))
+        claims.append(check.everywhere(what, held, "bins"))
     keep = ["log", "policy", "bin", "jobs", *(c for c in hops.columns if c.startswith("hops"))]
     return claims, {"hops": hops[keep]}
 
@@ -119,7 +119,7 @@ def fig7_draw(analysis: Analysis, options: Options) -> Figure:
 def fig8_claims(frames: Frames) -> Found:
     """What TA loses of the utilisation, in loaded and in light scenarios."""
     minutes = frames["minutes"]
-    says, claims = ClaimBuilder("Fig. 8, V-C"), []
+    check, claims = ClaimBuilder("Fig. 8, V-C"), []
     for (log,), part in groups(minutes[minutes["scenario"] == "none"], "log"):
         median = lookup(part, ["policy"], "median")
         drop = 100 * (median["baseline"] - median["ta"])
@@ -127,7 +127,7 @@ def fig8_claims(frames: Frames) -> Found:
         loaded = log in printed["overloaded"] if own else median["baseline"] >= FULL
         what = f"{log} ({'overloaded' if loaded else 'light'}): TA's drop of the median (points)"
         paper = printed["drop_points"] if loaded else 0.0
-        claims.append(says.near(what, paper, drop, within=5, unit="points"))
+        claims.append(check.near(what, paper, drop, within=5, unit="points"))
     return claims, {"minutes": minutes}
 
 
@@ -166,13 +166,13 @@ def fig9_claims(frames: Frames) -> Found:
         ratio = lookup(part, ["scenario"], "makespan_s_ratio")
         above = {scenario: 100 * (value - 1) for scenario, value in ratio.items()}
         if log == "sep on cab":
-            says = ClaimBuilder("V-D")
+            check = ClaimBuilder("V-D")
             for scenario, paper in printed["sep_makespan_percent"].items():
                 what = f"{log}, TA {scenario}: makespan above Baseline (%)"
-                claims.append(says.near(what, paper, above[scenario], within=2, unit="points"))
-        says = ClaimBuilder("Fig. 9, V-D")
+                claims.append(check.near(what, paper, above[scenario], within=2, unit="points"))
+        check = ClaimBuilder("Fig. 9, V-D")
         what = f"{log}: TA's makespan without speed-ups at most 9 % above Baseline (%)"
-        claims.append(says.at_most(what, above["none"], 10, paper=9.0))
+        claims.append(check.at_most(what, above["none"], 10, paper=9.0))
     keep = ["log", *CASE, "makespan_s", "makespan_s_ratio"]
     return claims, {"makespan": table[keep]}
 
@@ -197,16 +197,16 @@ def fig10_claims(frames: Frames) -> Found:
     for (log,), part in groups(runs, "log"):
         wait = _waits_h(part)
         more = wait["ta", "none"] - wait["baseline", "none"]
-        paper, says = printed["extra_wait_h"].get(log), ClaimBuilder("V-E")
+        paper, check = printed["extra_wait_h"].get(log), ClaimBuilder("V-E")
         what = f"{log}: additional mean wait under TA (h)"
         if paper is None:
-            claims.append(says.above(what, more, 0))
+            claims.append(check.above(what, more, 0))
         else:
-            claims.append(says.near(what, paper, more, within=25, unit="%"))
-        says = ClaimBuilder("Fig. 10, V-E")
+            claims.append(check.near(what, paper, more, within=25, unit="%"))
+        check = ClaimBuilder("Fig. 10, V-E")
         what = f"{log}: TA's wait falls with 5, 10, 20 % (h at 20 %)"
         ascending = {f"TA {s}": wait["ta", s] for s in ("20%", "10%", "5%", "none")}
-        claims.append(says.ordered(what, ascending, wait["ta", "20%"]))
+        claims.append(check.ordered(what, ascending, wait["ta", "20%"]))
     whole = runs.assign(bin="all")[["log", *CASE, "bin", "jobs", "mean_wait_s"]]
     table = pd.concat([bins[list(whole.columns)], whole], ignore_index=True)
     return claims, {"waits": table}
@@ -231,8 +231,8 @@ def fig10_draw(analysis: Analysis, options: Options) -> Figure:
 
 
 def table1_claims(frames: Frames) -> Found:
-    """Mean waits in hours beside the paper's; for stand-ins the orders that the text tells."""
-    says, claims, rows = ClaimBuilder("Table I"), [], []
+    """Mean waits in hours beside the paper's; for substitutes the orders that the text states."""
+    check, claims, rows = ClaimBuilder("Table I"), [], []
     columns = [tuple(case) for case in printed["table_1"]["cases"]]
     for (log,), part in groups(frames["runs"], "log"):
         wait = _waits_h(part)
@@ -242,11 +242,11 @@ def table1_claims(frames: Frames) -> Found:
             rows.append({"log": log, "case": name, "paper_h": paper, "ours_h": wait[case]})
             if paper is not None:
                 what = f"{log}, {name}: mean wait (h)"
-                claims.append(says.near(what, paper, wait[case], within=25, unit="%"))
+                claims.append(check.near(what, paper, wait[case], within=25, unit="%"))
         to, ta, v1, v2 = (wait[case] for case in columns)
         what = f"{log}: TA > TA V1 > TA V2, TA > Baseline (TA over Baseline)"
         holds = ta > v1 > v2 and ta > to
-        claims.append(says.holds(what, holds, "in this order", ta / to if to > 0 else None))
+        claims.append(check.holds(what, holds, "in this order", ta / to if to > 0 else None))
     return claims, {"waits": pd.DataFrame(rows)}
 
 

@@ -3,7 +3,7 @@
 Cab (4 pods of 18 leaves of 18 nodes) and Pinot (8 such pods) with three months of Cab's log and
 its jobs made two and three times as large; EASY looks at 128 waiting jobs; jobs end at their time
 limit. Where Cab's log is not at hand, KTH SP2 on trees of Cab's and Pinot's form with 25 nodes a
-pod, and Theta on 4394 nodes, stand in and are named so.
+pod, and Theta on 4394 nodes, are substitutes and named so.
 """
 
 from __future__ import annotations

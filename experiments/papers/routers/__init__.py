@@ -1,1 +1,1 @@
-"""What conclusions about placement hang on the router."""
+"""Which conclusions about placement depend on the router?"""

@@ -21,7 +21,7 @@ from experiments.papers.paper import Analysis, Options
 from experiments.papers.routers.levels import Samples, level_means
 
 Conclusion = tuple[str, str, float | None]
-"""In words; for which routing; the value that separates it from its opposite, if there is one."""
+"""Statement; for which routing; the value that separates it from its opposite, if there is one."""
 Found = Iterator[tuple[Conclusion, str, Samples]]
 """Conclusion, router, and what is averaged."""
 Frames = Mapping[str, "pd.DataFrame"]
@@ -87,13 +87,13 @@ def analyse(
             row |= zip(("ours", "low", "high"), level.mean, strict=True)
             row |= zip(("change", "change_low", "change_high"), level.change, strict=True)
             rows.append(row | {"n": level.n_units})
-        # a side is told by an interval: without one there is nothing to judge
+        # a side needs an interval: without one there is nothing to judge
         if neutral is not None and all(np.isfinite(m.mean.low) for m in means.values()):
             sides = {router: level.side(neutral) for router, level in means.items()}
-            told = ", ".join(f"{router} {side}" for router, side in sides.items())
+            condition = ", ".join(f"{router} {side}" for router, side in sides.items())
             rule = f"all intervals above {neutral:g}, all below, or all around it"
-            says = ClaimBuilder("under every router", f"{routing}: {told}")
-            claims.append(says.holds(what, len(set(sides.values())) == 1, rule))
+            check = ClaimBuilder("under every router", f"{routing}: {condition}")
+            claims.append(check.holds(what, len(set(sides.values())) == 1, rule))
     return Analysis(claims_frame(claims), {"routers": pd.DataFrame(rows)})
 
 

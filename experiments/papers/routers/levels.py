@@ -23,7 +23,7 @@ class Samples:
     Attributes
     ----------
     unit : (n,)
-        What the bootstrap draws again as a whole: jobs of one snapshot are not independent.
+        What the bootstrap draws again as a unit: jobs of one snapshot are not independent.
     value : (n,)
     weight : (n,) or number
     """
@@ -55,7 +55,7 @@ class LevelMean:
     n_units: int
 
     def side(self, neutral: float) -> str:
-        """Where the whole interval lies: "above" or "below" a value; else "around" it."""
+        """Where the entire interval is: "above" or "below" a value; else "around" it."""
         if self.mean.low > neutral:
             return "above"
         return "below" if self.mean.high < neutral else "around"
@@ -68,7 +68,7 @@ def level_means(samples: Mapping[str, Samples], base: str, seed: int) -> dict[st
     ----------
     samples : mapping of level to Samples
     base : str
-        The level from which changes are told; the first one that is there if it is not.
+        The level that changes are relative to; the first existing one if it is missing.
     seed : int
         Of the bootstrap; the same draws for all levels.
 

@@ -1,4 +1,4 @@
-"""Which conclusions about placement hang on the router: those of other papers, router by router.
+"""Which conclusions about placement depend on the router: those of other papers, router by router.
 
 The points are those of the Level-Spread, side-by-side and isolation figures with the keys of
 `experiments.papers.kit.routers.ROUTERS` in their packets' section, and nothing else changed.

@@ -126,29 +126,31 @@ def table2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Anal
     runs = runs_table(frames)
     claims: list[Claim] = []
     for (case, order), part in groups(runs, "case", "order"):
-        says = ClaimBuilder("Table II", case)
+        check = ClaimBuilder("Table II", case)
         for metric in METRIC_NAMES:
             paper = printed["table_2"][order][metric]
-            ours = part.set_index("month")[metric]
+            simulated = part.set_index("month")[metric]
             name = f"{order.upper()}, {METRIC_NAMES[metric]}"
             if of_intrepid(case):
                 claims += [
-                    says.near(f"{name}, {month}", cell, float(ours[month]), within=25, unit="%")
+                    check.near(
+                        f"{name}, {month}", cell, float(simulated[month]), within=25, unit="%"
+                    )
                     for month, cell in zip(printed["months"], paper, strict=True)
-                    if month in ours.index
+                    if month in simulated.index
                 ]
             else:
-                mean = _over_months(ours, _rng(options, case, order, metric))
+                mean = _over_months(simulated, _rng(options, case, order, metric))
                 what = f"{name}: mean of the months"
-                claims.append(says.between(what, min(paper), max(paper), mean))
+                claims.append(check.between(what, min(paper), max(paper), mean))
     for (case,), part in groups(runs, "case"):
-        says = ClaimBuilder("V-D.1, Table II", case)
+        check = ClaimBuilder("V-D.1, Table II", case)
         for metric in METRIC_NAMES:
             fcfs, wfp = (np.mean(printed["table_2"][order][metric]) for order in ORDERS)
-            ours = [float(part[part["order"] == order][metric].mean()) for order in ORDERS]
-            ratio = ours[1] / ours[0] if ours[0] > 0 else float("nan")
+            simulated = [float(part[part["order"] == order][metric].mean()) for order in ORDERS]
+            ratio = simulated[1] / simulated[0] if simulated[0] > 0 else float("nan")
             name = f"WFP over FCFS, {METRIC_NAMES[metric]}"
-            claims.append(says.below(name, ratio, 1, paper=float(wfp / fcfs)))
+            claims.append(check.below(name, ratio, 1, paper=float(wfp / fcfs)))
     return Analysis(claims_frame(claims), {"runs": runs}, notes(options))
 
 
@@ -160,13 +162,13 @@ def gains_analyse(metric: str, figure: str) -> Callable[..., Analysis]:
         mine = table[table["metric"] == metric].reset_index(drop=True)
         claims: list[Claim] = []
         for (case, order), part in groups(mine, "case", "order"):
-            says = ClaimBuilder(f"Fig. {figure}", _condition(case, order))
+            check = ClaimBuilder(f"Fig. {figure}", _condition(case, order))
             means = _means(part, options)
             for scheme, mean in means.items():
                 what = f"{scheme}: average gain over the months"
-                claims.append(says.surely_above(what, mean, 0))
+                claims.append(check.surely_above(what, mean, 0))
             if means:
-                claims += _up_to(says, part, printed["gains"][order][metric], means)
+                claims += _up_to(check, part, printed["gains"][order][metric], means)
         claims += _shares_of_the_best(metric, mine)
         averages = mine.groupby(["case", "order", "scheme"], sort=False)["gain"].mean()
         tables = {"gains": mine, "averages": averages.reset_index()}
@@ -196,14 +198,17 @@ def _over_months(values: pd.Series[float], rng: np.random.Generator) -> Interval
 
 
 def _up_to(
-    says: ClaimBuilder, part: pd.DataFrame, most: Mapping[str, float], means: Mapping[str, Interval]
+    check: ClaimBuilder,
+    part: pd.DataFrame,
+    most: Mapping[str, float],
+    means: Mapping[str, Interval],
 ) -> list[Claim]:
-    """What the text says of the largest and the smallest gains."""
+    """Statements of the text on the largest and the smallest gains."""
     gains = part[part["scheme"] != "ActRun"]["gain"]
     best = max(mean.value for mean in means.values())
     claims = [
-        says.at_least(what, float(ours), paper / 2, paper=paper, note="half of the paper's")
-        for what, ours, paper in (
+        check.at_least(what, float(simulated), paper / 2, paper=paper, note="half of the paper's")
+        for what, simulated, paper in (
             ("average gains are up to", best, most["most_mean"]),
             ("largest gain of any month without ActRun", gains.max(), most.get("most")),
         )
@@ -211,7 +216,7 @@ def _up_to(
     ]
     if "least" in most:
         what, least = "smallest gain of any month without ActRun", most["least"]
-        claims.append(says.at_least(what, float(gains.min()), least, paper=least))
+        claims.append(check.at_least(what, float(gains.min()), least, paper=least))
     return claims
 
 
@@ -242,7 +247,7 @@ def fig9_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
     table = table[table["scheme"].isin(COUNTED)].reset_index(drop=True)
     claims = []
     for (case,), part in groups(table, "case"):
-        says = ClaimBuilder("V-D.3, Fig. 9", case)
+        check = ClaimBuilder("V-D.3, Fig. 9", case)
         by = {metric: rows for (metric,), rows in groups(part, "metric")}
         wait, slowdown = (
             by[metric]["base"] - by[metric]["value"] for metric in ("wait_min", "bounded_slowdown")
@@ -261,7 +266,7 @@ def fig9_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
         ):
             found = bootstrap_mean(hit.to_numpy(dtype=float), _rng(options, case, text))
             what = f"{text}: share of {len(hit)} cases"
-            claims.append(says.near(what, paper, found, within=0.15))
+            claims.append(check.near(what, paper, found, within=0.15))
     return Analysis(claims_frame(claims), {"gains": table}, notes(options))
 
 
@@ -318,16 +323,16 @@ def class_analyse(metric: str, order: str, figure: str) -> Callable[..., Analysi
                 continue
             base, combo = (by_scheme.loc[scheme] for scheme in SHOWN)
             if not float(base[mean]) > 0:
-                continue  # nobody waits
-            says = ClaimBuilder(f"V-D.4, Fig. {figure}", _condition(case, order))
+                continue  # no job waits
+            check = ClaimBuilder(f"V-D.4, Fig. {figure}", _condition(case, order))
             what = f"{name}: Combo over Base, mean {short}"
             ratio = float(combo[mean]) / float(base[mean])
             if order == "wfp" and name == LARGE:
-                claims.append(says.at_least(what, ratio, LITTLE, note="little improvement"))
+                claims.append(check.at_least(what, ratio, LITTLE, note="little improvement"))
             else:
-                claims.append(says.below(what, ratio, 1))
+                claims.append(check.below(what, ratio, 1))
             if metric == "wait_min":
-                claims += _printed_waits(says, name, order, base, combo)
+                claims += _printed_waits(check, name, order, base, combo)
         shown = quantiles[quantiles["metric"] == metric].reset_index(drop=True)
         tables = {"classes": classes, "quantiles": shown}
         return Analysis(claims_frame(claims), tables, notes(options))
@@ -336,7 +341,7 @@ def class_analyse(metric: str, order: str, figure: str) -> Callable[..., Analysi
 
 
 def _printed_waits(
-    says: ClaimBuilder, name: str, order: str, base: pd.Series, combo: pd.Series
+    check: ClaimBuilder, name: str, order: str, base: pd.Series, combo: pd.Series
 ) -> list[Claim]:
     """Shares and medians that the text gives for May 2009."""
     claims = []
@@ -347,10 +352,10 @@ def _printed_waits(
         if order == "fcfs" and name in known:
             for scheme, row, paper in zip(SHOWN, (base, combo), known[name], strict=True):
                 what = f"{name}: share with {text}, {scheme}"
-                claims.append(says.near(what, paper, float(row[column]), within=0.10))
+                claims.append(check.near(what, paper, float(row[column]), within=0.10))
     if name == LARGE:
         what, paper = f"{name}: median wait in minutes, Base", printed["median_large_min"][order]
-        claims.append(says.near(what, paper, float(base["median_wait_min"]), within=25, unit="%"))
+        claims.append(check.near(what, paper, float(base["median_wait_min"]), within=25, unit="%"))
     return claims
 
 
@@ -358,11 +363,11 @@ def class_curves(analysis: Analysis, options: Options) -> Figure:
     """Figs. 10 to 13: cumulative distributions by size class, Combo solid, Base dashed."""
     table = analysis.tables["quantiles"]
     table = table.assign(curve=table["class"] + " " + table["scheme"])
-    looks = {f"{c} {s}": (colour(i), DASHES[s]) for i, c in enumerate(CLASSES) for s in SHOWN}
+    styles = {f"{c} {s}": (colour(i), DASHES[s]) for i, c in enumerate(CLASSES) for s in SHOWN}
     waits = bool((table["metric"] == "wait_min").any())
 
     def draw(axis: Axes, part: pd.DataFrame) -> None:
-        curves(axis, part, "value", "share", "curve", looks=looks)
+        curves(axis, part, "value", "share", "curve", styles=styles)
         if waits:
             axis.set_xlim(0, max(300.0, float(part[part["share"] <= 0.95]["value"].max())))
         else:

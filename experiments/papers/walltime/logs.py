@@ -12,7 +12,7 @@ from netsim.errors import NetcosimError, unknown_name
 
 MIDPLANE_NODES = 512
 LARGEST_NODES = 32_768
-"""The largest partition of either machine but the whole: jobs that need more are left out."""
+"""The second largest partition of either machine: jobs that need more are left out."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,6 @@ def notes(options: Options) -> tuple[str, ...]:
     if any(of_intrepid(case.log.name) for case, _ in chosen(options)):
         return ()
     return (
-        "Mira 2018 stands in for the paper's log, Intrepid 2009: "
-        f"{CASES['intrepid'].log.missing_line}",
+        f"Mira 2018 replaces the paper's log, Intrepid 2009: {CASES['intrepid'].log.missing_line}",
         "Mira is another machine with other jobs: levels differ, look at the relative gains",
     )

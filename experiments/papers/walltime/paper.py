@@ -1,7 +1,7 @@
 """Tang et al., "Reducing Fragmentation on Torus-Connected Supercomputers", IPDPS 2011.
 
 Intrepid's log of 2009 by month on Intrepid's menu; where it is not at hand, Mira 2018 on Mira's
-menu and on Intrepid stands in. Two orders, six schemes; Cobalt's drains and windows.
+menu and on Intrepid is the substitute. Two orders, six schemes; Cobalt's drains and windows.
 """
 
 from __future__ import annotations

@@ -96,9 +96,9 @@ const readSnapshot = (part, index, number, time) => {
       rows.push({
         job: part.measured_job[i],
         time: part.measured_time[i],
-        yardstick: part.measured_yardstick[i],
+        baseline: part.measured_baseline[i],
         alone,
-        // NaN where nobody asked how long it takes alone
+        // NaN where the isolated run was not requested
         excess: alone === 0 ? 0 : part.measured_time[i] / alone - 1,
         others,
         from: nodes[i],

@@ -49,8 +49,8 @@ const rasterOf = (policy, view, width, height, colourOf, page) => {
   return image;
 };
 
-// The time until t that all have stood since their times in an ascending array, weighted.
-const standing = (times, weights) => {
+// Summed weighted time until t since the times of an ascending array.
+const timeSince = (times, weights) => {
   const count = new Float64Array(times.length + 1);
   const moment = new Float64Array(times.length + 1);
   for (let i = 0; i < times.length; i++) {
@@ -68,10 +68,10 @@ const standing = (times, weights) => {
 const curvesOf = (common, policy) => {
   const sizes = (order) => Float64Array.from(order, (job) => nodesHeld(policy, job));
   const byEnd = Uint32Array.from(policy.byStart).sort((a, b) => policy.end[a] - policy.end[b]);
-  const began = standing(policy.starts, sizes(policy.byStart));
-  const ended = standing(Float64Array.from(byEnd, (job) => policy.end[job]), sizes(byEnd));
-  const came = standing(common.submit);
-  const left = standing(policy.starts);
+  const began = timeSince(policy.starts, sizes(policy.byStart));
+  const ended = timeSince(Float64Array.from(byEnd, (job) => policy.end[job]), sizes(byEnd));
+  const came = timeSince(common.submit);
+  const left = timeSince(policy.starts);
   const mean = (more, less) => (a, b) => (more(b) - more(a) - less(b) + less(a)) / (b - a);
   return { busy: mean(began, ended), queue: mean(came, left) };
 };
@@ -98,7 +98,7 @@ const nodesHeld = (policy, job) => {
 
 const makeGantt = (root, common, state) => {
   const canvas = root.querySelector(".views-gantt");
-  const told = root.querySelector(".views-gantt-told");
+  const caption = root.querySelector(".views-gantt-caption");
   const whole0 = () => ({ t0: 0, t1: state.lastEnd, n0: 0, n1: common.nodes });
   let view = whole0();
   let waiting = false;
@@ -164,7 +164,7 @@ const makeGantt = (root, common, state) => {
     curve(pen, page, colour, left, low + CHART + GAP, width, queue, Math.max(1, most),
       "Jobs waiting", most < 10 ? most.toFixed(1) : whole(most));
     timeAxis(pen, page, left, width, height);
-    tell(policy, curves);
+    showCaption(policy, curves);
   };
 
   const frame = (pen, page, x, y, width, height) => {
@@ -173,7 +173,7 @@ const makeGantt = (root, common, state) => {
     pen.strokeRect(x - 0.5, y + 0.5, width + 1, height - 1);
   };
 
-  // The chosen job and those that slow it, however small they are; a mark above says when it ran.
+  // The chosen job and those that slow it, however small they are; a mark above shows when it ran.
   const chosenMarks = (pen, page, left, width, height) => {
     if (state.job < 0) return;
     const { start, end, pointer, range_first: first, range_length: length } = state.policy;
@@ -267,14 +267,14 @@ const makeGantt = (root, common, state) => {
     pen.fillText("0", left - 6, top + CHART);
   };
 
-  const tell = (policy, curves) => {
+  const showCaption = (policy, curves) => {
     let jobs = 0;
     eachBetween(policy, view.t0, view.t1, () => { jobs += 1; });
     const span = [view.t0, view.t1].map((t) => duration(t * common.unit_s));
     const nodes = view.n0 > 0 || view.n1 < common.nodes
       ? ` (nodes ${whole(view.n0)} to ${whole(view.n1 - 1)} are shown)` : "";
     const longest = longestQueue(common.submit, policy.starts, view.t0, view.t1);
-    told.textContent = `${policy.policy}, ${span[0]} to ${span[1]}: ${several(jobs, "job")} ran${nodes}; `
+    caption.textContent = `${policy.policy}, ${span[0]} to ${span[1]}: ${several(jobs, "job")} ran${nodes}; `
       + `${percent(curves.busy(view.t0, view.t1) / common.nodes)} of the nodes were in use; `
       + `${curves.queue(view.t0, view.t1).toFixed(1)} jobs waited on average, at most ${whole(longest)}.`;
   };

@@ -2,7 +2,7 @@
 
 const makeMachine = (root, common, state) => {
   const canvas = root.querySelector(".views-machine");
-  const told = root.querySelector(".views-machine-told");
+  const caption = root.querySelector(".views-machine-caption");
   const slider = root.querySelector(".views-slider");
   const when = root.querySelector(".views-when");
   const without = root.querySelector(".views-without");
@@ -70,7 +70,7 @@ const makeMachine = (root, common, state) => {
     drawNodes(pen, page);
     drawNames(pen, page);
     drawLegend(page, load);
-    tell(load);
+    showCaption(load);
   };
 
   // Whether a cable has an end, or might have its middle, in what is shown.
@@ -214,7 +214,7 @@ const makeMachine = (root, common, state) => {
     return `router ${router}${group}`;
   }).join(" to ");
 
-  const tell = (load) => {
+  const showCaption = (load) => {
     const snapshot = state.shot();
     const { policy, snapshots } = state.policy;
     const used = onNode.reduce((sum, job) => sum + (job >= 0), 0);
@@ -225,7 +225,7 @@ const makeMachine = (root, common, state) => {
       when.textContent = duration(state.instant * common.unit_s);
       without.textContent = "No packets were sent for this policy, so there is no load of links to "
         + "show: nodes are coloured by the job that runs on them.";
-      told.textContent = `${policy}, after ${duration(state.instant * common.unit_s)}: `
+      caption.textContent = `${policy}, after ${duration(state.instant * common.unit_s)}: `
         + `${several(jobs.size, "job")} ${nodes}.`;
     } else {
       const at = snapshot.time === null ? "" : `, after ${duration(snapshot.time)}`;
@@ -233,7 +233,7 @@ const makeMachine = (root, common, state) => {
       without.textContent = (load ? "" : "Nothing was sent together at this snapshot: there is no "
         + "load to show. ") + (state.policy.same ? "" : "Snapshots are of the schedule with logged "
         + "run times; the chart above has the schedule that followed from what they measured.");
-      told.textContent = `${policy}, snapshot ${state.snapshot + 1} of ${snapshots.length}${at}: `
+      caption.textContent = `${policy}, snapshot ${state.snapshot + 1} of ${snapshots.length}${at}: `
         + `${several(jobs.size, "job")} of two nodes and more ${nodes}. ${load ? loadTold(load) : ""}`;
     }
     without.hidden = !without.textContent;

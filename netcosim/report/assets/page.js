@@ -3,7 +3,7 @@
   "use strict";
 
   // Tables: a click on a head sorts by it, another one the other way round; equal rows keep
-  // their order, and what has no value stands last both ways.
+  // their order, and what has no value is last in both orders.
   const collator = new Intl.Collator("en", { numeric: true });
   const valueOf = (cell) => {
     if (cell.dataset.value !== undefined) return Number(cell.dataset.value);
@@ -36,7 +36,7 @@
     });
   }
 
-  // Terms: their meaning stands beside them under the mouse, a finger or the keyboard.
+  // Terms: their meaning appears under the mouse, a finger or the keyboard.
   const tip = document.createElement("div");
   tip.className = "tip";
   tip.id = "tip";

@@ -1,4 +1,4 @@
-// One job in words, and the table of those that were sent together.
+// One job as text, and the table of those that were sent together.
 
 const makePanel = (root, common, state) => {
   const panel = root.querySelector(".views-panel");
@@ -23,7 +23,7 @@ const makePanel = (root, common, state) => {
     if (job < 0) {
       panel.replaceChildren(element("h4", {}, "No job is chosen"),
         element("p", {}, "Choose one in the chart, on the machine, in the table or by its number: its "
-          + "nodes light up, and it is told here what the others cost it, and who shares its links."));
+          + "nodes light up, and this panel shows what other jobs cost it and which jobs share its links."));
       return;
     }
     const row = state.row();
@@ -50,7 +50,7 @@ const makePanel = (root, common, state) => {
   };
 
   const over = (baseline) => `Time over ${baseline}`;
-  const stretchOf = (row) => (row.yardstick > 0 ? row.time / row.yardstick : 1);
+  const stretchOf = (row) => (row.baseline > 0 ? row.time / row.baseline : 1);
 
   const swatch = (colour) => {
     const dot = element("i", { class: "views-dot" });
@@ -61,18 +61,18 @@ const makePanel = (root, common, state) => {
   const slowed = (row) => {
     const page = pageColours(root);
     const took = `Its communication took ${small(row.time)} with all others`;
-    const unasked = "What the others cost it was not asked in this run: keep = \"all\" in [run] sends each "
-      + "measured job once more, alone.";
+    const unmeasured = "The cost of other jobs was not measured in this run: keep = \"all\" in [run] sends each "
+      + "measured job again in isolation.";
     if (Number.isNaN(row.excess)) {
-      return [element("p", { class: "views-unasked" }, `${took}. ${unasked}`)];
+      return [element("p", { class: "views-unmeasured" }, `${took}. ${unmeasured}`)];
     }
-    const both = `${took} and ${small(row.alone)} alone on the same nodes:`;
+    const both = `${took} and ${small(row.alone)} in an isolated run on the same nodes:`;
     if (row.excess <= 0.00005) return [element("p", {}, `${both} not slowed at this snapshot.`)];
     const found = [element("p", { class: "views-excess" },
       `${both} `, element("strong", {}, `${percent(row.excess)} longer`), ".")];
     if (!row.others.length) {
       return [...found, element("p", {}, state.policy.neighbour.length
-        ? "No other job sends over the links that it uses." : unasked)];
+        ? "No other job sends over the links that it uses." : unmeasured)];
     }
     // those with the largest parts are kept: what they leave over is that of all others
     const restPart = 1 - row.others.reduce((sum, [, part]) => sum + part, 0);

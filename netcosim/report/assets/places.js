@@ -1,7 +1,7 @@
 // Where a machine's routers, nodes and cables are in a drawing of a given size.
 
-// The largest box, alike for all routers, that lets each stand clear of the others and holds `most`
-// nodes as squares: half its width and height, the squares' side and how many stand in a row.
+// The largest box, alike for all routers, that keeps each clear of the others and holds `most`
+// nodes as squares: half its width and height, the squares' side and how many are in a row.
 const boxFor = (x, y, width, height, most) => {
   const order = Uint32Array.from(x.keys()).sort((a, b) => x[a] - x[b]);
   const spacing = Math.sqrt(width * height / x.length);
@@ -94,7 +94,7 @@ const linesOf = (across, along) => {
   return lines;
 };
 
-// Whether a router stands between two of one line.
+// Whether a router is between two of one line.
 const passes = (lines, across, along, a, b) => {
   if (lineOf(across[a]) !== lineOf(across[b])) return false;
   const places = lines.get(lineOf(across[a]));

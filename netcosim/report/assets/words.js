@@ -1,4 +1,4 @@
-// Numbers and durations in words, and elements with text that stays text.
+// Numbers and durations as text, and elements with text that stays text.
 
 const whole = (number) => Math.round(number).toLocaleString("en");
 
@@ -55,10 +55,10 @@ const niceStep = (least) => {
 // Nodes as ranges, by name where they have names; at most so many.
 const rangesTold = (names, ranges, most) => {
   const name = (node) => names[node] ?? String(node);
-  const told = ranges.slice(0, most).map(([first, length]) =>
+  const shown = ranges.slice(0, most).map(([first, length]) =>
     (length === 1 ? name(first) : `${name(first)}\u2013${name(first + length - 1)}`));
-  const more = ranges.length - told.length;
-  return told.join(", ") + (more > 0 ? ` and ${whole(more)} more ranges` : "");
+  const more = ranges.length - shown.length;
+  return shown.join(", ") + (more > 0 ? ` and ${whole(more)} more ranges` : "");
 };
 
 // An element with attributes and children; strings become text, never markup.

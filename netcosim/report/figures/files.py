@@ -1,4 +1,4 @@
-"""Every figure of a page as a file: SVG, PDF or PNG, with a name that says what it shows."""
+"""Every figure of a page as a file: SVG, PDF or PNG, with a descriptive name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def write_figures(store: Store, key: str | None, folder: Path, form: Form) -> li
     ----------
     store : Store
     key : str or None
-        Of the run's point; None: the sweep as a whole.
+        Of the run's point; None: of the sweep.
     folder : path
         Made if it is missing.
     form : {"svg", "pdf", "png"}

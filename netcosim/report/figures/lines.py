@@ -115,7 +115,7 @@ def cdf(
     xlabel : str
         With its unit.
     log : bool
-        Logarithmic axis; samples of 0 and less then stand at its left end.
+        Logarithmic axis; samples of 0 and less are then at its left end.
     colours : mapping, optional
         By name of the samples; by default in their order.
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import ArrayLike, NDArray
 
-from experiments.archive.values import KeptMachine
+from experiments.archive.values import ArchivedMachine
 from experiments.figures.style import (
     GRID,
     INK,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _CLASSES = ((1, "1 node"), (16, "2-16"), (64, "17-64"), (256, "65-256"))
 _STRENGTH = (0.25, 0.4, 0.58, 0.78, 1.0)
-"""Opacity of each size class: large jobs stand out."""
+"""Opacity of each size class: large jobs are the most visible."""
 MOST_BLOCKS = 2500
 """From here on blocks are drawn as one picture: a page of so many shapes scrolls badly."""
 
@@ -67,7 +67,7 @@ def gantt(
 ) -> Figure:
     """Each job as the blocks of nodes that it held, from its start to its end.
 
-    Shades tell size classes, so the eye sees which jobs are spread.
+    Shades show size classes, so the eye sees which jobs are spread.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def gantt(
     range_ptr : (n + 1,) int64
     first, length : int32
         Job i held the ranges ``range_ptr[i]:range_ptr[i + 1]`` of nodes
-        (`experiments.archive.values.KeptSchedule`).
+        (`experiments.archive.values.ArchivedSchedule`).
     machine_nodes : int
     title : str
     paint : str
@@ -133,13 +133,13 @@ def gantt(
 
 
 def link_matrix(
-    machine: KeptMachine, values: NDArray[np.float64], cells: int = _MOST_CELLS
+    machine: ArchivedMachine, values: NDArray[np.float64], cells: int = _MOST_CELLS
 ) -> tuple[NDArray[np.float64], int]:
     """Largest value of the links between blocks of routers.
 
     Parameters
     ----------
-    machine : KeptMachine
+    machine : ArchivedMachine
     values : (n_links,) float64
         A value for each link; injection and ejection are not used.
     cells : int
@@ -173,7 +173,7 @@ def link_matrix(
 
 
 def link_heat_map(
-    machine: KeptMachine,
+    machine: ArchivedMachine,
     busy_percent: NDArray[np.float64],
     *,
     title: str = "",
@@ -187,13 +187,13 @@ def link_heat_map(
 
     Parameters
     ----------
-    machine : KeptMachine
+    machine : ArchivedMachine
     busy_percent : (n_links,) float64
         Share of time that each link is busy.
     title : str
         By default the machine's name.
     top_percent : float, optional
-        What has the strongest colour: the same for maps that stand side by side; by default the
+        What has the strongest colour: the same for maps that are side by side; by default the
         largest value.
     size_in : (width, height), inches
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from cosim.measuring.snapshots import format_sizes
-from experiments.archive.values import KeptLinks, KeptMachine, KeptRun, KeptSchedule
+from experiments.archive.values import ArchivedLinks, ArchivedMachine, ArchivedRun, ArchivedSchedule
 from experiments.figures.style import policy_colours
 from experiments.store import Rows
 from netcosim.report.figures.lines import cdf, over_time
@@ -26,7 +26,7 @@ FloatArray = NDArray[np.float64]
 GANTT_JOBS = 400
 """Most jobs a Gantt chart shows: the busiest stretch of that many starts."""
 SIDE_IN = (4.9, 4.0)
-"""Size of figures that stand side by side, one a policy."""
+"""Size of figures that are side by side, one a policy."""
 RATIOS = (
     ("communication_ratio", "communication time"),
     ("wait_ratio", "mean wait"),
@@ -41,14 +41,14 @@ class RunFigure:
     Attributes
     ----------
     part : str
-        What it shows: a section of the page; figures of one part stand side by side.
+        What it shows: a section of the page; figures of one part are side by side.
     name : str
         Of its file, without an ending.
     words : str
         Read to those who cannot see it.
     draw : callable () -> Figure
     caption : str
-        Stands below it.
+        Text below it.
     """
 
     part: str
@@ -58,14 +58,14 @@ class RunFigure:
     caption: str = ""
 
 
-def run_figures(tables: Mapping[str, Rows], kept: KeptRun | None) -> list[RunFigure]:
+def run_figures(tables: Mapping[str, Rows], kept: ArchivedRun | None) -> list[RunFigure]:
     """All figures of a run that its results file has the numbers for, in the page's order.
 
     Parameters
     ----------
     tables : mapping
         Of the run's point.
-    kept : KeptRun or None
+    kept : ArchivedRun or None
         None: figures from tables alone.
     """
     colours = policy_colours([str(row["policy"]) for row in tables["policies"]])
@@ -93,7 +93,7 @@ def ratio_frame(tables: Mapping[str, Rows]) -> pd.DataFrame:
 
 
 def pattern_frame(tables: Mapping[str, Rows]) -> pd.DataFrame:
-    """Ratios by pattern and size class: the rows of "speedups", their sizes in words."""
+    """Ratios by pattern and size class: the rows of "speedups", their sizes as text."""
     frame = pd.DataFrame(list(tables.get("speedups", ())))
     if not len(frame):
         return frame
@@ -138,13 +138,13 @@ def _ratio_figures(tables: Mapping[str, Rows], colours: Mapping[str, str]) -> li
 # Links
 
 
-def busy_percent(links: KeptLinks) -> FloatArray:
+def busy_percent(links: ArchivedLinks) -> FloatArray:
     """(n_links,) share of the simulated time of all snapshots in which each link is busy."""
     span_ps = max(float(links.span_s.sum()) * 1e12, 1.0)
     return np.asarray(100.0 * links.busy_ps.sum(axis=0) / span_ps)
 
 
-def _link_figures(kept: KeptRun, colours: Mapping[str, str]) -> list[RunFigure]:
+def _link_figures(kept: ArchivedRun, colours: Mapping[str, str]) -> list[RunFigure]:
     machine = kept.machine
     sent = {name: s.links for name, s in kept.schedules.items() if s.links is not None}
     if not sent or len(machine.link_src) == machine.first_router_link:
@@ -167,7 +167,7 @@ def _link_figures(kept: KeptRun, colours: Mapping[str, str]) -> list[RunFigure]:
 
 
 def _boxes(
-    machine: KeptMachine, sent: Mapping[str, KeptLinks], colours: Mapping[str, str]
+    machine: ArchivedMachine, sent: Mapping[str, ArchivedLinks], colours: Mapping[str, str]
 ) -> Figure:
     first = machine.first_router_link
     kinds = np.array(machine.kinds)[machine.link_kind[first:]]
@@ -197,7 +197,7 @@ def steps(time_s: ArrayLike, change: ArrayLike) -> tuple[FloatArray, FloatArray]
     return times[last], values[last]
 
 
-def busy_nodes(schedule: KeptSchedule) -> tuple[FloatArray, FloatArray]:
+def busy_nodes(schedule: ArchivedSchedule) -> tuple[FloatArray, FloatArray]:
     """Nodes that jobs hold, as a step function of time."""
     ran = np.isfinite(schedule.start_s)
     nodes = schedule.allocated_nodes[ran].astype(np.float64)
@@ -205,14 +205,14 @@ def busy_nodes(schedule: KeptSchedule) -> tuple[FloatArray, FloatArray]:
     return steps(times, np.concatenate([nodes, -nodes]))
 
 
-def waiting_jobs(submit_s: FloatArray, schedule: KeptSchedule) -> tuple[FloatArray, FloatArray]:
+def waiting_jobs(submit_s: FloatArray, schedule: ArchivedSchedule) -> tuple[FloatArray, FloatArray]:
     """Jobs that are submitted and have not started, as a step function of time."""
     ran = np.isfinite(schedule.start_s)
     times = np.concatenate([submit_s, schedule.start_s[ran]])
     return steps(times, np.concatenate([np.ones(len(submit_s)), -np.ones(int(ran.sum()))]))
 
 
-def slowdowns(submit_s: FloatArray, schedule: KeptSchedule) -> FloatArray:
+def slowdowns(submit_s: FloatArray, schedule: ArchivedSchedule) -> FloatArray:
     """Bounded slowdown of the jobs that ran (`queuesim.metrics.bounded_slowdown`)."""
     ran = np.isfinite(schedule.start_s)
     start, end = schedule.start_s[ran], schedule.end_s[ran]
@@ -220,7 +220,7 @@ def slowdowns(submit_s: FloatArray, schedule: KeptSchedule) -> FloatArray:
     return np.asarray(np.maximum((end - submit_s[ran]) / run, 1.0))
 
 
-def _schedule_figures(kept: KeptRun, colours: Mapping[str, str]) -> list[RunFigure]:
+def _schedule_figures(kept: ArchivedRun, colours: Mapping[str, str]) -> list[RunFigure]:
     schedules = {n: s for n, s in kept.schedules.items() if np.isfinite(s.start_s).any()}
     if not schedules:
         return []
@@ -272,7 +272,7 @@ def _schedule_figures(kept: KeptRun, colours: Mapping[str, str]) -> list[RunFigu
     ]
 
 
-def _gantt(kept: KeptRun, policy: str, paint: str) -> Figure:
+def _gantt(kept: ArchivedRun, policy: str, paint: str) -> Figure:
     """The busiest stretch of `GANTT_JOBS` starts."""
     schedule = kept.schedules[policy]
     ran = np.flatnonzero(np.isfinite(schedule.start_s))

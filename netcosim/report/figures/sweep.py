@@ -42,7 +42,7 @@ CLIPPED = "Bars are 95 % intervals; one that leaves its panel goes on outside."
 
 @dataclass(frozen=True)
 class Scale:
-    """How a metric is shown: what its numbers are multiplied by, and its axis in words."""
+    """How a metric is shown: what its numbers are multiplied by, and its axis label."""
 
     factor: float
     label: str
@@ -138,7 +138,7 @@ def curve_drawings(compared: Compared, along: int) -> list[Drawing]:
 
 
 def _facets(compared: Compared, along: int) -> tuple[list[Cell], str]:
-    """Cells that stand for the panels along an axis, and what of the others is not drawn."""
+    """Cells that represent the panels along an axis, and what of the others is not drawn."""
     axes = compared.swept.axes
     others = sorted((i for i in range(len(axes)) if i != along), key=lambda i: (len(axes[i]), i))
     chosen: dict[int, Sequence[int]] = {along: (0,)}

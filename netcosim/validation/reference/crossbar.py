@@ -1,6 +1,6 @@
 """The reference's input-queued routers: input FIFOs, a crossbar, output buffers.
 
-What docs/packet-model.md tells under "Input-queued routers", looked at as a whole whenever
+The model of docs/packet-model.md, "Input-queued routers", evaluated anew whenever
 something at a router may let a packet cross.
 """
 

@@ -12,7 +12,7 @@ from netsim.traffic import Traffic
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Packets that stand in one port's queue side by side.
+    """Packets that are in one port's queue side by side.
 
     Attributes
     ----------
@@ -23,7 +23,7 @@ class Part:
         Bytes of each packet.
     src_port, dst_port : int
     chance_number : int
-        The message's number where chance is drawn.
+        The message's number in random draws.
     """
 
     message: int
@@ -40,7 +40,7 @@ class Part:
 
 
 class Messages:
-    """Sends messages between nodes as parts, and tells when one has arrived.
+    """Sends messages between nodes as parts, and reports when one has arrived.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""The reference packet engine: docs/packet-model.md told in SimPy, plain to read and slow.
+"""The reference packet engine: docs/packet-model.md in SimPy, simple to read and slow.
 
 The tick is one picosecond. SimPy orders events by (time, priority, sequence); the priority is
 the place in the order inside a tick, so no tie is left to luck. A rank is a SimPy process; the
-network is told in `netcosim.validation.reference.network`.
+network is in `netcosim.validation.reference.network`.
 """
 
 from __future__ import annotations
@@ -183,11 +183,11 @@ def simulate_reference(
     Parameters
     ----------
     routing : Routing
-        Also says which topology.
+        Also sets the topology.
     traffic : Traffic
     config : PacketConfig
     rng : numpy.random.Generator
-        One draw is taken from it: the seed of all routing chance.
+        One draw is taken from it: the seed of all random routing.
     until_s : float, optional
         End of the run in seconds, events at that very time included. By default the run
         ends when nothing is left to happen.
@@ -204,11 +204,11 @@ def simulate_reference(
     NetworkDeadlockError
         Packets wait for each other in a ring (not with ``until_s``).
     ProgramStuckError
-        A rank waits for a message that nobody sends (not with ``until_s``).
+        A rank waits for a message that no rank sends (not with ``until_s``).
 
     Notes
     -----
-    The model is told in docs/packet-model.md; `netsim.packet.engine` is the fast engine of
+    The model is described in docs/packet-model.md; `netsim.packet.engine` is the fast engine of
     the same model and gives the same result.
     """
     seed = int(rng.integers(0, 2**63))

@@ -1,4 +1,4 @@
-"""What a run keeps, from what it gave."""
+"""Build the archive of a run from its result."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.archive.values import (
-    KeptJobs,
-    KeptLinks,
-    KeptMachine,
-    KeptMeasured,
-    KeptRun,
-    KeptSchedule,
+    ArchivedJobs,
+    ArchivedLinks,
+    ArchivedMachine,
+    ArchivedMeasured,
+    ArchivedRun,
+    ArchivedSchedule,
 )
 from experiments.cosim_result import CosimResult
 from netsim.layout import layout_of
@@ -24,8 +24,8 @@ IntArray = NDArray[np.int32]
 LongArray = NDArray[np.int64]
 
 
-def kept_of(result: CosimResult) -> KeptRun:
-    """Everything of a run that can be drawn or asked again.
+def archive_of(result: CosimResult) -> ArchivedRun:
+    """Return everything of a run that can be drawn or analysed later.
 
     Parameters
     ----------
@@ -42,14 +42,14 @@ def kept_of(result: CosimResult) -> KeptRun:
     ...         "run": {"snapshots": 2},
     ...     }
     ... )
-    >>> kept = nc.kept_of(nc.run_cosim(config))
+    >>> kept = nc.archive_of(nc.run_cosim(config))
     >>> kept.schedules["simple"].nodes_of(0)
     array([0, 1, 2, 3])
     """
     jobs = result.workload
-    return KeptRun(
+    return ArchivedRun(
         machine_of(result.machine.topology),
-        KeptJobs(
+        ArchivedJobs(
             log=jobs.name,
             start_unix_s=jobs.start_unix_s,
             job_id=jobs.job_id,
@@ -66,10 +66,10 @@ def kept_of(result: CosimResult) -> KeptRun:
     )
 
 
-def machine_of(topology: Topology) -> KeptMachine:
+def machine_of(topology: Topology) -> ArchivedMachine:
     """What is kept of a machine."""
     drawn = layout_of(topology)
-    return KeptMachine(
+    return ArchivedMachine(
         name=topology.name,
         family=topology.family,
         rails=topology.rails,
@@ -87,13 +87,13 @@ def machine_of(topology: Topology) -> KeptMachine:
     )
 
 
-def _schedule(result: CosimResult, name: str, schedule: QueueResult) -> KeptSchedule:
-    kept = schedule.placements
-    if kept is None:
+def _schedule(result: CosimResult, name: str, schedule: QueueResult) -> ArchivedSchedule:
+    archive = schedule.placements
+    if archive is None:
         places: tuple[LongArray, IntArray, IntArray] = ranges([])
     else:
-        places = _ranges(kept.node_ptr, kept.nodes)
-    return KeptSchedule(
+        places = _ranges(archive.node_ptr, archive.nodes)
+    return ArchivedSchedule(
         schedule.start_s,
         schedule.end_s,
         schedule.eligible_s,
@@ -127,13 +127,13 @@ def _ranges(ptr: LongArray, nodes: IntArray) -> tuple[LongArray, IntArray, IntAr
     return np.searchsorted(at, ptr), nodes[at].astype(np.int32), length.astype(np.int32)
 
 
-def _links(result: CosimResult, name: str) -> KeptLinks | None:
+def _links(result: CosimResult, name: str) -> ArchivedLinks | None:
     measured = result.measured.get(name)
     if measured is None or measured.instant_s is None or not measured.packets:
         return None
     numbers = np.unique(measured.snapshot).astype(np.int32)
     runs = measured.packets
-    return KeptLinks(
+    return ArchivedLinks(
         time_s=measured.instant_s[numbers],
         number=numbers,
         span_s=np.array([run.end_ps for run in runs]) * 1e-12,
@@ -144,7 +144,7 @@ def _links(result: CosimResult, name: str) -> KeptLinks | None:
     )
 
 
-def _measured(result: CosimResult, name: str) -> KeptMeasured | None:
+def _measured(result: CosimResult, name: str) -> ArchivedMeasured | None:
     measured = result.measured.get(name)
     if measured is None or result.study is None:
         return None
@@ -153,7 +153,7 @@ def _measured(result: CosimResult, name: str) -> KeptMeasured | None:
     near = result.neighbours.get(name)
     none = np.full(len(measured.job), np.nan)
     sizes = study.sides[name].schedule.workload.n_nodes
-    return KeptMeasured(
+    return ArchivedMeasured(
         measured.snapshot.astype(np.int32),
         measured.job,
         measured.time_s,

@@ -1,4 +1,4 @@
-"""A config as a world of episodes: each a stretch of its jobs on its machine, from empty."""
+"""A config as a factory of episodes: each runs part of its jobs on its empty machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cosim.run_times.measured_times import Measured
 from cosim.run_times.model_context import ModelContext
 from experiments.config import Config, QueueSection
 from experiments.config_content import checked_config
-from experiments.config_decider import check_by_count, made_decider
+from experiments.config_decider import check_by_count, make_decider
 from experiments.config_load import load_config_text
 from experiments.cosim import run_cosim
 from experiments.points import replaced
@@ -32,8 +32,8 @@ from queuesim.rule_times import RuleModel
 from queuesim.runtime import RunTimeModel
 from workloads.transform import from_zero, select
 
-WHO: dict[str, type[Decider]] = {"none": Strict, "easy": Easy}
-"""Who says which job is next, by the config's ``queue.backfill``, where it has no decider."""
+ORDER_DECIDERS: dict[str, type[Decider]] = {"none": Strict, "easy": Easy}
+"""Decider by the config's ``queue.backfill``, where it names no decider."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +42,12 @@ class EnvFactory:
 
     Attributes
     ----------
-    bench : RunContext
+    context : RunContext
     model : RunTimeModel
     rules : tuple of str
         Placement rules among which an agent chooses; empty: the config's first policy places.
-    who : Decider or None
-        Says which job is next, where the agent does not.
+    decider : Decider or None
+        Selects the next job, where the agent does not.
     reward : str
         A name of `queuesim.learning.episode.REWARDS`.
     depth : int
@@ -60,10 +60,10 @@ class EnvFactory:
         Episodes are cut from this part of the jobs, in the order of their submission.
     """
 
-    bench: RunContext
+    context: RunContext
     model: RunTimeModel
     rules: tuple[str, ...]
-    who: Decider | None
+    decider: Decider | None
     reward: str
     depth: int
     level: int
@@ -73,12 +73,12 @@ class EnvFactory:
     @cached_property
     def domains(self) -> Domains:
         """Of the machine, as they are seen."""
-        return Domains(self.bench.machine.topology, self.level)
+        return Domains(self.context.machine.topology, self.level)
 
     @property
     def first_jobs(self) -> tuple[int, int]:
         """The least and the greatest index with which an episode begins."""
-        n = len(self.bench.queues.jobs)
+        n = len(self.context.queues.jobs)
         begin, end = (round(share * n) for share in self.part)
         return begin, max(begin, end - self.n_jobs)
 
@@ -97,7 +97,7 @@ class EnvFactory:
         NetcosimError
             Fewer jobs than that.
         """
-        bench, queues = self.bench, self.bench.queues
+        context, queues = self.context, self.context.queues
         least, most = self.first_jobs
         drawn = int(rng.integers(least, most + 1))
         begin = drawn if first is None else first
@@ -114,7 +114,7 @@ class EnvFactory:
             self._policy(rng),
             order=queues.order,
             backfill="none",
-            window=self.depth - 1 if self.who is None else window,
+            window=self.depth - 1 if self.decider is None else window,
             overrun=section.overrun,
             run_time_model=self.model,
             rng=queues.draws.rng("jobs"),
@@ -123,18 +123,18 @@ class EnvFactory:
             keep_placements=True,
         )
         run = setup.by_events()
-        which, fraction = bench.mix.draw(jobs, queues.draws.rng("jobs"))
-        pattern = (which + 1) / len(bench.mix.shares)
-        if self.who is not None:
+        which, fraction = context.mix.draw(jobs, queues.draws.rng("jobs"))
+        pattern = (which + 1) / len(context.mix.shares)
+        if self.decider is not None:
             draws = queues.draws.rng("jobs").spawn(1)[0]
-            self.who.begin(known_at_submit(jobs), queues.topology, draws)
+            self.decider.begin(known_at_submit(jobs), queues.topology, draws)
         view = View(self.domains, jobs, pattern, fraction, self.depth)
-        return Episode(run, view, REWARDS[self.reward][0](run), self.who)
+        return Episode(run, view, REWARDS[self.reward][0](run), self.decider)
 
     def _policy(self, rng: np.random.Generator) -> Policy:
-        queues = self.bench.queues
+        queues = self.context.queues
         names = self.rules or queues.section.policies[:1]
-        made = {
+        policies = {
             name: make_policy(
                 queues.topology,
                 name,
@@ -143,7 +143,7 @@ class EnvFactory:
             )
             for name in names
         }
-        return AnyRule(made) if self.rules else made[names[0]]
+        return AnyRule(policies) if self.rules else policies[names[0]]
 
 
 def config_of(config: str | Path | Mapping[str, Any] | Config, contention: str = "") -> Config:
@@ -181,32 +181,32 @@ def config_of(config: str | Path | Mapping[str, Any] | Config, contention: str =
     return config
 
 
-def arena_of(
+def env_factory_from(
     config: Config,
     *,
-    asks_for_jobs: bool = True,
-    asks_for_rules: bool = False,
+    decides_jobs: bool = True,
+    decides_rules: bool = False,
     rules: Sequence[str] = (),
-    asks_for_domains: bool = False,
+    decides_domains: bool = False,
     reward: str = "bounded-slowdown",
     depth: int = 16,
     level: int = 1,
     n_jobs: int = 256,
     part: tuple[float, float] = (0.0, 1.0),
 ) -> EnvFactory:
-    """A config as a world of episodes.
+    """Build environments from a config.
 
     Parameters
     ----------
     config : Config
         From `config_of`.
-    asks_for_jobs : bool
-        Whether the agent says which job is next; else the config's backfilling does.
-    asks_for_rules : bool
-        Whether the agent says which rule places it; else the config's first policy does.
+    decides_jobs : bool
+        Whether the agent selects the next job; else the config's backfilling does.
+    decides_rules : bool
+        Whether the agent selects the rule that places it; else the config's first policy does.
     rules : sequence of str
         The rules; all the config's policies by default.
-    asks_for_domains : bool
+    decides_domains : bool
         Whether the agent says in which domain it is placed, by the config's first policy.
     reward, depth, level, n_jobs, part
         See `EnvFactory`.
@@ -215,26 +215,26 @@ def arena_of(
     ------
     NetcosimError
         What the config, or a part of it, refuses; rules of partitions and the like, which these
-        worlds have not.
+        environments do not support.
     """
     with config.plugged():
-        _check(config, reward, depth, n_jobs, part, asks_for_jobs)
-        bench = run_context(config)
-        named = tuple(rules or config.queue.policies) if asks_for_rules else ()
-        if asks_for_domains:
+        _check(config, reward, depth, n_jobs, part, decides_jobs)
+        context = run_context(config)
+        named = tuple(rules or config.queue.policies) if decides_rules else ()
+        if decides_domains:
             first = config.queue.policies[0]
             check_by_count('places = "domains"', first, POLICIES[first])
-        who = None if asks_for_jobs else _who(config.queue)
+        decider = None if decides_jobs else _decider_of(config.queue)
         return EnvFactory(
-            bench, _model(bench, named), named, who, reward, depth, level, n_jobs, part
+            context, _model(context, named), named, decider, reward, depth, level, n_jobs, part
         )
 
 
-def _who(queue: QueueSection) -> Decider:
-    """Who says which job is next, where the agent does not."""
+def _decider_of(queue: QueueSection) -> Decider:
+    """Return what selects the next job, where the agent does not."""
     if queue.decider is None:
-        return WHO[queue.backfill]()
-    return made_decider(queue.decider, queue.decider_files)
+        return ORDER_DECIDERS[queue.backfill]()
+    return make_decider(queue.decider, queue.decider_files)
 
 
 def _check(
@@ -243,7 +243,7 @@ def _check(
     depth: int,
     n_jobs: int,
     part: tuple[float, float],
-    asks_for_jobs: bool,
+    decides_jobs: bool,
 ) -> None:
     if reward not in REWARDS:
         raise unknown_name("reward", reward, REWARDS)
@@ -252,15 +252,15 @@ def _check(
             raise NetcosimError(f"{name} = {value!r}; it must be a whole number, at least 1")
     if not 0 <= part[0] < part[1] <= 1:
         raise NetcosimError(f"part = {part}; it must be two shares of the jobs, such as (0, 0.8)")
-    if not asks_for_jobs and config.queue.backfill not in WHO:
-        raise unknown_name("backfill of this environment", config.queue.backfill, WHO)
+    if not decides_jobs and config.queue.backfill not in ORDER_DECIDERS:
+        raise unknown_name("backfill of this environment", config.queue.backfill, ORDER_DECIDERS)
 
 
-def _model(bench: RunContext, rules: tuple[str, ...]) -> RunTimeModel:
+def _model(context: RunContext, rules: tuple[str, ...]) -> RunTimeModel:
     """The config's run-time model."""
 
     def table(rounds: int = 1, build: object = None, runtime_reference: str = "") -> Any:
-        found = run_cosim(bench.config).measurement
+        found = run_cosim(context.config).measurement
         assert found is not None
         return found.table
 
@@ -270,8 +270,8 @@ def _model(bench: RunContext, rules: tuple[str, ...]) -> RunTimeModel:
             '("isolated")'
         )
 
-    queue = bench.config.queue
-    context = ModelContext(bench.mix, lambda: bench.network, table, pilot)
+    queue = context.config.queue
+    model_context = ModelContext(context.mix, lambda: context.network, table, pilot)
     kind = RUNTIME_MODELS[queue.run_time_model]
-    model = kind.from_config(context, queue.model_parameters())
+    model = kind.from_config(model_context, queue.model_parameters())
     return RuleModel(model) if rules and isinstance(model, Measured) else model

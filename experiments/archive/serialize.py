@@ -1,4 +1,4 @@
-"""What a run keeps, as bytes: one compressed NumPy archive each for machine, jobs and policies.
+"""Serialize the archive of a run: one compressed NumPy archive each for machine, jobs and policies.
 
 Whole numbers are stored in the smallest type that holds them, texts as JSON in the archive. What is
 read may come from anywhere: nothing is unpickled, and types, lengths and references are checked.
@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from experiments.archive.checks import check
 from experiments.archive.values import (
-    KeptJobs,
-    KeptLinks,
-    KeptMachine,
-    KeptMeasured,
-    KeptRun,
-    KeptSchedule,
+    ArchivedJobs,
+    ArchivedLinks,
+    ArchivedMachine,
+    ArchivedMeasured,
+    ArchivedRun,
+    ArchivedSchedule,
 )
 from netsim.errors import NetcosimError
 
@@ -41,21 +41,23 @@ _TYPES: dict[str, type[np.generic]] = {
 }
 """The columns' types, by what `experiments.archive.values` calls them."""
 
-Kept = TypeVar("Kept", KeptMachine, KeptJobs, KeptLinks, KeptMeasured, KeptSchedule)
+Archived = TypeVar(
+    "Archived", ArchivedMachine, ArchivedJobs, ArchivedLinks, ArchivedMeasured, ArchivedSchedule
+)
 
 
-def pack(kept: KeptRun) -> dict[str, bytes]:
+def serialize(archive: ArchivedRun) -> dict[str, bytes]:
     """The archives of a run, by name: "run", "machine", "jobs", "schedule 0", "links 0", ...
 
     Equal contents give equal bytes, so that a store can keep what several points share once.
     """
-    names = list(kept.schedules)
+    names = list(archive.schedules)
     found = {
         "run": json.dumps({"policies": names}).encode(),
-        "machine": _archive(kept.machine),
-        "jobs": _archive(kept.jobs),
+        "machine": _archive(archive.machine),
+        "jobs": _archive(archive.jobs),
     }
-    for place, schedule in enumerate(kept.schedules.values()):
+    for place, schedule in enumerate(archive.schedules.values()):
         found[f"schedule {place}"] = _archive(schedule)
         if schedule.links is not None:
             found[f"links {place}"] = _archive(schedule.links)
@@ -64,13 +66,13 @@ def pack(kept: KeptRun) -> dict[str, bytes]:
     return found
 
 
-def unpack(archives: Mapping[str, bytes], where: str) -> KeptRun:
+def deserialize(archives: Mapping[str, bytes], where: str) -> ArchivedRun:
     """A run from its archives.
 
     Parameters
     ----------
     archives : mapping
-        From `pack`.
+        From `serialize`.
     where : str
         Where they come from, for errors.
 
@@ -87,27 +89,30 @@ def unpack(archives: Mapping[str, bytes], where: str) -> KeptRun:
         for place, name in enumerate(policies):
             links, measured = (archives.get(f"{part} {place}") for part in ("links", "measured"))
             schedules[name] = _read(
-                KeptSchedule,
+                ArchivedSchedule,
                 archives[f"schedule {place}"],
-                links=None if links is None else _read(KeptLinks, links),
-                measured=None if measured is None else _read(KeptMeasured, measured),
+                links=None if links is None else _read(ArchivedLinks, links),
+                measured=None if measured is None else _read(ArchivedMeasured, measured),
             )
-        machine, jobs = _read(KeptMachine, archives["machine"]), _read(KeptJobs, archives["jobs"])
-        kept = KeptRun(machine, jobs, schedules)
-        check(kept)
+        machine, jobs = (
+            _read(ArchivedMachine, archives["machine"]),
+            _read(ArchivedJobs, archives["jobs"]),
+        )
+        archive = ArchivedRun(machine, jobs, schedules)
+        check(archive)
     except KeyError as error:
         raise NetcosimError(f"{where}: damaged results file: {error} is missing") from None
     except (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        told = " ".join(str(error).split())[:200] or type(error).__name__
-        raise NetcosimError(f"{where}: damaged results file: {told}") from None
-    return kept
+        message = " ".join(str(error).split())[:200] or type(error).__name__
+        raise NetcosimError(f"{where}: damaged results file: {message}") from None
+    return archive
 
 
-def _columns(kind: type[Kept]) -> dict[str, type[np.generic]]:
+def _columns(kind: type[Archived]) -> dict[str, type[np.generic]]:
     return {f.name: _TYPES[str(f.type)] for f in fields(kind) if str(f.type) in _TYPES}
 
 
-def _archive(value: Kept) -> bytes:
+def _archive(value: Archived) -> bytes:
     columns: dict[str, Any] = {n: _small(getattr(value, n)) for n in _columns(type(value))}
     words = {
         f.name: getattr(value, f.name)
@@ -121,7 +126,7 @@ def _archive(value: Kept) -> bytes:
 
 
 def _small(values: NDArray[Any]) -> NDArray[Any]:
-    """Whole numbers in the smallest type that holds them; all else as it is."""
+    """Convert whole numbers to the smallest type that holds them; leave all else unchanged."""
     if values.dtype.kind != "i" or not values.size:
         return values
     return values.astype(
@@ -129,7 +134,7 @@ def _small(values: NDArray[Any]) -> NDArray[Any]:
     )
 
 
-def _read(kind: type[Kept], data: bytes, **parts: object) -> Kept:
+def _read(kind: type[Archived], data: bytes, **parts: object) -> Archived:
     """A value from its archive.
 
     Raises
@@ -147,11 +152,11 @@ def _read(kind: type[Kept], data: bytes, **parts: object) -> Kept:
     for f in fields(kind):
         if f.name in columns or f.name in parts:
             continue
-        arrays[f.name] = _word(f.name, str(f.type), words[f.name])
+        arrays[f.name] = _scalar(f.name, str(f.type), words[f.name])
     return kind(**arrays, **parts)  # type: ignore[arg-type]
 
 
-def _word(name: str, kind: str, value: object) -> Any:
+def _scalar(name: str, kind: str, value: object) -> Any:
     if kind == "tuple[str, ...]":
         if isinstance(value, list) and all(isinstance(text, str) for text in value):
             return tuple(value)

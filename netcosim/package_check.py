@@ -1,4 +1,4 @@
-"""Whether the packages that netcosim stands on are its own.
+"""Check that the packages that netcosim imports are its own.
 
 Projects called alloc, netsim, patterns and workloads exist elsewhere too: one installed into the
 same environment, or a folder of that name where Python was started, can take a package's place.
@@ -14,10 +14,10 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 
 def foreign_package() -> str | None:
-    """What to tell the user if a package is another project's; None if all are ours.
+    """Return a message if a package is another project's; None if all are netcosim's.
 
     Looks at where each package is found and at the first line of its ``__init__.py``, which
-    names netcosim in ours; imports none.
+    names netcosim in its own; imports none.
     """
     for name in PACKAGES:
         spec = find_spec(name)
@@ -35,7 +35,7 @@ def foreign_package() -> str | None:
 
 def _told(name: str, what: str) -> str:
     return (
-        f"the package {name!r} is not netcosim's ({what}; ours belongs in {_ROOT / name}): "
+        f"the package {name!r} is not netcosim's ({what}; it belongs in {_ROOT / name}): "
         "install netcosim into a fresh virtual environment, and run it from another folder if "
         "this one holds a folder of that name"
     )

@@ -1,6 +1,6 @@
 """What a run kept, as tables: jobs, links, neighbours, the queue over time, groups of the machine.
 
-Every table has the policy as its first column and names in which a unit stands.
+Every table has the policy as its first column, and units in column names.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from experiments.archive.values import (
-    KeptLinks,
-    KeptMachine,
-    KeptMeasured,
-    KeptRun,
-    KeptSchedule,
+    ArchivedLinks,
+    ArchivedMachine,
+    ArchivedMeasured,
+    ArchivedRun,
+    ArchivedSchedule,
 )
 from netsim.packet.model import PS_PER_S
 from queuesim.result import OUTCOMES
@@ -26,23 +26,25 @@ if TYPE_CHECKING:
 Columns = dict[str, Any]
 
 
-def kept_frames(run: KeptRun, names: Sequence[str] = ()) -> dict[str, pd.DataFrame]:
+def archive_frames(run: ArchivedRun, names: Sequence[str] = ()) -> dict[str, pd.DataFrame]:
     """Tables of a run by name (all of them by default); those without rows are left out.
 
     - ``kept_jobs``: a row a policy and job. ``nodes`` are ranges in the order of the job's ranks,
-      ``stretch`` the mean over its snapshots of communication time over the yardstick.
+      ``stretch`` the mean over its snapshots of communication time over the isolated baseline.
     - ``kept_over_time``: busy nodes and the queue's length from each instant to the next.
     - ``kept_links``: counters of every link at every snapshot; ends are nodes or routers.
     - ``kept_groups``: the load of the links that leave each group's routers, by snapshot and kind.
     - ``kept_measured``: every measured job at its snapshot: its nodes there, its communication
-      time, the yardstick, and its time alone on the same nodes.
+      time, the isolated baseline, and its time in an isolated run on the same nodes.
     - ``kept_neighbours``: who sends over the links that such a job uses, and what part of it.
     """
     found = {name: _over_policies(run, TABLES[name]) for name in names or TABLES}
     return {name: frame for name, frame in found.items() if len(frame)}
 
 
-def _over_policies(run: KeptRun, make: Callable[[KeptRun, KeptSchedule], Columns]) -> pd.DataFrame:
+def _over_policies(
+    run: ArchivedRun, make: Callable[[ArchivedRun, ArchivedSchedule], Columns]
+) -> pd.DataFrame:
     import pandas as pd
 
     frames = []
@@ -55,7 +57,7 @@ def _over_policies(run: KeptRun, make: Callable[[KeptRun, KeptSchedule], Columns
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
-def jobs_columns(run: KeptRun, schedule: KeptSchedule) -> Columns:
+def jobs_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> Columns:
     """Jobs of one policy, in the order of their submission."""
     jobs = run.jobs
     return {
@@ -79,7 +81,7 @@ def jobs_columns(run: KeptRun, schedule: KeptSchedule) -> Columns:
     }
 
 
-def ranges(schedule: KeptSchedule | KeptMeasured, job: int) -> str:
+def ranges(schedule: ArchivedSchedule | ArchivedMeasured, job: int) -> str:
     """The nodes of a job (or of a measured row) as ranges in the order of ranks: "0-3 7"."""
     mine = slice(schedule.range_ptr[job], schedule.range_ptr[job + 1])
     return " ".join(
@@ -95,8 +97,8 @@ def named(names: tuple[str, ...], index: np.ndarray) -> list[str]:
     return [names[i] if 0 <= i < len(names) else "" for i in index.tolist()]
 
 
-def mean_stretch(run: KeptRun, schedule: KeptSchedule) -> np.ndarray:
-    """(n,) mean over snapshots of communication time over the yardstick; nan if never measured."""
+def mean_stretch(run: ArchivedRun, schedule: ArchivedSchedule) -> np.ndarray:
+    """(n,) mean over snapshots of communication time over the baseline; nan if never measured."""
     measured = schedule.measured
     total, count = np.zeros(len(run.jobs)), np.zeros(len(run.jobs))
     if measured is not None:
@@ -106,7 +108,7 @@ def mean_stretch(run: KeptRun, schedule: KeptSchedule) -> np.ndarray:
         return np.asarray(total / count)
 
 
-def over_time_columns(run: KeptRun, schedule: KeptSchedule) -> Columns:
+def over_time_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> Columns:
     """Busy nodes, and jobs and nodes that wait: each holds from its time to the next."""
     jobs, n = run.jobs, run.machine.n_nodes
     ran = np.isfinite(schedule.start_s)
@@ -131,7 +133,7 @@ def _steps(time_s: np.ndarray, begin: np.ndarray, end: np.ndarray, by: np.ndarra
     return np.cumsum(change)
 
 
-def links_columns(run: KeptRun, schedule: KeptSchedule) -> Columns:
+def links_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> Columns:
     """Every link at every snapshot."""
     links, machine = schedule.links, run.machine
     if links is None or not len(links.number):
@@ -155,7 +157,7 @@ def links_columns(run: KeptRun, schedule: KeptSchedule) -> Columns:
     }
 
 
-def vertex_names(machine: KeptMachine) -> np.ndarray:
+def vertex_names(machine: ArchivedMachine) -> np.ndarray:
     """Names of a topology's vertices: its nodes (and their ports, if several), then its routers."""
     ports = len(machine.port_router)
     nodes = machine.node_names or tuple(f"node {i}" for i in range(machine.n_nodes))
@@ -166,18 +168,18 @@ def vertex_names(machine: KeptMachine) -> np.ndarray:
     return np.array([*at, *(f"router {i}" for i in range(len(machine.router_group)))], dtype=object)
 
 
-def _spans(links: KeptLinks) -> np.ndarray:
+def _spans(links: ArchivedLinks) -> np.ndarray:
     """(s, 1) simulated seconds of each snapshot, none of them 0."""
     return np.maximum(links.span_s, 1 / PS_PER_S)[:, None]
 
 
-def link_groups(machine: KeptMachine) -> np.ndarray:
+def link_groups(machine: ArchivedMachine) -> np.ndarray:
     """(n_links,) the group of the router that sends, or that the sending node is on."""
     of_vertex = np.concatenate([machine.router_group[machine.port_router], machine.router_group])
     return np.asarray(of_vertex[machine.link_src])
 
 
-def groups_columns(run: KeptRun, schedule: KeptSchedule) -> Columns:
+def groups_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> Columns:
     """Load of the links by the group that they leave, by snapshot and kind."""
     links, machine = schedule.links, run.machine
     if links is None or not len(links.number):
@@ -208,7 +210,7 @@ def groups_columns(run: KeptRun, schedule: KeptSchedule) -> Columns:
     }
 
 
-def measured_columns(run: KeptRun, schedule: KeptSchedule) -> Columns:
+def measured_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> Columns:
     """Jobs at snapshots, where they sat then."""
     measured = schedule.measured
     if measured is None or not len(measured.job):
@@ -223,7 +225,7 @@ def measured_columns(run: KeptRun, schedule: KeptSchedule) -> Columns:
     }
 
 
-def neighbours_columns(run: KeptRun, schedule: KeptSchedule) -> Columns:
+def neighbours_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> Columns:
     """Who sends over the links that a measured job uses."""
     measured = schedule.measured
     if measured is None or not len(measured.neighbour):
@@ -237,7 +239,7 @@ def neighbours_columns(run: KeptRun, schedule: KeptSchedule) -> Columns:
     }
 
 
-TABLES: Mapping[str, Callable[[KeptRun, KeptSchedule], Columns]] = {
+TABLES: Mapping[str, Callable[[ArchivedRun, ArchivedSchedule], Columns]] = {
     "kept_jobs": jobs_columns,
     "kept_over_time": over_time_columns,
     "kept_links": links_columns,

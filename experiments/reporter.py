@@ -1,4 +1,4 @@
-"""Where a run stands, told to whoever wants to know."""
+"""Progress of a run, reported to callbacks."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Progress = Callable[[str, float], None]
 """Called with what is being done and the share of the whole run that is done, 0 to 1."""
 Notice = Callable[[str], None]
 """Called with a line that the user should read before a long step begins."""
-Tell = Callable[[float, str], None]
+ReportShare = Callable[[float, str], None]
 """Called with the share of a step that is done, 0 to 1, and more words on it."""
 
 
 @dataclass
-class Steps:
+class ProgressReporter:
     """The steps of a run.
 
     Attributes
@@ -23,9 +23,9 @@ class Steps:
     progress : callable or None
     notice : callable or None
     what : str
-        Stands before the name of every step.
+        Prefix of the name of every step.
     done, end : float
-        Shares of the whole run.
+        Shares of the run.
     """
 
     progress: Progress | None = None
@@ -34,26 +34,26 @@ class Steps:
     done: float = 0.0
     end: float = 1.0
 
-    def first(self, share: float, what: str) -> Steps:
+    def first(self, share: float, what: str) -> ProgressReporter:
         """The steps of another run, which take the first part of this one."""
         middle = self.done + share * (self.end - self.done)
-        before = Steps(self.progress, self.notice, what, self.done, middle)
+        before = ProgressReporter(self.progress, self.notice, what, self.done, middle)
         self.done = middle
         return before
 
     @contextmanager
-    def step(self, what: str, share: float = 1.0) -> Iterator[Tell]:
+    def step(self, what: str, share: float = 1.0) -> Iterator[ReportShare]:
         """A step, which takes a share of what is left of the run."""
         begun, part = self.done, share * (self.end - self.done)
 
-        def tell(done: float, more: str = "") -> None:
+        def report_share(done: float, more: str = "") -> None:
             if self.progress is not None:
                 self.progress(self.what + what + more, begun + part * done)
 
-        yield tell
+        yield report_share
         self.done = begun + part
 
-    def say(self, line: str | None) -> None:
+    def notify(self, line: str | None) -> None:
         """Pass a line on, if there is one."""
         if line is not None and self.notice is not None:
             self.notice(line)

@@ -12,7 +12,7 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
-from netcosim.house import PACKAGES
+from netcosim.package_check import PACKAGES
 from netsim.atomic_files import make_folder, write_text_atomically
 from netsim.errors import NetcosimError, unknown_name
 from netsim.kernel_cache import use_kernel_cache
@@ -35,7 +35,7 @@ def sources_hash(root: Path = _ROOT) -> str:
     return digest.hexdigest()
 
 
-def kept_names(folder: Path | None = None) -> Names:
+def cached_names(folder: Path | None = None) -> Names:
     """Every kind with its names and descriptions, as `netcosim.catalogue.entries` has them.
 
     Parameters
@@ -75,7 +75,7 @@ def names_of(kind: str) -> dict[str, str]:
     NetcosimError
         An unknown kind.
     """
-    names = kept_names()
+    names = cached_names()
     if kind not in names:
         raise unknown_name("kind", kind, list(names))
     return names[kind]

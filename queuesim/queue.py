@@ -21,12 +21,13 @@ from queuesim.backfilling.easy_sets import node_set_method
 from queuesim.compiled.choice import why_by_events
 from queuesim.decide import Decided, Decider, known_at_submit
 from queuesim.estimates import EstimateModel
+from queuesim.fixed_run import FixedRun
 from queuesim.machine import Machine
 from queuesim.ordering.orders import Order
 from queuesim.registry import find_backfill, find_order
 from queuesim.result import QueueResult
 from queuesim.run import Labels, Run
-from queuesim.runtime import AsLogged, RunTimeModel
+from queuesim.runtime import AsLogged, FixedRunTimes, RunTimeModel
 from queuesim.site.dependencies import Dependencies
 from queuesim.site.node_sets import NodeSetMachine
 from queuesim.site.ruled_run import RuledRun
@@ -136,7 +137,8 @@ def simulate_queue(
         result = run_by_count(setup)
         if result is not None:
             return result
-    run = setup.by_events()
+    fixed = type(setup.run_times) is FixedRunTimes and policy.relents_after_s is None
+    run = setup.by_events(FixedRun if fixed else Run)
     run.run()
     return run.result()
 
@@ -202,11 +204,11 @@ class QueueSetup:
         n_jobs, order = len(self.workload), self.chosen
         return why_by_events(n_jobs, self.policy, order, self.backfill, self.rules, self._model)
 
-    def by_events(self) -> Run:
+    def by_events(self, kind: type[Run] = Run) -> Run:
         """The queue as SimPy runs it, for those who go from pass to pass (`Run.passes`)."""
         given = (self.workload, self.policy, self.bandwidth_Bps, self.known_s)
         access, rules = self._access, self.rules
-        run = (Run if rules.plain else RuledRun)(
+        run = (kind if rules.plain else RuledRun)(
             self.workload,
             Machine(*given) if access is None else NodeSetMachine(*given, access),
             self.chosen,

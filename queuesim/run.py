@@ -137,15 +137,18 @@ class Run:
             try:
                 env.step()
             except simpy.core.EmptySchedule:
-                raise NetcosimError(
-                    f"{self.workload.name}: at {env.now} s {len(self.running)} jobs run and "
-                    f"{len(self.queue)} wait, but nothing moves: {self._why_stuck()}"
-                ) from None
+                raise NetcosimError(self._stuck(env.now)) from None
 
     def _begin(self) -> None:
         self.env.process(self._arrivals())
         if self.machine.policy.relents_after_s is not None:
             self.env.process(self._relents())
+
+    def _stuck(self, now_s: float) -> str:
+        return (
+            f"{self.workload.name}: at {now_s} s {len(self.running)} jobs run and "
+            f"{len(self.queue)} wait, but nothing moves: {self._why_stuck()}"
+        )
 
     def _why_stuck(self) -> str:
         if self.running:
@@ -190,6 +193,11 @@ class Run:
     def _started(self, job: int) -> None:
         """A job was placed in the pass that runs now."""
         now = self.env.now
+        placement = self._note_start(job, now)
+        self.new.append(job)
+        self._change(self.run_times.on_start(job, placement, now))
+
+    def _note_start(self, job: int, now: float) -> Placement:
         placement = self.machine.placements[job]
         self.start_s[job] = now
         self.allocated[job] = len(placement.nodes)
@@ -198,9 +206,8 @@ class Run:
         self.event_is_start.append(True)
         if self.kept is not None:
             self.kept[job] = placement
-        self.new.append(job)
         self.queue.started(job, now)
-        self._change(self.run_times.on_start(job, placement, now))
+        return placement
 
     def _change(self, rates: Mapping[int, float]) -> None:
         if rates:
@@ -267,13 +274,16 @@ class Run:
         now = self.env.now
         del self.running[job]
         self.rates.pop(job, None)
+        self._note_end(job, now)
+        self._change(self.run_times.on_finish(job, now))
+
+    def _note_end(self, job: int, now: float) -> None:
         self.end_s[job] = now
         self.event_s.append(now)
         self.event_job.append(job)
         self.event_is_start.append(False)
         self.machine.release(job, now)
         self.queue.ended(job, now)
-        self._change(self.run_times.on_finish(job, now))
 
     def _done(self, job: int) -> None:
         """Nothing more will happen to a job."""

@@ -36,7 +36,7 @@ MAX_LINES_OF_PACKAGE = {
     "patterns": 3_800,
     "workloads": 5_100,
     "alloc": 5_900,
-    "queuesim": 8_000,
+    "queuesim": 8_100,
     "cosim": 8_300,
     "experiments": 18_700,
     "netcosim": 20_100,

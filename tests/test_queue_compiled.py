@@ -19,10 +19,12 @@ from queuesim.assumed import Assumed
 from queuesim.compiled import choice
 from queuesim.compiled.by_count import run_by_count
 from queuesim.estimates import Adjusted
+from queuesim.fixed_run import FixedRun
 from queuesim.ordering.orders import Order
 from queuesim.queue import QueueSetup, simulate_queue
 from queuesim.registry import ORDERS
 from queuesim.result import KeptPlacements, QueueResult
+from queuesim.run import Run
 from workloads.job import Workload
 from workloads.swf import read_swf
 from workloads.transform import from_zero, select
@@ -116,6 +118,41 @@ def test_random_queues_are_equal_to_the_bit(k: int) -> None:
         blocked += int(~np.isnan(result.first_blocked_s))
         late += int(result.overran.sum())
     assert min(promised, blocked, late) > 50
+
+
+@pytest.mark.parametrize("k", [0, *(pytest.param(k, marks=pytest.mark.full) for k in range(1, 8))])
+def test_run_times_that_do_not_change_need_no_simpy(k: int) -> None:
+    """Every policy and backfilling in turn, and orders that go by what has run."""
+    rng = np.random.default_rng(k)
+    for i in range(90):
+        machine, name = CASES[(91 * k + i) % len(CASES)]
+        policies = [make_policy(MACHINES[machine], name, np.random.default_rng(i)) for _ in "ab"]
+        if policies[0].replays or policies[0].relents_after_s is not None:
+            continue
+        sizes = [n for n in range(1, MACHINES[machine].n_nodes + 1) if policies[0].fits_empty(n)]
+        jobs = random_jobs(rng, sizes[-1])
+        jobs = replace(
+            jobs,
+            n_nodes=rng.choice(sizes, len(jobs)).astype(np.int32),
+            wait_s=rng.integers(0, 9, len(jobs)).astype(float),
+            user=rng.integers(0, 3, len(jobs)).astype(np.int32),
+        )
+        results = []
+        for policy, kind in zip(policies, (FixedRun, Run), strict=True):
+            run = QueueSetup(
+                jobs,
+                policy,
+                rng=np.random.default_rng(3),
+                order=("fcfs", "wfp", "fair-share", "multifactor")[i % 4],
+                backfill=("easy", "none", "conservative", "as-logged", "easy-retest")[i % 5],
+                window=(None, 3)[i % 2],
+                overrun=("keep", "cut")[(i + k) % 2],
+                estimates=Adjusted(),
+                keep_placements=True,
+            ).by_events(kind)
+            run.run()
+            results.append(run.result())
+        assert_equal(*results)
 
 
 @pytest.mark.parametrize(

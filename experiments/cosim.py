@@ -152,6 +152,7 @@ class _Loop:
     there: _Loop | None = None
     logged: Schedules = field(default_factory=dict)
     schedules: Schedules = field(default_factory=dict)
+    model: RunTimeModel = field(default_factory=AsLogged)
     study: Study | None = None
     measurement: Measurement | None = None
     neighbours: dict[str, Neighbours] = field(default_factory=dict)
@@ -170,6 +171,7 @@ class _Loop:
             pilot=self.pilot,
         )
         model = RUNTIME_MODELS[queue.run_time_model].from_config(context, parameters)
+        self.model = model
         follow = bool(self.context.config.run.snapshots) and self.measurement is None
         self.schedules = self.queues(model, 0.3 if follow else 1.0)
         if follow:
@@ -322,6 +324,7 @@ class _Loop:
             self.logged,
             self.schedules,
             self.measurement,
+            self.model,
             self.reference,
             home.schedules[self.reference.policy],
             *self.context.drawn,

@@ -16,6 +16,7 @@ from experiments.config_machine import BuiltMachine
 from experiments.reference import Reference
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.result import QueueResult
+from queuesim.runtime import RunTimeModel
 from workloads.job import Workload
 
 
@@ -34,6 +35,8 @@ class CosimResult:
         Schedules with the config's run-time model.
     measurement : Measurement or None
         None with ``snapshots = 0``.
+    run_time_model : RunTimeModel
+        Of the schedules.
     reference : Reference
     reference_schedule : QueueResult
         With the config's run-time model.
@@ -51,6 +54,7 @@ class CosimResult:
     logged: dict[str, QueueResult]
     schedules: dict[str, QueueResult]
     measurement: Measurement | None
+    run_time_model: RunTimeModel
     reference: Reference
     reference_schedule: QueueResult
     share: NDArray[np.int64]

@@ -10,7 +10,8 @@ import hashlib
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +28,11 @@ from experiments.draws import Draws
 from netsim.topology import Topology
 from queuesim.backfilling.easy_sets import node_set_method
 from queuesim.compiled.choice import why_by_events
+from queuesim.decide import Decider
 from queuesim.estimates import EstimateModel
 from queuesim.logged import with_replay_notes
 from queuesim.ordering.orders import Order
-from queuesim.queue import fitting, simulate_queue
+from queuesim.queue import QueueSetup, fitting
 from queuesim.registry import BACKFILLS, DECIDERS, ESTIMATES
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel
@@ -138,33 +140,59 @@ class Queues:
         NetcosimError
             What `queuesim.queue.simulate_queue` refuses.
         """
-        placing, section = self.empty(policy), self.section
+        section = self.section
         with backfill_or_decider(section.backfill, section.decider, section.decider_files) as who:
-            return simulate_queue(
-                self.jobs,
-                placing,
-                order=self.order,
-                rules=self.rules,
-                backfill=who,
-                window=None if section.window == "all" else section.window,
-                overrun=section.overrun if overrun is None else overrun,
-                run_time_model=model,
-                rng=self.draws.rng("jobs"),
-                bandwidth_Bps=self._needs(placing.without_need, model)
-                if bandwidth_Bps is None
-                else bandwidth_Bps,
-                estimates=self.estimates,
-                keep_placements=True,
-                progress=progress,
-            )
+            given: dict[str, Any] = {"keep_placements": True, "progress": progress}
+            if overrun is not None:
+                given["overrun"] = overrun
+            if bandwidth_Bps is not None:
+                given["bandwidth_Bps"] = bandwidth_Bps
+            return self._setup(policy, model, who)(**given).result()
 
-    def why_by_events(self, policy: str) -> str:
-        """Why the queue under a policy is not compiled; empty if it is."""
+    def redrawn(
+        self, policy: str, model: RunTimeModel, repeats: int, which: str = ""
+    ) -> QueueSetup:
+        """Return one of so many queues of which nothing but starts and ends is wanted.
+
+        Parameters
+        ----------
+        policy : str
+        model : RunTimeModel
+        repeats : int
+        which : str
+            Names the draws of what jobs send.
+        """
+        section = self.section
+        with backfill_or_decider(section.backfill, section.decider, section.decider_files) as who:
+            return self._setup(policy, model, who, which)(only_times=True, repeats=repeats)
+
+    def _setup(
+        self, policy: str, model: RunTimeModel | None, who: str | Decider, which: str = ""
+    ) -> Callable[..., QueueSetup]:
+        """Return what makes a queue under a policy of the config's keys."""
+        placing, section = self.empty(policy), self.section
+        return partial(
+            QueueSetup,
+            self.jobs,
+            placing,
+            order=self.order,
+            rules=self.rules,
+            backfill=who,
+            window=None if section.window == "all" else section.window,
+            overrun=section.overrun,
+            run_time_model=model,
+            rng=self.draws.rng("jobs", which),
+            bandwidth_Bps=self._needs(placing.without_need, model),
+            estimates=self.estimates,
+        )
+
+    def why_by_events(self, policy: str, repeats: int = 1) -> str:
+        """Return why so many queues under a policy are not compiled; empty if they are."""
         section = self.section
         model = RUNTIME_MODELS[section.run_time_model]
         with backfill_or_decider(section.backfill, section.decider, section.decider_files) as who:
             placing = self.empty(policy)
-            return why_by_events(len(self.jobs), placing, self.order, who, self.rules, model)
+            return why_by_events(len(self.jobs) * repeats, placing, self.order, who, self.rules, model)
 
     def empty(self, policy: str, snapshot: int | None = None) -> Policy:
         """A policy with all nodes free but gateways; draws are a queue's, or a snapshot's.

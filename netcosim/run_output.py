@@ -11,11 +11,13 @@ from cosim.run_times.coupled import CoupledFlow
 from cosim.run_times.flow_errors import flow_warning
 from experiments.config import Config
 from experiments.cosim import point_result, run_cosim
+from experiments.cosim_result import CosimResult
 from experiments.outcome import Outcome, encode_tables
 from experiments.points import point_key
 from experiments.progress import Show, progress
+from experiments.queue_intervals import RESAMPLES, redrawn, why_not_redrawn, with_intervals
 from experiments.signals import defer_signals
-from experiments.store import Store
+from experiments.store import Rows, Store
 from netcosim.journal import Journal, drop, journal_name
 from netcosim.run_jobs import worker_pool
 from netcosim.study.results import PAGE_FILE, put_point, results_in
@@ -23,7 +25,13 @@ from netsim.packet.credit import buffer_warning
 
 
 def run_and_report(
-    config: Config, config_text: str, out: Path, *, title: str, jobs: int = 1
+    config: Config,
+    config_text: str,
+    out: Path,
+    *,
+    title: str,
+    jobs: int = 1,
+    resamples: int | None = None,
 ) -> Path:
     """Run a config, print the table of policies, and write results file and page.
 
@@ -40,6 +48,9 @@ def run_and_report(
     title : str
     jobs : int
         Local processes; they change no result.
+    resamples : int or None
+        Logs that the queues are simulated on for intervals of waits. None:
+        `experiments.queue_intervals.RESAMPLES` where these queues are compiled, else none.
 
     Returns
     -------
@@ -61,7 +72,7 @@ def run_and_report(
             from netcosim.report.about import ABOUT, about_rows, notes_of
 
             found = point_result(result)
-            tables = found.tables
+            tables = _with_intervals(found.tables, result, resamples)
             # report what cannot be stored before anything is written
             encoded = encode_tables({**tables, ABOUT: about_rows(result, title, config_text)})
             seconds = time.perf_counter() - started
@@ -89,6 +100,15 @@ def run_and_report(
     print("\n".join([*notes_of(result), "", *run_verdict(tables)]))
     print(f"{seconds:.0f} s; page: {path}; results: {results}")
     return path
+
+
+def _with_intervals(
+    tables: dict[str, Rows], result: CosimResult, resamples: int | None
+) -> dict[str, Rows]:
+    """Return the tables with intervals of waits, if these are wanted or cheap."""
+    if resamples is None:
+        resamples = 0 if why_not_redrawn(result) else RESAMPLES
+    return with_intervals(tables, result, redrawn(result, resamples)) if resamples else tables
 
 
 def _page(results: Path, key: str, path: Path) -> Path:

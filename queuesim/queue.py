@@ -131,16 +131,7 @@ def simulate_queue(
         keep_placements=keep_placements,
         progress=progress,
     )
-    if not setup.why_by_events:
-        from queuesim.compiled.by_count import run_by_count  # imports Numba
-
-        result = run_by_count(setup)
-        if result is not None:
-            return result
-    fixed = type(setup.run_times) is FixedRunTimes and policy.relents_after_s is None
-    run = setup.by_events(FixedRun if fixed else Run)
-    run.run()
-    return run.result()
+    return setup.result()
 
 
 @dataclass
@@ -155,6 +146,11 @@ class QueueSetup:
     run_times : RunTimes
     known_s : Estimates or None
         Run times told to the policy; None for the requested ones.
+    only_times : bool
+        Nothing but starts and ends is wanted: a policy need not be asked for places, nor its
+        generator draw them.
+    repeats : int
+        How many such queues are simulated: many small ones are worth a kernel's loading.
     """
 
     workload: Workload
@@ -171,6 +167,8 @@ class QueueSetup:
     rules: Rules = NO_RULES
     keep_placements: bool = False
     progress: Callable[[int, int], None] | None = None
+    only_times: bool = False
+    repeats: int = 1
 
     def __post_init__(self) -> None:
         workload, policy, rules = self.workload, self.policy, self.rules
@@ -201,8 +199,21 @@ class QueueSetup:
     @property
     def why_by_events(self) -> str:
         """Why this queue is not compiled; empty if it is."""
-        n_jobs, order = len(self.workload), self.chosen
+        n_jobs, order = len(self.workload) * self.repeats, self.chosen
         return why_by_events(n_jobs, self.policy, order, self.backfill, self.rules, self._model)
+
+    def result(self) -> QueueResult:
+        """Run the queue, compiled where it can be."""
+        if not self.why_by_events:
+            from queuesim.compiled.by_count import run_by_count  # imports Numba
+
+            result = run_by_count(self)
+            if result is not None:
+                return result
+        fixed = type(self.run_times) is FixedRunTimes and self.policy.relents_after_s is None
+        run = self.by_events(FixedRun if fixed else Run)
+        run.run()
+        return run.result()
 
     def by_events(self, kind: type[Run] = Run) -> Run:
         """The queue as SimPy runs it, for those who go from pass to pass (`Run.passes`)."""

@@ -75,6 +75,7 @@ def drawn_log(workload: Workload, rng: np.random.Generator) -> Workload:
     return replace(
         found,
         job_id=np.arange(1, len(jobs) + 1, dtype=np.int64),
-        submit_s=found.submit_s + np.concatenate(later_s),
+        # rounding must not put the last job of a block behind the first of the next
+        submit_s=np.maximum.accumulate(found.submit_s + np.concatenate(later_s)),
         details=replace(found.details, dependency=None),
     )

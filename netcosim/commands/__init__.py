@@ -26,3 +26,14 @@ def number_of_processes(text: str) -> int:
     except NetcosimError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return int(text)
+
+
+def add_resamples(parser: argparse.ArgumentParser) -> None:
+    """Add ``--resamples``."""
+    parser.add_argument(
+        "--resamples",
+        type=int,
+        metavar="N",
+        help="logs that the queues are simulated on for intervals of waits; 0: none (default 200 "
+        "where the queues are compiled, else 0)",
+    )

@@ -14,6 +14,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from netcosim.commands import add_resamples
 from netcosim.folders import need_folder
 
 HELP = "simulate queue and network in a minute or two, with a report"
@@ -35,12 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="policies to compare, the first is the reference (default: %(default)s)",
     )
     parser.add_argument("--seed", type=int, default=1, help="default: %(default)s")
+    add_resamples(parser)
     parser.add_argument("--out", default="netcosim-demo", metavar="FOLDER")
 
 
 def run(args: argparse.Namespace) -> int:
     """Make the config, run it, report."""
     from experiments.config_load import load_config
+    from experiments.queue_intervals import check_resamples
     from netcosim.announce import compile_kernels, parts_of
     from netcosim.demo_config import demo_config_text, read_demo_log
     from netcosim.log_summary import left_out_and_notes
@@ -67,12 +70,15 @@ def run(args: argparse.Namespace) -> int:
     try:
         write_text_atomically(path, text)
         config = load_config(path)
+        check_resamples(config, args.resamples)
         compile_kernels(parts_of(config))
         # what it imports takes a while and must not come before a word on compiling
         from netcosim.run_output import run_and_report
 
         jobs = min(2, os.cpu_count() or 1)
-        page = run_and_report(config, text, out, title="netcosim demo", jobs=jobs)
+        page = run_and_report(
+            config, text, out, title="netcosim demo", jobs=jobs, resamples=args.resamples
+        )
     except NetcosimError:
         # The config alone is no result. Whatever else is new was computed: it stays, and the
         # error that ended the run is the one that is printed.

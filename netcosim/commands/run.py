@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netcosim.commands import add_jobs
+from netcosim.commands import add_jobs, add_resamples
 
 if TYPE_CHECKING:
     from experiments.config import Config
@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="FOLDER", help="where to write; by default netcosim-CONFIG in this folder"
     )
     add_jobs(parser)
+    add_resamples(parser)
     parser.add_argument(
         "--dry-run", action="store_true", help="only print the number of parts and estimated time"
     )
@@ -45,8 +46,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(config: Config, text: str, path: Path, args: argparse.Namespace) -> int:
+    from experiments.queue_intervals import check_resamples
     from netcosim.announce import prepare_run
 
+    check_resamples(config, args.resamples)
     out = Path(args.out or f"netcosim-{path.stem}")
     config = prepare_run(config, out, args.jobs)
     # what it imports takes a while and must not come before a word on compiling
@@ -57,5 +60,6 @@ def _run(config: Config, text: str, path: Path, args: argparse.Namespace) -> int
         return 0
     from netcosim.run_output import run_and_report
 
-    run_and_report(config, text, out, title=config.run.name or path.stem, jobs=args.jobs)
+    title, resamples = config.run.name or path.stem, args.resamples
+    run_and_report(config, text, out, title=title, jobs=args.jobs, resamples=resamples)
     return 0

@@ -11,9 +11,13 @@ from queuesim.statistics import LEAST_SAMPLES, NO_INTERVAL
 
 Row = Mapping[str, Any]
 
+REDRAWN = (
+    "Intervals of waits come from {resamples} {jobs}, the same under every policy. Measured "
+    "speed-ups are held fixed."
+)
 LUCK = (
     "Waits have no interval: each policy has one schedule of one sequence of jobs, and small "
-    "differences may be sampling variation. Sweep over run.seed to measure it."
+    "differences may be sampling variation. --resamples 200 or a sweep over run.seed measures it."
 )
 SILENT = "Communication was not measured: no packets were sent (run.snapshots = 0)."
 
@@ -45,9 +49,15 @@ def findings(tables: Mapping[str, Rows]) -> list[str]:
 def limits(tables: Mapping[str, Rows]) -> list[str]:
     """What the findings do not cover."""
     others = _compared(tables)[1]
+    waits = _on_waits(tables)
     if not any("communication_ratio" in row for row in tables["policies"]):
-        return [SILENT, LUCK] if others else [SILENT]
-    return [*_on_intervals(others), LUCK] if others else []
+        return [SILENT, waits] if others else [SILENT]
+    return [*_on_intervals(others), waits] if others else []
+
+
+def _on_waits(tables: Mapping[str, Rows]) -> str:
+    redrawn = tables.get("queue_intervals", ())
+    return REDRAWN.format(**redrawn[0]) if redrawn else LUCK
 
 
 def _compared(tables: Mapping[str, Rows]) -> tuple[Row | None, list[Row]]:
@@ -64,17 +74,19 @@ def _gain(row: Row) -> tuple[bool, float]:
     """Sort significant gains first, then by the shortest communication, or wait."""
     ratio = row.get("communication_ratio")
     undecided = ratio is not None and _undecided(row)
+    if "communication_ratio" not in row:
+        undecided = _undecided(row, "wait_ratio")
     key = ratio if ratio is not None else row.get("wait_ratio")
     return undecided, float("inf") if key is None else float(key)
 
 
-def _ends(row: Row) -> tuple[float, float] | None:
-    low, high = row.get("communication_ratio_low"), row.get("communication_ratio_high")
+def _ends(row: Row, ratio: str = "communication_ratio") -> tuple[float, float] | None:
+    low, high = row.get(f"{ratio}_low"), row.get(f"{ratio}_high")
     return None if low is None or high is None else (float(low), float(high))
 
 
-def _undecided(row: Row) -> bool:
-    ends = _ends(row)
+def _undecided(row: Row, ratio: str = "communication_ratio") -> bool:
+    ends = _ends(row, ratio)
     return ends is not None and ends[0] <= 1 <= ends[1] and ends[0] < ends[1]
 
 
@@ -120,8 +132,16 @@ def _waits(row: Row, label: str, base: Row | None) -> tuple[str, str]:
     )
     if abs(percent) < 0.05:
         return "leaves mean waits as they are", ""
+    ends = _ends(row, "wait_ratio")
+    if ends is not None and _undecided(row, "wait_ratio"):
+        change = "does not change mean waits significantly"
+        return f"{change} (ratio {ends[0]:.2f} to {ends[1]:.2f})", before
     verb = "shortens" if percent > 0 else "lengthens"
-    return f"{verb} mean waits by {number(abs(percent))} %", before
+    change = f"{verb} mean waits by {number(abs(percent))} %"
+    if ends is not None:
+        low, high = sorted(100 * (1 - end) if percent > 0 else 100 * (end - 1) for end in ends)
+        change += f" ({number(low)} to {number(high)})"
+    return change, before
 
 
 def _on_intervals(rows: list[Row]) -> list[str]:

@@ -70,7 +70,7 @@ def run_by_count(setup: QueueSetup) -> QueueResult | None:
     )
     places: list[Placement | None] = []
     scheduling_s = np.zeros(n)
-    if setup.keep_placements or not setup.policy.deterministic:
+    if setup.keep_placements or not (setup.policy.deterministic or setup.only_times):
         places, scheduling_s = _places(setup, *events)
     if setup.progress is not None:
         for count in (*range(max(1, n // 1000), n, max(1, n // 1000)), *[n][:n]):

@@ -1,0 +1,173 @@
+"""Intervals of waits and makespans: a run's queues once more, on other logs of the same kind.
+
+One schedule of one sequence of jobs says nothing of how far its mean wait is from that of another
+week. A log is drawn again from its own blocks (`workloads.drawn`), synthetic jobs are generated
+with other seeds. Every policy gets the same jobs, so ratios are paired. Speed-ups that the run has
+measured are held fixed: their own intervals are in the table of speed-ups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.registry import RUNTIME_MODELS
+from experiments.config import Config
+from experiments.cosim_result import CosimResult
+from experiments.schedules import queues_of
+from experiments.store import Rows
+from netsim.errors import NetcosimError
+from queuesim.metrics import bounded_slowdown, makespan_s, turnaround_s, wait_s
+from queuesim.result import QueueResult
+from queuesim.statistics import Interval, interval_of_redrawn, known_ends
+from workloads.drawn import drawn_log, n_blocks
+
+RESAMPLES = 200
+"""Logs that a run's queues are simulated on for intervals, where that is cheap."""
+
+FloatArray = NDArray[np.float64]
+Tables = dict[str, Rows]
+
+
+def queue_metrics(schedule: QueueResult) -> dict[str, float]:
+    """Return the metrics that have intervals, over the jobs that ran."""
+    ran = schedule.of_those_that_ran
+    return {
+        "wait": float(wait_s(ran).mean()),
+        "turnaround": float(turnaround_s(ran).mean()),
+        "slowdown": float(bounded_slowdown(ran).mean()),
+        "makespan": makespan_s(ran),
+    }
+
+
+@dataclass(frozen=True)
+class Redrawn:
+    """Metrics of a run's queues on other logs.
+
+    Attributes
+    ----------
+    metrics : mapping
+        Policy to metric to its value on each log.
+    n_blocks : float
+        That each log is drawn from; inf for jobs that are generated.
+    """
+
+    metrics: Mapping[str, Mapping[str, FloatArray]]
+    n_blocks: float
+
+    @property
+    def jobs(self) -> str:
+        """Description of the logs."""
+        if np.isinf(self.n_blocks):
+            return "sets of jobs generated with other seeds"
+        return "logs drawn from blocks of this one"
+
+    @property
+    def resamples(self) -> int:
+        """Number of logs."""
+        return len(next(iter(next(iter(self.metrics.values())).values())))
+
+    def interval(
+        self, value: float, name: str, metric: str, level: float, relative_to: str = ""
+    ) -> Interval:
+        """Return a policy's metric, or its ratio to that of another policy, with its interval."""
+        found = self.metrics[name][metric]
+        if relative_to:
+            under = self.metrics[relative_to][metric]
+            found = found[under > 0] / under[under > 0]
+        return interval_of_redrawn(value, found, self.n_blocks, level)
+
+
+def why_not_redrawn(result: CosimResult) -> str:
+    """Return why a run's queues are not redrawn by default; empty if they are."""
+    queues = queues_of(result.config, result.machine.topology, result.workload)
+    reasons = (queues.why_by_events(name, RESAMPLES) for name in result.schedules)
+    return next(filter(None, reasons), "")
+
+
+def check_resamples(config: Config, resamples: int | None) -> None:
+    """Refuse a number of logs for a run whose queues cannot be simulated without its network.
+
+    Raises
+    ------
+    NetcosimError
+    """
+    name = config.queue.run_time_model
+    if resamples is not None and resamples < 0:
+        raise NetcosimError(f"--resamples {resamples}; must be at least 0")
+    if resamples and not RUNTIME_MODELS[name].fixed:
+        fixed = ", ".join(n for n, model in RUNTIME_MODELS.items() if model.fixed)
+        raise NetcosimError(
+            f"--resamples {resamples}: run times change while jobs run under "
+            f'queue.run_time_model = "{name}"; intervals of waits need one of {fixed}'
+        )
+
+
+def redrawn(result: CosimResult, resamples: int) -> Redrawn:
+    """Simulate a run's queues on so many other logs.
+
+    Parameters
+    ----------
+    result : CosimResult
+        Of a model whose run times are fixed (`queuesim.runtime.RunTimeModel.fixed`).
+    resamples : int
+    """
+    config, topology = result.config, result.machine.topology
+    queues = queues_of(config, topology, result.workload)
+    # other seeds may give jobs that no policy can place
+    source, draws = replace(config.workload.source(), larger_jobs="drop"), queues.draws
+    generated = source.log is None
+    values: dict[str, dict[str, list[float]]] = {name: {} for name in result.schedules}
+    for number in range(resamples):
+        which = f"log {number}"
+        if generated:
+            jobs = source.jobs(topology.n_nodes, draws.rng("workload", which))
+            other = replace(queues, jobs=jobs).prepared(drop_larger=True)
+        else:
+            other = replace(queues, jobs=drawn_log(queues.jobs, draws.rng("bootstrap", which)))
+        for name, metrics in values.items():
+            schedule = other.redrawn(name, result.run_time_model, resamples, which).result()
+            for metric, value in queue_metrics(schedule).items():
+                metrics.setdefault(metric, []).append(value)
+    arrays = {
+        name: {metric: np.array(found) for metric, found in metrics.items()}
+        for name, metrics in values.items()
+    }
+    return Redrawn(arrays, np.inf if generated else n_blocks(queues.jobs))
+
+
+def with_intervals(tables: Mapping[str, Rows], result: CosimResult, found: Redrawn) -> Tables:
+    """Return a run's tables with the intervals of its queues.
+
+    The table "policies" gets the ends of the ratios; "queue_intervals" has a row for each policy
+    and metric, with the interval of the metric itself as well.
+    """
+    level, reference = result.config.run.confidence, result.reference
+    measured = {name: queue_metrics(schedule) for name, schedule in result.schedules.items()}
+    beside = reference.policy if reference.elsewhere is None else ""
+    rows, ends = [], {name: dict[str, object]() for name in measured}
+    for name, metrics in measured.items():
+        for metric, value in metrics.items():
+            own = found.interval(value, name, metric, level)
+            row = {"policy": name, "metric": metric, "resamples": found.resamples}
+            row |= {"jobs": found.jobs}
+            row |= _columns("value", own)
+            base = measured[beside][metric] if beside in measured else 0.0
+            if base > 0:
+                ratio = found.interval(value / base, name, metric, level, beside)
+                row |= _columns("ratio", ratio)
+                ends[name] |= dict(zip(_ends(f"{metric}_ratio"), known_ends(ratio), strict=True))
+            rows.append(row)
+    policies = [{**row, **ends[str(row["policy"])]} for row in tables["policies"]]
+    return {**tables, "policies": policies, "queue_intervals": rows}
+
+
+def _ends(column: str) -> tuple[str, str]:
+    return f"{column}_low", f"{column}_high"
+
+
+def _columns(column: str, found: Interval) -> dict[str, object]:
+    return {column: found.value} | dict(zip(_ends(column), known_ends(found), strict=True))

@@ -1,0 +1,180 @@
+"""Intervals of waits from queues on other logs hold the true mean as often as they say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from queue_helpers import Mask, make_workload
+
+import netcosim as nc
+from experiments.cosim_result import CosimResult
+from experiments.queue_intervals import (
+    Redrawn,
+    check_resamples,
+    queue_metrics,
+    redrawn,
+    why_not_redrawn,
+    with_intervals,
+)
+from experiments.schedules import queues_of
+from netcosim.cli import main
+from netsim.errors import NetcosimError
+from queuesim.metrics import wait_s
+from queuesim.queue import QueueSetup
+from queuesim.statistics import interval_of_redrawn
+from workloads.drawn import drawn_log, n_blocks
+from workloads.job import Workload
+
+
+def test_the_interval_by_hand() -> None:
+    """Ten blocks: Student's t of 9 degrees, 2.2622, times the scatter of logarithms, corrected."""
+    values = np.exp([-0.1, 0.1] * 50)
+    scatter = 0.1 * np.sqrt(100 / 99)
+    found = interval_of_redrawn(2.0, values, 10)
+    assert found.high == pytest.approx(2 * np.exp(2.262157 * scatter * np.sqrt(10 / 9)))
+    assert found.low * found.high == pytest.approx(4.0)
+    generated = interval_of_redrawn(2.0, values, np.inf)
+    assert generated.high == pytest.approx(2 * np.exp(1.984217 * scatter))
+    # nobody waits on some of the logs
+    zeros = interval_of_redrawn(1.0, [0.0, *range(1, 100)], 10)
+    assert (zeros.low, zeros.high) == pytest.approx((2.475, 96.525))
+    assert np.isnan(interval_of_redrawn(1.0, values, 4).low)
+
+
+def poisson_jobs(rng: np.random.Generator, load: float, n: int) -> Workload:
+    """Jobs of one node that run for 1 s."""
+    submit_s = np.cumsum(rng.exponential(1 / load, n))
+    return make_workload(submit_s - submit_s[0], np.ones(n), np.ones(n, int), np.ones(n))
+
+
+def mean_wait_s(jobs: Workload) -> float:
+    setup = QueueSetup(jobs, Mask(1), rng=np.random.default_rng(0), repeats=20_000)
+    return float(wait_s(setup.result()).mean())
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("load", [0.5, 0.8])
+def test_of_100_intervals_90_hold_the_mean_wait_of_an_m_d_1_queue(load: float) -> None:
+    """Pollaczek and Khinchine: load / (2 (1 - load)) services of 1 s."""
+    true_s, held = load / (2 * (1 - load)), 0
+    for repeat in range(100):
+        rng = np.random.default_rng(repeat)
+        jobs = poisson_jobs(rng, load, 1000)
+        values = [mean_wait_s(drawn_log(jobs, rng)) for _ in range(100)]
+        found = interval_of_redrawn(mean_wait_s(jobs), values, n_blocks(jobs))
+        held += found.low <= true_s <= found.high
+    assert held >= 90
+
+
+@pytest.mark.full
+def test_of_100_intervals_90_hold_the_long_run_mean_of_generated_jobs() -> None:
+    rng = np.random.default_rng(1)
+    values = np.array([mean_wait_s(poisson_jobs(rng, 0.7, 400)) for _ in range(2300)])
+    # the last 2,000 for the mean; each of the first 100 once, with 200 others
+    true_s, held = float(values[300:].mean()), 0
+    for value in values[:100].tolist():
+        found = interval_of_redrawn(value, values[100:300], np.inf)
+        held += found.low <= true_s <= found.high
+    assert held >= 90
+
+
+SYNTHETIC = {"n_jobs": 60, "mean_nodes": 3, "load": 0.9}
+
+
+def content(**queue: object) -> dict[str, object]:
+    return {
+        "machine": {"family": "dragonfly", "p": 2, "a": 2, "g": 5},
+        "workload": {"synthetic": SYNTHETIC},
+        "queue": {"policies": ["rdn", "simple"], "run_time_model": "as-logged", **queue},
+        "run": {"snapshots": 0},
+    }
+
+
+@pytest.fixture(scope="module")
+def result() -> CosimResult:
+    return nc.run_cosim(nc.config_from(content()))
+
+
+def test_generated_jobs_come_from_other_seeds_and_are_the_same_under_every_policy(
+    result: CosimResult,
+) -> None:
+    found = redrawn(result, 5)
+    assert (found.resamples, found.n_blocks) == (5, np.inf)
+    under = found.metrics
+    # as logged, all policies that place by count have one schedule
+    for metric, values in under["rdn"].items():
+        np.testing.assert_array_equal(values, under["simple"][metric])
+    assert len(set(under["rdn"]["wait"])) == 5
+    np.testing.assert_array_equal(
+        redrawn(result, 3).metrics["rdn"]["wait"], under["rdn"]["wait"][:3]
+    )
+
+
+def test_a_log_is_drawn_from_its_blocks_and_each_queue_is_that_of_the_reference(
+    tmp_path: Path, result: CosimResult
+) -> None:
+    """Simulated here by events, with places."""
+    nc.write_swf(result.workload, tmp_path / "a.swf")
+    logged = content() | {"workload": {"log": str(tmp_path / "a.swf"), "processors_per_node": 1}}
+    run = nc.run_cosim(nc.config_from(logged))
+    found = redrawn(run, 4)
+    assert found.n_blocks == 10
+    queues = queues_of(run.config, run.machine.topology, run.workload)
+    for k in range(4):
+        jobs = drawn_log(run.workload, queues.draws.rng("bootstrap", f"log {k}"))
+        plain = queue_metrics(replace(queues, jobs=jobs).under("simple"))
+        assert plain == {m: values[k] for m, values in found.metrics["simple"].items()}
+
+
+def test_tables_get_the_intervals(result: CosimResult) -> None:
+    """Waits under simple are half of those under rdn on every log: a ratio without scatter."""
+    base = {m: np.array([1.0, 2, 3, 4, 5]) for m in queue_metrics(result.schedules["rdn"])}
+    half = {m: values / 2 for m, values in base.items()}
+    tables = nc.result_tables(result)
+    found = with_intervals(tables, result, Redrawn({"rdn": base, "simple": half}, np.inf))
+    rows = found["queue_intervals"]
+    assert len(rows) == 2 * 4
+    [row] = [r for r in rows if (r["policy"], r["metric"]) == ("simple", "wait")]
+    assert row["ratio"] == row["ratio_low"] == row["ratio_high"] == 1.0
+    assert row["value_low"] < row["value"] < row["value_high"]
+    assert row["resamples"] == 5
+    for policy in found["policies"]:
+        assert (policy["wait_ratio_low"], policy["wait_ratio_high"]) == (1.0, 1.0)
+
+
+def test_queues_that_would_take_long_are_not_drawn_unasked(result: CosimResult) -> None:
+    assert why_not_redrawn(result) == ""
+    tree = content(policies=["jigsaw"]) | {"machine": {"family": "fattree", "radix": 6}}
+    isolated = nc.run_cosim(nc.config_from(tree))
+    assert "'jigsaw' places by more than the number of free nodes" in why_not_redrawn(isolated)
+    assert redrawn(isolated, 2).resamples == 2
+
+
+def test_live_run_times_have_no_intervals() -> None:
+    live = nc.config_from(content(run_time_model="coupled-flow"))
+    with pytest.raises(NetcosimError, match=r"--resamples 5: run times change while jobs run"):
+        check_resamples(live, 5)
+    check_resamples(live, None)
+    check_resamples(live, 0)
+    with pytest.raises(NetcosimError, match="--resamples -1; must be at least 0"):
+        check_resamples(live, -1)
+
+
+def test_the_command_prints_the_intervals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.toml").write_text(
+        "[machine]\nfamily = 'dragonfly'\np = 2\na = 2\ng = 5\n"
+        "[workload]\nlarger_jobs = 'drop'\n[workload.synthetic]\nn_jobs = 60\nmean_nodes = 3\n"
+        "[queue]\npolicies = ['rdn', 'simple']\nrun_time_model = 'as-logged'\n"
+        "[run]\nsnapshots = 0\n"
+    )
+    assert main(["run", "c.toml", "--resamples", "6"]) == 0
+    out = capsys.readouterr().out
+    assert "Intervals of waits come from 6 sets of jobs generated with other seeds" in out
+    assert main(["run", "c.toml", "--resamples", "0", "--out", "none"]) == 0
+    assert "Waits have no interval" in capsys.readouterr().out

@@ -192,7 +192,9 @@ class Queues:
         model = RUNTIME_MODELS[section.run_time_model]
         with backfill_or_decider(section.backfill, section.decider, section.decider_files) as who:
             placing = self.empty(policy)
-            return why_by_events(len(self.jobs) * repeats, placing, self.order, who, self.rules, model)
+            return why_by_events(
+                len(self.jobs) * repeats, placing, self.order, who, self.rules, model
+            )
 
     def empty(self, policy: str, snapshot: int | None = None) -> Policy:
         """A policy with all nodes free but gateways; draws are a queue's, or a snapshot's.

@@ -18,6 +18,7 @@ from netcosim.kernel_parts import (
     PACKETS,
     PARTS,
     POLICY_SEARCH,
+    QUEUES,
     USUAL_S,
     mark_of,
 )
@@ -27,15 +28,15 @@ if TYPE_CHECKING:
     from experiments.config import Config
 
 
-def parts_of(config: Config) -> tuple[str, ...]:
-    """The parts that a run of this config uses."""
+def parts_of(config: Config, resamples: int | None = 0) -> tuple[str, ...]:
+    """Return the parts that a run of this config uses, with queues on so many other logs."""
     from alloc.registry import POLICIES
     from cosim.registry import RUNTIME_MODELS
     from netsim.packet.model import INPUT_QUEUED
 
     with config.plugged():
         model = RUNTIME_MODELS[config.queue.run_time_model]
-        search = any(POLICIES[name].compiled for name in config.queue.policies)
+        policies = [POLICIES[name] for name in config.queue.policies]
     parts = []
     # threads are the packet engine's: a model that reads their number sends packets
     if config.run.snapshots or "run.threads" in model.reads:
@@ -47,8 +48,10 @@ def parts_of(config: Config) -> tuple[str, ...]:
             parts.append(CROSSBAR_THREADS if crossbars else PACKET_THREADS)
     if model.solves_flows:
         parts.append(FLOWS)
-    if search:
+    if any(policy.compiled for policy in policies):
         parts.append(POLICY_SEARCH)
+    if resamples != 0 and model.fixed and all(policy.counts_only for policy in policies):
+        parts.append(QUEUES)
     return tuple(parts)
 
 
@@ -69,7 +72,7 @@ def report_unread(file: object, points: Sequence[Any]) -> None:
             print(f"netcosim: warning: {file}: {line}", file=sys.stderr, flush=True)
 
 
-def prepare_run(config: Config, out: Path, jobs: int) -> Config:
+def prepare_run(config: Config, out: Path, jobs: int, resamples: int | None = 0) -> Config:
     """Check the folder, compile what a config needs, and return it with threads that fit.
 
     Raises
@@ -81,7 +84,7 @@ def prepare_run(config: Config, out: Path, jobs: int) -> Config:
     if line is not None:
         print(f"netcosim: {line}", file=sys.stderr)
     need_folder(out)
-    compile_kernels(parts_of(fitting))
+    compile_kernels(parts_of(fitting, resamples))
     return fitting
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -103,8 +104,8 @@ def run_and_report(
 
 
 def _with_intervals(
-    tables: dict[str, Rows], result: CosimResult, resamples: int | None
-) -> dict[str, Rows]:
+    tables: Mapping[str, Rows], result: CosimResult, resamples: int | None
+) -> Mapping[str, Rows]:
     """Return the tables with intervals of waits, if these are wanted or cheap."""
     if resamples is None:
         resamples = 0 if why_not_redrawn(result) else RESAMPLES

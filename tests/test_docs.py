@@ -91,9 +91,11 @@ def test_the_demos_table_in_the_readme_is_what_comes_out() -> None:
     from experiments.config_load import config_from
     from experiments.cosim import run_cosim
     from experiments.cosim_tables import result_tables
+    from experiments.queue_intervals import RESAMPLES, redrawn, with_intervals
     from netcosim.demo_config import demo_config_text
     from netcosim.report.about import notes_of
     from netcosim.report.policies import policy_table, print_table
+    from netcosim.report.verdict import run_verdict
 
     policies = ("rdn", "rdg", "simple", "level-spread")
     text = demo_config_text(None, None, policies, 1)
@@ -107,3 +109,8 @@ def test_the_demos_table_in_the_readme_is_what_comes_out() -> None:
         if found.group(2).startswith("policy ")
     ]
     assert [line.rstrip() for line in shown] == [line.rstrip() for line in table]
+    tables = with_intervals(result_tables(result), result, redrawn(result, RESAMPLES))
+    [waits] = [line for line in run_verdict(tables) if line.startswith("simple ")]
+    assert "shortens mean waits by 66 % (47 to 78)" in waits
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert "cuts mean waits by 66 % (95 % CI 47 to 78)" in readme

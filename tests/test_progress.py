@@ -224,4 +224,4 @@ def test_the_clock_of_a_run_starts_after_compilation(
     (tmp_path / "c.toml").write_text(config_text({}))
     with pytest.raises(BarError):
         main(["run", str(tmp_path / "c.toml"), "--out", str(tmp_path / "out")])
-    assert events == ["compiled packets", "bar"]
+    assert events == ["compiled packets, queues", "bar"]

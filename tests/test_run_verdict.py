@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from netcosim.report.verdict import LUCK, SILENT, findings, limits, run_verdict
+from netcosim.report.verdict import LUCK, REDRAWN, SILENT, findings, limits, run_verdict
 
 
 def row(policy: str, ratio: Any = None, ends: Any = (None, None), wait: float = 60.0) -> Any:
@@ -108,6 +108,26 @@ def test_waits_never_have_an_interval_and_communication_has_one_from_five_snapsh
     [single, luck] = limits({"policies": [RDN, row("a", 0.9)]})
     assert "needs at least 5 snapshots (run.snapshots) and jobs" in single
     assert luck == LUCK
+
+
+@pytest.mark.parametrize(
+    ("ratio", "ends", "expected"),
+    [
+        (0.5, (0.4, 0.625), "shortens mean waits by 50 % (38 to 60) against rdn, from 1 min "),
+        (1.5, (1.2, 1.8), "lengthens mean waits by 50 % (20 to 80) against rdn, from 1 min "),
+        (0.5, (0.2, 1.3), "does not change mean waits significantly (ratio 0.20 to 1.30) "),
+    ],
+)
+def test_waits_have_the_interval_of_redrawn_queues(
+    ratio: float, ends: tuple[float, float], expected: str
+) -> None:
+    low, high = ends
+    other = row("a", wait=60 * ratio) | {"wait_ratio_low": low, "wait_ratio_high": high}
+    queue = [{k: v for k, v in r.items() if "communication" not in k} for r in (RDN, other)]
+    drawn = [{"resamples": 200, "jobs": "logs drawn from blocks of this one"}]
+    lines = run_verdict({"policies": queue, "queue_intervals": drawn})
+    assert lines[0].startswith(f"a {expected}")
+    assert lines[1:] == [SILENT, REDRAWN.format(**drawn[0])]
 
 
 def test_one_policy_is_compared_with_nothing() -> None:

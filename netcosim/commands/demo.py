@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         write_text_atomically(path, text)
         config = load_config(path)
         check_resamples(config, args.resamples)
-        compile_kernels(parts_of(config))
+        compile_kernels(parts_of(config, args.resamples))
         # what it imports takes a while and must not come before a word on compiling
         from netcosim.run_output import run_and_report
 

@@ -51,7 +51,7 @@ def _run(config: Config, text: str, path: Path, args: argparse.Namespace) -> int
 
     check_resamples(config, args.resamples)
     out = Path(args.out or f"netcosim-{path.stem}")
-    config = prepare_run(config, out, args.jobs)
+    config = prepare_run(config, out, args.jobs, args.resamples)
     # what it imports takes a while and must not come before a word on compiling
     if args.dry_run:
         from netcosim.run_plan import plan_run

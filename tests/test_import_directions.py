@@ -36,10 +36,10 @@ MAX_LINES_OF_PACKAGE = {
     "patterns": 3_800,
     "workloads": 5_100,
     "alloc": 5_900,
-    "queuesim": 8_100,
+    "queuesim": 8_200,
     "cosim": 8_300,
-    "experiments": 18_700,
-    "netcosim": 20_100,
+    "experiments": 18_900,
+    "netcosim": 20_200,
 }
 MAX_LINES_OF_FILE = 450
 MAX_FILES_OF_FOLDER = 30

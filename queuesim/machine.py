@@ -190,6 +190,10 @@ class Machine:
             # Its like would get the same nodes, until a job starts or ends.
             self._delays_at[self._kind_of[job]] = self._state
 
+    def delays_head(self, job: int) -> bool:
+        """Whether a job of this kind was withdrawn, and none has started or ended since."""
+        return bool(self._delays_at[self._kind_of[job]] == self._state)
+
     def small_enough(self) -> FloatArray:
         """As `latest_end_s`, by the number of free nodes alone."""
         return np.where(self._kind_nodes <= self.n_free, inf, -inf)
@@ -209,6 +213,9 @@ class Machine:
         (kinds,) float64
             inf, shadow_s, or -inf for a kind that cannot start at all.
         """
+        if self.policy.counts_only:
+            late = np.where(self._kind_nodes > extra, shadow_s, inf)
+            return np.where(self._kind_nodes > self.n_free, -inf, late)
         delays = (
             self._failed_held.all(axis=0)
             | (self._delays_at == self._state)

@@ -77,6 +77,10 @@ class WaitingQueue(ABC):
         """A job has ended."""
         return
 
+    def few_behind(self, now_s: float) -> list[int] | None:
+        """All jobs behind the head within the front, in order; None where arrays are faster."""
+        return None
+
     @abstractmethod
     def worth_a_try(self, now_s: float, latest_end_s: FloatArray) -> Iterator[int]:
         """Jobs behind the head within the front, in order, that would end early enough.
@@ -158,6 +162,9 @@ class StaticQueue(WaitingQueue):
 
     def head(self, now_s: float) -> int:
         return self._job[self._first]
+
+    def few_behind(self, now_s: float) -> list[int] | None:
+        return self.front(now_s)[1:] if min(self._n, self._depth) <= FIRST_CHUNK else None
 
     def worth_a_try(self, now_s: float, latest_end_s: FloatArray) -> Iterator[int]:
         asked, kind, job = self._asked, self._kind, self._job

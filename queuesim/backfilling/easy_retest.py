@@ -25,9 +25,11 @@ class EasyRetest(EasyBackfill):
         machine = self.machine
         if machine.policy.counts_only:
             return super()._may_start(job, now_s, reservation)
+        ends = now_s + machine.requested_s[job] <= reservation.shadow_s
+        if not ends and machine.delays_head(job):
+            return False
         if machine.allocate(job, now_s) is None:
             return False
-        ends = now_s + machine.requested_s[job] <= reservation.shadow_s
         if ends or machine.fits_at(reservation.job, reservation.shadow_s, now_s):
             # Those that would have delayed the head may not do so beside this one: look again.
             self.queue.changed = True

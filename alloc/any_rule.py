@@ -17,23 +17,23 @@ from netsim.errors import NetcosimError, unknown_name
 class AnyRule(Policy):
     """Policies that place by free nodes, all on the same machine: one of them places each job.
 
-    Every rule sees all jobs, whoever placed them. `allocate` asks the first one.
+    Every rule knows all jobs, whichever rule placed them. `allocate` uses the first one.
 
     Parameters
     ----------
     rules : mapping of str to Policy
-        Of the empty machine, by the names that are asked for; the first is the default.
+        For the empty machine, by name; the first is the default.
     called : str
         Its name in results.
 
     Raises
     ------
     NetcosimError
-        No rule, or one that knows more than which nodes are free (a policy that reserves links).
+        No rule, or one that depends on more than free nodes (a policy that reserves links).
     """
 
     name = "any-rule"
-    description = "another rule for each job, as whoever decides has it"
+    description = "another rule for each job, selected by the decider"
     holds_any = True
 
     def __init__(self, rules: Mapping[str, Policy], called: str = "any-rule") -> None:
@@ -63,7 +63,7 @@ class AnyRule(Policy):
         return self.rules[self.default].n_free
 
     def fits_empty(self, n_nodes: int) -> bool:
-        """Whether some rule can place a job of this size on the empty machine."""
+        """Return whether some rule can place a job of this size on the empty machine."""
         return any(rule.fits_empty(n_nodes) for rule in self.rules.values())
 
     def allocate(self, request: Request) -> Placement | None:
@@ -82,16 +82,16 @@ class AnyRule(Policy):
             raise unknown_name("placement rule", rule, self.rules)
         placement = self.rules[rule].allocate(request)
         if placement is not None:
-            self._tell(placement, rule)
+            self._notify(placement, rule)
         return placement
 
     def take(self, job_id: int, nodes: NDArray[np.integer]) -> Placement:
-        """Give a job nodes that somebody else has chosen: see `alloc.nodes.NodePolicy.take`."""
+        """Place a job on given nodes: see `alloc.nodes.NodePolicy.take`."""
         placement = self.rules[self.default].take(job_id, nodes)
-        self._tell(placement, self.default)
+        self._notify(placement, self.default)
         return placement
 
-    def _tell(self, placement: Placement, by: str) -> None:
+    def _notify(self, placement: Placement, by: str) -> None:
         self.placed_by[placement.job_id] = by
         for name, other in self.rules.items():
             if name != by:
@@ -114,8 +114,9 @@ class AnyRule(Policy):
             rule.unhold()
 
     def clone(self) -> Self:
-        """An independent copy of the state, holds left out (the generators are copied too)."""
-        twin = copy.copy(self)
-        twin.placed_by = dict(self.placed_by)
-        twin.rules = {name: rule.clone() for name, rule in self.rules.items()}
-        return twin
+        """Return an independent copy of the state, holds left out (the generators are copied
+        too)."""
+        copied = copy.copy(self)
+        copied.placed_by = dict(self.placed_by)
+        copied.rules = {name: rule.clone() for name, rule in self.rules.items()}
+        return copied

@@ -1,4 +1,4 @@
-"""What a policy of a plug-in answers, looked at before anybody believes it."""
+"""Checks of the placements that a plug-in's policy returns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ else:
 class _Checked(Base):
     """Goes before a policy's own class; keeps count of the nodes that it has given away."""
 
-    deterministic = False  # what is not asked cannot be looked at
+    deterministic = False  # parts that are not requested cannot be checked
     _given: Any = None
     checked_source = ""
 
@@ -58,14 +58,14 @@ class _Checked(Base):
         if nodes.min() < 0 or nodes.max() >= n:
             return f"node {nodes.max() if nodes.max() >= n else nodes.min()} of {n}"
         if len(np.unique(nodes)) < len(nodes):
-            return "a node stands there twice"
+            return "a node is listed twice"
         busy = nodes[self._taken()[nodes]]
         return f"node {busy[0]} is not free" if len(busy) else ""
 
 
 @cache
 def checked_policy(policy: type[Policy], source: str) -> type[Policy]:
-    """A policy's class whose answers are looked at.
+    """Return a policy's class whose placements are checked.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Baseline: the lowest-numbered free nodes, whatever the network."""
+"""Baseline: the lowest-numbered free nodes, independent of the network."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Which placements could share a router-to-router link.
 
-What is proven here is about *other* jobs: none uses a link of this one. It says nothing of the
+What is proven here is about *other* jobs: none uses a link of this one. It does not cover the
 flows of one job among themselves. A partition under the conditions of Smith and
 Lowenthal (HPDC 2021, 3.2.2) is *rearrangeable*: every permutation has routes at one flow a link
 (``tests/partition_permutation.py``), but these depend on the permutation. It is not free of
@@ -35,7 +35,7 @@ def usable_links(topology: Topology, placement: Placement) -> Links:
     """Directed router-to-router links that a job's traffic could use, ascending.
 
     The placement's own links if it has any, otherwise the links of all minimal routes between
-    its nodes, as the family tells them (`netsim.topologies.family.Family.links_between`).
+    its nodes, as the family defines them (`netsim.topologies.family.Family.links_between`).
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def usable_links(topology: Topology, placement: Placement) -> Links:
 
 
 def shared_links(topology: Topology, placements: Iterable[Placement]) -> list[SharedLink]:
-    """Every (job, job, link) where two placements could use the same directed link.
+    """Return every (job, job, link) where two placements could use the same directed link.
 
     An empty list is the proof that the placements are isolated from each other under any
     routing of `usable_links`.

@@ -19,7 +19,7 @@ Nodes = NDArray[np.int64]
 
 
 def check_request(request: Request) -> int:
-    """The number of nodes a request asks for.
+    """Return the number of nodes of a request.
 
     Raises
     ------
@@ -28,13 +28,13 @@ def check_request(request: Request) -> int:
     """
     if request.n_nodes < 1:
         raise NetcosimError(
-            f"job {request.job_id} asks for {request.n_nodes} nodes; it must be at least 1"
+            f"job {request.job_id} requests {request.n_nodes} nodes; it must be at least 1"
         )
     return request.n_nodes
 
 
 def fill(order: NDArray[np.int64], counts: Counts, free: Mask, width: int, n_nodes: int) -> Nodes:
-    """The first ``n_nodes`` free nodes of blocks of ``width`` nodes, block after block.
+    """Return the first ``n_nodes`` free nodes of blocks of ``width`` nodes, block after block.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def fill(order: NDArray[np.int64], counts: Counts, free: Mask, width: int, n_nod
 
 
 def in_turn(nodes: Nodes, block: NDArray[np.int64]) -> Nodes:
-    """Nodes one a block in turn: first of each block, then the second of each, ...
+    """Return the nodes one a block in turn: first of each block, then the second of each, ...
 
     Parameters
     ----------
@@ -74,9 +74,9 @@ def in_turn(nodes: Nodes, block: NDArray[np.int64]) -> Nodes:
 
 
 class NodePolicy(Policy):
-    """A policy that knows only which nodes are busy, held and free.
+    """A policy whose state is which nodes are busy, held and free.
 
-    A subclass says in `_select` which free nodes a job gets, or in `_choose` if it reads more of
+    A subclass selects the free nodes of a job in `_select`, or in `_choose` if it reads more of
     the request than the size. ``block_sizes`` names blocks of
     consecutive nodes (routers, groups, leaves, pods), whose numbers of free nodes are kept
     as nodes come and go: ``self._counts[i]`` belongs to ``block_sizes[i]``.
@@ -95,7 +95,7 @@ class NodePolicy(Policy):
         self._recount()
 
     def block_sizes(self, topology: Topology) -> tuple[int, ...]:
-        """Sizes of the blocks of consecutive nodes whose free nodes are counted."""
+        """Return the sizes of the blocks of consecutive nodes whose free nodes are counted."""
         return ()
 
     def _recount(self) -> None:
@@ -148,7 +148,7 @@ class NodePolicy(Policy):
         return self._placed(request.job_id, chosen)
 
     def take(self, job_id: int, nodes: NDArray[np.integer]) -> Placement:
-        """Give a job nodes that somebody else has chosen for it.
+        """Place a job on given nodes.
 
         Parameters
         ----------
@@ -216,11 +216,11 @@ class NodePolicy(Policy):
             self._recount()
 
     def clone(self) -> Self:
-        """An independent copy of the state, holds left out (the generator is copied too)."""
-        twin = copy.copy(self)
-        twin.rng = copy.deepcopy(self.rng)
-        twin._busy = self._busy.copy()
-        twin._held = np.zeros_like(self._held)
-        twin._holding = False
-        twin._recount()
-        return twin
+        """Return an independent copy of the state, holds left out (the generator is copied too)."""
+        copied = copy.copy(self)
+        copied.rng = copy.deepcopy(self.rng)
+        copied._busy = self._busy.copy()
+        copied._held = np.zeros_like(self._held)
+        copied._holding = False
+        copied._recount()
+        return copied

@@ -1,4 +1,4 @@
-"""What every allocation policy is: a state of the machine that answers requests."""
+"""Interface of allocation policies: a state of the machine that serves requests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Request:
     wait_s : float
         How long the job will have waited, for policies that relent (`Policy.relents_after_s`).
     nodes : (k,) int32 or None
-        Where the log says that the job ran, for policies that replay it (`Policy.replays`).
+        Nodes of the job in the log, for policies that replay it (`Policy.replays`).
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Where a job sits.
+    """Nodes and links of a job.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Placement:
         In the order in which ranks are laid on them; k >= the requested number where a
         policy rounds up.
     links : (m,) int32
-        Directed router-to-router links reserved for the job alone; empty where the policy
+        Directed router-to-router links reserved exclusively for the job; empty where the policy
         reserves none.
     """
 
@@ -78,7 +78,7 @@ class Policy(ABC):
 
     Subclasses are registered in `alloc.registry` under ``name`` with a line of
     ``description``. The state is free nodes (and links), changed by `allocate`,
-    `release`, `hold` and `unhold` alone. Random policies take a generator when they are made.
+    only `release`, `hold` and `unhold`. Random policies take a generator when they are made.
     """
 
     registered_in: ClassVar[str] = "alloc.registry:POLICIES"
@@ -100,11 +100,11 @@ class Policy(ABC):
     by counts need not ask for them."""
 
     walltime_aware: bool = False
-    """Whether `Request.end_s` has a say in which nodes a job gets."""
+    """Whether `Request.end_s` affects which nodes a job gets."""
 
     holds_any: bool = False
-    """Whether `hold` may be given any nodes and links, not a placement of its own alone. A queue
-    keeps jobs to a partition by holding all other nodes while it asks for a place."""
+    """Whether `hold` may be given any nodes and links, not only a placement of its own. A queue
+    keeps jobs to a partition by holding all other nodes while it searches for a placement."""
 
     without_need: str = ""
     """For policies that read `Request.bandwidth_Bps`: what a job without a need gets."""
@@ -113,7 +113,7 @@ class Policy(ABC):
     """Whether `fill_partner` may start a second job beside one that has just been placed."""
 
     replays: bool = False
-    """Whether `Request.nodes` says which nodes a job gets."""
+    """Whether `Request.nodes` determines which nodes a job gets."""
 
     relents_after_s: float | None = None
     """Wait from which on a request may succeed that failed before, though nothing was released."""
@@ -129,14 +129,14 @@ class Policy(ABC):
 
     @classmethod
     def declares(cls) -> Mapping[str, Parameter]:
-        """The keys of a config's ``[policies.NAME]`` that it takes."""
+        """Return the keys of a config's ``[policies.NAME]`` that it takes."""
         return {} if cls.parameters is None else parameters_of(cls.parameters)
 
     @classmethod
     def from_config(
         cls, topology: Topology, rng: np.random.Generator, given: Mapping[str, object]
     ) -> Policy:
-        """The policy for an empty machine, with parameters by name.
+        """Return the policy for an empty machine, with parameters by name.
 
         Raises
         ------
@@ -156,7 +156,7 @@ class Policy(ABC):
 
     @classmethod
     def serves(cls, family: str) -> bool:
-        """Whether it works on a topology family."""
+        """Return whether it works on a topology family."""
         return not cls.families or family in cls.families
 
     @classmethod
@@ -174,16 +174,16 @@ class Policy(ABC):
         """Free nodes (held ones are not free)."""
 
     def fits_empty(self, n_nodes: int) -> bool:
-        """Whether a job of this size can run on the empty machine at all."""
+        """Return whether a job of this size can run on the empty machine at all."""
         return 1 <= n_nodes <= self.topology.n_nodes
 
     @abstractmethod
     def allocate(self, request: Request) -> Placement | None:
         """Place a job and take its resources; None (and nothing changed) if it cannot be placed.
 
-        A size (and bandwidth) that cannot be placed must go on failing until something is
-        released, whatever else is placed or held: queues do not ask again. Two exceptions are
-        told by `replays` (it holds for the same nodes) and `relents_after_s`.
+        A size (and bandwidth) that cannot be placed must keep failing until something is
+        released, no matter what else is placed or held: queues do not retry. Two exceptions are
+        declared by `replays` (it holds for the same nodes) and `relents_after_s`.
         """
 
     def fill_partner(
@@ -223,4 +223,4 @@ class Policy(ABC):
 
     @abstractmethod
     def clone(self) -> Policy:
-        """An independent copy of the state, holds left out (the generator is copied too)."""
+        """Return an independent copy of the state, holds left out (the generator is copied too)."""

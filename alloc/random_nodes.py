@@ -1,4 +1,4 @@
-"""Random: uniformly random free nodes, whatever the network."""
+"""Random: uniformly random free nodes, independent of the network."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ POLICIES: Registry[type[Policy]] = Registry(
 
 
 def policies_for(family: str) -> list[str]:
-    """Names of the policies that work on a topology family, sorted."""
+    """Return the names of the policies that work on a topology family, sorted."""
     return sorted(name for name, kind in POLICIES.items() if kind.serves(family))
 
 
@@ -100,7 +100,7 @@ def make_policy(
     rng: np.random.Generator,
     parameters: Mapping[str, object] | None = None,
 ) -> Policy:
-    """A policy for an empty machine.
+    """Return a policy for an empty machine.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def make_policy(
     rng : numpy.random.Generator
         For the policies that draw.
     parameters : mapping, optional
-        What a config says in ``[policies.NAME]``, in SI units; defaults for the rest.
+        The values in ``[policies.NAME]``, in SI units; defaults for the rest.
 
     Returns
     -------

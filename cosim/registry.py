@@ -5,7 +5,7 @@ from __future__ import annotations
 from cosim.measuring.campaign import Stretch
 from cosim.measuring.paired import Paired
 from cosim.measuring.steady_measure import Steady
-from cosim.measuring.steps_measure import Steps
+from cosim.measuring.steps_measure import StepsMeasure
 from cosim.run_times.coupled import CoupledFlow
 from cosim.run_times.coupled_packets import CoupledPackets
 from cosim.run_times.measured_times import Measured
@@ -28,6 +28,6 @@ RUNTIME_MODELS: Registry[type[RunTimeModel]] = Registry(
     optional=("queuesim.bluegene.partition_bisection",),
 )
 
-MEASURES: dict[str, type[Stretch] | type[Paired] | type[Steady] | type[Steps]] = {
-    measure.name: measure for measure in (Stretch, Paired, Steady, Steps)
+MEASURES: dict[str, type[Stretch] | type[Paired] | type[Steady] | type[StepsMeasure]] = {
+    measure.name: measure for measure in (Stretch, Paired, Steady, StepsMeasure)
 }

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from cosim.isolation.isolation_gain import SHIPPED, Columns, Predictor, Range
+from cosim.isolation.isolation_gain import SHIPPED, Columns, FitRange, Predictor
 from experiments.papers.isolation.base import ROUTINGS
 from experiments.papers.isolation.gain_errors import (
     best_law,
@@ -30,7 +30,7 @@ FOLDER = Path(__file__).resolve().parent / "isolation"
 PAIRS = FOLDER / "predictor-pairs.csv"
 
 
-def range_of(rows: Columns, family: str, routing: str) -> Range:
+def range_of(rows: Columns, family: str, routing: str) -> FitRange:
     """Return what a law that is fitted on these rows has seen."""
 
     def seen(name: str) -> tuple[str, ...]:
@@ -39,7 +39,7 @@ def range_of(rows: Columns, family: str, routing: str) -> Range:
     def ends(name: str) -> tuple[float, float]:
         return float(rows[name].min()), float(rows[name].max())
 
-    return Range(
+    return FitRange(
         families=(family,),
         routings=(routing,),
         placements=seen("placement"),
@@ -50,7 +50,7 @@ def range_of(rows: Columns, family: str, routing: str) -> Range:
     )
 
 
-def predictor_of(law: str, rows: Columns, limits: Range) -> Predictor:
+def predictor_of(law: str, rows: Columns, limits: FitRange) -> Predictor:
     """A law fitted on all rows, with what it is worth on each log when it has not seen it."""
     told = held_out(law, rows, [[name] for name in limits.logs])
     errors = job_errors(rows, told)

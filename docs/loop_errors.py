@@ -2,7 +2,7 @@
 
 Runs the exact loop of ``coupled-packets`` over the first jobs of a config's first point and policy
 until so many groups are judged, and replays them with other tolerances
-(`cosim.run_times.kept_slowdowns.replayed`): how many groups each judges, and how far off the
+(`cosim.run_times.slowdown_cache.replayed`): how many groups each judges, and how far off the
 slowdowns are that it works with. The tolerance that queue.md names was chosen on these. The next
 seed is held out: there jobs send other things and run elsewhere.
 """
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from cosim.run_times.coupled_packets import CoupledPackets, PacketBudget
-from cosim.run_times.kept_slowdowns import Judgement, kept_errors, replayed
+from cosim.run_times.slowdown_cache import Judgement, cache_errors, replayed
 from experiments.config_load import config_from, load_sweep
 from experiments.points import replaced
 from experiments.run_context import run_context
@@ -105,12 +105,12 @@ def exact_journal(path: str, n_groups: int, later: int) -> Journal:
 
 
 def errors(journal: Journal, tolerance: float) -> dict[str, float]:
-    """What a tolerance judges of the groups of several jobs, and its `kept_errors`."""
+    """What a tolerance judges of the groups of several jobs, and its `cache_errors`."""
     found = replayed(journal, tolerance)
     pairs = zip(journal.lasting_s(), journal, strict=True)
     lasting_s: NDArray[np.float64] = np.concatenate([w for w, j in pairs if len(j.group) > 1])
     error = found.estimate / found.packet - 1
-    off = kept_errors(found.estimate, found.packet)
+    off = cache_errors(found.estimate, found.packet)
     off["kept_mean_by_time"] = float(np.average(error, weights=lasting_s))
     counts = {"groups": found.n_groups, "judged": found.n_judged, "slowdowns": len(error)}
     return counts | {name.removeprefix("kept_"): round(value, 4) for name, value in off.items()}

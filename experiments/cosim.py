@@ -32,7 +32,7 @@ from cosim.measuring.parts import (
     schedule_columns,
     schedule_from,
 )
-from cosim.measuring.rounds import CONTENDED, ISOLATED, speedups_of_alone, with_rounds
+from cosim.measuring.rounds import CONTENDED, ISOLATED, isolated_speedups, with_rounds
 from cosim.measuring.snapshots import Measurement, Study
 from cosim.network.job_network import JobNetwork
 from cosim.registry import RUNTIME_MODELS
@@ -216,7 +216,7 @@ class _Loop:
             )
             table = found.table
             if alone and self.study is not None:
-                table = speedups_of_alone(found, self.study, self._bootstrap)
+                table = isolated_speedups(found, self.study, self._bootstrap)
             self.rounds.append(found)
         return table
 

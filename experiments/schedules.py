@@ -99,7 +99,7 @@ class Queues:
             must; no job that every policy can place.
         """
         section, jobs = self.section, self.jobs
-        if self.rules.keeps_to_sets:
+        if self.rules.uses_node_sets:
             node_set_method(section.backfill)
             for name in section.policies:
                 check_holds_any(POLICIES[name])

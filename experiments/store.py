@@ -39,7 +39,7 @@ from experiments.store_format import (
     varying,
 )
 from netsim.errors import NetcosimError
-from netsim.file_lock import let_go, take_lock
+from netsim.file_lock import acquire_lock, let_go
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,7 +142,7 @@ class Store:
             # Looked at before anything is written beside a file that is no results file.
             if self.path.exists() and self.path.stat().st_size:
                 self._check_header()
-            self._lock = take_lock(self.path)
+            self._lock = acquire_lock(self.path)
         try:
             self._db = self._open()
         except BaseException:

@@ -33,7 +33,7 @@ def _keys(parameters: Mapping[str, Parameter], where: str) -> Lines:
 
 def format_key(parameter: Parameter) -> str:
     """A declared key with what it may be, quantities with their units."""
-    phrase = parameter.told
+    phrase = parameter.help_text
     unit = quantity_of(parameter.name)
     if unit is not None:
         what = "a size" if unit.dimension == "bytes" else f"a {unit.dimension}"
@@ -143,7 +143,7 @@ def _importer(name: str, entry: Any) -> Lines:
 
 
 def _mix(name: str, entry: Any) -> Lines:
-    return [f"  {line}" for line in entry.told]
+    return [f"  {line}" for line in entry.details]
 
 
 def _nothing(name: str, entry: Any) -> Lines:
@@ -282,7 +282,7 @@ def _describe_entry(kind: str, name: str) -> Lines:
     source = source_of(KINDS[kind].registry, name)
     return [
         f"  {entry.description}",
-        *([f"  from {source.told}"] if source else []),
+        *([f"  from {source.label}"] if source else []),
         *KINDS[kind].details(name, entry),
     ]
 

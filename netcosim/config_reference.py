@@ -262,7 +262,7 @@ def describe_key(path: str) -> Lines | None:
         line
         for entry, parameter in _parameters(where)
         if short_name(parameter.name) == name
-        for line in (f"  {entry}: {parameter.told}",)
+        for line in (f"  {entry}: {parameter.help_text}",)
     ]
     return [f"{path} (config)", *found] if found else None
 

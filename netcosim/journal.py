@@ -24,7 +24,7 @@ import numba
 import numpy as np
 import scipy
 
-from cosim.measuring.parts import Columns, Part, Progress, Tell, share_of
+from cosim.measuring.parts import Columns, Part, Progress, ReportProgress, share_of
 from netcosim.cached_names import sources_hash
 from netsim.atomic_files import atomic_write, make_folder, need_regular
 from netsim.file_lock import let_go, try_lock
@@ -106,7 +106,7 @@ class Journal:
                 time.sleep(_LOOK_S)
         return [found[i] for i in range(len(parts))]
 
-    def _got(self, part: Part, report_share: Tell) -> Columns | None:
+    def _got(self, part: Part, report_share: ReportProgress) -> Columns | None:
         """Compute a part if no process has; None while another process computes it."""
         columns = self._read(part.name)
         if columns is not None:

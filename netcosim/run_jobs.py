@@ -25,7 +25,7 @@ from experiments.signals import defer_signals
 from experiments.worker import start_worker
 from netcosim.journal import Journal, drop, journals_in
 from netsim.atomic_files import make_folder
-from netsim.file_lock import let_go, take_lock
+from netsim.file_lock import acquire_lock, let_go
 from netsim.limits import need_memory
 
 PROCESS_BYTES = 300 * 10**6
@@ -85,7 +85,7 @@ def worker_pool(
     lock: IO[str] | None = None
     try:
         make_folder(journal.folder)
-        lock = take_lock(journal.folder / "run", "run")
+        lock = acquire_lock(journal.folder / "run", "run")
         for other in journals_in(out):
             if other.name != journal.folder.name:
                 say(f"{other}: left by a run of another config or version, dropped")

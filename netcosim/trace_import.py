@@ -33,7 +33,7 @@ def import_parser(importer: Importer) -> argparse.ArgumentParser:
         parser.add_argument(
             f"--{parameter.name.replace('_', '-')}",
             metavar="A=B,..." if parameter.is_list else "VALUE",
-            help=parameter.told.replace("%", "%%"),
+            help=parameter.help_text.replace("%", "%%"),
         )
     return parser
 

@@ -60,8 +60,8 @@ def need_regular(path: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         return
     except (OSError, ValueError) as error:
-        told = error.strerror if isinstance(error, OSError) else error
-        raise NetcosimError(f"{path}: cannot be written: {told}") from None
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise NetcosimError(f"{path}: cannot be written: {reason}") from None
     if not stat.S_ISREG(mode):
         raise NetcosimError(
             f"{path}: cannot be written: {_kind(mode)}; name a regular file or a new one"

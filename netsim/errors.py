@@ -1,10 +1,10 @@
-"""The one exception that stands for a user's mistake or an impossible request."""
+"""The exception for invalid input and impossible requests."""
 
 from __future__ import annotations
 
 
 class NetcosimError(ValueError):
-    """Bad input, told in one line: what, the value, what is allowed, where.
+    """Invalid input, reported in one line: what, the value, what is allowed, where.
 
     The command line prints it without a traceback and exits with status 2.
 
@@ -24,6 +24,6 @@ class UnreadKeyWarning(UserWarning):
 
 
 def unknown_name(what: str, name: str, valid: object) -> NetcosimError:
-    """The error for a name that no registry knows; it lists the valid ones."""
+    """Return the error for an unknown name; it lists the valid ones."""
     listed = ", ".join(sorted(str(v) for v in valid))  # type: ignore[attr-defined]
     return NetcosimError(f"unknown {what} {name!r}; valid: {listed}")

@@ -11,14 +11,14 @@ from netsim.atomic_files import need_regular
 from netsim.errors import NetcosimError
 
 
-def take_lock(path: Path, what: str = "results file") -> IO[str]:
+def acquire_lock(path: Path, what: str = "results file") -> IO[str]:
     """Hold ``path.lock``; the system lets go of it when the process ends, however it ends.
 
     Parameters
     ----------
     path : Path
     what : str
-        What it stands for, in words.
+        What it protects, for the message.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def take_lock(path: Path, what: str = "results file") -> IO[str]:
 
 
 def try_lock(path: Path) -> IO[str] | None:
-    """As `take_lock`, but None where another process holds it.
+    """As `acquire_lock`, but None where another process holds it.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def try_lock(path: Path) -> IO[str] | None:
             file = open(lock_path, "a", opener=_open_lock)  # noqa: SIM115
         except OSError as error:
             raise NetcosimError(f"{path}: cannot be written: {error.strerror}") from None
-        # A lock is removed when it is let go; a file with content belongs to somebody.
+        # A lock is removed when it is released; a file with content belongs to another program.
         if os.fstat(file.fileno()).st_size:
             file.close()
             raise NetcosimError(

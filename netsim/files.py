@@ -35,7 +35,7 @@ _PLAUSIBLE_BYTES = 64 * 2**20
 
 
 def read_text(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> str:
-    """The text of a file in UTF-8; gzip is recognised by its first bytes.
+    """Return the text of a file in UTF-8; gzip is recognised by its first bytes.
 
     A byte-order mark is left out. Only regular files are read: a pipe or a device may never end.
 
@@ -48,9 +48,8 @@ def read_text(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> str:
     Raises
     ------
     NetcosimError
-        A file that is missing, unreadable, no regular file or longer than the limit, a name
-        ending in .gz that is not gzip, a broken or truncated gzip file, text in another
-        encoding.
+        A file that is missing, unreadable, no regular file or longer than the limit, a name ending
+        in .gz that is not gzip, a broken or truncated gzip file, text in another encoding.
     """
     raw = read_bytes(path, limit_bytes=limit_bytes)
     try:
@@ -113,7 +112,7 @@ def encoding_of(raw: bytes | bytearray, *, cut: bool = False) -> str:
 
 
 def first_lines(path: str | Path, n_bytes: int = 4096) -> list[str]:
-    """What a text file begins with, unzipped, line by line, as `read_lines` has it.
+    """Return the first lines of a text file, unzipped, as by `read_lines`.
 
     Parameters
     ----------
@@ -144,7 +143,7 @@ def first_lines(path: str | Path, n_bytes: int = 4096) -> list[str]:
 
 
 def read_bytes(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> bytearray:
-    """What is in a text file, unzipped and without a byte-order mark.
+    """Return the content of a text file, unzipped and without a byte-order mark.
 
     Raises
     ------
@@ -197,7 +196,7 @@ def check_file(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> None:
 
 
 def _plain(file: IO[bytes], path: Path, limit_bytes: int) -> bytearray:
-    """All of a file, piece by piece: some system files say that they have no size."""
+    """Read an entire file in pieces: some system files report a size of 0."""
     raw = bytearray()
     while chunk := file.read(_CHUNK):
         raw += chunk
@@ -207,7 +206,7 @@ def _plain(file: IO[bytes], path: Path, limit_bytes: int) -> bytearray:
 
 
 def _unzipped(file: IO[bytes], path: Path, limit_bytes: int) -> bytearray:
-    """All of a gzip file, piece by piece: a few MB can unzip to gigabytes."""
+    """Return all of a gzip file, piece by piece: a few MB can unzip to gigabytes."""
     raw = bytearray()
     with gzip.GzipFile(fileobj=file) as unzipped:
         while chunk := unzipped.read(_CHUNK):
@@ -232,7 +231,7 @@ def write_text(path: str | Path, text: str) -> None:
     Raises
     ------
     NetcosimError
-        As `netsim.atomic_files.whole`.
+        As `netsim.atomic_files.atomic_write`.
     """
     path = Path(path)
     raw = text.encode("utf-8", errors="backslashreplace")

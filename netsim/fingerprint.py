@@ -21,7 +21,7 @@ _MODEL_PACKAGES = ("netsim", "patterns", "alloc", "workloads", "queuesim", "cosi
 def code_fingerprint() -> str:
     """Twelve hex digits of the model's sources, comments and docstrings left out.
 
-    Kept with each stored point, so that a report can say when points of one store were
+    Kept with each stored point, so that a report can show when points of one store were
     computed by different code. It is not part of a point's key (`MODEL_VERSION` is).
     """
     return fingerprint_of(Path(__file__).resolve().parent.parent, use_kernel_cache())

@@ -1,4 +1,4 @@
-"""The nested domains of any machine's nodes, as its family tells them."""
+"""The nested domains of a machine's nodes, as defined by its family."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Hierarchy", "hierarchy_of"]
 
 
 def hierarchy_of(topology: Topology) -> Hierarchy:
-    """The nested domains of a machine's nodes, from the whole machine down.
+    """Return the nested domains of a machine's nodes, from the whole machine down.
 
     Parameters
     ----------

@@ -14,18 +14,18 @@ from netsim.errors import NetcosimError
 from netsim.limits import need_memory, shown
 
 MAX_HOSTS = 10_000_000
-"""More names than any machine has: a list that asks for them is a mistake."""
+"""More names than any machine has: a longer list is an error."""
 
 MAX_DIGITS = 18
-"""Of a number in a host's name that is counted with; a longer one stands for itself."""
+"""Digits of a number in a host name that is expanded; a longer one is kept as text."""
 
 _LAST_DIGITS = re.compile(r"(?<![0-9])[0-9]{1,18}(?=[^0-9]*$)")
 
 
 def expand(text: str) -> list[str]:
-    """The host names of a list, in its order.
+    """Return the host names of a list, in its order.
 
-    Numbers in brackets keep their width (``n[08-10]`` is n08, n09, n10). Brackets may stand
+    Numbers in brackets keep their width (``n[08-10]`` is n08, n09, n10). Brackets may be
     anywhere and several times; the last changes fastest.
 
     Raises
@@ -43,7 +43,7 @@ def expand(text: str) -> list[str]:
     """
     hosts: list[str] = []
     for count, pieces in _counted(text):
-        # before a name is made: a bracket of a few characters asks for gigabytes
+        # before a name is generated: a bracket of a few characters may expand to gigabytes
         need_memory(f"host list {_short(text)}: {count:,} hosts", count * _HOST_BYTES)
         parts = [_numbers(piece) if isinstance(piece, list) else [piece] for piece in pieces]
         hosts += ["".join(names) for names in product(*parts)]
@@ -94,7 +94,7 @@ def _short(text: str) -> str:
 
 
 def _items(text: str) -> list[str]:
-    """The list cut at the commas outside brackets; empty items are left out."""
+    """Return the list cut at the commas outside brackets; empty items are left out."""
     items, start, depth = [], 0, 0
     for i, c in enumerate(text):
         depth += {"[": 1, "]": -1}.get(c, 0)
@@ -119,7 +119,7 @@ def _numbers(bracket: _Ranges) -> list[str]:
 
 
 def _bracket(text: str, bracket: str) -> _Ranges:
-    """The ranges of "[08-10,20]"."""
+    """Return the ranges of "[08-10,20]"."""
     found: _Ranges = []
     for part in bracket[1:-1].split(","):
         first, dash, last = part.strip().partition("-")
@@ -140,9 +140,9 @@ def _bracket(text: str, bracket: str) -> _Ranges:
 
 
 def compress(hosts: Iterable[str]) -> str:
-    """A list that `expand` turns into these names again, in the same order.
+    """Return a list that `expand` turns into these names again, in the same order.
 
-    Names that differ in their last number alone and follow each other share a bracket; runs of
+    Consecutive names that differ only in their last number share a bracket; runs of
     numbers become ranges.
 
     Raises
@@ -161,7 +161,7 @@ def compress(hosts: Iterable[str]) -> str:
 
     for host in hosts:
         if not host or re.search(r"[\s,\[\]]", host):
-            raise NetcosimError(f"host name {host!r}: it cannot stand in a host list")
+            raise NetcosimError(f"host name {host!r}: it is not allowed in a host list")
         at = _LAST_DIGITS.search(host)
         if at is None:
             close()
@@ -194,7 +194,7 @@ def _ranges(numbers: Sequence[str]) -> str:
 
 
 def places_of(names: Sequence[str], known: Sequence[str]) -> NDArray[np.int64]:
-    """Index of each name among the known ones; -1 for one that is not there.
+    """Return the index of each name among the known ones; -1 for one that is not there.
 
     Names are compared as written, then without what follows the first dot and without case, as
     a log may have ``N001`` where the machine has ``n001.cluster.example``. A short name that

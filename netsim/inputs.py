@@ -1,8 +1,8 @@
 """Input files of a point: named by where they lie, known by what they hold.
 
 In a point's content a file is a mapping ``{"file": path, "sha256": digest}``. The point's key
-and its draws are made of the digest alone (`identity`), so a file that changed makes another
-point, and the same file in another folder makes the same one. Whoever reads the file asks
+and its draws depend only on the digest (`identity`), so a file that changed makes another
+point, and the same file in another folder makes the same one. Code that reads the file calls
 `checked_path` for it, which refuses a file that has changed since the content was made.
 """
 
@@ -42,7 +42,7 @@ def file_digest(path: str | Path) -> str:
 
 
 _SETTLED_NS = 3 * 10**9
-"""Age from which a file's date tells it from what it held before; some disks count in 2 s."""
+"""Age from which a file's modification time is reliable; some file systems count in 2 s."""
 
 
 def _digest(known: tuple[str, int, int, int, int]) -> str:
@@ -55,7 +55,7 @@ _kept_digest = lru_cache(maxsize=256)(_digest)
 
 
 def input_file(path: str | Path) -> dict[str, str]:
-    """A file as it stands in a point's content: its absolute path and its digest.
+    """Return a file in a point's content: its absolute path and its digest.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def is_input(value: object) -> bool:
 
 
 def checked_path(value: Mapping[str, object]) -> str:
-    """The path of an input file that still holds what it held when the content was made.
+    """Return the path of an input file that still holds what it held when the content was made.
 
     Raises
     ------
@@ -90,16 +90,16 @@ def checked_path(value: Mapping[str, object]) -> str:
 
 
 def refuse_bare_paths(content: object, where: str = "a point") -> None:
-    """See that no file stands in a content by its path alone, which would go stale in silence.
+    """Check that no content names a file only by its path, which would silently become stale.
 
     Raises
     ------
     NetcosimError
-        An absolute path of a file outside an `input_file`; a fault of whoever made the point.
+        An absolute path of a file outside an `input_file`; an error of the calling code.
     """
     if isinstance(content, str):
         if content.startswith("/") and "\0" not in content and Path(content).is_file():
-            raise NetcosimError(f"{where}: the file {content} must stand there as an input file")
+            raise NetcosimError(f"{where}: the file {content} must be given as an input file")
     elif isinstance(content, Mapping):
         if not is_input(content):
             for key, value in content.items():
@@ -110,7 +110,7 @@ def refuse_bare_paths(content: object, where: str = "a point") -> None:
 
 
 def identity(value: object) -> object:
-    """A content in which each input file is its digest alone: what keys and draws are made of.
+    """Return a content with each input file replaced by its digest, as used for keys and draws.
 
     Of a class in a file, the name counts too.
     """
@@ -124,7 +124,7 @@ def identity(value: object) -> object:
 
 
 def label(value: Mapping[str, object]) -> str:
-    """An input file in one cell of a table: its name and the start of its digest."""
+    """Return an input file in one cell of a table: its name and the start of its digest."""
     name = f":{value['name']}" if "name" in value else ""
     return f"{Path(str(value['file'])).name}{name} ({str(value['sha256'])[:12]})"
 
@@ -132,8 +132,7 @@ def label(value: Mapping[str, object]) -> str:
 def digests(contents: Iterable[object]) -> dict[str, str]:
     """SHA-256 of every input file of some contents, by its path, in order of appearance.
 
-    A path that stands there with several digests (the file changed between two runs) is told
-    with all of them.
+    A path with several digests (the file changed between two runs) is reported with all of them.
     """
     found: dict[str, list[str]] = {}
     for value in (value for content in contents for value in _inputs_of(content)):

@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept: a folder named by a hash of the kernel sources.
+"""The cache of compiled kernels: a folder named by a hash of the kernel sources.
 
 Numba's on-disk cache does not notice a change in a function that a cached function of
 another module calls, so every version of the kernels gets a folder of its own. Kernel
@@ -19,7 +19,7 @@ _PACKAGES = ("netsim", "patterns", "alloc", "queuesim", "cosim")
 
 @cache
 def kernel_sources() -> tuple[Path, ...]:
-    """Every file that holds kernel code, sorted."""
+    """Return every file that holds kernel code, sorted."""
     root = Path(__file__).resolve().parent.parent
     found = [
         path
@@ -47,7 +47,7 @@ def kernel_hash() -> str:
 def use_kernel_cache() -> Path:
     """Point Numba at this version's folder; must run before anything is compiled.
 
-    ``NUMBA_CACHE_DIR``, then ``XDG_CACHE_HOME``, then ``~/.cache`` say where.
+    ``NUMBA_CACHE_DIR``, then ``XDG_CACHE_HOME``, then ``~/.cache`` select the folder.
     """
     given = os.environ.get("NETCOSIM_CACHE_DIR") or os.environ.get("NUMBA_CACHE_DIR")
     if given:

@@ -1,4 +1,4 @@
-"""Where a drawing of any machine has its routers, as its family tells it."""
+"""Positions of routers in a drawing of a machine, as defined by its family."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Layout", "layout_of"]
 def layout_of(topology: Topology) -> Layout:
     """The places of a machine's routers: a dragonfly's groups in a ring, a fat-tree's pods, ...
 
-    Families that say nothing are drawn by the domains of their nodes. No chance is in it.
+    Families without a layout are drawn by the domains of their nodes. The result is deterministic.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What is too large to be tried: asked before anything is allocated, told in one line."""
+"""Limits of size, checked before anything is allocated and reported in one line."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def memory_bytes() -> int:
 
 
 def free_bytes() -> int:
-    """Memory that could be had now: what nobody uses, or what control groups have left.
+    """Return the available memory: unused memory, or what control groups have left.
 
-    Swapped memory counts as none. Where the system does not tell, all of it is free.
+    Swapped memory counts as none. Where the system does not report it, all memory counts as free.
     """
     found = [memory_bytes()]
     with contextlib.suppress(OSError, ValueError, IndexError):
@@ -84,7 +84,7 @@ def need_memory(where: str, wanted: int) -> None:
     Parameters
     ----------
     where : str
-        What is asked for, with the key and the size that it leads to.
+        What is requested, with the key and the resulting size.
     wanted : int
         An estimate; whole numbers of any size, so that it cannot overflow.
 
@@ -109,11 +109,11 @@ def need_memory(where: str, wanted: int) -> None:
 
 
 _ALWAYS_THERE = 1 << 24
-"""Bytes below which nobody asks what there is, which takes half a millisecond."""
+"""Bytes below which available memory is not checked, which takes half a millisecond."""
 
 
 def shown(number: int) -> str:
-    """A whole number for a message; beyond 10^15 its power of ten alone."""
+    """Format an integer for a message; beyond 10^15 only its power of ten."""
     if abs(number) < 10**15:
         return f"{number:,}"
     digits = int(abs(number).bit_length() * 0.30103)
@@ -121,5 +121,5 @@ def shown(number: int) -> str:
 
 
 def shown_bytes(number: int) -> str:
-    """Bytes for a message, in GB from a tenth of one on."""
+    """Return the bytes for a message, in GB from a tenth of one on."""
     return f"{shown(number // 10**9)} GB" if number >= 10**10 else f"{number / 1e9:.1f} GB"

@@ -20,7 +20,7 @@ def place_files(content: dict[str, Any], keys: Iterable[str], folder: Path) -> N
     content : dict
         Changed in place.
     keys : iterable of str
-        ``a.b.c``; ``*`` stands for each entry of a list. A value is a path or has one at "file".
+        ``a.b.c``; ``*`` matches each entry of a list. A value is a path or has one at "file".
     folder : path
 
     Raises

@@ -1,20 +1,20 @@
 """Parameters of what has a name in a config: declared once, where they are taken.
 
-A parameter of a config stands in the signature of the function or the frozen dataclass that takes
+A parameter of a config is declared in the signature of the function or frozen dataclass that uses
 it, as ``name: Annotated[type, "description", limits...] = default``; an `Example`, `NamesIn` or
 `ReadIf` may follow. What is not `Annotated` (ranks, generators, networks) is no parameter of a
 config. From the signature come a pydantic model that checks values (`model_of`), the message for a
 mistake, and the reference of all keys (`parameters_of`). Values are in SI units, which the end of
-a name states (``_Bps``, ``_bytes``, ``_s``); whoever reads a file converts quantities to them.
+a name states (``_Bps``, ``_bytes``, ``_s``); the reader of a file converts quantities to them.
 
-pydantic is imported when a value is checked, not before: an engine alone never needs it.
+pydantic is imported when a value is checked, not before: the engines never need it.
 
 Examples
 --------
 >>> from annotated_types import Ge
 >>> def ring(n: int, cables: Annotated[int, "cables between neighbours", Ge(1)] = 1) -> int:
 ...     return n * cables
->>> parameters_of(ring)["cables"].told
+>>> parameters_of(ring)["cables"].help_text
 'cables between neighbours: a whole number, at least 1 (default 1)'
 >>> checked("ring", ring, {"cables": 2})
 {'cables': 2}
@@ -37,14 +37,14 @@ from netsim.errors import NetcosimError, unknown_name
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-Takes = Callable[..., Any]
+Factory = Callable[..., Any]
 """A function or a dataclass with parameters."""
-Documented = TypeVar("Documented", bound=Takes)
+Documented = TypeVar("Documented", bound=Factory)
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """Says in an annotation which words a text may be."""
+    """Annotation: the allowed words of a text."""
 
     words: tuple[str, ...]
 
@@ -53,12 +53,12 @@ class OneOf:
 
 
 class NamesFile:
-    """Says in an annotation that a text names a file, which a config keeps with its digest."""
+    """Annotation: the text names a file, which a config stores with its digest."""
 
 
 @dataclass(frozen=True)
 class ReadIf:
-    """Says in an annotation that a key is read only where other keys have certain values.
+    """Annotation: the key is read only where other keys have certain values.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Example:
 
 @dataclass(frozen=True, eq=False)
 class NamesIn:
-    """Say in an annotation that a text, or each of a list, is a name in a registry."""
+    """Annotate a text, or each of a list, as a name in a registry."""
 
     registry: Collection[str]
 
@@ -112,7 +112,7 @@ class Parameter:
     ----------
     name : str
     kind : type
-        What a config can say: int, float, bool, str, a sequence of these, a union of them.
+        Type of the value in a config: int, float, bool, str, a sequence of these, a union of them.
     default : object
         `inspect.Parameter.empty` where a value is needed.
     description : str
@@ -139,7 +139,7 @@ class Parameter:
 
     @property
     def read_if(self) -> ReadIf | None:
-        """When it is read; None: always."""
+        """Condition for reading it; None: always."""
         return next((note for note in self.notes if isinstance(note, ReadIf)), None)
 
     @property
@@ -154,17 +154,17 @@ class Parameter:
 
     @property
     def allowed(self) -> str:
-        """What its value may be, in words."""
+        """Description of the allowed values."""
         if self.names_file:
             return "a file"
         if self.words:
             return " or ".join(filter(None, (", ".join(self.words[:-1]), self.words[-1])))
-        told = " or ".join(_kind_in_words(kind) for kind in _either(self.kind))
+        kinds = " or ".join(_kind_in_words(kind) for kind in _either(self.kind))
         limits = " and ".join(map(limit_in_words, self.limits))
-        return f"{told}, {'each ' if self.is_list else ''}{limits}" if limits else told
+        return f"{kinds}, {'each ' if self.is_list else ''}{limits}" if limits else kinds
 
     @property
-    def told(self) -> str:
+    def help_text(self) -> str:
         """Description, allowed values and default on one line."""
         if self.required:
             default = "needed"
@@ -199,19 +199,19 @@ def _kind_in_words(kind: Any) -> str:
 
 
 def limit_in_words(limit: BaseMetadata) -> str:
-    """A limit as a message says it; TypeError for one that no message has words for."""
+    """Describe a limit for a message; TypeError for an unknown kind of limit."""
     for kind, words in ((Ge, "at least"), (Gt, "above"), (Le, "at most"), (Lt, "below")):
         if isinstance(limit, kind):
             return f"{words} {getattr(limit, kind.__name__.lower()):,}"
-    raise TypeError(f"{limit!r}: a limit that no message has words for")
+    raise TypeError(f"{limit!r}: a limit that cannot be described")
 
 
 @cache
-def parameters_of(takes: Takes) -> Mapping[str, Parameter]:
-    """The parameters that a function or dataclass declares, by name, in its own order."""
-    hints = typing.get_type_hints(takes, include_extras=True)
+def parameters_of(factory: Factory) -> Mapping[str, Parameter]:
+    """Return the parameters that a function or dataclass declares, by name, in its own order."""
+    hints = typing.get_type_hints(factory, include_extras=True)
     found = {}
-    for name, given in inspect.signature(takes).parameters.items():
+    for name, given in inspect.signature(factory).parameters.items():
         if typing.get_origin(hints.get(name)) is not Annotated:
             continue
         kind, *metadata = typing.get_args(hints[name])
@@ -243,9 +243,9 @@ def documented(cls: Documented) -> Documented:
 
 
 @cache
-def model_of(takes: Takes) -> type[BaseModel]:
-    """The pydantic model of a function's or dataclass's parameters."""
-    return model_from(takes.__name__, parameters_of(takes))
+def model_of(factory: Factory) -> type[BaseModel]:
+    """Return the pydantic model of a function's or dataclass's parameters."""
+    return model_from(factory.__name__, parameters_of(factory))
 
 
 def model_from(
@@ -253,14 +253,14 @@ def model_from(
     parameters: Mapping[str, Parameter],
     kind_of: Callable[[Parameter], Any] | None = None,
 ) -> type[BaseModel]:
-    """A pydantic model of parameters: frozen, nothing unknown.
+    """Return a pydantic model of parameters: frozen, nothing unknown.
 
     Parameters
     ----------
     name : str
     parameters : mapping
     kind_of : callable, optional
-        ``kind_of(parameter)``: the type of a field, for whoever reads quantities with units or
+        ``kind_of(parameter)``: the type of a field, for code that reads quantities with units or
         files; by default `checked_kind`.
     """
     from pydantic import ConfigDict, Field, create_model
@@ -281,7 +281,7 @@ def model_from(
 
 
 def checked_kind(parameter: Parameter) -> Any:
-    """The type of a parameter in a pydantic model: no conversions, within its limits."""
+    """Return the type of a parameter in a pydantic model: no conversions, within its limits."""
     kinds = [_strict(kind, parameter) for kind in _either(parameter.kind)]
     if parameter.optional:
         kinds.append(type(None))
@@ -289,7 +289,7 @@ def checked_kind(parameter: Parameter) -> Any:
 
 
 def _strict(kind: Any, parameter: Parameter) -> Any:
-    """A kind without conversions, but for NumPy's numbers and arrays."""
+    """Return a kind without conversions, but for NumPy's numbers and arrays."""
     from pydantic import BeforeValidator, Field, Strict
 
     if parameter.words:
@@ -335,7 +335,7 @@ MISTAKES = {
 
 
 def mistake_in_words(error: Mapping[str, Any]) -> str:
-    """One of pydantic's errors in our words: what is allowed."""
+    """Describe one of pydantic's errors: what is allowed."""
     kind, context = error["type"], error.get("ctx", {})
     if kind in ("value_error", "assertion_error"):
         return " ".join(str(context.get("error", error["msg"])).split())
@@ -343,36 +343,36 @@ def mistake_in_words(error: Mapping[str, Any]) -> str:
     return " ".join(text.replace("at least 1 entries", "at least 1 entry").split())
 
 
-def mistake_in(takes: Takes, given: Mapping[str, object]) -> tuple[str, str] | None:
-    """The first given parameter that does not fit, and what is allowed; None if all fit.
+def mistake_in(factory: Factory, given: Mapping[str, object]) -> tuple[str, str] | None:
+    """Return the first given parameter that does not fit, and what is allowed; None if all fit.
 
     All names must be known; missing ones are not looked for.
     """
     from pydantic import ValidationError
 
     try:
-        model_of(takes).model_validate(dict(given))
+        model_of(factory).model_validate(dict(given))
     except ValidationError as error:
         errors = [e for e in error.errors() if e["type"] != "missing"]
         if not errors:
             return None
         first = errors[0]
-        parameter = parameters_of(takes)[str(first["loc"][0])]
+        parameter = parameters_of(factory)[str(first["loc"][0])]
         # of several kinds, or of a list, all that is allowed; else what is wrong with this value
         simple = len(first["loc"]) == 1 and not parameter.is_list
-        told = mistake_in_words(first) if simple else f"must be {parameter.allowed}"
-        return parameter.name, told
+        problem = mistake_in_words(first) if simple else f"must be {parameter.allowed}"
+        return parameter.name, problem
     return None
 
 
-def checked(where: str, takes: Takes, given: Mapping[str, object]) -> dict[str, Any]:
+def checked(where: str, factory: Factory, given: Mapping[str, object]) -> dict[str, Any]:
     """Given parameters as plain values of their kinds; defaults are not filled in.
 
     Parameters
     ----------
     where : str
         Begins the message of an error: "pattern halo2d".
-    takes : callable
+    factory : callable
         Declares the parameters.
     given : mapping
 
@@ -381,7 +381,7 @@ def checked(where: str, takes: Takes, given: Mapping[str, object]) -> dict[str, 
     NetcosimError
         An unknown parameter, a missing one, a value that does not fit; what is allowed.
     """
-    known = parameters_of(takes)
+    known = parameters_of(factory)
     for name in given:
         if name not in known:
             if not known:
@@ -390,11 +390,11 @@ def checked(where: str, takes: Takes, given: Mapping[str, object]) -> dict[str, 
     missing = [n for n, parameter in known.items() if parameter.required and n not in given]
     if missing:
         raise NetcosimError(f"{where}: parameter {missing[0]} is missing")
-    wrong = mistake_in(takes, given) if given else None
+    wrong = mistake_in(factory, given) if given else None
     if wrong is not None:
-        name, told = wrong
+        name, problem = wrong
         value = " ".join(repr(given[name]).split())[:200]
-        raise NetcosimError(f"{where}: {name} = {value}; it {told}")
+        raise NetcosimError(f"{where}: {name} = {value}; it {problem}")
     return {name: _plain(value) for name, value in given.items()}
 
 
@@ -406,5 +406,5 @@ def check_values(where: str, values: object) -> None:
     NetcosimError
         As `checked`.
     """
-    takes: Takes = type(values)
-    checked(where, takes, {name: getattr(values, name) for name in parameters_of(takes)})
+    factory: Factory = type(values)
+    checked(where, factory, {name: getattr(values, name) for name in parameters_of(factory)})

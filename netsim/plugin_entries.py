@@ -1,4 +1,4 @@
-"""What stands in a plug-in: entries, each of the registry that its class names."""
+"""The entries of a plug-in, each for the registry that its class names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIST = "PLUGIN"
 
 
 def entries_of(module: ModuleType, where: str) -> dict[str, dict[str, Any]]:
-    """The entries of a plug-in's list, by registry and name.
+    """Return the entries of a plug-in's list, by registry and name.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def entries_of(module: ModuleType, where: str) -> dict[str, dict[str, Any]]:
         name = checked_name(thing, registry, where)
         entries = found.setdefault(registry.home, {})
         if name in entries and entries[name] is not thing:
-            raise NetcosimError(f"{where}: {registry.what} {name!r} stands in {LIST} twice")
+            raise NetcosimError(f"{where}: {registry.what} {name!r} is listed in {LIST} twice")
         entries[name] = thing
     return found
 
@@ -52,13 +52,13 @@ def _inner(entry: object) -> Sequence[object]:
 
 
 def registry_at(home: str) -> Registry[Any]:
-    """The registry at ``"module:NAME"``."""
+    """Return the registry at ``"module:NAME"``."""
     module, _, name = home.partition(":")
     return cast("Registry[Any]", getattr(importlib.import_module(module), name))
 
 
 def registry_for(thing: object, where: str) -> Registry[Any]:
-    """The registry of an entry, which must be whole.
+    """Return the registry of an entry, checking that the entry is complete.
 
     Raises
     ------
@@ -84,12 +84,12 @@ def registry_for(thing: object, where: str) -> Registry[Any]:
 
 
 def checked_name(thing: object, registry: Registry[Any], where: str) -> str:
-    """An entry's name.
+    """Return an entry's name.
 
     Raises
     ------
     NetcosimError
-        None, or no description; a name with a space, or that of an entry of ours.
+        None, or no description; a name with a space, or that of a built-in entry.
     """
     at = place_of(thing)
     for key in ("name", "description"):
@@ -104,7 +104,7 @@ def checked_name(thing: object, registry: Registry[Any], where: str) -> str:
         raise NetcosimError(f"{where}{at}: name {name!r} has a space; write a-b")
     if name in registry.own:
         raise NetcosimError(
-            f"{where}{at}: {registry.what} {name!r} is one of ours; give yours another name"
+            f"{where}{at}: {registry.what} {name!r} is a built-in name; use another one"
         )
     return name
 

@@ -5,9 +5,9 @@ entry is what the registry of its kind holds: a subclass of `alloc.policy.Policy
 `queuesim.ordering.orders.Order`, a `patterns.entry.Pattern`, and so on. It finds its registry by
 its class.
 
-Nothing stays registered: entries are known inside of `using` alone, and each config brings its
+Nothing stays registered: entries exist only inside of `using`, and each config brings its
 own plug-ins, so two configs in one process never see each other's. A file is known by what it
-holds: its SHA-256 stands in a point's content, and a file that changed is another plug-in.
+holds: its SHA-256 is part of a point's content, and a changed file is another plug-in.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Plugin:
     source : str
         The file or module, as messages name it.
     content : dict
-        As it stands in a point's content.
+        As in a point's content.
     entries : mapping
         Registry to name to entry.
     installed : bool
@@ -62,12 +62,12 @@ class Plugin:
 
     @property
     def sha256(self) -> str:
-        """What it held when it was read."""
+        """Digest of its content when it was read."""
         return self.content["sha256"]
 
     @property
-    def told(self) -> str:
-        """Its source and the start of its digest, for a list."""
+    def label(self) -> str:
+        """Source and start of the digest, for lists."""
         return f"plug-in {self.source}, SHA-256 {self.sha256[:12]}"
 
     @property
@@ -100,14 +100,14 @@ def load_plugin(source: str, folder: Path | None = None) -> Plugin:
             path = folder / path
         digest = file_digest(path)
     except (OSError, ValueError) as error:
-        told = error.strerror if isinstance(error, OSError) else error
-        named = str(told) if source in str(told) else f"{source}: {told}"
+        label = error.strerror if isinstance(error, OSError) else error
+        named = str(label) if source in str(label) else f"{source}: {label}"
         raise NetcosimError(f"plug-in {named}") from None
     return _load_file(str(path.resolve()), digest)
 
 
 def pinned_plugin(content: Mapping[str, str]) -> Plugin:
-    """The plug-in of a point's content, which must still hold what it held.
+    """Return the plug-in of a point's content, which must still hold what it held.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def pinned_plugin(content: Mapping[str, str]) -> Plugin:
 
 
 def pinned_class(content: Mapping[str, str], home: str) -> tuple[Plugin, type]:
-    """A class in a file that a config names, which must still hold what it held.
+    """Return a class in a file that a config names, which must still hold what it held.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def pinned_class(content: Mapping[str, str], home: str) -> tuple[Plugin, type]:
     Returns
     -------
     plugin : Plugin
-        The file, which registers nothing: `using` it, what the class raises is told by its line.
+        The file, which registers nothing: inside of `using`, errors of the class name its line.
     found : type
 
     Raises
@@ -185,9 +185,9 @@ def plugin_of(named: object, folder: Path | None = None) -> Plugin:
 
 
 def used_by(content: object, plugins: Iterable[Plugin]) -> list[Content]:
-    """What stands in a point's content of the plug-ins in use.
+    """Return the entries of the plug-ins in use for a point's content.
 
-    All that were asked for; of those that installed packages bring the ones of which a value of
+    All requested ones; of those from installed packages the ones of which a value of
     the content is a name, so that a package that is only there changes no point.
     """
     words = set(_words(content))
@@ -208,7 +208,7 @@ def _words(content: object) -> Iterator[str]:
 
 @cache
 def installed_plugins() -> tuple[Plugin, ...]:
-    """The plug-ins of installed packages, sorted by their modules.
+    """Return the plug-ins of installed packages, sorted by their modules.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def installed_plugins() -> tuple[Plugin, ...]:
 
 
 def plugins_in_use() -> tuple[Plugin, ...]:
-    """The plug-ins whose entries are known here."""
+    """Return the plug-ins whose entries are known here."""
     return cast("tuple[Plugin, ...]", IN_USE.get())
 
 
@@ -251,16 +251,16 @@ def using(plugins: Iterable[Plugin]) -> Iterator[tuple[Plugin, ...]]:
         raise
     except BaseException as error:
         # a plug-in may raise what is no Exception: sys.exit, or a class of its own
-        told = _blamed(error, together)
-        if told is None:
+        label = _blamed(error, together)
+        if label is None:
             raise
-        raise NetcosimError(told) from error
+        raise NetcosimError(label) from error
     finally:
         IN_USE.reset(token)
 
 
 def source_of(home: str, name: str) -> Plugin | None:
-    """The plug-in that an entry of a registry comes from; None for one of ours."""
+    """Return the plug-in that an entry of a registry comes from; None for a built-in one."""
     having = (p for p in plugins_in_use() if name in p.entries.get(home, {}))
     return next(having, None)
 
@@ -281,14 +281,14 @@ def _refuse_twice(plugin: Plugin, others: Sequence[Plugin]) -> None:
 
 @lru_cache(maxsize=64)
 def _load_file(path: str, digest: str) -> Plugin:
-    """A file's list of entries."""
+    """Return a file's list of entries."""
     module, source = _file_module(path, digest)
     return Plugin(source, {"file": path, "sha256": digest}, entries_of(module, f"plug-in {source}"))
 
 
 @lru_cache(maxsize=64)
 def _file_module(path: str, digest: str) -> tuple[ModuleType, str]:
-    """A file as a module of its own, whose name says what it holds, and the file as it is told."""
+    """Import a file as a module named after its content; return it and the path for messages."""
     here = os.getcwd()
     source = os.path.relpath(path) if path.startswith(f"{here}{os.sep}") else path
     where = f"plug-in {source}"
@@ -329,7 +329,7 @@ def _load_module(name: str, source: str) -> Plugin:
 
 
 def _package_digest(name: str, origin: str) -> str:
-    """Of a module alone its file's; in a package, of all the package's sources."""
+    """For a module, the digest of its file; for a package, of all its sources."""
     top = importlib.util.find_spec(name.partition(".")[0])
     folders = list(top.submodule_search_locations or []) if top is not None else []
     if not folders:
@@ -343,7 +343,7 @@ def _package_digest(name: str, origin: str) -> str:
 
 @contextmanager
 def _refusing(where: str, path: str) -> Iterator[None]:
-    """Whatever reading a plug-in raises, as one line with the line of its file."""
+    """Convert an exception while reading a plug-in to one line with the line of its file."""
     try:
         yield
     except SyntaxError as error:
@@ -355,19 +355,19 @@ def _refusing(where: str, path: str) -> Iterator[None]:
     except BaseException as error:
         line = _line_in(error.__traceback__, {path})
         at = f", line {line[1]}" if line else ""
-        raise NetcosimError(f"{where}{at}: {_told(error)}") from error
+        raise NetcosimError(f"{where}{at}: {_described(error)}") from error
 
 
 # What plug-ins raise while they run
 
 
-def _told(error: BaseException) -> str:
+def _described(error: BaseException) -> str:
     text = " ".join(str(error).split())
     return text if isinstance(error, NetcosimError) else f"{type(error).__name__}: {text}"
 
 
 def _line_in(trace: TracebackType | None, files: set[str]) -> tuple[str, int] | None:
-    """The innermost place of a traceback that lies in one of the files."""
+    """Return the innermost place of a traceback that lies in one of the files."""
     found = None
     while trace is not None:
         name = trace.tb_frame.f_code.co_filename
@@ -378,11 +378,11 @@ def _line_in(trace: TracebackType | None, files: set[str]) -> tuple[str, int] | 
 
 
 def _blamed(error: BaseException, plugins: Sequence[Plugin]) -> str | None:
-    """One line for an exception that a plug-in raised or led to; None if it did not."""
+    """Return one line for an exception that a plug-in raised or led to; None if it did not."""
     by_file = {plugin.content["file"]: plugin for plugin in plugins}
     found = _line_in(error.__traceback__, set(by_file))
     if found is not None:
-        return f"plug-in {by_file[found[0]].source}, line {found[1]}: {_told(error)}"
+        return f"plug-in {by_file[found[0]].source}, line {found[1]}: {_described(error)}"
     if not plugins or not isinstance(error, _SLIPS):
         return None
     trace = error.__traceback__
@@ -391,7 +391,7 @@ def _blamed(error: BaseException, plugins: Sequence[Plugin]) -> str | None:
     where = "" if trace is None else f" (at {Path(trace.tb_frame.f_code.co_filename).name}:"
     where = f"{where}{trace.tb_lineno})" if trace is not None else ""
     names = ", ".join(plugin.source for plugin in plugins)
-    return f"with plug-in {names}, perhaps of a value that it gave: {_told(error)}{where}"
+    return f"with plug-in {names}, perhaps of a value that it gave: {_described(error)}{where}"
 
 
 _SLIPS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, AssertionError)

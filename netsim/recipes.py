@@ -74,7 +74,7 @@ class Recipe:
         return make_routing(topology, self.routing, self.routing_parameters)
 
     def serves(self, family: str) -> bool:
-        """Whether it works on a family."""
+        """Return whether it works on a family."""
         return not self.families or family in self.families
 
 

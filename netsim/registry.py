@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Entries(Protocol):
-    """What a registry needs of a plug-in."""
+    """Interface of a plug-in to a registry."""
 
     @property
     def entries(self) -> Mapping[str, Mapping[str, Any]]:
@@ -21,11 +21,11 @@ class Entries(Protocol):
 
 
 IN_USE: ContextVar[tuple[Entries, ...]] = ContextVar("plug-ins in use", default=())
-"""Set by `netsim.plugins.using` alone. Each thread and each `with` has its own."""
+"""Set only by `netsim.plugins.using`. Each thread and each `with` has its own."""
 
 
 class Registry(MutableMapping[str, T], Generic[T]):
-    """Entries by name; those of plug-ins come after our own, while they are in use.
+    """Entries by name; those of plug-ins follow the built-in ones while they are in use.
 
     Parameters
     ----------

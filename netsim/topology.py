@@ -24,12 +24,11 @@ class Topology:
     """Nodes, their ports, routers and directed links, with no notion of routing.
 
     A node has ``rails`` network ports: port ``r`` of node ``i`` is port ``i*rails + r`` of the
-    machine. Where nodes have one port, ports and nodes are the same numbers. Vertices are
-    numbered with the ports first (``0 .. n_ports-1``), then the routers
-    (``n_ports .. n_ports+n_routers-1``). Links come in a fixed order: link ``i`` for
-    ``i < n_ports`` is the injection link of port ``i`` (port to its router); link
-    ``n_ports + i`` is its ejection link (router to port); then the router-to-router links. A
-    cable is two links, one a direction.
+    machine. Where nodes have one port, ports and nodes are the same numbers. Vertices are numbered
+    with the ports first (``0 .. n_ports-1``), then the routers (``n_ports ..
+    n_ports+n_routers-1``). Links come in a fixed order: link ``i`` for ``i < n_ports`` is the
+    injection link of port ``i`` (port to its router); link ``n_ports + i`` is its ejection link
+    (router to port); then the router-to-router links. A cable is two links, one a direction.
 
     Attributes
     ----------
@@ -43,7 +42,7 @@ class Topology:
     n_nodes : int
         What allocators and queues count.
     port_router : (n_ports,) int32
-        Router index (0-based, *not* vertex number) that a port hangs on.
+        Router index (0-based, *not* vertex number) that a port is attached to.
     link_src, link_dst : (n_links,) int32
         Vertex numbers.
     link_bandwidth_Bps : (n_links,) int64
@@ -91,7 +90,7 @@ class Topology:
         return 2 * self.n_ports
 
     def routers_of(self, nodes: np.ndarray) -> LongArray:
-        """Routers that any port of these nodes hangs on, ascending."""
+        """Return the routers of all ports of these nodes, ascending."""
         ports = self.port_router.reshape(self.n_nodes, self.rails)[nodes]
         return np.unique(ports).astype(np.int64)
 
@@ -128,7 +127,7 @@ def _check_names(where: str, names: Sequence[str], n_nodes: int) -> None:
 
 
 def nodes_named(topology: Topology, names: Sequence[str]) -> LongArray:
-    """Numbers of the nodes with these names.
+    """Return the numbers of the nodes with these names.
 
     Names are compared as written; where none is the same, without case and without what follows
     the first dot, so that ``n001`` is ``n001.cluster.example``. Where the machine names no nodes,
@@ -177,7 +176,7 @@ def build_topology(
     rails: int = 1,
     node_names: Sequence[str] = (),
 ) -> Topology:
-    """Put nodes, routers and router links into the house order, checked.
+    """Put nodes, routers and router links into the standard order, checked.
 
     Parameters
     ----------

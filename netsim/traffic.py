@@ -1,4 +1,4 @@
-"""What the network is asked to carry: ranks that send, wait and compute, as flat arrays."""
+"""The traffic of a network: ranks that send, wait and compute, as flat arrays."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from netsim.errors import NetcosimError
 class Program:
     """A communication program of ``n_ranks`` ranks; ranks only, no nodes.
 
-    Rank ``r`` runs its steps ``step_ptr[r] .. step_ptr[r+1]-1`` in order. A step
-    computes for ``compute_s``, then posts its sends one after the other, then waits
-    until ``recv_need`` messages that name this step have arrived. Steps have global
-    numbers, so a send names the step *of the receiver* that it counts toward; messages
-    that arrive before their step is reached are kept. The order of sends is their order
-    in the arrays, and a send's index is the message's number.
+    Rank ``r`` runs its steps ``step_ptr[r] .. step_ptr[r+1]-1`` in order. A step computes for
+    ``compute_s``, then posts its sends one after the other, then waits until ``recv_need`` messages
+    that name this step have arrived. Steps have global numbers, so a send names the step *of the
+    receiver* that it counts toward; messages that arrive before their step is reached are buffered.
+    The order of sends is their order in the arrays, and a send's index is the message's number.
 
     Attributes
     ----------
@@ -104,9 +103,8 @@ class Traffic:
     start_s : (n_groups,) float64
         When the ranks of a group begin their first step.
     group_key : (n_groups,) int64, optional
-        Whom the routing's chance belongs to: a group's messages are numbered from here on for it,
-        so that groups of one key draw the same in any company. Without it messages are numbered
-        through.
+        Random numbers of the routing: a group's messages are numbered from here on for it, so that
+        groups of one key draw the same in any company. Without it messages are numbered through.
     """
 
     program: Program
@@ -120,8 +118,8 @@ class Traffic:
         """Number of groups."""
         return len(self.start_s)
 
-    def chance_shift(self) -> NDArray[np.int64]:
-        """(n_groups,) int64: added to a message's number (mod 2^64) where chance is drawn."""
+    def random_shift(self) -> NDArray[np.int64]:
+        """(n_groups,) int64: added to a message's number (mod 2^64) for random draws."""
         if self.group_key is None:
             return np.zeros(self.n_groups, dtype=np.int64)
         first_rank = np.searchsorted(self.rank_group, np.arange(self.n_groups))

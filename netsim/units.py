@@ -63,7 +63,7 @@ _WRITTEN: dict[Dimension, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a parameter is measured in, told by the end of its SI name.
+    """The unit of a parameter, from the suffix of its SI name.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ _SUFFIXES = (
 
 
 def quantity_of(name: str) -> Quantity | None:
-    """What the SI name of a parameter says about it: ``latency_s`` is a time; None for no unit."""
+    """The dimension of a parameter from its SI name: ``latency_s`` is a time; None for no unit."""
     for quantity in _SUFFIXES:
         if name.endswith(quantity.suffix):
             return quantity
@@ -92,13 +92,13 @@ def quantity_of(name: str) -> Quantity | None:
 
 
 def short_name(name: str) -> str:
-    """The key of an SI name in a file: ``latency_s`` is ``latency``; ``_bytes`` stays."""
+    """Return the key of an SI name in a file: ``latency_s`` is ``latency``; ``_bytes`` stays."""
     found = quantity_of(name)
     return name if found is None or found.dimension == "bytes" else name[: -len(found.suffix)]
 
 
 def parse_exact(value: object, dimension: Dimension, *, plain: bool = False) -> Fraction:
-    """A quantity as an exact fraction of its SI unit (bytes/s, bytes, seconds).
+    """Return a quantity as an exact fraction of its SI unit (bytes/s, bytes, seconds).
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def parse_exact(value: object, dimension: Dimension, *, plain: bool = False) -> 
     dimension : {"bandwidth", "bytes", "time"}
     plain : bool
         Whether a number without a unit is taken as SI. False where the name of the
-        parameter does not carry the unit, since a bare 10 is anybody's guess.
+        parameter does not carry the unit, since a bare 10 would be ambiguous.
 
     Raises
     ------
@@ -140,14 +140,14 @@ def parse_exact(value: object, dimension: Dimension, *, plain: bool = False) -> 
 
 
 def parse_quantity(value: object, dimension: Dimension, *, plain: bool = False) -> int | float:
-    """A quantity in SI: whole bytes per second, whole bytes, or seconds as a float.
+    """Return a quantity in SI: whole bytes per second, whole bytes, or seconds as a float.
 
-    Signs and zero pass; whether they are allowed is for the caller to say.
+    Signs and zero pass; the caller checks whether they are allowed.
 
     Raises
     ------
     NetcosimError
-        As `parse_exact`; or a number of bytes that is not whole.
+        As `parse_exact`; or a number of bytes that is not an integer.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def parse_quantity(value: object, dimension: Dimension, *, plain: bool = False) 
 
 
 def format_quantity(value: float, dimension: Dimension, digits: int = 4) -> str:
-    """A SI number for humans: the largest unit that gives a number of 1 or more.
+    """Return a SI number for humans: the largest unit that gives a number of 1 or more.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ def bisection_pairing(
     rounds: Annotated[int, "counted rounds an iteration", Ge(1)] = 26,
     warmup_rounds: Annotated[int, "rounds before them", Ge(0)] = 4,
     chunks: Annotated[int, "messages a round and direction", Ge(1)] = 1,
-    mode: Annotated[str, "both ways at the same time, or in turn", OneOf(MODES)] = "both",
+    mode: Annotated[str, "both directions at the same time, or in turn", OneOf(MODES)] = "both",
 ) -> Program:
     """Rounds of exchange with a fixed partner; no synchronisation across pairs.
 
@@ -76,7 +76,7 @@ def bisection_pairing(
         node depends on the topology, so the caller gives it. If left out: rank i and
         i + n/2 (the last rank idles if n is odd).
     rounds, warmup_rounds : int
-        Warm-up rounds are plain rounds; who measures leaves them out.
+        Warm-up rounds are ordinary rounds; measurements leave them out.
     chunks : int
         Messages a round and direction.
     mode : {"both", "ping-pong"}
@@ -115,6 +115,6 @@ def bisection_pairing(
 
 PATTERN = Pattern(
     "bisection-pairing",
-    "rounds of M bytes both ways between fixed partners",
+    "rounds of M bytes in both directions between fixed partners",
     bisection_pairing,
 )

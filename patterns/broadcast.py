@@ -19,7 +19,7 @@ def broadcast(
     n_ranks: int,
     message_bytes: int,
     iterations: int = 1,
-    algorithm: Annotated[str, "everybody at once, or trees", OneOf(ALGORITHMS)] = "flat",
+    algorithm: Annotated[str, "all ranks at once, or trees", OneOf(ALGORITHMS)] = "flat",
 ) -> Program:
     """Rank 0 sends ``message_bytes`` to each other rank.
 
@@ -36,7 +36,7 @@ def broadcast(
 
     Notes
     -----
-    Rank 0 waits for nobody, so with several iterations it runs ahead of the others.
+    Rank 0 does not wait, so with several iterations it runs ahead of the others.
 
     Raises
     ------

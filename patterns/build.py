@@ -50,13 +50,13 @@ def make_messages(
 
 
 def select(messages: Messages, keep: NDArray[np.bool_]) -> Messages:
-    """The messages where ``keep`` is true."""
+    """Return the messages where ``keep`` is true."""
     m = messages
     return Messages(m.src[keep], m.src_step[keep], m.dst[keep], m.dst_step[keep], m.n_bytes[keep])
 
 
 def join(parts: Sequence[Messages]) -> Messages:
-    """All messages of several lists, in that order."""
+    """Return all messages of several lists, in that order."""
     if not parts:
         return make_messages([], [], [], [], [])
     return Messages(
@@ -71,7 +71,7 @@ def join(parts: Sequence[Messages]) -> Messages:
 MESSAGE_BYTES = 200
 """For each message of a program that is built and joined with others.
 
-Building alone took 104 at the peak for an all-to-all and 114 for a halo3d26."""
+Building by itself took 104 at the peak for an all-to-all and 114 for a halo3d26."""
 STEP_BYTES = 80
 """The same for each step of each rank."""
 
@@ -129,7 +129,7 @@ def build_program(
         Seconds of computing before the sends of a step: one value for all steps, one a
         step (if all ranks have the same steps), or one for each step of each rank.
     wait : bool
-        True: a step waits for all messages that name it. False: nobody waits.
+        True: a step waits for all messages that name it. False: no rank waits.
 
     Returns
     -------

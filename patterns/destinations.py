@@ -1,4 +1,4 @@
-"""Who sends to whom in the standard synthetic loads."""
+"""Senders and receivers of the standard synthetic loads."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Destinations = Callable[[NDArray[np.int64], np.random.Generator], NDArray[np.int
 
 def _need_two(n_ranks: int, name: str) -> None:
     if n_ranks < 2:
-        raise NetcosimError(f"{name}: {n_ranks} rank has nobody to send to; 2 are needed")
+        raise NetcosimError(f"{name}: {n_ranks} rank has no rank to send to; 2 are needed")
 
 
 def uniform_random_destinations(n_ranks: int) -> Destinations:
-    """Any other rank with equal chance, drawn anew for each message."""
+    """Any other rank with equal probability, drawn anew for each message."""
     _need_two(n_ranks, "uniform-random")
 
     def draw(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -30,7 +30,8 @@ def uniform_random_destinations(n_ranks: int) -> Destinations:
 
 
 def uniform_destinations(n_ranks: int) -> Destinations:
-    """Any rank with equal chance, the sender too: "uniform" traffic as BookSim has it."""
+    """Any rank with equal probability, including the sender: "uniform" traffic as BookSim has
+    it."""
 
     def draw(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         return rng.integers(0, n_ranks, len(src))
@@ -39,7 +40,7 @@ def uniform_destinations(n_ranks: int) -> Destinations:
 
 
 def permutation_destinations(n_ranks: int, rng: np.random.Generator) -> Destinations:
-    """One fixed random permutation in which nobody sends to itself (uniform over those)."""
+    """One fixed random permutation in which no rank sends to itself (uniform over those)."""
     _need_two(n_ranks, "permutation")
     ranks = np.arange(n_ranks)
     table = rng.permutation(n_ranks)
@@ -62,7 +63,7 @@ def shift_destinations(n_ranks: int, shift: int) -> Destinations:
 
 
 def tornado_destinations(grid: Sequence[int]) -> Destinations:
-    """Almost half way around each dimension: ``ceil(k / 2) - 1`` of k (Dally and Towles).
+    """Almost half around each dimension: ``ceil(k / 2) - 1`` of k (Dally and Towles).
 
     Parameters
     ----------
@@ -80,7 +81,8 @@ def tornado_destinations(grid: Sequence[int]) -> Destinations:
 
 
 def adversarial_destinations(n_ranks: int, group_size: int, offset: int = 1) -> Destinations:
-    """A random rank of the group that is ``offset`` after one's own (Kim et al., ISCA 2008).
+    """Return a random rank of the group that is ``offset`` after the sender's (Kim et al., ISCA
+    2008).
 
     Groups are consecutive ranks; the last one may be smaller. On a dragonfly with one
     rank a node and ``group_size = a * p`` all traffic of a group wants one global link.
@@ -88,7 +90,7 @@ def adversarial_destinations(n_ranks: int, group_size: int, offset: int = 1) -> 
     Raises
     ------
     NetcosimError
-        Fewer than two groups, a shift onto one's own group.
+        Fewer than two groups, a shift onto the same group.
     """
     if group_size < 1:
         raise NetcosimError(f"adversarial: group_size = {group_size}; it must be at least 1")
@@ -113,7 +115,7 @@ def matrix_destinations(table: NDArray[np.float64]) -> Destinations:
     Parameters
     ----------
     table : (n, n) float64
-        At least 0. A rank whose row is 0 sends nothing, so nobody may ask for its receivers.
+        At least 0. A rank whose row is 0 sends nothing, so its receivers are not used.
     """
     n = len(table)
     total = table.sum(axis=1, keepdims=True)

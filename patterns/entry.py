@@ -1,4 +1,4 @@
-"""What a pattern says of itself: the entry at the end of its own file."""
+"""The entry of a pattern, at the end of its own file."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Pattern:
     name, description : str
     function : callable
         ``(n_ranks, message_bytes, iterations, [rng], further parameters by name) -> Program``;
-        the further ones are declared as `netsim.parameters` says.
+        the further ones are declared as described in `netsim.parameters`.
     recorded_ranks : callable, optional
         Of a pattern that is read from a file: ``recorded_ranks(further parameters by name)`` is
         the number of ranks in it. Its sizes are those of the file, times its parameter ``scale``,
-        whatever the message bytes are; jobs with fewer ranks cannot have it.
+        independent of the message bytes; jobs with fewer ranks cannot use it.
     """
 
     registered_in: ClassVar[str] = "patterns.registry:PATTERNS"
@@ -37,16 +37,16 @@ class Pattern:
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
-        """Those beside ranks, message bytes, iterations and the generator."""
+        """Parameters besides ranks, message bytes, iterations and the generator."""
         return parameters_of(self.function)
 
     @property
-    def takes_rng(self) -> bool:
+    def uses_rng(self) -> bool:
         """Whether the function takes a generator."""
         return "rng" in inspect.signature(self.function).parameters
 
     def least_ranks(self, parameters: Mapping[str, object]) -> int:
-        """The fewest ranks that can have it, with these further parameters.
+        """Return the fewest ranks that can have it, with these further parameters.
 
         Raises
         ------
@@ -83,6 +83,8 @@ class Pattern:
         if "message_bytes" in given:
             raise NetcosimError("give either message_bytes or node_bytes, the one or the other")
         if "cells" in parameters:
-            raise NetcosimError("node_bytes says how many cells there are; leave parameters.cells")
+            raise NetcosimError(
+                "node_bytes determines the number of cells; remove parameters.cells"
+            )
         if self.recorded_ranks is not None and "scale" in parameters:
-            raise NetcosimError("node_bytes says how long messages are; leave parameters.scale")
+            raise NetcosimError("node_bytes determines the message size; remove parameters.scale")

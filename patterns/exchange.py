@@ -12,7 +12,7 @@ from netsim.parameters import OneOf
 from patterns.build import Messages, make_messages, need_messages, select
 
 ORDERS = ("ring", "pairwise", "at-once")
-Order = Annotated[str, "who sends to whom first; pairwise: XOR partners", OneOf(ORDERS)]
+Order = Annotated[str, "order of partners; pairwise: XOR partners", OneOf(ORDERS)]
 
 
 def n_exchange_steps(group_size: int, order: str = "ring") -> int:

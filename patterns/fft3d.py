@@ -23,7 +23,7 @@ N_FFT_PHASES = 6
 
 
 def pencil_rows(n_ranks: int, rows: int) -> int:
-    """The divisor of ``n_ranks`` nearest to ``rows``, the smaller one on ties."""
+    """Return the divisor of ``n_ranks`` nearest to ``rows``, the smaller one on ties."""
     return min(divisors(n_ranks), key=lambda d: (abs(d - rows), d))
 
 
@@ -45,14 +45,13 @@ def fft3d(
 ) -> Program:
     """Forward and backward 3D FFT of ``cells``^3 real cells on ``rows`` rows of ranks.
 
-    The ember FFT3D motif of SST with the parameters of the Level-Spread paper. Rank
-    ``c * rows + r`` is in column c and row r. An iteration is: compute, all-to-all in
-    the column (``rows`` ranks, consecutive numbers), compute, all-to-all in the row
-    (``n_ranks / rows`` ranks), compute, all-to-all in the row, compute, all-to-all in the
-    column, compute. Real input, so ``cells/2 + 1`` complex planes travel. Cells that do
-    not divide evenly give the first ranks one more; a pair with nothing to exchange
-    sends nothing. The backward transposes are the forward ones with sender and receiver
-    swapped.
+    The ember FFT3D motif of SST with the parameters of the Level-Spread paper. Rank ``c * rows +
+    r`` is in column c and row r. An iteration is: compute, all-to-all in the column (``rows``
+    ranks, consecutive numbers), compute, all-to-all in the row (``n_ranks / rows`` ranks), compute,
+    all-to-all in the row, compute, all-to-all in the column, compute. Real input, so ``cells/2 +
+    1`` complex planes travel. Cells that do not divide evenly give the first ranks one more; a pair
+    with nothing to exchange sends nothing. The backward transposes are the forward ones with sender
+    and receiver swapped.
 
     Parameters
     ----------
@@ -66,8 +65,8 @@ def fft3d(
     compute : bool
         False leaves all computing out.
     compute_ns_per_cell : float
-        An iteration computes ``compute_ns_per_cell * cells**3 / n_ranks`` ns on each
-        rank, in six equal parts (the six one-dimensional transforms; the split is ours).
+        An iteration computes ``compute_ns_per_cell * cells**3 / n_ranks`` ns on each rank, in six
+        equal parts (the six one-dimensional transforms; the split is netsim's own choice).
 
     Raises
     ------

@@ -22,7 +22,7 @@ def gateways(
     """Each rank sends ``message_bytes`` to a gateway, in turn, and waits for its answer.
 
     The last ``gateways`` ranks are the gateways, but for one rank at least. A gateway answers when
-    all that write to it have been heard, so nobody runs ahead of a gateway that is full.
+    all that write to it have reported, so no rank runs ahead of a full gateway.
 
     Raises
     ------
@@ -33,9 +33,9 @@ def gateways(
     writing = max(1, n_ranks - gateways)
     source = np.arange(writing if n_ranks > 1 else 0)
     target = writing + source % max(1, n_ranks - writing)
-    asked = make_messages(source, 0, target, 0, message_bytes)
-    answered = make_messages(target, 1, source, 0, answer_bytes)
-    return build_program(n_ranks, 2, join([asked, answered]), iterations)
+    requests = make_messages(source, 0, target, 0, message_bytes)
+    replies = make_messages(target, 1, source, 0, answer_bytes)
+    return build_program(n_ranks, 2, join([requests, replies]), iterations)
 
 
 PATTERN = Pattern(

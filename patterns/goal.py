@@ -44,7 +44,7 @@ def goal(
         str, "operations of a rank that the trace lets run side by side", OneOf(OVERLAPS)
     ] = "refuse",
 ) -> Program:
-    """What the ranks of a GOAL trace do; the job's further ranks do nothing.
+    """Build the program of a GOAL trace; further ranks of the job are idle.
 
     Rank r of the trace is rank r of the job.
 
@@ -127,9 +127,8 @@ def _parse(text: str, name: str, overlap: str) -> list[list[Op]]:
 
     ::
 
-        num_ranks 2
-        rank 0 { l1: calc 100; l2: send 8b to 1 tag 3; l2 requires l1 }
-        rank 1 { l1: recv 8b from 0 tag 3; l2: calc 50; l2 requires l1 }
+        num_ranks 2 rank 0 { l1: calc 100; l2: send 8b to 1 tag 3; l2 requires l1 } rank 1 { l1:
+        recv 8b from 0 tag 3; l2: calc 50; l2 requires l1 }
 
     One statement a line, or several parted by semicolons; ``//``, ``#`` and ``/* */`` comments.
     A ``calc`` is in nanoseconds. A message of 0 bytes is sent as 1 byte. The k-th
@@ -149,14 +148,14 @@ def _parse(text: str, name: str, overlap: str) -> list[list[Op]]:
             match = re.fullmatch(r"num_ranks\s+(\d+)", statement)
             if not match or match.group(1).strip("0") == "":
                 raise NetcosimError(f"{where}: {statement!r}; 'num_ranks N' must come first")
-            n_ranks = _whole(match.group(1), where)
+            n_ranks = _integer(match.group(1), where)
             need_memory(f"{where}: num_ranks {shown(n_ranks)}", n_ranks * RANK_BYTES)
             ranks = [None] * n_ranks
         elif current is None:
             match = re.fullmatch(r"rank\s+(\d+)", statement)
             if not match:
                 raise NetcosimError(f"{where}: {statement!r}; 'rank R {{' is expected")
-            current = _whole(match.group(1), where)
+            current = _integer(match.group(1), where)
             if current >= len(ranks):
                 raise NetcosimError(f"{where}: rank {current}; num_ranks is {len(ranks)}")
             if ranks[current] is not None:
@@ -186,7 +185,7 @@ def _parse(text: str, name: str, overlap: str) -> list[list[Op]]:
     return [ops or [] for ops in ranks]
 
 
-def _whole(digits: str, where: str) -> int:
+def _integer(digits: str, where: str) -> int:
     if len(digits) > _DIGITS:
         raise NetcosimError(f"{where}: {digits[:_DIGITS]}...: a number of {len(digits)} digits")
     return int(digits)
@@ -204,7 +203,7 @@ def _operation(
             f"{where}: {statement[:200]!r} is not understood; 'send Nb to R tag T', 'recv Nb from "
             "R tag T', 'calc N' or 'a requires b' are"
         )
-    given = {k: _whole(match[k] or "0", where) for k in ("size", "peer", "tag", "time")}
+    given = {k: _integer(match[k] or "0", where) for k in ("size", "peer", "tag", "time")}
     if overlap == "refuse" and (
         (match["cpu"] or "0").strip("0") or (match["nic"] or "0").strip("0")
     ):

@@ -4,7 +4,7 @@ Little-endian, without padding. A head: a number that marks the format (64 bits)
 highest processor and NIC (8 bits each), and for each rank where its part begins and ends, counted
 from behind the mark (64 bits each). A rank's part: how many operations, how many that need nothing,
 the numbers of these (32 bits each), the operations (`_OPERATION`), and the operations that need
-others: each operation says where in this list those stand that need it complete or started.
+others: each operation has the positions in this list of those that need it complete or started.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ Rows = NDArray[Any]
 
 
 def is_binary(raw: bytes | bytearray) -> bool:
-    """Whether a file begins as binary GOAL does."""
+    """Return whether a file begins as binary GOAL does."""
     return len(raw) >= 8 and int.from_bytes(raw[:8], "little") == MARK
 
 
 def operations_in(raw: bytes | bytearray, name: str, overlap: str) -> list[list[Op]]:
-    """The operations of every rank.
+    """Return the operations of every rank.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def operations_in(raw: bytes | bytearray, name: str, overlap: str) -> list[list[
 
 
 def _rank(part: memoryview, where: str, n_ranks: int, overlap: str) -> list[Op]:
-    """The operations of one rank."""
+    """Return the operations of one rank."""
     if len(part) < 8:
         raise NetcosimError(f"{where}: cut off")
     n_ops, n_roots = struct.unpack_from("<II", part)
@@ -129,7 +129,7 @@ def _rank(part: memoryview, where: str, n_ranks: int, overlap: str) -> list[Op]:
 def _check(rows: Rows, where: str, n_ranks: int, overlap: str) -> None:
     """See that every operation can be one."""
     talks = rows["kind"] < 3
-    for told, wrong in (
+    for problem, wrong in (
         ("of no known kind", ~np.isin(rows["kind"], list(_KINDS))),
         ("receives from any rank or with any tag, which is not known here",
          talks & ((rows["peer"] == _ANY) | (rows["tag"] == _ANY))),
@@ -139,4 +139,4 @@ def _check(rows: Rows, where: str, n_ranks: int, overlap: str) -> None:
          ((rows["cpu"] > 0) | (rows["nic"] > 0)) & (overlap == "refuse")),
     ):  # fmt: skip
         if wrong.any():
-            raise NetcosimError(f"{where}, operation {int(np.argmax(wrong))}: {told}")
+            raise NetcosimError(f"{where}, operation {int(np.argmax(wrong))}: {problem}")

@@ -25,7 +25,7 @@ OVERLAPS = {
 class Op:
     """One operation of a rank, and what it needs: (number of the other, complete or started).
 
-    ``place`` is the line that it stands in, or its number where there are no lines.
+    ``place`` is its line, or its number where there are no lines.
     """
 
     place: int
@@ -38,7 +38,7 @@ class Op:
 
 @dataclass(frozen=True)
 class Places:
-    """How the places of a trace are called in errors.
+    """Names of the positions in a trace for errors.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Places:
     unit: str = "line"
 
     def at(self, place: int) -> str:
-        """The begin of a message: ``name:17``."""
+        """Return the begin of a message: ``name:17``."""
         return (
             f"{self.name}:{place}" if self.unit == "line" else f"{self.name}, {self.unit} {place}"
         )
@@ -81,7 +81,7 @@ class Trace:
     def program(
         self, n_ranks: int, iterations: int = 1, scale: float = 1.0, *, compute: bool = True
     ) -> Program:
-        """The program of so many ranks; those beyond the trace's have nothing to do.
+        """Return the program of so many ranks; those beyond the trace's have nothing to do.
 
         Parameters
         ----------
@@ -118,9 +118,9 @@ class _Rank:
 
 
 def trace_of(ops_of_ranks: list[list[Op]], places: Places, overlap: str = "refuse") -> Trace:
-    """The steps of a trace.
+    """Return the steps of a trace.
 
-    A `Program` waits for *all* receives of a step before it goes on. So a calculation or
+    A `Program` waits for *all* receives of a step before it continues. So a calculation or
     send must need every receive that the rank waits for before it; if it could start
     earlier, the trace is refused, or the operation waits for them (``overlap``).
 
@@ -210,7 +210,7 @@ def _check_end(trace: Trace, places: Places) -> None:
 
 
 def _order(ops: list[Op], places: Places) -> list[int]:
-    """The operations so that each comes after what it needs, else as in the text."""
+    """Return the operations so that each comes after what it needs, else as in the text."""
     left = [len(op.needs) for op in ops]
     after: list[list[int]] = [[] for _ in ops]
     for i, op in enumerate(ops):
@@ -311,6 +311,6 @@ def _check_fit(
             raise NetcosimError(
                 f"{places.at(ops[i].place)}: this {ops[i].kind} may start before the receive of "
                 f"{places.unit} {ops[other].place} is complete; a rank here waits for all receives "
-                'before it goes on, so it must require that one too, or overlap = "serialise" be '
+                'before it continues, so it must require that one too, or overlap = "serialise" be '
                 "given"
             )

@@ -1,4 +1,4 @@
-"""Process grids: how many ranks along each dimension, and who is next to whom."""
+"""Process grids: ranks along each dimension, and neighbours."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Grid3D = Annotated[Sequence[int] | None, "sides x, y, z; from the rank count if 
 
 
 def divisors(n: int) -> list[int]:
-    """All divisors of n, ascending."""
+    """Return all divisors of n, ascending."""
     small = [d for d in range(1, int(n**0.5) + 1) if n % d == 0]
     return small + [n // d for d in reversed(small) if d * d != n]
 
 
 def _factorings(n: int, n_dims: int) -> Iterator[tuple[int, ...]]:
-    """All ordered ways to write n as a product of n_dims factors, ascending."""
+    """Return all ordered factorisations of n into n_dims factors, ascending."""
     if n_dims == 1:
         yield (n,)
         return
@@ -42,10 +42,9 @@ def motif_grid_2d(n_ranks: int) -> tuple[int, int]:
 def motif_grid_3d(n_ranks: int) -> tuple[int, int, int]:
     """(x, y, z) with the smallest variance in whole-number arithmetic; x is largest and fastest.
 
-    The rule of the ember halo3d and halo3d26 motifs of SST: least
-    ``(x*x + y*y + z*z) // 3 - ((x + y + z) // 3)**2``, the last one found on ties. The
-    rounding matters: 16 ranks are 4 x 4 x 1, not 4 x 2 x 2; 68 are 17 x 2 x 2. A line of
-    ranks is taken only where it is strictly best.
+    The rule of the ember halo3d and halo3d26 motifs of SST: least ``(x*x + y*y + z*z) // 3 - ((x +
+    y + z) // 3)**2``, the last one found on ties. The rounding matters: 16 ranks are 4 x 4 x 1, not
+    4 x 2 x 2; 68 are 17 x 2 x 2. A line of ranks is taken only where it is strictly best.
     """
 
     def rank_of(g: tuple[int, ...]) -> tuple[int, bool, tuple[int, ...]]:
@@ -56,12 +55,12 @@ def motif_grid_3d(n_ranks: int) -> tuple[int, int, int]:
 
 
 def cubic_grid(n_ranks: int, n_dims: int) -> tuple[int, ...]:
-    """The factoring with the smallest sum of sides, largest side first."""
+    """Return the factoring with the smallest sum of sides, largest side first."""
     return max(_factorings(n_ranks, n_dims), key=lambda g: (-sum(g), g))
 
 
 def check_grid(grid: Sequence[int], n_ranks: int, n_dims: int) -> tuple[int, ...]:
-    """The grid as a tuple.
+    """Return the grid as a tuple.
 
     Raises
     ------
@@ -88,7 +87,7 @@ def coordinates(grid: Sequence[int]) -> NDArray[np.int64]:
 
 
 def ranks_at(coords: NDArray[np.int64], grid: Sequence[int]) -> NDArray[np.int64]:
-    """Rank at each row of coordinates (last axis), taken modulo the grid."""
+    """Return the rank at each row of coordinates (last axis), taken modulo the grid."""
     sides = np.asarray(grid, dtype=np.int64)
     strides = np.concatenate(([1], np.cumprod(sides)[:-1]))
     found: NDArray[np.int64] = ((coords % sides) * strides).sum(axis=-1)

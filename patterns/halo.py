@@ -1,4 +1,4 @@
-"""What the halo exchanges share: neighbours on an open (not periodic) grid."""
+"""Common parts of the halo exchanges: neighbours on an open (not periodic) grid."""
 
 from __future__ import annotations
 
@@ -68,5 +68,5 @@ def halo_program(
 
 
 def scaled_bytes(at_1000: int, message_bytes: int) -> int:
-    """Bytes in proportion to M, given those at M = 1000; at least 1."""
+    """Return the bytes in proportion to M, given those at M = 1000; at least 1."""
     return max(1, round(at_1000 * message_bytes / 1000))

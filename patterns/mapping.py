@@ -82,7 +82,7 @@ def map_ranks(
     ranks_per_node: int,
     rng: np.random.Generator,
 ) -> NDArray[np.int32]:
-    """The mapping of this name; ``rng`` is used by the random one only.
+    """Return the mapping of this name; ``rng`` is used by the random one only.
 
     Raises
     ------

@@ -70,12 +70,12 @@ def _ranks(file: str, scale: float = 1.0) -> int:
 
 
 PATTERN = Pattern(
-    "matrix", "what a traffic matrix (file) says from rank to rank, not M", matrix, _ranks
+    "matrix", "bytes of a traffic matrix (file) from rank to rank, not M", matrix, _ranks
 )
 
 
 def read_matrix(path: str | Path) -> FloatArray:
-    """A traffic matrix from a CSV file (a row a line, no head) or NumPy's ``.npy``.
+    """Return a traffic matrix from a CSV file (a row a line, no head) or NumPy's ``.npy``.
 
     The last few that were read are kept; a file that has changed is read again.
 
@@ -88,7 +88,7 @@ def read_matrix(path: str | Path) -> FloatArray:
     ------
     NetcosimError
         A file that cannot be read, is no such table (``file:line`` for CSV), or is not square; a
-        number that is negative or not finite; a matrix in which nobody sends.
+        number that is negative or not finite; a matrix in which no rank sends.
     """
     check_file(path)
     found = Path(path).stat()
@@ -105,14 +105,14 @@ def _read(path: str, mtime_ns: int, size: int) -> FloatArray:
         raise NetcosimError(
             f"{path}: a table of {shape}; a traffic matrix has a row and a column for each rank"
         )
-    for told, wrong in (("not finite", ~np.isfinite(table)), ("negative", table < 0)):
+    for problem, wrong in (("not finite", ~np.isfinite(table)), ("negative", table < 0)):
         if wrong.any():
             row, column = np.argwhere(wrong)[0].tolist()
             raise NetcosimError(
-                f"{path}: {table[row, column]:g} bytes from rank {row} to rank {column}: {told}"
+                f"{path}: {table[row, column]:g} bytes from rank {row} to rank {column}: {problem}"
             )
     if not table.any():
-        raise NetcosimError(f"{path}: a matrix in which nobody sends anything")
+        raise NetcosimError(f"{path}: a matrix in which no rank sends")
     table.flags.writeable = False
     return table
 
@@ -133,8 +133,8 @@ def _from_npy(path: str) -> FloatArray:
         raw.seek(0)
         return np.array(np.load(raw, allow_pickle=False), dtype=np.float64)
     except (ValueError, EOFError, OverflowError, TypeError) as error:
-        told = " ".join(str(error).split())[:200]
-        raise NetcosimError(f"{path}: not a NumPy file: {told}") from None
+        reason = " ".join(str(error).split())[:200]
+        raise NetcosimError(f"{path}: not a NumPy file: {reason}") from None
 
 
 def _from_csv(path: str) -> FloatArray:

@@ -30,7 +30,7 @@ DESTINATIONS: dict[str, tuple[str, ...]] = {
     "tornado": ("grid",),
     "adversarial": ("group_size", "offset"),
 }
-"""Names that `named_destinations` knows, with their parameters.
+"""Names for `named_destinations`, with their parameters.
 
 "uniform-random" leaves the sender out, "uniform" does not.
 """
@@ -42,7 +42,7 @@ def named_destinations(
     rng: np.random.Generator,
     params: Mapping[str, object] | None = None,
 ) -> Destinations:
-    """The destinations of a standard load by name.
+    """Return the destinations of a standard load by name.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def named_destinations(
         if key not in DESTINATIONS[name]:
             raise unknown_name(f"parameter of {name}", key, DESTINATIONS[name])
 
-    def whole(key: str, default: int | None) -> int:
+    def integer(key: str, default: int | None) -> int:
         value = given.get(key, default)
         if not isinstance(value, (int, np.integer)):
             raise NetcosimError(f"{name}: {key} = {value!r}; a whole number is needed")
@@ -80,9 +80,9 @@ def named_destinations(
     if name == "permutation":
         return permutation_destinations(n_ranks, rng)
     if name == "shift":
-        return shift_destinations(n_ranks, whole("distance", 1))
+        return shift_destinations(n_ranks, integer("distance", 1))
     if name == "adversarial":
-        return adversarial_destinations(n_ranks, whole("group_size", None), whole("offset", 1))
+        return adversarial_destinations(n_ranks, integer("group_size", None), integer("offset", 1))
     grid = given.get("grid", (n_ranks,))
     if not isinstance(grid, (list, tuple)) or int(np.prod(grid)) != n_ranks:
         raise NetcosimError(f"tornado: grid = {grid!r}; sides with product {n_ranks} are needed")
@@ -101,11 +101,10 @@ def open_loop(
 ) -> Program:
     """Streams of single messages that wait for nothing.
 
-    Each message is a step of its own: it computes for the gap since the message before,
-    then sends. Nobody waits (``recv_need`` is 0 everywhere), so offered load does not fall
-    when the network is full. With a send overhead in the engine each message comes that
-    much later; keep it 0 for latency-load curves. Every rank ends with an empty step, which
-    the messages sent to it name.
+    Each message is a step of its own: it computes for the gap since the message before, then sends.
+    No rank waits (``recv_need`` is 0 everywhere), so offered load does not fall when the network is
+    full. With a send overhead in the engine each message comes that much later; keep it 0 for
+    latency-load curves. Every rank ends with an empty step, which the messages sent to it name.
 
     Parameters
     ----------
@@ -189,7 +188,7 @@ def lone_messages(
 
 
 def traffic_params(topology: Topology, traffic: str) -> dict[str, object]:
-    """What a traffic takes from the network: the nodes of a group, the grid of a torus."""
+    """Return a traffic's parameters from the network: the nodes of a group, the grid of a torus."""
     shape = topology.shape
     if traffic == "adversarial" and hasattr(shape, "nodes_per_group"):
         return {"group_size": shape.nodes_per_group}

@@ -18,7 +18,8 @@ def pairs(
     rng: np.random.Generator,
     randomize: Annotated[bool, "false: rank r with r + n/2"] = True,
 ) -> Program:
-    """The pairs of the Chatterbug suite: rank r < n/2 exchanges with a rank of the second half.
+    """Return the pairs of the Chatterbug suite: rank r < n/2 exchanges with a rank of the second
+    half.
 
     Parameters
     ----------

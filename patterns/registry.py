@@ -68,7 +68,7 @@ def make_pattern(
     rng: np.random.Generator,
     params: Mapping[str, object] | None = None,
 ) -> Program:
-    """The program of a pattern by name.
+    """Return the program of a pattern by name.
 
     Parameters
     ----------
@@ -105,12 +105,12 @@ def make_pattern(
     pattern = PATTERNS[name]
     extra = checked(f"pattern {name}", pattern.function, params or {})
     try:
-        if pattern.takes_rng:
+        if pattern.uses_rng:
             return pattern.function(n_ranks, message_bytes, iterations, rng, **extra)
         return pattern.function(n_ranks, message_bytes, iterations, **extra)
     except (OverflowError, MemoryError) as error:
-        told = ", ".join(f"{key} = {value}" for key, value in extra.items()) or "none"
+        given = ", ".join(f"{key} = {value}" for key, value in extra.items()) or "none"
         raise NetcosimError(
             f"pattern {name} on {n_ranks} ranks: message_bytes = {shown(message_bytes)}, "
-            f"iterations = {shown(iterations)}, parameters {told[:200]}: too large ({error})"
+            f"iterations = {shown(iterations)}, parameters {given[:200]}: too large ({error})"
         ) from None

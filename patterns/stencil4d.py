@@ -29,7 +29,7 @@ def stencil4d(
     ] = None,
     variables: Annotated[int, "8-byte values a point", Ge(1)] = 1,
 ) -> Program:
-    """The stencil4d of the Chatterbug suite: one face to each of 8 neighbours, one wait.
+    """Return the stencil4d of the Chatterbug suite: one face to each of 8 neighbours, one wait.
 
     Periodic in every dimension. A side of 1 or 2 gives messages to oneself or two to the
     same neighbour; they are kept, as in the original.

@@ -19,7 +19,7 @@ FIRST_GROUPS = ("far", "near")
 
 
 def factors_of_seven(n_ranks: int) -> int:
-    """The largest k with 7^k dividing ``n_ranks``."""
+    """Return the largest k with 7^k dividing ``n_ranks``."""
     k = 0
     while n_ranks % N_PRODUCTS ** (k + 1) == 0:
         k += 1
@@ -37,16 +37,15 @@ def strassen_winograd(
 ) -> Program:
     """One multiplication by communication-avoiding parallel Strassen, breadth-first steps.
 
-    On f * 7^k ranks a breadth-first step cuts the ranks of a (sub)problem into 7 parts;
-    each part gets one of the 7 products. Matrices are spread evenly, so a rank exchanges with
-    the 6 ranks that have its place in the other parts: down, its share of the two
-    factors of a product in one message; up, after the recursion, its share of the
-    product. With N the side of the (sub)matrix and P its ranks, a share of one matrix has
-    ``8 (N/2)^2 / P`` bytes, so shares grow by 7/4 from one level to the next (Ballard et al., SPAA
-    2012; Lipshitz et al., SC 2012; run by Oltchik et al., section 4.2, with
-    k = 4 and 5). A depth-first step is local, but everything after it happens 7 times on
-    matrices of half the side. The multiplication inside the last groups of f ranks and all
-    computing are left out.
+    On f * 7^k ranks a breadth-first step cuts the ranks of a (sub)problem into 7 parts; each part
+    gets one of the 7 products. Matrices are spread evenly, so a rank exchanges with the 6 ranks
+    that have its place in the other parts: down, its share of the two factors of a product in one
+    message; up, after the recursion, its share of the product. With N the side of the (sub)matrix
+    and P its ranks, a share of one matrix has ``8 (N/2)^2 / P`` bytes, so shares grow by 7/4 from
+    one level to the next (Ballard et al., SPAA 2012; Lipshitz et al., SC 2012; run by Oltchik et
+    al., section 4.2, with k = 4 and 5). A depth-first step is local, but everything after it
+    happens 7 times on matrices of half the side. The multiplication inside the last groups of f
+    ranks and all computing are left out.
 
     Parameters
     ----------

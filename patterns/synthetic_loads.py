@@ -34,7 +34,7 @@ def _one_step_each(
 ) -> Program:
     """Each iteration is a step: ``messages`` sends, then a wait for all that come in it.
 
-    Without destinations (one rank alone, nobody to send to) the steps are empty.
+    Without destinations (a single rank) the steps are empty.
     """
     check_common(n_ranks, message_bytes, iterations)
     if messages < 1:
@@ -60,7 +60,7 @@ def uniform_random(
     rng: np.random.Generator,
     messages: Messages = 1,
 ) -> Program:
-    """Each message to any other rank with equal chance, drawn anew for each message.
+    """Each message goes to any other rank with equal probability, drawn anew.
 
     A single rank sends nothing.
     """
@@ -104,7 +104,7 @@ def tornado(
     grid: Annotated[Sequence[int] | None, "sides; one ring if left out", Ge(1)] = None,
     messages: Messages = 1,
 ) -> Program:
-    """Almost half way around each dimension of ``grid`` (one ring of all if left out)."""
+    """Almost half around each dimension of ``grid`` (one ring of all if left out)."""
     sides = (n_ranks,) if grid is None else check_grid(grid, n_ranks, len(grid))
     there = tornado_destinations(sides)
     return _one_step_each(n_ranks, message_bytes, iterations, messages, there, rng)
@@ -119,7 +119,7 @@ def adversarial(
     offset: Annotated[int, "how many groups further"] = 1,
     messages: Messages = 1,
 ) -> Program:
-    """Each message to a random rank of the group ``offset`` after one's own."""
+    """Each message goes to a random rank of the group ``offset`` after the sender's."""
     there = adversarial_destinations(n_ranks, group_size, offset)
     return _one_step_each(n_ranks, message_bytes, iterations, messages, there, rng)
 
@@ -128,6 +128,6 @@ PATTERNS = (
     Pattern("uniform-random", "M bytes to random other ranks", uniform_random),
     Pattern("permutation", "M bytes along one random permutation", permutation),
     Pattern("shift", "M bytes from rank r to r + distance", shift),
-    Pattern("tornado", "M bytes almost half way around each dimension", tornado),
+    Pattern("tornado", "M bytes almost half around each dimension", tornado),
     Pattern("adversarial", "M bytes to random ranks of the next group", adversarial),
 )

@@ -25,13 +25,13 @@ def unstructured_mesh(
     max_degree: Annotated[int, "upper end of the degrees, not reached", Ge(0)] = 12,
     neighborhood: Annotated[int, "upper end of the distance, not reached", Ge(1)] = 3,
 ) -> Program:
-    """The unstructured mesh of the Chatterbug suite; one step an iteration.
+    """Return the unstructured mesh of the Chatterbug suite; one step an iteration.
 
     On a periodic 3D grid each rank draws a degree in ``[min_degree, max_degree)``
     (``min_degree`` if they are equal) and for each neighbour and dimension a random sign times
     an integer in ``[0, neighborhood)``. Repeated neighbours and oneself are kept. The
     graph is directed, drawn once, and the same in all iterations; a rank waits for all
-    that is sent to it. The suite has no default degrees; those here are ours.
+    that is sent to it. The suite has no default degrees; those here are netcosim's.
 
     Parameters
     ----------

@@ -36,8 +36,7 @@ class Scenario:
     ----------
     name, description : str
     reduction : callable
-        ``reduction(n_nodes, u)``: (n,) sizes and (n,) uniform draws -> (n,) share of the
-        run time taken off, in [0, 1).
+        ``reduction(n_nodes, u)``: (n,) sizes, (n,) uniform draws -> (n,) values in [0, 1).
     """
 
     name: str
@@ -53,14 +52,14 @@ def _fixed(share: float) -> Callable[[IntArray, FloatArray], FloatArray]:
 
 
 def _pick(values: list[float], u: FloatArray) -> FloatArray:
-    """One of equally likely values for each draw."""
+    """Return one of equally likely values for each draw."""
     return np.asarray(values)[(u * len(values)).astype(np.int64)]
 
 
 def _linear(low: FloatArray | float, high: FloatArray, n_nodes: IntArray) -> FloatArray:
     """Linear in the node count: ``low`` at 0 nodes, ``high`` at 512 and more.
 
-    The paper says "linearly based on its node count" and that jobs of more than 512
+    The paper states "linearly based on its node count" and that jobs of more than 512
     nodes get the upper end; that the line starts at 0 nodes is our reading.
     """
     return low + (high - low) * np.minimum(n_nodes, V_FULL_NODES) / V_FULL_NODES
@@ -144,7 +143,7 @@ class Assumed(RunTimeModel):
 
 
 def scenario_reduction(scenario: str, workload: Workload, rng: np.random.Generator) -> FloatArray:
-    """(n,) share of each job's run time that a scenario takes off; see `Scenario`."""
+    """Return the (n,) relative reduction of each job's run time by a scenario; see `Scenario`."""
     if scenario not in SCENARIOS:
         raise unknown_name("speed-up scenario", scenario, SCENARIOS)
     u = uniform_per_job(draw_key(rng), 0, workload.job_id)

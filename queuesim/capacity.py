@@ -1,4 +1,4 @@
-"""What a schedule did with the machine: utilisation as each paper takes it, lost capacity."""
+"""Use of the machine by a schedule: utilisation as defined by each paper, lost capacity."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def sampled_utilisation(result: QueueResult) -> tuple[FloatArray, FloatArray]:
 
 
 def _requested_in(result: QueueResult, from_s: float, to_s: float) -> float:
-    """Share of the machine's node-seconds in a window that jobs had asked for."""
+    """Return the share of the machine's node-seconds in a window that jobs had requested."""
     time = np.minimum(result.end_s, to_s) - np.maximum(result.start_s, from_s)
     used = float(np.sum(np.maximum(time, 0.0) * result.workload.n_nodes))
     return used / (result.machine_nodes * (to_s - from_s)) if to_s > from_s else float("nan")
@@ -74,7 +74,7 @@ def steady_state_utilisation(result: QueueResult) -> float:
     """Utilisation while jobs queue, as the LaaS simulator takes it.
 
     The window runs from the first instant after 0 at which a job fails to place, to the
-    last placement; jobs are clipped to it and count with the nodes they asked for, so
+    last placement; jobs are clipped to it and count with the nodes they requested, so
     that rounding up is a loss. nan if no job ever failed.
     """
     if not len(result):
@@ -83,7 +83,7 @@ def steady_state_utilisation(result: QueueResult) -> float:
 
 
 def range_counts(busy_nodes: NDArray[np.int64], machine_nodes: int) -> dict[str, int]:
-    """How many of these counts of busy nodes lie in each range of utilisation.
+    """Count the numbers of busy nodes in each range of utilisation.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def lost_nodes(result: QueueResult) -> tuple[FloatArray, LongArray]:
 
 
 def loss_of_capacity(result: QueueResult) -> float:
-    """Share of node-seconds idle while a smaller job waited (Tang et al., equation (1)).
+    """Return the share of node-seconds idle while a smaller job waited (Tang et al., equation (1)).
 
     See `lost_nodes`; from the first arrival to the last end.
     """

@@ -1,10 +1,10 @@
-"""Who decides: a scheduling pass as a row of questions, each answered with a job to start.
+"""Deciders: a scheduling pass as a sequence of decisions, each a job to start.
 
-A pass is over when the answer is to wait. Whoever decides sees the waiting jobs in order, the
+A pass ends with the decision to wait. The decider receives the waiting jobs in order, the
 machine and the promised ends of the running jobs, and starts one job after the other: on the nodes
 that the machine's policy finds, on those that another placement rule finds, or on nodes of its own
 choice. A `Decider` answers within `queuesim.queue.simulate_queue` (`Decided` puts it in the place
-of a backfilling method); an environment for learning asks for itself, between two steps of
+of a backfilling method); a learning environment calls it itself, between two steps of
 `queuesim.run.Run.passes`.
 """
 
@@ -54,7 +54,7 @@ class Choice:
 
 
 class DecisionPoint:
-    """An instant at which jobs may start, as whoever decides sees it.
+    """An instant at which jobs may start, as passed to the decider.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class DecisionPoint:
         return self._scheduler.queue.front(self.now_s) if self.n_waiting else []
 
     def head(self) -> int | None:
-        """The first of them."""
+        """Return the first of them."""
         return self._scheduler.queue.head(self.now_s) if self.n_waiting else None
 
     def running(self) -> Sequence[tuple[float, int]]:
@@ -94,7 +94,7 @@ class DecisionPoint:
         return self.machine.by_end
 
     def shadow(self, job: int) -> tuple[float, int]:
-        """When enough nodes are free for a job, by count, and how many more there are then.
+        """Return when enough nodes are free for a job, by count, and how many remain then.
 
         Returns
         -------
@@ -118,15 +118,15 @@ class DecisionPoint:
         """
         queue, windowed = self._scheduler.queue, self._scheduler.window is not None
         if windowed and self._window is None:
-            # a pass looks at one window: who starts behind the head lets nobody else into it
+            # a pass considers one window: a job that starts behind the head admits no other job
             self._window = set(queue.front(self.now_s))
         latest_end_s = self.machine.latest_end_s(shadow_s, extra)
-        for job in queue.worth_a_try(self.now_s, latest_end_s):
+        for job in queue.candidates(self.now_s, latest_end_s):
             if self._window is None or job in self._window:
                 yield job
 
     def within(self, job: int, domain: NDArray[np.bool_]) -> NDArray[np.int32] | None:
-        """Nodes for a job in a part of the machine, as the machine's policy chooses among them.
+        """The nodes for a job in a part of the machine, as the machine's policy chooses among them.
 
         Where the job does not fit into the part: all that are free there, then others that the
         policy chooses. Nothing is started.
@@ -175,7 +175,7 @@ class DecisionPoint:
         ------
         NetcosimError
             A job that does not wait, a rule that the machine has not, nodes that are not free or
-            not as many as the job asks for.
+            not as many as the job requests.
         """
         machine, now_s, job = self.machine, self.now_s, int(choice.job)
         if not self._scheduler.queue.holds(job):
@@ -198,7 +198,8 @@ class DecisionPoint:
         if choice.nodes is not None:
             if not isinstance(policy, AnyRule | NodePolicy) or not policy.holds_any:
                 raise NetcosimError(
-                    f"policy {policy.name!r} cannot be told nodes: it goes by more than which "
+                    f"policy {policy.name!r} cannot place a job on given nodes: it depends on "
+                    "more than which "
                     "nodes are free"
                 )
             if len(choice.nodes) != request.n_nodes:
@@ -218,7 +219,7 @@ class DecisionPoint:
 
 
 def known_at_submit(workload: Workload) -> Workload:
-    """Return read-only copies of what a scheduler may know of its jobs when they are submitted.
+    """Return read-only copies of the data that a scheduler has of its jobs at submission.
 
     Run times and logged waits are NaN; where the log has them, how jobs ended and on which nodes
     they ran is left out.
@@ -242,14 +243,14 @@ def _read_only(columns: _Columns) -> _Columns:
 
 
 class Decider(ABC):
-    """Answers what a scheduling pass asks; stateless between runs (`begin` makes it new)."""
+    """Makes the decisions of a scheduling pass. `begin` resets it before a run."""
 
     registered_in: ClassVar[str] = "queuesim.registry:DECIDERS"
 
     name: str
     description: str
     windowed: ClassVar[bool] = True
-    """Whether it looks at jobs behind the head, of which the window says how many."""
+    """Whether it considers jobs behind the head, up to the window."""
     names_rules: ClassVar[bool] = True
     """Whether its choices may name a placement rule."""
 
@@ -268,9 +269,9 @@ class Decider(ABC):
 
     @abstractmethod
     def decide(self, point: DecisionPoint) -> Choice | None:
-        """The next job to start, or None to wait until something arrives or ends.
+        """Return the next job to start, or None to wait until something arrives or ends.
 
-        Asked again in the same instant after each job that it starts.
+        Called again in the same instant after each job that it starts.
         """
 
 
@@ -325,7 +326,7 @@ class Decided(Backfill):
         if not started:
             machine = self.machine
             raise NetcosimError(
-                f"decider {self.name!r}: job index {job} finds no place: it asks for "
+                f"decider {self.name!r}: job index {job} cannot be placed: it requests "
                 f"{machine.n_nodes[int(job)]} nodes, {machine.n_free} are free"
             )
 
@@ -334,12 +335,12 @@ class Strict(Decider):
     """Strict order by count: the decider that `queuesim.backfilling.backfill.NoBackfill` is."""
 
     name = "strict"
-    description = "the head of the queue or nobody, by the number of free nodes"
+    description = "the head of the queue or no job, by the number of free nodes"
     windowed = False
     names_rules = False
 
     def decide(self, point: DecisionPoint) -> Choice | None:
-        """The head, if there are nodes for it."""
+        """Return the head, if there are nodes for it."""
         head = point.head()
         if head is None or point.machine.n_nodes[head] > point.n_free:
             return None
@@ -350,8 +351,8 @@ class Easy(Decider):
     """EASY by count (Skovira et al. 1996): the decider that
     `queuesim.backfilling.easy.EasyBackfill` is.
 
-    For policies that place by count alone: nothing is held, a job behind the head starts if it
-    ends by the shadow time or takes no more than the extra nodes.
+    For policies that depend only on the number of free nodes: nothing is held, a job behind the
+    head starts if it ends by the shadow time or takes no more than the extra nodes.
     """
 
     name = "easy"
@@ -359,7 +360,7 @@ class Easy(Decider):
     names_rules = False
 
     def decide(self, point: DecisionPoint) -> Choice | None:
-        """The head, or else the first behind it that does not delay it."""
+        """Return the head, or else the first behind it that does not delay it."""
         head, machine = point.head(), point.machine
         if head is None or not point.n_free:
             return None

@@ -1,4 +1,4 @@
-"""Hand rules that start whatever fits: what a learned scheduler is to be compared with.
+"""Heuristics that start any job that fits: baselines for learned schedulers.
 
 None of them holds nodes for a job that does not fit, so large jobs may wait for long.
 """
@@ -12,16 +12,16 @@ from queuesim.machine import Machine
 
 
 class _LeastThatFits(Decider):
-    """Of the waiting jobs that fit, by the number of free nodes, the one that costs least."""
+    """Starts the waiting job of the least cost that fits into the free nodes."""
 
     names_rules = False
 
     @abstractmethod
     def cost(self, machine: Machine, job: int) -> float:
-        """The least is first; of equal ones, the first in the queue's order."""
+        """Return the least is first; of equal ones, the first in the queue's order."""
 
     def decide(self, point: DecisionPoint) -> Choice | None:
-        """The next job, or None if none fits."""
+        """Return the next job, or None if none fits."""
         machine, n_free = point.machine, point.n_free
         if not n_free:
             return None
@@ -55,7 +55,7 @@ class SmallestAreaThatFits(_LeastThatFits):
     """Smallest area first: nodes times walltime."""
 
     name = "smallest-area-that-fits"
-    description = "of the jobs for which there are nodes, the one of the fewest node-hours asked"
+    description = "of the jobs that fit, the one that requests the fewest node-hours"
 
     def cost(self, machine: Machine, job: int) -> float:
         """Node-seconds."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 
 def draw_key(rng: np.random.Generator) -> int:
-    """A 64-bit key from the generator."""
+    """Return a 64-bit key from the generator."""
     return int(rng.integers(0, 2**64, dtype=np.uint64))
 
 
@@ -30,7 +30,7 @@ def _splitmix64(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def uniform_per_job(key: int, stream: int, job_id: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Numbers in [0, 1), one a job id; ``stream`` tells apart the draws of one job.
+    """Numbers in [0, 1), one a job id; ``stream`` separates the draws of one job.
 
     Parameters
     ----------
@@ -52,29 +52,29 @@ def uniform_per_job(key: int, stream: int, job_id: NDArray[np.int64]) -> NDArray
 
 @dataclass(frozen=True)
 class JobStreams:
-    """A job's generators, one a purpose, each made when it is first asked for."""
+    """A job's random generators, one per purpose, each created on first use."""
 
     seed: int
     job_id: int
 
     @cached_property
     def mapping(self) -> np.random.Generator:
-        """Of its task mapping."""
+        """Generator of its task mapping."""
         return self._child(0)
 
     @cached_property
     def partners(self) -> np.random.Generator:
-        """Of its random partners."""
+        """Generator of its random partners."""
         return self._child(1)
 
     @cached_property
     def start(self) -> np.random.Generator:
-        """Of the moment of its start."""
+        """Generator of its start time."""
         return np.random.default_rng([self.seed, self.job_id, 1])
 
     @cached_property
     def computing(self) -> np.random.Generator:
-        """Of how long it computes, where that varies from iteration to iteration."""
+        """Generator of its computing times, where they vary between iterations."""
         return np.random.default_rng([self.seed, self.job_id, 2])
 
     def _child(self, number: int) -> np.random.Generator:
@@ -84,21 +84,20 @@ class JobStreams:
 
 
 def job_streams(seed: int, job_id: int) -> JobStreams:
-    """The streams of a job: of (seed, job id) and nothing else."""
+    """Return the streams of a job: of (seed, job id) and nothing else."""
     return JobStreams(seed, job_id)
 
 
-def stand_in_id(numbers: Iterable[int] | NDArray[np.integer]) -> int:
-    """A number that stands for a job's id where it is not the job that is asked for.
+def substitute_id(numbers: Iterable[int] | NDArray[np.integer]) -> int:
+    """Return a number to use in place of a job id where draws do not belong to one job.
 
-    What is looked up by what is sent and where (`cosim.run_times.packet_judge`), or is measured
-    once for all jobs of a kind (`cosim.measuring.stretching.Yardsticks`), takes its streams from
-    that.
+    Results that are cached by traffic and nodes (`cosim.run_times.packet_judge`), or measured once
+    for all jobs of a kind (`cosim.measuring.stretching.IsolatedBaselines`), draw from such streams.
 
     Parameters
     ----------
     numbers : iterable of int
-        Which communication, which nodes; all that tells one situation from another.
+        Communication, nodes and other properties that identify the situation.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""Walltimes told to the allocator: how long a job is thought to run, for placement alone.
+"""Estimated walltimes for the allocator, used only for placement.
 
 Walltime-aware placement (Tang et al.) puts jobs that end together side by side. What it
-is told may be the user's request, a corrected request (AdjEst) or the truth (ActRun).
+is passed may be the user's request, a corrected request (AdjEst) or the truth (ActRun).
 Reservations and orders always use the request.
 """
 
@@ -25,10 +25,10 @@ class Estimates(ABC):
 
     @abstractmethod
     def walltime_s(self, job: int) -> float:
-        """How long the job is thought to run, > 0; asked when it is about to be placed."""
+        """Return the estimated run time, > 0; called when the job is about to be placed."""
 
     def completed(self, job: int, run_s: float) -> None:
-        """A job has ended after run_s: something to learn from."""
+        """Learn from a job that has ended after run_s."""
         return
 
 
@@ -128,10 +128,9 @@ class _Adjusted(Estimates):
 class Adjusted(EstimateModel):
     """The request times the mean accuracy of like jobs that have ended (AdjEst).
 
-    Accuracy is run time over request, at most 1. Like jobs are the ``recent`` latest of
-    the same user, project and size class, falling back to user and project, user,
-    project, and all. The paper's own code is not public; this is the rule of the work
-    it cites.
+    Accuracy is run time over request, at most 1. Like jobs are the ``recent`` latest of the same
+    user, project and size class, falling back to user and project, user, project, and all. The
+    paper's own code is not public; this is the rule of the work it cites.
 
     Parameters
     ----------
@@ -151,7 +150,7 @@ class Adjusted(EstimateModel):
 
     @classmethod
     def after(cls, history: Callable[[], Workload | None]) -> Adjusted:
-        """The model that has learnt from the jobs before."""
+        """Return the model that has learnt from the jobs before."""
         return cls(history=history())
 
     def prepare(self, workload: Workload) -> Estimates:

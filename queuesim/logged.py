@@ -1,4 +1,4 @@
-"""What the log says of its own schedule: which nodes each job had."""
+"""The schedule in the log: the nodes of each job."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LoggedNodes:
     nodes : int32
         In the log's order.
     known : (n,) bool
-        Which jobs have a list that fits: as many different nodes as they asked for.
+        Jobs whose node list has as many distinct nodes as they requested.
     odd : (n,) bool
         Which have one that does not.
     """
@@ -38,7 +38,7 @@ class LoggedNodes:
 
 
 def logged_nodes(workload: Workload, topology: Topology) -> LoggedNodes:
-    """Where the jobs of a log ran, as numbers of the machine's nodes.
+    """Return the nodes of the jobs in a log, as numbers of the machine's nodes.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def logged_nodes(workload: Workload, topology: Topology) -> LoggedNodes:
     lists = workload.details.node_list
     if lists is None or not lists.known.any():
         raise NetcosimError(
-            f"policy 'replay' needs the nodes that jobs ran on, and {workload.name} tells none "
+            f"policy 'replay' needs the nodes that jobs ran on, and {workload.name} lists none "
             "(a log imported from sacct with NodeList has them)"
         )
     used, where = np.unique(lists.index, return_inverse=True)
@@ -64,7 +64,7 @@ def logged_nodes(workload: Workload, topology: Topology) -> LoggedNodes:
 
 
 def with_replay_notes(workload: Workload, topology: Topology) -> Workload:
-    """The jobs with a note on those that cannot be replayed.
+    """Return the jobs with a note on those that cannot be replayed.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def with_replay_notes(workload: Workload, topology: Topology) -> Workload:
     bare = int((~found.known & ~found.odd).sum())
     counts = {
         "have no node list in the log": bare,
-        "have a list of other than as many nodes as they asked for": int(found.odd.sum()),
+        "have a node list whose length differs from the nodes they requested": int(found.odd.sum()),
     }
     notes = [
         f"replay: {n:,} of {len(workload):,} jobs {why}; they are placed by rule"

@@ -35,9 +35,10 @@ class Machine:
     bandwidth_Bps : (n,) float64 or None
         Link bandwidth each job needs, for policies that share links.
     estimates : Estimates or None
-        Run times told to the policy; None for the requested ones.
+        Run times passed to the policy; None for the requested ones.
     alike : (n,) int64 or None
-        Jobs of different numbers are not alike to the policy; None: all that ask for the same are.
+        The policy treats jobs of different numbers differently; None: all with equal requests are
+        alike.
     """
 
     def __init__(
@@ -133,7 +134,7 @@ class Machine:
         return placement
 
     def take(self, job: int, placement: Placement, now_s: float) -> None:
-        """Note what a job has been given: here, or by whoever asked the policy itself."""
+        """Record a job's placement, made here or by a caller that used the policy directly."""
         self._state += 1
         self.n_free -= len(placement.nodes)
         self.placements[job] = placement
@@ -195,7 +196,7 @@ class Machine:
         return bool(self._delays_at[self._kind_of[job]] == self._state)
 
     def small_enough(self) -> FloatArray:
-        """As `latest_end_s`, by the number of free nodes alone."""
+        """As `latest_end_s`, only by the number of free nodes."""
         return np.where(self._kind_nodes <= self.n_free, inf, -inf)
 
     def latest_end_s(self, shadow_s: float, extra: int) -> FloatArray:
@@ -239,7 +240,7 @@ class Machine:
         return placement is not None
 
     def overrun_since(self, since_s: float, now_s: float) -> bool:
-        """Whether a running job's promised end lies in ``(since_s, now_s]``."""
+        """Return whether a running job's promised end lies in ``(since_s, now_s]``."""
         k = bisect_right(self.by_end, (since_s, len(self.n_nodes)))
         return k < len(self.by_end) and self.by_end[k][0] <= now_s
 
@@ -262,7 +263,7 @@ class Machine:
         self._held_now = wanted
 
     def shadow_count(self, n_needed: int, now_s: float) -> tuple[float, int, int]:
-        """When enough nodes are free by count, if running jobs keep their promised ends.
+        """Return when enough nodes are free by count, if running jobs keep their promised ends.
 
         Returns
         -------
@@ -286,11 +287,11 @@ class Machine:
         return shadow, free, k
 
     def shadow_placement(self, job: int, now_s: float) -> tuple[float, Placement]:
-        """When and where a job could be placed, if running jobs keep their promised ends.
+        """Return when and where a job could be placed, if running jobs keep their promised ends.
 
         Running jobs are released on a copy of the policy, all that end at one time
         together, in order of their promised ends, until the job's `allocate` succeeds
-        there; it is asked anew when the policy relents, too. The count of free nodes says
+        there; it is also recomputed when the policy relents. The number of free nodes determines
         how many releases that takes at least; they are done at once.
         """
         began = perf_counter()
@@ -324,7 +325,8 @@ def _kinds(
     alike: NDArray[np.int64] | None,
     logged: LoggedNodes | None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Index of every job's kind (size, bandwidth, what else counts), and the size of each kind."""
+    """Return the index of every job's kind (size, bandwidth, what else counts), and the size of
+    each kind."""
     columns = [np.asarray(workload.n_nodes, dtype=np.float64)]
     if bandwidth_Bps is not None:
         columns.append(np.asarray(bandwidth_Bps, dtype=np.float64))

@@ -1,4 +1,4 @@
-"""What a schedule did to the jobs: waits, turnarounds, slowdowns, and one summary."""
+"""Metrics of jobs: waits, turnarounds, slowdowns, and one summary."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class QueueSummary:
 
 
 def summarise(result: QueueResult) -> QueueSummary:
-    """All of a schedule's metrics, over the jobs that ran.
+    """Return all of a schedule's metrics, over the jobs that ran.
 
     Parameters
     ----------

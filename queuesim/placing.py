@@ -1,6 +1,6 @@
 """Jobs of an instant placed anew: what a policy does on an empty machine, not in a queue.
 
-Papers on placement fill an empty machine with jobs; a queue leaves holes of other jobs' making.
+Papers on placement fill an empty machine with jobs; a queue leaves fragmentation by other jobs.
 Both are states of the same policies, and the same jobs can be put into both.
 """
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from alloc.policy import Placement, Policy, Request
 from netsim.errors import NetcosimError
-from queuesim.result import KeptPlacements, QueueResult
+from queuesim.result import PlacementArrays, QueueResult
 
 QUEUE, LOG_ORDER, SMALL_FIRST = "queue", "empty", "empty-small-first"
 PLACED = {
@@ -28,14 +28,14 @@ PLACED = {
 def in_order(
     jobs: NDArray[np.int64], n_nodes: NDArray[np.integer], placed: str
 ) -> NDArray[np.int64]:
-    """Jobs (ascending indices) in the order in which they are placed."""
+    """Return the jobs (ascending indices) in the order in which they are placed."""
     if placed != SMALL_FIRST:
         return jobs
     return jobs[np.argsort(n_nodes[jobs], kind="stable")]
 
 
 def placed_anew(schedule: QueueResult, policy: Policy, jobs: Sequence[int]) -> QueueResult:
-    """A schedule in which some jobs sit where a policy puts them, and the others nowhere.
+    """Return a schedule in which some jobs sit where a policy puts them, and the others nowhere.
 
     Parameters
     ----------
@@ -68,5 +68,5 @@ def placed_anew(schedule: QueueResult, policy: Policy, jobs: Sequence[int]) -> Q
                 f'run.placed = "{QUEUE}" takes the places that its queue has'
             )
         places[index] = place
-    kept = KeptPlacements.pack([places.get(index) for index in range(len(schedule))])
+    kept = PlacementArrays.from_placements([places.get(index) for index in range(len(schedule))])
     return replace(schedule, placements=kept)

@@ -66,14 +66,13 @@ def simulate_queue(
     Parameters
     ----------
     workload : Workload
-        Walltimes (``requested_s``) steer reservations, and with ``overrun = "cut"`` they
-        end jobs.
+        Walltimes (``requested_s``) steer reservations, and with ``overrun = "cut"`` they end jobs.
     policy : Policy
         Empty; it is used up.
     order : str or Order
         A name in `queuesim.registry.ORDERS`, or an order of your own.
     backfill : str or Decider
-        A name in `queuesim.registry.BACKFILLS`, or whoever decides instead.
+        A name in `queuesim.registry.BACKFILLS`, or a decider instead.
     window : int or None
         How many jobs behind the head a pass looks at; None, the textbooks' rule, for all.
     overrun : str
@@ -86,7 +85,7 @@ def simulate_queue(
     bandwidth_Bps : (n,) float64 or None
         Link bandwidth each job needs, for policies that share links.
     estimates : EstimateModel or None
-        Run times told to the policy (`Request.end_s`); None for the requested ones.
+        Run times passed to the policy (`Request.end_s`); None for the requested ones.
     rules : Rules
         Partitions, dependencies, outages.
     keep_placements : bool
@@ -145,7 +144,7 @@ class QueueSetup:
     labels : Labels
     run_times : RunTimes
     known_s : Estimates or None
-        Run times told to the policy; None for the requested ones.
+        Run times passed to the policy; None for the requested ones.
     only_times : bool
         Nothing but starts and ends is wanted: a policy need not be asked for places, nor its
         generator draw them.
@@ -183,13 +182,13 @@ class QueueSetup:
                 f"bandwidth_Bps has {len(self.bandwidth_Bps)} values for {len(workload)} jobs"
             )
         self.known_s = None if self.estimates is None else self.estimates.prepare(workload)
-        if isinstance(self.backfill, Decider) and rules.keeps_to_sets:
+        if isinstance(self.backfill, Decider) and rules.uses_node_sets:
             raise NetcosimError(
-                f"decider {self.backfill.name!r} knows no partitions, reservations and failures "
-                "of nodes"
+                f"decider {self.backfill.name!r} does not support partitions, reservations and "
+                "failures of nodes"
             )
         self._method, named = _method(self.backfill, workload, policy, self.rng)
-        self._access = rules.access(workload, policy) if rules.keeps_to_sets else None
+        self._access = rules.access(workload, policy) if rules.uses_node_sets else None
         if self._access is not None:
             self._method = node_set_method(named)
             self.chosen = rules.ordered(self.chosen, self._access)
@@ -216,7 +215,7 @@ class QueueSetup:
         return run.result()
 
     def by_events(self, kind: type[Run] = Run) -> Run:
-        """The queue as SimPy runs it, for those who go from pass to pass (`Run.passes`)."""
+        """Return the queue as SimPy runs it, to advance pass by pass (`Run.passes`)."""
         given = (self.workload, self.policy, self.bandwidth_Bps, self.known_s)
         access, rules = self._access, self.rules
         run = (kind if rules.plain else RuledRun)(
@@ -231,7 +230,7 @@ class QueueSetup:
             self.progress,
         )
         if isinstance(run, RuledRun):
-            waits = Dependencies(self.workload) if rules.keeps_dependencies else None
+            waits = Dependencies(self.workload) if rules.has_dependencies else None
             run.under(waits, access, rules.requeues)
         return run
 
@@ -239,7 +238,7 @@ class QueueSetup:
 def _method(
     backfill: str | Decider, workload: Workload, policy: Policy, rng: np.random.Generator
 ) -> tuple[Callable[[Machine, WaitingQueue, int | None, Start], Backfill], str]:
-    """Who runs the passes, and the name of that."""
+    """Return the object that runs the passes, and its name."""
     if isinstance(backfill, str):
         return find_backfill(backfill), backfill
     # draws of its own, so that what it draws moves no job's
@@ -248,7 +247,7 @@ def _method(
 
 
 def fitting(workload: Workload, policy: Policy, rules: Rules = NO_RULES) -> Workload:
-    """The workload without the jobs that the policy can never place, which it counts.
+    """Return the workload without the jobs that the policy can never place, which it counts.
 
     Returns
     -------

@@ -73,14 +73,14 @@ __all__ = [
 
 
 def find_backfill(name: str) -> type[Backfill]:
-    """The method of this name; `NetcosimError` listing the valid ones if there is none."""
+    """Return the method of this name; `NetcosimError` listing the valid ones if there is none."""
     if name not in BACKFILLS:
         raise unknown_name("backfill", name, BACKFILLS)
     return BACKFILLS[name]
 
 
 def find_order(name: str) -> Order:
-    """The order of this name; `NetcosimError` listing the valid ones if there is none."""
+    """Return the order of this name; `NetcosimError` listing the valid ones if there is none."""
     if name not in ORDERS:
         raise unknown_name("queue order", name, ORDERS)
     return ORDERS[name]

@@ -1,4 +1,4 @@
-"""What a queue simulation leaves: times, places and events of every job."""
+"""Result of a queue simulation: times, placements and events of every job."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMPLETED, CUT, FAILED, NEVER_RUN = range(len(OUTCOMES))
 
 
 @dataclass(frozen=True, eq=False)
-class KeptPlacements:
+class PlacementArrays:
     """Nodes and reserved links of every job: job i has ``nodes[node_ptr[i]:node_ptr[i+1]]``.
 
     Attributes
@@ -40,7 +40,7 @@ class KeptPlacements:
     links: IntArray
 
     @staticmethod
-    def pack(placements: Sequence[Placement | None]) -> KeptPlacements:
+    def from_placements(placements: Sequence[Placement | None]) -> PlacementArrays:
         """From one placement a job, in job order; None for a job that never ran."""
 
         def pointers(parts: list[IntArray]) -> tuple[LongArray, IntArray]:
@@ -52,10 +52,10 @@ class KeptPlacements:
         nothing = np.empty(0, dtype=np.int32)
         node_ptr, nodes = pointers([nothing if p is None else p.nodes for p in placements])
         link_ptr, links = pointers([nothing if p is None else p.links for p in placements])
-        return KeptPlacements(node_ptr, nodes, link_ptr, links)
+        return PlacementArrays(node_ptr, nodes, link_ptr, links)
 
     def placement(self, job: int, job_id: int) -> Placement:
-        """Where a job (by index) was."""
+        """Return the placement of a job (by index)."""
         return Placement(
             job_id,
             self.nodes[self.node_ptr[job] : self.node_ptr[job + 1]],
@@ -65,7 +65,7 @@ class KeptPlacements:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """What ran at an instant.
+    """Running jobs at an instant.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class QueueResult:
     eligible_s : (n,) float64
         From when on a job might start: its submission, or the end of its last dependency.
     overran : (n,) bool
-        Jobs that had work left at their walltime: cut there, or kept, as ``overrun`` says.
+        Jobs that had work left at their walltime: cut there, or not, depending on ``overrun``.
     outcome : (n,) int8
         Positions in `OUTCOMES`.
     allocated_nodes : (n,) int32
@@ -118,10 +118,10 @@ class QueueResult:
     first_blocked_s : float
         First instant after 0 at which the head of the queue could not be placed; nan if
         there is none.
-    placements : KeptPlacements or None
-        If they were asked for.
+    placements : PlacementArrays or None
+        If they were requested.
     reports : mapping
-        What the run-time model has to tell (`queuesim.runtime.RunTimes.report`).
+        Reports of the run-time model (`queuesim.runtime.RunTimes.report`).
     needs_Bps : (n,) float64 or None
         Bandwidth that each job was known to need.
     """
@@ -147,7 +147,7 @@ class QueueResult:
     event_job: LongArray
     event_is_start: NDArray[np.bool_]
     first_blocked_s: float
-    placements: KeptPlacements | None = None
+    placements: PlacementArrays | None = None
     reports: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     needs_Bps: FloatArray | None = None
 
@@ -168,7 +168,7 @@ class QueueResult:
         kept = None
         if self.placements is not None:
             job_id = self.workload.job_id
-            kept = KeptPlacements.pack(
+            kept = PlacementArrays.from_placements(
                 [self.placements.placement(int(j), int(job_id[j])) for j in np.flatnonzero(ran)]
             )
         columns = ("start_s", "end_s", "eligible_s", "overran", "outcome", "allocated_nodes")
@@ -182,7 +182,7 @@ class QueueResult:
         )
 
     def busy_nodes(self, *, requested: bool = False) -> tuple[FloatArray, LongArray]:
-        """Nodes in use after each start and end, one by one.
+        """Return the nodes in use after each start and end, one by one.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class QueueResult:
         Returns
         -------
         time_s : (m,) float64
-            Ascending, with equal times where several things happened at once.
+            Ascending, with equal times for simultaneous events.
         nodes : (m,) int64
         """
         size = self.workload.n_nodes if requested else self.allocated_nodes
@@ -200,7 +200,7 @@ class QueueResult:
         return self.event_s, np.cumsum(change)
 
     def running_at(self, time_s: float) -> LongArray:
-        """Indices of the jobs with start <= time < end."""
+        """Return the indices of the jobs with start <= time < end."""
         return np.flatnonzero((self.start_s <= time_s) & (time_s < self.end_s))
 
     def snapshots(self, times_s: Iterable[float]) -> list[Snapshot]:

@@ -22,7 +22,7 @@ from netsim.errors import NetcosimError
 from queuesim.backfilling.backfill import Backfill, Start
 from queuesim.machine import Machine
 from queuesim.ordering.orders import Order
-from queuesim.result import COMPLETED, CUT, KeptPlacements, QueueResult
+from queuesim.result import COMPLETED, CUT, PlacementArrays, QueueResult
 from queuesim.runtime import RunTimes
 from queuesim.waiting import WaitingQueue, make_queue
 from workloads.job import Workload
@@ -31,7 +31,7 @@ SimProcess = Generator[Any, Any, None]
 
 
 class Labels(NamedTuple):
-    """What a run was asked for, as its result names it."""
+    """The settings of a run, as recorded in its result."""
 
     order: str
     backfill: str
@@ -109,10 +109,10 @@ class Run:
             self.scheduler.run_pass(now_s)
 
     def passes(self) -> Iterator[float]:
-        """The instants at which jobs may start, from the first arrival to the last finish.
+        """Return the instants at which jobs may start, from the first arrival to the last finish.
 
-        What is started between one of them and the next has been started in it: the clock stands
-        still until the iterator is asked to go on.
+        Jobs started between two of them start at the earlier one: the clock does not advance until
+        the iterator is resumed.
 
         Yields
         ------
@@ -153,7 +153,7 @@ class Run:
     def _why_stuck(self) -> str:
         if self.running:
             return "the run-time model gave every running job the rate 0"
-        return "nobody starts a job of those that wait"
+        return "no waiting job is ever started"
 
     def _arrivals(self) -> SimProcess:
         """Put jobs into the queue, all that enter it at one time together."""
@@ -170,7 +170,7 @@ class Run:
             self.due = True
 
     def _relents(self) -> SimProcess:
-        """Look again whenever the policy relents on jobs that still wait."""
+        """Schedule a pass whenever the policy relents on waiting jobs."""
         env = self.env
         for job in range(len(self.workload)):
             time_s = self.machine.relents_s(job)
@@ -181,11 +181,11 @@ class Run:
                 self.due = True
 
     def _arrived(self, job: int) -> None:
-        """A job has been submitted."""
+        """Add a submitted job."""
         self.queue.push(job)
 
     def _settle(self) -> None:
-        """All starts of this instant are told: what follows for those that run."""
+        """All starts of this instant are reported: update the running jobs."""
         self._change(self.run_times.settle(self.env.now))
         if self.new or self.rates:
             self._apply_rates()
@@ -258,7 +258,7 @@ class Run:
             running.end.callbacks.append(self._ended)
 
     def _ended(self, end: simpy.Event) -> None:
-        """A planned end has come, if it still stands."""
+        """End a job whose planned end has come, unless it was rescheduled."""
         job = int(end.value)  # type: ignore[arg-type]
         running = self.running.get(job)
         if running is not None and running.end is end:
@@ -296,12 +296,12 @@ class Run:
         return int(self.workload.job_id[job]) if 0 <= job < len(self.workload) else job
 
     def result(self) -> QueueResult:
-        """The columns, frozen."""
+        """Return the columns, frozen."""
         promised = np.full(len(self.workload), nan)
         for job, time_s in self.scheduler.promised_s.items():
             promised[job] = time_s
         blocked = self.scheduler.first_blocked_s
-        kept = None if self.kept is None else KeptPlacements.pack(self.kept)
+        kept = None if self.kept is None else PlacementArrays.from_placements(self.kept)
         result = QueueResult(
             workload=self.workload,
             policy=self.machine.policy.name,
@@ -329,12 +329,12 @@ class Run:
         return result
 
     def reports(self) -> Mapping[str, Mapping[str, float]]:
-        """What the queue has to tell beside its columns: one row a table, by table."""
+        """Return the reports of the queue besides its columns: one row per table, by table."""
         return {}
 
 
 def delay(now_s: float, time_s: float) -> float:
-    """A delay that brings the clock to time_s, never a rounding step before it."""
+    """Return a delay that brings the clock to time_s, never a rounding step before it."""
     delay = time_s - now_s
     while now_s + delay < time_s:
         delay = nextafter(delay, inf)

@@ -1,10 +1,9 @@
 """Run-time models: how long a job runs, and how that changes while it runs.
 
-A `RunTimeModel` is a choice of the user (frozen, no state). `prepare` binds it to a
-workload and a policy and gives the live `RunTimes` that the queue asks. A running job
-has an amount of work, in seconds at rate 1, that shrinks at the job's rate. Models
-without coupling give a fixed work and leave every rate at 1; coupled ones answer each
-start and finish with the rates that it changes.
+A `RunTimeModel` is a choice of the user (frozen, no state). `prepare` binds it to a workload and a
+policy and gives the live `RunTimes` that the queue calls. A running job has an amount of work, in
+seconds at rate 1, that shrinks at the job's rate. Models without coupling give a fixed work and
+leave every rate at 1; coupled ones answer each start and finish with the rates that it changes.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ NO_CHANGE: Mapping[int, float] = {}
 
 
 class RunTimes(ABC):
-    """What the queue asks of a run-time model; jobs are workload indices.
+    """Interface between the queue and a run-time model; jobs are workload indices.
 
-    In each instant the queue tells of all finishes, then of the starts one by one, and
+    In each instant the queue reports all finishes, then of the starts one by one, and
     then calls `settle` once (and once before, where a failure has sent jobs back, which may
     start again in the same instant). Rates given by any of the three count from that instant;
     for a job named more than once the last one holds. A model may answer starts and finishes
@@ -38,34 +37,35 @@ class RunTimes(ABC):
 
     @abstractmethod
     def work_s(self, job: int) -> float:
-        """Work of a job in seconds at rate 1, > 0; asked once, after the `settle` of its start."""
+        """Return the work of a job in seconds at rate 1, > 0; called once, after the `settle` of
+        its start."""
 
     def on_start(self, job: int, placement: Placement, now_s: float) -> Mapping[int, float]:
-        """A job has been placed: rates (>= 0) that change, its own included if not 1."""
+        """Return the rates (>= 0) that change when a job is placed, including its own if not 1."""
         return NO_CHANGE
 
     def on_finish(self, job: int, now_s: float) -> Mapping[int, float]:
-        """A job has ended: rates of running jobs that change."""
+        """Return the rates of running jobs that change after a job has ended."""
         return NO_CHANGE
 
     def settle(self, now_s: float) -> Mapping[int, float]:
-        """All starts and finishes of this instant are told: rates that change."""
+        """The rates that change, after all starts and finishes of this instant are reported."""
         return NO_CHANGE
 
     def link_use(self) -> NDArray[np.float64] | None:
-        """(n_links,) share of the time for which links are busy; None: the model knows no links.
+        """(n_links,) share of the time for which links are busy; None: the model has no links.
 
         As of the last `settle`.
         """
         return None
 
     def report(self) -> Mapping[str, Mapping[str, float]]:
-        """What the model has to tell of a run when it is over: one row a table, by table."""
+        """Return the model's reports at the end of a run: one row per table, by table."""
         return {}
 
 
 class FixedRunTimes(RunTimes):
-    """Known run times, whatever else runs.
+    """Fixed run times, independent of other jobs.
 
     Parameters
     ----------
@@ -86,16 +86,16 @@ class FixedRunTimes(RunTimes):
 
 
 class RunTimeModel(ABC):
-    """A way to tell run times; subclasses are frozen dataclasses."""
+    """A run-time model; subclasses are frozen dataclasses."""
 
     registered_in: ClassVar[str] = "cosim.registry:RUNTIME_MODELS"
 
     name: str
     description: str
     knows_needs: ClassVar[bool] = False
-    """Whether it tells what jobs need of the network: `bandwidth_needs`."""
+    """Whether it provides the bandwidth that jobs need: `bandwidth_needs`."""
     section: ClassVar[str] = ""
-    """Its table of a config, ``[queue.SECTION]``; empty: its keys stand in ``[queue]`` itself."""
+    """Its table of a config, ``[queue.SECTION]``; empty: its keys are in ``[queue]`` itself."""
     fixed: ClassVar[bool] = False
     """Whether `prepare` gives `FixedRunTimes`; such queues may be compiled."""
     solves_flows: ClassVar[bool] = False
@@ -112,7 +112,7 @@ class RunTimeModel(ABC):
 
     @classmethod
     def declares(cls) -> Mapping[str, Parameter]:
-        """The keys of a config that it takes."""
+        """Return the keys of a config that it takes."""
         return parameters_of(cls.parameters or cls)
 
     @classmethod
@@ -122,16 +122,16 @@ class RunTimeModel(ABC):
         Raises
         ------
         NetcosimError
-            A model that needs more than a config can say, and does not say how it is made.
+            A model with parameters that a config cannot contain, and without its own `from_config`.
         """
-        takes = cls.parameters or cls
-        for name, parameter in inspect.signature(takes).parameters.items():
+        factory = cls.parameters or cls
+        for name, parameter in inspect.signature(factory).parameters.items():
             if parameter.default is parameter.empty and name not in given:
                 raise NetcosimError(
                     f"run-time model {cls.name!r} cannot be built from a config: "
-                    f"{takes.__name__} needs {name}"
+                    f"{factory.__name__} needs {name}"
                 )
-        return takes(**given)
+        return factory(**given)
 
     @classmethod
     def check(cls, parameters: Any, snapshots: int) -> None:
@@ -140,7 +140,7 @@ class RunTimeModel(ABC):
 
     @classmethod
     def from_config(cls, context: Any, parameters: Any) -> RunTimeModel:
-        """The model that a config asks for by name.
+        """Return the model that a config names.
 
         Parameters
         ----------
@@ -166,16 +166,16 @@ class RunTimeModel(ABC):
         """Bind to a workload and a policy.
 
         The generator is used for one key; draws then depend on the key and the job's id
-        alone, so every policy prepared with the same seed sees the same draw.
+        only, so every policy prepared with the same seed sees the same draw.
         """
 
 
 @dataclass(frozen=True)
 class AsLogged(RunTimeModel):
-    """Jobs run as long as the log says, wherever they are placed."""
+    """Jobs have their logged run times, wherever they are placed."""
 
     name = "as-logged"
-    description = "the log's run times, whatever the placement"
+    description = "the log's run times, independent of the placement"
     reads = ()
     fixed = True
 

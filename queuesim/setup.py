@@ -1,4 +1,4 @@
-"""The order and the rules of a queue, from what a config says of them."""
+"""The order and the rules of a queue, from a config."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from workloads.job import Workload
 
 
 def setup_tables() -> dict[str, dict[str, Parameter]]:
-    """What orders and rules declare, by table of ``[queue]``; under "" what stands in it."""
+    """Parameters of orders and rules, by table of ``[queue]``; "" is the table itself."""
     tables: dict[str, type] = {"": RuleKeys, "outages": OutageFile}
     tables |= {o.section: o.parameters for o in ORDERS.values() if o.parameters is not None}
-    return {name: dict(parameters_of(takes)) for name, takes in tables.items()}
+    return {name: dict(parameters_of(factory)) for name, factory in tables.items()}
 
 
 def partition_table() -> Mapping[str, Parameter]:
-    """What an entry of ``[[queue.partitions]]`` declares."""
+    """Return the parameters of an entry of ``[[queue.partitions]]``."""
     return parameters_of(Partition)
 
 
 def partitions_of(tables: Sequence[Any]) -> tuple[Partition, ...]:
-    """The partitions of ``[[queue.partitions]]``; see `Partition` for what is refused."""
+    """Return the partitions of ``[[queue.partitions]]``; see `Partition` for what is refused."""
     partitions = tuple(Partition(**_values(table, partition_table())) for table in tables)
     check_partitions(partitions)
     return partitions
 
 
 def checked_partitions(tables: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The tables themselves, if partitions can be made of them."""
+    """Return the tables themselves, if partitions can be made of them."""
     partitions_of(tables)
     return tables
 
 
 def setup_of(section: Any, history: Callable[[], Workload | None]) -> tuple[Order, Rules]:
-    """The order and the rules that a config asks for.
+    """Return the order and the rules that a config requests.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ def setup_of(section: Any, history: Callable[[], Workload | None]) -> tuple[Orde
         given = order.parameters(**_values(table, parameters_of(order.parameters)))
         order = order.made(given, OrderContext(history, partitions))
     return order, Rules(
-        # nobody is cut otherwise, and a grace would report a queue with rules
+        # no job is cut otherwise, and a grace period would make this a queue with rules
         grace_s=keys.grace_s if section.overrun == "cut" else 0.0,
-        keeps_dependencies=keys.dependencies == "keep",
+        has_dependencies=keys.dependencies == "keep",
         partitions=partitions,
         outages=outages.read(),
         requeues=outages.after_failure == "requeue",

@@ -16,7 +16,7 @@ from netsim.errors import NetcosimError
 N_RESAMPLES = 1000
 LEVEL = 0.95
 LEAST_SAMPLES = 5
-"""Fewest independent samples of an interval: fewer say too little of how they scatter."""
+"""Fewest independent samples of an interval: fewer give no usable estimate of their scatter."""
 LEAST_WINDOWS = 4
 """Fewest windows of a log: each of them has many instants and jobs of its own."""
 NO_INTERVAL = f"no interval: fewer than {LEAST_SAMPLES} snapshots or jobs"
@@ -64,7 +64,7 @@ def interval(
 
 
 def known_ends(found: Interval) -> tuple[float | None, float | None]:
-    """The ends for a table: None where they are not known."""
+    """Return the ends for a table: None where they are not known."""
     return (None, None) if np.isnan(found.low) else (found.low, found.high)
 
 
@@ -75,7 +75,7 @@ def bootstrap_mean(
     *,
     least_samples: int = LEAST_SAMPLES,
 ) -> Interval:
-    """Mean of (n,) samples; see `interval`."""
+    """Return the mean of (n,) samples; see `interval`."""
     x = np.asarray(values, dtype=np.float64)
     drawn = resamples(len(x), rng, n_resamples)
     means = x[drawn].mean(axis=1)
@@ -117,7 +117,7 @@ class DrawnMeans(NamedTuple):
 def _of_snapshots(
     values: ArrayLike, weights: ArrayLike, snapshot: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weighted sum and weight of each snapshot's samples, in the order of their numbers."""
+    """The weighted sum and weight of each snapshot's samples, in the order of their numbers."""
     x = np.asarray(values, dtype=np.float64)
     w = np.broadcast_to(np.asarray(weights, dtype=np.float64), x.shape)
     _, unit = np.unique(np.asarray(snapshot), return_inverse=True)
@@ -140,7 +140,8 @@ def drawn_means(
     *,
     job: ArrayLike | None = None,
 ) -> DrawnMeans:
-    """Weighted mean of (n,) samples with whole snapshots drawn again; see `mean_of_snapshots`."""
+    """Return the weighted mean of (n,) samples with whole snapshots drawn again; see
+    `mean_of_snapshots`."""
     total, weight = _of_snapshots(values, weights, snapshot)
     drawn = resamples(len(total), rng, n_resamples)
     means = total[drawn].sum(axis=1) / weight[drawn].sum(axis=1)
@@ -303,7 +304,7 @@ def t_of_snapshots(
     most: float = np.inf,
     least_samples: int = LEAST_SAMPLES,
 ) -> Interval:
-    """Weighted mean over snapshots with Student's t, fewer of them where neighbours are alike.
+    """The weighted mean over snapshots with Student's t, fewer of them where neighbours are alike.
 
     The mean is that of all samples; its scatter that of the snapshots' parts of it. Snapshots one
     after the other share jobs: with a correlation r > 0 between neighbours, n of them count as

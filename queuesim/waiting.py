@@ -1,8 +1,8 @@
-"""The waiting queue: who is first, who is in the window, who behind the head may be worth a try.
+"""The waiting queue: its head, its window, and the jobs behind the head that may be able to start.
 
-A scheduling pass looks at the head and a window behind it, by default at all who wait. With
+A scheduling pass looks at the head and a window behind it, by default at all waiting jobs. With
 all jobs of a log waiting at once, nothing here may cost a Python step for each of them at each
-event: `WaitingQueue.worth_a_try` sorts out by arrays who cannot start.
+event: `WaitingQueue.candidates` filters jobs that cannot start, by array operations.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class WaitingQueue(ABC):
         >= 1.
     kind : (n,) int64 or None
         Jobs of one kind are alike to the machine: an index into ``latest_end_s`` of
-        `worth_a_try`. None: all are.
+        `candidates`. None: all are.
     """
 
     changed: bool
@@ -51,7 +51,7 @@ class WaitingQueue(ABC):
 
     @abstractmethod
     def holds(self, job: int) -> bool:
-        """Whether a job waits."""
+        """Return whether a job waits."""
 
     @abstractmethod
     def push(self, job: int) -> None:
@@ -59,22 +59,22 @@ class WaitingQueue(ABC):
 
     @abstractmethod
     def front(self, now_s: float) -> list[int]:
-        """The first ``depth`` jobs in order, as a new list."""
+        """Return the first ``depth`` jobs in order, as a new list."""
 
     @abstractmethod
     def head(self, now_s: float) -> int:
-        """The first job; the queue must not be empty."""
+        """Return the first job; the queue must not be empty."""
 
     @abstractmethod
     def remove(self, job: int) -> None:
         """Take out a job of the front."""
 
     def started(self, job: int, now_s: float) -> None:
-        """A job runs, for orders that go by who has used how much."""
+        """Record a start, for orders that depend on usage."""
         return
 
     def ended(self, job: int, now_s: float) -> None:
-        """A job has ended."""
+        """Record the end of a job."""
         return
 
     def few_behind(self, now_s: float) -> list[int] | None:
@@ -82,16 +82,15 @@ class WaitingQueue(ABC):
         return None
 
     @abstractmethod
-    def worth_a_try(self, now_s: float, latest_end_s: FloatArray) -> Iterator[int]:
-        """Jobs behind the head within the front, in order, that would end early enough.
+    def candidates(self, now_s: float, latest_end_s: FloatArray) -> Iterator[int]:
+        """Return the jobs behind the head within the front, in order, that would end early enough.
 
         Parameters
         ----------
         now_s : float
         latest_end_s : (kinds,) float64
-            By this time a job of a kind must end by its requested walltime, if it started
-            now. The caller may change it, and `remove` the job it was just given, between two
-            jobs.
+            By this time a job of a kind must end by its requested walltime, if it started now. The
+            caller may change it, and `remove` the job it was just given, between two jobs.
         """
 
 
@@ -108,9 +107,9 @@ class StaticQueue(WaitingQueue):
         self._job: list[int] = by_rank.tolist()
         self._rank: list[int] = rank.tolist()
         self._kind = self._kind[by_rank]
-        self._asked_by_rank = self._requested[by_rank]
-        # nan where nobody waits: no comparison with it holds
-        self._asked = np.full(len(by_rank), np.nan)
+        self._requested_by_rank = self._requested[by_rank]
+        # nan where no job waits: comparisons with it are false
+        self._waiting_requested = np.full(len(by_rank), np.nan)
         self._waits = bytearray(len(by_rank))
         self._n = 0
         self._first = 0
@@ -135,7 +134,7 @@ class StaticQueue(WaitingQueue):
             self.changed = True
             # the front's last job is behind it now
             self._last = self._waits.rfind(1, rank, last)
-        self._asked[rank] = self._asked_by_rank[rank]
+        self._waiting_requested[rank] = self._requested_by_rank[rank]
         self._first = min(self._first, rank) if self._n else rank
         self._end = max(self._end, rank + 1) if self._n else rank + 1
         self._n += 1
@@ -143,7 +142,7 @@ class StaticQueue(WaitingQueue):
     def remove(self, job: int) -> None:
         rank = self._rank[job]
         self._waits[rank] = 0
-        self._asked[rank] = np.nan
+        self._waiting_requested[rank] = np.nan
         self._n -= 1
         if self._last is not None:
             # the first job behind the front moves up, if there is one
@@ -166,14 +165,14 @@ class StaticQueue(WaitingQueue):
     def few_behind(self, now_s: float) -> list[int] | None:
         return self.front(now_s)[1:] if min(self._n, self._depth) <= FIRST_CHUNK else None
 
-    def worth_a_try(self, now_s: float, latest_end_s: FloatArray) -> Iterator[int]:
-        asked, kind, job = self._asked, self._kind, self._job
+    def candidates(self, now_s: float, latest_end_s: FloatArray) -> Iterator[int]:
+        requested, kind, job = self._waiting_requested, self._kind, self._job
         begin = self._first + 1
         stop = self._end if self._n <= self._depth else self._last_rank() + 1
         chunk = FIRST_CHUNK
         while begin < stop:
             end = min(begin + chunk, stop)
-            early = now_s + asked[begin:end] <= latest_end_s[kind[begin:end]]
+            early = now_s + requested[begin:end] <= latest_end_s[kind[begin:end]]
             k = int(early.argmax())
             if early[k]:
                 yield job[begin + k]
@@ -182,7 +181,7 @@ class StaticQueue(WaitingQueue):
                 begin, chunk = end, min(2 * chunk, LARGEST_CHUNK)
 
     def _last_rank(self) -> int:
-        """Rank of the last job of a full front."""
+        """Return the rank of the last job of a full front."""
         if self._last is None:
             self._last = next(islice(self._ranks(), self._depth - 1, None))
         return self._last
@@ -244,10 +243,10 @@ class ScoredQueue(WaitingQueue):
             self._slot[moved] = slot
         if self._sorted_at is not None and job in self._sorted:
             self._sorted.remove(job)
-        # The order moves with time, so a queue that scores is always worth another look.
+        # The order moves with time, so a queue that scores is always checked again.
         self.changed = True
 
-    def worth_a_try(self, now_s: float, latest_end_s: FloatArray) -> Iterator[int]:
+    def candidates(self, now_s: float, latest_end_s: FloatArray) -> Iterator[int]:
         last = self.head(now_s)
         if len(self) > self._depth:
             jobs = np.sort(self.front(now_s))
@@ -288,7 +287,7 @@ class ScoredQueue(WaitingQueue):
 def make_queue(
     order: Order, workload: Workload, depth: int, kind: IndexArray | None = None
 ) -> WaitingQueue:
-    """An empty waiting queue for this order whose first ``depth`` jobs can be read."""
+    """Return an empty waiting queue for this order whose first ``depth`` jobs can be read."""
     order = with_checks(order)
     if order.static_key is not None:
         return StaticQueue(order.static_key(workload), workload, depth, kind)

@@ -111,7 +111,7 @@ def test_a_dragonflys_global_links_are_the_bisection() -> None:
     topology = dragonfly(1, 9, 10, h=1)
     found = bounds_of(topology)
     assert found.bisection_high_Bps == pytest.approx(25 * float(topology.link_bandwidth_Bps[-1]))
-    assert "bisection" in found.told()[0]
+    assert "bisection" in found.describe()[0]
 
 
 def test_a_run_that_asks_for_bounds_has_them_and_its_key_does() -> None:

@@ -18,7 +18,7 @@ from netcosim import cli
 from netcosim.report.page import write_page
 from netsim.atomic_files import write_text_atomically
 from netsim.errors import NetcosimError
-from netsim.file_lock import let_go, take_lock
+from netsim.file_lock import acquire_lock, let_go
 from netsim.files import encoding_of, first_lines, read_lines, write_text
 from workloads.csv_jobs import read_csv, write_csv
 from workloads.details import JobDetails, Labels, NodeLists
@@ -133,7 +133,7 @@ def test_a_lock_is_not_taken_through_a_link(tmp_path: Path) -> None:
     target.write_text("kept")
     (tmp_path / "r.db.lock").symlink_to(target)
     with pytest.raises(NetcosimError, match="symbolic link"):
-        take_lock(tmp_path / "r.db")
+        acquire_lock(tmp_path / "r.db")
     assert target.read_text() == "kept"
 
 
@@ -141,10 +141,10 @@ def test_a_file_with_content_is_no_lock(tmp_path: Path) -> None:
     mine = tmp_path / "r.db.lock"
     mine.write_text("mine")
     with pytest.raises(NetcosimError, match=r"r\.db\.lock: a file with content"):
-        take_lock(tmp_path / "r.db")
+        acquire_lock(tmp_path / "r.db")
     assert mine.read_text() == "mine"
     mine.write_text("")
-    let_go(take_lock(tmp_path / "r.db"))
+    let_go(acquire_lock(tmp_path / "r.db"))
     assert not mine.exists()
 
 

@@ -11,7 +11,7 @@ from alloc.registry import make_policy
 from cosim.measuring.campaign import Stretch
 from cosim.measuring.parts import SerialExecutor
 from cosim.measuring.snapshots import Measurements, Side, Study
-from cosim.measuring.stretching import Yardsticks, stretches
+from cosim.measuring.stretching import IsolatedBaselines, stretches
 from cosim.network.communication import ALWAYS, BY_SHARE, Communication
 from cosim.network.ensemble import SharedNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
@@ -62,8 +62,8 @@ def study(tmp_path, fractions, *, together=BY_SHARE, seed=1, free=SHARED, polici
 
 def of_all(found: Study) -> dict[str, Measurements]:
     side = found.sides[found.reference]
-    yardsticks = Yardsticks(side.network, found.communications, found.by_share)
-    return stretches(found, yardsticks, SerialExecutor())
+    baselines = IsolatedBaselines(side.network, found.communications, found.by_share)
+    return stretches(found, baselines, SerialExecutor())
 
 
 def measured(found: Study) -> Measurements:
@@ -87,7 +87,7 @@ def test_two_jobs_on_one_cable_are_slowed_by_the_product_of_their_fractions(tmp_
 def test_computing_is_that_of_the_yardstick_and_one_share_of_the_period(tmp_path):
     """An isolated period is t / f: t (1 / f - 1) of computing and t of communication."""
     found = measured(study(tmp_path, (0.2, 0.5), free=APART))
-    np.testing.assert_allclose(found.yardstick_s, SEND_S / np.array([0.2, 0.5]), rtol=0.01)
+    np.testing.assert_allclose(found.baseline_s, SEND_S / np.array([0.2, 0.5]), rtol=0.01)
     np.testing.assert_allclose(found.compute_s, SEND_S * np.array([4.0, 1.0]), rtol=0.01)
     np.testing.assert_allclose(found.stretch, 1, rtol=0.005)
 
@@ -99,7 +99,7 @@ def test_jobs_compute_as_long_under_all_policies(tmp_path):
     assert not np.array_equal(mine, other)
     baseline, tree = of_all(found).values()
     np.testing.assert_array_equal(tree.compute_s, baseline.compute_s)
-    np.testing.assert_array_equal(tree.yardstick_s, baseline.yardstick_s)
+    np.testing.assert_array_equal(tree.baseline_s, baseline.baseline_s)
 
 
 def test_a_job_without_communication_is_on_no_link(tmp_path):
@@ -121,7 +121,7 @@ def test_the_run_time_model_does_not_count_the_fraction_again(tmp_path):
     for together, counted in ((BY_SHARE, 1.0), (ALWAYS, 0.4)):
         found = study(tmp_path, (0.4, 0.4), together=together, policies=("baseline", "slurm-tree"))
         table = Stretch().measure(found, lambda: np.random.default_rng(1)).table
-        assert table.whole_runs == (together == BY_SHARE)
+        assert table.of_run_times == (together == BY_SHARE)
         table = replace(table, rows=tuple(replace(r, ratio=0.8) for r in table.rows))
         table = replace(table, rows=tuple(replace(r, ratio_low=None) for r in table.rows))
         table = replace(table, rows=tuple(replace(r, ratio_high=None) for r in table.rows))

@@ -29,7 +29,7 @@ from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.graph import graph
 from netsim.topology import Topology
-from queuesim.draws import job_streams, stand_in_id
+from queuesim.draws import job_streams, substitute_id
 from queuesim.queue import simulate_queue
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel, RunTimes
@@ -232,7 +232,7 @@ class Plain(RunTimes):
         fraction = float(self.fraction[job])
         rank_node = self.loads.rank_node(situation)
         shared = self.network.shared
-        stand_in = stand_in_id([situation.share, *placement.nodes[:n].tolist()])
+        stand_in = substitute_id([situation.share, *placement.nodes[:n].tolist()])
         communication = self.network.communications[situation.share]
         rng = job_streams(shared.seed, stand_in).partners
         program = communication.program(len(rank_node), rng)

@@ -37,7 +37,7 @@ from netsim.topologies.fattree import fat_tree
 from netsim.topologies.graph import graph
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
-from queuesim.draws import stand_in_id
+from queuesim.draws import substitute_id
 
 APART = (300_000, 185_000, 411_000, 249_000)
 """Bytes of messages whose times have no small common multiple: the jobs' phases drift."""
@@ -155,7 +155,7 @@ def test_a_slowdown_is_of_the_periods_after_the_warm_up() -> None:
     loops = [judge._isolated.of(job, 1.0) for job in sorted(jobs)]
     together = Ensemble(network.shared, [loop.started(network.shared, 0) for loop in loops if loop])
     longest_s = max(loop.period_s for loop in loops if loop)
-    stream = stand_in_id([*(job.job_id for job in together.jobs), 0])
+    stream = substitute_id([*(job.job_id for job in together.jobs), 0])
     ends_ps = together.loops(20 * longest_s, stream=stream).ends_ps
     exact, every = [], []
     for loop, ends in zip(loops, ends_ps, strict=True):

@@ -154,7 +154,7 @@ def test_cells_that_are_not_sound(tmp_path: Path, column: str, cell: str, told: 
 def test_a_number_that_two_jobs_have_is_refused_where_jobs_wait(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv"
     path.write_text(f"# x\n{HEAD},dependency\n1,2,0,10,\n2,1,0,1,\n1,2,5,10,after:2\n")
-    with pytest.raises(NetcosimError, match=r"jobs.csv:5: job 1 stands there twice \(line 3"):
+    with pytest.raises(NetcosimError, match=r"jobs.csv:5: job 1 is listed twice \(line 3"):
         read_csv(path)
 
 

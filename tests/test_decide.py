@@ -234,7 +234,7 @@ def test_a_policy_that_reserves_links_is_no_rule_and_takes_no_nodes() -> None:
             AnyRule({name: own})
         work = replace(at_once(2), n_nodes=np.array([2, 1], dtype=np.int32))
         point, _ = first_pass(own, work)
-        with pytest.raises(NetcosimError, match="cannot be told nodes"):
+        with pytest.raises(NetcosimError, match="cannot place a job on given nodes"):
             point.start(Choice(0, nodes=np.array([0, 1])))
         with pytest.raises(NetcosimError, match="the machine has one policy"):
             point.start(Choice(0, rule="ta"))
@@ -259,7 +259,7 @@ class Idle(Decider):
 
 @pytest.mark.parametrize(
     ("decider", "told"),
-    [(Stubborn(), "finds no place: it asks for"), (Idle(), "nobody starts a job")],
+    [(Stubborn(), "cannot be placed: it requests"), (Idle(), "no waiting job is ever started")],
 )
 def test_deciders_that_get_nowhere_are_told(decider: Decider, told: str) -> None:
     with pytest.raises(NetcosimError, match=told):

@@ -62,7 +62,7 @@ def own_network(result: CosimResult) -> None:
     """20 nodes, its own routing; rungs carry a quarter where a packet may go either way."""
     machine = result.machine
     assert (machine.topology.family, machine.topology.n_nodes) == ("ladder", 20)
-    assert (machine.routing.name, machine.routing.chance_visits) == ("spread", 3)
+    assert (machine.routing.name, machine.routing.random_visits) == ("spread", 3)
     assert find_cycle(machine.routing) is None
     [hop, other] = machine.routing.choices(0, 2 * 6, 0)
     paths = flow_paths(machine.routing, [0], [12], pieces=4000)

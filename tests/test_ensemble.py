@@ -18,7 +18,7 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from patterns.build import build_program, make_messages
-from queuesim.draws import job_streams, stand_in_id
+from queuesim.draws import job_streams, substitute_id
 
 TREE = fat_tree(8)
 STATIC = make_routing(TREE, "d-mod-k")
@@ -92,9 +92,9 @@ def test_purposes_have_streams_of_their_own():
 
 
 def test_what_stands_in_for_an_id_tells_situations_apart():
-    keys = {stand_in_id(numbers) for numbers in ([0, 1, 2], [1, 0, 2], [0, 1], [0, 2, 1], [])}
+    keys = {substitute_id(numbers) for numbers in ([0, 1, 2], [1, 0, 2], [0, 1], [0, 2, 1], [])}
     assert len(keys) == 5
-    assert stand_in_id(np.array([0, 1, 2], np.int32)) == stand_in_id(iter([0, 1, 2])) >= 0
+    assert substitute_id(np.array([0, 1, 2], np.int32)) == substitute_id(iter([0, 1, 2])) >= 0
 
 
 def test_the_routings_draws_belong_to_the_stream():

@@ -43,10 +43,10 @@ def play(episode: Episode) -> list[float]:
     while episode.forward():
         while True in episode.fits:
             assert episode.start(Choice(episode.waiting[episode.fits.index(True)]))
-            if not episode.look():
+            if not episode.needs_decision():
                 break
-        gained.append(episode.gained())
-    return [*gained, episode.gained()]
+        gained.append(episode.reward_since_last())
+    return [*gained, episode.reward_since_last()]
 
 
 FOUR = make_workload([0, 0, 5, 35], [30, 2, 2, 100], [N, 1, 4, N])
@@ -180,15 +180,15 @@ def test_waiting_is_of_use_while_something_will_happen() -> None:
 def test_who_decides_names_the_job_that_is_asked_for() -> None:
     workload = make_workload([0, 0, 0], [10, 10, 10], [4, 30, 20])
     plain = episode_of(workload)
-    episode = Episode(plain.run, plain.view, plain.worth, LargestThatFits())
+    episode = Episode(plain.run, plain.view, plain.reward, LargestThatFits())
     assert episode.forward()
-    assert episode.asked == 1
+    assert episode.offered == 1
     episode.start(Choice(1))
-    assert episode.look()
-    assert episode.asked == 0  # 20 nodes do not fit into the 10 that are left
+    assert episode.needs_decision()
+    assert episode.offered == 0  # 20 nodes do not fit into the 10 that are left
     episode.start(Choice(0))
-    assert not episode.look()
-    assert episode.asked is None
+    assert not episode.needs_decision()
+    assert episode.offered is None
 
 
 @pytest.mark.parametrize("level", [0, 1, 2, 9])
@@ -228,9 +228,9 @@ def test_links_of_spines_belong_to_no_domain() -> None:
 def test_a_run_without_placements_is_refused() -> None:
     workload = make_workload([0], [10], [1])
     run = QueueSetup(workload, Mask(N), rng=np.random.default_rng(0)).by_events()
-    worth = REWARDS["turnaround"][0](run)
+    reward = REWARDS["turnaround"][0](run)
     view = View(Domains(DRAGONFLY, 1), workload, np.zeros(1), np.zeros(1), 2)
-    episode = Episode(run, view, worth)
+    episode = Episode(run, view, reward)
     assert episode.forward()
     episode.start(Choice(0))
     with pytest.raises(AssertionError, match="keeps placements"):

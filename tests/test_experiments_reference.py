@@ -75,10 +75,10 @@ def test_one_reference_for_all_points() -> None:
     # the ratio by hand: mean times over the reference's yardsticks, on both sides
     reference = here.measured["rdn"]
     mine = there.measured["rdn"]
-    yardstick_s = dict(zip(reference.job.tolist(), reference.yardstick_s.tolist(), strict=True))
+    yardstick_s = dict(zip(reference.job.tolist(), reference.baseline_s.tolist(), strict=True))
     shared = [k for k, job in enumerate(mine.job.tolist()) if job in yardstick_s]
     assert shared
-    assert [mine.yardstick_s[k] for k in shared] == [yardstick_s[mine.job[k]] for k in shared]
+    assert [mine.baseline_s[k] for k in shared] == [yardstick_s[mine.job[k]] for k in shared]
     assert there.ratios["rdn"].ratio == pytest.approx(
         mine.communicating.stretch.mean() / reference.communicating.stretch.mean()
     )

@@ -57,7 +57,7 @@ def test_the_loop_closes(tmp_path: Path) -> None:
     factor = (other.end_s - other.start_s) / jobs.run_time_s
     single = jobs.n_nodes == 1
     np.testing.assert_allclose(factor[single], 1.0)
-    assert result.table.whole_runs
+    assert result.table.of_run_times
     ratios = {(r.min_nodes, r.max_nodes): r.ratio for r in result.table.rows}
     for (low, high), ratio in ratios.items():
         mine = (jobs.n_nodes >= low) & (jobs.n_nodes <= high)
@@ -73,7 +73,7 @@ def test_the_loop_closes_with_all_at_once(tmp_path: Path) -> None:
     result = run_cosim(load_config(config_file(tmp_path, always)))
     jobs, other = result.workload, result.schedules["simple"]
     factor = (other.end_s - other.start_s) / jobs.run_time_s
-    assert not result.table.whole_runs
+    assert not result.table.of_run_times
     for row in result.table.rows:
         mine = (jobs.n_nodes >= row.min_nodes) & (jobs.n_nodes <= row.max_nodes)
         low, high = sorted([1 + 0.2 * (row.ratio - 1), 1 + 0.6 * (row.ratio - 1)])

@@ -96,7 +96,7 @@ def test_a_fabric_in_pieces_and_without_hosts(tmp_path: Path) -> None:
     text = "\n".join(line for line in lines if '[3]\t"S-2"' not in line)
     with pytest.raises(NetcosimError, match="in 2 pieces; switches leaf-1, leaf-2 are not"):
         machine(tmp_path, "ibnetdiscover", text)
-    with pytest.raises(NetcosimError, match="no adapter says what host"):
+    with pytest.raises(NetcosimError, match="no adapter has a description with its host"):
         machine(tmp_path, "ibnetdiscover", TEXT.replace("mlx5_0", "a b"))
     with pytest.raises(NetcosimError, match="no switch; is it what ibnetdiscover prints"):
         machine(tmp_path, "ibnetdiscover", "")
@@ -163,7 +163,7 @@ def test_nodes_with_several_cables_are_named(tmp_path: Path) -> None:
     text = "a,b,count\nn1,s1,1\nn1,s2,1\nn2,s1,1\nn2,s2,1\ns1,s2,1\n"
     t = machine(tmp_path, "cables", text, nodes="n[1-2]")
     assert (t.n_nodes, t.rails, t.port_router.tolist()) == (2, 2, [0, 1, 0, 1])
-    with pytest.raises(NetcosimError, match="no end has one cable only"):
+    with pytest.raises(NetcosimError, match="no end has exactly one cable"):
         machine(tmp_path, "cables", text)
     with pytest.raises(NetcosimError, match=r"'n3' is the end of no cable \(2 such\)"):
         machine(tmp_path, "cables", text, nodes="n[1-4]")

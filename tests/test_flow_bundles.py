@@ -135,7 +135,7 @@ def test_bad_input_says_what():
         ([2], [1.0], "outside 0..1"),
         ([0, 0], [0.1, 0.1], "given twice"),
         ([1], [-1.0], "must be >= 0"),
-        ([1], [2.1], "divide by a longer time"),
+        ([1], [2.1], "divide by a longer isolated time"),
     ):
         with pytest.raises(NetcosimError, match=message):
             bundle_stretches([1.0, 2.0], [([0], [1.0]), (links, load)])

@@ -367,7 +367,7 @@ def test_lines_that_are_not_sound(tmp_path: Path, line: str, told: str) -> None:
     [
         (b"", ":1: no column jobid, submit, start, end, nnodes"),
         (b"JobID|Submit|Start\n", ":1: no column end, nnodes"),
-        (b"JobID|JobID|Submit|Start|End|NNodes\n", ":1: column jobid stands there twice"),
+        (b"JobID|JobID|Submit|Start|End|NNodes\n", ":1: column jobid occurs twice"),
         ((HEAD + "\n").encode(), "no job can be used (there is none in it)"),
         (bytes(range(256)) * 40, ":1: no column"),
         (HEAD.encode("utf-16"), "UTF-16"),

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workloads.details import NodeLists
-from workloads.importers.dates import Clock, in_order
+from workloads.importers.dates import LogClock, in_order
 from workloads.importers.shared_nodes import overlapping
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -29,7 +29,7 @@ def test_a_zone_gives_the_true_times_around_a_change_of_the_clock(
     """Against Python's own calendar; a start of the doubled hour is known by the run time."""
     first_s = datetime(*day, tzinfo=BERLIN).timestamp()
     times = first_s + second, first_s + second + wait_s, first_s + second + wait_s + run_s
-    clock = Clock("Europe/Berlin")
+    clock = LogClock("Europe/Berlin")
     both = []
     for time_s in times:
         told = datetime.fromtimestamp(time_s, BERLIN)

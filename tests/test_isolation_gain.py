@@ -14,9 +14,9 @@ from cosim.isolation.gain_features import contention
 from cosim.isolation.isolation_gain import (
     LAWS,
     SHIPPED,
+    FitRange,
     Fitted,
     Predictor,
-    Range,
     gain_percent,
     predictor_from,
     shipped,
@@ -48,7 +48,7 @@ from workloads.job import bare_jobs
 ROOT = Path(__file__).resolve().parents[1]
 STORED = ROOT / "docs" / "isolation"
 sys.path.append(str(ROOT / "docs"))
-LIMITS = Range(
+LIMITS = FitRange(
     ("fattree",), ("d-mod-k",), ("baseline",), ("jigsaw",), ("a", "b"), (0.05, 0.6), (2.0, 64.0)
 )
 USUAL = {
@@ -223,7 +223,7 @@ def test_the_range_of_a_predictor_is_told() -> None:
         "communication fractions of 0.7 to 0.7",
         "job sizes of 65 to 65",
     ]
-    with pytest.raises(NetcosimError, match="it knows nothing of a dragonfly"):
+    with pytest.raises(NetcosimError, match="it does not apply to a dragonfly"):
         LIMITS.outside(USUAL | {"family": "dragonfly"}, inside)
 
 

@@ -7,17 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.measuring.parts import Columns, Part, Tell
+from cosim.measuring.parts import Columns, Part, ReportProgress
 from netcosim import journal
 from netcosim.cached_names import sources_hash
 from netcosim.journal import Journal, computed_by, drop, journal_name, journals_in
-from netsim.file_lock import take_lock, try_lock
+from netsim.file_lock import acquire_lock, try_lock
 
 DIGITS = "0123456789abcdef"
 
 
 def part_of(name: str, values: object, log: list[str]) -> Part:
-    def compute(tell: Tell) -> Columns:
+    def compute(tell: ReportProgress) -> Columns:
         log.append(name)
         return {"x": np.array(values)}
 
@@ -71,7 +71,7 @@ def test_the_lock_of_a_part_is_let_go(tmp_path: Path) -> None:
     log: list[str] = []
     kept = Journal(tmp_path / "j")
 
-    def fail(tell: Tell) -> Columns:
+    def fail(tell: ReportProgress) -> Columns:
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
@@ -79,7 +79,7 @@ def test_the_lock_of_a_part_is_let_go(tmp_path: Path) -> None:
     assert list((tmp_path / "j").iterdir()) == []
     kept.each([part_of("a", 1, log)])
     assert list((tmp_path / "j").iterdir()) == [kept._path("a")]
-    take_lock(kept._path("a")).close()
+    acquire_lock(kept._path("a")).close()
 
 
 def test_parts_that_are_read_are_part_of_what_is_done(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_parts_that_are_read_are_part_of_what_is_done(tmp_path: Path) -> None:
     Journal(tmp_path / "j").each([part_of(name, 1, log) for name in ("b", "d")])
     told: list[tuple[str, float]] = []
 
-    def compute(tell: Tell) -> Columns:
+    def compute(tell: ReportProgress) -> Columns:
         tell(0.5)
         return {"x": np.array(0)}
 

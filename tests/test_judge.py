@@ -542,10 +542,10 @@ def test_what_the_log_says_of_a_job_counts_instead_of_a_draw() -> None:
     notes = mix.noted(replace(jobs, details=details)).notes
     small = int(np.sum(~fits[:198:3]))
     assert notes[-3:] == (
-        f"the log says the pattern of {67 - small} jobs",
+        f"the log has the pattern of {67 - small} jobs",
         f"patterns of {66 + small} jobs are drawn, as no entry of communication.mix that is for "
         f"them is called {'halo2d, ' if small else ''}lammps",
-        "the log says the communication share of 40 jobs; that of 160 is drawn",
+        "the log has the communication share of 40 jobs; that of 160 is drawn",
     )
     assert mix.noted(jobs) is jobs
 

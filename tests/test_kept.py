@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from cosim.measuring.neighbours import MOST_TOLD, _largest, parts
+from cosim.measuring.neighbours import MOST_REPORTED, _largest, parts
 from cosim.network.ensemble import Ensemble
 from experiments.archive.extract import archive_of, ranges
 from experiments.archive.serialize import _TYPES, deserialize, serialize
@@ -152,7 +152,7 @@ def test_the_largest_parts_come_first() -> None:
     found = np.arange(20.0)[None, :]
     (job, part), *rest = _largest(found, np.arange(100, 120))
     assert not rest
-    assert job.tolist() == list(range(119, 119 - MOST_TOLD, -1))
+    assert job.tolist() == list(range(119, 119 - MOST_REPORTED, -1))
     assert part.tolist() == [j - 100.0 for j in job]
 
 
@@ -192,7 +192,7 @@ def test_neighbours_use_the_job_s_own_links(result: CosimResult, kept: ArchivedR
         mine = slice(rows.neighbour_ptr[row], rows.neighbour_ptr[row + 1])
         told = dict(zip(rows.neighbour[mine].tolist(), rows.part[mine].tolist(), strict=True))
         total = sum(met.values())
-        largest = sorted((m for m in met.values() if m > 0), reverse=True)[:MOST_TOLD]
+        largest = sorted((m for m in met.values() if m > 0), reverse=True)[:MOST_REPORTED]
         assert sorted(told.values(), reverse=True) == pytest.approx([m / total for m in largest])
         assert told == pytest.approx({j: met[j] / total for j in told})
 

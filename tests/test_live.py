@@ -77,7 +77,9 @@ def test_a_job_is_felt_at_the_rate_at_which_it_sends(
     (1.20 with B's duty beside A, 1.25 with A's for B's).
     """
     live = Live(RING, level=level, task_mapping="in-order")
-    with pytest.raises(NetcosimError, match="alone on its nodes its pattern sends") as refused:
+    with pytest.raises(
+        NetcosimError, match="in isolation on its nodes its pattern sends"
+    ) as refused:
         live.change([LiveJob("b", [1, 3], bytes_per_node_s=1e17)])
     alone_Bps = float(str(refused.value).split("sends ")[1].split()[0])
     assert alone_Bps == pytest.approx(RING.link_bandwidth_Bps[-1], rel=0.05)
@@ -237,7 +239,7 @@ def test_a_trace_runs_on_a_job_that_is_large_enough(tmp_path: Path) -> None:
         ([LiveJob("c", [4]), LiveJob("d", [4, 5])], [], "job 'd': node 4 is job 'c''s"),
         ([LiveJob("c", [5, 8])], [], "job 'c': its nodes must be some of 0 to 7"),
         ([LiveJob("c", [])], [], "its nodes must be some"),
-        ([LiveJob("c", [5, 5])], [], "a node stands there twice"),
+        ([LiveJob("c", [5, 5])], [], "a node is listed twice"),
         ([LiveJob("c", [5, 6], "no-such")], [], "unknown pattern of job 'c'"),
         ([LiveJob("c", [5, 6], node_bytes=0)], [], "node_bytes = 0; it must be at least 1"),
         ([LiveJob("c", [5, 6], bytes_per_node_s=float("nan"))], [], "bytes_per_node_s = nan"),

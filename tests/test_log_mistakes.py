@@ -215,7 +215,7 @@ def test_a_tables_options_count_and_those_of_swf_alone_are_refused(tmp_path: Pat
         ("node_field", "requested"),
         ("statuses", [1]),
     ):
-        with pytest.raises(NetcosimError, match=f"key workload.{key}: for logs in SWF alone"):
+        with pytest.raises(NetcosimError, match=f"key workload.{key}: only for logs in SWF"):
             read(**{key: value})
     with pytest.raises(NetcosimError, match=r"all 3 jobs are left out \(more than 1 nodes\)"):
         read(max_nodes=1)

@@ -65,16 +65,16 @@ def test_given_over_known_over_header_over_one() -> None:
     assert node_size(header, known=4).processors == 4
     assert node_size(header).processors == 8
     assert node_size(empty).processors == 1
-    assert node_size(empty, known=4).told == "4 processors a node, as the known log says"
+    assert node_size(empty, known=4).note == "4 processors a node, from the known log"
 
 
 def test_what_contradicts_the_header_is_told() -> None:
     header, _ = parse_header(SDSC_BLUE)
-    against = "; the header says 8: MaxProcs 1152 / MaxNodes 144"
-    assert node_size(header, given=1).told == "1 processor a node, as given" + against
-    told = node_size(header, known=4).told
-    assert told == "4 processors a node, as the known log says" + against
-    assert node_size(header, given=8).told == "8 processors a node, as given"
+    against = "; the header has 8: MaxProcs 1152 / MaxNodes 144"
+    assert node_size(header, given=1).note == "1 processor a node, as given" + against
+    told = node_size(header, known=4).note
+    assert told == "4 processors a node, from the known log" + against
+    assert node_size(header, given=8).note == "8 processors a node, as given"
 
 
 @pytest.mark.parametrize("given", [0, -3, 10**30, 10**400])
@@ -147,7 +147,7 @@ def test_a_config_reads_nodes_from_the_header(tmp_path: Path) -> None:
     assert nodes().n_nodes.tolist() == [144]
     assert nodes(processors_per_node=2).n_nodes.tolist() == [576]
     assert nodes(known_log="thunder").n_nodes.tolist() == [288]
-    assert "as the known log says; the header says 8" in nodes(known_log="thunder").notes[0]
+    assert "from the known log; the header has 8" in nodes(known_log="thunder").notes[0]
     assert nodes(known_log="thunder", processors_per_node=16).n_nodes.tolist() == [72]
 
 
@@ -163,7 +163,7 @@ def test_trace_info_prints_the_headers_numbers(
     assert main(["trace", "info", str(path), "--processors-per-node", "1"]) == 0
     out = capsys.readouterr().out
     assert "largest 1,152" in out
-    assert "1 processor a node, as given; the header says 8" in out
+    assert "1 processor a node, as given; the header has 8" in out
     assert main(["trace", "convert", str(path), str(tmp_path / "nodes.swf")]) == 0
     assert "8 processors a node, from the header" in capsys.readouterr().out
     assert read_swf(tmp_path / "nodes.swf").n_nodes.tolist() == [144]
@@ -219,10 +219,10 @@ def test_the_demo_says_what_it_takes(
     assert (
         "my-thunder.swf, read as the known log thunder: 288 nodes, as many as the largest" in told
     )
-    assert "4 processors a node, as the known log says; the header says 8" in told
+    assert "4 processors a node, from the known log; the header has 8" in told
     arguments = ["demo", "--log", str(path), "--out", str(out), "--processors-per-node", "16"]
     assert main(arguments) == 2
-    assert "16 processors a node, as given; the header says 8" in capsys.readouterr().out
+    assert "16 processors a node, as given; the header has 8" in capsys.readouterr().out
     assert main(["demo", "--processors-per-node", "8", "--out", str(out)]) == 2
     assert "give --log too" in capsys.readouterr().err
     assert main(["demo", "--first", "0", "--out", str(out)]) == 2

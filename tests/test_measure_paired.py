@@ -175,7 +175,7 @@ def test_jobs_that_meet_in_part_feel_each_other_in_part(tmp_path, seed):
     assert told["taken_off_percent"] == pytest.approx(expected, abs=1.5)
     assert told["taken_off_percent_low"] is None
     # the run-time model's table says so of the whole run, whatever its communication share
-    assert measurement.table.whole_runs
+    assert measurement.table.of_run_times
     [row] = measurement.table.rows
     assert 100 * (1 - row.ratio) == pytest.approx(told["taken_off_percent"])
     mix = CommunicationMix([PatternShare("bisection-pairing", 1.0, 0.3, 0.3)])
@@ -300,7 +300,7 @@ def test_a_rank_sends_what_is_asked(pattern):
     for n in (27, 64):
         program = said.program(n, np.random.default_rng(0))
         assert program.total_bytes / n == pytest.approx(100_000, rel=0.2), n
-    if PATTERNS[pattern].takes_rng:
+    if PATTERNS[pattern].uses_rng:
         assert said.draws
 
 
@@ -310,7 +310,7 @@ def test_mistakes_are_told():
     with pytest.raises(NetcosimError, match="either message_bytes or node_bytes"):
         run(communication={"mix": [{"pattern": "pairs", "message_bytes": 1, "node_bytes": 2}]})
     cells = {"pattern": "fft3d", "node_bytes": 2000, "parameters": {"cells": 10}}
-    with pytest.raises(NetcosimError, match=r"leave parameters\.cells"):
+    with pytest.raises(NetcosimError, match=r"remove parameters\.cells"):
         run(communication={"mix": [cells]})
     with pytest.raises(
         NetcosimError, match=r"run\.measure: .*valid: paired, steady, steps, stretch"

@@ -83,7 +83,7 @@ def test_a_pattern_without_an_entry_is_drawn_and_counted() -> None:
     free, _ = draw(jobs(3))
     assert draw(strange)[0].tolist() == [free[0], 1, free[2]]
     notes = MIX.noted(strange).notes
-    assert notes[0] == "the log says the pattern of 1 jobs"
+    assert notes[0] == "the log has the pattern of 1 jobs"
     assert notes[1].startswith("patterns of 2 jobs are drawn, as no entry")
 
 

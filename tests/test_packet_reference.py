@@ -11,7 +11,7 @@ from packet_cases import L, R, Send, Step, config, line, traffic
 from netcosim.validation.reference.packets import simulate_reference
 from netsim.packet.model import serialisation_ps
 from netsim.routing.base import Hop, View
-from netsim.routing.kernels_chance import packet_key
+from netsim.routing.kernels_random import packet_key
 
 
 def test_a_router_visit_has_its_own_key() -> None:

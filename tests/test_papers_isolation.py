@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cosim.measuring.pairs import taken_off
+from cosim.measuring.pairs import run_time_reduction
 from cosim.network.communication import Communication
 from experiments.papers.isolation import surface_points
 from experiments.papers.isolation.paper import PAPER
@@ -28,8 +28,8 @@ def no_environment(monkeypatch):
 
 def test_run_times_from_communication_times():
     """30 % of the time communicating, in two thirds of the time: a tenth less."""
-    assert taken_off(2 / 3, 0.3) == pytest.approx(0.1)
-    assert taken_off(1.5, 0.2) == pytest.approx(-0.1)
+    assert run_time_reduction(2 / 3, 0.3) == pytest.approx(0.1)
+    assert run_time_reduction(1.5, 0.2) == pytest.approx(-0.1)
 
 
 def test_random_draws_are_the_scenarios_own():

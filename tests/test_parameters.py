@@ -40,7 +40,7 @@ def mix(
 
 
 def test_a_signature_is_the_declaration() -> None:
-    told = {name: parameter.told for name, parameter in parameters_of(mix).items()}
+    told = {name: parameter.help_text for name, parameter in parameters_of(mix).items()}
     assert told == {
         "n": "how many: a whole number, at least 1 (needed)",
         "share": "part of it: a number, at least 0 and at most 1 (default 0.5)",

@@ -61,11 +61,11 @@ def test_names_are_its_own_and_the_logs_each_once() -> None:
     [
         (
             (Partition("a"), Partition("b", log_names="x, a")),
-            "partition 'b': the name 'a' stands for 'a' already",
+            "partition 'b': the name 'a' belongs to 'a' already",
         ),
         (
             (Partition("a", log_names="x"), Partition("b", log_names="x")),
-            "partition 'b': the name 'x' stands for 'a' already",
+            "partition 'b': the name 'x' belongs to 'a' already",
         ),
         (
             (Partition("a", default=True), Partition("b"), Partition("c", default=True)),
@@ -96,7 +96,7 @@ def test_a_job_of_no_partition_is_told() -> None:
     with pytest.raises(NetcosimError) as caught:
         partition_of_jobs(jobs_in(["a", "q", "b", "q"]), parts)
     assert str(caught.value) == ("test: job 2 (2 such jobs): unknown partition 'q'; valid: a, b")
-    told = r"job 1 \(2 such jobs\): the log tells no partition; give one of a, b the key default"
+    told = r"job 1 \(2 such jobs\): the log names no partition; give one of a, b the key default"
     with pytest.raises(NetcosimError, match=told):
         partition_of_jobs(make_workload([0, 0], [1, 1], [1, 1]), parts)
 

@@ -177,7 +177,7 @@ def test_a_matrix_is_sent_cell_by_cell(tmp_path: Path) -> None:
         ("0,1\ninf,0\n", r"m: inf bytes from rank 1 to rank 0: not finite"),
         ("1,2,3\n4,5,6\n", r"m: a table of 2 x 3; a traffic matrix has"),
         ("", r"m: a table of 0; a traffic matrix has"),
-        ("0,0\n0,0\n", r"m: a matrix in which nobody sends"),
+        ("0,0\n0,0\n", r"m: a matrix in which no rank sends"),
         ("0,1e19\n0,0\n", r"m: a message of 1e\+19 bytes; too large"),
         (b"\x93NUMPY\x01\x00", r"m: not a NumPy file"),
         (b"\x93NUMPY\x09\x00" + bytes(99), r"m: not a NumPy file"),
@@ -276,7 +276,7 @@ def test_a_files_digest_is_in_the_key_and_its_folder_is_not(tmp_path: Path) -> N
         ({"pattern": "halo2d", "nodes": [4, 2]}, "communication.mix.0.nodes"),
         (
             {"pattern": "goal", "file": "t", "node_bytes": "1 MB", "parameters": {"scale": 2.0}},
-            "node_bytes says how long messages are",
+            "node_bytes determines the message size",
         ),
     ],
 )

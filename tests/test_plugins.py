@@ -261,10 +261,10 @@ MISTAKES = {
         "bad.py, line 5: Last needs a description: one line",
     ),
     "a name with a space": (LAST.replace('"last"', '"my last"'), "'my last' has a space"),
-    "a name of ours": (LAST.replace('"last"', '"jigsaw"'), "policy 'jigsaw' is one of ours"),
+    "a name of ours": (LAST.replace('"last"', '"jigsaw"'), "policy 'jigsaw' is a built-in name"),
     "twice": (
         LAST + "class Two(Last): pass\nPLUGIN = [Last, Two]",
-        "'last' stands in PLUGIN twice",
+        "'last' is listed in PLUGIN twice",
     ),
     "abstract": (LAST.replace("_select", "_chosen"), "bad.py, line 5: Last lacks _select"),
     "made, not the class": (
@@ -283,7 +283,7 @@ MISTAKES = {
     "too few nodes": (LAST.replace("[-n_nodes:]", "[:1]"), "policy 'last' of plug-in bad.py"),
     "a node twice": (
         LAST.replace("[-n_nodes:]", "[[0] * n_nodes]"),
-        "policy 'last' of plug-in bad.py: job 1: a node stands there twice",
+        "policy 'last' of plug-in bad.py: job 1: a node is listed twice",
     ),
     "busy nodes": (
         LAST.replace("np.flatnonzero(self._free)[-n_nodes:]", "np.arange(n_nodes)"),

@@ -1,4 +1,4 @@
-"""The measuring campaign: instants, ratios and tables by hand; jobs alone and together."""
+"""The measuring campaign: instants, ratios and tables by hand; jobs isolated and together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cosim.measuring.campaign import (
 from cosim.measuring.measured import SpeedupRow
 from cosim.measuring.parts import SerialExecutor
 from cosim.measuring.snapshots import Measurements, Ratio, Side, Study, snapshot_times
-from cosim.measuring.stretching import Yardsticks, stretches
+from cosim.measuring.stretching import IsolatedBaselines, stretches
 from cosim.network.communication import ALWAYS, Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from netsim.errors import NetcosimError
@@ -78,7 +78,7 @@ def measured(policy, snapshot, stretch, share=None, n_nodes=None):
         share=np.zeros(n, dtype=np.int64) if share is None else np.array(share),
         n_nodes=np.full(n, 4) if n_nodes is None else np.array(n_nodes),
         time_s=np.array(stretch, dtype=float),
-        yardstick_s=np.ones(n),
+        baseline_s=np.ones(n),
     )
 
 
@@ -225,15 +225,15 @@ def test_yardsticks_of_another_network_are_the_measure_there():
     """Times are those of the machine; what they are divided by is told."""
     result = schedule([16, 12], [100.0, 100.0])
     other = make_routing(TOPOLOGY, "valiant")
-    there = yardsticks(other)
+    there = baselines(other)
     share = np.zeros(2, dtype=np.int64)
-    plain = measure(result, share, yardsticks(), n_snapshots=1)
-    told = measure(result, share, yardsticks(), n_snapshots=1, alone=there)
+    plain = measure(result, share, baselines(), n_snapshots=1)
+    told = measure(result, share, baselines(), n_snapshots=1, alone=there)
     np.testing.assert_array_equal(told.time_s, plain.time_s)
-    assert told.yardstick_s.tolist() == [
+    assert told.baseline_s.tolist() == [
         there.times_s((0, n, 1.0))[1] for n in told.n_nodes.tolist()
     ]
-    assert (told.yardstick_s != plain.yardstick_s).all()
+    assert (told.baseline_s != plain.baseline_s).all()
 
 
 def measure(result, share, said, *, n_snapshots, alone=None):
@@ -245,15 +245,15 @@ def measure(result, share, said, *, n_snapshots, alone=None):
     return stretches(study, said if alone is None else alone, SerialExecutor())["it"]
 
 
-def yardsticks(routing=ROUTING, message_bytes=2000):
+def baselines(routing=ROUTING, message_bytes=2000):
     network = SharedNetwork(routing, task_mapping="in-order", seed=7)
-    return Yardsticks(network, [Communication("all-to-all", message_bytes)], by_share=False)
+    return IsolatedBaselines(network, [Communication("all-to-all", message_bytes)], by_share=False)
 
 
 def test_a_job_alone_on_the_first_nodes_is_its_own_yardstick():
     """Under "simple" a job alone on the machine sits where its yardstick sits: stretch 1."""
     result = schedule([12], [100.0])
-    found = measure(result, np.zeros(1, dtype=np.int64), yardsticks(), n_snapshots=3)
+    found = measure(result, np.zeros(1, dtype=np.int64), baselines(), n_snapshots=3)
     np.testing.assert_array_equal(found.stretch, np.ones(3))
     assert found.snapshot.tolist() == [0, 1, 2]
     # injection, ejection, and the routers' links to each of the 11 others
@@ -290,7 +290,7 @@ def test_a_job_sends_the_same_in_all_snapshots_and_chance_on_the_way_is_new():
 
     def times(name, seed):
         network = SharedNetwork(make_routing(TOPOLOGY, name), seed=seed)
-        said = Yardsticks(network, [Communication("pairs", 50_000)], by_share=False)
+        said = IsolatedBaselines(network, [Communication("pairs", 50_000)], by_share=False)
         return measure(result, np.zeros(1, dtype=np.int64), said, n_snapshots=3).time_s.tolist()
 
     assert len(set(times("minimal", 1))) == 1
@@ -306,7 +306,7 @@ def test_a_measured_job_draws_by_its_id():
     result = simulate_queue(jobs, policy, rng=np.random.default_rng(2), keep_placements=True)
     network = SharedNetwork(ROUTING, seed=7)
     said = Communication("pairs", 50_000)
-    alone = Yardsticks(network, [said], by_share=False)
+    alone = IsolatedBaselines(network, [said], by_share=False)
     found = measure(result, np.zeros(2, dtype=np.int64), alone, n_snapshots=1)
     (snapshot,) = result.snapshots(snapshot_times(result, 1))
     both = [
@@ -320,7 +320,7 @@ def test_a_measured_job_draws_by_its_id():
 
 def test_single_node_jobs_send_nothing_and_are_left_out():
     result = schedule([1, 1, 6], [100.0, 100.0, 100.0])
-    found = measure(result, np.zeros(3, dtype=np.int64), yardsticks(), n_snapshots=2)
+    found = measure(result, np.zeros(3, dtype=np.int64), baselines(), n_snapshots=2)
     assert found.job.tolist() == [2, 2]
 
 
@@ -337,7 +337,7 @@ def test_isolated_jobs_are_measured_on_their_own_links(policy, rounds_up):
         rng=rng,
         keep_placements=True,
     )
-    alone_there = yardsticks(make_routing(topology, "d-mod-k"), 20_000)
+    alone_there = baselines(make_routing(topology, "d-mod-k"), 20_000)
     [said] = alone_there.communications
     share = np.zeros(len(sizes), dtype=np.int64)
     found = measure(result, share, alone_there, n_snapshots=1)

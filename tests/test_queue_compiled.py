@@ -23,7 +23,7 @@ from queuesim.fixed_run import FixedRun
 from queuesim.ordering.orders import Order
 from queuesim.queue import QueueSetup, simulate_queue
 from queuesim.registry import ORDERS
-from queuesim.result import KeptPlacements, QueueResult
+from queuesim.result import PlacementArrays, QueueResult
 from queuesim.run import Run
 from workloads.job import Workload
 from workloads.swf import read_swf
@@ -43,7 +43,7 @@ def assert_equal(one: Any, other: Any) -> None:
     """Compare all fields but measured times; arrays with their types, and nan as a value."""
     for name in (f.name for f in fields(one) if f.name not in ("wall_s", "scheduling_s")):
         a, b = getattr(one, name), getattr(other, name)
-        if isinstance(a, KeptPlacements):
+        if isinstance(a, PlacementArrays):
             assert_equal(a, b)
         elif isinstance(a, np.ndarray):
             assert a.dtype == b.dtype, name

@@ -118,7 +118,7 @@ def test_jobs_without_a_usable_list_go_by_rule_and_are_counted():
     assert int(found.odd.sum()) == 1
     told = with_replay_notes(jobs, NAMED).notes
     assert f"replay: 1 of {len(jobs)} jobs have no node list in the log" in told[-2]
-    assert "as many nodes as they asked for" in told[-1]
+    assert "differs from the nodes they requested" in told[-1]
     by_tree = replayed(jobs, "easy")
     assert len(by_tree.placements.placement(0, 0).nodes) == jobs.n_nodes[0]
     first = replayed(jobs, "easy", unlisted="first-free")

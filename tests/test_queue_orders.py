@@ -95,7 +95,7 @@ def test_jobs_without_a_priority_come_last() -> None:
     priority = np.array([0.0, np.nan, 1.0, 2.0])
     workload = replace(workload, details=JobDetails(priority=priority))
     assert simulate(workload, "priority").start_s.tolist() == [0, 15, 10, 5]
-    with pytest.raises(NetcosimError, match="order 'priority': the log tells no priorities"):
+    with pytest.raises(NetcosimError, match="order 'priority': the log has no priorities"):
         simulate(make_workload([0], [1], [1]), "priority")
 
 
@@ -190,7 +190,7 @@ def test_partitions_priority_comes_before_the_order_and_its_factor_within() -> N
 def test_a_log_without_owners_is_refused() -> None:
     workload = make_workload([0], [1], [1])
     for by in ("user", "account", "project"):
-        with pytest.raises(NetcosimError, match=f"fair share by {by}: the log tells no {by}"):
+        with pytest.raises(NetcosimError, match=f"fair share by {by}: the log has no {by}"):
             simulate(workload, fair_share_order(FairShare(by=by)))
 
 

@@ -173,7 +173,7 @@ def check_laws(result: QueueResult, rules: Rules) -> None:
         if workload.details.dependency is None:
             continue
         for kind, number in workload.details.dependency[j]:
-            if number not in index or not rules.keeps_dependencies:
+            if number not in index or not rules.has_dependencies:
                 continue
             k = index[number]
             if kind == "after" and k in nodes and not rules.requeues:
@@ -211,7 +211,7 @@ def test_rules_that_bar_nothing_are_the_plain_queue(
     later = Outage(1e6, 2e6, "0-3", "reservation")
     everywhere = Partition("all", nodes="0-7", max_nodes=8, max_walltime_s=100.0)
     for rules in (
-        Rules(keeps_dependencies=True),
+        Rules(has_dependencies=True),
         Rules(partitions=(everywhere,)),
         Rules(outages=(later,)),
         Rules(grace_s=5.0, requeues=True, partitions=(everywhere,), outages=(later,)),

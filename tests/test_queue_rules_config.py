@@ -76,7 +76,7 @@ def test_every_rule_comes_from_a_config(tmp_path: Path) -> None:
     )  # fmt: skip
     queues = queues_of(config, make_topology("dragonfly", {"p": 2, "a": 4, "g": 5}))
     rules = queues.rules
-    assert (rules.grace_s, rules.keeps_dependencies, rules.requeues) == (10.0, True, True)
+    assert (rules.grace_s, rules.has_dependencies, rules.requeues) == (10.0, True, True)
     assert [p.names for p in rules.partitions] == [("a",), ("b", "x", "y")]
     assert [(o.kind, o.start_s, o.where[-7:]) for o in rules.outages] == [
         ("failure", 100.0, "o.csv:3"),
@@ -227,13 +227,13 @@ def test_a_log_that_calls_a_job_failed_starts_no_afterok() -> None:
     workload = dependent([[], [("afterok", 1)], [("afternotok", 1)]], [5, 1, 1], [5, 5, 5])
     status = Labels.of(["failed", None, None])
     told = replace(workload, details=replace(workload.details, status=status))
-    rules = Rules(keeps_dependencies=True)
+    rules = Rules(has_dependencies=True)
     assert simulate(told, rules).outcome.tolist() == [0, NEVER_RUN, 0]
     assert simulate(workload, rules).outcome.tolist() == [0, 0, NEVER_RUN]
 
 
 def test_circles_are_one_line() -> None:
-    rules = Rules(keeps_dependencies=True)
+    rules = Rules(has_dependencies=True)
     jobs = [
         [],
         [("after", 4)],

@@ -49,4 +49,4 @@ def test_the_front_is_that_of_a_sorted_list(
             assert queue.head(0.0) == front[0]
             if move % 3:
                 always = np.full(1, np.inf)
-                assert list(queue.worth_a_try(0.0, always)) == front[1:]
+                assert list(queue.candidates(0.0, always)) == front[1:]

@@ -9,7 +9,7 @@ import pytest
 
 from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.parts import Columns, Part, PrefixedRunner, SerialExecutor
-from cosim.measuring.rounds import ALONE, round_rows, speedups_of_alone
+from cosim.measuring.rounds import ALONE, isolated_speedups, round_rows
 from cosim.measuring.snapshots import Measurement, Ratio
 from cosim.run_times.measured_times import Measured
 from experiments.config_load import config_from
@@ -124,11 +124,11 @@ def test_ratios_over_times_alone_by_hand() -> None:
         {**pair("jigsaw", 11.0, 12.0, 10.0), "snapshot": 0, "job_id": 0},
         {**pair("jigsaw", 9.0, 14.0, 10.0), "snapshot": 1, "job_id": 1},
     ]
-    table = SpeedupTable("random", (), whole_runs=True)
+    table = SpeedupTable("random", (), of_run_times=True)
     found = Measurement({}, {}, table, {"pairs": rows})
-    made = speedups_of_alone(found, result.study, lambda: np.random.default_rng(1))
+    made = isolated_speedups(found, result.study, lambda: np.random.default_rng(1))
     assert made.reference_policy == ALONE
-    assert made.whole_runs
+    assert made.of_run_times
     ratio = {row.policy: row.ratio for row in made.rows}
     assert ratio == pytest.approx({"random": 1.3, "jigsaw": 1.0})
 

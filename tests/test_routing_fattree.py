@@ -14,7 +14,7 @@ from experiments.papers.calibration.point import packet_config
 from netsim.analysis.load_latency import Window
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S, PacketConfig
-from netsim.routing.kernels_chance import packet_key
+from netsim.routing.kernels_random import packet_key
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree, xgft
 from netsim.traffic import combine

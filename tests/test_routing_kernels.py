@@ -13,8 +13,8 @@ from routing_machines import all_routings, on_every_routing
 from netsim.routing.base import Hop, Routing
 from netsim.routing.dragonfly_reference import COMPARES
 from netsim.routing.kernels import links_compared, route
-from netsim.routing.kernels_chance import packet_key
 from netsim.routing.kernels_common import draw
+from netsim.routing.kernels_random import packet_key
 from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.dragonfly import dragonfly
 
@@ -86,7 +86,7 @@ def walk_and_compare(
             room = rng.choice([-500, 0, 999, 1000, 2000], (t.n_links, routing.n_vcs))
             space = np.maximum(room, rng.choice([0, 1000], room.shape))
             # No chance where the routing says that it takes none: engines make no key there.
-            key = int(rng.integers(0, 2**64, dtype=np.uint64)) * (visit < routing.chance_visits)
+            key = int(rng.integers(0, 2**64, dtype=np.uint64)) * (visit < routing.random_visits)
             view = ArrayView(100, free_at, waiting, space, room)
             compared = links_compared(routing.tables, router, dst, state, np.uint64(key))
             hop = routing.choose(view, router, dst, state, key, 1000)
@@ -98,7 +98,7 @@ def walk_and_compare(
             assert all(isinstance(x, int) for x in fast)
             if routing.compares_credits and router != t.port_router[dst]:
                 assert view.buffers == set(compared) - {-1}
-                assert visit < routing.chance_visits or not view.buffers
+                assert visit < routing.random_visits or not view.buffers
             if listed:
                 assert hop in routing.choices(router, dst, state)
             longest = max(longest, visit)

@@ -18,7 +18,7 @@ from netsim.routing.base import Routing
 from netsim.routing.deadlock import find_cycle
 from netsim.routing.registry import make_routing
 from netsim.routing.shortest_path import router_distances
-from netsim.routing.weighted import Ways, _routing, _Table, table_routing
+from netsim.routing.weighted import Paths, _routing, _Table, table_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.graph import graph
@@ -35,7 +35,7 @@ def ends(t: Topology, link: int) -> tuple[int, int]:
     return int(t.link_src[link]) - t.n_ports, int(t.link_dst[link]) - t.n_ports
 
 
-def downhill(t: Topology, rng: np.random.Generator) -> Ways:
+def downhill(t: Topology, rng: np.random.Generator) -> Paths:
     """Weighted ways that lose height toward each router: minimal ones and detours."""
     distance = router_distances(t)
     ways: dict[tuple[int, int], dict[int, int]] = {}
@@ -68,7 +68,7 @@ def assert_same(first: PacketResult, second: PacketResult) -> None:
 @pytest.mark.parametrize("t", SMALL, ids=lambda t: t.name)
 def test_both_engines_take_the_same_ways(t: Topology) -> None:
     routing = table_routing(t, "mine", downhill(t, np.random.default_rng(1)))
-    assert routing.chance_visits > 0
+    assert routing.random_visits > 0
     fast = run(routing)
     assert fast.link_stalls.sum() > 0
     assert_same(fast, run(routing, simulate_reference))
@@ -86,7 +86,7 @@ def test_the_table_of_a_static_routing_is_that_routing(t: Topology) -> None:
         if router != t.port_router[node]
     }
     mine = table_routing(t, "mine", ways, channels=known.n_vcs)
-    assert mine.chance_visits == 0
+    assert mine.random_visits == 0
     assert_same(run(mine), run(known))
     src, dst = np.divmod(np.arange(t.n_nodes**2), t.n_nodes)
     for a, b in zip(flow_paths(mine, src, dst), flow_paths(known, src, dst), strict=True):
@@ -189,18 +189,18 @@ def test_mistakes_in_a_table_are_one_line() -> None:
     back = next(link for link in range(t.first_router_link, t.n_links) if ends(t, link) == (1, 0))
     other = next(link for link in range(t.first_router_link, t.n_links) if ends(t, link) == (2, 3))
     for change, told in (
-        ({(0, 2): None}, "no way from router 0 toward router 2"),
+        ({(0, 2): None}, "no path from router 0 toward router 2"),
         ({(0, 2): []}, "from router 0 toward router 2: no link"),
         ({(0, 2): [3]}, "link 3; links between routers are 8 to 15"),
         ({(0, 2): [99]}, "link 99; links between routers are 8 to 15"),
         ({(0, 2): [1.5]}, "link 1.5; it must be a whole number"),
         ({(0, 2): [other]}, f"link {other} leaves router 2"),
-        ({(0, 2): good[0, 2] * 2}, "a link stands there twice"),
+        ({(0, 2): good[0, 2] * 2}, "a link is listed twice"),
         ({(0, 2): {good[0, 2][0]: 0}}, "weight 0 of link"),
         ({(0, 2): {good[0, 2][0]: -2}}, "weight -2 of link"),
         ({(0, 2): {good[0, 2][0]: 0.5}}, "weight 0.5 of link"),
         ({(0, 2): {good[0, 2][0]: 2**31}}, "weight 2147483648 of link"),
-        ({(1, 3): [back]}, "packets to router 3 may go round for ever: 0, 1, 0"),
+        ({(1, 3): [back]}, "packets to router 3 may cycle forever: 0, 1, 0"),
     ):
         ways = {key: some for key, some in {**good, **change}.items() if some is not None}
         with pytest.raises(NetcosimError, match=told):

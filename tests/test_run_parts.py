@@ -18,8 +18,8 @@ import pytest
 from cosim.measuring.parts import (
     Columns,
     Part,
+    ReportProgress,
     SerialExecutor,
-    Tell,
     cut,
     schedule_columns,
     schedule_from,
@@ -38,7 +38,7 @@ from netcosim.run_output import run_and_report
 from netcosim.run_plan import plan_run
 from netcosim.study.results import RESULTS_FILE
 from netsim.errors import NetcosimError
-from netsim.file_lock import take_lock
+from netsim.file_lock import acquire_lock
 
 PLUGIN = """
 import numpy as np
@@ -151,7 +151,7 @@ def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_bits(
     assert not (out / RESULTS_FILE).exists()
     [folder] = journals_in(out)
     time.sleep(0.5)  # a helper of a killed run ends by itself
-    take_lock(folder / "run").close()
+    acquire_lock(folder / "run").close()
     kept = {path: path.stat().st_mtime_ns for path in folder.glob("*.npz")}
     capsys.readouterr()
     computed: list[str] = []
@@ -221,7 +221,7 @@ def test_a_plan_counts_every_round(tmp_path: Path) -> None:
 
 
 def part_of(name: str, values: object, log: list[str] | None = None) -> Part:
-    def compute(tell: Tell) -> Columns:
+    def compute(tell: ReportProgress) -> Columns:
         tell(0.5)
         if log is not None:
             log.append(name)
@@ -302,7 +302,10 @@ def test_two_runs_do_not_write_one_journal(tmp_path: Path) -> None:
     out = tmp_path / "out"
     folder = out / journal_name(point_key(config.resolved()))
     folder.mkdir(parents=True)
-    with take_lock(folder / "run"), pytest.raises(NetcosimError, match="another process is writ"):
+    with (
+        acquire_lock(folder / "run"),
+        pytest.raises(NetcosimError, match="another process is writ"),
+    ):
         run_and_report(config, text, out, title="t")
 
 
@@ -357,8 +360,8 @@ def test_a_helper_that_dies_costs_its_part_alone(tmp_path: Path) -> None:
     folder.mkdir()
     path = Journal(folder)._path("a")
     script = (
-        "import sys, time; from pathlib import Path; from netsim.file_lock import take_lock\n"
-        f"lock = take_lock(Path({str(path)!r})); print('held', flush=True); time.sleep(60)"
+        "import sys, time; from pathlib import Path; from netsim.file_lock import acquire_lock\n"
+        f"lock = acquire_lock(Path({str(path)!r})); print('held', flush=True); time.sleep(60)"
     )
     helper = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
     assert helper.stdout is not None

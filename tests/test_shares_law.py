@@ -42,7 +42,7 @@ def sized(nodes: np.ndarray) -> Workload:
     return bare_jobs("made", submit_s=one, run_time_s=one, n_nodes=sizes, requested_s=one)
 
 
-@pytest.mark.parametrize("fractions", EVERY, ids=lambda f: f.told)
+@pytest.mark.parametrize("fractions", EVERY, ids=lambda f: f.description)
 def test_moments_are_those_asked_for(fractions: Fractions) -> None:
     """The integral over the inverse, by the midpoint rule, is the mean; so of the square."""
     u = (np.arange(200_000) + 0.5) / 200_000

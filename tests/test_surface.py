@@ -267,7 +267,7 @@ def test_few_random_designs_are_taken_for_confounded_and_all_equal_columns_are()
         (0, THREE, "samples = 0; must be 1 to 100,000"),
         (100_001, THREE, "samples = 100001; must be 1 to"),
         (4, THREE[:1], "1 factors; a design needs two or more"),
-        (4, [*THREE, THREE[0]], "a factor stands there twice"),
+        (4, [*THREE, THREE[0]], "a factor is listed twice"),
     ],
 )
 def test_a_design_refuses(samples, factors, told):
@@ -290,12 +290,12 @@ def test_what_a_scenario_takes_off_is_by_node_hours_of_jobs_of_several_nodes():
 
 
 def test_a_factor_has_values_by_place():
-    log = Factor("bytes", 16, 4096, log=True, whole=True)
+    log = Factor("bytes", 16, 4096, log=True, is_integer=True)
     assert [log.value(u) for u in (0, 0.25, 0.5, 1)] == [16, 64, 256, 4096]
     assert log.place(256) == pytest.approx(0.5)
     # the nearest whole number, not the one below
-    assert [Factor("n", 1, 4, whole=True).value(u) for u in (0.16, 0.17, 0.9)] == [1, 2, 4]
-    assert [Factor("r", levels=("a", "b", "c")).told(u) for u in (0, 0.34, 0.67, 1)] == [*"abcc"]
+    assert [Factor("n", 1, 4, is_integer=True).value(u) for u in (0.16, 0.17, 0.9)] == [1, 2, 4]
+    assert [Factor("r", levels=("a", "b", "c")).label(u) for u in (0, 0.34, 0.67, 1)] == [*"abcc"]
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def test_topology_yaml(tmp_path: Path) -> None:
     t = machine(tmp_path, YAML, "topology.yaml")
     assert t.node_names == tuple(f"node{i:02d}" for i in range(1, 7))
     assert cables(t) == {("s1", "root"): 4, ("s2", "root"): 2}
-    assert t.shape.notes[-1] == "topology 'main' is taken; the file also has other, b, f"
+    assert t.shape.notes[-1] == "topology 'main' is used; the file also has other, b, f"
     assert machine(tmp_path, YAML, "topology.yaml", topology="other").n_nodes == 2
     blocks = machine(tmp_path, YAML, "topology.yaml", topology="b")
     assert hierarchy_of(blocks).counts == (1, 2, 3)
@@ -202,9 +202,9 @@ L2 = "SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n[3-4]\n"
         ("SwitchName=a Nodes=n1,n1", r":1: 'a' has 'n1' below it twice"),
         (
             "SwitchName=a Switches=b\nSwitchName=b Switches=c\nSwitchName=c Switches=a",
-            r"in a circle: a > b > c > a",
+            r"in a cycle: a > b > c > a",
         ),
-        ("SwitchName=a Switches=a", "in a circle: a > a"),
+        ("SwitchName=a Switches=a", "in a cycle: a > a"),
         ("SwitchName=a", "neither nodes nor switches"),
         (L2 + "SwitchName=c Switches=a,b Nodes=n7", "both nodes and switches"),
         ("Switchname=a Nodes=n[1-", r":1: host list 'n\[1-': a bracket is not closed"),
@@ -214,7 +214,7 @@ L2 = "SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n[3-4]\n"
         ("SwitchName=a nonsense", ":1: 'nonsense' is not KEY=VALUE"),
         ("", "no switch and no block is declared"),
         ("# only this", "no switch and no block is declared"),
-        ("SwitchName=a \\", ":1: the last line goes on"),
+        ("SwitchName=a \\", ":1: the last line is continued"),
         (L2 + "BlockName=c Nodes=n9", "declares switches and blocks"),
         ("RingName=a Nodes=n1", ":1: a ring"),
         (

@@ -1,8 +1,12 @@
-"""Pages use the words of the field: none of these, outside of code and output."""
+"""The docs and the code use the field's words: none of these in prose, names or messages."""
 
 from __future__ import annotations
 
+import ast
+import io
 import re
+import tokenize
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,6 +32,30 @@ PLAIN = {
     "nobody|everybody": "no job, all ranks",
 }
 """Patterns, and what to write instead."""
+PACKAGES = ("netsim", "alloc", "workloads", "patterns", "queuesim", "cosim")
+"""Packages whose names, docstrings, comments and messages are checked."""
+IN_CODE = PLAIN | {
+    "no ways?|(?:longest|shorte[rs]t?|direct|minimal) ways?": "path",
+    "by chance|equal chance|with chance|without chance": "at random, probability, deterministic",
+    "somebody|anybody|who(?:ever|m)": "name the job, rank, policy or caller",
+    "(?:time|times|run times?) alone": "isolated time",
+}
+NAMES = {
+    *("told", "tell", "tells", "said", "says", "asked", "asks", "ours", "theirs", "worth", "luck"),
+    *("yardstick", "yardsticks", "desk", "twin", "twins", "nobody", "everybody", "somebody"),
+    *("chance", "chances", "game", "arena"),
+}
+"""Words of names: `OldName`, `old_name` and `OLD_NAME` consist of "old" and "name"."""
+WHOLE_NAMES = {"held_back", "at_work", "help_with", "whole", "Here", "Parts", "Named"}
+"""Names that are wrong, of words that are not."""
+
+
+def wrong_in(text: str, plain: dict[str, str]) -> list[str]:
+    return [
+        f"{found.group(0)!r} in {text[max(0, found.start() - 40) :][:80]!r}: {instead}"
+        for words, instead in plain.items()
+        for found in re.finditer(rf"\b(?:{words})\b", text, re.IGNORECASE)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -36,13 +64,7 @@ PLAIN = {
     ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
 def test_pages_use_the_fields_words(page: Path) -> None:
-    prose = re.sub(r"`[^`]*`", "", text_of(page))
-    wrong = [
-        f"{found.group(0)!r} in {prose[max(0, found.start() - 40) :][:80]!r}: {instead}"
-        for words, instead in PLAIN.items()
-        for found in re.finditer(rf"\b(?:{words})\b", prose, re.IGNORECASE)
-    ]
-    assert wrong == []
+    assert wrong_in(re.sub(r"`[^`]*`", "", text_of(page)), PLAIN) == []
 
 
 def test_a_word_is_found_in_prose_and_not_in_code(tmp_path: Path) -> None:
@@ -52,3 +74,64 @@ def test_a_word_is_found_in_prose_and_not_in_code(tmp_path: Path) -> None:
         test_pages_use_the_fields_words(page)
     page.write_text(page.read_text(encoding="utf-8").replace("told", "printed"), encoding="utf-8")
     test_pages_use_the_fields_words(page)
+
+
+def prose_of(source: str) -> Iterator[str]:
+    """Comments, and string literals: docstrings and messages, with placeholders for values."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
+
+
+def defined_in(source: str) -> Iterator[str]:
+    """Names of functions, classes, parameters, variables and attributes, where they are set."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+
+
+def wrong_names(source: str) -> set[str]:
+    words = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+    return {
+        name
+        for name in defined_in(source)
+        if name in WHOLE_NAMES or {word.lower() for word in words.findall(name)} & NAMES
+    }
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_code_uses_the_fields_words(package: str) -> None:
+    wrong = {}
+    for path in sorted((ROOT / package).rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        prose = (
+            re.sub(r"``[^`]*``|`[^`]*`", "", " ".join(text.split())) for text in prose_of(source)
+        )
+        found = [
+            *sorted(wrong_names(source)),
+            *(w for text in prose for w in wrong_in(text, IN_CODE)),
+        ]
+        if found:
+            wrong[path.relative_to(ROOT).as_posix()] = found
+    assert wrong == {}
+
+
+def test_a_word_is_found_in_names_docstrings_comments_and_messages() -> None:
+    source = '''
+def told_s(x):
+    """Nobody."""
+    # it hangs on x
+    raise ValueError(f"{x} is worth it")
+'''
+    assert wrong_names(source) == {"told_s"}
+    assert sum(len(wrong_in(text, IN_CODE)) for text in prose_of(source)) == 3
+    assert wrong_names("behold = Named_tuple = file.tell()") == set()

@@ -56,7 +56,7 @@ def test_unusable_jobs_are_counted_by_their_first_reason(tmp_path: Path) -> None
     log = read_swf(path, statuses=(0, 1), max_nodes=50, min_run_time_s=10)
     assert log.job_id.tolist() == [1, 11]
     assert log.dropped == {
-        "status 5 is not asked for": 2,
+        "status 5 is not selected": 2,
         "no submit time": 1,
         "no size in field 5 or 8": 2,
         "run time missing or 0": 2,
@@ -288,6 +288,6 @@ def test_mira_has_waits_requests_users_and_projects(shared_dir: Path) -> None:
         49152,
         1535348017,
     )
-    assert log.notes == ("1 processor a node, as the known log says",)
+    assert log.notes == ("1 processor a node, from the known log",)
     assert log.wait_s[0] == 102_306
     assert (log.requested_s[0], log.user[5], log.project[9]) == (18_000, 5, 6)

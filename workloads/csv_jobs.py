@@ -21,7 +21,7 @@ from workloads.csv_cells import csv_cells
 from workloads.dependencies import dependency_text, parse_dependency, refuse_cycles
 from workloads.details import Dependencies, JobDetails, Labels, NodeLists
 from workloads.job import Workload
-from workloads.swf_parse import MAX_TIME_S, MAX_WHOLE, number_of, short
+from workloads.swf_parse import MAX_INTEGER, MAX_TIME_S, number_of, short
 
 NEEDED = ("job", "nodes", "arrival_s", "run_s")
 KNOWN_OF_JOBS = ("requested_s", "user", "project", "wait_s")
@@ -29,15 +29,15 @@ WORDS = ("partition", "account", "qos", "pattern", "status")
 NUMBERS = ("priority", "communication_fraction", "bytes_per_node_s")
 LISTS = ("node_list", "dependency")
 OPTIONAL = (*KNOWN_OF_JOBS, *WORDS[:3], *LISTS, *NUMBERS, *WORDS[3:])
-"""Columns that may follow; an empty cell of one behind wait_s says that nothing is known."""
+"""Columns that may follow; an empty cell of one behind wait_s means that the value is not known."""
 
 _MOST = 2**31 - 1
-_WHOLE = {"job": MAX_WHOLE[1], "nodes": _MOST, "user": _MOST, "project": _MOST}
+_INTEGER = {"job": MAX_INTEGER[1], "nodes": _MOST, "user": _MOST, "project": _MOST}
 _EPOCH = re.compile(r"#\s*UnixStartTime:\s*(-?[0-9]{1,12}(?:\.[0-9]+)?)\s*", re.IGNORECASE)
 
 
 def is_csv(path: str | Path) -> bool:
-    """Whether a job log is a table, by its name; it is SWF if not."""
+    """Return whether a job log is a table, by its name; it is SWF if not."""
     return str(path).lower().endswith((".csv", ".csv.gz"))
 
 
@@ -46,8 +46,8 @@ def read_csv(path: str | Path) -> Workload:
 
     More columns may be those of `OPTIONAL`; others are refused, since a misspelt one would go
     unnoticed. Missing requested times are the run times. Node lists are host lists
-    (`netsim.hostlist`), dependencies stand as "afterok:12:13,after:9". Lines above the header that
-    begin with # are comments; ``# UnixStartTime: N`` says when time 0 was.
+    (`netsim.hostlist`), dependencies are written "afterok:12:13,after:9". Lines above the header
+    that begin with # are comments; ``# UnixStartTime: N`` gives the Unix time of time 0.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def write_csv(workload: Workload, path: str | Path) -> None:
 
 
 def _shown(value: float) -> str:
-    """A number in full, a whole one without its fraction."""
+    """Format a number in full, an integer without its fraction."""
     return str(int(value)) if value == int(value) else repr(value)
 
 
@@ -165,11 +165,11 @@ class _Table:
     start_unix_s: float | None
 
     def cells(self, column: str) -> Sequence[str]:
-        """A column as text."""
+        """Return a column as text."""
         return self.columns[self.at[column]] if self.columns else ()
 
     def numbers(self, column: str) -> NDArray[np.float64]:
-        """A column as numbers within its bounds; nan for an empty cell where one may be."""
+        """Return a column as numbers within its bounds; nan for an empty cell where one may be."""
         cells = self.cells(column)
         # what is no number becomes nan
         values = np.array([number_of(cell) for cell in cells], dtype=np.float64)
@@ -182,7 +182,7 @@ class _Table:
         return values
 
     def parsed(self, column: str, parse: Callable[[str], Any]) -> list[Any]:
-        """A column as what its texts stand for; equal texts are read once."""
+        """Return the values of a column; equal texts are parsed once."""
         known: dict[str, Any] = {}
         found = []
         for k, cell in enumerate(self.cells(column)):
@@ -202,12 +202,12 @@ class _Table:
             number = int(numbers[np.argmax(counts > 1)])
             where = [k for k, cell in enumerate(self.cells("job")) if number_of(cell) == number]
             raise NetcosimError(
-                f"{self.path}:{self.lines[where[1]]}: job {number} stands there twice (line "
+                f"{self.path}:{self.lines[where[1]]}: job {number} is listed twice (line "
                 f"{self.lines[where[0]]} has it), and jobs here wait for others by number"
             )
 
     def wrong(self, row: int, column: str, needed: str) -> NetcosimError:
-        """What is wrong with a cell."""
+        """Return the error of a cell."""
         cell = self.cells(column)[row]
         return NetcosimError(
             f"{self.path}:{self.lines[row]}: field {self.at[column] + 1} ({column}) is "
@@ -216,10 +216,10 @@ class _Table:
 
 
 def _bounds(column: str, values: NDArray[np.float64]) -> list[tuple[NDArray[np.bool_], str]]:
-    """What a number of a column may not be, and what is needed."""
+    """Return the forbidden values of a column, and the allowed ones."""
     checks = []
-    if column in _WHOLE:
-        most = _WHOLE[column]
+    if column in _INTEGER:
+        most = _INTEGER[column]
         bad = (np.abs(values) > most) | (values != np.trunc(values))
         checks.append((bad, f"a whole number up to {most} is needed"))
     if column.endswith("_s") and column not in NUMBERS:
@@ -236,7 +236,7 @@ def _bounds(column: str, values: NDArray[np.float64]) -> list[tuple[NDArray[np.b
 
 
 def _read_table(path: str | Path) -> _Table:
-    """All cells of a file; its header is one that this format has."""
+    """Return all cells of a file; its header is one that this format has."""
     lines, comments, start_unix_s = read_lines(path), 0, None
     head = next(lines, "")
     while head.startswith("#"):
@@ -266,7 +266,7 @@ def _read_table(path: str | Path) -> _Table:
 
 
 def _details(table: _Table, number: dict[str, NDArray[np.float64]]) -> JobDetails:
-    """The optional columns, in the order of the file."""
+    """Return the optional columns, in the order of the file."""
     found: dict[str, Any] = {c: number[c] for c in NUMBERS if c in number}
     for column in WORDS:
         if column in table.at:
@@ -281,6 +281,6 @@ def _details(table: _Table, number: dict[str, NDArray[np.float64]]) -> JobDetail
 def _dependency(text: str) -> list[tuple[str, int]]:
     pairs = parse_dependency(text)
     for _, job in pairs:
-        if not (job.isascii() and job.isdigit() and int(job) <= MAX_WHOLE[1]):
+        if not (job.isascii() and job.isdigit() and int(job) <= MAX_INTEGER[1]):
             raise NetcosimError(f"dependency on job {short(job)!r}; a number is needed")
     return [(kind, int(job)) for kind, job in pairs]

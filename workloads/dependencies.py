@@ -13,7 +13,7 @@ from workloads.job import Workload
 
 
 def parse_dependency(text: str) -> list[tuple[str, str]]:
-    """Pairs of kind and job of "afterok:12:13,after:9", as Slurm writes it.
+    """Return the pairs of kind and job of "afterok:12:13,after:9", as Slurm writes it.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def parse_dependency(text: str) -> list[tuple[str, str]]:
 
 
 def dependency_text(pairs: list[tuple[str, int]]) -> str:
-    """What `parse_dependency` reads; jobs of one kind that follow each other stand together."""
+    """Format dependencies for `parse_dependency`; consecutive jobs of one kind are grouped."""
     parts: list[list[str]] = []
     for kind, job in pairs:
         if parts and parts[-1][0] == kind:
@@ -60,7 +60,7 @@ def refuse_cycles(workload: Workload, path: str | Path) -> None:
     Raises
     ------
     NetcosimError
-        Names the jobs of one circle.
+        Names the jobs of one cycle.
     """
     cycle = find_cycle(workload)
     if cycle:

@@ -1,4 +1,4 @@
-"""What a log says of its jobs beside sizes and times: where they ran, what they waited for."""
+"""Data of jobs in a log besides sizes and times: their nodes, dependencies and others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Labels:
 
     @classmethod
     def of(cls, words: Iterable[str | None]) -> Labels:
-        """Of the jobs' words; None and "" are none."""
+        """Build from one word per job; None and "" are missing."""
         known: dict[str, int] = {}
         code = [known.setdefault(w, len(known)) if w else -1 for w in words]
         return cls(np.array(code, dtype=np.int32), tuple(known))
@@ -51,7 +51,7 @@ class Labels:
         return self.code >= 0
 
     def take(self, index: Rows) -> Labels:
-        """Those of some jobs, with the same names."""
+        """Select jobs, with the same names."""
         return Labels(self.code[index], self.names)
 
 
@@ -62,7 +62,7 @@ class NodeLists:
     Attributes
     ----------
     ptr : (n + 1,) int64
-        Job i has ``index[ptr[i]:ptr[i + 1]]``; none where the log says nothing.
+        Job i has ``index[ptr[i]:ptr[i + 1]]``; none where the log has none.
     index : int32
         Positions in ``names``, in the log's order.
     names : tuple of str
@@ -75,7 +75,7 @@ class NodeLists:
 
     @classmethod
     def of(cls, lists: Iterable[Sequence[str]]) -> NodeLists:
-        """Of each job's node names."""
+        """Build from each job's node names."""
         known: dict[str, int] = {}
         ptr, index = [0], []
         for names in lists:
@@ -96,12 +96,12 @@ class NodeLists:
         return np.diff(self.ptr) > 0
 
     def take(self, index: Rows) -> NodeLists:
-        """Those of some jobs, with the same names."""
+        """Select jobs, with the same names."""
         ptr, kept = _taken(self.ptr, index)
         return NodeLists(ptr, self.index[kept], self.names)
 
     def without(self, jobs: NDArray[np.bool_]) -> NodeLists:
-        """The same but for these jobs, of which nothing is known any more."""
+        """Return the same but for these jobs, of which nothing is known any more."""
         count = np.where(jobs, 0, np.diff(self.ptr))
         kept = np.repeat(~jobs, np.diff(self.ptr))
         return NodeLists(_pointers(count), self.index[kept], self.names)
@@ -109,7 +109,7 @@ class NodeLists:
 
 @dataclass(frozen=True, eq=False)
 class Dependencies:
-    """The jobs that each job waits for: all of them, each in its way.
+    """The jobs that each job waits for, with the kind of each dependency.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class Dependencies:
 
     @classmethod
     def of(cls, lists: Iterable[Sequence[tuple[str, int]]]) -> Dependencies:
-        """Of each job's pairs of kind and job id."""
+        """Build from each job's pairs of kind and job id."""
         ptr, job, kind = [0], [], []
         for pairs in lists:
             kind += [DEPENDENCY_KINDS.index(word) for word, _ in pairs]
@@ -143,7 +143,7 @@ class Dependencies:
         return len(self.ptr) - 1
 
     def __getitem__(self, job: int) -> list[tuple[str, int]]:
-        """Pairs of kind and job id of a job."""
+        """Return the pairs of kind and job id of a job."""
         mine = slice(self.ptr[job], self.ptr[job + 1])
         return [
             (DEPENDENCY_KINDS[kind], int(other))
@@ -156,7 +156,7 @@ class Dependencies:
         return np.diff(self.ptr) > 0
 
     def take(self, index: Rows) -> Dependencies:
-        """Those of some jobs; the jobs they wait for may be gone."""
+        """Select jobs; the jobs that they wait for may be missing."""
         ptr, kept = _taken(self.ptr, index)
         return Dependencies(ptr, self.job[kept], self.kind[kept])
 
@@ -169,7 +169,7 @@ class JobDetails:
     ----------
     partition, account, qos : Labels or None
     node_list : NodeLists or None
-        The nodes that the log says the job ran on; none for a job whose size was changed.
+        Return the job's nodes in the log; none for a job whose size was changed.
     priority : (n,) float64 or None
         Larger goes first; nan: unknown.
     dependency : Dependencies or None
@@ -195,19 +195,19 @@ class JobDetails:
     status: Labels | None = None
 
     def take(self, index: Rows) -> JobDetails:
-        """The columns of some jobs: of a mask, or of a list of positions in any order."""
+        """Return the columns of some jobs: of a mask, or of a list of positions in any order."""
         taken: dict[str, Any] = {}
         for name, column in self.columns().items():
             taken[name] = column[index] if isinstance(column, np.ndarray) else column.take(index)
         return JobDetails(**taken)
 
     def columns(self) -> dict[str, Labels | NodeLists | Dependencies | NDArray[np.float64]]:
-        """The columns that there are, by name."""
+        """Return the columns that there are, by name."""
         every = ((field.name, getattr(self, field.name)) for field in fields(self))
         return {name: column for name, column in every if column is not None}
 
     def carried(self) -> dict[str, int]:
-        """How many jobs have a value, for each column that there is."""
+        """Return the number of jobs with a value, for each existing column."""
         return {
             name: int(
                 np.count_nonzero(
@@ -224,7 +224,7 @@ def _pointers(count: NDArray[np.integer]) -> NDArray[np.int64]:
 
 
 def _taken(ptr: NDArray[np.int64], index: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pointers of some jobs' lists, and the positions of what stands in them."""
+    """Return the pointers of some jobs' lists, and the positions of their entries."""
     rows = np.arange(len(ptr) - 1)[index]
     count = np.diff(ptr)[rows]
     new = _pointers(count)

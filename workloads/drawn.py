@@ -21,7 +21,8 @@ LEAST_BLOCKS = 10
 
 
 def block_length_s(workload: Workload) -> float:
-    """How long a block of submissions is; 0 where all jobs come at once, in an order alone."""
+    """Length of a block of submissions; 0 where all jobs are submitted at once, with only an
+    order."""
     span_s = float(workload.submit_s[-1] - workload.submit_s[0])
     return WEEK_S if span_s >= LEAST_BLOCKS * WEEK_S else span_s / LEAST_BLOCKS
 
@@ -36,10 +37,10 @@ def n_blocks(workload: Workload) -> int:
 
 
 def drawn_log(workload: Workload, rng: np.random.Generator) -> Workload:
-    """A log of blocks of another one, drawn with replacement.
+    """Return a log of blocks of another one, drawn with replacement.
 
-    Jobs keep sizes, run times and their moment within the block, and have ids of their own; who
-    waits for whom is forgotten. Where all come at once the blocks are parts of their order.
+    Jobs keep sizes, run times and their time within the block, and get new ids; dependencies are
+    dropped. Where all are submitted at once, the blocks are parts of their order.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ class Reading:
     Attributes
     ----------
     log_sha256 : str or None
-        What the file held when the log was asked for; no parameter of a config.
+        Digest of the file when the log was first read; not a parameter of a config.
     """
 
     log: Annotated[
@@ -40,7 +40,7 @@ class Reading:
         str | None, "how to read it (netcosim list logs)", Example("thunder", {"log": "log.swf"})
     ] = None
     processors_per_node: Annotated[
-        int | None, "else as the known log has it, else as the log's header says", Ge(1), Example(4)
+        int | None, "else that of the known log, else that of the log's header", Ge(1), Example(4)
     ] = None
     node_field: Annotated[str, "which processors make a job's size", OneOf(NODE_FIELDS)] = (
         "allocated"
@@ -57,7 +57,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class LogFormat:
-    """How a log is read.
+    """Settings for reading a log.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class LogFormat:
 
 
 def _swf(reading: Reading) -> Workload:
-    """The jobs of an SWF log; what is known of it counts where nothing is given."""
+    """Return the jobs of an SWF log; what is known of it counts where nothing is given."""
     assert reading.log is not None
     known = None if reading.known_log is None else known_log(reading.known_log)
     statuses = known.statuses if known is not None else None
@@ -103,7 +103,8 @@ TABLE = LogFormat("csv", "a table with the columns job, nodes, arrival_s, run_s"
 
 
 def format_of(path: str | Path) -> LogFormat:
-    """The format of a log: what it begins with tells a scheduler's, the ending .csv a table.
+    """Return the format of a log: the first lines identify a scheduler's log, the suffix .csv a
+    table.
 
     Any other file is SWF.
 
@@ -121,7 +122,7 @@ def format_of(path: str | Path) -> LogFormat:
 
 @cache
 def _imported(importer: Importer) -> LogFormat:
-    """A scheduler's log as it is, with the importer's defaults."""
+    """Return a scheduler's log as it is, with the importer's defaults."""
 
     def read(reading: Reading) -> Workload:
         assert reading.log is not None

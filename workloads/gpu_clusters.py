@@ -1,10 +1,10 @@
-"""Made jobs of GPU clusters, by the sizes and run times that are published of real ones.
+"""Synthetic jobs of GPU clusters, by published sizes and run times.
 
 The numbers are read off the vector figures of Hu et al., "Characterization of large language model
 development in the datacenter" (NSDI'24), as their repository has them
 (https://github.com/InternLM/AcmeTrace, commit 6d6ac9cd): ``figure/cdf_job_gpunum.pdf``, shares of
 jobs and of GPU time by number of GPUs, eight a node; ``figure/cdf_job_jobtime.pdf``, run times of
-GPU jobs. No job of the logs is here.
+GPU jobs. No job of the logs is included.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LONGEST_S = 2.0**21
 
 @dataclass(frozen=True)
 class GpuCluster:
-    """What is published of the GPU jobs of a cluster.
+    """Published data of the GPU jobs of a cluster.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class GpuCluster:
     shorter_percent: tuple[float, ...]
 
     def stretch(self) -> NDArray[np.float64]:
-        """Mean run time of jobs of each size over that of jobs on one node."""
+        """Return the mean run time of jobs of each size over that of jobs on one node."""
         nodes, jobs, time = np.array(self.sizes).T
         gpus = np.where(nodes == 1, self.gpus_of_one_node, 8 * nodes)
         mean_s = time / (jobs * gpus)
@@ -100,12 +100,12 @@ def gpu_cluster_workload(
     machine_nodes: int | None = None,
     requested_factor: tuple[float, float] | None = None,
 ) -> Workload:
-    """Made jobs like those of a GPU cluster; none of them was ever run.
+    """Generate synthetic jobs like those of a GPU cluster.
 
     Sizes are drawn by their published shares of jobs. Run times are drawn by the published ones of
-    all jobs, times what the shares of GPU time ask of jobs of that size, so that a size has its
-    published part of the GPU time, in the mean and but for run times that would be longer than the
-    longest published. Users, bursts and hours of the day are not made.
+    all jobs, times the demand that the shares of GPU time put on jobs of that size, so that a size
+    has its published part of the GPU time, in the mean and but for run times that would be longer
+    than the longest published. Users, bursts and hours of the day are not made.
 
     Parameters
     ----------

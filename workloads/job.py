@@ -34,11 +34,11 @@ class Workload:
     dropped : dict of str to int
         How many of the log's jobs were left out, by reason.
     notes : tuple of str
-        What the reader should tell the user ("requested time missing for 68 % ...").
+        Notes of the reader for the user ("requested time missing for 68 % ...").
     start_unix_s : float or None
-        Time 0 in Unix time; None where the log does not say.
+        Time 0 in Unix time; None where the log does not have it.
     details : JobDetails
-        What else the log says of its jobs: partitions, nodes, dependencies, patterns.
+        Further data of the jobs: partitions, nodes, dependencies, patterns.
     """
 
     name: str
@@ -69,7 +69,7 @@ def bare_jobs(
     job_id: NDArray[np.integer] | None = None,
     dropped: dict[str, int] | None = None,
 ) -> Workload:
-    """Jobs of which nothing else is known: no users, no projects, no waits.
+    """Return the jobs of which nothing else is known: no users, no projects, no waits.
 
     Parameters
     ----------

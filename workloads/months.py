@@ -14,7 +14,7 @@ HISTORY_S = 61 * 86400.0
 
 
 def month_window(month: str, start_unix_s: float) -> tuple[float, float]:
-    """First and last second of a calendar month ("2018-10", UTC), from the log's start."""
+    """Return the ends of a calendar month ("2018-10", UTC), from the log's start."""
     year, number = (int(part) for part in month.split("-"))
     begin = datetime(year, number, 1, tzinfo=UTC)
     end = datetime(year + number // 12, number % 12 + 1, 1, tzinfo=UTC)
@@ -22,6 +22,6 @@ def month_window(month: str, start_unix_s: float) -> tuple[float, float]:
 
 
 def ended_before(jobs: Workload, begin_s: float, within_s: float = HISTORY_S) -> Workload:
-    """Jobs submitted in the time before an instant that had ended by then, as logged."""
+    """Return the jobs submitted in the time before an instant that had ended by then, as logged."""
     end_s = np.nan_to_num(jobs.wait_s) + jobs.submit_s + jobs.run_time_s
     return select(jobs, (end_s <= begin_s) & (jobs.submit_s >= begin_s - within_s))

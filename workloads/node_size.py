@@ -1,4 +1,4 @@
-"""How many processors a node of a log's machine has: the log counts one, the network the other."""
+"""Processors per node of a log's machine: logs count processors, the network counts nodes."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from netsim.errors import NetcosimError
 from workloads.swf_parse import SwfHeader
 
 MOST_PROCESSORS = 1024
-"""A header that says more of them a node is not believed; the largest known has 128 (LANL O2K)."""
+"""A header with more processors a node is rejected; the largest known has 128 (LANL O2K)."""
 
 _MOST_GIVEN = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class NodeSize:
-    """What is taken, and from where.
+    """The processors of a node and their source.
 
     Attributes
     ----------
     processors : int
         A node's; job sizes in nodes are processors over this, rounded up.
     by_header : bool
-        Whether the header alone said so.
-    told : str
+        Whether it is only from the header.
+    note : str
         One line for the user.
     """
 
     processors: int
     by_header: bool
-    told: str
+    note: str
 
 
 def node_size(header: SwfHeader, *, given: int | None = None, known: int | None = None) -> NodeSize:
-    """Processors of a node: as given, or as a known log has them, or as the header says, or 1.
+    """Return the processors of a node: as given, or of a known log, or from the header, or 1.
 
     Parameters
     ----------
     header : SwfHeader
     given : int, optional
-        What the user says.
+        The user's value.
     known : int, optional
         What is known of a log of that name.
 
@@ -51,23 +51,23 @@ def node_size(header: SwfHeader, *, given: int | None = None, known: int | None 
     NetcosimError
         A given number that is not 1 to 2147483647.
     """
-    said, why = header_processors(header)
+    stated, why = header_processors(header)
     if given is not None and not 1 <= given <= _MOST_GIVEN:
         raise NetcosimError(f"processors_per_node = {given}; it must be 1 to {_MOST_GIVEN}")
     taken = given if given is not None else known
     if taken is not None:
-        source = "as given" if given is not None else "as the known log says"
-        against = "" if said in (None, taken) else f"; the header says {said}: {why}"
+        source = "as given" if given is not None else "from the known log"
+        against = "" if stated in (None, taken) else f"; the header has {stated}: {why}"
         return NodeSize(taken, False, f"{_count(taken)}, {source}{against}")
-    if said is None:
+    if stated is None:
         return NodeSize(1, False, f"{_count(1)} is assumed: {why}")
-    return NodeSize(said, True, f"{_count(said)}, from the header: {why}")
+    return NodeSize(stated, True, f"{_count(stated)}, from the header: {why}")
 
 
 def header_processors(header: SwfHeader) -> tuple[int | None, str]:
-    """What a header says, None if nothing that can be used; and why.
+    """Return the processors of a node from a header (None if not usable), and the reason.
 
-    A ratio that is not whole belongs to a machine with nodes of several sizes. It is rounded
+    A ratio that is not an integer belongs to a machine with nodes of several sizes. It is rounded
     down, since such machines are mostly one kind of node and a few larger ones: CEA-Curie has
     93312 / 5544 = 16.83, from 5040 nodes of 16 processors, 360 of 32 and 144 of 8.
     """

@@ -15,7 +15,7 @@ _ALCF = "ALCF Public Data, https://reports.alcf.anl.gov/data/"
 
 @dataclass(frozen=True)
 class KnownLog:
-    """How a log is read.
+    """Settings for reading a known log.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class KnownLog:
     max_nodes : int or None
         Larger jobs are left out, as in the paper that used the log.
     carries : str
-        What it says of its jobs beside sizes and run times.
+        Data of its jobs besides sizes and run times.
     """
 
     description: str
@@ -111,7 +111,7 @@ LOGS: dict[str, KnownLog] = {
 
 
 def known_log(name: str) -> KnownLog:
-    """The entry of a name.
+    """Return the entry of a name.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def known_log(name: str) -> KnownLog:
 
 
 def describe(name: str) -> str:
-    """A few lines on a known log: what it is, where it is from, how it is read.
+    """Return a few lines on a known log: what it is, where it is from, how it is read.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def describe(name: str) -> str:
         f"  status used: {used}",
     ]
     if log.carries:
-        lines.append(f"  says of its jobs: {log.carries}")
+        lines.append(f"  data of its jobs: {log.carries}")
     if log.max_nodes is not None:
         lines.append(f"  jobs of more than {log.max_nodes} nodes are left out")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Jobs as a user asks for them: a log or a generator, and what is done to its jobs."""
+"""Jobs as configured: a log or a generator, and the changes to its jobs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class JobSource(Reading):
     end_s: Annotated[float | None, "and before here", Ge(0), Example("30 d")] = None
     month: Annotated[
         str | None,
-        'a calendar month (UTC, "2018-10") of a log that says when it began',
+        'a calendar month (UTC, "2018-10") of a log with a start date',
         Example("2018-10", {"log": "log.swf"}),
     ] = None
     days: Annotated[float | None, "the first days of what is left", Gt(0), Example(7.0)] = None
@@ -73,7 +73,9 @@ class JobSource(Reading):
         ReadIf(("log",), lambda log: log is not None, "workload.log is given"),
     ] = "logged"
     walltimes: Annotated[
-        str, "what the scheduler knows: the request, or the run time", OneOf(("logged", "exact"))
+        str,
+        "walltime used by the scheduler: the request, or the run time",
+        OneOf(("logged", "exact")),
     ] = "logged"
     larger_jobs: Annotated[
         str, "jobs that the machine can never hold", OneOf(("error", "drop"))
@@ -84,7 +86,7 @@ class JobSource(Reading):
         if (self.log is None) == (self.synthetic is None):
             raise NetcosimError("give either log or synthetic, the one or the other")
         if self.known_log is not None and self.log is None:
-            raise NetcosimError("known_log says how to read a log; give log too")
+            raise NetcosimError("known_log defines how to read a log; give log too")
         if self.start_s is not None and self.end_s is not None and self.end_s <= self.start_s:
             raise NetcosimError(f"end {self.end_s:g} s; must be after start {self.start_s:g} s")
         if self.month is not None and (self.start_s is not None or self.end_s is not None):
@@ -93,12 +95,12 @@ class JobSource(Reading):
             raise NetcosimError("month is for logs; generated jobs have no calendar")
 
     def jobs(self, machine_nodes: int, rng: np.random.Generator) -> Workload:
-        """The jobs: read or made, then cut, scaled and filtered.
+        """Return the jobs: read or made, then cut, scaled and filtered.
 
         Parameters
         ----------
         machine_nodes : int
-            Larger jobs are an error or dropped and counted, as ``larger_jobs`` says.
+            Larger jobs are an error or dropped and counted, depending on ``larger_jobs``.
         rng : numpy.random.Generator
             For the generator of synthetic jobs.
 
@@ -122,7 +124,7 @@ class JobSource(Reading):
         return transform.refuse_larger(jobs, machine_nodes)
 
     def history(self) -> Workload | None:
-        """Jobs of the log that were over when the window begins; None without one.
+        """Return the jobs of the log that were over when the window begins; None without one.
 
         Jobs that are left out for their size or their run time have run all the same, and a
         scheduler has learnt from them.
@@ -137,29 +139,29 @@ class JobSource(Reading):
         return self._reshaped(ended_before(jobs, window[0]))
 
     def _format(self) -> LogFormat | None:
-        """The log's format, None for made jobs; what is given must mean something to it."""
+        """Return the log's format, None for synthetic jobs; the given keys must apply to it."""
         found = None if self.log is None else format_of(self.log)
         if found is None or not found.counts_processors:
             for name in _OF_PROCESSORS:
                 if getattr(self, name) != getattr(JobSource, name):
                     raise NetcosimError(
-                        f"key workload.{name}: for logs in SWF alone; other jobs have nodes"
+                        f"key workload.{name}: only for logs in SWF; other jobs have nodes"
                     )
         return found
 
     def _all(self, machine_nodes: int, rng: np.random.Generator) -> Workload:
-        """The jobs of the log, or generated ones, without those that are left out."""
+        """Return the jobs of the log, or generated ones, without those that are left out."""
         log = self._format()
         if log is None:
             assert self.synthetic is not None
-            # without a load nothing is said of a machine
+            # without a load there is no machine size
             nodes = None if self.synthetic["load"] is None else machine_nodes
             like_a_cluster = "cluster" in self.synthetic
             make = gpu_cluster_workload if like_a_cluster else laas_workload
             jobs = make(rng=rng, machine_nodes=nodes, **self.synthetic)
         else:
             reading = Reading(*(getattr(self, field.name) for field in fields(Reading)))
-            # what is known by its path alone may have changed since it was kept
+            # a file known only by its path may have changed since it was stored
             jobs = log.read(reading) if self.log_sha256 is None else _read(log, reading)
         left = jobs
         if self.max_nodes is not None:
@@ -172,15 +174,15 @@ class JobSource(Reading):
         """Begin and end of the submit times that count, on the log's clock; None for all."""
         if self.month is not None:
             if jobs.start_unix_s is None:
-                told = f"{self.month}; {self.log} has no UnixStartTime in its header"
-                raise NetcosimError(f"key workload.month: {told}")
+                problem = f"{self.month}; {self.log} has no UnixStartTime in its header"
+                raise NetcosimError(f"key workload.month: {problem}")
             return month_window(self.month, jobs.start_unix_s)
         if self.start_s is None and self.end_s is None:
             return None
         return self.start_s or 0.0, np.inf if self.end_s is None else self.end_s
 
     def _reshaped(self, jobs: Workload) -> Workload:
-        """Arrivals, sizes and times as they are asked for."""
+        """Apply the configured changes to arrivals, sizes and times."""
         if self.arrival_factor != 1:
             jobs = transform.scale_arrivals(jobs, self.arrival_factor)
         if self.size_factor != 1:
@@ -203,6 +205,6 @@ def _read(log: LogFormat, reading: Reading) -> Workload:
 
 
 def _inside(jobs: Workload, begin_s: float, end_s: float) -> Workload:
-    """Jobs submitted in a window; there have to be some."""
+    """Return the jobs submitted in a window; there have to be some."""
     inside = transform.time_window(jobs, begin_s, end_s)
     return transform.from_zero(transform.refuse_empty(inside, jobs))

@@ -21,7 +21,7 @@ _A_YEAR_S = 365 * 86400.0
 
 
 def read_swf_header(path: str | Path) -> SwfHeader:
-    """The header comments of a log.
+    """Return the header comments of a log.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def read_swf(
     A sound line that cannot be used is left out and counted in ``Workload.dropped`` under
     the first reason that holds, in the order: status, submit time, size, run time, too
     large, too short. Field 12 is the user, field 13 the project. Requested times are
-    kept as they are, even below the run time. ``Workload.notes`` says how many processors a node
+    kept as they are, even below the run time. ``Workload.notes`` states how many processors a node
     was taken to have, and how many jobs have their size from the other field.
 
     Parameters
@@ -55,7 +55,7 @@ def read_swf(
     path : str or Path
     processors_per_node : int, optional
         Nodes are processors over this, rounded up; 1 where the log counts nodes. What is
-        known of the log, else what its header says, if left out: `node_size`.
+        known of the log, else that in its header, if left out: `node_size`.
     known_processors_per_node : int, optional
         From `workloads.registry.LOGS`.
     node_field : {"allocated", "requested"}
@@ -78,8 +78,7 @@ def read_swf(
     ------
     NetcosimError
         A file that cannot be read, a broken line (named ``file:line``), a log in which no job can
-        be used, an unknown node field, a number of processors below 1, a number that is too
-        large.
+        be used, an unknown node field, a number of processors below 1, a number that is too large.
 
     Examples
     --------
@@ -102,7 +101,7 @@ def read_swf(
     if statuses is not None:
         for value in np.unique(rows[:, 10]):
             if value not in statuses:
-                reasons.append((f"status {value:.0f} is not asked for", rows[:, 10] == value))
+                reasons.append((f"status {value:.0f} is not selected", rows[:, 10] == value))
     reasons.append(("no submit time", submit_s < 0))
     reasons.append(("no size in field 5 or 8", nodes < 1))
     reasons.append(("run time missing or 0", run_s <= 0))
@@ -139,7 +138,7 @@ def read_swf(
         wait_s=np.where(wait < 0, np.nan, wait),
         dropped=dropped,
         notes=(
-            size.told,
+            size.note,
             *size_doubts(size, header, procs[keep]),
             *_size_notes(from_other[keep], node_field),
             *_notes(no_request, wait < 0, used[:, 1]),
@@ -150,15 +149,16 @@ def read_swf(
 def _sizes(
     rows: NDArray[np.float64], node_field: str
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Each job's size in processors, 0 or less where it has none, and who has the other field's."""
+    """Return each job's size in processors, 0 or less where it has none, and which have the other
+    field's."""
     other = next(name for name in NODE_FIELDS if name != node_field)
-    asked, instead = (rows[:, NODE_FIELDS[name] - 1] for name in (node_field, other))
-    from_other = (asked <= 0) & (instead > 0)
-    return np.where(from_other, instead, asked), from_other
+    preferred, instead = (rows[:, NODE_FIELDS[name] - 1] for name in (node_field, other))
+    from_other = (preferred <= 0) & (instead > 0)
+    return np.where(from_other, instead, preferred), from_other
 
 
 def _size_notes(from_other: NDArray[np.bool_], node_field: str) -> tuple[str, ...]:
-    """How many jobs have their size from the field that was not asked for."""
+    """Count the jobs whose size is from the field that was not selected."""
     count = int(np.count_nonzero(from_other))
     if not count:
         return ()
@@ -173,7 +173,7 @@ def _size_notes(from_other: NDArray[np.bool_], node_field: str) -> tuple[str, ..
 def _notes(
     no_request: NDArray[np.bool_], no_wait: NDArray[np.bool_], submit_s: NDArray[np.float64]
 ) -> tuple[str, ...]:
-    """What a user should know of the log."""
+    """Return notes on the log for the user."""
     notes = []
     if no_request.any():
         notes.append(
@@ -195,9 +195,8 @@ def _number(value: float) -> str:
 def write_swf(workload: Workload, path: str | Path, *, processors_per_node: int = 1) -> None:
     """Write a workload as SWF, gzipped if the name ends in .gz.
 
-    Fields 5 and 8 are nodes times ``processors_per_node``, the status is 1, what a
-    Workload does not know is -1. Reading it back with the same ``processors_per_node`` gives
-    the same jobs.
+    Fields 5 and 8 are nodes times ``processors_per_node``, the status is 1, what a Workload does
+    not contain is -1. Reading it back with the same ``processors_per_node`` gives the same jobs.
 
     Parameters
     ----------

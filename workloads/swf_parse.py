@@ -36,23 +36,23 @@ FIELDS = (
 )
 """Names of the 18 fields of a line, field 1 first."""
 
-WHOLE_FIELDS = (1, 5, 8, 11, 12, 13)
+INTEGER_FIELDS = (1, 5, 8, 11, 12, 13)
 """Fields that are read as whole numbers."""
 
 TIME_FIELDS = (2, 3, 4, 9)
 """Fields that are read as times in seconds."""
 
 MAX_TIME_S = 1e12
-"""Largest time that is read, 30,000 years; a float still tells 0.1 ms apart there."""
+"""Largest time that is read, 30,000 years; a float still resolves 0.1 ms there."""
 
-MAX_WHOLE = {field: 2**53 if field == 1 else 2**31 - 1 for field in WHOLE_FIELDS}
+MAX_INTEGER = {field: 2**53 if field == 1 else 2**31 - 1 for field in INTEGER_FIELDS}
 """Largest whole number by field: job numbers as exact as floats are, others 32 bits."""
 
 NO_LOG = (
     " (a job log is SWF, a table that begins with job,nodes,arrival_s,run_s, or a scheduler's: "
     "netcosim list importers)"
 )
-"""Said of a file whose first line of jobs is none."""
+"""Message for a file whose first line is not a job."""
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _HEADER_NUMBER = re.compile(r"\d{1,3}(,\d{3})+(?!\d)|\d+")
@@ -62,7 +62,7 @@ _BLOCK_LINES = 65_536
 
 @dataclass(frozen=True)
 class SwfHeader:
-    """What the comments at the head of a log say; None where they do not.
+    """Values in the header comments of a log; None where missing.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class SwfHeader:
 
 
 def parse_header(lines: Iterable[str]) -> tuple[SwfHeader, Iterator[str]]:
-    """The header of a log, read from its lines up to the first job; and all the lines again.
+    """Return the header of a log, read from its lines up to the first job; and all the lines again.
 
     A number that is none, or 0, counts as not given.
     """
@@ -115,13 +115,13 @@ def parse_header(lines: Iterable[str]) -> tuple[SwfHeader, Iterator[str]]:
 
 
 def number_of(word: str) -> float | None:
-    """The number that a word is, as logs and tables write numbers; None if it is none."""
+    """Return the number that a word is, as logs and tables write numbers; None if it is none."""
     word = word.strip()
     return float(word) if _NUMBER.fullmatch(word) else None
 
 
 def short(text: str) -> str:
-    """A text of a file as an error shows it, cut where it is long."""
+    """Return a text of a file as an error shows it, cut where it is long."""
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -143,7 +143,7 @@ def parse_rows_slowly(
     NetcosimError
         ``file:line`` and what is wrong there: the number of fields, text where a number
         is needed, a fraction where a whole number is needed, a number out of bounds
-        (`MAX_TIME_S`, `MAX_WHOLE`).
+        (`MAX_TIME_S`, `MAX_INTEGER`).
     """
     rows: list[list[float]] = []
     for line_number, line in enumerate(lines, start=first):
@@ -170,14 +170,14 @@ def parse_rows_slowly(
 
 
 def _needed(field: int, value: float | None) -> str | None:
-    """What a field must be, if a value is not that."""
+    """Return the requirement of a field that a value violates; None if it is valid."""
     if value is None:
         return "a number is needed"
     if field in TIME_FIELDS and abs(value) > MAX_TIME_S:
         return f"times go up to {MAX_TIME_S:g} s"
-    if field in WHOLE_FIELDS and not abs(value) <= MAX_WHOLE[field]:
-        return f"a whole number up to {MAX_WHOLE[field]} is needed"
-    if field in WHOLE_FIELDS and value != int(value):
+    if field in INTEGER_FIELDS and not abs(value) <= MAX_INTEGER[field]:
+        return f"a whole number up to {MAX_INTEGER[field]} is needed"
+    if field in INTEGER_FIELDS and value != int(value):
         return "a whole number is needed"
     return None if np.isfinite(value) else "a finite number is needed"
 
@@ -201,13 +201,13 @@ def parse_rows(lines: Iterable[str], path: str | Path) -> NDArray[np.float64]:
 
 
 def _rows_fast(block: list[str]) -> NDArray[np.float64] | None:
-    """The rows of some lines; None where anything is not as it must be."""
+    """Return the rows of some lines; None where anything is not as it must be."""
     lines = [line for line in block if line and not line.startswith(";")]
     if not lines:
         return np.empty((0, len(FIELDS)))
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "input contained no data": the slow way says it
+            warnings.simplefilter("ignore")  # "input contained no data": the slow path reports it
             rows = np.loadtxt(lines, dtype=np.float64, comments=";", ndmin=2)
     except ValueError:
         return None
@@ -215,7 +215,7 @@ def _rows_fast(block: list[str]) -> NDArray[np.float64] | None:
         return None
     if (np.abs(rows[:, [f - 1 for f in TIME_FIELDS]]) > MAX_TIME_S).any():
         return None
-    whole = rows[:, [f - 1 for f in WHOLE_FIELDS]]
-    if (whole != np.trunc(whole)).any() or (np.abs(whole) > [*MAX_WHOLE.values()]).any():
+    integers = rows[:, [f - 1 for f in INTEGER_FIELDS]]
+    if (integers != np.trunc(integers)).any() or (np.abs(integers) > [*MAX_INTEGER.values()]).any():
         return None
     return rows

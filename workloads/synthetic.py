@@ -21,22 +21,23 @@ _BYTES_A_JOB = 100
 
 
 def job_count_error(n_jobs: int) -> str | None:
-    """What is wrong with a number of jobs to generate; None if nothing is.
+    """Return the error of a number of jobs to generate; None if it is valid.
 
-    More than `MAX_JOBS` are told with the memory that they would take.
+    For more than `MAX_JOBS`, return a message with the memory that they would need.
     """
     if n_jobs < 1:
         return f"{n_jobs}; it must be at least 1"
     if n_jobs > MAX_JOBS:
         return (
-            f"{_told(n_jobs)} jobs would take {_told(n_jobs * _BYTES_A_JOB // 10**9)} GB of "
+            f"{_formatted(n_jobs)} jobs would take {_formatted(n_jobs * _BYTES_A_JOB // 10**9)} "
+            "GB of "
             f"memory; at most {MAX_JOBS:,} are generated"
         )
     return None
 
 
-def _told(number: int) -> str:
-    """A whole number as a user can read it."""
+def _formatted(number: int) -> str:
+    """Format an integer for users."""
     return f"{number:,}" if number < 10**15 else f"about 10^{int(number.bit_length() * 0.30103)}"
 
 
@@ -52,12 +53,11 @@ def laas_workload(
     machine_nodes: int | None = None,
     requested_factor: tuple[float, float] | None = None,
 ) -> Workload:
-    """The generator of the LaaS paper, whose streams Jigsaw calls Synth-16, -22 and -28.
+    """Return the generator of the LaaS paper, whose streams Jigsaw calls Synth-16, -22 and -28.
 
-    Sizes are exponential with mean ``mean_nodes``; a draw of 1 or less is replaced by the
-    mean, then the fraction is cut off. Run times are uniform in ``run_time_range_s``, cut to
-    whole seconds. The sizes of one generator state scale with the mean, as in the
-    original files.
+    Sizes are exponential with mean ``mean_nodes``; a draw of 1 or less is replaced by the mean,
+    then the fraction is cut off. Run times are uniform in ``run_time_range_s``, cut to whole
+    seconds. The sizes of one generator state scale with the mean, as in the original files.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def laas_workload(
         Draw log-normal run times around this median, with a deviation of 1 in the logarithm,
         and bring them into the range.
     load : float, optional
-        Poisson arrivals such that the jobs ask for this fraction of ``machine_nodes`` over time:
+        Poisson arrivals such that the jobs request this fraction of ``machine_nodes`` over time:
         the mean gap is mean(nodes * run time) / (load * machine_nodes). All arrive at 0
         if left out.
     machine_nodes : int, optional
@@ -140,7 +140,7 @@ def laas_workload(
     if load is not None and machine_nodes is not None:
         if not 0 < load < np.inf or not 1 <= machine_nodes <= np.iinfo(np.int32).max:
             raise NetcosimError(
-                f"synthetic workload: load = {load}, machine_nodes = {_told(machine_nodes)}; "
+                f"synthetic workload: load = {load}, machine_nodes = {_formatted(machine_nodes)}; "
                 "load must be above 0, the machine have 1 node to 2147483647"
             )
         gap_s = float(np.mean(nodes * run_s)) / (load * machine_nodes)

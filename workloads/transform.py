@@ -14,7 +14,7 @@ from workloads.swf_parse import MAX_TIME_S
 
 
 def select(workload: Workload, keep: NDArray[np.bool_] | NDArray[np.integer]) -> Workload:
-    """The jobs of a mask or of a list of positions; nothing is counted as dropped."""
+    """Return the jobs of a mask or of a list of positions; nothing is counted as dropped."""
     return replace(
         workload,
         job_id=workload.job_id[keep],
@@ -122,7 +122,7 @@ def drop_shorter(workload: Workload, min_run_time_s: float) -> Workload:
 
 
 def refuse_empty(workload: Workload, before: Workload) -> Workload:
-    """The workload itself, if it has jobs.
+    """Return the workload itself, if it has jobs.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def refuse_empty(workload: Workload, before: Workload) -> Workload:
     Raises
     ------
     NetcosimError
-        Says what left out all jobs, and what they were.
+        Return an error that states what excluded all jobs, and what they were.
     """
     if len(workload) or not len(before):
         return workload
@@ -147,7 +147,7 @@ def refuse_empty(workload: Workload, before: Workload) -> Workload:
 
 
 def refuse_larger(workload: Workload, max_nodes: int) -> Workload:
-    """The workload itself, if every job fits.
+    """Return the workload itself, if every job fits.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def refuse_larger(workload: Workload, max_nodes: int) -> Workload:
 
 
 def time_window(workload: Workload, start_s: float, end_s: float) -> Workload:
-    """Jobs submitted in ``[start_s, end_s)``; times stay as they are (see `from_zero`).
+    """Return the jobs submitted in ``[start_s, end_s)``; times stay as they are (see `from_zero`).
 
     Raises
     ------
@@ -180,7 +180,7 @@ def time_window(workload: Workload, start_s: float, end_s: float) -> Workload:
 
 
 def head(workload: Workload, n_jobs: int) -> Workload:
-    """The first jobs; the whole workload if it has fewer.
+    """Return the first jobs; the whole workload if it has fewer.
 
     Raises
     ------

@@ -29,7 +29,7 @@ IntArray = NDArray[np.int64]
 
 
 class Tables(NamedTuple):
-    """What follows from a menu; n partitions.
+    """Tables derived from a menu of n partitions.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Tables(NamedTuple):
 
 @lru_cache(maxsize=8)
 def tables_of(machine: BlueGene) -> Tables:
-    """The tables of a machine."""
+    """Return the tables of a machine."""
     conflicts, width = machine.conflicts(), machine.midplane_nodes
     sizes = np.array([len(p.midplanes) * width for p in machine.partitions])
     within = np.arange(width)
@@ -154,11 +154,11 @@ class Cobalt(Policy):
         return int(np.searchsorted(self.tables.sizes, n_nodes))
 
     def fits_empty(self, n_nodes: int) -> bool:
-        """Whether the menu has a partition that is large enough."""
+        """Return whether the menu has a partition that is large enough."""
         return 1 <= n_nodes <= int(self.tables.sizes[-1])
 
     def only(self, partitions: Mask | None) -> None:
-        """Let `allocate` use these partitions alone; None: all (for drains)."""
+        """Restrict `allocate` to these partitions; None: all (for drains)."""
         self._only = partitions
 
     def allocate(self, request: Request) -> Placement | None:
@@ -191,7 +191,7 @@ class Cobalt(Policy):
         return self._break_tie(candidates[scores == scores.min()], request)
 
     def _break_tie(self, best: IntArray, request: Request) -> int:
-        """One of the least-blocking partitions, which are in name order."""
+        """Return one of the least-blocking partitions, which are in name order."""
         return int(best[0])
 
     def _start(self, partition: int, request: Request) -> Placement:
@@ -242,13 +242,13 @@ class Cobalt(Policy):
         self._held = self._held_midplanes = None
 
     def clone(self) -> Self:
-        """An independent copy of the state, holds left out."""
-        twin = copy.copy(self)
-        twin.rng = copy.deepcopy(self.rng)
-        twin._blockers, twin._end_s = self._blockers.copy(), self._end_s.copy()
-        twin._free, twin._running = self._free.copy(), dict(self._running)
-        twin._held = twin._held_midplanes = twin._only = None
-        return twin
+        """Return an independent copy of the state, holds left out."""
+        copied = copy.copy(self)
+        copied.rng = copy.deepcopy(self.rng)
+        copied._blockers, copied._end_s = self._blockers.copy(), self._end_s.copy()
+        copied._free, copied._running = self._free.copy(), dict(self._running)
+        copied._held = copied._held_midplanes = copied._only = None
+        return copied
 
 
 class CobaltSimilar(Cobalt):

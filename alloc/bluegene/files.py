@@ -52,7 +52,7 @@ class MenuFiles:
             raise NetcosimError("wires and midplanes are those of a menu, which is missing")
 
     def machine(self, topology: Topology) -> BlueGene | None:
-        """The machine on a torus of midplanes; None without a menu.
+        """Return the machine on a torus of midplanes; None without a menu.
 
         Raises
         ------

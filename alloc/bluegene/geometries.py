@@ -31,7 +31,7 @@ def partition_dims(midplanes: Sequence[int]) -> tuple[int, ...]:
 
 
 def partition_bisection(midplanes: Sequence[int]) -> int:
-    """Internal bisection, in links, of a Blue Gene partition: 2 N / L.
+    """Return the internal bisection, in links, of a Blue Gene partition: 2 N / L.
 
     A partition is a torus in every dimension, whatever part of the machine it covers.
 
@@ -67,13 +67,13 @@ def geometries(dims: Sequence[int], size: int) -> list[tuple[int, ...]]:
 
 
 def best_geometry(dims: Sequence[int], size: int) -> tuple[int, ...] | None:
-    """The geometry of ``size`` midplanes with the greatest bisection; None if none fits."""
+    """Return the geometry of ``size`` midplanes with the greatest bisection; None if none fits."""
     found = geometries(dims, size)
     return found[0] if found else None
 
 
 def worst_geometry(dims: Sequence[int], size: int) -> tuple[int, ...] | None:
-    """The geometry of ``size`` midplanes with the least bisection; None if none fits."""
+    """Return the geometry of ``size`` midplanes with the least bisection; None if none fits."""
     found = geometries(dims, size)
     return found[-1] if found else None
 

@@ -23,7 +23,7 @@ SAME_HALF = (4, 3)
 Y_LOOP = (0, 2, 6, 4)
 """Even racks of a row along Y; the odd ones are each one further."""
 REVERSED_ROWS = (1, 2)
-"""Rows whose Z loops run the other way round."""
+"""Rows whose Z loops run in the other direction."""
 
 Box = tuple[str, tuple[int, ...], tuple[int, int]]
 """Kind, rows, first and last rack."""
@@ -43,7 +43,7 @@ def _z_loop(row: int, rack_pair: int) -> list[str]:
 
 
 def midplane_numbers() -> tuple[str, ...]:
-    """Names by number: row (X), place along the Y loop, place along the Z loop."""
+    """Return the names by number: row (X), place along the Y loop, place along the Z loop."""
     return tuple(name for row in range(ROWS) for rack in Y_LOOP for name in _z_loop(row, rack // 2))
 
 
@@ -52,7 +52,7 @@ def _cable(axis: str, tail: str, head: str) -> str:
 
 
 def _loop_cables(axis: str, loop: list[str], used: set[str], mesh: bool) -> set[str]:
-    """Cables of a loop that a partition takes which has the midplanes ``used``."""
+    """Return the cables of a loop that a partition takes which has the midplanes ``used``."""
     mine = [name for name in loop if name in used]
     if len(mine) < 2:
         return set()
@@ -78,7 +78,7 @@ def _row_cables(rows: frozenset[int]) -> list[tuple[int, int]]:
 
 
 def partition_wires(midplanes: set[str], *, mesh: bool = False) -> frozenset[str]:
-    """All wires of a partition: the ports of its midplanes and the cables.
+    """Return all wires of a partition: the ports of its midplanes and the cables.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def partition_wires(midplanes: set[str], *, mesh: bool = False) -> frozenset[str
 
 
 def _boxes() -> list[Box]:
-    """Every entry of one rack and more, but the diagonal one."""
+    """Return every entry of one rack and more, but the diagonal one."""
     found: list[Box] = []
     for row in range(ROWS):
         found += [(kind, (row,), (k, k)) for k in range(RACKS) for kind in ("ANL", "MESH")]
@@ -141,7 +141,7 @@ def intrepid(*, later_entries: bool = False) -> BlueGene:
     Parameters
     ----------
     later_entries : bool
-        Also the entries named MESH and SPLIT, which stand in a menu of 2013 and may be
+        Also the entries named MESH and SPLIT, which are in a menu of 2013 and may be
         later than the log of 2009.
     """
     names = midplane_numbers()

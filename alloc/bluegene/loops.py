@@ -30,7 +30,7 @@ MIRA_DIMS = (2, 3, 4, 4)
 def _wires(
     dims: Sequence[int], corner: Sequence[int], extents: Sequence[int], wrap: Sequence[bool]
 ) -> frozenset[str]:
-    """Cables "axis:line:place" of a box."""
+    """Return the cables "axis:line:place" of a box."""
     found = set()
     spans = [range(c, c + e) for c, e in zip(corner, extents, strict=True)]
     for axis, (length, extent) in enumerate(zip(dims, extents, strict=True)):
@@ -51,7 +51,7 @@ def loop_machine(
     wrap: Sequence[bool] | None = None,
     midplane_nodes: int = MIDPLANE_NODES,
 ) -> BlueGene:
-    """A machine of loops.
+    """Return a machine of loops.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ MACHINES: dict[str, str] = {
 
 @lru_cache(maxsize=8)
 def blue_gene(name: str) -> BlueGene:
-    """A machine by name; NetcosimError for one that is not in `MACHINES`."""
+    """Return a machine by name; NetcosimError for one that is not in `MACHINES`."""
     if name.startswith("intrepid") and name in MACHINES:
         return intrepid(later_entries=name == "intrepid-2013")
     if name in MACHINES:
@@ -142,7 +142,7 @@ def _machine(dims: tuple[int, ...], wrap: tuple[bool, ...], nodes: int) -> BlueG
 
 
 def machine_for(topology: Topology) -> BlueGene:
-    """The machine that a torus of midplanes stands for.
+    """Return the machine of a torus of midplanes.
 
     Each router is a midplane: 5 x 4 x 4 with 512 nodes each is Intrepid, Mira's dimensions in any
     order have Mira's menu, any other torus every cuboid.

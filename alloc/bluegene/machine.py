@@ -1,4 +1,4 @@
-"""A Blue Gene machine: midplanes, the partitions that its scheduler knows, and their wires.
+"""A Blue Gene machine: midplanes, the partitions of its scheduler, and their wires.
 
 Blue Gene jobs run on partitions out of a fixed menu. Two partitions *conflict*, and can
 never be booted together, if they share a midplane or any wire (Tang et al., section II).
@@ -57,8 +57,7 @@ class BlueGene:
     ----------
     name : str
     dims : tuple of int
-        Lengths of the torus in midplanes; midplanes are numbered with the last changing
-        fastest.
+        Lengths of the torus in midplanes; midplanes are numbered with the last changing fastest.
     midplane_names : tuple of str
         By number.
     partitions : tuple of Partition
@@ -102,7 +101,7 @@ class BlueGene:
         return self.n_midplanes * self.midplane_nodes
 
     def index(self, name: str) -> int:
-        """The place of a partition in the menu; NetcosimError for an unknown name."""
+        """Return the place of a partition in the menu; NetcosimError for an unknown name."""
         for i, partition in enumerate(self.partitions):
             if partition.name == name:
                 return i
@@ -137,17 +136,17 @@ class BlueGene:
         return np.asarray(has @ has.T >= has.sum(axis=1)[None, :])
 
     def without(self, *kinds: str) -> BlueGene:
-        """The machine without the menu entries of these kinds ("MESH", "SPLIT", ...)."""
+        """Return the machine without the menu entries of these kinds ("MESH", "SPLIT", ...)."""
         kept = tuple(p for p in self.partitions if p.kind not in kinds)
         return BlueGene(self.name, self.dims, self.midplane_names, kept, self.midplane_nodes)
 
     def topology(self) -> Topology:
-        """A torus of the midplanes, each one a router with its nodes, for the queue."""
+        """Return a torus of the midplanes, each one a router with its nodes, for the queue."""
         return torus(self.dims, concentration=self.midplane_nodes, name=self.name)
 
 
 def rack_pairs(machine: BlueGene) -> list[int]:
-    """The paired partition of each on a machine of racks (Intrepid); -1 for none.
+    """Return the paired partition of each on a machine of racks (Intrepid); -1 for none.
 
     512 nodes: the rack's other midplane. 1K: the adjacent rack; 2K: 2 racks on or back; 4K:
     4 racks on or back; each with a partition of the same kind there.
@@ -170,7 +169,7 @@ def rack_pairs(machine: BlueGene) -> list[int]:
 
 
 def union_pairs(machine: BlueGene) -> list[int]:
-    """The paired partition of each: the other half of a larger one on the menu; -1 for none.
+    """Return the paired partition of each: the other half of a larger one on the menu; -1 for none.
 
     Closeness of partitions is "derived from shared component membership in larger
     partitions" (Tang et al., section IV). In name order each partition that has no pair yet
@@ -189,12 +188,12 @@ def union_pairs(machine: BlueGene) -> list[int]:
         if pairs[i] >= 0:
             continue
         kind = machine.partitions[i].kind
-        for whole in around.get((2 * len(mine), min(mine)), []):
-            if not mine < whole:
+        for union in around.get((2 * len(mine), min(mine)), []):
+            if not mine < union:
                 continue
             others = [
                 j
-                for j in known.get(whole - mine, [])
+                for j in known.get(union - mine, [])
                 if pairs[j] < 0 and machine.partitions[j].kind == kind
             ]
             if others:
@@ -204,7 +203,8 @@ def union_pairs(machine: BlueGene) -> list[int]:
 
 
 def pairs_of(machine: BlueGene) -> list[int]:
-    """The paired partition of each, -1 for none; by racks where midplanes are named Rxy-Mz."""
+    """Return the paired partition of each, -1 for none; by racks where midplanes are named
+    Rxy-Mz."""
     names: Sequence[str] = machine.midplane_names
     racks = all(len(n) == 6 and n[0] == "R" and n[3:5] == "-M" for n in names)
     return rack_pairs(machine) if racks else union_pairs(machine)

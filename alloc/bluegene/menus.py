@@ -1,9 +1,8 @@
 """Static partition menus of Blue Gene/Q machines: which geometries a scheduler may allocate.
 
 Geometries are in midplanes, longest dimension first, in any orientation (Oltchik and Schwartz,
-section 3.2 and Table 6). Mira has a short list; JUQUEEN allows every cuboid, and so does, it
-seems, Sequoia (section 5). The paper names geometries, not places: they are taken wherever
-they fit.
+section 3.2 and Table 6). Mira has a short list; JUQUEEN allows every cuboid, and so does, it seems,
+Sequoia (section 5). The paper names geometries, not places: they are taken wherever they fit.
 """
 
 from __future__ import annotations
@@ -58,12 +57,14 @@ class PartitionMenu:
 
 
 def any_cuboid(machine: Sequence[int]) -> tuple[Geometry, ...]:
-    """Every cuboid that fits, by size; those of one size with the greatest bisection first."""
+    """Return every cuboid that fits, by size; those of one size with the greatest bisection
+    first."""
     return tuple(g for size in possible_sizes(machine) for g in geometries(machine, size))
 
 
 def improved(machine: Sequence[int], menu: Sequence[Geometry]) -> tuple[Geometry, ...]:
-    """The menu with each geometry replaced by the best of its size, where that has more links.
+    """Return the menu with each geometry replaced by the best of its size, where that has more
+    links.
 
     Raises
     ------
@@ -94,7 +95,7 @@ MENUS: dict[str, PartitionMenu] = {
 
 
 def partition_menu(name: str) -> PartitionMenu:
-    """A menu by name.
+    """Return a menu by name.
 
     Raises
     ------

@@ -21,7 +21,7 @@ NODE_BPS = 10 * LINK_BPS
 
 
 def partition(geometry: Sequence[int]) -> Topology:
-    """A Blue Gene/Q partition, node by node, as a torus of its own."""
+    """Return a Blue Gene/Q partition, node by node, as a torus of its own."""
     return torus(
         partition_dims(geometry),
         double_links_for_two=True,
@@ -45,7 +45,8 @@ def furthest_nodes(dims: Sequence[int]) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=256)
 def pairing_s(geometry: tuple[int, ...]) -> float:
-    """Seconds that a gigabyte from every node to its furthest takes, in the flow engine."""
+    """Return the seconds that a gigabyte from every node to its furthest takes, in the flow
+    engine."""
     topology = partition(geometry)
     far = furthest_nodes(topology.shape.dims)
     paths = flow_paths(make_routing(topology), np.arange(topology.n_nodes), far)

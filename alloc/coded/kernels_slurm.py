@@ -11,7 +11,7 @@ Ints = NDArray[np.int64]
 
 @njit(cache=True)
 def better(i: int, j: int, rest: int, free: Ints, parent: Ints) -> tuple[int, bool]:
-    """Whether leaf i (1) or leaf j (-1) suits better, and whether i's switch fits there."""
+    """Return whether leaf i (1) or leaf j (-1) suits better, and whether i's switch fits there."""
     while True:
         i_fits = free[i] >= rest
         j_fits = free[j] >= rest
@@ -33,7 +33,7 @@ def better(i: int, j: int, rest: int, free: Ints, parent: Ints) -> tuple[int, bo
 
 @njit(cache=True)
 def choose_leaves(n_nodes: int, n_leaves: int, free: Ints, parent: Ints, order: Ints) -> int:
-    """The leaves in the order in which they are used up.
+    """Return the leaves in the order in which they are used up.
 
     Parameters
     ----------

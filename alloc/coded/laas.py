@@ -13,7 +13,7 @@ class LaasCoded(Laas):
     looks for the free L2 positions that a job's equal leaves have in common. Of these it
     means to keep as many as the job needs, and drops the others from the highest down; but it
     counts a position that is not free as one dropped. So a job may hold more up-links than
-    nodes on its equal leaves, and in the same way more spines than leaves: no other job can
+    nodes on its equal leaves, and likewise more spines than leaves: no other job can
     have them, and link conditions 4 and 6 of Smith and Lowenthal (HPDC 2021) do not hold. The
     remainder's links are as many as needed. A job still uses no link of another.
     """

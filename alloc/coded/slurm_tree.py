@@ -1,4 +1,4 @@
-"""Slurm's topology/tree as its code stands: leaf after leaf, each the best for what is left."""
+"""Slurm's topology/tree as implemented: leaf after leaf, each the best for what is left."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class SlurmTreeCoded(SlurmTree):
     both hold them the one with fewer free nodes is better; one that holds them is better than one
     that does not; of two that do not, the one whose switch above is better by the same rule; under
     one switch the one with more free nodes. A leaf nearer to those already taken (sum of the
-    distances in the tree) comes before if it, or the switch at which the two were told apart,
+    distances in the tree) precedes it, or the switch at which the two diverge,
     holds what is missing. Leaves are looked at in order and replaced only by better ones, so ties
     go to the lowest number. Ranks are laid in order of node numbers.
 

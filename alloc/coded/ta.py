@@ -1,4 +1,4 @@
-"""TA by other readings of its two papers, to see what a reading is worth.
+"""TA by other interpretations of its two papers, to measure their effect.
 
 Our own reading is `alloc.fattree.ta`; the papers leave open which jobs may share a leaf and in
 what order leaves are taken.
@@ -16,7 +16,7 @@ class OneTypeALeaf(TopologyAware):
     """TA where a leaf never has jobs of different types.
 
     The topology-aware paper lets a T1 job share a leaf with a T2 or T3 job. The Jigsaw paper
-    (5.2.2) only says that jobs "of a given type will not be able to share leaves or subtrees
+    (5.2.2) only states that jobs "of a given type will not be able to share leaves or subtrees
     with other jobs of certain types".
     """
 
@@ -39,14 +39,15 @@ class OneTypeALeaf(TopologyAware):
 
 
 class WholeLeaves(TopologyAware):
-    """TA where T2 and T3 jobs take wholly free leaves and T1 jobs any (rules 2 to 4 read hard).
+    """TA where T2 and T3 jobs use entirely free leaves and T1 jobs any (rules 2 to 4 read
+    strictly).
 
     The topology-aware paper, III-B, rule 2: "using all nodes of one or more switches"; its
-    algorithm asks only that no other T2 or T3 job sits there.
+    algorithm requires only that no other T2 or T3 job is there.
     """
 
     name = "ta-whole-leaves"
-    description = "TA where jobs larger than a leaf take wholly free leaves"
+    description = "TA where jobs larger than a leaf use entirely free leaves"
 
     def _select(self, n_nodes: int) -> Nodes | None:
         leaf_size, _ = self._blocks
@@ -65,13 +66,13 @@ class FullestLeaf(TopologyAware):
     """TA that takes the fullest leaves that it may, in the first pod by number that fits.
 
     The topology-aware paper's Algorithm 1 sorts the pods, and the leaves of T2 and T3 jobs
-    emptiest first; its rules, which are all that the Jigsaw paper (5.2.2) tells, do not.
+    emptiest first; its rules, which are all that the Jigsaw paper (5.2.2) describes, do not.
     """
 
     name = "ta-fullest-leaf"
     description = "TA that takes the fullest leaves, in the first pod that fits"
     t3_whole = False
-    """Whether T3 jobs take wholly free leaves alone."""
+    """Whether T3 jobs use only entirely free leaves."""
 
     def _select(self, n_nodes: int) -> Nodes | None:
         leaf_size, pod_size = self._blocks
@@ -104,7 +105,7 @@ class FullestLeaf(TopologyAware):
 
 
 class WholeLeavesOverPods(FullestLeaf):
-    """The same, with T3 jobs on wholly free leaves.
+    """The same, with T3 jobs on entirely free leaves.
 
     The topology-aware paper, III-B, rule 3: "using all nodes in all switches of one or several
     pods".

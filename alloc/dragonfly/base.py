@@ -1,4 +1,4 @@
-"""What the dragonfly policies share: free nodes a router and a group."""
+"""Common parts of the dragonfly policies: free nodes per router and per group."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class DragonflyPolicy(NodePolicy):
     counts_only = True
 
     def block_sizes(self, topology: Topology) -> tuple[int, ...]:
-        """Nodes a router (a block of routers that share nodes), nodes a group."""
+        """Return the nodes a router (a block of routers that share nodes), nodes a group."""
         return topology.shape.p, topology.shape.nodes_per_group
 
     @property

@@ -20,7 +20,7 @@ class Jokanovic(DragonflyPolicy):
       the lowest-numbered free nodes;
     - a large job gets the highest-numbered free nodes, downwards.
 
-    The papers' boundary between the two kinds moves to wherever they meet. As nobody waits
+    The papers' boundary between the two kinds moves to wherever they meet. As no job waits
     because of it, it never changes a placement, and this policy does not keep it.
     """
 
@@ -39,5 +39,6 @@ class Jokanovic(DragonflyPolicy):
         return free[:n_nodes]
 
     def _small(self, free: Nodes, in_group: NDArray[np.bool_], n_nodes: int) -> Nodes:
-        """Nodes of a small job, of the free ones; some are in the first group with room."""
+        """Return the nodes of a small job, of the free ones; some are in the first group with
+        room."""
         return free[in_group][:n_nodes]

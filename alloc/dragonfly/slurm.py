@@ -11,10 +11,9 @@ from alloc.nodes import Nodes, fill
 class Slurm(DragonflyPolicy):
     """One router if the job fits, else the fullest routers first.
 
-    A job of at most p nodes goes to the *fullest* router that still holds it (lowest number
-    on ties): so the authors' program; the paper's text (Level-Spread, IV) says the first
-    that fits. Any other job takes the free nodes of the router with the fewest (at least
-    one), then the next.
+    A job of at most p nodes goes to the *fullest* router that still holds it (lowest number on
+    ties): so the authors' program; the paper's text (Level-Spread, IV) states the first that fits.
+    Any other job takes the free nodes of the router with the fewest (at least one), then the next.
     """
 
     name = "slurm"

@@ -29,7 +29,7 @@ class Jigsaw(LinkPolicy):
 
     name = "jigsaw"
     description = "isolated nodes and links by Jigsaw's conditions, no node wasted"
-    _whole_leaves: ClassVar[bool] = False
+    _full_leaves: ClassVar[bool] = False
     """Whether a job over pods is rounded up to whole leaves."""
     _count_gaps: ClassVar[bool] = False
 
@@ -37,9 +37,9 @@ class Jigsaw(LinkPolicy):
         a_pod = self._sizes[0] * self._sizes[1]
         found, n_l2 = search(
             n_nodes,
-            n_nodes < a_pod if self._whole_leaves else n_nodes <= a_pod,
-            self._whole_leaves,
-            self._whole_leaves,
+            n_nodes < a_pod if self._full_leaves else n_nodes <= a_pod,
+            self._full_leaves,
+            self._full_leaves,
             self._count_gaps,
             MAX_STEPS,
             *self._sizes,

@@ -1,4 +1,4 @@
-"""Bit masks of free nodes, leaf up-links and L2 up-links; plans and what they stand for.
+"""Bit masks of free nodes, leaf up-links and L2 up-links; plans and the placements they describe.
 
 A *plan* is what a search hands back: leaves with how many nodes and which up-links a job
 takes there, and L2 switches with which spines. State: ``nodes[leaf]``, ``up[leaf]`` and
@@ -53,7 +53,7 @@ def popcount(x: Word) -> Word:
 
 @njit(cache=True)
 def lowest(x: Word, k: Word) -> Word:
-    """The k lowest set bits of x (all of them if there are fewer)."""
+    """Return the k lowest set bits of x (all of them if there are fewer)."""
     out = x & 0
     for _ in range(k):
         bit = x & -x
@@ -64,7 +64,7 @@ def lowest(x: Word, k: Word) -> Word:
 
 @njit(cache=True)
 def keep(mask: Word, rest: Word, need: int, width: int, count_gaps: bool) -> Word:
-    """Of ``mask`` the ``need`` lowest bits, those of its subset ``rest`` before all others.
+    """Return the ``need`` lowest bits of ``mask``, those of its subset ``rest`` before all others.
 
     ``count_gaps`` is a slip of LaaS's program: it clears the bits too many from position
     ``width`` - 1 down, and counts a position that is not in the mask as one cleared. So it
@@ -94,7 +94,7 @@ def write_plan(
     out_nodes: Numbers,
     out_links: Numbers,
 ) -> tuple[int, int]:
-    """Nodes in rank order and links (each cable up, then down) of a plan; their numbers.
+    """Return the nodes in rank order and links (each cable up, then down) of a plan; their numbers.
 
     ``first`` holds the numbers of the first up1, down1, up2 and down2 link.
     """
@@ -134,7 +134,7 @@ def all_set(
     up: Ints,
     spine: Ints,
 ) -> bool:
-    """Whether every node and cable of a placement is set in these masks."""
+    """Return whether every node and cable of a placement is set in these masks."""
     for v in placed:
         if not (nodes[v // m1] >> (v % m1)) & 1:
             return False

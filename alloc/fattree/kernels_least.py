@@ -30,7 +30,8 @@ def join_spines(pod: int, need: int, w2: int, spine: Ints, before: Ints, after: 
 
 
 class Tree(NamedTuple):
-    """What is free: nodes a leaf, and as in `kernels_bits` links of leaves and of L2 switches."""
+    """Free resources: nodes per leaf, and as in `kernels_bits` links of leaves and of L2
+    switches."""
 
     m2: int
     m3: int
@@ -93,7 +94,7 @@ def begin(shape: Shape, tree: Tree, able: Ints) -> Partial:
 
 @njit(**PLAIN_KERNEL)
 def stage_of(shape: Shape, k: int) -> int:
-    """The stage of the leaf that is chosen after k others."""
+    """Return the stage of the leaf that is chosen after k others."""
     return k // shape.L if k < shape.T * shape.L else shape.T
 
 
@@ -101,7 +102,8 @@ def stage_of(shape: Shape, k: int) -> int:
 def last_leaf(
     shape: Shape, tree: Tree, pod: int, positions: Word, chosen: Ints, start: int, stop: int
 ) -> int:
-    """First leaf of a pod, not among chosen[start:stop], for the nr nodes left; -1 if none."""
+    """Return the first leaf of a pod, not among chosen[start:stop], for the nr nodes left; -1 if
+    none."""
     for leaf in range(pod * tree.m2, (pod + 1) * tree.m2):
         if tree.free[leaf] < shape.nr or popcount(tree.up[leaf] & positions) < shape.nr:
             continue
@@ -116,7 +118,7 @@ def last_leaf(
 
 @njit(**PLAIN_KERNEL)
 def rest_beside_leaves(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, int, int, Word]:
-    """The nr nodes on a leaf of the pod that has the Lr equal ones."""
+    """Return the nr nodes on a leaf of the pod that has the Lr equal ones."""
     T, first = shape.T, shape.T * shape.L
     total = first + shape.Lr
     pod = int(part.chosen[total - 1]) // tree.m2
@@ -135,7 +137,7 @@ def rest_beside_leaves(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, i
 
 @njit(**PLAIN_KERNEL)
 def rest_alone(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, int, int, Word]:
-    """The nr nodes on a leaf of a pod that has none of the equal ones."""
+    """Return the nr nodes on a leaf of a pod that has none of the equal ones."""
     T = shape.T
     for pod in range(tree.m3):
         if part.used[pod]:
@@ -150,7 +152,7 @@ def rest_alone(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, int, int,
 
 @njit(**PLAIN_KERNEL)
 def rest_of(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, int, int, Word]:
-    """What follows the equal leaves: (found, pod, leaf or -1, its positions)."""
+    """Return the remainder after the equal leaves: (found, pod, leaf or -1, its positions)."""
     if shape.Lr > 0:
         return rest_beside_leaves(shape, tree, part)
     if shape.nr > 0:
@@ -162,9 +164,10 @@ def rest_of(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, int, int, Wo
 def next_leaf(
     shape: Shape, tree: Tree, part: Partial, k: int, leaf: int, joined: int
 ) -> tuple[int, int]:
-    """The next leaf, from ``leaf`` on, that can follow the k chosen ones; -1 if there is none.
+    """Return the next leaf, from ``leaf`` on, that can follow the k chosen ones; -1 if there is
+    none.
 
-    ``joined`` is the pod that stands in ``common[stage + 1]``; its new value is given back.
+    ``joined`` is the pod in ``common[stage + 1]``; returns its new value.
     """
     m2, n_L = tree.m2, shape.n_L
     stage = stage_of(shape, k)
@@ -284,7 +287,8 @@ def search_least(
     spine: Ints,
     plan: Plan,
 ) -> tuple[int, int, bool]:
-    """First placement: Jigsaw's, then fewer nodes a leaf: (leaves or 0, L2s, a bound was hit)."""
+    """Return the first placement: Jigsaw's, then fewer nodes a leaf: (leaves or 0, L2s, a bound was
+    hit)."""
     two_level = m1 * m2 >= N
     a, b = search(
         N, two_level, False, False, False, budget, m1, m2, m3, w2, w3, nodes, up, spine, plan

@@ -28,7 +28,8 @@ def search(
     spine: Ints,
     plan: Plan,
 ) -> tuple[int, int]:
-    """First placement: (leaves planned, 0 if there is none, CUT if the bound ended it; L2s)."""
+    """Return the first placement: (leaves planned, 0 if there is none, CUT if the bound ended it;
+    L2s)."""
     free = np.empty(m2 * m3, dtype=np.int64)
     pod_free = np.zeros(m3, dtype=np.int64)
     for leaf in range(m2 * m3):

@@ -23,7 +23,7 @@ def remainder_pod(
     w2: int,
     free: Ints,
     is_whole: Flags,
-    whole: Ints,
+    n_full: Ints,
     up: Ints,
     spine: Ints,
     common: Ints,
@@ -33,7 +33,7 @@ def remainder_pod(
     ``positions`` is the mask of L2 positions with a spine for the remainder leaf.
     """
     positions: Word = 0
-    if whole[r] < Lr:
+    if n_full[r] < Lr:
         return False, -1, positions
     for i in range(w2):
         c = popcount(common[i] & spine[r * w2 + i])
@@ -156,11 +156,11 @@ def search_three_level(
     only their number counts.
     """
     is_whole = np.zeros(m2 * m3, dtype=np.bool_)
-    whole = np.zeros(m3, dtype=np.int64)
+    n_full = np.zeros(m3, dtype=np.int64)
     for leaf in range(m2 * m3):
         if free[leaf] == m1 and popcount(up[leaf]) == w2:
             is_whole[leaf] = True
-            whole[leaf // m2] += 1
+            n_full[leaf // m2] += 1
     chosen = np.empty(m3, dtype=np.int64)
     common = np.empty((m3 + 1, w2), dtype=np.int64)
     common[0, :] = (1 << w3) - 1
@@ -173,7 +173,7 @@ def search_three_level(
             break
         able = 0
         for pod in range(m3):
-            if whole[pod] >= L:
+            if n_full[pod] >= L:
                 able += 1
         if able < T:
             continue
@@ -183,7 +183,7 @@ def search_three_level(
         while True:
             deeper = False
             while pod <= m3 - (T - depth):
-                good = whole[pod] >= L
+                good = n_full[pod] >= L
                 if good:
                     for i in range(w2):
                         mask = common[depth, i] & spine[pod * w2 + i]
@@ -214,7 +214,7 @@ def search_three_level(
                                 break
                         if not taken:
                             fits, leaf, positions = remainder_pod(
-                                r, Lr, nr, m2, w2, free, is_whole, whole, up, spine, common[T]
+                                r, Lr, nr, m2, w2, free, is_whole, n_full, up, spine, common[T]
                             )
                     if fits:
                         a, b = plan_pods(

@@ -17,7 +17,8 @@ from alloc.fattree.kernels_bits import CUT, Ints, Plan, Word, keep, lowest, popc
 def remainder_leaf(
     base: int, m2: int, chosen: Ints, R: int, B: int, mask: Word, free: Ints, up: Ints
 ) -> int:
-    """First leaf outside ``chosen`` with B free nodes and B up-links in ``mask``; -1 if none."""
+    """Return the first leaf outside ``chosen`` with B free nodes and B up-links in ``mask``; -1 if
+    none."""
     for r in range(m2):
         if free[base + r] < B or popcount(mask & up[base + r]) < B:
             continue
@@ -111,7 +112,7 @@ def search_two_level(
     budget: int,
     plan: Plan,
 ) -> tuple[int, int]:
-    """A placement of N nodes within a pod: (leaves planned or 0 or CUT, budget left).
+    """Return a placement of N nodes within a pod: (leaves planned or 0 or CUT, budget left).
 
     A, the nodes of the equal leaves, falls from min(N, m1) to 1; pods with fewest free
     nodes come first, ties by number.

@@ -12,18 +12,17 @@ MAX_STEPS_A_SHAPE = 2_000
 
 
 class LeastConstrained(LinkPolicy):
-    """Nodes and links by the six conditions alone.
+    """Places nodes and links only by the six conditions.
 
-    Smith and Lowenthal, HPDC 2021, 3.2 and 4: Jigsaw without its restriction to whole
-    leaves for jobs that span pods. Jigsaw's placements are tried first, then fewer and
-    fewer nodes a leaf, leaves a pod falling. The number of placements is exponential; where
-    the paper's program stops after 5 s, this one stops after `MAX_STEPS_A_SHAPE` steps for
-    each shape, so that results do not depend on the clock (`n_cut` counts the failed
-    searches that met the bound).
+    Smith and Lowenthal, HPDC 2021, 3.2 and 4: Jigsaw without its restriction to whole leaves for
+    jobs that span pods. Jigsaw's placements are tried first, then fewer and fewer nodes a leaf,
+    leaves a pod falling. The number of placements is exponential; where the paper's program stops
+    after 5 s, this one stops after `MAX_STEPS_A_SHAPE` steps for each shape, so that results do not
+    depend on the clock (`n_cut` counts the failed searches that met the bound).
     """
 
     name = "lc"
-    description = "least constrained: isolated nodes and links by Jigsaw's conditions alone"
+    description = "least constrained: isolated nodes and links only by Jigsaw's conditions"
 
     def _open(self) -> Masks:
         """Return the nodes and links that a job may get."""

@@ -34,17 +34,16 @@ class SharedPlacement(Placement):
 class LeastConstrainedShared(LeastConstrained):
     """LC where a link serves several jobs, up to 80 % of its bandwidth.
 
-    Smith and Lowenthal, HPDC 2021, 5.2.3 and 5.4.2. A request names the bandwidth that it
-    needs of each of its links; without one, or with more than 80 % of a link, it gets all that
-    a link can give. Links are given in the conditions' shape and numbers. The placement's links
-    are the job's to use, but not its own: isolation is not promised. The bound on the
-    search is LC's.
+    Smith and Lowenthal, HPDC 2021, 5.2.3 and 5.4.2. A request names the bandwidth that it needs of
+    each of its links; without one, or with more than 80 % of a link, it gets all that a link can
+    give. Links are given in the conditions' shape and numbers. The placement's links are the job's
+    to use, but not its own: isolation is not promised. The bound on the search is LC's.
     """
 
     name = "lc-s"
     description = "least constrained with links shared by bandwidth (not isolated)"
     isolates = False
-    holds_any = False  # a hold sets bandwidth aside, which only its own placements tell
+    holds_any = False  # a hold reserves bandwidth, which only its own placements specify
     without_need = "all that a link may give, so that jobs share no link"
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
@@ -63,7 +62,7 @@ class LeastConstrainedShared(LeastConstrained):
         return super()._all_set(masks, Placement(placement.job_id, placement.nodes))
 
     def _share(self, placement: Placement) -> NDArray[np.int64]:
-        """Bytes per second of each of a placement's links."""
+        """Return the bytes per second of each of a placement's links."""
         capacity = self._capacity[placement.links]
         if isinstance(placement, SharedPlacement):
             return np.minimum(capacity, placement.bandwidth_Bps)
@@ -97,7 +96,7 @@ class LeastConstrainedShared(LeastConstrained):
                 f"job {request.job_id} needs bandwidth {wanted} bytes/s; it must be above 0"
             )
         most = int(self._capacity.max())
-        # The need of this request, for the search alone; not part of the state.
+        # The need of this request, only for the search; not part of the state.
         self._need = most if wanted is None or wanted >= most else math.ceil(wanted)
         placement = super().allocate(request)
         need, self._need = self._need, 0

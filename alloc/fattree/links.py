@@ -35,14 +35,14 @@ class Masks(NamedTuple):
     spine: NDArray[np.int64]
 
     def copy(self) -> Masks:
-        """A copy of the arrays."""
+        """Return a copy of the arrays."""
         return Masks(*(part.copy() for part in self))
 
 
 class LinkPolicy(Policy):
     """A policy that allocates nodes with the cables between them, each to one job.
 
-    A subclass says in `_search` where a job goes. Cables (both directions) come and go as
+    A subclass places a job in `_search`. Cables (both directions) come and go as
     one. The fat-tree must have full bandwidth below the L2 switches and at least full above.
 
     Attributes
@@ -195,12 +195,12 @@ class LinkPolicy(Policy):
         self._n_free = self._count()
 
     def clone(self) -> Self:
-        """An independent copy of the state, holds left out (the generator is copied too)."""
-        twin = copy.copy(self)
-        twin.rng = copy.deepcopy(self.rng)
-        twin._own_arrays()
-        twin.unhold()
-        return twin
+        """Return an independent copy of the state, holds left out (the generator is copied too)."""
+        copied = copy.copy(self)
+        copied.rng = copy.deepcopy(self.rng)
+        copied._own_arrays()
+        copied.unhold()
+        return copied
 
     def _own_arrays(self) -> None:
         """Replace the arrays of the state, shared after a shallow copy, by copies."""

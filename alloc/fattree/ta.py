@@ -1,4 +1,4 @@
-"""TA: topology-aware allocation, isolation by rules on nodes alone."""
+"""TA: topology-aware allocation, isolation only by rules on nodes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ _NEVER = np.iinfo(np.int64).max
 class TopologyAware(NodePolicy):
     """Types of jobs by size; which types may share a leaf or a pod.
 
-    Pollard, Jain, Herbein, Bhatele: "Evaluation of an Interference-free Node Allocation
-    Policy on Fat-tree Clusters", SC 2018, Algorithm 1. T1 fits on a leaf, T2 in a pod, T3
-    is larger.
+    Pollard, Jain, Herbein, Bhatele: "Evaluation of an Interference-free Node Allocation Policy on
+    Fat-tree Clusters", SC 2018, Algorithm 1. T1 fits on a leaf, T2 in a pod, T3 is larger.
 
     - T1: pod with fewest free nodes first, in it the leaf with fewest that holds the job.
     - T2: pods with fewest free nodes first; in it the leaves without a T2 or T3 job, most
       free nodes first.
     - T3: pods without a T3 job, most free nodes first; in each the leaves without a T2 or
-      T3 job, most free nodes first. (Line 35 of the paper excludes T2 alone; a leaf with
+      T3 job, most free nodes first. (Line 35 of the paper excludes only T2; a leaf with
       a T3 job lies in a pod with one.)
 
     A pod's free nodes are all of them, those on leaves that the job may not use too. Ties
@@ -48,7 +47,7 @@ class TopologyAware(NodePolicy):
         self._held_pod = np.zeros_like(self._wired_pod)
 
     def block_sizes(self, topology: Topology) -> tuple[int, ...]:
-        """Nodes a leaf, nodes a pod."""
+        """Return the nodes a leaf, nodes a pod."""
         return topology.shape.m1, topology.shape.nodes_per_pod
 
     def _mark(
@@ -122,9 +121,9 @@ class TopologyAware(NodePolicy):
         self._held_pod[:] = False
 
     def clone(self) -> Self:
-        """An independent copy of the state, holds left out."""
-        twin = super().clone()
-        twin._wired_leaf, twin._wired_pod = self._wired_leaf.copy(), self._wired_pod.copy()
-        twin._held_leaf = np.zeros_like(self._held_leaf)
-        twin._held_pod = np.zeros_like(self._held_pod)
-        return twin
+        """Return an independent copy of the state, holds left out."""
+        copied = super().clone()
+        copied._wired_leaf, copied._wired_pod = self._wired_leaf.copy(), self._wired_pod.copy()
+        copied._held_leaf = np.zeros_like(self._held_leaf)
+        copied._held_pod = np.zeros_like(self._held_pod)
+        return copied

@@ -1,4 +1,4 @@
-"""What the schedulers' policies share: free nodes of every domain of the machine."""
+"""Common parts of the schedulers' policies: free nodes of every domain of the machine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class HierarchyPolicy(NodePolicy):
         return len(self._of)
 
     def level_named(self, name: str) -> int:
-        """Number of a level from the machine (0) down.
+        """Return the number of a level from the machine (0) down.
 
         Raises
         ------
@@ -73,7 +73,7 @@ class HierarchyPolicy(NodePolicy):
         return np.flatnonzero(self._free & leaves[self._of[-1]])
 
     def _fill(self, order: Domains, n_nodes: int) -> Nodes:
-        """The first free nodes of leaves, leaf after leaf.
+        """Return the first free nodes of leaves, leaf after leaf.
 
         Parameters
         ----------
@@ -91,6 +91,6 @@ class HierarchyPolicy(NodePolicy):
 
 
 def best_fit(count: Counts, n_nodes: int) -> int | None:
-    """The domain with the fewest free nodes among those with enough, the first of equals."""
+    """Return the domain with the fewest free nodes among those with enough, the first of equals."""
     fits = np.flatnonzero(count >= n_nodes)
     return int(fits[np.argmin(count[fits])]) if len(fits) else None

@@ -35,9 +35,9 @@ class FluxHigh(NodePolicy):
 class FluxLocality(NodePolicy):
     """Longest runs of consecutive free nodes first: Fluxion's match policy "locality".
 
-    "Contiguous resources first in their ID space": where there are more of them, says its header.
-    Runs of equal length go by the lowest number, and the lowest-numbered nodes of the last run are
-    taken.
+    "Contiguous resources first in their ID space": where there are more of them, according to its
+    header. Runs of equal length go by the lowest number, and the lowest-numbered nodes of the last
+    run are taken.
     """
 
     name = "flux-locality"

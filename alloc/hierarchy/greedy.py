@@ -11,7 +11,8 @@ Order = NDArray[np.int64]
 
 
 def largest_then_tight(count: Counts, n_nodes: int, tie: Order | None = None) -> Order:
-    """Domains with the most free nodes first; the last one is the smallest that holds the rest.
+    """Return the domains with the most free nodes first; the last one is the smallest that holds
+    the rest.
 
     Parameters
     ----------
@@ -39,7 +40,8 @@ def largest_then_tight(count: Counts, n_nodes: int, tie: Order | None = None) ->
 
 
 def smallest_first(count: Counts, n_nodes: int) -> Order:
-    """Domains with the fewest free nodes first, empty ones left out, the first of equals."""
+    """Return the domains with the fewest free nodes first, empty ones left out, the first of
+    equals."""
     order = np.argsort(count, kind="stable")
     order = order[count[order] > 0]
     return order[: int(np.searchsorted(np.cumsum(count[order]), n_nodes)) + 1]

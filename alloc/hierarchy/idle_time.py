@@ -29,10 +29,10 @@ class IdleTimePolicy(NodePolicy):
         self._back[placement.nodes] = self._back.max() + 1
 
     def clone(self) -> Self:
-        """An independent copy, as any node policy's."""
-        twin = super().clone()
-        twin._back = self._back.copy()
-        return twin
+        """Return an independent copy, as any node policy's."""
+        copied = super().clone()
+        copied._back = self._back.copy()
+        return copied
 
 
 class LongestIdle(IdleTimePolicy):

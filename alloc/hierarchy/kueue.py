@@ -72,13 +72,13 @@ class Levelled:
 
 
 class Kueue(HierarchyPolicy):
-    """What the three have in common: KEP-2724's descent, with whole nodes in place of pods.
+    """Common part of the three policies: KEP-2724's descent, with entire nodes instead of pods.
 
     Level by level downwards the domains in the chosen ones are sorted together, and as many of
     them taken as the job needs: by most free nodes with the last one as tight as can be
     (best-fit), or by fewest (least-free). Ties go to the lowest number. Where the nodes are the
     lowest level (the default) they are all alike, so the lowest-numbered free nodes of the chosen
-    domains are taken; with a lowest level above them the last descent's counts are kept, and
+    domains are taken; with a lowest level above them the last descent's counts are cached, and
     inside of a domain the lowest-numbered nodes are taken.
     """
 
@@ -95,12 +95,12 @@ class Kueue(HierarchyPolicy):
         self._profile, lowest = given.profile, given.lowest_level
         self._node_level = lowest == NODE
         self._lowest = self.n_levels - 1 if self._node_level else self.level_named(lowest)
-        # Kueue has no level above its topology's: the whole machine is one only if it is alone
+        # Kueue has no level above its topology's: the machine is one only if it has no other level
         self._top = min(1, self._lowest)
         self._level = self._named(given.level) if isinstance(given, Levelled) else None
 
     def _named(self, level: str | None) -> int | None:
-        """Number of the level that every job names."""
+        """Return the number of the level that every job names."""
         if level is None:
             return None
         found = self.level_named(level)
@@ -118,7 +118,7 @@ class Kueue(HierarchyPolicy):
         return domains[pick(count, n_nodes)]
 
     def _one(self, level: int, n_nodes: int) -> Domains | None:
-        """The fullest domain of a level that holds the job."""
+        """Return the fullest domain of a level that holds the job."""
         count = self._count[level]
         fits = np.flatnonzero(count >= n_nodes)
         return fits[[np.argmin(count[fits])]] if len(fits) else None
@@ -160,7 +160,7 @@ class KueueRequired(Kueue):
         self._largest = [int(self.hierarchy.sizes(k).max()) for k in range(self.n_levels)]
 
     def _required(self, n_nodes: int) -> int | None:
-        """The level that a job of this size names; None if it can never run."""
+        """Return the level that a job of this size names; None if it can never run."""
         levels = range(self._lowest, -1, -1) if self._level is None else [self._level]
         return next((k for k in levels if self._largest[k] >= n_nodes), None)
 
@@ -196,10 +196,10 @@ class KueuePreferred(Kueue):
 class KueueUnconstrained(Kueue):
     """Any nodes, with as little left over as can be.
 
-    Kueue's ``podset-unconstrained-topology``, also of workloads that say nothing: one search at the
-    lowest level. Whole nodes are all alike, so where the nodes are that level the lowest-numbered
-    free ones are taken. With ``lowest_level`` a level of the machine its domains are filled, by
-    default those with the fewest free nodes first.
+    Kueue's ``podset-unconstrained-topology``, also of workloads without a setting: one search at
+    the lowest level. Whole nodes are all alike, so where the nodes are that level the
+    lowest-numbered free ones are taken. With ``lowest_level`` a level of the machine its domains
+    are filled, by default those with the fewest free nodes first.
     """
 
     name = "kueue-unconstrained"

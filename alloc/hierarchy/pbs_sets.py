@@ -17,7 +17,7 @@ from netsim.topology import Topology
 
 @dataclass(frozen=True)
 class Sets:
-    """What the server and the scheduler say of placement sets.
+    """Settings of placement sets in the server and the scheduler.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ FIRST_FREE, TREE, REFUSE = "first-free", "slurm-tree", "refuse"
 
 @dataclass(frozen=True)
 class Unlisted:
-    """What becomes of jobs whose nodes the log does not tell.
+    """How jobs without a node list in the log are placed.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ class Unlisted:
 class Replay(SlurmTree):
     """A job gets exactly the nodes that it had, in the log's order; it waits until they are free.
 
-    Jobs without a node list in the log, or with one of other than as many nodes as they asked
+    Jobs without a node list in the log, or with one of a length other than the nodes they requested
     for, are placed by `slurm-tree`'s rule, or on the lowest-numbered free nodes, or refused
-    (``unlisted`` in ``[policies.replay]``); a run tells how many there are. Names of the log are
+    (``unlisted`` in ``[policies.replay]``); a run reports how many there are. Names of the log are
     looked up among the machine's; one that it has not is an error.
 
     With the queue's backfill ``as-logged`` jobs also start when they did, so that the schedule is
@@ -64,7 +64,7 @@ class Replay(SlurmTree):
         if self._unlisted == REFUSE:
             raise NetcosimError(
                 f"replay: job {request.job_id} has no usable node list in the log "
-                "(policies.replay.unlisted says what becomes of such jobs)"
+                "(policies.replay.unlisted defines how such jobs are placed)"
             )
         if self._unlisted == FIRST_FREE:
             return np.flatnonzero(self._free)[: request.n_nodes]

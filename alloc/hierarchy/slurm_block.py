@@ -23,7 +23,7 @@ DEFAULT_LEVELS = range(5)
 
 @dataclass(frozen=True)
 class Blocks:
-    """What topology.conf says of blocks.
+    """Settings of blocks in topology.conf.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Blocks:
 
 
 class _Plan(NamedTuple):
-    """How a size is placed, in base blocks."""
+    """Placement of a size, in base blocks."""
 
     width: int
     """A block that may hold the job."""
@@ -65,7 +65,7 @@ class _Plan(NamedTuple):
 class SlurmBlock(HierarchyPolicy):
     """Blocks of base blocks, as Slurm's topology/block plugin of version 26.11 enforces them.
 
-    Base blocks are consecutive domains of one level; 2, 4, 8, ... of them that stand side by side
+    Base blocks are consecutive domains of one level; 2, 4, 8, ... of them that are adjacent
     make the blocks of the levels above. The block of a job is of the smallest enforced size that
     holds it (the whole machine if none does). Of the blocks that have its nodes free in as many
     lower-level blocks as the job needs at least, the one with the fewest free nodes is taken. In
@@ -126,7 +126,7 @@ class SlurmBlock(HierarchyPolicy):
         return _Plan(width, part, most, width != part * most)
 
     def _block(self, free: Counts, n_nodes: int, plan: _Plan) -> int | None:
-        """The block that holds the job; None if there is none."""
+        """Return the block that holds the job; None if there is none."""
         number = np.arange(len(free)) // plan.width
         held = _sums(number, free)
         usable = held

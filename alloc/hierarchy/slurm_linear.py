@@ -10,7 +10,7 @@ from alloc.nodes import NodePolicy, Nodes
 class SlurmLinear(NodePolicy):
     """The tightest run of consecutive free nodes that holds the job, else the longest runs.
 
-    What Slurm does where nothing tells it of a network: "the nodes as a one-dimensional array",
+    What Slurm does without a network topology: "the nodes as a one-dimensional array",
     on a best-fit basis (topology guide), in select/linear and in select/cons_tres with
     topology/flat alike (26.11). As long as no run holds the nodes that are still missing, the
     longest is used up; then the shortest that holds the rest. Ties go to the lowest number, and the

@@ -35,7 +35,7 @@ class Switches:
 
     switches: Annotated[
         int | None,
-        "leaf switches that a job asks for at most, or the least that could hold it if that is "
+        "leaf switches that a job may use at most, or the least that could hold it if that is "
         "more (--switches=COUNT)",
         Ge(1),
         Example(1),
@@ -54,7 +54,7 @@ class Switches:
 
     @property
     def patience_s(self) -> float:
-        """How long a job waits for its switches."""
+        """Time that a job waits for its switches."""
         return MAX_SWITCH_WAIT_S if self.max_wait_s is None else self.max_wait_s
 
 
@@ -80,11 +80,11 @@ class SlurmTree(HierarchyPolicy):
     def __init__(
         self, topology: Topology, rng: np.random.Generator, parameters: Switches | None = None
     ) -> None:
-        self._asks = parameters or Switches()
+        self._limits = parameters or Switches()
         super().__init__(topology, rng)
-        if self._asks.switches is not None:
+        if self._limits.switches is not None:
             self.counts_only = False
-            self.relents_after_s = self._asks.patience_s
+            self.relents_after_s = self._limits.patience_s
 
     def _select(self, n_nodes: int) -> Nodes:
         for level in range(self.n_levels - 1, -1, -1):
@@ -97,8 +97,8 @@ class SlurmTree(HierarchyPolicy):
         return self._fill(leaves[np.argsort(leaf_free[leaves], kind="stable")], n_nodes)
 
     def _choose(self, request: Request) -> Nodes | None:
-        nodes, wanted = self._select(request.n_nodes), self._asks.switches
-        if wanted is None or request.wait_s >= self._asks.patience_s:
+        nodes, wanted = self._select(request.n_nodes), self._limits.switches
+        if wanted is None or request.wait_s >= self._limits.patience_s:
             return nodes
         least = least_domains(self.hierarchy, np.array([request.n_nodes]))[-1, 0]
         most = max(wanted, int(least))

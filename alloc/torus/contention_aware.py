@@ -14,13 +14,12 @@ from netsim.topology import Topology
 class ContentionAware(GeometryPolicy):
     """Takes or refuses a free cuboid by whether the job is bound by contention there.
 
-    The request's ``bandwidth_Bps`` is the hint: what a *node* must be able to send to
-    a far partner, all at the same time. A cuboid of N nodes with b links of capacity B across
-    its middle carries 2 b B / N a node. A job takes only cuboids that carry what it
-    needs or, if none of its size does, the best; it waits if none of those is free. A
-    job without a hint takes any free cuboid of its size, least bisection first, so that the
-    good shapes stay whole for those that need them. (The use that Oltchik and Schwartz
-    propose in section 5.)
+    The request's ``bandwidth_Bps`` is the hint: what a *node* must be able to send to a far
+    partner, all at the same time. A cuboid of N nodes with b links of capacity B across its middle
+    carries 2 b B / N a node. A job takes only cuboids that carry what it needs or, if none of its
+    size does, the best; it waits if none of those is free. A job without a hint takes any free
+    cuboid of its size, least bisection first, so that the good shapes stay whole for those that
+    need them. (The use that Oltchik and Schwartz propose in section 5.)
     """
 
     name = "contention-aware"
@@ -35,7 +34,8 @@ class ContentionAware(GeometryPolicy):
         return sorted(every, key=lambda e: (internal_links(self.topology, e), *balanced(e)))
 
     def node_bandwidth(self, extents: Extents) -> float:
-        """Bytes/s that each node of a cuboid can send to a far partner, all at the same time."""
+        """Return the bytes/s that each node of a cuboid can send to a far partner, all at the same
+        time."""
         link_Bps = float(self.topology.link_bandwidth_Bps[self.topology.first_router_link :].min())
         nodes = prod(extents) * self._width
         return 2 * internal_links(self.topology, extents) * link_Bps / nodes

@@ -17,7 +17,7 @@ _TRIED = 8  # cuboids that are looked for one by one, before all are at once
 
 
 def cuboids(dims: tuple[int, ...]) -> Shapes:
-    """Every cuboid that fits into a torus or mesh, (k, dimensions) int64.
+    """Return every cuboid that fits into a torus or mesh, (k, dimensions) int64.
 
     By volume, then by the sum of the edge lengths (compact ones first), then by the edge
     lengths themselves, the first dimension first.
@@ -30,7 +30,7 @@ def cuboids(dims: tuple[int, ...]) -> Shapes:
 def free_corners(
     free: NDArray[np.bool_], extents: NDArray[np.int64], rings: tuple[bool, ...]
 ) -> NDArray[np.bool_]:
-    """Where a cuboid can stand: True at the corners of the cuboids that are wholly free.
+    """Possible positions of a cuboid: True at the corners of the cuboids that are entirely free.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def free_corners(
     extents : (dimensions,) int64
     rings : tuple of bool
         Dimensions that a cuboid may wrap around in. A cuboid as long as its dimension
-        stands at 0 there.
+        is at 0 there.
     """
     corners = free
     for axis, (extent, ring) in enumerate(zip(extents.tolist(), rings, strict=True)):
@@ -59,7 +59,7 @@ def free_corners(
 def longest_free(
     free: NDArray[np.bool_], rings: tuple[bool, ...], least_volume: int
 ) -> tuple[int, NDArray[np.int64]]:
-    """How long a free cuboid can be along one axis, for all its other edge lengths.
+    """Return the greatest length of a free cuboid along one axis, for all its other edge lengths.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class FirstFitCuboid(NodePolicy):
     lengths in all orientations, compact ones first; the first free corner in router order.
     Cuboids may wrap around in a wrapped dimension. The job gets *all* nodes of its cuboid:
     those beyond the request are lost to others (internal fragmentation), as there is
-    no cuboid of, say, 7 routers on a 4 x 4 torus. A cuboid longer than half a ring has
+    no cuboid of 7 routers, for example, on a 4 x 4 torus. A cuboid longer than half a ring has
     shortest paths that leave it, so isolation is not promised.
     """
 
@@ -164,7 +164,7 @@ class FirstFitCuboid(NodePolicy):
         return self._first_free(free, tried + fits[:1])
 
     def _first_free(self, free: NDArray[np.bool_], cuboids: Iterable[int]) -> Nodes | None:
-        """The first of these cuboids that is free somewhere, at its first corner."""
+        """Return the first of these cuboids that is free somewhere, at its first corner."""
         for i in cuboids:
             extents = self._cuboids[i]
             corners = free_corners(free, extents, self._rings)

@@ -20,12 +20,11 @@ _KEPT_ROUTERS = 512  # up to here all cuboids of a shape are kept as router list
 
 
 def internal_links(topology: Topology, extents: Sequence[int]) -> float:
-    """Internal bisection of a cuboid of routers, to compare cuboids of one size.
+    """Return the internal bisection of a cuboid of routers, to compare cuboids of one size.
 
-    On a Blue Gene machine of midplanes (``double_links_for_two``) a cuboid becomes a
-    torus of its own and a midplane is even in every dimension, so 2 N / L holds for odd
-    lengths too: in cables between midplanes. On other tori a cuboid has rings only where
-    it covers one.
+    On a Blue Gene machine of midplanes (``double_links_for_two``) a cuboid becomes a torus of its
+    own and a midplane is even in every dimension, so 2 N / L holds for odd lengths too: in cables
+    between midplanes. On other tori a cuboid has rings only where it covers one.
     """
     shape = topology.shape
     if shape.double_links_for_two:
@@ -36,7 +35,7 @@ def internal_links(topology: Topology, extents: Sequence[int]) -> float:
 class GeometryPolicy(FirstFitCuboid):
     """A job gets a cuboid of the smallest volume that holds it, of the shapes allowed.
 
-    A subclass says which shapes a volume may have, in order of preference. If none of them is
+    A subclass defines which shapes a volume may have, in order of preference. If none of them is
     free the job waits, though other shapes or larger cuboids may be free. The first free
     corner in router order is taken; the job gets all nodes of its cuboid. Cuboids are
     compared by their internal bisection (Oltchik and Schwartz, section 3).
@@ -66,7 +65,7 @@ class GeometryPolicy(FirstFitCuboid):
         """
 
     def fits_empty(self, n_nodes: int) -> bool:
-        """Whether some allowed cuboid holds a job of this size."""
+        """Return whether some allowed cuboid holds a job of this size."""
         return n_nodes >= 1 and -(-n_nodes // self._width) <= int(self._sizes[-1])
 
     def shapes_for(self, n_nodes: int) -> list[Extents]:
@@ -87,7 +86,7 @@ class GeometryPolicy(FirstFitCuboid):
         return None
 
     def _free_corner(self, free: NDArray[np.bool_], shape: Extents) -> int | None:
-        """The first router at which a free cuboid of this shape stands."""
+        """Return the first router of a free cuboid of this shape."""
         if free.size > _KEPT_ROUTERS:
             corners = free_corners(free, np.array(shape, dtype=np.int64), self._rings).ravel()
             first = int(np.argmax(corners))
@@ -95,9 +94,9 @@ class GeometryPolicy(FirstFitCuboid):
         if shape not in self._scratch_boxes:
             self._scratch_boxes[shape] = self._boxes(shape)
         starts, routers = self._scratch_boxes[shape]
-        whole = np.asarray(free.ravel()[routers].all(axis=1), dtype=np.bool_)
-        first = int(np.argmax(whole))
-        return int(starts[first]) if whole[first] else None
+        all_free = np.asarray(free.ravel()[routers].all(axis=1), dtype=np.bool_)
+        first = int(np.argmax(all_free))
+        return int(starts[first]) if all_free[first] else None
 
     def _boxes(self, shape: Extents) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(k,) corners, ascending, and (k, volume) routers of all cuboids of this shape."""

@@ -1,1 +1,1 @@
-"""What isolation gains: features, predictors and designs of experiments."""
+"""Gain by isolation: features, predictors and designs of experiments."""

@@ -1,7 +1,7 @@
 """Designs of experiments: which points of a space of factors are computed.
 
-Points lie in the unit cube, a side a factor; a factor says what value a place between 0 and 1
-stands for. Sampling is SALib's. Two factors whose levels come together cannot be told apart by any
+Points lie in the unit cube, one axis per factor; a factor maps a coordinate between 0 and 1 to a
+value. Sampling is SALib's. Two factors whose levels always coincide cannot be separated by any
 analysis, so a design is refused where two of its columns depend on each other more than those of
 random designs do (`most_confounded`): plain projections of a Sobol sequence may.
 
@@ -51,7 +51,7 @@ class Factor:
         Ends of its range; not looked at where there are levels.
     log : bool
         Whether equal ratios, not equal distances, are equally far apart.
-    whole : bool
+    is_integer : bool
         Whether values are whole numbers.
     levels : tuple of str
         What its values are called, where it has a few and no numbers between them.
@@ -61,7 +61,7 @@ class Factor:
     low: float = 0.0
     high: float = 1.0
     log: bool = False
-    whole: bool = False
+    is_integer: bool = False
     levels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -76,26 +76,26 @@ class Factor:
             raise NetcosimError(f"factor {self.name}: log needs low above 0, got {self.low:g}")
 
     def level(self, place: float) -> int:
-        """Number of the level that a place between 0 and 1 stands for."""
+        """Return the index of the level at a coordinate between 0 and 1."""
         return min(int(place * len(self.levels)), len(self.levels) - 1)
 
     def value(self, place: float) -> float | int:
-        """The number that a place stands for, of six digits."""
+        """Return the value at a coordinate, rounded to six digits."""
         if self.log:
             found = self.low * (self.high / self.low) ** place
         else:
             found = self.low + place * (self.high - self.low)
-        return round(found) if self.whole else float(f"{found:.{_DIGITS}g}")
+        return round(found) if self.is_integer else float(f"{found:.{_DIGITS}g}")
 
     def place(self, value: float) -> float:
-        """Where a number lies in the range; 0 at its low end, 1 at its high one."""
+        """Return the coordinate of a number in the range; 0 at its low end, 1 at its high one."""
         low, high = self.low, self.high
         if self.log:
             return float(np.log(value / low) / np.log(high / low))
         return (value - low) / (high - low)
 
     def level_place(self, name: str) -> float:
-        """The middle of the places that stand for a level."""
+        """Return the central coordinate of a level."""
         return (self.levels.index(name) + 0.5) / len(self.levels)
 
     def strata(self, places: FloatArray) -> NDArray[np.int64]:
@@ -103,8 +103,8 @@ class Factor:
         n = len(self.levels) or n_strata(len(places))
         return np.minimum((np.asarray(places) * n).astype(np.int64), n - 1)
 
-    def told(self, place: float) -> str:
-        """The value at a place in words."""
+    def label(self, place: float) -> str:
+        """Return the value at a coordinate as text."""
         return self.levels[self.level(place)] if self.levels else f"{self.value(place):g}"
 
 
@@ -131,7 +131,7 @@ class Design:
         if not 1 <= self.samples <= MAX_SAMPLES:
             raise NetcosimError(f"samples = {self.samples}; must be 1 to {MAX_SAMPLES:,}")
         if len({factor.name for factor in self.factors}) < len(self.factors):
-            raise NetcosimError("a factor stands there twice")
+            raise NetcosimError("a factor is listed twice")
         if len(self.factors) < 2:
             raise NetcosimError(f"{len(self.factors)} factors; a design needs two or more")
 
@@ -211,7 +211,7 @@ def most_confounded(columns: Mapping[str, NDArray[np.int64]]) -> Confounded | No
     Parameters
     ----------
     columns : mapping of str to (n,) int64
-        Levels or strata by factor; any integers that tell values apart.
+        Levels or strata by factor; any integers that distinguish values.
 
     Notes
     -----
@@ -240,7 +240,7 @@ def most_confounded(columns: Mapping[str, NDArray[np.int64]]) -> Confounded | No
 
 
 def problem_of(names: Sequence[str]) -> dict[str, object]:
-    """Factors in the unit cube as SALib wants them told."""
+    """Return the factors in the unit cube as SALib expects them."""
     return {"num_vars": len(names), "names": list(names), "bounds": [[0.0, 1.0]] * len(names)}
 
 

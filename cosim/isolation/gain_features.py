@@ -1,10 +1,10 @@
-"""What can be known of a job's gain from isolation without a packet.
+"""Features that predict a job's gain from isolation without packets.
 
-A schedule says who runs where at an instant, a job's communication what it sends, and a static
-routing over which links. So much is known of each job: its own share of time in communication, that
-of the jobs whose ways cross its own, how much longer it would take at max-min fair rates if all
-that may be communicating were, and how much its own nodes and links under the other policy shorten
-its way alone.
+A schedule determines which jobs run where at an instant, a job's communication what it sends, and a
+static routing over which links. So much is known of each job: its own share of time in
+communication, that of the jobs whose paths cross its own, how much longer it would take at max-min
+fair rates if all that may be communicating were, and how much its own nodes and links under the
+other policy only shorten its path.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from netsim.flow.job_load import JobLoad
 FloatArray = NDArray[np.float64]
 
 DRAWS = 64
-"""How often it is drawn who communicates at the same time."""
+"""Number of samples of the jobs that communicate at the same time."""
 
 FEATURES = ("fraction", "near", "pressure", "stretch_all", "stretch_phases", "locality")
 """Columns of a row that a law may look at; see `job_features`."""
@@ -33,7 +33,7 @@ FEATURES = ("fraction", "near", "pressure", "stretch_all", "stretch_phases", "lo
 def job_features(
     study: Study, number: int, cache: LoadCache | None = None
 ) -> list[dict[str, object]]:
-    """What is known of the jobs of a snapshot under each policy but the reference.
+    """Return the features of the jobs of a snapshot under each policy but the reference.
 
     Parameters
     ----------
@@ -52,11 +52,12 @@ def job_features(
         - ``fraction``: its share of time in communication, f.
         - ``near``: the mean of the others' f, each counted by what it sends over the job's links.
         - ``pressure``: on the worst of its links, the part of it that the job takes while it
-          communicates times what the others ask of it in the mean.
+          communicates times the mean demand of the others on it.
         - ``stretch_all``: of its communication at max-min fair rates, if all others communicate
           all the time.
-        - ``stretch_phases``: the same in the mean, if each of the others does with chance f.
-        - ``locality``: its communication's least time alone, there over under the reference.
+        - ``stretch_phases``: the same in the mean, if each of the others communicates with
+        probability f.
+        - ``locality``: its communication's least isolated time, there over under the reference.
     """
     cache = LoadCache(study) if cache is None else cache
     reference = study.reference
@@ -90,13 +91,13 @@ def job_features(
 
 @dataclass
 class LoadCache:
-    """What a study's jobs put on the links where each side has them, each computed once."""
+    """Cache of the loads of a study's jobs on the links under each side."""
 
     study: Study
     _known: dict[tuple[str, int], JobLoad] = field(default_factory=dict)
 
     def load(self, name: str, index: int) -> JobLoad:
-        """Bytes of one iteration of a job (by index) on a side's links."""
+        """Return the bytes of one iteration of a job (by index) on a side's links."""
         key = name, index
         if key not in self._known:
             side = self.study.sides[name]
@@ -108,7 +109,7 @@ class LoadCache:
 def contention(
     capacity_Bps: ArrayLike, loads: Sequence[JobLoad], fraction: ArrayLike, draws: int = DRAWS
 ) -> Mapping[str, FloatArray]:
-    """What jobs that share links do to each other, without packets.
+    """Return the contention of jobs that share links, without packets.
 
     Parameters
     ----------
@@ -133,23 +134,23 @@ def contention(
     bound_s = np.repeat([load.isolated_bound_s for load in loads], np.diff(ptr))
     shape = len(loads), len(capacity)
     near = parts(csr_array((sent, links, ptr), shape=shape), capacity) @ f
-    # parts of each link that jobs take while they communicate, alone
-    asked = csr_array((sent / bound_s / capacity[links], links, ptr), shape=shape)
-    others = asked.T @ f
+    # fraction of each link that isolated jobs use while they communicate
+    demand = csr_array((sent / bound_s / capacity[links], links, ptr), shape=shape)
+    others = demand.T @ f
     pressure = np.array(
         [
             float(np.max(mine * (others[load.links] - f[k] * mine), initial=0.0))
             for k, load in enumerate(loads)
-            for mine in [asked.data[ptr[k] : ptr[k + 1]]]
+            for mine in [demand.data[ptr[k] : ptr[k + 1]]]
         ]
     )
-    # only links that all together would overload can hold anybody up
-    tight = np.asarray(asked.sum(axis=0)).ravel() > 1.0
+    # only links that all jobs together would overload can delay a job
+    tight = np.asarray(demand.sum(axis=0)).ravel() > 1.0
     place = np.cumsum(tight) - 1
     bundles = []
     for k, load in enumerate(loads):
         kept = tight[load.links]
-        mine = asked.data[ptr[k] : ptr[k + 1]]
+        mine = demand.data[ptr[k] : ptr[k + 1]]
         bundles.append((place[load.links[kept]], np.minimum(mine[kept], 1.0)))
     ones = np.ones(int(tight.sum()))
     together = np.random.default_rng(0).random((draws, len(loads))) < f
@@ -169,12 +170,12 @@ def _mean_stretch(
     k: int,
     together: NDArray[np.bool_],
 ) -> float:
-    """A job's stretch in the mean over who communicates while it does."""
+    """Return a job's mean stretch over samples of the jobs that communicate with it."""
     if not len(bundles[k][0]):
         return 1.0
     present = together.copy()
     present[:, k] = True
-    # of jobs that can hold up nobody nothing needs to be known
+    # jobs that cannot delay any other need not be known
     present &= np.array([len(links) > 0 for links, _ in bundles])
     cases, counts = np.unique(present, axis=0, return_counts=True)
     found = [

@@ -1,10 +1,10 @@
-"""What a design of experiments says: effects, a response surface, and where its variance is from.
+"""Analysis of a designed experiment: effects, a response surface, and its sources of variance.
 
 `screened` takes the trajectories of Morris. `fit_surface` fits a polynomial chaos: products of
 orthonormal polynomials of the factors (contrasts where a factor has levels), chosen one after the
-other as long as points left out are told better. Its Sobol indices are sums of squares of its
-coefficients, exact for the surface; how good the surface is says its cross-validation.
-`raw_first_order` asks the sample itself.
+other as long as the cross-validated prediction improves. Its Sobol indices are sums of squares of
+its coefficients, exact for the surface; the quality of the surface is given by cross-validation.
+`raw_first_order` uses the sample directly.
 
 Sources: Morris, Technometrics 33, 1991; Campolongo, Cariboni and Saltelli, Environmental Modelling
 & Software 22, 2007 (mu*); Sudret, Reliability Engineering & System Safety 93, 2008 (indices of a
@@ -76,17 +76,17 @@ def screened(
     Raises
     ------
     NetcosimError
-        Fewer than two whole trajectories.
+        Fewer than two complete trajectories.
     """
     k = len(factors)
     steps = np.asarray(places).reshape(-1, k + 1, k)
     values = np.asarray(response, dtype=np.float64).reshape(-1, k + 1)
-    whole = np.isfinite(values).all(axis=1)
-    if whole.sum() < 2:
-        raise NetcosimError(f"{whole.sum()} whole trajectories; effects need two or more")
-    moved = np.diff(steps[whole], axis=1)  # one factor a step
+    complete = np.isfinite(values).all(axis=1)
+    if complete.sum() < 2:
+        raise NetcosimError(f"{complete.sum()} complete trajectories; effects need two or more")
+    moved = np.diff(steps[complete], axis=1)  # one factor a step
     which = np.abs(moved).argmax(axis=2)
-    change = np.diff(values[whole], axis=1) / moved.sum(axis=2)
+    change = np.diff(values[complete], axis=1) / moved.sum(axis=2)
     effects = np.empty_like(change)
     np.put_along_axis(effects, which, change, axis=1)
     rng = np.random.default_rng(seed)
@@ -138,7 +138,7 @@ def _functions(factor: Factor, place: FloatArray, degree: int) -> FloatArray:
 
 
 def _terms(factors: Sequence[Factor], degree: int) -> list[Term]:
-    """All products up to a total degree; a contrast counts as one."""
+    """Return all products up to a total degree; a contrast counts as one."""
     own = [
         [(n, 1) for n in range(len(f.levels) - 1)]
         if f.levels
@@ -166,15 +166,15 @@ def _matrix(
 def _chosen(
     matrix: FloatArray, response: FloatArray, most: int, out: FloatArray | None = None
 ) -> tuple[list[int], FloatArray]:
-    """Columns in the order in which each takes most of what those before it leave.
+    """Return the columns in the order in which each takes most of what those before it leave.
 
-    With rows that are ``out`` of it: (1 + number of columns, n) what is told of them by none of
+    With rows that are ``out`` of it: (1 + number of columns, n) their prediction by none of
     the columns, by the first, by the first two, ...
     """
     mean = matrix.mean(axis=0)
     rest, columns = response - response.mean(), matrix - mean
     there = np.empty((0, matrix.shape[1])) if out is None else out - mean
-    told = [np.full(len(there), response.mean())]
+    predicted = [np.full(len(there), response.mean())]
     size = (columns**2).sum(axis=0)
     least = 1e-8 * np.maximum(size, _NOTHING)
     order: list[int] = []
@@ -188,15 +188,15 @@ def _chosen(
         order.append(best)
         direction = columns[:, best] / size[best]
         step, new = float(direction @ rest), there[:, best].copy()
-        told.append(told[-1] + step * new)
+        predicted.append(predicted[-1] + step * new)
         rest = rest - columns[:, best] * step
         along = direction @ columns
         columns, there = columns - np.outer(columns[:, best], along), there - np.outer(new, along)
-    return order, np.array(told)
+    return order, np.array(predicted)
 
 
 def _solved(matrix: FloatArray, response: FloatArray) -> FloatArray:
-    """Least squares with a constant, which comes first."""
+    """Return the least squares with a constant, which comes first."""
     full = np.column_stack([np.ones(len(response)), matrix])
     return np.asarray(np.linalg.lstsq(full, response, rcond=None)[0])
 
@@ -208,13 +208,13 @@ def _folds(n: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:
 def _best_count(
     matrix: FloatArray, response: FloatArray, most: int, rng: np.random.Generator
 ) -> int:
-    """How many terms tell points that were left out best."""
+    """Return the number of terms with the least cross-validation error."""
     left = np.zeros((most + 1, len(response)))
     for out in _folds(len(response), rng):
         inside = np.setdiff1d(np.arange(len(response)), out)
-        _, told = _chosen(matrix[inside], response[inside], most, matrix[out])
+        _, predicted = _chosen(matrix[inside], response[inside], most, matrix[out])
         # where it stops early more terms would change nothing
-        every = told[np.minimum(np.arange(most + 1), len(told) - 1)]
+        every = predicted[np.minimum(np.arange(most + 1), len(predicted) - 1)]
         left[:, out] = response[out] - every
     return int((left**2).sum(axis=1).argmin())
 
@@ -233,7 +233,7 @@ class Surface:
     n_points : int
     r2, rmse : float
         Of points that were left out when it was fitted, the choice of its terms included: share of
-        their variance that it tells (below 0: less than their mean does), and its mean error.
+        their variance that it explains (below 0: less than their mean), and its mean error.
     """
 
     factors: Sequence[Factor]
@@ -261,7 +261,7 @@ class Surface:
         return found
 
     def over(self, names: Collection[str]) -> Surface:
-        """The mean over all factors but these: the terms of these alone."""
+        """Return the mean over all factors but these: only the terms of these."""
         kept = [all(self.factors[i].name in names for i, _ in term) for term in self.terms]
         terms = tuple(itertools.compress(self.terms, kept))
         coefficients = self.coefficients[[True, *kept]]
@@ -271,13 +271,13 @@ class Surface:
         """(k,) float64 first-order and total-order Sobol indices; 0 where the surface is flat."""
         parts, k = self.coefficients[1:] ** 2, len(self.factors)
         total = float(parts.sum())
-        first, whole = np.zeros(k), np.zeros(k)
+        first, every = np.zeros(k), np.zeros(k)
         for term, part in zip(self.terms, parts, strict=True):
             for i, _ in term:
-                whole[i] += part
+                every[i] += part
             if len(term) == 1:
                 first[term[0][0]] += part
-        return (first / total, whole / total) if total > 0 else (first, whole)
+        return (first / total, every / total) if total > 0 else (first, every)
 
 
 def fit_surface(
@@ -287,7 +287,7 @@ def fit_surface(
     degree: int = 2,
     seed: int = 1,
 ) -> Surface:
-    """The surface through a design's points.
+    """Return the surface through a design's points.
 
     Parameters
     ----------
@@ -320,8 +320,8 @@ def fit_surface(
     for out in _folds(n, rng):
         inside = np.setdiff1d(np.arange(n), out)
         own = _best_count(matrix[inside], response[inside], most, rng)
-        _, told = _chosen(matrix[inside], response[inside], own, matrix[out])
-        missed[out] = response[out] - told[-1]
+        _, predicted = _chosen(matrix[inside], response[inside], own, matrix[out])
+        missed[out] = response[out] - predicted[-1]
     spread = float(((response - response.mean()) ** 2).sum())
     return Surface(
         factors,
@@ -363,13 +363,13 @@ def band(drawn: Sequence[Surface], places: FloatArray) -> tuple[FloatArray, Floa
 
 
 def ends_of(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(n,) low and high end of what (draws, n) drawn surfaces say."""
+    """Return the (n,) low and high ends of the predictions of (draws, n) resampled surfaces."""
     low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     return low, high
 
 
 def first_reached(x: FloatArray, y: FloatArray, wanted: float) -> float:
-    """The least x, ascending, from which y is as much as wanted; inf if it never is."""
+    """Return the least x, ascending, from which y is as much as wanted; inf if it never is."""
     above = np.flatnonzero(y >= wanted)
     if not len(above):
         return float("inf")
@@ -380,7 +380,8 @@ def first_reached(x: FloatArray, y: FloatArray, wanted: float) -> float:
 def index_rows(
     surface: Surface, drawn: Sequence[Surface], places: FloatArray, response: FloatArray
 ) -> list[dict[str, object]]:
-    """A row a factor: its indices with intervals, those of the raw sample, and how good the fit is.
+    """Return a row a factor: its indices with intervals, those of the raw sample, and how good the
+    fit is.
 
     An interval is of the drawn surfaces. ``first_raw`` is `raw_first_order`.
     """
@@ -413,10 +414,11 @@ def index_rows(
 def raw_first_order(
     factors: Sequence[Factor], places: FloatArray, response: FloatArray, seed: int = 1
 ) -> list[tuple[float, float]]:
-    """First-order index and half-width of each factor from the sample alone, by RBD-FAST.
+    """Return the first-order index and half-width of each factor directly from the sample, by
+    RBD-FAST.
 
-    Its Fourier series does not know of polynomials, and it asks for no surface (Tarantola, Gatelli
-    and Mara 2006; Plischke 2010). nan of fewer than `LEAST_RAW` points, of which it tells nothing.
+    It uses a Fourier series instead of polynomials, and needs no surface (Tarantola, Gatelli and
+    Mara 2006; Plischke 2010). nan of fewer than `LEAST_RAW` points, for which it has no estimate.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What every measure is: a way to time what policies do to jobs' communication."""
+"""The interface of measures, which time jobs' communication under policies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from cosim.measuring.parts import Columns, Part, SerialExecutor, TaskRunner, Tell
+from cosim.measuring.parts import Columns, Part, ReportProgress, SerialExecutor, TaskRunner
 from cosim.measuring.snapshots import Measurement, Progress, Study
 
 Generators = Callable[[], np.random.Generator]
@@ -17,7 +17,7 @@ Generators = Callable[[], np.random.Generator]
 
 
 class Measure(ABC):
-    """A way to measure.
+    """A measure.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Measure(ABC):
     baseline : str
         What a job's time is divided by, in a few words, for a table's head.
     ignores : tuple of str
-        Keys of a config, beside the other measures' own, that it does not read; ``*`` stands for
+        Keys of a config, beside the other measures' own, that it does not read; ``*`` matches
         any name.
     """
 
@@ -45,7 +45,8 @@ class Measure(ABC):
         """Return about how often what runs at a side's instants is sent, by side."""
 
     def loops(self, study: Study) -> bool:
-        """Whether jobs repeat single iterations for as long as `sent` of the longest take."""
+        """Return whether jobs repeat single iterations for as long as `sent` of the longest
+        take."""
         return False
 
     def measure(
@@ -80,9 +81,9 @@ class Measure(ABC):
         parts: TaskRunner,
         progress: Progress | None,
     ) -> list[Columns]:
-        """What is seen at the snapshots, by their numbers; without those where that is nothing."""
+        """Return the results of the snapshots, by number, without empty ones."""
 
-        def compute(number: int, tell: Tell) -> Columns:
+        def compute(number: int, report: ReportProgress) -> Columns:
             return seen(number)
 
         found = parts.each(
@@ -93,5 +94,6 @@ class Measure(ABC):
 
 
 def timings(study: Study) -> int:
-    """How often each job is timed: alone and as it runs under each side, once if that is alone."""
+    """Return how often each job is timed: isolated and as it runs under each side, once if that is
+    isolated."""
     return 2 + sum(1 if side.isolates else 2 for side in study.others.values())

@@ -1,13 +1,13 @@
-"""The measure "stretch": each policy's own snapshots, every time over a yardstick.
+"""The measure "stretch": each policy's own snapshots, times relative to an isolated baseline.
 
 At chosen instants the jobs that run there, on the nodes that they have there, communicate together.
 By share they compute between iterations, each for its own part of the time, and a job's time is its
-period; otherwise all communicate once, at once. A job's time is divided by a yardstick that no
-policy can change: the same pattern, as large and with the same computing, isolated on the first
-nodes of the reference's machine. How long it computes follows from its isolated time on the nodes
-that the reference gives it. The mean of these stretches, policy against reference policy, by
-pattern and size class, is the speed-up table of `cosim.measuring.measured`. Policies are compared
-by the states that their own queues reach, not job by job.
+period; otherwise all communicate once, simultaneously. A job's time is divided by an isolated
+baseline that no policy can change: the same pattern, as large and with the same computing, isolated
+on the first nodes of the reference's machine. How long it computes follows from its isolated time
+on the nodes that the reference gives it. The mean of these stretches, policy against reference
+policy, by pattern and size class, is the speed-up table of `cosim.measuring.measured`. Policies are
+compared by the states that their own queues reach, not job by job.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from cosim.measuring.snapshots import (
     Study,
     in_several,
 )
-from cosim.measuring.stretching import Yardsticks, stretches
+from cosim.measuring.stretching import IsolatedBaselines, stretches
 from cosim.network.isolated_loops import PERIODS
 from netsim.errors import NetcosimError
 from queuesim.statistics import around, drawn_means, known_ends
@@ -93,11 +93,11 @@ def speedup_table(
     *,
     confidence: float = 0.95,
     size_classes: Sequence[tuple[int, int]] = SIZE_CLASSES,
-    whole_runs: bool = False,
+    of_run_times: bool = False,
 ) -> SpeedupTable:
-    """The speed-up table of a campaign.
+    """Return the speed-up table of a campaign.
 
-    A size class that lacks jobs on either side, or that one snapshot alone has, is left out: its
+    A size class that lacks jobs on either side, or that only one snapshot has, is left out: its
     jobs take the nearest class. A pattern without any class that is left has one row for all
     sizes; one that no snapshot has on both sides gets ratio 1 in [1/2, 2], "not known".
 
@@ -106,12 +106,12 @@ def speedup_table(
     measured : mapping policy -> Measurements
     reference_policy : str
     patterns : sequence of str
-        Name of each communication, by index; a name that stands twice is measured as one.
+        Name of each communication, by index; a repeated name is measured as one.
     rng : numpy.random.Generator
         For the bootstrap.
     confidence : float
     size_classes : sequence of (int, int)
-    whole_runs : bool
+    of_run_times : bool
         Whether times are those of whole runs, computing included.
     """
     if reference_policy not in measured:
@@ -150,17 +150,18 @@ def speedup_table(
                 SpeedupRow(pattern, *sizes, policy, one.ratio, one.low, one.high)
                 for sizes, one in kept.items()
             ]
-    return SpeedupTable(reference_policy, tuple(rows), whole_runs)
+    return SpeedupTable(reference_policy, tuple(rows), of_run_times)
 
 
 @dataclass(frozen=True)
 class Stretch(Measure):
-    """Each policy's own snapshots, every time over a yardstick."""
+    """Each policy's own snapshots, times relative to an isolated baseline."""
 
     name = "stretch"
-    description = "jobs of each policy's own schedule, times over those of like jobs alone"
+    description = "jobs of each policy's own schedule, times over those of similar isolated jobs"
     compares = (
-        "each job's time with all others on the network over its time alone on the first nodes of "
+        "each job's time with all others on the network over its isolated time on the first "
+        "nodes of  "
         "the reference's machine"
     )
     baseline = "isolated time on the first nodes"
@@ -175,8 +176,8 @@ class Stretch(Measure):
         self, study: Study, rng: Generators, parts: TaskRunner, progress: Progress | None
     ) -> Measurement:
         network = study.sides[study.reference].network
-        yardsticks = Yardsticks(network, study.communications, study.by_share)
-        found = stretches(study, yardsticks, parts, progress)
+        baselines = IsolatedBaselines(network, study.communications, study.by_share)
+        found = stretches(study, baselines, parts, progress)
         ratios = {}
         for name, mine in found.items():
             ratio = ratio_of_stretches(
@@ -194,6 +195,6 @@ class Stretch(Measure):
             [communication.pattern for communication in study.communications],
             rng(),
             confidence=study.confidence,
-            whole_runs=study.by_share,
+            of_run_times=study.by_share,
         )
         return Measurement(found, ratios, table)

@@ -1,4 +1,4 @@
-"""How much the packets of a campaign, or a queue's jobs at flow level, will cost to compute."""
+"""Estimated computing cost of a campaign's packets, or of a queue's jobs at flow level."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ _SAMPLED_PAIRS = 64
 _SAMPLED_SNAPSHOTS = 50
 
 
-def carried_on(asked: Callable[[int], float], n: int) -> float:
-    """What ``asked(n)`` gives, up to 128; beyond, its growth from 64 to 128 is carried on.
+def carried_on(cost: Callable[[int], float], n: int) -> float:
+    """Return ``cost(n)``, extrapolated beyond 128 by the growth from 64 to 128.
 
-    An all-to-all of 10,000 ranks takes gigabytes only to be counted.
+    Counting an all-to-all of 10,000 ranks directly takes gigabytes.
     """
     if n > _KNOWN:
         try:
-            half, full = (asked(known) for known in (_KNOWN // 2, _KNOWN))
+            half, full = (cost(known) for known in (_KNOWN // 2, _KNOWN))
         except NetcosimError:
-            pass  # a pattern for numbers of ranks of its own
+            pass  # a pattern with restrictions on the number of ranks
         else:
             power = math.log2(full / half) if half > 0 and full > 0 else 1.0
             return full * float((n / _KNOWN) ** power)
-    return asked(n)
+    return cost(n)
 
 
 @dataclass
@@ -63,15 +63,15 @@ class PacketCounts:
         """Packets of communication number ``which`` on so many ranks."""
         key = (which, n_ranks)
         if key not in self.known:
-            once = carried_on(lambda ranks: self._asked(communication, ranks), n_ranks)
+            once = carried_on(lambda ranks: self._program_cost(communication, ranks), n_ranks)
             self.known[key] = communication.iterations * once
         return self.known[key]
 
-    def _asked(self, communication: Communication, n_ranks: int) -> float:
+    def _program_cost(self, communication: Communication, n_ranks: int) -> float:
         rng = np.random.default_rng(0)
-        said = communication.for_ranks(n_ranks)
-        name, size = said.pattern, said.message_bytes
-        program = make_pattern(name, n_ranks, size, 1, rng, said.parameters)
+        scaled = communication.for_ranks(n_ranks)
+        name, size = scaled.pattern, scaled.message_bytes
+        program = make_pattern(name, n_ranks, size, 1, rng, scaled.parameters)
         rounds = communication.iterations
         given = f"communication.mix.iterations = {shown(rounds)} of {name} on {n_ranks} ranks"
         need_messages(program.n_messages * rounds, program.n_steps * rounds, given)
@@ -84,9 +84,10 @@ class PacketCounts:
 
 
 def mean_hops(routing: Routing) -> float:
-    """Links on the way of a packet between two random nodes, those of the nodes among them.
+    """Return the links on the path of a packet between two random nodes, including those of the
+    nodes.
 
-    Of adaptive routings the first choice is taken, which is a minimal way.
+    For adaptive routings, the first choice is used, which is a minimal path.
     """
     topology = routing.topology
     nodes = np.random.default_rng(0).integers(0, topology.n_nodes, (_SAMPLED_PAIRS, 2))
@@ -124,7 +125,7 @@ def campaign_hops(study: Study, measure: Measure) -> float:
     measured = study.n_snapshots if study.only is None else 1
     packets = 0.0
     loops, communications = measure.loops(study), study.communications
-    if loops:  # whatever the number of iterations in a config
+    if loops:  # independent of the number of iterations in a config
         communications = [replace(each, iterations=1) for each in communications]
     for name, often in measure.sent(study).items():
         side = study.sides[name]
@@ -145,7 +146,8 @@ def campaign_hops(study: Study, measure: Measure) -> float:
 def _periods_of_longest(
     packets: NDArray[np.float64], fraction: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """How many periods of each job are as long as the longest; 0 for jobs that send nothing."""
+    """Return how many periods of each job take as long as the longest; 0 for jobs that send
+    nothing."""
     period = packets / np.maximum(fraction, LEAST_FRACTION)
     sends = (period > 0) & (fraction > 0)
     longest: float = period.max(initial=0.0, where=sends)
@@ -153,12 +155,13 @@ def _periods_of_longest(
 
 
 def node_pairs(communication: Communication, n_nodes: int) -> int:
-    """Pairs of nodes that exchange anything in a job, one rank a node; see `carried_on`."""
-    found = carried_on(lambda nodes: _asked_pairs(communication, nodes), n_nodes)
+    """Return the pairs of nodes that exchange anything in a job, one rank a node; see
+    `carried_on`."""
+    found = carried_on(lambda nodes: _n_pairs_of(communication, nodes), n_nodes)
     return min(round(found), n_nodes**2)
 
 
-def _asked_pairs(communication: Communication, n_nodes: int) -> int:
+def _n_pairs_of(communication: Communication, n_nodes: int) -> int:
     name, size = communication.pattern, communication.message_bytes
     program = make_pattern(
         name, n_nodes, size, 1, np.random.default_rng(0), communication.parameters
@@ -173,7 +176,8 @@ def flow_level_s(
     share: NDArray[np.int64],
     n_nodes: NDArray[np.int32],
 ) -> tuple[float, float]:
-    """Seconds that it takes to put all jobs on the network once, and the longest of them.
+    """Return the seconds that it takes to put all jobs on the network once, and the longest of
+    them.
 
     Parameters
     ----------
@@ -206,12 +210,12 @@ def flow_level_s(
 
 
 def estimate_line(hops: float, n_snapshots: int) -> str | None:
-    """What the user should know before packets are sent; None if it is soon done.
+    """Return a note on the run time before packets are simulated; None if it is short.
 
     Raises
     ------
     NetcosimError
-        More than anybody will wait for; names the keys that make it so.
+        A run time beyond the limit; the message names the keys that cause it.
     """
     if hops > MAX_PACKET_HOPS:
         raise NetcosimError(
@@ -231,7 +235,7 @@ def estimate_line(hops: float, n_snapshots: int) -> str | None:
 
 
 def flow_level_line(seconds: float, longest_s: float) -> str | None:
-    """What the user should know before jobs are put on the network; None if it is soon done.
+    """Return a note on the run time before jobs are put on the network; None if it is short.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What was measured: communication-time ratios by pattern, size class and policy."""
+"""Measured ratios of communication times by pattern, size class and policy."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ class SpeedupTable:
     ----------
     reference_policy : str
     rows : tuple of SpeedupRow
-    whole_runs : bool
+    of_run_times : bool
         Whether ratios are those of whole runs, computing and all, so that a job's communication
-        share is in them already; else of communication alone.
+        share is in them already; else only of communication.
 
     Raises
     ------
@@ -78,7 +78,7 @@ class SpeedupTable:
 
     reference_policy: str
     rows: tuple[SpeedupRow, ...]
-    whole_runs: bool = False
+    of_run_times: bool = False
 
     def __post_init__(self) -> None:
         seen: dict[tuple[str, str], list[SpeedupRow]] = {}

@@ -1,8 +1,8 @@
-"""Who holds a measured job up: its time alone on its nodes, and who else sends over its links.
+"""Contention of a measured job: its isolated time on its nodes, and the other jobs on its links.
 
-A measure tells how long a job's communication takes among the others. What the others cost it is
-that over its time alone on the same nodes; and each of them has a part in it, by what it sends over
-the links that the job uses. Both come from one more simulation of each job, with nobody else: the
+A measure returns how long a job's communication takes among other jobs. What the others cost it is
+that over its isolated time on the same nodes; each of them has a part in it, by what it sends over
+the links that the job uses. Both come from one more simulation of each job, in isolation: the
 packets go as they would on an empty machine.
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.measuring.parts import Columns, Part, TaskRunner, Tell, cut
+from cosim.measuring.parts import Columns, Part, ReportProgress, TaskRunner, cut
 from cosim.measuring.snapshots import Measurements, Progress, Study, format_snapshots
 from cosim.network.ensemble import Ensemble
 from cosim.network.isolated_loops import loop_isolated
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 LongArray = NDArray[np.int64]
 
-MOST_TOLD = 12
+MOST_REPORTED = 12
 """Neighbours of a job that are kept: those with the largest parts."""
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """Jobs as measured, one row each as in the `Measurements`, and who stands in their way.
+    """Measured jobs, one row each as in `Measurements`, and the jobs that delay them.
 
     Attributes
     ----------
     alone_s : (k,) float64
-        Time alone on the same nodes.
+        Isolated time on the same nodes.
     ptr : (k + 1,) int64
         Row i's neighbours are ``job[ptr[i]:ptr[i + 1]]``, those with the largest parts first.
     job : (m,) int64
         Index into the workload.
     part : (m,) float64
-        See `parts`; at most `MOST_TOLD` a row, so a row's need not add up to 1.
+        See `parts`; at most `MOST_REPORTED` a row, so a row's need not add up to 1.
     """
 
     alone_s: FloatArray
@@ -55,7 +55,7 @@ class Neighbours:
 
 
 def parts(sent_bytes: csr_array, bandwidth_Bps: FloatArray) -> FloatArray:
-    """What each job has in what all others send over the links that a job uses.
+    """Return the share of each job in the traffic of all others on the links that a job uses.
 
     On each link the others are counted by the time for which they keep it busy, and the link by
     what the job itself sends over it: the part of j for i is the sum over links of
@@ -87,7 +87,7 @@ def neighbours(
     measured: Measurements,
     progress: Callable[[int, int], None] | None = None,
 ) -> Neighbours:
-    """Send each measured job of a side once more, with nobody else.
+    """Simulate each measured job of a side once more, in isolation.
 
     Jobs of a policy that isolates have no neighbours, and are not sent.
 
@@ -106,16 +106,16 @@ def neighbours(
         alone_s = measured.alone_s.copy()
     elif side.isolates:
         alone_s = measured.time_s.copy()
-    told: list[tuple[LongArray, FloatArray]] = []
+    found_parts: list[tuple[LongArray, FloatArray]] = []
     known: dict[int, tuple[float, LongArray, FloatArray]] = {}
     topology = network.routing.topology
     for number in np.unique(measured.snapshot).tolist():
         rows = np.flatnonzero(measured.snapshot == number)
         if side.isolates:
-            told += [(np.empty(0, dtype=np.int64), np.empty(0))] * len(rows)
+            found_parts += [(np.empty(0, dtype=np.int64), np.empty(0))] * len(rows)
             continue
         here = study.at(number)
-        if network.routing.chance_visits or here is not study:
+        if network.routing.random_visits or here is not study:
             known.clear()  # each snapshot has a stream, or places, of its own
         sent: list[tuple[LongArray, FloatArray]] = []
         for row in rows.tolist():
@@ -127,7 +127,7 @@ def neighbours(
                     one_s, packets, seconds = float(run.time_s[0]), run.packets, 1.0
                 else:
                     job = replace(job, compute_s=float(measured.compute_s[row]))
-                    about_s = float(measured.yardstick_s[row])
+                    about_s = float(measured.baseline_s[row])
                     one_s, packets = loop_isolated(network, job, about_s, number)
                     seconds = packets.end_ps / PS_PER_S
                 links = np.flatnonzero(packets.link_bytes[topology.first_router_link :])
@@ -140,12 +140,12 @@ def neighbours(
             if progress is not None:
                 progress(row + 1, len(alone_s))
         bandwidth = topology.link_bandwidth_Bps.astype(np.float64)
-        told += _largest(parts(_rows(sent, len(bandwidth)), bandwidth), measured.job[rows])
+        found_parts += _largest(parts(_rows(sent, len(bandwidth)), bandwidth), measured.job[rows])
     return Neighbours(
         alone_s,
-        np.cumsum([0, *(len(job) for job, _ in told)]),
-        np.concatenate([np.empty(0, dtype=np.int64), *(job for job, _ in told)]),
-        np.concatenate([np.empty(0), *(part for _, part in told)]),
+        np.cumsum([0, *(len(job) for job, _ in found_parts)]),
+        np.concatenate([np.empty(0, dtype=np.int64), *(job for job, _ in found_parts)]),
+        np.concatenate([np.empty(0), *(part for _, part in found_parts)]),
     )
 
 
@@ -162,14 +162,14 @@ def neighbours_of(
         for piece in cut(np.unique(mine.snapshot).tolist(), _PIECES)
     ]
 
-    def compute(name: str, piece: Sequence[int], tell: Tell) -> Columns:
+    def compute(name: str, piece: Sequence[int], report: ReportProgress) -> Columns:
         mine = _of_snapshots(measured[name], piece)
-        found = neighbours(study, name, mine, lambda done, total: tell(done / total))
+        found = neighbours(study, name, mine, lambda done, total: report(done / total))
         return {"alone_s": found.alone_s, "ptr": found.ptr, "job": found.job, "part": found.part}
 
     found = parts.each(
         [
-            Part(f"jobs alone, {name}, {format_snapshots(piece)}", partial(compute, name, piece))
+            Part(f"isolated jobs, {name}, {format_snapshots(piece)}", partial(compute, name, piece))
             for name, piece in pieces
         ],
         progress,
@@ -186,7 +186,7 @@ _PIECES = 16
 
 def _of_snapshots(measured: Measurements, numbers: Sequence[int]) -> Measurements:
     rows = np.isin(measured.snapshot, numbers)
-    columns = ("snapshot", "job", "share", "n_nodes", "time_s", "yardstick_s")
+    columns = ("snapshot", "job", "share", "n_nodes", "time_s", "baseline_s")
     known = [name for name in ("alone_s", "compute_s") if getattr(measured, name) is not None]
     return replace(measured, **{name: getattr(measured, name)[rows] for name in (*columns, *known)})
 
@@ -205,7 +205,7 @@ def _together(found: Sequence[Columns]) -> Neighbours:
 
 
 def _rows(sent: list[tuple[LongArray, FloatArray]], n_links: int) -> csr_array:
-    """Bytes by job and link, of the links between routers that each uses."""
+    """Return the bytes by job and link, of the links between routers that each uses."""
     from scipy.sparse import csr_array
 
     ptr = np.cumsum([0, *(len(links) for links, _ in sent)])
@@ -215,8 +215,8 @@ def _rows(sent: list[tuple[LongArray, FloatArray]], n_links: int) -> csr_array:
 
 
 def _largest(found: FloatArray, jobs: LongArray) -> list[tuple[LongArray, FloatArray]]:
-    """Of each row the jobs with the largest parts, and these."""
-    first = np.argsort(-found, axis=1, kind="stable")[:, :MOST_TOLD]
+    """Return the jobs with the largest parts of each row, and the parts."""
+    first = np.argsort(-found, axis=1, kind="stable")[:, :MOST_REPORTED]
     return [
         (jobs[order[row[order] > 0]], row[order[row[order] > 0]])
         for row, order in zip(found, first, strict=True)

@@ -1,8 +1,8 @@
 """The measure "paired": the same jobs at the same instants, under every policy.
 
-The reference's schedule says which jobs run together. They are timed on the nodes that they have
-there, all together and each alone; then each other policy gives the same jobs, with the same
-messages, the nodes that its own schedule has for them (`cosim.measuring.pairing`).
+The reference's schedule determines which jobs run together. They are timed on the nodes that they
+have there, all together and each in isolation; then each other policy gives the same jobs, with the
+same messages, the nodes that its own schedule has for them (`cosim.measuring.pairing`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Paired(Measure):
         seen = sum(len(snapshot.running) for snapshot in snapshots)
         by_policy, rows, ratios = compared(study, pairs, seen, rng)
         counted = self._counted(study)
-        told = [
+        summaries = [
             {"policy": name}
             | summary(mine, [counted[pair.job_id] for pair in mine], rng(), study.confidence)
             for name, mine in by_policy.items()
@@ -55,14 +55,14 @@ class Paired(Measure):
         return Measurement(
             {name: measurements(study, name, snapshots) for name in study.sides},
             ratios,
-            SpeedupTable(study.reference, tuple(rows), whole_runs=study.by_share),
-            {"paired": told, "pairs": [pair.row() for pair in pairs]}
+            SpeedupTable(study.reference, tuple(rows), of_run_times=study.by_share),
+            {"paired": summaries, "pairs": [pair.row() for pair in pairs]}
             | ({"proof": proof} if proof else {}),
-            tuple(policy_note(row, study.reference) for row in told) + _proved(proof),
+            tuple(policy_note(row, study.reference) for row in summaries) + _proved(proof),
         )
 
     def _counted(self, study: Study) -> dict[int, float]:
-        """Share of each job's run time to which its ratio applies, by id.
+        """Return the share of each job's run time to which its ratio applies, by id.
 
         Runs by share were timed with their computing; of others communication was.
         """
@@ -74,7 +74,7 @@ class Paired(Measure):
 def compared(
     study: Study, pairs: Sequence[Pair], n_seen: int, rng: Generators
 ) -> tuple[dict[str, list[Pair]], list[SpeedupRow], dict[str, Ratio]]:
-    """Pairs by policy, their speed-ups by pattern and size, and their mean ratios.
+    """Return the pairs by policy, their speed-ups by pattern and size, and their mean ratios.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def compared(
         for name in study.others
         if (mine := [pair for pair in pairs if pair.policy == name])
     }
-    patterns = list(dict.fromkeys(said.pattern for said in study.communications))
+    patterns = list(dict.fromkeys(communication.pattern for communication in study.communications))
     rows = [
         row
         for name, mine in by_policy.items()
@@ -111,7 +111,7 @@ def compared(
 
 
 def policy_note(row: Mapping[str, object], reference: str) -> str:
-    """What a policy takes off the run time, as a line."""
+    """Describe the reduction of run time by a policy in one line."""
     low, high = row["taken_off_percent_low"], row["taken_off_percent_high"]
     interval = NO_INTERVAL if low is None else f"{low:.1f} to {high:.1f}"
     return (
@@ -123,6 +123,6 @@ def policy_note(row: Mapping[str, object], reference: str) -> str:
 def _proved(proof: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
     return tuple(
         f"{row['policy']}: {row['untouched']} of {row['jobs']} isolated jobs take the same time "
-        "alone and with all others, to the picosecond"
+        "isolated and with all others, to the picosecond"
         for row in proof
     )

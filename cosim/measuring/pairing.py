@@ -1,13 +1,13 @@
 """The same jobs at the same instants, timed under every policy: what "paired" measures with.
 
-The reference's schedule says which jobs run together. They are timed on the nodes that they have
-there, all together and each alone; then each other policy gives the same jobs, with the same
-messages, the nodes that its own schedule has for them. An isolating policy's jobs are timed alone
-on their own links, which is how they run there.
+The reference's schedule determines which jobs run together. They are timed on the nodes that they
+have there, all together and each in isolation; then each other policy gives the same jobs, with the
+same messages, the nodes that its own schedule has for them. An isolating policy's jobs are timed in
+isolation on their own links, which is how they run there.
 
 Jobs repeat their communication so that all last about equally long. By share a job computes
-between its iterations, so that alone it communicates for its share of the time (its duty), and
-begins at a moment of its own: jobs feel each other only when both communicate.
+between its iterations, so that in isolation it communicates for its share of the time (its duty),
+and begins at a moment of its own: jobs feel each other only when both communicate.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from cosim.measuring.pairs import Pair
 from cosim.measuring.parts import (
     Columns,
     Part,
+    ReportProgress,
     TaskRunner,
-    Tell,
     cut,
     packet_columns,
     packets_from,
@@ -33,7 +33,7 @@ from cosim.measuring.parts import (
 )
 from cosim.measuring.snapshots import Progress, Study, format_snapshots, snapshot_times
 from cosim.measuring.timed import TimedSnapshot, pairs_of
-from cosim.network.communication import WHOLE_S, Communication
+from cosim.network.communication import TIME_STEP_S, Communication
 from cosim.network.ensemble import Ensemble, PlacedJob
 from netsim.packet.model import PS_PER_S, PacketResult
 from netsim.topologies.registry import family_of
@@ -42,7 +42,7 @@ LEAST_PERIODS = 4
 """Iterations of a job that computes too: it begins anywhere in the first of them."""
 
 _ALONE = 0.3
-"""Share of the work that times jobs alone, for the progress."""
+"""Share of the work spent on isolated runs, for the progress."""
 
 
 @dataclass
@@ -52,9 +52,9 @@ class Pairing:
     Attributes
     ----------
     study : Study
-        Its communications know what a node sends (``rank_bytes``).
+        Its communications have a volume per node (``rank_bytes``).
     repeats : float
-        A job goes on for about so long as a node's link takes for so many iterations of the most
+        A job runs for about as long as a node's link takes for so many iterations of the most
         that a node sends.
     max_iterations : int
         No job repeats more often.
@@ -63,7 +63,7 @@ class Pairing:
     study: Study
     repeats: float
     max_iterations: int
-    alone_ps: dict[tuple[str, int, int], int] = field(default_factory=dict)
+    isolated_ps: dict[tuple[str, int, int], int] = field(default_factory=dict)
     repeated: dict[int, tuple[int, float]] = field(default_factory=dict)
 
     def running(self, name: str, number: int) -> list[int]:
@@ -71,17 +71,18 @@ class Pairing:
         return [index for index in self.study.running(name, number) if self.duty(index) > 0]
 
     def communication(self, index: int) -> Communication:
-        """What a job (by index) sends in an iteration."""
+        """Return the communication of a job (by index) in an iteration."""
         side = self.study.sides[self.study.reference]
         ranks = int(side.schedule.workload.n_nodes[index]) * side.network.ranks_per_node
         return self.study.communication(index).for_ranks(ranks)
 
     def duty(self, index: int) -> float:
-        """Share of its time alone in which a job communicates."""
+        """Return the share of its isolated run time in which a job communicates."""
         return float(self.study.fraction[index]) if self.study.by_share else 1.0
 
     def repeat(self, index: int) -> tuple[int, float]:
-        """How often a job repeats its communication, and how long once takes alone.
+        """Return how often a job repeats its communication, and the isolated time of one
+        repetition.
 
         On the reference's nodes; the same under every policy.
         """
@@ -100,7 +101,7 @@ class Pairing:
         return self.repeated[index]
 
     def job(self, name: str, index: int) -> PlacedJob:
-        """A job where a side put it, repeated; with computing if its duty is below 1."""
+        """Return a job where a side put it, repeated; with computing if its duty is below 1."""
         side = self.study.sides[name]
         often, one_s = self.repeat(index)
         job = replace(side.placed(index, self.communication(index)), repeats=often)
@@ -108,37 +109,41 @@ class Pairing:
         if duty == 1:
             return job
         period_s = one_s / job.communication.iterations
-        compute_s = max(1, round(period_s * (1 / duty - 1) / WHOLE_S)) * WHOLE_S
+        compute_s = max(1, round(period_s * (1 / duty - 1) / TIME_STEP_S)) * TIME_STEP_S
         u = side.network.streams(job).start.random()
-        start_s = round(u * (period_s + compute_s) / WHOLE_S) * WHOLE_S
+        start_s = round(u * (period_s + compute_s) / TIME_STEP_S) * TIME_STEP_S
         return replace(job, compute_s=compute_s, start_s=start_s)
 
-    def time_alone(self, name: str, index: int, stream: int | None = None) -> int:
-        """Picoseconds of a job alone where a side put it, on its own links if it has some.
+    def isolated_time_ps(self, name: str, index: int, stream: int | None = None) -> int:
+        """Return the time in picoseconds of an isolated run on the nodes of a side, and on the
+        job's own links if it has some.
 
         The routing's draws are those of the stream, by default the job's index.
         """
         network = self.study.sides[name].network
         drawn = index if stream is None else stream
-        key = self._alone_key(name, index, drawn)
-        if key not in self.alone_ps:
+        key = self._isolated_key(name, index, drawn)
+        if key not in self.isolated_ps:
             ensemble = Ensemble(network, [self.job(name, index)])
-            self.alone_ps[key] = int(ensemble.packets(stream=drawn).time_ps[0])
-        return self.alone_ps[key]
+            self.isolated_ps[key] = int(ensemble.packets(stream=drawn).time_ps[0])
+        return self.isolated_ps[key]
 
-    def _alone_key(self, name: str, index: int, drawn: int) -> tuple[str, int, int]:
-        chance = self.study.sides[name].network.routing.chance_visits
-        return name, index, drawn if chance else 0
+    def _isolated_key(self, name: str, index: int, drawn: int) -> tuple[str, int, int]:
+        random = self.study.sides[name].network.routing.random_visits
+        return name, index, drawn if random else 0
 
     def learn(self, indices: Sequence[int], parts: TaskRunner, progress: Progress | None) -> None:
-        """Time jobs (by index) alone, under all sides, as `repeat` and `time_alone` do."""
+        """Time isolated runs of jobs (by index) under all sides, as `repeat` and `isolated_time_ps`
+        do."""
 
-        def repeats(piece: Sequence[int], tell: Tell) -> Columns:
+        def repeats(piece: Sequence[int], report: ReportProgress) -> Columns:
             often, one_s = zip(*[self.repeat(index) for index in piece], strict=True)
             return {"often": np.array(often), "one_s": np.array(one_s)}
 
-        def alone(piece: Sequence[tuple[str, int]], tell: Tell) -> Columns:
-            return {"time_ps": np.array([self.time_alone(*key) for key in piece], dtype=np.int64)}
+        def isolated(piece: Sequence[tuple[str, int]], report: ReportProgress) -> Columns:
+            return {
+                "time_ps": np.array([self.isolated_time_ps(*key) for key in piece], dtype=np.int64)
+            }
 
         pieces = cut(indices)
         found = parts.each(
@@ -150,40 +155,40 @@ class Pairing:
             self.repeated |= zip(piece, zip(often, one_s, strict=True), strict=True)
         keys = cut([(name, index) for name in self.study.sides for index in indices])
         found = parts.each(
-            [Part(f"alone {i}", partial(alone, piece)) for i, piece in enumerate(keys)],
+            [Part(f"alone {i}", partial(isolated, piece)) for i, piece in enumerate(keys)],
             within(progress, 0.5, 1.0),
         )
-        for asked, columns in zip(keys, found, strict=True):
-            for (name, index), time_ps in zip(asked, columns["time_ps"].tolist(), strict=True):
-                self.alone_ps[self._alone_key(name, index, index)] = time_ps
+        for piece, columns in zip(keys, found, strict=True):
+            for (name, index), time_ps in zip(piece, columns["time_ps"].tolist(), strict=True):
+                self.isolated_ps[self._isolated_key(name, index, index)] = time_ps
 
     def together(
         self, name: str, indices: Sequence[int], stream: int
     ) -> tuple[list[int], PacketResult]:
-        """Picoseconds of jobs where a side put them, with all of them on the network."""
+        """Return the picoseconds of jobs where a side put them, with all of them on the network."""
         jobs = [self.job(name, index) for index in indices]
         run = Ensemble(self.study.sides[name].network, jobs).packets(stream=stream)
         return run.time_ps.tolist(), run.packets
 
     def proofs(self, parts: TaskRunner) -> list[dict[str, object]]:
-        """A row on each isolating side whose jobs' ways do not depend on who else is there."""
+        """Return a row for each isolating side whose jobs' paths do not depend on other jobs."""
         names = [
             name
             for name, side in self.study.sides.items()
             if side.isolates
             and (
                 not side.network.routing.adaptive
-                or family_of(side.network.routing.topology).keeps_own_links
+                or family_of(side.network.routing.topology).keeps_jobs_to_links
             )
         ]
 
-        def compute(name: str, tell: Tell) -> Columns:
+        def compute(name: str, report: ReportProgress) -> Columns:
             return {key: np.array(value) for key, value in self.proof(name).items()}
 
         found = parts.each(
             [
                 Part(
-                    f"{name}, jobs alone and together",
+                    f"{name}, jobs isolated and together",
                     partial(compute, name),
                 )
                 for name in names
@@ -195,9 +200,10 @@ class Pairing:
         ]
 
     def proof(self, name: str) -> dict[str, int]:
-        """Of the jobs at one instant of an isolating side's own schedule: how many are untouched.
+        """Check isolation at one instant of an isolating side's own schedule: count the unaffected
+        jobs.
 
-        They take the same time, to the picosecond, alone and with all others.
+        Check that they take the same time, to the picosecond, isolated and with all others.
         """
         side = self.study.sides[name]
         running = side.running(float(snapshot_times(side.schedule, 1)[0]))
@@ -206,7 +212,7 @@ class Pairing:
         if running:
             times, _ = self.together(name, running, 0)
             apart = [
-                abs(time - self.time_alone(name, index, stream=0))
+                abs(time - self.isolated_time_ps(name, index, stream=0))
                 for time, index in zip(times, running, strict=True)
             ]
         return {
@@ -217,7 +223,7 @@ class Pairing:
 
     @property
     def gathered(self) -> list[str]:
-        """Sides whose jobs are timed together; those of an isolating one are as they are alone."""
+        """Sides whose jobs are timed together; those of an isolating one are as in isolation."""
         sides = self.study.sides.items()
         return [n for n, side in sides if n == self.study.reference or not side.isolates]
 
@@ -227,9 +233,9 @@ class Pairing:
         running: Sequence[int],
         together: Mapping[str, tuple[list[int], PacketResult]],
     ) -> TimedSnapshot:
-        """What `together` has said of the jobs of one instant, and what they take alone."""
+        """Return the times of the jobs of one instant from `together`, and in isolation."""
         alone_s = {
-            name: np.array([self.time_alone(name, index) for index in running]) / PS_PER_S
+            name: np.array([self.isolated_time_ps(name, index) for index in running]) / PS_PER_S
             for name in self.study.sides
         }
         there_s = {name: np.array(times_ps) / PS_PER_S for name, (times_ps, _) in together.items()}
@@ -243,20 +249,20 @@ class Pairing:
         return pairs_of(self.study, found, often, duty)
 
     def snapshots(self, parts: TaskRunner, progress: Progress | None) -> list[TimedSnapshot]:
-        """All snapshots at which jobs run; see `learn` for what is timed beforehand."""
+        """Return all snapshots at which jobs run; see `learn` for what is timed beforehand."""
         at = self.study.reference
         running = {n: jobs for n in self.study.numbers if (jobs := self.running(at, n))}
         indices = sorted({index for jobs in running.values() for index in jobs})
         self.learn(indices, parts, within(progress, 0.0, _ALONE))
         pieces = [(name, piece) for piece in cut(list(running)) for name in self.gathered]
 
-        def compute(name: str, piece: Sequence[int], tell: Tell) -> Columns:
+        def compute(name: str, piece: Sequence[int], report: ReportProgress) -> Columns:
             found: dict[str, NDArray[Any]] = {}
             for done, number in enumerate(piece, start=1):
                 times, packets = self.together(name, running[number], number)
                 found[f"{number}.time_ps"] = np.array(times, dtype=np.int64)
                 found |= packet_columns(packets, f"{number}.")
-                tell(done / len(piece))
+                report(done / len(piece))
             return found
 
         columns = parts.each(

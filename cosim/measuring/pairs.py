@@ -20,8 +20,8 @@ FACTORS = ("ratio", "interference_ratio", "locality_ratio")
 class Pair:
     """A job under the reference and under another policy.
 
-    Where a job computes too (a duty below 1), its computing is taken off its times for all
-    ratios but `run_ratio`: the share 1 - duty of its time alone on the reference's nodes.
+    Where a job computes too (a duty below 1), its computing is subtracted from its times for all
+    ratios but `run_ratio`: the share 1 - duty of its isolated run time on the reference's nodes.
 
     Attributes
     ----------
@@ -34,11 +34,11 @@ class Pair:
     iterations : int
         How often it goes through its communication.
     duty : float
-        Share of its time alone in which it communicates; 1: all the time.
+        Share of its isolated run time in which it communicates; 1: all the time.
     reference_s, reference_alone_s : float
-        Under the reference, with all others and alone.
+        Under the reference, with all others and in isolation.
     policy_s, policy_alone_s : float
-        As it runs under the policy (where that isolates: alone), and alone.
+        As it runs under the policy (where that isolates: in isolation), and in isolation.
     """
 
     snapshot: int
@@ -59,7 +59,7 @@ class Pair:
 
     @property
     def stretch(self) -> float:
-        """Communication under the reference over that alone there."""
+        """Communication time under the reference over that of an isolated run there."""
         return _over(
             self._communicating(self.reference_s), self._communicating(self.reference_alone_s)
         )
@@ -71,13 +71,13 @@ class Pair:
 
     @property
     def interference_ratio(self) -> float:
-        """What is left of the others' interference: its stretch here over that there."""
+        """Ratio of interference: its stretch under the policy over that under the reference."""
         mine = _over(self._communicating(self.policy_s), self._communicating(self.policy_alone_s))
         return mine / self.stretch
 
     @property
     def locality_ratio(self) -> float:
-        """Other nodes and routes: both alone."""
+        """Effect of other nodes and routes: both in isolation."""
         return _over(
             self._communicating(self.policy_alone_s), self._communicating(self.reference_alone_s)
         )
@@ -98,8 +98,8 @@ def _over(time_s: float, other_s: float) -> float:
     return time_s / other_s if other_s != 0 else 1.0
 
 
-def taken_off(ratio: ArrayLike, share: ArrayLike) -> NDArray[np.float64]:
-    """Share of the run time that faster communication takes off: f (1 - ratio).
+def run_time_reduction(ratio: ArrayLike, share: ArrayLike) -> NDArray[np.float64]:
+    """Return the relative reduction of run time by faster communication: f (1 - ratio).
 
     Parameters
     ----------
@@ -129,10 +129,10 @@ def speedup_rows(
     *,
     least_samples: int = LEAST_SAMPLES,
 ) -> list[SpeedupRow]:
-    """A policy's rows of a speed-up table, from its pairs.
+    """Return a policy's rows of a speed-up table, from its pairs.
 
     A ratio is the mean over the jobs seen of a pattern and size class: run times are linear in
-    it. A class that one snapshot alone has is left out: its jobs take the nearest class. A pattern
+    it. A class that only one snapshot has is left out: its jobs take the nearest class. A pattern
     not seen in several snapshots has the mean of all jobs. Fewer than
     ``least_samples`` snapshots or jobs have no interval.
 
@@ -172,7 +172,7 @@ def speedup_rows(
 
 
 def mean_ratio(pairs: Sequence[Pair], rng: np.random.Generator, confidence: float = LEVEL) -> Ratio:
-    """Mean communication ratio over all pairs, all jobs alike."""
+    """Return the mean communication ratio over all pairs, all jobs alike."""
     ratios, snapshots = [pair.ratio for pair in pairs], [pair.snapshot for pair in pairs]
     found = mean_of_snapshots(ratios, 1, snapshots, rng, confidence, job=job_ids(pairs))
     return Ratio(found.value, *known_ends(found), len(pairs))
@@ -184,7 +184,7 @@ def summary(
     rng: np.random.Generator,
     confidence: float = LEVEL,
 ) -> dict[str, object]:
-    """One row on a policy's pairs.
+    """Return one row on a policy's pairs.
 
     Parameters
     ----------
@@ -214,14 +214,15 @@ def job_ids(pairs: Sequence[Pair]) -> list[int]:
 def off_percent(
     pairs: Sequence[Pair], fraction: ArrayLike
 ) -> tuple[NDArray[np.float64], list[int], list[int]]:
-    """What each pair takes off its run time in percent, the weight of its job, and its snapshot."""
+    """Return each pair's reduction of run time in percent, the weight of its job, and its
+    snapshot."""
     nodes = [pair.n_nodes for pair in pairs]
-    off = 100 * taken_off([pair.run_ratio for pair in pairs], fraction)
+    off = 100 * run_time_reduction([pair.run_ratio for pair in pairs], fraction)
     return off, nodes, [pair.snapshot for pair in pairs]
 
 
 def summary_with(pairs: Sequence[Pair], taken_off_percent: Interval) -> dict[str, object]:
-    """As `summary`, with what is taken off and its interval as they were found."""
+    """As `summary`, with the given reduction of run time and its interval."""
     low, high = known_ends(taken_off_percent)
     return {
         "jobs": len(pairs),

@@ -1,9 +1,9 @@
 """A run's independent parts: schedules and packet simulations, each an array or a few by name.
 
-A step of a run says what its parts are and asks `TaskRunner` for all of them. Whoever stands behind
+A step of a run lists its parts and passes them to a `TaskRunner`. Whatever implements
 it may compute them here one after the other (`SerialExecutor`), on several processes, or find them
 where a run that was stopped has left them: a part is the same wherever and whenever it is computed,
-and what it gives is numbers alone.
+and its result contains only numbers.
 """
 
 from __future__ import annotations
@@ -18,49 +18,48 @@ from numpy.typing import NDArray
 
 from netsim.packet.model import PacketResult
 from netsim.topology import Topology
-from queuesim.result import KeptPlacements, QueueResult
+from queuesim.result import PlacementArrays, QueueResult
 from workloads.job import Workload
 
 Columns = Mapping[str, NDArray[Any]]
-"""What a part gives: arrays by name, none of them of objects."""
-Tell = Callable[[float], None]
+"""Result of a part: arrays by name, without object arrays."""
+ReportProgress = Callable[[float], None]
 """Called with the share of a part that is done, 0 to 1."""
 Progress = Callable[[str, float], None]
 """Called with a part's name and the share of all parts that is done, 0 to 1."""
 
 MOST = 64
-"""Parts into which a long row of like things is cut: what a stopped run loses of it at most."""
+"""Number of parts that a long list is split into: a stopped run loses at most one."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Something to compute.
+    """A unit of computation.
 
     Attributes
     ----------
     name : str
-        Its own in the whole run, the same in every process.
-    compute : callable (tell) -> columns
+        Unique in the run, the same in every process.
+    compute : callable (report) -> columns
     digest : str
-        Of all that it depends on: parts with equal ones give the same in any run. Empty where
-        that is not known.
+        Hash of all inputs: parts with equal digests return the same columns. Empty if not known.
     """
 
     name: str
-    compute: Callable[[Tell], Columns]
+    compute: Callable[[ReportProgress], Columns]
     digest: str = ""
 
 
 class TaskRunner(Protocol):
-    """Gets parts computed."""
+    """Computes parts."""
 
     def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
-        """What the parts give, in their order; none of them needs another one of these.
+        """Return the columns of each part, in order; parts are independent of each other.
 
         Raises
         ------
         NetcosimError
-            What a part refuses.
+            A part fails.
         """
         ...
 
@@ -80,76 +79,76 @@ class SerialExecutor:
 
     def __init__(self, keep: int = 0) -> None:
         self._most = keep
-        self._kept: dict[str, Columns] = {}
+        self._cache: dict[str, Columns] = {}
 
     def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
         """See `TaskRunner.each`."""
         found = []
         for done, part in enumerate(parts):
-            columns = self._kept.pop(part.digest, None)
+            columns = self._cache.pop(part.digest, None)
             if columns is None:
                 columns = part.compute(share_of(progress, part.name, done, len(parts)))
             if part.digest:
-                self._kept[part.digest] = columns
-                if len(self._kept) > self._most:
-                    del self._kept[next(iter(self._kept))]
+                self._cache[part.digest] = columns
+                if len(self._cache) > self._most:
+                    del self._cache[next(iter(self._cache))]
             found.append(columns)
         return found
 
 
 @dataclass(frozen=True)
 class PrefixedRunner:
-    """Parts under names of their own: for what a run does more than once.
+    """Adds a prefix to the names of parts, for steps that a run repeats.
 
     Attributes
     ----------
     parts : TaskRunner
-    before : str
-        Stands before every name.
+    prefix : str
+        Prefix of every name.
     """
 
     parts: TaskRunner
-    before: str
+    prefix: str
 
     def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
         """See `TaskRunner.each`."""
-        named = [replace(part, name=self.before + part.name) for part in parts]
+        named = [replace(part, name=self.prefix + part.name) for part in parts]
         return self.parts.each(named, progress)
 
 
-def share_of(progress: Progress | None, name: str, done: int, total: int) -> Tell:
-    """Tells a part's share as that of all parts, of which so many are done."""
+def share_of(progress: Progress | None, name: str, done: int, total: int) -> ReportProgress:
+    """Return a callback that converts a part's progress to the progress of all parts."""
 
-    def tell(share: float) -> None:
+    def report(share: float) -> None:
         if progress is not None:
             progress(name, (done + share) / total)
 
-    return tell
+    return report
 
 
 def within(progress: Progress | None, begin: float, end: float) -> Progress | None:
-    """Progress of a step that takes this share of the work."""
+    """Return the progress callback of a step that is this share of the work."""
     if progress is None:
         return None
     return lambda what, share: progress(what, begin + share * (end - begin))
 
 
-def cut(things: Sequence[Any], most: int = MOST) -> list[Sequence[Any]]:
-    """A row in at most so many pieces of one length, but for the last."""
-    length = -(-len(things) // most) or 1
-    return [things[i : i + length] for i in range(0, len(things), length)]
+def cut(items: Sequence[Any], most: int = MOST) -> list[Sequence[Any]]:
+    """Split a list into at most ``most`` pieces of equal length (the last may be shorter)."""
+    length = -(-len(items) // most) or 1
+    return [items[i : i + length] for i in range(0, len(items), length)]
 
 
-def packet_columns(result: PacketResult, before: str) -> dict[str, NDArray[Any]]:
-    """A packet simulation as columns, with something before their names."""
+def packet_columns(result: PacketResult, prefix: str) -> dict[str, NDArray[Any]]:
+    """Return a packet simulation as columns whose names begin with ``prefix``."""
     return {
-        before + field.name: np.asarray(getattr(result, field.name)) for field in fields(result)
+        prefix + field.name: np.asarray(getattr(result, field.name)) for field in fields(result)
     }
 
 
-def packets_from(columns: Columns, before: str) -> PacketResult:
-    """The packet simulation of `packet_columns`."""
-    found: dict[str, Any] = {f.name: columns[before + f.name] for f in fields(PacketResult)}
+def packets_from(columns: Columns, prefix: str) -> PacketResult:
+    """Return the packet simulation of `packet_columns`."""
+    found: dict[str, Any] = {f.name: columns[prefix + f.name] for f in fields(PacketResult)}
     return PacketResult(**{**found, "end_ps": int(found["end_ps"])})
 
 
@@ -159,10 +158,10 @@ _WORDS = ("policy", "order", "backfill", "run_time_model", "window", "overrun", 
 
 
 def schedule_columns(result: QueueResult) -> dict[str, NDArray[Any]]:
-    """A schedule as columns, without its jobs and its machine, which everybody has."""
-    told = {name: getattr(result, name) for name in (*_WORDS, "first_blocked_s")}
-    told["reports"] = {table: dict(row) for table, row in result.reports.items()}
-    text = json.dumps(told, default=_plain)
+    """Return a schedule as columns, without its jobs and its machine, which all processes have."""
+    words = {name: getattr(result, name) for name in (*_WORDS, "first_blocked_s")}
+    words["reports"] = {table: dict(row) for table, row in result.reports.items()}
+    text = json.dumps(words, default=_plain)
     columns = {name: getattr(result, name) for name in _COLUMNS}
     columns["words"] = np.frombuffer(text.encode(), dtype=np.uint8)
     if result.needs_Bps is not None:
@@ -174,12 +173,12 @@ def schedule_columns(result: QueueResult) -> dict[str, NDArray[Any]]:
 
 
 def schedule_from(columns: Columns, workload: Workload, topology: Topology) -> QueueResult:
-    """The schedule of `schedule_columns`."""
+    """Return the schedule of `schedule_columns`."""
     found: dict[str, Any] = json.loads(columns["words"].tobytes())
     found |= {name: columns[name] for name in _COLUMNS}
     kept = None
     if "placements.nodes" in columns:
-        kept = KeptPlacements(**{f.name: columns[f"placements.{f.name}"] for f in fields(_KEPT)})
+        kept = PlacementArrays(**{f.name: columns[f"placements.{f.name}"] for f in fields(_KEPT)})
     return QueueResult(
         workload=workload,
         topology=topology,
@@ -189,11 +188,11 @@ def schedule_from(columns: Columns, workload: Workload, topology: Topology) -> Q
     )
 
 
-_KEPT = KeptPlacements
+_KEPT = PlacementArrays
 
 
 def _plain(value: object) -> object:
-    """A NumPy number as Python's, which JSON knows."""
+    """Convert a NumPy number to Python's, which JSON supports."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{type(value).__name__} is not a number or text")

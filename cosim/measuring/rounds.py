@@ -1,9 +1,10 @@
 """Schedules measured again: run times change schedules, and schedules what is measured of them.
 
-What a log's run time stands for decides what can answer. Under the reference policy
+The meaning of a log's run time determines what is measured. Under the reference policy
 ("contended-baseline") the reference's schedule is the log's in every round, and a policy's answers
-with the nodes that its jobs have in its new schedule. Alone ("isolated") the reference's jobs run
-as much longer as they are held up, so its schedule, and who is held up by whom, changes too.
+with the nodes that its jobs have in its new schedule. In isolation ("isolated") the reference's
+jobs run as much longer as they are delayed, so its schedule, and which jobs delay which, changes
+too.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ from queuesim.result import QueueResult, Rows
 
 ISOLATED, CONTENDED = "isolated", "contended-baseline"
 RUNTIME_REFERENCES: dict[str, str] = {
-    ISOLATED: "the log's run time is the job's time alone on its nodes",
+    ISOLATED: "the log's run time is that of an isolated run on the job's nodes",
     CONTENDED: "the log's run time is the job's time under the baseline policy",
 }
 ONE_ROUND: dict[str, object] = {"rounds": 1, "runtime_reference": CONTENDED}
 """The parameters of `cosim.run_times.measured_times` by which schedules are measured once."""
-ALONE = "alone on the reference's nodes"
-"""What a table's ratios are relative to, in the place of a policy, if logged times are alone."""
+ALONE = "isolated on the reference's nodes"
+"""What a table's ratios are relative to, instead of a policy, if logged times are isolated."""
 
 Rounds = Sequence[tuple[Measurement, Mapping[str, QueueResult]]]
 """What was measured, and the schedules with the run times that follow from it, by round."""
 
 
-def speedups_of_alone(
+def isolated_speedups(
     found: Measurement, study: Study, rng: Callable[[], np.random.Generator]
 ) -> SpeedupTable:
-    """Run times under every side over those alone on the reference's nodes.
+    """Run times under every side over those isolated on the reference's nodes.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ def speedups_of_alone(
     NetcosimError
         A measure that does not time whole runs.
     """
-    if "pairs" not in found.tables or not found.table.whole_runs:
+    if "pairs" not in found.tables or not found.table.of_run_times:
         raise NetcosimError(
             f'queue.measured.runtime_reference = "{ISOLATED}" needs whole runs: run.measure = '
             '"steady", or "paired" with communication.together = "by-share"'
@@ -67,7 +68,7 @@ def speedups_of_alone(
             for name in study.others
         },
     }
-    patterns = list(dict.fromkeys(said.pattern for said in study.communications))
+    patterns = list(dict.fromkeys(communication.pattern for communication in study.communications))
     made = [
         row
         for name, (column, mine) in sides.items()
@@ -84,7 +85,7 @@ def speedups_of_alone(
             study.confidence,
         )
     ]
-    return SpeedupTable(ALONE, tuple(made), whole_runs=True)
+    return SpeedupTable(ALONE, tuple(made), of_run_times=True)
 
 
 def _over(time_s: float, alone_s: float) -> float:
@@ -92,7 +93,7 @@ def _over(time_s: float, alone_s: float) -> float:
 
 
 def with_rounds(rounds: Rounds, reference: str) -> Measurement:
-    """The last measurement, with a table "rounds" and a line on what the last round moved.
+    """Return the last measurement, with a table "rounds" and a line on what the last round moved.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ def with_rounds(rounds: Rounds, reference: str) -> Measurement:
 
 
 def round_rows(rounds: Rounds, reference: str) -> Rows:
-    """A row a round and policy: what was measured, and the queue with the run times of it.
+    """Return a row a round and policy: what was measured, and the queue with the run times of it.
 
     Returns
     -------
@@ -144,7 +145,7 @@ _RATIO = ("ratio", "ratio_low", "ratio_high")
 
 
 def _summaries(found: Measurement) -> Sequence[Mapping[str, Any]]:
-    """A measure's rows on policies, where it has some."""
+    """Return a measure's rows on policies, where it has some."""
     return next((found.tables[name] for name in ("steady", "paired") if name in found.tables), [])
 
 
@@ -157,9 +158,9 @@ def _settled(row: Mapping[str, Any], before: Mapping[str, Any] | None) -> bool |
 
 def _notes(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     last = [row for row in rows if row["round"] == rows[-1]["round"]]
-    told = {True: "within its interval of the round before", False: "outside of it"}
+    text = {True: "within its interval of the round before", False: "outside of it"}
     words = [
-        f"{row['policy']} {told.get(row['settled'], 'no interval')}"
+        f"{row['policy']} {text.get(row['settled'], 'no interval')}"
         for row in last
         if row["ratio"] is not None
     ]

@@ -1,4 +1,4 @@
-"""What all ways to measure a schedule share: instants, who runs there, and what is found.
+"""Common parts of all measures of a schedule: instants, their running jobs, and results.
 
 Snapshots cut a schedule into parts of equal work. Jobs of one node are left out: they send nothing
 over the network. How the others' communication is timed, and what it is compared with, is a measure
@@ -49,26 +49,26 @@ def size_class(n_nodes: ArrayLike) -> LongArray:
 
 
 def format_sizes(low: int, high: int) -> str:
-    """A range of sizes in words."""
+    """Return a range of sizes in words."""
     return f"{low}-{high}" if high < ALL_SIZES[1] else f"{low}+"
 
 
 def class_name(index: int) -> str:
-    """A size class in words."""
+    """Return a size class in words."""
     return format_sizes(*SIZE_CLASSES[index])
 
 
 def format_snapshots(numbers: Sequence[int]) -> str:
-    """Numbers of snapshots, one after the other, in words."""
+    """Return the numbers of snapshots, one after the other, in words."""
     if len(numbers) == 1:
         return f"snapshot {numbers[0]}"
     return f"snapshots {numbers[0]} to {numbers[-1]}"
 
 
 def in_several(*snapshots: ArrayLike) -> bool:
-    """Whether each of these lists of jobs comes from two snapshots or more.
+    """Return whether each of these lists of jobs comes from two snapshots or more.
 
-    One snapshot says nothing of how a class of jobs fares at others.
+    One snapshot gives no information about a class of jobs at other times.
     """
     return all(len(np.unique(np.asarray(snapshot))) > 1 for snapshot in snapshots)
 
@@ -93,7 +93,7 @@ def snapshot_times(result: QueueResult, n_snapshots: int) -> FloatArray:
         raise NetcosimError("no snapshots of an empty schedule")
     done = np.concatenate([[0.0], np.cumsum(np.diff(time_s) * nodes[:-1])])
     wanted = (np.arange(n_snapshots) + 0.5) / n_snapshots * done[-1]
-    # not np.interp: where the machine is idle `done` stands still
+    # not np.interp: where the machine is idle `done` is constant
     after = np.clip(np.searchsorted(done, wanted, side="right"), 1, len(done) - 1)
     width = done[after] - done[after - 1]
     part = np.where(width > 0, (wanted - done[after - 1]) / np.where(width > 0, width, 1.0), 0.0)
@@ -122,12 +122,12 @@ class Side:
     empty: Callable[[int], Policy] | None = None
 
     def running(self, time_s: float) -> list[int]:
-        """Jobs of more than one node (by index) that run at an instant."""
+        """Return the jobs of more than one node (by index) that run at an instant."""
         jobs = self.schedule.running_at(time_s)
         return [int(job) for job in jobs[self.schedule.workload.n_nodes[jobs] > 1]]
 
     def placement(self, index: int) -> Placement:
-        """Where a job (by index) was.
+        """Return the placement of a job (by index).
 
         Raises
         ------
@@ -140,19 +140,19 @@ class Side:
         return kept.placement(index, int(self.schedule.workload.job_id[index]))
 
     def placed(self, index: int, communication: Communication) -> PlacedJob:
-        """A job on the nodes, and the links of its own if it has some, that it had here."""
+        """Return a job on the nodes, and the links of its own if it has some, that it had here."""
         place = self.placement(index)
         workload = self.schedule.workload
         nodes = place.nodes[: int(workload.n_nodes[index])]
         return PlacedJob(int(workload.job_id[index]), communication, nodes, partition=place)
 
     def anew(self, jobs: Sequence[int], number: int) -> Side:
-        """The same with these jobs (by index), those of a snapshot, on an empty machine.
+        """Return the same with these jobs (by index), those of a snapshot, on an empty machine.
 
         Raises
         ------
         NetcosimError
-            See `queuesim.placing.placed_anew`; a side that does not know its policy.
+            See `queuesim.placing.placed_anew`; a side without its policy.
         """
         if self.empty is None:
             raise NetcosimError(f"{self.schedule.policy}: no policy to place jobs anew with")
@@ -161,7 +161,7 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """What is to be measured.
+    """Schedules and settings of a measurement.
 
     Attributes
     ----------
@@ -205,7 +205,8 @@ class Study:
         return self.together == BY_SHARE
 
     def at(self, number: int) -> Study:
-        """The study of one snapshot, with its jobs where ``placed`` says; itself for a queue's.
+        """Return the study of one snapshot, with its jobs placed by ``placed``; the study itself
+        for a queue's.
 
         All jobs of the reference's instant are placed, those of one node too. A job that runs at
         several instants is placed anew at each.
@@ -229,12 +230,13 @@ class Study:
         return range(self.n_snapshots) if self.only is None else (self.only,)
 
     def instants(self, name: str) -> Iterator[tuple[int, list[int]]]:
-        """Number of each snapshot of a side, and the jobs of more than one node that run there."""
+        """Return the number of each snapshot of a side, and the jobs of more than one node that run
+        there."""
         for number in self.numbers:
             yield number, self.running(name, number)
 
     def running(self, name: str, number: int) -> list[int]:
-        """The jobs of more than one node (by index) that run at a snapshot of a side."""
+        """Return the jobs of more than one node (by index) that run at a snapshot of a side."""
         return self.sides[name].running(float(self.instants_s(name)[number]))
 
     def instants_s(self, name: str) -> FloatArray:
@@ -249,7 +251,7 @@ class Study:
         return {}
 
     def communication(self, index: int) -> Communication:
-        """What a job (by index) sends."""
+        """Return the communication of a job (by index)."""
         return self.communications[int(self.share[index])]
 
 
@@ -263,12 +265,12 @@ class Measurements:
     snapshot, job, share, n_nodes : (k,) int64
         Which snapshot, index of the job in the workload, index of its communication, its
         requested nodes.
-    time_s, yardstick_s : (k,) float64
+    time_s, baseline_s : (k,) float64
         With all others, and what the measure compares it with.
     packets : tuple of PacketResult
         One a snapshot in which jobs were together, for link statistics.
     alone_s : (k,) float64, optional
-        Time alone on the same nodes, where the measure has it.
+        Isolated time on the same nodes, where the measure has it.
     instant_s : (n_snapshots,) float64, optional
         When the snapshots were, by their number, in the schedule that they were taken of.
     compute_s : (k,) float64, optional
@@ -281,7 +283,7 @@ class Measurements:
     share: LongArray
     n_nodes: LongArray
     time_s: FloatArray
-    yardstick_s: FloatArray
+    baseline_s: FloatArray
     packets: tuple[PacketResult, ...] = ()
     alone_s: FloatArray | None = None
     instant_s: FloatArray | None = None
@@ -289,17 +291,17 @@ class Measurements:
 
     @property
     def stretch(self) -> FloatArray:
-        """(k,) float64: time over yardstick; 1 where nothing is sent and both are 0."""
-        moved = self.yardstick_s > 0
-        return np.divide(self.time_s, self.yardstick_s, out=np.ones_like(self.time_s), where=moved)
+        """(k,) float64: time over the isolated baseline; 1 where nothing is sent and both are 0."""
+        moved = self.baseline_s > 0
+        return np.divide(self.time_s, self.baseline_s, out=np.ones_like(self.time_s), where=moved)
 
     @property
     def communicating(self) -> Measurements:
         """The same without the computing between iterations."""
         if self.compute_s is None:
             return self
-        times = (self.time_s - self.compute_s, self.yardstick_s - self.compute_s)
-        return replace(self, time_s=times[0], yardstick_s=times[1])
+        times = (self.time_s - self.compute_s, self.baseline_s - self.compute_s)
+        return replace(self, time_s=times[0], baseline_s=times[1])
 
     @property
     def packet_hops(self) -> int:
@@ -322,7 +324,7 @@ class Ratio:
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """What a measure found.
+    """Result of a measure.
 
     Attributes
     ----------
@@ -333,7 +335,7 @@ class Measurement:
     table : SpeedupTable
         By pattern and size class, for the run-time model "measured".
     tables : mapping of str to rows
-        What else the measure has to tell.
+        Further results of the measure.
     notes : tuple of str
         Its result in words, a line each.
     """

@@ -30,12 +30,13 @@ COLUMNS = (
 
 RATIO_OF = "ratio_of"
 RATIOS_OF = {"communication": False, "run": True}
-"""Values of the column `RATIO_OF`, which may be missing: what `SpeedupTable.whole_runs` is."""
+"""Values of the column `RATIO_OF`, which may be missing: what `SpeedupTable.of_run_times` is."""
 
 
 def speedup_rows(table: SpeedupTable) -> list[dict[str, object]]:
-    """A table's rows with the columns `COLUMNS`, and `RATIO_OF` where ratios are of whole runs."""
-    more = {RATIO_OF: "run"} if table.whole_runs else {}
+    """Return a table's rows with the columns `COLUMNS`, and `RATIO_OF` where ratios are of whole
+    runs."""
+    more = {RATIO_OF: "run"} if table.of_run_times else {}
     return [
         {
             "reference_policy": table.reference_policy,
@@ -49,10 +50,10 @@ def speedup_rows(table: SpeedupTable) -> list[dict[str, object]]:
 def read_speedups(path: str | Path) -> SpeedupTable:
     """Read a table.
 
-    Further columns are allowed if they have one value in the whole file (the network, the log,
+    Further columns are allowed if they have one value in the entire file (the network, the log,
     the point of a sweep): rows of two cases must not be mixed up. Two empty ends of an interval
-    say that it is not known. The column ``ratio_of`` says whether ratios are of whole runs
-    ("run") or of communication alone ("communication", if it is missing).
+    mean that it is not known. The column ``ratio_of`` states whether ratios are of run times
+    ("run") or only of communication ("communication", if it is missing).
 
     Raises
     ------
@@ -79,7 +80,9 @@ def read_speedups(path: str | Path) -> SpeedupTable:
                 f"{path}, line {line}: {len(rows[0])} columns are named; the line has more cells"
             )
     numbers = {"jobs", *COLUMNS[1:]}
-    for column in sorted(rows[0], key=lambda name: name == "point"):  # a point's key says least
+    for column in sorted(
+        rows[0], key=lambda name: name == "point"
+    ):  # a point's key is the least informative
         values = list(dict.fromkeys(row[column] for row in rows))
         if column not in numbers and len(values) > 1:
             raise NetcosimError(

@@ -1,9 +1,10 @@
-"""Jobs that go on for ever: a snapshot's jobs in loops, watched until their means hold still.
+"""Jobs in steady state: a snapshot's jobs in endless loops, watched until their means converge.
 
-A snapshot's jobs last for hours, an iteration of theirs for milliseconds: what one of them feels is
-a mean over many iterations with all others there. So jobs repeat their iteration until a moment, no
-job ends before another, the first iterations are left out, and the run is made longer until the
-means hold still. Runs that send each job a few times and stop see too little of the neighbours.
+A snapshot's jobs last for hours, one of their iterations for milliseconds: the contention of one of
+them is a mean over many iterations with all others there. So jobs repeat their iteration until a
+moment, no job ends before another, the first iterations are left out, and the run is made longer
+until the means hold still. Runs that send each job a few times and stop see too little of the
+neighbours.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from netsim.parameters import Example, NamesIn
 from queuesim.statistics import batch_half_width
 
 SHARES = {
-    "alone": "the share of its time alone in which it communicates, on the reference's nodes",
+    "alone": "the share of its isolated run time in which it communicates, under the reference",
     "contended": "the share of its time under the reference, among all others, as a profiler sees",
     "drive": "the share of the time for which its busiest node keeps its link busy",
 }
-"""What a job's communication fraction is a share of."""
+"""Definitions of a job's communication fraction."""
 
 PHASES = {
     "random": "each begins at a moment of its own",
@@ -54,12 +55,12 @@ ComputingNoise = Annotated[
     Le(1),
     Example(0.1),
 ]
-"""A parameter of rules by which jobs go on."""
+"""A parameter of the rules of loops."""
 
 
 @dataclass(frozen=True)
 class SteadyRules:
-    """How jobs are made to go on, and when their means are good enough.
+    """Rules of the loops, and of the accuracy of their means.
 
     Attributes
     ----------
@@ -93,7 +94,7 @@ class SteadyRules:
 
 @dataclass(frozen=True, eq=False)
 class SteadySnapshot(TimedSnapshot):
-    """What was seen at one instant; times are means of an iteration.
+    """Result of one instant; times are means of an iteration.
 
     Attributes
     ----------
@@ -104,7 +105,7 @@ class SteadySnapshot(TimedSnapshot):
     iterations : (k,) int64
         That count, the same on all sides.
     once_s, link_s : (k,) float64
-        Time of one iteration's communication alone on the reference's nodes, and that for which
+        Isolated time of one iteration's communication on the reference's nodes, and that for which
         the busiest node's link is busy in it.
     """
 
@@ -130,20 +131,21 @@ class Steadying:
     _once: dict[int, tuple[float, float]] = field(default_factory=dict)
 
     def at(self, number: int) -> Steadying:
-        """For one snapshot: with its jobs where the study places them."""
+        """Return the study of one snapshot, with its jobs placed by the study."""
         study = self.study.at(number)
         return self if study is self.study else Steadying(study, self.rules)
 
     def job(self, name: str, index: int, compute_s: float, start_s: float = 0.0) -> PlacedJob:
-        """A job where a side put it, with computing between its iterations."""
+        """Return a job where a side put it, with computing between its iterations."""
         side = self.study.sides[name]
-        said = replace(self.study.communication(index), iterations=1)
-        placed = side.placed(index, said)
+        communication = replace(self.study.communication(index), iterations=1)
+        placed = side.placed(index, communication)
         noise = self.rules.noise if compute_s else 0.0
         return replace(placed, compute_s=compute_s, start_s=start_s, compute_noise=noise)
 
     def once(self, index: int) -> tuple[float, float]:
-        """Seconds of a job's communication alone on the reference's nodes, and of its node's link.
+        """Return the seconds of a job's isolated communication on the reference's nodes, and of its
+        node's link.
 
         Both are 0 for a job that sends nothing from node to node.
         """
@@ -159,20 +161,19 @@ class Steadying:
         return self._once[index]
 
     def watched(self, number: int) -> SteadySnapshot | None:
-        """A snapshot of the reference's schedule; None if nobody communicates then."""
+        """Return a snapshot of the reference's schedule; None if no job communicates then."""
         running = self.running(self.study.running(self.study.reference, number))
         return self.snapshot(number, running) if running else None
 
     def running(self, indices: Sequence[int]) -> list[int]:
-        """Those of the jobs that communicate at all."""
+        """Return the jobs that communicate at all."""
         return [i for i in indices if self.study.fraction[i] > 0 and self.once(i)[1] > 0]
 
     def computing(self, running: Sequence[int], stream: int) -> FloatArray:
         """(k,) float64: how long jobs compute between iterations, by what their fraction means.
 
-        Ranks that are done begin to compute while others still wait, so what an iteration in a
-        loop takes is not the sum of computing and one iteration's communication: it is found in
-        rounds.
+        Ranks that are done begin to compute while others still wait, so what an iteration in a loop
+        takes is not the sum of computing and one iteration's communication: it is found in rounds.
         """
         fraction = np.array([self.study.fraction[i] for i in running])
         once_s, link_s = np.array([self.once(i) for i in running]).T
@@ -192,9 +193,10 @@ class Steadying:
         return compute_s
 
     def _periods(self, running: Sequence[int], compute_s: FloatArray, stream: int) -> FloatArray:
-        """(k,) float64: what an iteration takes, alone or among the others as the share asks."""
+        """(k,) float64: the time of an iteration, isolated or among the others depending on the
+        share."""
         reference, rules = self.study.reference, self.rules
-        # the share is that of the mean: what noise adds to an iteration or takes off is not
+        # the share is that of the mean: what noise adds to an iteration or subtracts is not
         # communication, and over a few iterations it may be more than that
         jobs = [
             replace(job, compute_noise=0.0) for job in self.placed(reference, running, compute_s)
@@ -213,7 +215,7 @@ class Steadying:
         return means_s(ends, np.array([len(each) for each in ends]), rules.warm_up)
 
     def placed(self, name: str, running: Sequence[int], compute_s: FloatArray) -> list[PlacedJob]:
-        """The jobs on a side, each with the start that it has on all of them."""
+        """Return the jobs on a side, each with the start that it has on all of them."""
         network = self.study.sides[self.study.reference].network
         jobs = []
         for index, pause_s in zip(running, compute_s.tolist(), strict=True):
@@ -226,7 +228,7 @@ class Steadying:
         return jobs
 
     def snapshot(self, number: int, running: Sequence[int]) -> SteadySnapshot:
-        """Watch the jobs of an instant under all sides, and alone there."""
+        """Watch the jobs of an instant under all sides, and their isolated runs."""
         reference, rules = self.study.reference, self.rules
         compute_s = self.computing(running, number)
         once_s, link_s = np.array([self.once(i) for i in running]).T
@@ -287,12 +289,12 @@ class Steadying:
     def _alone(
         self, name: str, jobs: Sequence[PlacedJob], until_s: float, stream: int
     ) -> list[LongArray]:
-        """Ends of each job's iterations with nobody else there."""
+        """Return the ends of each job's iterations in an isolated run."""
         runs = [self._enough(name, [job], until_s + job.start_s, stream) for job in jobs]
         return [run.ends_ps[0] for run in runs]
 
     def io(self, name: str, indices: Sequence[int]) -> list[PlacedJob]:
-        """What jobs (by index) write through gateways, where a side put them; none if off."""
+        """Return the gateway I/O of jobs (by index) on the nodes of a side; none if off."""
         side, writes = self.study.sides[name], self.study.io
         if writes is None:
             return []
@@ -344,13 +346,13 @@ class Steadying:
         return Ensemble(network, [*jobs, *beside]).watched(until_s, len(jobs), stream=stream)
 
     def pairs(self, found: SteadySnapshot) -> list[Pair]:
-        """One a job and side, with times of one iteration."""
+        """Return one a job and side, with times of one iteration."""
         duty = 1 - found.compute_s / found.alone_s[self.study.reference]
         return pairs_of(self.study, found, found.iterations, duty)
 
 
 def times_longer(half_width: float, precision: float, most: float) -> int:
-    """How many times as long a run must be for its half-width to shrink so far, about.
+    """Estimate how many times longer a run must be to reach a half-width.
 
     Parameters
     ----------

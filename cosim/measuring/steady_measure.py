@@ -1,6 +1,6 @@
 """The measure "steady": the same jobs at the reference's instants, in loops until means hold still.
 
-As "paired" (`cosim.measuring.pairing`), but nobody stops: see `cosim.measuring.steady`.
+As "paired" (`cosim.measuring.pairing`), but no job stops: see `cosim.measuring.steady`.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ class Steady(SteadyRules, Measure):
         n_seen = sum(len(s.running) for s in snapshots)
         by_policy, rows, ratios = compared(study, pairs, n_seen, rng)
         seen = _seen(study, snapshots)
-        told = [
+        summaries = [
             {"policy": name} | _summary(mine, study.confidence) for name, mine in by_policy.items()
         ]
         return Measurement(
             {name: measurements(study, name, snapshots) for name in study.sides},
             ratios,
-            SpeedupTable(study.reference, tuple(rows), whole_runs=True),
+            SpeedupTable(study.reference, tuple(rows), of_run_times=True),
             {
-                "steady": told,
+                "steady": summaries,
                 "steady_shares": [seen] if snapshots else [],
                 "pairs": [pair.row() for pair in pairs],
             },
-            tuple(_note(row, study.reference) for row in told)
+            tuple(_note(row, study.reference) for row in summaries)
             + _settled(seen, snapshots)
             + _placed(study),
         )
@@ -74,7 +74,7 @@ _ARRAYS = ("compute_s", "half_width", "iterations", "once_s", "link_s")
 
 
 def _columns(found: SteadySnapshot) -> Columns:
-    """A snapshot as columns."""
+    """Return a snapshot as columns."""
     columns: dict[str, NDArray[Any]] = {name: getattr(found, name) for name in _ARRAYS}
     columns |= {"number": np.array(found.number), "running": np.array(found.running)}
     for name in found.mean_s:
@@ -85,7 +85,7 @@ def _columns(found: SteadySnapshot) -> Columns:
 
 
 def _snapshot(study: Study, columns: Columns) -> SteadySnapshot:
-    """The snapshot of `_columns`."""
+    """Return the snapshot of `_columns`."""
     together = [name for name in study.sides if f"packets.{name}.end_ps" in columns]
     return SteadySnapshot(
         number=int(columns["number"]),
@@ -106,7 +106,8 @@ def _summary(pairs: Sequence[Pair], confidence: float) -> dict[str, object]:
 
 
 def _seen(study: Study, snapshots: Sequence[SteadySnapshot]) -> dict[str, object]:
-    """What the three shares came out as under the reference, weighed by nodes, and how long."""
+    """Return the three measured shares under the reference, weighted by nodes, and the lengths of
+    runs."""
     if not snapshots:
         return {}
     reference = study.reference
@@ -138,11 +139,12 @@ def _settled(seen: dict[str, object], snapshots: Sequence[SteadySnapshot]) -> tu
     if not snapshots:
         return ()
     half = seen["half_width_percent"]
-    told = "not known" if half is None else f"{half:.2g} %"
+    half_width = "not known" if half is None else f"{half:.2g} %"
     return (
         f"steady: {seen['iterations_least']} iterations of a job counted or more (median "
-        f"{seen['iterations_median']:.0f}); half-width of their means {told}, weighed by nodes; "
-        f"f = {seen['share_alone']:.2f} of the time alone, {seen['share_contended']:.2f} among "
+        f"{seen['iterations_median']:.0f}); half-width of their means {half_width}, weighed by "
+        "nodes; "
+        f"f = {seen['share_alone']:.2f} of the isolated time, {seen['share_contended']:.2f} among "
         f"the others, {seen['drive_alone']:.2f} of the link",
     )
 

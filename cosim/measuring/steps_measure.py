@@ -1,8 +1,8 @@
 """The measure "steps": do the jobs of an instant fall into step, over many iterations?
 
 The jobs that run at an instant of the reference's schedule compute and send in turn for a thousand
-iterations, packet by packet. By windows of iterations it is told what the others cost them, and how
-often those that share links send at once, against how often they would by chance. The
+iterations, packet by packet. It reports by windows of iterations what the others cost them, and how
+often those that share links send at once, compared with independent timing. The
 theory is in docs/isolation-steps.md.
 """
 
@@ -31,24 +31,25 @@ from netsim.parameters import Example, NamesIn
 
 PERIODS = {
     "own": "each job's follows from its communication and its fraction of the time",
-    "equal": "all jobs' is the mean: who communicates for longer computes for less",
+    "equal": "all jobs have the mean period: jobs that communicate longer compute less",
 }
-"""What an iteration of a job takes alone."""
+"""Time of an isolated iteration of a job."""
 
 WINDOWS = (1, 4, 10, 30, 100, 300, 1000, 3000, 10000)
 """Where windows of iterations begin and end, up to the last one."""
 
 FINE_S = 1e-9
-"""Computing is a whole multiple where periods are equal: a thousand iterations add up."""
+"""Computing is an integer multiple where periods are equal: errors of a thousand iterations add
+up."""
 
 _ROUNDS, _EQUAL = 4, 2e-5
-_REPEATS, _CHANCE, _NOISY = 8, 4, 8
-"""Iterations alone, and how many times as many where chance routes or noise computes."""
+_REPEATS, _RANDOM_ROUTING, _NOISY = 8, 4, 8
+"""Iterations of an isolated run, and the factors for random routing and for noise."""
 
 
 @dataclass(frozen=True)
 class StepRules:
-    """How jobs begin and go on, and for how long."""
+    """Rules of the start, the loops and their length."""
 
     phases: Annotated[
         str, "when jobs start to communicate; locked: all at once", NamesIn(PHASES)
@@ -68,7 +69,7 @@ class StepRules:
 
 @dataclass(frozen=True, eq=False)
 class Loops:
-    """Jobs that have looped together, and what they would have done alone.
+    """Jobs that have looped together, and their isolated loops.
 
     Attributes
     ----------
@@ -77,7 +78,7 @@ class Loops:
     computes_s : tuple of (>= n,) float64
         Computing before each of them.
     start_s, alone_s, compute_s, send_s : (k,) float64
-        Begin of each job; its period alone, the mean of its computing, and the rest of that.
+        Begin of each job; its isolated period, the mean of its computing, and the rest of that.
     """
 
     ends_s: tuple[FloatArray, ...]
@@ -94,10 +95,10 @@ class Loops:
 
 
 def off_by_job(loops: Loops, begin_s: float, end_s: float) -> FloatArray:
-    """(k,) float64: by how much shorter (a part) each job's iterations would be alone.
+    """(k,) float64: by how much shorter (a fraction) each job's iterations would be in isolation.
 
     Of those that ended in a window; nan without any. What noise did to their computing counts on
-    both sides: alone, an iteration is longer by as much as its computing.
+    both sides: in isolation, an iteration is longer by as much as its computing.
     """
     found = np.full(len(loops.ends_s), np.nan)
     for job, ends in enumerate(loops.ends_s):
@@ -113,9 +114,9 @@ def off_by_job(loops: Loops, begin_s: float, end_s: float) -> FloatArray:
 def meetings(
     loops: Loops, weights: FloatArray, begin_s: float, end_s: float
 ) -> tuple[float, float]:
-    """How often jobs begin to communicate while others do, in a window.
+    """Return how often jobs begin to communicate while others do, in a window.
 
-    Every communication counts for as long as it takes alone from its begin, so that jobs which
+    Every communication counts from its begin for its isolated time, so that jobs which
     hold each other up do not meet the more for it.
 
     Parameters
@@ -128,13 +129,13 @@ def meetings(
     Returns
     -------
     meeting : float
-        Time in which two jobs communicate, over that by chance (the product of their shares of the
-        window): 1 for jobs that know nothing of each other, 0 out of step, 1 / f in step.
+        Time in which two jobs communicate, over that of independent jobs (the product of their
+        shares of the window): 1 for independent jobs, 0 out of step, 1 / f in step.
     order : float
         Mean cosine of the angle between the middles of their communication: 1, 0, down to -1 for
         two in opposite phase; of Kuramoto's order parameter the part of distinct pairs.
     """
-    both = chance = cosine = total = 0.0
+    both = expected = cosine = total = 0.0
     begins = [loops.sends_s(job) for job in range(len(loops.ends_s))]
     inside = [of[(of >= begin_s) & (of < end_s)] for of in begins]
     for j, of in enumerate(begins):
@@ -150,17 +151,17 @@ def meetings(
             both += (
                 weights[i, j] * (np.interp(ends, edges, sent) - np.interp(mine, edges, sent)).sum()
             )
-            chance += weights[i, j] * share_j * loops.send_s[i] * len(mine)
+            expected += weights[i, j] * share_j * loops.send_s[i] * len(mine)
             turns = np.interp(mine + loops.send_s[i] / 2, middle, np.arange(len(of)))
             cosine += weights[i, j] * np.cos(2 * np.pi * turns).mean()
             total += weights[i, j]
-    if not total or not chance:
+    if not total or not expected:
         return float("nan"), float("nan")
-    return both / chance, cosine / total
+    return both / expected, cosine / total
 
 
 @dataclass(frozen=True)
-class Steps(StepRules, Measure):
+class StepsMeasure(StepRules, Measure):
     """Jobs in loops over many iterations; see `StepRules` for the attributes."""
 
     name = "steps"
@@ -197,13 +198,13 @@ class Steps(StepRules, Measure):
         return Measurement(
             {reference: found},
             {reference: Ratio(1.0, 1.0, 1.0, len(found.job))},
-            SpeedupTable(reference, (), whole_runs=True),
+            SpeedupTable(reference, (), of_run_times=True),
             {"steps": rows},
-            _told(rows),
+            _summary(rows),
         )
 
     def _columns(self, steadying: Steadying, number: int) -> Columns:
-        """What is seen at an instant, a row a window."""
+        """Return the results of an instant, a row per window."""
         study = steadying.study
         network = study.sides[study.reference].network
         running = steadying.running(study.running(study.reference, number))
@@ -232,8 +233,8 @@ class Steps(StepRules, Measure):
             )
 
         edges = [edge for edge in WINDOWS if edge < self.iterations] + [self.iterations]
-        whole = watch(0, self.iterations)
-        found = [(0, *edge, whole) for edge in pairwise(edges)]
+        full_run = watch(0, self.iterations)
+        found = [(0, *edge, full_run) for edge in pairwise(edges)]
         for again in range(1, self.redraws + 1):
             found.append((again, edges[0], edges[1], watch(again, edges[1])))
         windows = []
@@ -247,18 +248,18 @@ class Steps(StepRules, Measure):
             "number": np.array(number),
             "running": np.array(running),
             "alone_s": alone.period_s,
-            "mean_s": np.array([_later_mean_s(ends) for ends in whole.ends_s]),
+            "mean_s": np.array([_later_mean_s(ends) for ends in full_run.ends_s]),
             "nodes": nodes,
-            "share": whole.send_s / alone.period_s,
+            "share": full_run.send_s / alone.period_s,
             "windows": np.array(windows, dtype=np.float64),
         }
 
-    def _alone(self, steadying: Steadying, running: Sequence[int], number: int) -> _Alone:
-        """The jobs with what they compute, and what they do with nobody else there."""
+    def _alone(self, steadying: Steadying, running: Sequence[int], number: int) -> _IsolatedRuns:
+        """Return the jobs with their computing times, and their isolated runs."""
         reference = steadying.study.reference
         network = steadying.study.sides[reference].network
         compute_s, aim_s = steadying.computing(running, number), 0.0
-        often = _CHANCE * _REPEATS if network.routing.chance_visits else _REPEATS
+        often = _RANDOM_ROUTING * _REPEATS if network.routing.random_visits else _REPEATS
         once_s = [steadying.once(index)[0] for index in running]
 
         def alone(jobs: Sequence[PlacedJob], often: int) -> list[LoopTimes]:
@@ -293,12 +294,13 @@ class Steps(StepRules, Measure):
         topology = network.routing.topology
         sent[:, : topology.first_router_link] = 0
         bandwidth_Bps = topology.link_bandwidth_Bps.astype(np.float64)
-        return _Alone(jobs, period_s, met_parts(csr_array(sent), bandwidth_Bps))
+        return _IsolatedRuns(jobs, period_s, met_parts(csr_array(sent), bandwidth_Bps))
 
     def _begun(
         self, network: SharedNetwork, jobs: Sequence[PlacedJob], period_s: FloatArray, again: int
     ) -> list[PlacedJob]:
-        """The jobs with a begin each: where all communicate at once, or the one drawn so often."""
+        """Return the jobs with a begin each: where all communicate at once, or the one drawn so
+        often."""
         computing = np.array([job.compute_s for job in jobs])
         start_s = computing.max() - computing
         if self.phases == "random":
@@ -311,8 +313,8 @@ class Steps(StepRules, Measure):
 
 
 @dataclass(frozen=True, eq=False)
-class _Alone:
-    """Jobs, their periods alone, and the part of each in what the others of a job share with it."""
+class _IsolatedRuns:
+    """Jobs, their periods in isolation, and each job's part of the traffic on shared links."""
 
     jobs: Sequence[PlacedJob]
     period_s: FloatArray
@@ -320,19 +322,19 @@ class _Alone:
 
 
 def _without_noise_s(ends_s: FloatArray, network: SharedNetwork, job: PlacedJob) -> float:
-    """Mean time of an iteration alone, less what its computing was longer than its mean."""
+    """Return the mean time of an isolated iteration, corrected for the noise of its computing."""
     computing = np.broadcast_to(network.computing_s(job, len(ends_s)), len(ends_s))
     return float((np.diff(ends_s) - computing[1:]).mean()) + job.compute_s
 
 
 def _later_mean_s(ends_s: FloatArray) -> float:
-    """Mean time of the iterations of the second half."""
+    """Return the mean time of the iterations of the second half."""
     first = len(ends_s) // 2
     return float((ends_s[-1] - ends_s[first]) / (len(ends_s) - 1 - first))
 
 
 def _rows(of: Columns) -> list[dict[str, object]]:
-    """A row a window of an instant."""
+    """Return a row a window of an instant."""
     nodes, share = of["nodes"], of["share"]
     common = {
         "snapshot": int(of["number"]),
@@ -355,8 +357,8 @@ def _rows(of: Columns) -> list[dict[str, object]]:
     ]
 
 
-def _told(rows: Sequence[dict[str, Any]]) -> tuple[str, ...]:
-    """The last window in words."""
+def _summary(rows: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    """Describe the last window."""
     last = max((row["to_iteration"] for row in rows), default=0)
     mine = [row for row in rows if row["to_iteration"] == last and not row["redrawn"]]
     if not mine:
@@ -368,5 +370,5 @@ def _told(rows: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     )
     return (
         f"steps: others cost {off:.1f} % of the run time in iterations {mine[0]['from_iteration']} "
-        f"to {last}; jobs that share links meet {meeting:.2f} times as often as by chance",
+        f"to {last}; jobs that share links meet {meeting:.2f} times as often as independent jobs",
     )

@@ -1,4 +1,4 @@
-"""A study's jobs on the network together, and the isolated times that theirs are divided by.
+"""A study's jobs on the network together, and the isolated baselines of their times.
 
 What the measure "stretch" sends (`cosim.measuring.campaign`).
 """
@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.measuring.parts import Columns, Part, TaskRunner, Tell, cut, packet_columns, packets_from
+from cosim.measuring.parts import (
+    Columns,
+    Part,
+    ReportProgress,
+    TaskRunner,
+    cut,
+    packet_columns,
+    packets_from,
+)
 from cosim.measuring.snapshots import FloatArray, Measurements, Progress, Study, format_snapshots
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
@@ -28,22 +36,22 @@ from cosim.network.isolated_loops import (
 from cosim.network.loops import without_messages
 from cosim.network.situation import Situation
 from netsim.packet.model import PacketResult
-from queuesim.draws import stand_in_id
+from queuesim.draws import substitute_id
 
 Key = tuple[int, int, float, bytes]
 """Index of a communication, nodes, communication fraction, and the reference's nodes of a job.
 
-Where nobody computes, the last two are 1 and empty for all.
+Where no job computes, the last two are 1 and empty for all.
 """
 
 
 @dataclass
-class Yardsticks:
+class IsolatedBaselines:
     """Isolated times of jobs on the machine's first nodes, measured once each.
 
     A job communicates for its fraction of its isolated time on the nodes that the reference gives
-    it; that says how long it computes, on every side. A yardstick draws by its communication and
-    size (`queuesim.draws.stand_in_id`), so it is the same number whoever asks first.
+    it; that determines how long it computes, on every side. A baseline draws by its communication
+    and size (`queuesim.draws.substitute_id`), so it does not depend on which job is first.
 
     Attributes
     ----------
@@ -72,7 +80,7 @@ class Yardsticks:
         return self.known[key]
 
     def _job(self, share: int, n_nodes: int) -> PlacedJob:
-        stand_in = stand_in_id((share, n_nodes))
+        stand_in = substitute_id((share, n_nodes))
         return PlacedJob(stand_in, self.communications[share], np.arange(n_nodes))
 
     def _loop_s(self, key: Key) -> tuple[float, float]:
@@ -85,16 +93,16 @@ class Yardsticks:
         period_s, _ = loop_isolated(self.network, job, loop.period_s, job.job_id)
         return loop.job.compute_s, period_s
 
-    def learn(self, asked: Iterable[Key], parts: TaskRunner) -> None:
+    def learn(self, keys: Iterable[Key], parts: TaskRunner) -> None:
         """Time those of these jobs that are not known yet."""
-        missing = sorted(set(asked) - set(self.known))
+        missing = sorted(set(keys) - set(self.known))
         pieces = cut(missing)
 
-        def compute(piece: Sequence[Key], tell: Tell) -> Columns:
+        def compute(piece: Sequence[Key], report: ReportProgress) -> Columns:
             return {"times_s": np.array([self.times_s(key) for key in piece])}
 
         found = parts.each(
-            [Part(f"yardsticks {i}", partial(compute, piece)) for i, piece in enumerate(pieces)]
+            [Part(f"baselines {i}", partial(compute, piece)) for i, piece in enumerate(pieces)]
         )
         for piece, columns in zip(pieces, found, strict=True):
             times = map(tuple, columns["times_s"].tolist())
@@ -103,21 +111,21 @@ class Yardsticks:
 
 @dataclass
 class Stretching:
-    """A study's jobs on the network, and the yardsticks that their times are divided by.
+    """A study's jobs on the network, and the isolated baselines of their times.
 
     Attributes
     ----------
     study : Study
-    yardsticks : Yardsticks
+    baselines : IsolatedBaselines
         On the reference's network: times under two routings can be compared if both are divided
         by the same.
     """
 
     study: Study
-    yardsticks: Yardsticks
+    baselines: IsolatedBaselines
 
     def key(self, name: str, index: int) -> Key:
-        """A job's yardstick."""
+        """Return a job's isolated baseline."""
         study, share = self.study, int(self.study.share[index])
         n_nodes = int(study.sides[name].schedule.workload.n_nodes[index])
         if not study.by_share:
@@ -132,7 +140,8 @@ class Stretching:
         return [index for index in running if self.key(name, index)[2] > 0]
 
     def together(self, name: str, number: int) -> tuple[list[int], FloatArray, PacketResult] | None:
-        """Jobs of a snapshot that send anything, their times, and packets; None without any.
+        """Return the jobs of a snapshot that send anything, their times, and packets; None without
+        any.
 
         The routing's stream is the snapshot's number, on every side.
         """
@@ -161,14 +170,14 @@ class Stretching:
 
     def isolated_s(self, name: str, index: int) -> tuple[float, float]:
         """Computing of a job between iterations, and what its time is divided by."""
-        return self.yardsticks.times_s(self.key(name, index))
+        return self.baselines.times_s(self.key(name, index))
 
     def job(self, name: str, index: int) -> PlacedJob:
-        """A job where a side put it, with computing as long as its yardstick's."""
+        """Return a job on its nodes under a side, with the computing time of its baseline."""
         job = self.study.sides[name].placed(index, self.study.communication(index))
         return replace(job, compute_s=self.isolated_s(name, index)[0])
 
-    def timed(self, name: str, numbers: Sequence[int], tell: Tell) -> Columns:
+    def timed(self, name: str, numbers: Sequence[int], report: ReportProgress) -> Columns:
         """Send some snapshots of a side's schedule through the packet engine.
 
         Returns
@@ -186,7 +195,7 @@ class Stretching:
                 job += running
                 time_s += times_s.tolist()
                 packets |= packet_columns(sent, f"{number}.")
-            tell(done / len(numbers))
+            report(done / len(numbers))
         return {
             "snapshot": np.array(snapshot, dtype=np.int64),
             "job": np.array(job, dtype=np.int64),
@@ -197,7 +206,7 @@ class Stretching:
 
 def stretches(
     study: Study,
-    yardsticks: Yardsticks,
+    baselines: IsolatedBaselines,
     parts: TaskRunner,
     progress: Progress | None = None,
 ) -> dict[str, Measurements]:
@@ -206,20 +215,20 @@ def stretches(
     Parameters
     ----------
     study : Study
-    yardsticks : Yardsticks
+    baselines : IsolatedBaselines
         See `Stretching`.
     parts : TaskRunner
         Computes a few snapshots of one side at a time.
     progress : callable, optional
     """
-    stretching = Stretching(study, yardsticks)
+    stretching = Stretching(study, baselines)
     seen = (
         (name, index)
         for name in study.sides
         for number in study.numbers
         for index in stretching.running(name, number)
     )
-    yardsticks.learn([stretching.key(*one) for one in seen], parts)
+    baselines.learn([stretching.key(*one) for one in seen], parts)
     pieces = [(name, piece) for name in study.sides for piece in cut(study.numbers)]
     found = parts.each(
         [
@@ -257,7 +266,7 @@ def stretches(
             share=share[job],
             n_nodes=sizes[name][job],
             time_s=time_s,
-            yardstick_s=isolated_s[name].reshape(-1, 2)[:, 1],
+            baseline_s=isolated_s[name].reshape(-1, 2)[:, 1],
             compute_s=isolated_s[name].reshape(-1, 2)[:, 0] if study.by_share else None,
             packets=tuple(
                 packets_from(columns, f"{number}.")

@@ -22,7 +22,7 @@ class TimedSnapshot:
     running : sequence of int
         Jobs, by index.
     mean_s, alone_s : mapping of str to (k,) float64
-        Time of each job by side: as the job runs there, and alone there.
+        Time of each job by side: as the job runs there, and in isolation there.
     packets : mapping of str to PacketResult
         Of sides on which they ran together.
     """
@@ -69,7 +69,8 @@ def pairs_of(
 
 
 def measurements(study: Study, name: str, snapshots: Sequence[TimedSnapshot]) -> Measurements:
-    """Return times under a side over those alone under the reference, a row a job and snapshot."""
+    """Return the times under a side over isolated ones under the reference, a row per job and
+    snapshot."""
     none, side = np.empty(0), study.sides[name]
     job = np.array([j for s in snapshots for j in s.running], dtype=np.int64)
     return Measurements(
@@ -79,7 +80,7 @@ def measurements(study: Study, name: str, snapshots: Sequence[TimedSnapshot]) ->
         share=np.asarray(study.share, dtype=np.int64)[job],
         n_nodes=side.schedule.workload.n_nodes[job].astype(np.int64),
         time_s=np.concatenate([none, *(s.mean_s[name] for s in snapshots)]),
-        yardstick_s=np.concatenate([none, *(s.alone_s[study.reference] for s in snapshots)]),
+        baseline_s=np.concatenate([none, *(s.alone_s[study.reference] for s in snapshots)]),
         packets=tuple(s.packets[name] for s in snapshots if name in s.packets),
         alone_s=np.concatenate([none, *(s.alone_s[name] for s in snapshots)]),
         instant_s=study.instants_s(study.reference),

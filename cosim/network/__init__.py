@@ -1,1 +1,1 @@
-"""Placed jobs on a network: what they send, alone and together."""
+"""Placed jobs on a network: their traffic, isolated and together."""

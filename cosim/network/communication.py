@@ -1,4 +1,4 @@
-"""What a job sends: a pattern with its sizes, and computing between its iterations."""
+"""Communication of a job: a pattern with its sizes, and computing between its iterations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TOGETHER = {
 
 @dataclass(frozen=True)
 class Communication:
-    """What a job sends.
+    """Communication of a job.
 
     Attributes
     ----------
@@ -45,8 +45,8 @@ class Communication:
     --------
     >>> import numpy as np
     >>> import netcosim as nc
-    >>> said = nc.Communication("all-to-all", message_bytes=2000)
-    >>> said.program(4, np.random.default_rng(1)).total_bytes
+    >>> all_to_all = nc.Communication("all-to-all", message_bytes=2000)
+    >>> all_to_all.program(4, np.random.default_rng(1)).total_bytes
     24000
     """
 
@@ -58,21 +58,21 @@ class Communication:
 
     @property
     def draws(self) -> bool:
-        """Whether chance says who sends to whom; without, jobs as large send the same."""
-        return self.pattern in PATTERNS and PATTERNS[self.pattern].takes_rng
+        """Whether partners are random; otherwise jobs of equal size send the same."""
+        return self.pattern in PATTERNS and PATTERNS[self.pattern].uses_rng
 
     def for_ranks(self, n_ranks: int) -> Communication:
-        """What so many ranks send, with the size of its messages."""
+        """Return the communication of a number of ranks, with its message size."""
         if self.rank_bytes is None:
             return self
         if self._recorded:
-            whole = make_pattern(
+            program = make_pattern(
                 self.pattern, n_ranks, 1, 1, np.random.default_rng(0), self.parameters
             )
-            scale = self.rank_bytes * n_ranks / whole.total_bytes
+            scale = self.rank_bytes * n_ranks / program.total_bytes
             return replace(self, parameters={**self.parameters, "scale": scale}, rank_bytes=None)
-        told = json.dumps(dict(self.parameters), sort_keys=True)
-        message_bytes, more = _sized(self.pattern, n_ranks, self.rank_bytes, told)
+        keys = json.dumps(dict(self.parameters), sort_keys=True)
+        message_bytes, more = _sized(self.pattern, n_ranks, self.rank_bytes, keys)
         parameters = {**self.parameters, **more}
         return Communication(self.pattern, message_bytes, self.iterations, parameters)
 
@@ -81,7 +81,7 @@ class Communication:
         return self.pattern in PATTERNS and PATTERNS[self.pattern].recorded_ranks is not None
 
     def shortened(self, factor: float) -> Communication:
-        """One iteration with messages shortened to this part, to whole bytes >= 1."""
+        """Return one iteration with messages shortened to this part, to whole bytes >= 1."""
         if not self._recorded:
             shorter = max(1, ceil(self.message_bytes * factor))
             return replace(self, message_bytes=shorter, iterations=1)
@@ -91,10 +91,10 @@ class Communication:
         return replace(self, parameters={**self.parameters, "scale": scale}, iterations=1)
 
     def program(self, n_ranks: int, rng: np.random.Generator) -> Program:
-        """The communication program of a job of ``n_ranks`` ranks."""
-        said = self.for_ranks(n_ranks)
+        """Return the communication program of a job of ``n_ranks`` ranks."""
+        scaled = self.for_ranks(n_ranks)
         return make_pattern(
-            said.pattern, n_ranks, said.message_bytes, said.iterations, rng, said.parameters
+            scaled.pattern, n_ranks, scaled.message_bytes, scaled.iterations, rng, scaled.parameters
         )
 
 
@@ -105,7 +105,7 @@ _UNIT_BYTES = 1000
 def _sized(
     pattern: str, n_ranks: int, rank_bytes: int, parameters: str
 ) -> tuple[int, dict[str, object]]:
-    """Size of messages, and parameters that follow from it, for bytes a rank sends.
+    """Return the size of messages, and parameters that follow from it, for bytes a rank sends.
 
     Parameters
     ----------
@@ -126,18 +126,18 @@ def _sized(
 
 
 Seconds = TypeVar("Seconds", float, NDArray[np.float64])
-WHOLE_S = 1e-7
+TIME_STEP_S = 1e-7
 """Compute and start times are whole multiples: odd picoseconds would make a fine clock."""
 
 
 def rounded_s(seconds: Seconds) -> Seconds:
-    """Round to the nearest multiple of `WHOLE_S`."""
-    rounded: Seconds = np.round(seconds / WHOLE_S) * WHOLE_S
+    """Round to the nearest multiple of `TIME_STEP_S`."""
+    rounded: Seconds = np.round(seconds / TIME_STEP_S) * TIME_STEP_S
     return rounded
 
 
 def noisy(mean_s: float, noise: float, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """(n,) times of this mean, gamma-distributed, in whole multiples of `WHOLE_S`.
+    """(n,) times of this mean, gamma-distributed, in whole multiples of `TIME_STEP_S`.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def noisy(mean_s: float, noise: float, n: int, rng: np.random.Generator) -> NDAr
         The first of more times are the same.
     """
     drawn = rng.gamma(noise**-2, mean_s * noise**2, n)
-    return np.maximum(1, np.round(drawn / WHOLE_S)) * WHOLE_S
+    return np.maximum(1, np.round(drawn / TIME_STEP_S)) * TIME_STEP_S
 
 
 def with_compute(

@@ -1,8 +1,8 @@
-"""Jobs on a network: what each sends, from which nodes, and the time that all of them take.
+"""Jobs on a network: what each sends, from which nodes, and their communication times.
 
-One rule says where chance comes from. A job's random partners, its task mapping and the moment
-of its start belong to (seed, job id) alone (`job_streams`), so a job sends the same on any nodes,
-under any policy, alone or in company, and its times can be compared one by one. The routing's
+All randomness follows one rule. A job's random partners, its task mapping and the moment
+of its start depend only on (seed, job id) (`job_streams`), so a job sends the same on any nodes,
+under any policy, isolated or with others, and its times can be compared one by one. The routing's
 draws belong to (seed, stream) and, on machines whose jobs can have links of their own, the job id.
 """
 
@@ -32,7 +32,7 @@ from netsim.routing.partition import partition_routing
 from netsim.topologies.registry import family_of
 from netsim.traffic import Program, Traffic, combine
 from patterns.mapping import map_ranks
-from queuesim.draws import JobStreams, job_streams, stand_in_id
+from queuesim.draws import JobStreams, job_streams, substitute_id
 
 FloatArray = NDArray[np.float64]
 _DOUBLINGS = 8
@@ -45,13 +45,13 @@ class PlacedJob:
     Attributes
     ----------
     job_id : int
-        At least 0; or what `stand_in_id` gives.
+        At least 0; or what `substitute_id` gives.
     communication : Communication
     nodes : (k,) int32
         Nodes that it uses, in the order of the placement.
     partition : Placement or None
         Where the job has links of its own: they, and all nodes they serve (a policy that rounds
-        up gives more than the job uses). On a fat-tree it is then routed on them alone.
+        up gives more than the job uses). On a fat-tree it is then routed only on them.
     repeats : int
         How often it goes through its communication.
     compute_s : float
@@ -68,8 +68,8 @@ class PlacedJob:
     --------
     >>> import numpy as np
     >>> import netcosim as nc
-    >>> said = nc.Communication("halo2d", iterations=2)
-    >>> nc.PlacedJob(7, said, np.arange(16), repeats=5).iterations
+    >>> halo = nc.Communication("halo2d", iterations=2)
+    >>> nc.PlacedJob(7, halo, np.arange(16), repeats=5).iterations
     10
     """
 
@@ -92,13 +92,13 @@ class PlacedJob:
 
     @property
     def iterations(self) -> int:
-        """Of all repeats together."""
+        """Number of iterations in all repeats."""
         return self.communication.iterations * self.repeats
 
 
 @dataclass(frozen=True, eq=False)
 class SharedNetwork:
-    """What jobs on a network have in common.
+    """Settings common to all jobs on a network.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class SharedNetwork:
     task_mapping : str
         A name of `patterns.mapping.MAPPINGS`.
     seed : int
-        Of all chance: see `job_streams` and `Ensemble.packets`.
+        Of all random draws: see `job_streams` and `Ensemble.packets`.
     threads : int or "auto"
         Of a packet simulation (`netsim.packet.engine.simulate_packets`); they change no result.
 
@@ -132,7 +132,7 @@ class SharedNetwork:
     threads: int | str = 1
 
     def streams(self, job: PlacedJob) -> JobStreams:
-        """The job's generators, as new."""
+        """Return the job's generators, as new."""
         return job_streams(self.seed, job.job_id)
 
     def rank_node(self, job: PlacedJob) -> NDArray[np.int32]:
@@ -141,16 +141,18 @@ class SharedNetwork:
         return map_ranks(job.task_mapping or self.task_mapping, job.nodes, self.ranks_per_node, rng)
 
     def computing_s(self, job: PlacedJob, iterations: int) -> float | FloatArray:
-        """How long a job computes before each iteration, a number or one each."""
+        """Return the computing time before each iteration, one number or one per iteration."""
         if not job.compute_noise:
             return job.compute_s
         rng = self.streams(job).computing
         return noisy(job.compute_s, job.compute_noise, iterations, rng)
 
     def program(self, job: PlacedJob, iterations: int) -> Program:
-        """What the job's ranks send in so many iterations, without computing between them."""
-        said = replace(job.communication, iterations=iterations)
-        return said.program(len(job.nodes) * self.ranks_per_node, self.streams(job).partners)
+        """Return the program of a number of iterations, without computing between them."""
+        communication = replace(job.communication, iterations=iterations)
+        return communication.program(
+            len(job.nodes) * self.ranks_per_node, self.streams(job).partners
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,8 +171,8 @@ class Ensemble:
     >>> import netcosim as nc
     >>> routing = nc.make_routing(nc.make_topology("fattree", {"radix": 4}))
     >>> network = nc.SharedNetwork(routing, task_mapping="in-order")
-    >>> said = nc.Communication("pairs", message_bytes=100_000, parameters={"randomize": False})
-    >>> jobs = [nc.PlacedJob(1, said, np.array([0, 4])), nc.PlacedJob(2, said, np.array([1, 6]))]
+    >>> halo = nc.Communication("pairs", message_bytes=100_000, parameters={"randomize": False})
+    >>> jobs = [nc.PlacedJob(1, halo, np.array([0, 4])), nc.PlacedJob(2, halo, np.array([1, 6]))]
     >>> both = nc.Ensemble(network, jobs)
     >>> both.flows().stretch
     array([2., 2.])
@@ -186,7 +188,8 @@ class Ensemble:
             raise NetcosimError("no jobs to run: give at least 1")
 
     def alone(self, index: int) -> Ensemble:
-        """One of the jobs (by its place in ``jobs``) with nobody else, on its own links if any."""
+        """Return one of the jobs (by its index in ``jobs``) in isolation, on its own links if
+        any."""
         return replace(self, jobs=(self.jobs[index],))
 
     @cached_property
@@ -198,13 +201,13 @@ class Ensemble:
         machine = self.network.routing
         parts = [job.partition for job in self.jobs if job.partition is not None]
         linked = [(part.nodes, part.links) for part in parts if len(part.links)]
-        if not linked or not self._keeps_own_links:
+        if not linked or not self._keeps_jobs_to_links:
             return machine
         return partition_routing(machine.topology, linked, machine.name)
 
     @property
-    def _keeps_own_links(self) -> bool:
-        return family_of(self.network.routing.topology).keeps_own_links
+    def _keeps_jobs_to_links(self) -> bool:
+        return family_of(self.network.routing.topology).keeps_jobs_to_links
 
     def packets(self, *, stream: int = 0) -> PacketTimes:
         """Let all jobs communicate, packet by packet, until the last is done.
@@ -315,7 +318,7 @@ class Ensemble:
         )
 
     def flows(self) -> FlowTimes:
-        """Stretch of each job when all communicate all the time, at max-min fair rates.
+        """Return the stretch of each job when all communicate all the time, at max-min fair rates.
 
         A job is one bundle: its load on all links grows and shrinks as one. Computing, starts and
         the order of messages do not count.
@@ -338,7 +341,7 @@ class Ensemble:
         Parameters
         ----------
         unit_s : (n_jobs,) float
-            Above 0; of each job. With ``flows().bound_s`` all would end together alone.
+            Above 0; of each job. With ``flows().bound_s`` all isolated runs would end together.
 
         Returns
         -------
@@ -392,14 +395,14 @@ class Ensemble:
         return self.routing.topology.rails > 1 and policy != "striped"
 
     def _rail(self, program: Program, nodes: NDArray[np.int32]) -> NDArray[np.int64] | None:
-        """The rail of each message; None where each takes all."""
+        """Return the rail of each message; None where each takes all."""
         if not self._on_one_rail:
             return None
         rails, policy = self.routing.topology.rails, self.network.packet.rail_policy
         return first_rail(combine([program], [nodes]), rails, policy)
 
     def _programs(self, iterations: Sequence[int]) -> list[Program]:
-        """One a job; like jobs whose pattern takes no chance have one together."""
+        """Return one per job; equal jobs whose pattern has no random partners share one."""
         made: dict[tuple[int, int, int], Program] = {}
         found = []
         for job, n in zip(self.jobs, iterations, strict=True):
@@ -411,12 +414,13 @@ class Ensemble:
         return found
 
     def _once(self) -> list[tuple[Program, NDArray[np.int32]]]:
-        """One iteration of each job, and the node of each of its ranks."""
+        """Return one iteration of each job, and the node of each of its ranks."""
         nodes = [self.network.rank_node(job) for job in self.jobs]
         return list(zip(self._programs([1] * len(nodes)), nodes, strict=True))
 
     def _traffic(self, iterations: Sequence[int]) -> Traffic:
-        """The jobs' programs on their nodes; a rank's group is its job's place in ``jobs``."""
+        """Return the jobs' programs on their nodes; a rank's group is its job's place in
+        ``jobs``."""
         programs = [
             with_compute(program, n, self.network.computing_s(job, n)) if job.compute_s else program
             for program, n, job in zip(
@@ -424,8 +428,12 @@ class Ensemble:
             )
         ]
         nodes = [self.network.rank_node(job) for job in self.jobs]
-        # Where jobs can have links of their own, their routes too are the same alone and together.
-        keys = [stand_in_id([job.job_id]) for job in self.jobs] if self._keeps_own_links else None
+        # Where jobs can have exclusive links, their routes are also the same isolated and together.
+        keys = (
+            [substitute_id([job.job_id]) for job in self.jobs]
+            if self._keeps_jobs_to_links
+            else None
+        )
         return combine(programs, nodes, [job.start_s for job in self.jobs], keys)
 
     def _routing_rng(self, stream: int) -> np.random.Generator:

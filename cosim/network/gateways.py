@@ -1,4 +1,4 @@
-"""Background I/O: what jobs write through gateways, across the machine, whatever isolates them.
+"""Background I/O: jobs write through gateways, across the machine, even if they are isolated.
 
 A partition's own links carry what its job sends inside. What a job writes to a file system leaves
 the partition: to a login, I/O or LNET node that belongs to no job, by the machine's routing, over
@@ -14,25 +14,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Placement, Policy, Request
-from cosim.network.communication import WHOLE_S, Communication
+from cosim.network.communication import TIME_STEP_S, Communication
 from cosim.network.ensemble import PlacedJob, SharedNetwork
 from cosim.network.loops import least_iteration_s
 from netsim.errors import NetcosimError
 from netsim.topology import Topology
-from queuesim.draws import stand_in_id
-from queuesim.site.node_sets import NOBODY
+from queuesim.draws import substitute_id
+from queuesim.site.node_sets import NO_JOB
 from queuesim.site.partitions import node_mask
 from workloads.job import Workload
 from workloads.transform import drop
 
 KEY = "communication.io.gateways"
 _IO = 7
-"""Tells a job's I/O from the job, for its draws."""
+"""Separates a job's I/O from the job in random draws."""
 
 
 @dataclass(frozen=True, eq=False)
 class GatewayIo:
-    """What every job of more than one node writes, all the time.
+    """Continuous I/O of every job of more than one node.
 
     Attributes
     ----------
@@ -50,21 +50,22 @@ class GatewayIo:
     message_bytes: int
 
     def of_job(self, network: SharedNetwork, job_id: int, nodes: NDArray[np.integer]) -> PlacedJob:
-        """A job's I/O: as a job of its own that never ends, on the job's nodes and the gateways.
+        """Return a job's I/O: as a job of its own that never ends, on the job's nodes and the
+        gateways.
 
         The nodes write to the gateways in turn, from a gateway on that the job's id names, and
         begin at a random moment, the same on any nodes.
         """
         turned = np.roll(self.nodes, -(job_id % len(self.nodes)))[: len(nodes)]
         ranks = network.ranks_per_node
-        said = Communication(
+        io = Communication(
             "gateways",
             max(1, self.message_bytes // ranks),
             parameters={"gateways": len(turned) * ranks},
         )
         job = PlacedJob(
-            stand_in_id([_IO, job_id]),
-            said,
+            substitute_id([_IO, job_id]),
+            io,
             np.concatenate([nodes, turned]),
             task_mapping="in-order",
         )
@@ -74,11 +75,13 @@ class GatewayIo:
         period_s = self.message_bytes / node_Bps / self.drive
         busy_s = least_iteration_s(topology, network.program(job, 1), network.rank_node(job))
         start_s = float(network.streams(job).start.random()) * period_s
-        return replace(job, compute_s=_whole(max(0.0, period_s - busy_s)), start_s=_whole(start_s))
+        return replace(
+            job, compute_s=_rounded(max(0.0, period_s - busy_s)), start_s=_rounded(start_s)
+        )
 
 
-def _whole(seconds: float) -> float:
-    return round(seconds / WHOLE_S) * WHOLE_S
+def _rounded(seconds: float) -> float:
+    return round(seconds / TIME_STEP_S) * TIME_STEP_S
 
 
 def gateway_nodes(text: str, topology: Topology) -> NDArray[np.int32]:
@@ -96,14 +99,15 @@ def gateway_nodes(text: str, topology: Topology) -> NDArray[np.int32]:
 
 
 def with_room(jobs: Workload, policy: Policy, gateways: NDArray[np.integer]) -> Workload:
-    """The jobs without those that a policy with all nodes free cannot place beside the gateways."""
+    """Return the jobs without those that a policy with all nodes free cannot place beside the
+    gateways."""
     if not len(gateways):
         return jobs
     keep_off(policy, gateways)
     sizes, which = np.unique(jobs.n_nodes, return_inverse=True)
     fits = np.ones(len(sizes), dtype=bool)
     for k, size in enumerate(sizes.tolist()):
-        placement = policy.allocate(Request(NOBODY, size))
+        placement = policy.allocate(Request(NO_JOB, size))
         fits[k] = placement is not None
         if placement is not None:
             policy.release(placement)
@@ -125,7 +129,7 @@ def keep_off(policy: Policy, gateways: Sequence[int] | NDArray[np.integer]) -> N
     wanted = {int(v) for v in gateways}
     placed: list[Placement] = []
     while not wanted <= {int(v) for p in placed for v in p.nodes}:
-        placement = policy.allocate(Request(NOBODY, 1))
+        placement = policy.allocate(Request(NO_JOB, 1))
         if placement is None or len(placement.nodes) != 1:
             raise NetcosimError(
                 f"key {KEY}: policy {policy.name!r} gives whole blocks of nodes; it cannot keep "

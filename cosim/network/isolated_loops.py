@@ -1,4 +1,4 @@
-"""Jobs in loops with nobody else there: what a loop among others is compared with.
+"""Isolated loops of jobs: the baseline of loops among others.
 
 A job communicates for a fraction f of its isolated time: it computes c (1 / f - 1) between
 iterations, so a period is c / f long. What communication takes in a loop, c, is found in rounds: it
@@ -20,7 +20,7 @@ from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.loops import means_s
 from cosim.network.situation import Situation
 from netsim.packet.model import PacketResult
-from queuesim.draws import stand_in_id
+from queuesim.draws import substitute_id
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -62,7 +62,7 @@ class IsolatedLoop:
 
 
 def n_starts(n_jobs: int, phases: int = PHASES) -> int:
-    """Random starts whose mean is taken: ``phases`` for two or three jobs, else one."""
+    """Return random starts whose mean is taken: ``phases`` for two or three jobs, else one."""
     return phases if 1 < n_jobs <= FEW_JOBS else 1
 
 
@@ -126,7 +126,8 @@ class IsolatedLoops:
         self._known: dict[tuple[Situation, float], IsolatedLoop | None] = {}
 
     def of(self, situation: Situation, message_scale: float) -> IsolatedLoop | None:
-        """The loop of a job whose messages are shortened by a factor; None if it sends nothing."""
+        """Return the loop of a job whose messages are shortened by a factor; None if it sends
+        nothing."""
         key = (situation, message_scale)
         if key not in self._known:
             remember(self._known, key, self._simulated(situation, message_scale), _KEPT)
@@ -135,7 +136,7 @@ class IsolatedLoops:
     def _simulated(self, situation: Situation, message_scale: float) -> IsolatedLoop | None:
         communication = self._communications[situation.share].shortened(message_scale)
         job = situation.job(communication)
-        stream = stand_in_id([job.job_id])
+        stream = substitute_id([job.job_id])
         isolated = Ensemble(self._network, [job])
         if not isolated.least_s.all():
             return None

@@ -22,8 +22,8 @@ from netsim.flow.job_messages import JobMessages, job_messages
 from netsim.flow.job_routes import JobRoutes
 from netsim.flow.message_load import MessageLoad, message_load
 
-_KEPT_NUMBERS = 1 << 26
-_KEPT_SITUATIONS = 256
+_CACHED_NUMBERS = 1 << 26
+_CACHED_SITUATIONS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class JobNetwork:
     communications : sequence of Communication
         What the jobs of each entry of ``mix.shares`` send.
     partition_routing : bool
-        Jobs of policies that isolate keep to the links that they have reserved, so nobody
+        Jobs of policies that isolate keep to the links that they have reserved, so no other job
         touches them. False: they take the machine's routing like all others.
     together : str
         A key of `cosim.network.communication.TOGETHER`.
@@ -64,12 +64,12 @@ class JobNetwork:
 
     @cached_property
     def loads(self) -> JobLoads:
-        """What placed jobs put on it: routes and messages that all runs on it share."""
+        """Loads of placed jobs: routes and messages shared by all runs on it."""
         return JobLoads(self)
 
 
 class Senders(Protocol):
-    """What jobs share, and what those of each number send; a `JobNetwork` is one."""
+    """Shared network, and the communications by number; a `JobNetwork` is one."""
 
     @property
     def shared(self) -> SharedNetwork: ...
@@ -78,10 +78,10 @@ class Senders(Protocol):
 
 
 class JobLoads:
-    """Loads of placed jobs, and their loops in isolation; what they send is kept.
+    """Loads of placed jobs, and their isolated loops; what they send is cached.
 
-    Without chance in its pattern a job sends what all of its size send. With chance, each
-    situation has partners of its own, and only those of the last ones are kept.
+    Without random partners, all jobs of a size send the same. With random partners, each
+    situation has its own partners, and only those of the most recent ones are cached.
     """
 
     def __init__(self, network: Senders) -> None:
@@ -89,8 +89,8 @@ class JobLoads:
         self.isolated = IsolatedLoops(network.shared, network.communications)
         self._routes = JobRoutes(network.shared.routing)
         self._messages: OrderedDict[tuple[int, int], JobMessages] = OrderedDict()
-        self._n_kept = 0
-        self._with_chance = lru_cache(maxsize=_KEPT_SITUATIONS)(self._made)
+        self._n_cached = 0
+        self._with_randomness = lru_cache(maxsize=_CACHED_SITUATIONS)(self._made)
 
     def rank_node(self, situation: Situation) -> NDArray[np.int32]:
         """(n_ranks,) int32: node of every rank."""
@@ -99,13 +99,13 @@ class JobLoads:
 
     @property
     def looks_at_others(self) -> bool:
-        """Whether the ways of a job depend on what others put on the links."""
+        """Whether the paths of a job depend on what others put on the links."""
         return self._routes.looks_at_others
 
     def load(
         self, situation: Situation, background_s: NDArray[np.float64] | None = None
     ) -> MessageLoad:
-        """What one iteration puts on router-to-router links, message by message.
+        """Return the load of one iteration on router-to-router links, message by message.
 
         Parameters
         ----------
@@ -124,20 +124,20 @@ class JobLoads:
         )
 
     def messages(self, situation: Situation) -> JobMessages:
-        """What the nodes of a job send each other in one iteration."""
+        """Return the messages between the nodes of a job in one iteration."""
         if self.network.communications[situation.share].draws:
-            return self._with_chance(situation)
+            return self._with_randomness(situation)
         key = (situation.share, situation.n_nodes)
         if key in self._messages:
             self._messages.move_to_end(key)
             return self._messages[key]
         found = self._messages[key] = self._made(situation)
-        self._n_kept += found.n_kept
-        while self._n_kept > _KEPT_NUMBERS and len(self._messages) > 1:
-            self._n_kept -= self._messages.popitem(last=False)[1].n_kept
+        self._n_cached += found.n_numbers
+        while self._n_cached > _CACHED_NUMBERS and len(self._messages) > 1:
+            self._n_cached -= self._messages.popitem(last=False)[1].n_numbers
         return found
 
     def _made(self, situation: Situation) -> JobMessages:
-        shared, said = self.network.shared, self.network.communications[situation.share]
-        program = shared.program(situation.job(said), said.iterations)
+        shared, communication = self.network.shared, self.network.communications[situation.share]
+        program = shared.program(situation.job(communication), communication.iterations)
         return job_messages(program, shared.ranks_per_node, shared.packet)

@@ -1,4 +1,4 @@
-"""What jobs take that are on a network at the same time, packet by packet or as flows."""
+"""Times of jobs that run on a network at the same time, packet by packet or as flows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class PacketTimes:
-    """What jobs take together, packet by packet.
+    """Times of jobs that run together, packet by packet.
 
     Attributes
     ----------
@@ -44,12 +44,13 @@ class PacketTimes:
 
 @dataclass(frozen=True, eq=False)
 class FlowTimes:
-    """What jobs take at max-min fair rates, each of them one bundle of flows.
+    """Times of jobs at max-min fair rates, each job one bundle of flows.
 
     Attributes
     ----------
     bound_s : (n_jobs,) float64
-        No schedule of an iteration's bytes is faster, even alone; 0 for a job that sends nothing.
+        No schedule of an iteration's bytes is faster, even in isolation; 0 for a job that sends
+        nothing.
     stretch : (n_jobs,) float64
         Time of an iteration among the others over ``bound_s``; at least 1.
     """

@@ -15,7 +15,7 @@ from netsim.traffic import Program, Traffic
 
 @dataclass(frozen=True, eq=False)
 class LoopTimes:
-    """What jobs take that repeat their iteration until the run is cut.
+    """Times of jobs that repeat their iteration until the run is cut.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class LoopTimes:
     ends_ps: tuple[NDArray[np.int64], ...]
 
     def first(self, n_jobs: int) -> LoopTimes:
-        """What the first so many jobs took; the packets are those of all."""
+        """Return the times of the first jobs; the packets are those of all."""
         mine = slice(n_jobs)
         return LoopTimes(self.time_s[mine], self.iterations[mine], self.packets, self.ends_ps[mine])
 
@@ -99,7 +99,7 @@ LEAST_COUNTED = 4
 
 
 def first_counted(done: NDArray[np.int64], warm_up: float) -> NDArray[np.int64]:
-    """How many of so many complete iterations are left out: a part of them, at least one."""
+    """Return how many complete iterations are left out: a fraction of them, at least one."""
     left: NDArray[np.int64] = np.maximum(1, np.floor(warm_up * done)).astype(np.int64)
     return left
 
@@ -107,7 +107,7 @@ def first_counted(done: NDArray[np.int64], warm_up: float) -> NDArray[np.int64]:
 def means_s(
     ends_ps: Sequence[NDArray[np.int64]], count: NDArray[np.int64], warm_up: float
 ) -> NDArray[np.float64]:
-    """Mean time of the iterations that count, from the ends of all.
+    """Return the mean time of the iterations that count, from the ends of all.
 
     Parameters
     ----------

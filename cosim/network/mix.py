@@ -1,4 +1,4 @@
-"""What the jobs of a log send: a mix of patterns, drawn per job."""
+"""Communication of the jobs of a log: a mix of patterns, drawn per job."""
 
 from __future__ import annotations
 
@@ -52,14 +52,13 @@ class PatternShare:
 
 @dataclass(frozen=True)
 class CommunicationMix:
-    """What jobs send and how much of their time it takes, drawn per job.
+    """Patterns and communication fractions of jobs, drawn per job.
 
     Attributes
     ----------
     shares : tuple of PatternShare
     law : FractionLaw or None
-        What all communication shares are drawn from, whatever a job's pattern; None: those of the
-        patterns.
+        Distribution of all communication shares, for any pattern; None: those of the patterns.
     """
 
     shares: tuple[PatternShare, ...]
@@ -87,7 +86,7 @@ class CommunicationMix:
     ) -> tuple[NDArray[np.int64], FloatArray]:
         """Pattern and communication share of every job, of those that are for its size.
 
-        What the log says of a job (`workloads.details`) counts instead of a draw: its pattern
+        Values in the log (`workloads.details`) replace draws: a job's pattern
         where an entry of that name is for its size, the first one, and its communication share.
 
         Returns
@@ -103,12 +102,12 @@ class CommunicationMix:
         """
         key = draw_key(rng)
         suits = np.stack([share.suits(workload.n_nodes) for share in self.shares], axis=1)
-        nobody = np.flatnonzero(~suits.any(axis=1))
-        if len(nobody):
-            job = nobody[0]
+        without = np.flatnonzero(~suits.any(axis=1))
+        if len(without):
+            job = without[0]
             raise NetcosimError(
                 f"communication mix: no entry is for job {workload.job_id[job]} of "
-                f"{workload.n_nodes[job]} nodes ({len(nobody):,} such jobs); add one for jobs of "
+                f"{workload.n_nodes[job]} nodes ({len(without):,} such jobs); add one for jobs of "
                 "any size"
             )
         weights = np.array([share.weight for share in self.shares])
@@ -116,8 +115,8 @@ class CommunicationMix:
         u = uniform_per_job(key, 0, workload.job_id) * edges[:, -1]
         which = (edges <= u[:, None]).sum(axis=1)
         which = np.minimum(which, len(self.shares) - 1 - suits[:, ::-1].argmax(axis=1))
-        said = self._said(workload, suits)
-        which = np.where(said >= 0, said, which)
+        logged = self._logged_pattern(workload, suits)
+        which = np.where(logged >= 0, logged, which)
         u = uniform_per_job(key, 1, workload.job_id)
         if self.law is None:
             low = np.array([share.fraction_low for share in self.shares])[which]
@@ -129,8 +128,8 @@ class CommunicationMix:
         known = workload.details.communication_fraction
         return which, fraction if known is None else np.where(np.isnan(known), fraction, known)
 
-    def _said(self, workload: Workload, suits: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """(n,) entry of the pattern that the log names; -1 where it names none that is here."""
+    def _logged_pattern(self, workload: Workload, suits: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the (n,) entries of the logged patterns; -1 where there is none."""
         labels, found = workload.details.pattern, np.full(len(workload), -1)
         if labels is not None:
             for k, share in reversed(list(enumerate(self.shares))):
@@ -140,12 +139,13 @@ class CommunicationMix:
         return found
 
     def noted(self, workload: Workload) -> Workload:
-        """The jobs, with a note on how many say what they send, and what of it is not here."""
+        """Return the jobs with notes on how many have logged patterns, and which of these are not
+        in the mix."""
         details, notes = workload.details, []
         if details.pattern is not None and (named := details.pattern.known).any():
             suits = np.stack([share.suits(workload.n_nodes) for share in self.shares], axis=1)
-            taken = self._said(workload, suits) >= 0
-            notes.append(f"the log says the pattern of {int(taken.sum()):,} jobs")
+            taken = self._logged_pattern(workload, suits) >= 0
+            notes.append(f"the log has the pattern of {int(taken.sum()):,} jobs")
             missing = sorted({str(details.pattern[int(i)]) for i in np.flatnonzero(named & ~taken)})
             if missing:
                 notes.append(
@@ -153,14 +153,14 @@ class CommunicationMix:
                     f"communication.mix that is for them is called {', '.join(missing[:5])}"
                 )
         fraction = details.communication_fraction
-        if fraction is not None and (told := ~np.isnan(fraction)).any():
-            rest = int((~told).sum())
+        if fraction is not None and (logged := ~np.isnan(fraction)).any():
+            rest = int((~logged).sum())
             notes.append(
-                f"the log says the communication share of {int(told.sum()):,} jobs"
+                f"the log has the communication share of {int(logged.sum()):,} jobs"
                 + (f"; that of {rest:,} is drawn" if rest else "")
             )
         if self.law is not None:
-            notes.append(self.law.told(workload.n_nodes))
+            notes.append(self.law.describe(workload.n_nodes))
         if not notes:
             return workload
         return replace(workload, notes=tuple(dict.fromkeys((*workload.notes, *notes))))

@@ -1,4 +1,4 @@
-"""Running jobs at flow level, on ways that know of the others' load."""
+"""Running jobs at flow level, on paths that depend on the others' load."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from netsim.flow.message_load import MessageLoad
 from netsim.flow.message_network import TOLERANCE, MessageNetwork
 
 _MOST_PAIRS = 1 << 13
-"""Pairs of nodes of a job that looks for other ways later than at its start."""
+"""Pairs of nodes up to which a job is rerouted after its start."""
 
 
 class RunningJobs:
     """Jobs that run at once, and the stretch of their communication.
 
-    Under a routing that looks at loads a job finds its ways anew among the others as they
+    Under a routing that depends on loads a job is rerouted among the others as they
     are at its start, and again whenever its stretch moves. What it is compared with, its time
-    alone, is that on its ways alone. Jobs with more than 8192 pairs of nodes look at their start
-    only: they use nearly all links about evenly, and walking them takes long.
+    in isolation, is that on its isolated paths. Jobs with more than 8192 pairs of nodes are routed
+    at their start only: they use nearly all links about evenly, and walking them takes long.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class RunningJobs:
         return self.network.link_use()
 
     def stretch(self, job: int) -> float:
-        """Stretch of a job's communication; 1 for one that loads no link."""
+        """Return the stretch of a job's communication; 1 for one that loads no link."""
         return self.network.stretch(job) if job in self.network else 1.0
 
     def change(
@@ -57,7 +57,7 @@ class RunningJobs:
         Parameters
         ----------
         add : mapping of job to (Situation, MessageLoad)
-            With the load alone (`JobLoads.load`).
+            With its isolated load (`JobLoads.load`).
         remove : sequence of int
 
         Returns

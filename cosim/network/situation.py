@@ -8,7 +8,7 @@ import numpy as np
 
 from cosim.network.communication import Communication
 from cosim.network.ensemble import PlacedJob
-from queuesim.draws import stand_in_id
+from queuesim.draws import substitute_id
 
 
 class Situation(NamedTuple):
@@ -42,7 +42,7 @@ class Situation(NamedTuple):
         return 1.0 + max(slowdown - 1.0, 0.0) / self.fraction
 
     def job(self, communication: Communication) -> PlacedJob:
-        """Its job; what it draws belongs to what it sends and where, which stand for a job's id."""
+        """Return its job, whose draws depend on its communication and nodes instead of a job id."""
         nodes = np.frombuffer(self.nodes, dtype=np.int32)
-        stand_in = stand_in_id([self.share, *nodes.tolist()])
+        stand_in = substitute_id([self.share, *nodes.tolist()])
         return PlacedJob(stand_in, communication, nodes)

@@ -2,8 +2,8 @@
 
 A job with communication fraction f whose communication is stretched by s moves at the rate
 1 / ((1 - f) + f s). The stretch is that of `netsim.flow.message_network.MessageNetwork`: shares
-and waits on links among the others, against the job alone on the same nodes. Every start and
-finish changes the stretch of the jobs that it touches, and only theirs.
+and waits on links among the others, against an isolated run on the same nodes. Every start and
+finish changes the stretch of only the jobs that it affects.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class CoupledParameters:
 
     runtime_reference: Annotated[
         str,
-        "whether a logged run time is the time alone or under the baseline policy",
+        "whether a logged run time is isolated or under the baseline policy",
         OneOf(RUNTIME_REFERENCES),
     ] = "isolated"
 
@@ -68,7 +68,7 @@ def isolated_work(
     Raises
     ------
     NetcosimError
-        An unknown reference, stretches that are missing, not asked for, or below 1.
+        An unknown reference, stretches that are missing, not needed, or below 1.
     """
     logged = np.asarray(workload.run_time_s, dtype=np.float64)
     if runtime_reference not in RUNTIME_REFERENCES:
@@ -89,7 +89,7 @@ def isolated_work(
 
 
 def mean_stretches(result: QueueResult, fraction: FloatArray) -> FloatArray:
-    """Stretch of every job's communication over its life, from a coupled run.
+    """Return the stretch of every job's communication over its life, from a coupled run.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def stretch_of_reference(
     """Stretches for a ``runtime_reference``; None where none are needed.
 
     With "contended-baseline" the reference policy's queue runs first, with a model whose run
-    times are "isolated": it says how contended the log's jobs were.
+    times are "isolated": it determines how contended the log's jobs were.
 
     Parameters
     ----------
@@ -158,9 +158,9 @@ class CoupledFlow(RunTimeModel):
     ----------
     network : JobNetwork
     runtime_reference : str
-        What the log's run time stands for. "isolated", the default: the time alone. It
+        Meaning of the log's run time. "isolated", the default: that of an isolated run. It
         needs no further assumption, and under a policy that isolates the run is then
-        exactly the one with logged times; whatever else happens is contention.
+        exactly the one with logged times; all differences are contention.
         "contended-baseline": the time under a baseline policy, as the studies that assume
         speed-ups of isolated jobs have it; isolated jobs then run shorter than logged. It
         needs ``reference_stretch``, from a run of that policy (`mean_stretches`).
@@ -247,7 +247,7 @@ class LiveRunTimes(RunTimes):
         return self.stretches.report()
 
     def stretch(self, job: int) -> float:
-        """Stretch of a running job's communication; 1 for one that loads no link."""
+        """Return the stretch of a running job's communication; 1 for one that loads no link."""
         return self.stretches.stretch(job)
 
     def link_use(self) -> FloatArray:
@@ -271,5 +271,6 @@ class LiveRunTimes(RunTimes):
 
 
 def rate_of(fraction: float, stretch: float) -> float:
-    """Work a second of a job whose communication, this share of its time alone, is stretched."""
+    """Return the work per second of a job whose communication, this share of its isolated run time,
+    is stretched."""
     return 1.0 if stretch == 1.0 else 1.0 / ((1.0 - fraction) + fraction * stretch)

@@ -1,9 +1,10 @@
 """Coupled run times at packet level: the same loop, with the packet engine as the judge.
 
 Jobs that share router-to-router links, directly or through others, are one group, which is judged
-by `cosim.run_times.packet_judge` whenever its jobs have changed, or as seldom as the budget says.
-The flow level runs along: it says which groups a start or finish has touched and which jobs have
-hardly changed, stands in when the budget is spent, and is compared with every judgement.
+by `cosim.run_times.packet_judge` whenever its jobs have changed, or less often as the budget
+allows. The flow model runs in parallel. It determines which groups a start or finish affects and
+which jobs have hardly changed, replaces packets when the budget is spent, and is compared with
+every judgement.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from cosim.run_times.coupled import (
     isolated_work,
     stretch_of_reference,
 )
-from cosim.run_times.kept_slowdowns import Judgement
 from cosim.run_times.model_context import ModelContext
 from cosim.run_times.packet_judge import PacketBudget, PacketRecord
+from cosim.run_times.slowdown_cache import Judgement
 from cosim.run_times.stretches import PacketStretches
 from queuesim.runtime import RunTimeModel, RunTimes
 from workloads.job import Workload
@@ -49,7 +50,7 @@ class CoupledPackets(RunTimeModel):
     record : PacketRecord or None
         Filled while the queue runs; one a run. None: a new one each run.
     journal : list of Judgement or None
-        Gets every judgement, for `cosim.run_times.kept_slowdowns.replayed`.
+        Gets every judgement, for `cosim.run_times.slowdown_cache.replayed`.
     """
 
     name = "coupled-packets"

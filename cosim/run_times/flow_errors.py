@@ -1,4 +1,4 @@
-"""How far the flow level was from packets: known errors by family and routing.
+"""Known errors of the flow level relative to packets, by family and routing.
 
 Run times of jobs that share links, on random mixes that were not used to choose anything of the
 flow level. From ``netcosim reproduce calibration flow``; the table is
@@ -21,7 +21,7 @@ class FlowError(NamedTuple):
     error_p50, error_p90 : float
         Median and 90th percentile.
     one_p50, one_p90 : float
-        The same of who always answers 1.
+        The same for a constant prediction of 1.
     """
 
     n_jobs: int
@@ -60,7 +60,7 @@ FLOW_ERRORS: dict[tuple[str, str], FlowError] = {
 
 
 def flow_error_text(routing: Routing) -> str:
-    """What is known of the flow level's error under a routing, in a sentence."""
+    """Describe the known error of the flow level under a routing in one sentence."""
     family, name = routing.topology.family, routing.name
     known = FLOW_ERRORS.get((family, name))
     if known is None:
@@ -74,6 +74,7 @@ def flow_error_text(routing: Routing) -> str:
 
 
 def flow_warning(routing: Routing) -> str | None:
-    """The same where the flow level is no nearer than answering 1, or nothing is known."""
+    """Return the same text if the flow level is no better than assuming 1, or its error is
+    unknown."""
     known = FLOW_ERRORS.get((routing.topology.family, routing.name))
     return None if known is not None and known.helps else flow_error_text(routing)

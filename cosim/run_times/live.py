@@ -1,9 +1,9 @@
-"""What running jobs do to each other, asked by another simulator at each change.
+"""Contention among running jobs, for use by another simulator at each change.
 
-A scheduler's simulator, a digital twin or a notebook has the clock, the queue and the placement;
-`Live` has the network. Told which jobs have started and ended, it answers whose communication is
+A scheduler's simulator or a notebook has the clock, the queue and the placement;
+`Live` has the network. Given which jobs have started and ended, it returns whose communication is
 stretched by how much now, and what that makes of their run times. It is what the coupled run-time
-models of the queue ask (`cosim.run_times.stretches`), so the same jobs give the same numbers.
+models of the queue use (`cosim.run_times.stretches`), so the same jobs give the same numbers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LEVELS: dict[str, str] = {
     "packets": "groups of jobs that share links are sent through the packet engine",
 }
 NODE_BYTES = 1_000_000
-"""What a node sends in an iteration, where nobody says."""
+"""Bytes that a node sends in an iteration by default."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +60,12 @@ class LiveJob:
     nodes : sequence of int
         Its nodes, in the order in which its ranks fill them.
     pattern : str
-        Who sends to whom: a name of `patterns.registry.PATTERNS`.
+        Communication pattern: a name of `patterns.registry.PATTERNS`.
     node_bytes : int, optional
         Bytes that a node sends in one iteration of the pattern; those of its file for a pattern
         that is read from one, else a megabyte.
     communication_fraction : float
-        Share of the run time alone in which it communicates: 0 to 1.
+        Share of the isolated run time in which it communicates: 0 to 1.
     bytes_per_node_s : float, optional
         Mean rate at which a node sends, computing included. With it the others are slowed by this
         rate; without it, by what the job sends in its ``communication_fraction``.
@@ -90,12 +90,12 @@ class LiveJob:
 
 
 class Effect(NamedTuple):
-    """What the other jobs do to a job now.
+    """Present effect of other jobs on a job.
 
     Attributes
     ----------
     stretch : float
-        Of its communication: time over the time alone on the same nodes, at least 1.
+        Of its communication: time over the isolated time on the same nodes, at least 1.
     slowdown : float
         Of its run time: 1 - f + f * stretch for a communication fraction of f.
     """
@@ -106,19 +106,23 @@ class Effect(NamedTuple):
 
 @dataclass
 class _Senders:
-    """What the jobs share, and what they send: grows as jobs with other habits come."""
+    """The shared network and the communications of the jobs so far."""
 
     shared: SharedNetwork
     communications: list[Communication]
     known: dict[str, int] = field(default_factory=dict)
 
-    def number_of(self, said: Communication) -> int:
-        """Its place among those that have come so far."""
-        told = [said.pattern, said.rank_bytes, dict(said.parameters)]
-        key = json.dumps(told, sort_keys=True, default=str)
+    def number_of(self, communication: Communication) -> int:
+        """Return its index, adding it if it is new."""
+        described = [
+            communication.pattern,
+            communication.rank_bytes,
+            dict(communication.parameters),
+        ]
+        key = json.dumps(described, sort_keys=True, default=str)
         if key not in self.known:
             self.known[key] = len(self.communications)
-            self.communications.append(said)
+            self.communications.append(communication)
         return self.known[key]
 
 
@@ -142,8 +146,8 @@ class Live:
     budget : PacketBudget, optional
         What the packet level may cost.
     tolerance : float
-        Changes of a flow stretch below this part are not passed on to other jobs nor told: the
-        larger it is, the less a change takes. The default is the queue's.
+        Changes of a flow stretch below this part are neither passed on to other jobs nor reported:
+        the larger it is, the less a change takes. The default is the queue's.
 
     Raises
     ------
@@ -228,7 +232,7 @@ class Live:
         return job_id in self._number
 
     def effect(self, job_id: Hashable) -> Effect:
-        """What the others do to a running job now.
+        """Return the present effect of other jobs on a running job.
 
         Raises
         ------
@@ -241,7 +245,7 @@ class Live:
     def change(
         self, started: Iterable[LiveJob] = (), ended: Iterable[Hashable] = ()
     ) -> dict[Hashable, Effect]:
-        """Jobs end and start in one instant; who ends comes first.
+        """End and start jobs in one instant; ends come first.
 
         Parameters
         ----------
@@ -278,7 +282,8 @@ class Live:
         return {self._name[n]: self._effect(n, stretch) for n, stretch in changed.items()}
 
     def report(self) -> Mapping[str, Mapping[str, float]]:
-        """What the packet level has cost so far, and how far off the flow level was; by table."""
+        """Return the cost of the packet level so far, and the errors of the flow level; by
+        table."""
         return self._stretches.report()
 
     def _effect(self, number: int, stretch: float) -> Effect:
@@ -292,7 +297,7 @@ class Live:
     def _checked(
         self, started: list[LiveJob], leaving: list[int]
     ) -> dict[int, tuple[LiveJob, NDArray[np.int32], tuple[Situation, MessageLoad] | None]]:
-        """The jobs that start with numbers of ours; nothing is changed."""
+        """Return the starting jobs with internal numbers, without changing anything."""
         left = set(leaving)
         taken: dict[int, Hashable] = {}
         seen: set[Hashable] = set()
@@ -333,7 +338,8 @@ class Live:
     def _sends(
         self, where: str, job: LiveJob, nodes: NDArray[np.int32]
     ) -> tuple[Situation, MessageLoad] | None:
-        """What it sends from where; None for a job that sends nothing over the network."""
+        """Return its communication and nodes; None for a job that sends nothing over the
+        network."""
         ranks = need_ranks(where, len(nodes), self._senders.shared.ranks_per_node)
         pattern = PATTERNS[job.pattern]
         least = pattern.least_ranks(job.parameters)
@@ -346,8 +352,8 @@ class Live:
             node_bytes = NODE_BYTES
         per_node = self._senders.shared.ranks_per_node
         rank_bytes = None if node_bytes is None else max(1, node_bytes // per_node)
-        said = Communication(job.pattern, parameters=job.parameters, rank_bytes=rank_bytes)
-        number, fraction = self._senders.number_of(said), job.communication_fraction
+        communication = Communication(job.pattern, parameters=job.parameters, rank_bytes=rank_bytes)
+        number, fraction = self._senders.number_of(communication), job.communication_fraction
         situation = Situation(number, nodes.tobytes(), fraction)
         load = self._loads.load(situation)
         if job.bytes_per_node_s is not None and len(load.links):
@@ -366,7 +372,8 @@ class Live:
         share = bytes_per_node_s * alone_s / sent
         if share > 1:
             raise NetcosimError(
-                f"{where}: bytes_per_node_s = {bytes_per_node_s:g}; alone on its nodes its pattern "
+                f"{where}: bytes_per_node_s = {bytes_per_node_s:g}; in isolation on its nodes "
+                "its pattern "
                 f"sends {sent / alone_s:g} at most"
             )
         return float(share)

@@ -1,5 +1,4 @@
-"""What `cosim.run_times.live.Live` refuses: one line for each wrong value, before anything
-changes."""
+"""Checks of `cosim.run_times.live.Live`: one line for each wrong value, before anything changes."""
 
 from __future__ import annotations
 
@@ -59,7 +58,7 @@ def need_nodes(where: str, nodes: Iterable[int], n_nodes: int) -> NDArray[np.int
     if not found or max(found) >= n_nodes:
         raise NetcosimError(f"{where}: its nodes must be some of 0 to {n_nodes - 1}")
     if len(set(found)) < len(found):
-        raise NetcosimError(f"{where}: a node stands there twice")
+        raise NetcosimError(f"{where}: a node is listed twice")
     return np.array(found, dtype=np.int32)
 
 
@@ -110,8 +109,8 @@ def need_ranks(where: str, n_nodes: int, ranks_per_node: int) -> int:
         More than can be numbered, or than memory holds.
     """
     ranks = n_nodes * ranks_per_node
-    told = f"{where}: ranks_per_node = {shown(ranks_per_node)} makes {shown(ranks)} ranks"
+    count = f"{where}: ranks_per_node = {shown(ranks_per_node)} makes {shown(ranks)} ranks"
     if ranks > MAX_INDEX:
-        raise NetcosimError(f"{told}; at most {MAX_INDEX:,} can be numbered")
-    need_memory(told, ranks * _RANK_BYTES)
+        raise NetcosimError(f"{count}; at most {MAX_INDEX:,} can be numbered")
+    need_memory(count, ranks * _RANK_BYTES)
     return ranks

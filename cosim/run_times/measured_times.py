@@ -1,8 +1,7 @@
 """Measured run times: communication-time ratios from packet runs, applied to a log.
 
-A job with communication share f whose communication takes ``ratio`` times as long as
-under the reference policy runs ``logged * ((1 - f) + f * ratio)``; f is 1 where whole runs were
-measured.
+A job with communication share f whose communication takes ``ratio`` times as long as under the
+reference policy runs ``logged * ((1 - f) + f * ratio)``; f is 1 where whole runs were measured.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class MeasuredParameters:
     ] = 1
     runtime_reference: Annotated[
         str,
-        "whether a logged run time is the time alone or under the reference policy",
+        "whether a logged run time is isolated or under the reference policy",
         OneOf(RUNTIME_REFERENCES),
     ] = CONTENDED
 
@@ -128,7 +127,7 @@ class Measured(RunTimeModel):
                 f"no communication was measured under {policy.name}: no job of several nodes that "
                 "communicates ran at any snapshot; more of them (run.snapshots) may find some"
             )
-        if self.table.whole_runs:
+        if self.table.of_run_times:
             fraction = np.ones(len(workload))
         ratio = np.ones(len(workload))
         for k, share in enumerate(self.mix.shares):

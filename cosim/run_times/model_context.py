@@ -1,8 +1,8 @@
-"""What a run offers to the run-time model that a config names.
+"""Context of a run for the run-time model that a config names.
 
-`RunTimeModel.from_config` takes a `ModelContext` and asks it for what the model needs. A model
-that needs measurements, or a run of the reference policy beforehand, calls for them: nobody else
-has to know which model needs what.
+`RunTimeModel.from_config` takes a `ModelContext`, which provides what the model needs. A model
+that needs measurements, or a run of the reference policy beforehand, calls its methods: no other
+model needs to know the requirements of another.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ class MeasuredSpeedups(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ModelContext:
-    """What `RunTimeModel.from_config` builds from.
+    """Input of `RunTimeModel.from_config`.
 
     Attributes
     ----------
     mix : CommunicationMix
         Pattern and communication share of every job.
     network : callable
-        ``network()``: the jobs' network, made when it is asked for.
+        ``network()``: the jobs' network, created on first use.
     measured_speedups : callable
         ``measured_speedups()``: runs the queue with logged run times, sends snapshots of its
         schedules through the packet engine and gives the speed-up table. Each of more ``rounds``
         does the same with the schedules that the model gives which ``build`` makes of the table
-        before. ``runtime_reference``, a key of `cosim.measuring.rounds.RUNTIME_REFERENCES`, says
+        before. ``runtime_reference``, a key of `cosim.measuring.rounds.RUNTIME_REFERENCES`, defines
         what ratios are relative to.
     pilot : callable
         ``pilot(build)``: the reference policy's queue under the model that ``build`` makes of

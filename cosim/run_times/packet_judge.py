@@ -1,8 +1,8 @@
 """Slowdowns of jobs that share links, from packets: what they may cost, and what was done.
 
 All jobs of a group repeat their iteration together, with computing between iterations as their
-communication fractions say. The time of an iteration, computing included, over that in isolation is
-a job's slowdown. Equal situations (what the jobs send, on which nodes, for which share of their
+communication fractions give. The time of an iteration, computing included, over that in isolation
+is a job's slowdown. Equal situations (what the jobs send, on which nodes, for which share of their
 time) are looked up, not simulated again.
 """
 
@@ -28,7 +28,7 @@ from cosim.network.isolated_loops import (
 from cosim.network.job_network import JobLoads
 from cosim.network.situation import Situation
 from netsim.parameters import Example, ReadIf, check_values
-from queuesim.draws import stand_in_id
+from queuesim.draws import substitute_id
 
 FloatArray = NDArray[np.float64]
 
@@ -41,7 +41,7 @@ _SOME_ARE_KEPT = ReadIf(
 
 @dataclass(frozen=True)
 class PacketBudget:
-    """What the packet level may cost, and how near it must be.
+    """Budget and tolerance of the packet level.
 
     Attributes
     ----------
@@ -58,10 +58,10 @@ class PacketBudget:
         A job is judged again when the jobs of its group have changed and its slowdown at flow level
         is off by more than this part from what it was at its last judgement (1 before the first).
         It is then simulated among the jobs that share links with it. Until then its slowdown is
-        that of `cosim.run_times.kept_slowdowns.KeptSlowdowns`. 0: all jobs of a group are simulated
+        that of `cosim.run_times.slowdown_cache.SlowdownCache`. 0: all jobs of a group are simulated
         together whenever they have changed.
     audit : float
-        Share of the groups not simulated as a whole that are simulated all the same, for the
+        Share of the groups not simulated entirely that are simulated nevertheless, for the
         report of how far off their slowdowns are. It changes no result.
     max_simulations : int or None
         Simulated groups; afterwards the flow level is used. Runs of single jobs do not count.
@@ -91,7 +91,7 @@ class PacketBudget:
 
 @dataclass
 class PacketRecord:
-    """What a run at packet level did, filled while it runs.
+    """Record of a run at packet level, filled during the run.
 
     Attributes
     ----------
@@ -117,7 +117,8 @@ class PacketRecord:
     packet_hops: int = 0
 
     def summary(self) -> dict[str, float]:
-        """How far the flow level was from the packet level (`level_errors`), and what that took."""
+        """Return the errors of the flow level (`level_errors`), and the cost of the packet
+        level."""
         flow, packet = np.array(self.flow), np.array(self.packet)
         return {
             "judged_jobs": len(flow),
@@ -134,10 +135,10 @@ class PacketRecord:
 
 
 def level_errors(flow: FloatArray, packet: FloatArray) -> dict[str, float]:
-    """How far slowdowns at flow level are from those at packet level; nan without any.
+    """Return the errors of slowdowns at flow level relative to packet level; nan without any.
 
     ``error_p50`` and ``error_p90`` are quantiles of |flow / packet - 1|, ``one_p50`` and
-    ``one_p90`` those of who always answers 1; ``rank_correlation`` is Spearman's.
+    ``one_p90`` those of a constant prediction of 1; ``rank_correlation`` is Spearman's.
     """
     error = np.abs(flow / packet - 1) if len(flow) else np.array([np.nan])
     one = np.abs(1 / packet - 1) if len(flow) else np.array([np.nan])
@@ -158,7 +159,7 @@ def rank_correlation(a: FloatArray, b: FloatArray) -> float:
 
 
 def mean_ranks(values: FloatArray) -> FloatArray:
-    """Place of each value in order, from 1; equal ones share the mean of theirs."""
+    """Return the rank of each value, from 1; ties get their mean rank."""
     _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     ranks: FloatArray = (last - (counts - 1) / 2)[which]
@@ -216,9 +217,9 @@ class PacketJudge:
     def judge(
         self, group: Sequence[Situation], beside: Sequence[Situation] = ()
     ) -> tuple[float, ...]:
-        """Simulate a group, whatever the budget of simulations; slowdowns of its jobs.
+        """Simulate a group regardless of the budget; return the slowdowns of its jobs.
 
-        A job that sends nothing (a tornado of two ranks, say) has a slowdown of 1.
+        A job that sends nothing (such as a tornado of two ranks) has a slowdown of 1.
         """
         loops, others = self._loops(group), self._loops(beside)
         sending = [(job, loop) for job, loop in zip(group, loops, strict=True) if loop is not None]
@@ -232,7 +233,7 @@ class PacketJudge:
     def _slowdowns_of(
         self, jobs: Sequence[tuple[Situation, IsolatedLoop]], beside: Sequence[IsolatedLoop]
     ) -> FloatArray:
-        """Slowdowns of jobs that all send, among others that do."""
+        """Return the slowdowns of jobs that all send, among others that do."""
         draws = n_starts(len(jobs) + len(beside), self.budget.phases)
         loops = [loop for _, loop in jobs]
         found = np.array([self._simulate(loops, beside, draw) for draw in range(draws)])
@@ -255,7 +256,7 @@ class PacketJudge:
             self.budget.periods,
             n_watched=len(loops),
             draw=draw,
-            stream=stand_in_id([*(loop.job.job_id for loop in together), draw]),
+            stream=substitute_id([*(loop.job.job_id for loop in together), draw]),
         )
         self.record.packet_hops += packets.packet_hops
         slowdown: FloatArray = period_s / np.array([loop.period_s for loop in loops])

@@ -1,7 +1,7 @@
 """Stretches of running jobs that share a network, as jobs start and end: by flows, or by packets.
 
 What the coupled run-time models of the queue (`cosim.run_times.coupled`,
-`cosim.run_times.coupled_packets`) and another simulator's clock (`cosim.run_times.live`) both ask.
+`cosim.run_times.coupled_packets`) and other simulators (`cosim.run_times.live`) both use.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from cosim.network.job_network import JobLoads
 from cosim.network.running_jobs import RunningJobs
 from cosim.network.situation import Situation
-from cosim.run_times.kept_slowdowns import Audit, Judgement, KeptSlowdowns
 from cosim.run_times.packet_judge import PacketBudget, PacketJudge, PacketRecord
+from cosim.run_times.slowdown_cache import Audit, Judgement, SlowdownCache
 from netsim.flow.message_load import MessageLoad
 from netsim.flow.message_network import TOLERANCE
 
@@ -37,7 +37,7 @@ class FlowStretches:
         self._leaving: list[int] = []
 
     def start(self, job: int, situation: Situation, load: MessageLoad | None = None) -> None:
-        """A job begins; one that loads no link touches nobody.
+        """Start a job; one that loads no link affects no other job.
 
         Parameters
         ----------
@@ -56,7 +56,7 @@ class FlowStretches:
             self._leaving.append(job)
 
     def stretch(self, job: int) -> float:
-        """Stretch of a running job's communication; 1 for one that loads no link."""
+        """Return the stretch of a running job's communication; 1 for one that loads no link."""
         return self.flows.stretch(job)
 
     def link_use(self) -> NDArray[np.float64]:
@@ -68,7 +68,7 @@ class FlowStretches:
         return {job: self.flows.stretch(job) for job in self._solve()}
 
     def report(self) -> Mapping[str, Mapping[str, float]]:
-        """What there is to tell when all is over: one row a table, by table."""
+        """Return the final reports: one row per table, by table."""
         return {}
 
     def _solve(self) -> list[int]:
@@ -84,7 +84,7 @@ class PacketStretches(FlowStretches):
     """The same with the stretches that packets give.
 
     Jobs that share router-to-router links, directly or through others, are one group, which is
-    simulated whenever its jobs have changed. A budget with a tolerance has stale jobs alone
+    simulated whenever its jobs have changed. A budget with a tolerance has only stale jobs
     judged, each among the jobs that share links with it.
 
     Parameters
@@ -92,7 +92,7 @@ class PacketStretches(FlowStretches):
     loads : JobLoads
     budget : PacketBudget
     record : PacketRecord
-        Filled on the way.
+        Filled during the run.
     journal : list of Judgement or None
         Gets every judgement.
     """
@@ -106,7 +106,7 @@ class PacketStretches(FlowStretches):
     ) -> None:
         super().__init__(loads)
         self.judge = PacketJudge(loads, budget, record)
-        self.kept = KeptSlowdowns(budget.tolerance)
+        self.cache = SlowdownCache(budget.tolerance)
         self.audit = Audit(loads, budget)
         self.journal = journal
         self._jobs: dict[int, tuple[Situation, NDArray[np.int32]]] = {}
@@ -118,12 +118,12 @@ class PacketStretches(FlowStretches):
         return self._jobs[job][0].stretch(self._slowdown[job]) if job in self._slowdown else 1.0
 
     def report(self) -> Mapping[str, Mapping[str, float]]:
-        told = self.judge.record.summary()
-        if self.kept.tolerance:
-            told |= {"kept_jobs": self.kept.n_kept, "flow_jobs": self.kept.n_by_flow}
+        counts = self.judge.record.summary()
+        if self.cache.tolerance:
+            counts |= {"kept_jobs": self.cache.n_with_packets, "flow_jobs": self.cache.n_by_flow}
         if self.audit.share:
-            told |= self.audit.summary()
-        return {"flow_vs_packets": told}
+            counts |= self.audit.summary()
+        return {"flow_vs_packets": counts}
 
     def settle(self) -> dict[int, float]:
         if not (self._coming or self._leaving):
@@ -132,7 +132,7 @@ class PacketStretches(FlowStretches):
             del self._jobs[job]
             self._slowdown.pop(job, None)
             self._members.pop(job, None)
-            self.kept.forget(job)
+            self.cache.forget(job)
         for job, (situation, load) in self._coming.items():
             self._jobs[job] = (situation, load.links)
         self._solve()
@@ -165,20 +165,20 @@ class PacketStretches(FlowStretches):
         return [tuple(group) for group in groups.values()]
 
     def _new_slowdowns(self, group: tuple[int, ...]) -> dict[int, float]:
-        """Slowdowns of a group if it has to be judged; else nothing."""
+        """Return the slowdowns of a group if it has to be judged; else nothing."""
         members = frozenset(group)
         if all(self._members.get(job) == members for job in group):
             return {}
         self._members.update(dict.fromkeys(group, members))
         flow = {job: self._jobs[job][0].slowdown(self.flows.stretch(job)) for job in group}
         if len(group) == 1:
-            # isolated it is 1, whatever way it takes
+            # in isolation it is 1, on any path
             found = dict.fromkeys(group, 1.0)
-            self.kept.judged(group, list(flow.values()), None)
+            self.cache.judged(group, list(flow.values()), None)
         else:
             found = self._of_stale_jobs(group, flow)
             kept = [job for job in group if job not in found]
-            found |= zip(kept, self.kept.estimates(kept, [flow[job] for job in kept]), strict=True)
+            found |= zip(kept, self.cache.estimates(kept, [flow[job] for job in kept]), strict=True)
             if kept:
                 self.audit.look(self._situations(group), [found[job] for job in group])
         if self.journal is not None:
@@ -188,7 +188,7 @@ class PacketStretches(FlowStretches):
 
     def _of_stale_jobs(self, group: tuple[int, ...], flow: Mapping[int, float]) -> dict[int, float]:
         """Judge the stale jobs of a group; flows have to do where the budget is spent."""
-        stale = self.kept.stale(group, list(flow.values()))
+        stale = self.cache.stale(group, list(flow.values()))
         record = self.judge.record
         if not stale:
             record.n_tolerated += 1
@@ -201,11 +201,11 @@ class PacketStretches(FlowStretches):
         if packet is not None and record.n_simulations > before:
             record.flow += by_flow
             record.packet += packet
-        self.kept.judged(stale, by_flow, packet)
+        self.cache.judged(stale, by_flow, packet)
         return dict(zip(stale, packet or by_flow, strict=True))
 
     def _neighbours(self, jobs: Sequence[int], group: tuple[int, ...]) -> list[int]:
-        """The others of a group that share a link with one of these jobs."""
+        """Return the others of a group that share a link with one of these jobs."""
         loaded = np.zeros(self.judge.network.shared.routing.topology.n_links, dtype=np.bool_)
         for job in jobs:
             loaded[self._jobs[job][1]] = True

@@ -157,7 +157,7 @@ def _measured(result: CosimResult, name: str) -> ArchivedMeasured | None:
         measured.snapshot.astype(np.int32),
         measured.job,
         measured.time_s,
-        measured.yardstick_s,
+        measured.baseline_s,
         (none if measured.alone_s is None else measured.alone_s) if near is None else near.alone_s,
         *ranges(
             [

@@ -172,7 +172,7 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
             self._refused.clear()
             episode.forward()
         over = episode.point is None
-        return episode.observation(), episode.gained(), over, False, self._info()
+        return episode.observation(), episode.reward_since_last(), over, False, self._info()
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Which actions are possible now, one part of the action after the other."""
@@ -228,7 +228,7 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
     def _started(self, place: int, where: int) -> bool:
         """Start a job; one that cannot be placed is not selected again at this instant."""
         episode = self.episode
-        job = episode.waiting[place] if episode.asked is None else episode.asked
+        job = episode.waiting[place] if episode.offered is None else episode.offered
         if episode.start(self._choice(job, where)):
             return True
         self._refused.add(job)
@@ -245,7 +245,7 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
 
     def _something_left(self) -> bool:
         episode = self.episode
-        if not episode.look():
+        if not episode.needs_decision():
             return False
         return not self.decides_jobs or any(self._startable())
 

@@ -88,7 +88,7 @@ def _run(config: CurveConfig, path: Path, args: argparse.Namespace) -> int:
         uniform = set(config.curve.traffic) <= {"uniform", "uniform-random"}
         ceiling = bounds.uniform_load if bounds is not None and uniform else None
         figure = write(out, frame, machine.topology.name, ceiling)
-        print("\n".join([*format_curves(summary(frame)), *(bounds.told() if bounds else ())]))
+        print("\n".join([*format_curves(summary(frame)), *(bounds.describe() if bounds else ())]))
         stored = f"{computed.computed} points computed, {computed.already} were stored"
         print(f"{stored}; {figure}, curve.csv")
     return 1 if computed.failed or len(rows) < len(points) else 0

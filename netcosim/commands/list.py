@@ -28,5 +28,5 @@ def run(args: argparse.Namespace) -> int:
     width = max((len(name) for name in listed), default=0)
     for name, description in listed.items():
         source = source_of(KINDS[args.kind].registry, name)
-        print(f"{name:<{width}}  {description}{f' ({source.told})' if source else ''}")
+        print(f"{name:<{width}}  {description}{f' ({source.label})' if source else ''}")
     return 0

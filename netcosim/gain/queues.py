@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
-from cosim.measuring.parts import Columns, Part, Tell
+from cosim.measuring.parts import Columns, Part, ReportProgress
 from experiments.run_context import RunContext, run_context
 from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, Line
 from netcosim.study.budget import TimeBudget
@@ -137,7 +137,7 @@ class QueueTrial(Trial):
         """Ratios by policy and gain."""
         wanted = [(name, gain) for name in self.isolating for gain in GAINS[1:]]
 
-        def compute(name: str, gain: float, report_share: Tell) -> Columns:
+        def compute(name: str, gain: float, report_share: ReportProgress) -> Columns:
             return arrays(
                 metrics(self.context.queues.under(name, Shorter(gain, self.communicates)))
             )
@@ -156,7 +156,7 @@ class QueueTrial(Trial):
         queues = self.context.queues
         found = {name: list[dict[str, float]]() for name in self.isolating}
 
-        def compute(number: int, report_share: Tell) -> Columns:
+        def compute(number: int, report_share: ReportProgress) -> Columns:
             jobs = drawn_log(queues.jobs, queues.draws.rng("bootstrap", f"log {number}"))
             here = replace(queues, jobs=jobs)
             of = metrics(here.under(self.reference))

@@ -18,7 +18,7 @@ import numpy as np
 from cosim.isolation.gain_features import LoadCache, job_features
 from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.pairs import Pair, job_ids, off_percent, speedup_rows
-from cosim.measuring.parts import Columns, Part, Tell
+from cosim.measuring.parts import Columns, Part, ReportProgress
 from cosim.measuring.snapshots import Study
 from cosim.measuring.steady import Steadying
 from cosim.run_times.measured_times import Measured
@@ -96,7 +96,7 @@ class GainTrial(QueueTrial):
         rules = self.context.measure
         watching = Steadying(self.study, replace(rules, level=self.config.run.confidence))  # type: ignore[arg-type, type-var]
 
-        def compute(number: int, report_share: Tell) -> Columns:
+        def compute(number: int, report_share: ReportProgress) -> Columns:
             began = time.perf_counter()
             found = watching.watched(number)
             if found is None:
@@ -245,9 +245,11 @@ class GainTrial(QueueTrial):
                         replace(r, ratio=max(r.ratio + by, 0.01), ratio_low=None, ratio_high=None)
                         for r in rows
                     ]
-                    tables[name, end] = SpeedupTable(self.reference, tuple(moved), whole_runs=True)
+                    tables[name, end] = SpeedupTable(
+                        self.reference, tuple(moved), of_run_times=True
+                    )
 
-        def compute(name: str, table: SpeedupTable, report_share: Tell) -> Columns:
+        def compute(name: str, table: SpeedupTable, report_share: ReportProgress) -> Columns:
             return arrays(metrics(context.queues.under(name, Measured(table, context.mix))))
 
         number = len({pair.snapshot for pair in pairs})

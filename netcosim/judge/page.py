@@ -39,7 +39,7 @@ def assumptions(requested: JudgeConfig, frames: Frames) -> str:
         for entry in section.mix
     )
     if law is not None:
-        mix += f"; fraction of the run time of all: {law.fractions.told}"
+        mix += f"; fraction of the run time of all: {law.fractions.description}"
     where = "by this program" if requested.assumed else "in the config"
     cables = ", ".join(
         f"{short_name(name)} {_cell(name, value)}" for name, value in _cables(requested).items()

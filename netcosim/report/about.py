@@ -109,7 +109,7 @@ def notes_of(result: CosimResult) -> list[str]:
     if (other := other_share(result.config)) is not None:
         lines.append(f"warning: {other}")
     if result.config.analysis.bounds:
-        lines += bounds_of(result.machine.topology).told()
+        lines += bounds_of(result.machine.topology).describe()
     lines += [f"left out: {count:,} ({why})" for why, count in jobs.dropped.items() if count]
     lines += [f"note: {note}" for note in jobs.notes]
     return lines + list(result.measurement.notes if result.measurement is not None else ())

@@ -19,9 +19,9 @@ import numpy as np
 from cosim.measuring.parts import (
     Columns,
     Part,
+    ReportProgress,
     SerialExecutor,
     TaskRunner,
-    Tell,
     schedule_columns,
     schedule_from,
 )
@@ -101,7 +101,7 @@ class Trial(ABC):
         progress : callable, optional
         """
 
-        def compute(name: str, report_done: Tell) -> Columns:
+        def compute(name: str, report_done: ReportProgress) -> Columns:
             began = time.perf_counter()
             columns = schedule_columns(queues[name].under(name, model))
             return {**columns, "seconds": np.array(time.perf_counter() - began)}

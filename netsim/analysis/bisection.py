@@ -10,7 +10,7 @@ from netsim.errors import NetcosimError
 
 
 def check_dims(dims: Sequence[int]) -> tuple[int, ...]:
-    """The lengths as a tuple.
+    """Return the lengths as a tuple.
 
     Raises
     ------
@@ -25,7 +25,7 @@ def check_dims(dims: Sequence[int]) -> tuple[int, ...]:
 
 @cache
 def _halves(lines: tuple[tuple[int, int], ...]) -> int:
-    """Least cut over (length, cables cut a line): cut one dimension in the middle.
+    """Return the least cut over (length, cables cut a line): cut one dimension in the middle.
 
     An odd length leaves a middle layer, which is cut in two itself.
     """
@@ -45,7 +45,7 @@ def torus_bisection(
     wrap: bool | Sequence[bool] = True,
     double_links_for_two: bool = True,
 ) -> int:
-    """Cables between two halves (of sizes that differ by one at most) of a torus or mesh.
+    """The cables between two halves (of sizes that differ by one at most) of a torus or mesh.
 
     An even dimension of length L with rings: 2 N / L cables (Chen et al., SC 2012), in a mesh
     N / L. An odd one leaves a middle layer that is halved in turn; so 2 (or 1) times the
@@ -92,7 +92,7 @@ def cuboid_bisection(
     wrap: bool | Sequence[bool] = True,
     double_links_for_two: bool = True,
 ) -> int:
-    """Internal bisection of a cuboid of a torus or mesh, with rings where it covers one.
+    """Return the internal bisection of a cuboid of a torus or mesh, with rings where it covers one.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the links of a network allow at most, whatever the routing: bisection and spectrum."""
+"""Upper bounds from the links of a network, for any routing: bisection and spectrum."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Bounds:
     uniform_load: float
     second_eigenvalue: float
 
-    def told(self) -> list[str]:
-        """Lines for a user."""
+    def describe(self) -> list[str]:
+        """Return lines for a user."""
         low, high = (f"{value / 1e9:,.4g} GB/s" for value in (
             self.bisection_low_Bps, self.bisection_high_Bps
         ))  # fmt: skip
@@ -72,7 +72,7 @@ class _Network(NamedTuple):
 
 @lru_cache(maxsize=8)
 def bounds_of(topology: Topology) -> Bounds:
-    """The bounds of any topology with nodes on two routers or more.
+    """Return the bounds of any topology with nodes on two routers or more.
 
     Raises
     ------
@@ -131,7 +131,8 @@ def _spectrum(network: _Network) -> tuple[float, FloatArray]:
 
 
 def _half_along(network: _Network, order: FloatArray) -> Members:
-    """Half of the nodes along an order of routers; those without nodes where they cost least."""
+    """Return half of the nodes along an order of routers; those without nodes are placed where they
+    cost least."""
     own = np.flatnonzero(network.nodes > 0)
     along = own[np.argsort(order[own], kind="stable")]
     filled = np.cumsum(network.nodes[along])
@@ -151,7 +152,7 @@ def _half_along(network: _Network, order: FloatArray) -> Members:
 
 
 def _least_half(network: _Network) -> Members:
-    """The set with the least to the rest, of all that have half of the nodes, or nearly."""
+    """Return the set with the least to the rest, of all that have half of the nodes, or nearly."""
     n = len(network.nodes)
     sets = np.arange(1 << (n - 1), dtype=np.int64)
     inside = ((sets[:, None] >> np.arange(n)) & 1).astype(float)  # the last router stays outside

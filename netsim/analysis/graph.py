@@ -79,10 +79,10 @@ def _fiedler(graph: sparse.csr_array) -> NDArray[np.float64]:
 def search_cut(
     graph: sparse.csr_array, size: int, rng: np.random.Generator, *, starts: int = 10
 ) -> Cut:
-    """A set of ``size`` routers with few links to the rest: an upper bound.
+    """Return a set of ``size`` routers with few links to the rest: an upper bound.
 
     Starts from both ends of the Fiedler order and from sets grown router by router (the
-    one with the most links into the set, ties by chance), each improved by passes of
+    one with the most links into the set, ties at random), each improved by passes of
     Kernighan and Lin (1970): swap the best pair, lock it, keep the best prefix.
 
     Parameters
@@ -172,7 +172,7 @@ def _best_swap(
     inside: NDArray[np.bool_],
     outside: NDArray[np.bool_],
 ) -> tuple[int, int, float]:
-    """The best pair with the best router inside: (inside, outside, what the swap saves)."""
+    """Return the best pair with the best router inside: (inside, outside, what the swap saves)."""
     u = int(np.argmax(np.where(inside, saves, -np.inf)))
     value = np.where(outside, saves, -np.inf)
     neighbours, weights = _row(graph, u)

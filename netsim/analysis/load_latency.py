@@ -19,9 +19,9 @@ from netsim.traffic import Traffic
 
 @dataclass(frozen=True)
 class Window:
-    """When messages are counted: warm-up, window, and time for those in flight to arrive.
+    """Measurement window: warm-up, window, and time for messages in flight to arrive.
 
-    Sources go on sending until the very end. All in seconds.
+    Sources send until the end. All in seconds.
     """
 
     warm_up_s: float
@@ -30,7 +30,7 @@ class Window:
 
     @property
     def end_s(self) -> float:
-        """When the run stops."""
+        """End of the run."""
         return self.warm_up_s + self.window_s + self.drain_s
 
 
@@ -125,7 +125,7 @@ def measure_load(
 
 
 def keeps_up(offered: Any, accepted: Any, unfinished: Any) -> Any:
-    """Whether all that is offered is accepted, so that latencies mean something.
+    """Return whether all that is offered is accepted, so that latencies mean something.
 
     Numbers or arrays, as in `LoadPoint`: at least 97 % of the load is accepted and less than
     1 % of the messages are still under way.

@@ -17,15 +17,15 @@ from netsim.flow.maxmin import checked_capacity, max_min_rates
 FloatArray = NDArray[np.float64]
 
 _OVER = 1e-6  # a job's own load may exceed a link by this much (rounding)
-_SLACK = 1e-9  # a link binds if its jobs ask for more than its capacity by this much
+_SLACK = 1e-9  # a link is saturated if the demand of its jobs exceeds its capacity by this much
 
 
 def bundle_stretches(
     capacity_Bps: ArrayLike, jobs: Sequence[tuple[ArrayLike, ArrayLike]]
 ) -> FloatArray:
-    """How much longer the communication of each job takes than alone, all together.
+    """Return how much longer the communication of each job takes than in isolation.
 
-    A job at rate ``x`` (0 < x <= 1, 1 = as if alone) takes ``x * load[l]`` of each of its
+    A job at rate ``x`` (0 < x <= 1, 1 = as in isolation) takes ``x * load[l]`` of each of its
     links. Rates are max-min fair over the jobs under the link capacities and the cap of
     1; the stretch is ``1 / x``. Jobs that share no over-subscribed link have exactly 1.0.
 
@@ -35,7 +35,7 @@ def bundle_stretches(
         ``topology.link_bandwidth_Bps``.
     jobs : sequence of (links, load_Bps)
         Of each job its links, none twice, and the bytes per second on each while the job
-        communicates alone: bytes on the link over the time alone. Zeros are dropped.
+        communicates in isolation: bytes on the link over the isolated time. Zeros are dropped.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def bundle_stretches(
     ------
     NetcosimError
         A link out of range or twice, a load that is negative or above the link's capacity (no
-        job can be that fast alone).
+        isolated job can be that fast).
     """
     capacity = checked_capacity(capacity_Bps)
     entries = [_checked(job, *entry, capacity) for job, entry in enumerate(jobs)]
@@ -83,7 +83,7 @@ def _checked(
     if over.any():
         k = int(np.flatnonzero(over)[0])
         raise NetcosimError(
-            f"job {job}: load {load[k]:.6g} bytes/s alone on link {index[k]} of "
-            f"{capacity[index[k]]:.6g}; divide by a longer time alone"
+            f"job {job}: load {load[k]:.6g} bytes/s in isolation on link {index[k]} of "
+            f"{capacity[index[k]]:.6g}; divide by a longer isolated time"
         )
     return index, np.minimum(load, capacity[index])

@@ -14,7 +14,7 @@ from netsim.routing.base import Routing
 
 
 class JobLoad(NamedTuple):
-    """What a pattern puts on the links.
+    """Load of a pattern on the links.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ def job_link_load(
     seed: int = 0,
     rail: ArrayLike | None = None,
 ) -> JobLoad:
-    """Bytes on every link of a pattern's messages.
+    """Return the bytes on every link of a pattern's messages.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a job sends, wherever it sits: pairs of its nodes, and the messages that are followed."""
+"""Traffic of a job, independent of its nodes: pairs of its nodes, and the followed messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LongArray = NDArray[np.int64]
 MAX_RANKS = 64
 """Ranks that are followed, evenly spaced; the job takes as long as the slowest of them."""
 MAX_STEPS = 16
-"""Steps of an iteration that are followed, evenly spaced; they stand for the others."""
+"""Number of steps of an iteration that are followed, evenly spaced, as a sample of all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class JobMessages:
     n_packets, compute_s : (t,) float64
         Packets of each traced message, and the computing before its step.
     trips : (t,) float64
-        How often it waits for the way: 3 by rendezvous, else 1.
+        How often it crosses the path: 3 by rendezvous, else 1.
     scale : float
         Steps of the iteration over steps followed.
     packet_bytes : float
@@ -69,13 +69,13 @@ class JobMessages:
     packet_bytes: float
 
     @property
-    def n_kept(self) -> int:
+    def n_numbers(self) -> int:
         """Numbers that it keeps, roughly."""
         return 3 * len(self.pair_src) + 3 * len(self.pair) + 4 * len(self.traced)
 
 
 def job_messages(program: Program, ranks_per_node: int, config: PacketConfig) -> JobMessages:
-    """The pairs and the followed messages of a program.
+    """Return the pairs and the followed messages of a program.
 
     Parameters
     ----------

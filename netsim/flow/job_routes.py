@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.flow import kernels_job_routes
-from netsim.flow.kernels_message_load import Machine
+from netsim.flow.kernels_message_load import LinkTables
 from netsim.flow.paths import (
     PIECES,
     FlowPaths,
     can_detour,
     flow_paths,
+    is_single_path,
     looks_at_others,
     spreads_up,
-    takes_one_way,
     walk_view,
 )
 from netsim.routing.base import Routing
@@ -24,20 +24,20 @@ from netsim.routing.kernels_torus import MINIMAL_ADAPTIVE
 from netsim.topologies.fattree import FatTreeShape
 
 _MAX_ENTRIES = 1 << 26
-_WALKS = 1 << 13  # of a job: many pairs spread over the ways without being cut
+_WALKS = 1 << 13  # of a job: many pairs spread over the paths without being split
 _DETOUR = 2.0
 """UGAL leaves the minimal path when its queue is more than twice the detour's; packets under
 minimal-adaptive take another productive link of a torus."""
 
 _SCATTERED_WAITS = 0.5
-"""Part of the waits on its way that a message feels whose packets go ways of their own."""
+"""Fraction of the waits on its path that delays a message whose packets take separate paths."""
 
 FloatArray = NDArray[np.float64]
 LongArray = NDArray[np.int64]
 
 
 class LoadCost(NamedTuple):
-    """What it takes to put a job on the network at flow level.
+    """Cost of putting a job on the network at flow level.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class LoadCost(NamedTuple):
 
 
 def load_cost(routing: Routing, n_pairs: int) -> LoadCost:
-    """How long a job will take to be placed, and how much memory, before anything is computed.
+    """Estimate the time and memory of placing a job.
 
     All of it goes with the pairs of nodes that exchange anything: n (n - 1) in an all-to-all of
     n nodes, so 25 million and some 10 GB for 5000 nodes.
@@ -68,18 +68,17 @@ def load_cost(routing: Routing, n_pairs: int) -> LoadCost:
     sent; where each route has to be walked 1.2 us more a pair, 2.5 us where a route is chosen by
     loads, and 270 bytes.
     """
-    walked = not takes_one_way(routing) or not isinstance(routing.topology.shape, FatTreeShape)
+    walked = not is_single_path(routing) or not isinstance(routing.topology.shape, FatTreeShape)
     walk_s = (2.5e-6 if looks_at_others(routing) else 1.2e-6) if walked else 0.1e-6
     return LoadCost(n_pairs * (0.4e-6 + walk_s), n_pairs * (170.0 + (270.0 if walked else 0.0)))
 
 
 class JobRoutes:
-    """The way of messages between nodes over router-to-router links, fast for many jobs.
+    """Paths of messages between nodes over router-to-router links, fast for many jobs.
 
-    Where a route depends on its ends alone (static routings, and fat-trees whose flows
-    spread evenly over the up ports) all routes from routers with nodes to nodes are
-    kept in one table. Other routings, and machines too large for the table, are walked
-    job by job.
+    Where a route depends only on its ends (static routings, and fat-trees whose flows
+    spread evenly over the up ports) all routes from routers with nodes to nodes are stored in one
+    table. Other routings, and machines too large for the table, are walked job by job.
 
     Parameters
     ----------
@@ -95,14 +94,13 @@ class JobRoutes:
     machine : Machine
         The links for the kernels, and room for their look-ups: of one job at a time.
     waits : (n_links,) bool
-        Where packets wait for those of others; on an adaptive fat-tree not on the way up,
+        Where packets wait for those of others; on an adaptive fat-tree not on the path up,
         where each takes the shortest queue.
     most_slow : float
         The most that a busy link slows a job down: 2 under UGAL and its kin, which detour
         then, and under minimal-adaptive.
     felt_waits : float
-        Part of the waits on its way that a message feels: a half where each packet draws or
-        chooses a way of its own at every router.
+        Fraction of the waits on its path that delays a message: 0.5 where packets select own paths.
     looks_at_others : bool
         Whether paths depend on what others put on the links (`of`'s ``background_s``).
     """
@@ -110,7 +108,7 @@ class JobRoutes:
     def __init__(self, routing: Routing, *, max_entries: int = _MAX_ENTRIES) -> None:
         self.routing = routing
         topology, shape = routing.topology, routing.topology.shape
-        # nodes whose ports hang on the same routers
+        # nodes whose ports are attached to the same routers
         routers = topology.port_router.reshape(topology.n_nodes, topology.rails)
         leaves, first, node_leaf = np.unique(
             routers, axis=0, return_index=True, return_inverse=True
@@ -119,7 +117,7 @@ class JobRoutes:
         self.bandwidth_Bps = topology.link_bandwidth_Bps.astype(np.float64)
         self.link_src = topology.link_src.astype(np.int64)
         self.link_dst = topology.link_dst.astype(np.int64)
-        self.machine = Machine(
+        self.machine = LinkTables(
             self.bandwidth_Bps,
             topology.link_latency_s.astype(np.float64),
             self.link_src,
@@ -136,20 +134,20 @@ class JobRoutes:
         # all 0 between two jobs: none pays for the links that it does not use
         self._scratch_load = np.zeros(topology.n_links)
         self._scratch_links = np.empty(topology.n_links, dtype=np.int32)
-        ways = 1
+        n_paths = 1
         if spreads_up(routing):
-            ways = shape.w2
+            n_paths = shape.w2
             if routing.adaptive:
                 self.waits[shape.first_up1 : shape.first_down1] = False
                 self.waits[shape.first_up2 : shape.first_down2] = False
             else:
                 self.felt_waits = _SCATTERED_WAITS
-        elif not takes_one_way(routing):
+        elif not is_single_path(routing):
             self.felt_waits = _SCATTERED_WAITS
         # six links a route: more than any but a long torus has
-        wanted = len(leaves) * topology.n_nodes * 6 * ways * topology.rails
+        wanted = len(leaves) * topology.n_nodes * 6 * n_paths * topology.rails
         self._table: tuple[LongArray, NDArray[np.int32], FloatArray] | None = None
-        if (ways > 1 or takes_one_way(routing)) and wanted <= max_entries:
+        if (n_paths > 1 or is_single_path(routing)) and wanted <= max_entries:
             src = np.repeat(first, topology.n_nodes)
             dst = np.tile(np.arange(topology.n_nodes), len(leaves))
             paths = self._between_routers(flow_paths(routing, src, dst))
@@ -231,7 +229,7 @@ class JobRoutes:
         rows: LongArray,
         amount: FloatArray,
     ) -> tuple[NDArray[np.int32], FloatArray]:
-        """Links that carry anything of what is sent over some rows, and the bytes on them."""
+        """The links that carry anything of what is sent over some rows, and the bytes on them."""
         load = self._scratch_load
         n = kernels_job_routes.add_loads(
             ptr, links, weights, rows, amount, load, self._scratch_links

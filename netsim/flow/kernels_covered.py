@@ -8,7 +8,7 @@ from numba import njit
 
 @njit(cache=True)
 def covered_by(inc, link, other):  # type: ignore[no-untyped-def]
-    """Whether all flows of a link go over another, and take no smaller part of it."""
+    """Return whether all flows of a link go over another, and take no smaller part of it."""
     weighted = len(inc.weight) > 0
     for i in range(inc.link_ptr[link], inc.link_end[link]):
         flow = inc.link_flow[i]
@@ -16,8 +16,8 @@ def covered_by(inc, link, other):  # type: ignore[no-untyped-def]
         found = False
         for j in range(inc.ptr[flow], inc.ptr[flow + 1]):
             if inc.links[j] == other:
-                theirs = inc.weight[j] if weighted else 1.0
-                found = w * inc.capacity[other] <= theirs * inc.capacity[link]
+                its_weight = inc.weight[j] if weighted else 1.0
+                found = w * inc.capacity[other] <= its_weight * inc.capacity[link]
                 break
         if not found:
             return False
@@ -26,7 +26,7 @@ def covered_by(inc, link, other):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def uncovered(inc):  # type: ignore[no-untyped-def]
-    """Paths (ptr, links, weight) without the links that are full at most when another is.
+    """The paths (ptr, links, weight) without the links that are full at most when another is.
 
     If all flows of a link go over another too, and none takes a larger part of the first, the
     other stops them first or with it. So it is with the links down a fat-tree where each

@@ -4,7 +4,7 @@ A flow ``f`` at rate ``x`` takes ``w * x`` of each of its links. All flows rise 
 until a link is full; its flows stop there, the others rise on (Bertsekas and Gallager,
 Data Networks, section 6.5.2). The share that a link can offer, what is left of it over
 the weights that still rise, never falls while others stop below it, so a heap of shares
-may hold old values: a link is looked at again when it comes to the top.
+may hold old values: a link is checked again at the top.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class FillState(NamedTuple):
 
 @njit(cache=True)
 def transpose(ptr, links, weight, capacity):  # type: ignore[no-untyped-def]
-    """The `Incidence` of flow paths: links get their flows in flow order."""
+    """Return the `Incidence` of flow paths: links get their flows in flow order."""
     n_links, n_flows = len(capacity), len(ptr) - 1
     link_ptr = np.zeros(n_links + 1, np.int64)
     for i in range(len(links)):
@@ -87,7 +87,7 @@ def fill_state(n_flows, n_links):  # type: ignore[no-untyped-def]
 
 @njit(**PLAIN_KERNEL)
 def heap_push(heap_key, heap_link, size, key, link):  # type: ignore[no-untyped-def]
-    """Push (key, link); ties go to the lower link, so the order is nobody's luck."""
+    """Push (key, link); ties go to the lower link, so the order is deterministic."""
     at = size
     while at > 0:
         up = (at - 1) >> 1

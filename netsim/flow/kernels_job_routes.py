@@ -14,7 +14,7 @@ def add_loads(ptr, links, weights, rows, amount, load, touched):  # type: ignore
     A row below 0 is no route; empty ``weights`` are all 1. The links that carry anything come into
     ``touched``; returns how many.
     """
-    whole = len(weights) == 0
+    unsplit = len(weights) == 0
     n = 0
     for k in range(len(rows)):
         row = rows[k]
@@ -22,7 +22,7 @@ def add_loads(ptr, links, weights, rows, amount, load, touched):  # type: ignore
             continue
         for i in range(ptr[row], ptr[row + 1]):
             link = links[i]
-            more = amount[k] if whole else amount[k] * weights[i]
+            more = amount[k] if unsplit else amount[k] * weights[i]
             if more == 0.0:
                 continue
             if load[link] == 0.0:

@@ -1,12 +1,11 @@
 """Levels of links, compiled: max-min rates that are kept up as flows come and go.
 
 A link's level is what its other flows leave of it over the weights of those that it stops. Rates
-are max-min fair when no flow is faster than the level of any link on its way (Bertsekas and
+are max-min fair when no flow is faster than the level of any link on its path (Bertsekas and
 Gallager, Data Networks, section 6.5.2). So a flow that comes or ends changes the sums of its own
 links; a link whose level moves passes the difference on to the other links of the flows that it
-stops, which all have higher levels; links are looked at from the lowest level up until none
-moves. A flow that has become faster than the level of a link is stopped by that link from then
-on.
+stops, which all have higher levels; links are looked at from the lowest level up until none moves.
+A flow that has become faster than the level of a link is stopped by that link from then on.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ RECOUNT = 200  # looks at a link after which its sums, added to at each, are wor
 
 @njit(**INNER_KERNEL)
 def weight_on(inc, flow, link):  # type: ignore[no-untyped-def]
-    """What a flow puts on one of its links for each unit of its rate."""
+    """Return the load of a flow on one of its links per unit of its rate."""
     for j in range(inc.ptr[flow], inc.ptr[flow + 1]):
         if inc.links[j] == link:
             return inc.weight[j]
@@ -74,7 +73,7 @@ def add_flow(inc, s, flow, amount, now):  # type: ignore[no-untyped-def]
 
 @njit(**HOT_KERNEL)
 def pass_on(inc, s, flow, link, more, rate):  # type: ignore[no-untyped-def]
-    """Tell a flow's links, but for the one that stops it, that it takes ``more``."""
+    """Add ``more`` to the rate of a flow on its links except the one that stops it."""
     weighted = len(inc.weight) > 0
     for j in range(inc.ptr[flow], inc.ptr[flow + 1]):
         other = inc.links[j]
@@ -189,7 +188,7 @@ def move(inc, s, flow, link, weight, now):  # type: ignore[no-untyped-def]
     old_weight = weight_on(inc, flow, old) if len(inc.weight) > 0 else 1.0
     take_out(inc, s, flow, old_weight)
     s.used[link] -= weight * rate
-    # as if it had not been there, since it counts among the old link's others now
+    # as if it had been absent, since it now counts among the old link's others
     s.used[old] += old_weight * rate
     stop_at(inc, s, flow, link, weight, left, now)
     pass_on(inc, s, flow, link, level - rate, level)
@@ -197,26 +196,26 @@ def move(inc, s, flow, link, weight, now):  # type: ignore[no-untyped-def]
 
 
 @njit(**INNER_KERNEL)
-def spread(inc_ptr, links, weight, ways, flows, link, more, level, used, fastest, queued, touched):  # type: ignore[no-untyped-def]
-    """Tell the other links of a link's flows that each takes ``more``; how many must be queued.
+def spread(inc_ptr, links, weight, paths, flows, link, more, level, used, fastest, queued, touched):  # type: ignore[no-untyped-def]
+    """Add ``more`` to the rates of a link's flows on other links; return how many to queue.
 
     Arrays one by one, and no branch that depends on the link: this is where the time goes.
     """
     own_used, own_fastest = used[link], fastest[link]
     queued[link] = True
     n = 0
-    if ways.shape[1] > 0 and more < 0.0:
+    if paths.shape[1] > 0 and more < 0.0:
         for flow in flows:
-            for j in range(ways.shape[1]):
-                other = ways[flow, j]
+            for j in range(paths.shape[1]):
+                other = paths[flow, j]
                 used[other] += more
                 touched[n] = other
                 n += not queued[other]
                 queued[other] = True
-    elif ways.shape[1] > 0:
+    elif paths.shape[1] > 0:
         for flow in flows:
-            for j in range(ways.shape[1]):
-                other = ways[flow, j]
+            for j in range(paths.shape[1]):
+                other = paths[flow, j]
                 used[other] += more
                 if fastest[other] < level:
                     fastest[other] = level
@@ -267,11 +266,11 @@ def settle(inc, s, link, now):  # type: ignore[no-untyped-def]
     s.level[link] = level
     set_clock(inc, s, link)
     base = inc.link_ptr[link]
-    told = spread(
-        inc.ptr, inc.links, inc.weight, s.ways, s.stopped[base : base + n], link, level - old,
+    n_queued = spread(
+        inc.ptr, inc.links, inc.weight, s.paths, s.stopped[base : base + n], link, level - old,
         level, s.used, s.fastest, s.queued, s.touched,
     )  # fmt: skip
-    for k in range(told):
+    for k in range(n_queued):
         enqueue(s, s.touched[k])
     return n
 
@@ -297,7 +296,7 @@ def settle_all(inc, s, now, most):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def fill_anew(inc, s, st, now):  # type: ignore[no-untyped-def]
-    """All levels from nothing, by progressive filling; returns the flows that are there."""
+    """Return all levels from nothing, by progressive filling; returns the flows that are there."""
     n_flows, n_links = len(inc.ptr) - 1, len(inc.capacity)
     weighted = len(inc.weight) > 0
     n_active = 0

@@ -1,4 +1,4 @@
-"""What the messages of a placed job meet on their ways, compiled."""
+"""Messages of a placed job along their paths, compiled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from netsim.kernels_options import PLAIN_KERNEL
 
 
-class Machine(NamedTuple):
+class LinkTables(NamedTuple):
     """Links of a machine, and room for what is looked up while a job is placed.
 
     ``column``: of each link that the job uses, ``first``: of each node of the job its first place.
@@ -26,7 +26,7 @@ class Machine(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """Messages of the followed steps, as in `JobMessages`, and the ways of their pairs.
+    """Messages of the followed steps, as in `JobMessages`, and the paths of their pairs.
 
     ``src``, ``dst``: places of the pairs' nodes. Empty ``weights`` are all 1.
     """
@@ -52,7 +52,7 @@ class Traced(NamedTuple):
 
 
 class Feeders(NamedTuple):
-    """What feeds each column in each step: how many, and where their list begins and goes on."""
+    """Feeders of each column in each step: their number, and the offsets of their list."""
 
     many: NDArray[np.int32]
     head: NDArray[np.int32]
@@ -72,7 +72,7 @@ def find_columns(m, sent, used):  # type: ignore[no-untyped-def]
 
 @njit(**PLAIN_KERNEL, inline="always")
 def port_columns(m, sent, pair, n, rails):  # type: ignore[no-untyped-def]
-    """Columns of the first ports out of the source of a pair and into its destination."""
+    """The columns of the first ports out of the source of a pair and into its destination."""
     src, dst = sent.nodes[sent.src[pair]], sent.nodes[sent.dst[pair]]
     return n + m.first[src] * rails, n + (len(sent.nodes) + m.first[dst]) * rails
 
@@ -80,11 +80,11 @@ def port_columns(m, sent, pair, n, rails):  # type: ignore[no-untyped-def]
 @njit(**PLAIN_KERNEL, inline="always")
 def step_loads(m, sent, n, rails, loads):  # type: ignore[no-untyped-def]
     """Bytes in every step; ``loads``: (n_steps, columns)."""
-    whole = len(sent.weights) == 0
+    unsplit = len(sent.weights) == 0
     for k in range(len(sent.pair)):
         pair, n_bytes, load = sent.pair[k], sent.n_bytes[k], loads[sent.step[k]]
         for e in range(sent.ptr[pair], sent.ptr[pair + 1]):
-            load[m.column[sent.links[e]]] += n_bytes if whole else n_bytes * sent.weights[e]
+            load[m.column[sent.links[e]]] += n_bytes if unsplit else n_bytes * sent.weights[e]
         out, into = port_columns(m, sent, pair, n, rails)
         for rail in range(rails):
             load[out + rail] += n_bytes / rails
@@ -133,13 +133,13 @@ def mean_inputs(loads, many, inputs):  # type: ignore[no-untyped-def]
 
 @njit(**PLAIN_KERNEL, inline="always")
 def trace(m, sent, traced, n, rails, router_latency_s, felt, loads, ints, floats):  # type: ignore[no-untyped-def]
-    """Write the ways of the traced messages as in `MessageLoad`, from the messages' own on."""
+    """Write the paths of the traced messages as in `MessageLoad`, from the messages' own on."""
     n_messages = len(traced.message)
     n_entries = (len(floats) - 2 * n_messages) // 2
     columns = ints[n_messages + 1 :]
     latency, alone_s = floats[n_messages:], floats[2 * n_messages :]
     weights = alone_s[n_entries:]
-    whole = len(sent.weights) == 0
+    unsplit = len(sent.weights) == 0
     at = ints[0] = 0
     for k in range(n_messages):
         pair, load = sent.pair[traced.message[k]], loads[sent.step[traced.message[k]]]
@@ -153,10 +153,10 @@ def trace(m, sent, traced, n, rails, router_latency_s, felt, loads, ints, floats
             link = sent.links[e]
             columns[at] = m.column[link]
             hop_s = m.latency_s[link] + router_latency_s
-            part = 1.0 if whole else sent.weights[e]
+            part = 1.0 if unsplit else sent.weights[e]
             one_way_s += hop_s * part
             alone_s[at] = load[m.column[link]] / m.bandwidth_Bps[link]
-            # packets on ways of their own: the last comes after the longest of as many waits
+            # packets on separate paths: the last arrives after the longest of as many waits
             last = 1.0 + traced.late[k] if part < 1.0 else 1.0
             weights[at] = part * last * felt
             at += 1
@@ -166,7 +166,7 @@ def trace(m, sent, traced, n, rails, router_latency_s, felt, loads, ints, floats
 
 @njit(**PLAIN_KERNEL)
 def lay_out(m, sent, traced, used, rails, router_latency_s, felt, loads, f, inputs, ints, floats):  # type: ignore[no-untyped-def]
-    """Load of a job's steps, what feeds the links, and the ways of its traced messages.
+    """Load of a job's steps, what feeds the links, and the paths of its traced messages.
 
     ``loads`` is 0 before, and so is ``f.many``; ``f.head`` is -1.
     """

@@ -1,12 +1,12 @@
-"""Time of a job's iteration from what its links do to it, compiled.
+"""Time of a job's iteration from the contention on its links, compiled.
 
-A job's record lies in two pools, integers and floats, all of it side by side. Integers: counts
+A job's record is contiguous in two pools, integers and floats. Integers: counts
 (`RANKS` to `LENGTHS`); its links and its places in their rows; rank_ptr, step_ptr; the lengths of
-ways, shortest first, and how many messages have each; then the messages by the length of their
-way, so that a loop over a way need not guess where it ends: their numbers, and the links of their
-ways as places in the job's list of links. Floats: scale and the most that a link can slow the job;
-per link busy_s, inputs, packet_s and its use now; per message its floor, the time of its slowest
-link alone, and its latency; per entry of a way its time alone and its weight in the wait.
+paths, shortest first, and how many messages have each; then the messages by the length of their
+path, so that loops over a path have known bounds: their numbers, and the links of their paths as
+indices in the job's list of links. Floats: scale and the most that a link can slow the job; per
+link busy_s, inputs, packet_s and its use now; per message its floor, the isolated time of its
+slowest link, and its latency; per entry of a path its isolated time and its weight in the wait.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ GIVEN = 4
 
 
 def record_size(n_links: int, n_ints: int, n_floats: int) -> tuple[int, int]:
-    """Most integers and floats of the record of a load that has so many; linear, for sums."""
+    """The most integers and floats of the record of a load that has so many; linear, for sums."""
     return 2 * n_links + 3 * n_ints, PER_LINK * n_links + 2 * n_floats
 
 
@@ -77,7 +77,8 @@ def write_record(load, ints, floats):  # type: ignore[no-untyped-def]
 
 @njit(**HOT_KERNEL)
 def count_lengths(message_ptr, n_messages, lengths):  # type: ignore[no-untyped-def]
-    """Write lengths of ways and how many messages have each; returns how many there are."""
+    """Write the lengths of paths and how many messages have each; return how many lengths there
+    are."""
     n = done = 0
     length = -1
     while done < n_messages:
@@ -96,9 +97,9 @@ def count_lengths(message_ptr, n_messages, lengths):  # type: ignore[no-untyped-
 
 @njit(**HOT_KERNEL)
 def message_times(ints, floats, n, slow, wait_s, served, reached):  # type: ignore[no-untyped-def]
-    """When each step's messages are there, by shares alone and with waits.
+    """Compute when each step's messages arrive, by shares only and with waits.
 
-    A message is held up by its slowest link, or by waits on its way, whichever is worse.
+    A message is delayed by its slowest link, or by waits on its path, whichever is longer.
     """
     n_messages, n_entries = ints[MESSAGES], ints[ENTRIES]
     lengths = ints[COUNTS + 2 * n + ints[RANKS] + 1 :]
@@ -127,16 +128,16 @@ def message_times(ints, floats, n, slow, wait_s, served, reached):  # type: igno
 
 
 @njit(**INNER_KERNEL)
-def job_time(jobs, job, desk):  # type: ignore[no-untyped-def]
-    """Time of one iteration at the ``slow`` and ``wait_s`` of the job's links on the desk.
+def job_time(jobs, job, workspace):  # type: ignore[no-untyped-def]
+    """The time of one iteration at the ``slow`` and ``wait_s`` of the job's links in the workspace.
 
     What waits add to a rank is passed on to others, the more the more steps there are: of ``k``
     steps a rank, 1 / k of it stays with the rank, and the rest is the mean of all ranks.
     """
-    slow, served, reached = desk.slow, desk.served, desk.reached
+    slow, served, reached = workspace.slow, workspace.served, workspace.reached
     n = jobs.n_links[job]
     ints, floats = jobs.ints[jobs.int_begin[job] :], jobs.floats[jobs.float_begin[job] :]
-    message_times(ints, floats, n, slow, desk.wait_s, served, reached)
+    message_times(ints, floats, n, slow, workspace.wait_s, served, reached)
     n_ranks, n_steps = ints[RANKS], ints[STEPS]
     rank_ptr = ints[COUNTS + 2 * n :]
     own_part = n_ranks / n_steps if n_ranks > 0 else 1.0

@@ -1,4 +1,4 @@
-"""Jobs whose messages share links, compiled: who has to be worked out again, until none moves."""
+"""Jobs whose messages share links, compiled: jobs are recomputed until none changes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from netsim.flow.kernels_shares import (
     USE,
     Own,
     add_up,
-    bring_back,
+    contention,
     fetch,
-    look,
-    take,
+    update_rows,
+    write_back,
 )
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 
@@ -30,7 +30,7 @@ DAMPING = 0.7
 class Jobs(NamedTuple):
     """Jobs in slots; their records begin at ``int_begin`` and ``float_begin`` of the pools.
 
-    ``pause``: computing between two iterations over an iteration's communication alone.
+    ``pause``: computing between two iterations over an iteration's isolated communication.
     """
 
     n_links: NDArray[np.int64]
@@ -39,13 +39,13 @@ class Jobs(NamedTuple):
     alone_s: NDArray[np.float64]
     pause: NDArray[np.float64]
     stretch: NDArray[np.float64]
-    told: NDArray[np.float64]
+    reported: NDArray[np.float64]
     ints: NDArray[np.uint32]
     floats: NDArray[np.float64]
 
 
 class Work(NamedTuple):
-    """Jobs that wait to be worked out again, first in first out, and what the others felt since."""
+    """FIFO queue of jobs to be recomputed, and the changes that affected them since."""
 
     queue: NDArray[np.uint32]
     queued: NDArray[np.bool_]
@@ -58,7 +58,7 @@ class Work(NamedTuple):
 
 @njit(**HOT_KERNEL)
 def own_links(jobs, job):  # type: ignore[no-untyped-def]
-    """A job's list of links, in its record."""
+    """Return a job's list of links, in its record."""
     n = jobs.n_links[job]
     ints = jobs.ints[jobs.int_begin[job] + COUNTS :]
     floats = jobs.floats[jobs.float_begin[job] + HEAD :]
@@ -73,18 +73,18 @@ def own_links(jobs, job):  # type: ignore[no-untyped-def]
 
 
 @njit(**PLAIN_KERNEL)
-def enter(jobs, rows, desk, job, load, settled):  # type: ignore[no-untyped-def]
+def enter(jobs, rows, workspace, job, load, settled):  # type: ignore[no-untyped-def]
     """Write a job's record and enter it in the rows of its links, which have room.
 
-    Unless it is settled its time alone is worked out.
+    Unless it is settled, its isolated time is computed.
     """
     n = jobs.n_links[job] = len(load.links)
     write_record(load, jobs.ints[jobs.int_begin[job] :], jobs.floats[jobs.float_begin[job] :])
     if not settled:
         for i in range(n):
-            desk.slow[i], desk.wait_s[i] = 1.0, 0.0
-        jobs.alone_s[job] = job_time(jobs, job, desk)
-        jobs.stretch[job] = jobs.told[job] = 1.0
+            workspace.slow[i], workspace.wait_s[i] = 1.0, 0.0
+        jobs.alone_s[job] = job_time(jobs, job, workspace)
+        jobs.stretch[job] = jobs.reported[job] = 1.0
     own = own_links(jobs, job)
     for i in range(n):
         link = own.link[i]
@@ -133,11 +133,11 @@ def disturb(jobs, rows, w, job, part, tolerance, tail):  # type: ignore[no-untyp
     A link of which another takes ``u`` more is slower by about ``u`` times the slowness squared,
     for the part of its communication for which the neighbour uses it, and feels it for the share
     of time in which the other communicates. The largest such effect adds up
-    with those of other changes until the neighbour looks again.
+    with those of other changes until the neighbour is recomputed.
     """
     own = own_links(jobs, job)
     share = part * jobs.stretch[job] / (jobs.pause[job] + jobs.stretch[job])
-    w.effect[job] = 0.0  # not felt: it would have to be told apart at each link otherwise
+    w.effect[job] = 0.0  # not counted: each link would have to exclude it otherwise
     n = 0
     for i in range(len(own.link)):
         link = own.link[i]
@@ -171,11 +171,11 @@ def leave(jobs, rows, w, leaving, tolerance, tail):  # type: ignore[no-untyped-d
 
 
 @njit(**PLAIN_KERNEL)
-def solve(jobs, rows, w, desk, coming, tail, tolerance, max_tries):  # type: ignore[no-untyped-def]
+def solve(jobs, rows, w, workspace, coming, tail, tolerance, max_tries):  # type: ignore[no-untyped-def]
     """Work out the coming and the queued jobs and all that they move; marks whose stretch changed.
 
-    A job tells its neighbours when it has moved by more than the tolerance since it last did.
-    Returns how many jobs were given up at ``max_tries``.
+    A job is reported to its neighbours when it has changed by more than the tolerance since the
+    last report. Returns how many jobs were given up at ``max_tries``.
     """
     for k in range(len(coming)):
         tail = push(w, coming[k], tail)
@@ -198,24 +198,24 @@ def solve(jobs, rows, w, desk, coming, tail, tolerance, max_tries):  # type: ign
         damping = DAMPING * min(1.0, CALM / w.tries[job])
         own, alone_s = own_links(jobs, job), jobs.alone_s[job]
         most_slow = jobs.floats[jobs.float_begin[job] + MOST_SLOW]
-        n_alone = fetch(rows, desk, own)
-        # nobody to wait for: exactly 1, at once
+        n_alone = fetch(rows, workspace, own)
+        # no other job to wait for: exactly 1, at once
         alone, near = n_alone == len(own.link), False
         for _ in range(INNER):
-            look(jobs, rows, desk, own, n_alone, job, most_slow)
+            contention(jobs, rows, workspace, own, n_alone, job, most_slow)
             old = jobs.stretch[job]
-            # ways among others may by luck be shorter than those alone
-            goal = max(1.0, job_time(jobs, job, desk) / alone_s)
+            # paths among others may happen to be shorter than those in isolation
+            goal = max(1.0, job_time(jobs, job, workspace) / alone_s)
             near = alone or abs(goal - old) <= tolerance * old
             new = goal if near else old + damping * (goal - old)
             if new != old:
-                take(jobs, rows, desk, own, job, new)
+                update_rows(jobs, rows, workspace, own, job, new)
             if near:
                 break
-        bring_back(rows, desk, own)
-        moved = abs(jobs.stretch[job] / jobs.told[job] - 1.0)
+        write_back(rows, workspace, own)
+        moved = abs(jobs.stretch[job] / jobs.reported[job] - 1.0)
         if moved > tolerance or (alone and moved > 0.0):
-            jobs.told[job] = jobs.stretch[job]
+            jobs.reported[job] = jobs.stretch[job]
             w.touched[job] = True
             tail = disturb(jobs, rows, w, job, moved, tolerance, tail)
         if not near:

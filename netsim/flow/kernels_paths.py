@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from netsim.kernels_options import PLAIN_KERNEL
 from netsim.routing.kernels import route
-from netsim.routing.kernels_chance import packet_key
+from netsim.routing.kernels_random import packet_key
 
 
 class WalkView(NamedTuple):
-    """What walks know of the network: empty queues and free buffers, but for the flows' loads.
+    """The network as seen by walks: empty queues and free buffers, except the flows' loads.
 
     ``link_router`` is the router at the end of a link, ``link_ticks`` the load that one
     unit of ``ticks`` makes on it.
@@ -63,13 +63,12 @@ def grown(out, need):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def place(rt, src, dst, seed, pieces, sweeps, limit, ticks, calm, busy, view):  # type: ignore[no-untyped-def]
-    """Paths of ``pieces`` pieces of every flow: (ptr, links), piece by piece in each flow.
+    """The paths of ``pieces`` pieces of every flow: (ptr, links), piece by piece in each flow.
 
-    Pieces are put down in rounds, each flow one a round; a piece sees what all other pieces
-    put on the links beyond the flow's ``calm`` ticks. In later sweeps each is taken up and
-    put down again. ``busy`` holds what others put there, and is overwritten.
-    ``ticks`` is the load of one piece of a flow on a link of speed 1. No loads are kept
-    if ``ticks`` is empty.
+    Pieces are put down in rounds, each flow one a round; a piece sees what all other pieces put on
+    the links beyond the flow's ``calm`` ticks. In later sweeps each is taken up and put down again.
+    ``busy`` holds what others put there, and is overwritten. ``ticks`` is the load of one piece of
+    a flow on a link of speed 1. No loads are kept if ``ticks`` is empty.
     """
     n = len(src)
     link_ticks = view.link_ticks
@@ -108,7 +107,7 @@ def place(rt, src, dst, seed, pieces, sweeps, limit, ticks, calm, busy, view):  
 
 @njit(cache=True)
 def fixed_paths(rt, src, dst, view, limit, walk_once):  # type: ignore[no-untyped-def]
-    """CSR paths of a routing without choice or chance.
+    """Return the CSR paths of a deterministic routing.
 
     With ``walk_once`` the walk from a router to a node is done once and copied for all nodes
     of the router: passing the tables costs more than the routing itself.
@@ -126,11 +125,11 @@ def fixed_paths(rt, src, dst, view, limit, walk_once):  # type: ignore[no-untype
             out = grown(out, at + limit + 2)
             pair = np.int64(rt.port_router[src[flow]]) * n_nodes + dst[flow]
             begin = at
-            twin = known[pair] if walk_once else np.int64(-1)
-            if twin >= 0:
+            same = known[pair] if walk_once else np.int64(-1)
+            if same >= 0:
                 out[at] = src[flow]
                 at += 1
-                for i in range(ptr[twin] + 1, ptr[twin + 1]):
+                for i in range(ptr[same] + 1, ptr[same + 1]):
                     out[at] = out[i]
                     at += 1
             else:
@@ -179,7 +178,7 @@ def merge_pieces(begin, end, out, pieces, n_links):  # type: ignore[no-untyped-d
 
 @njit(cache=True)
 def link_bytes(ptr, links, weight, amount, n_links):  # type: ignore[no-untyped-def]
-    """Bytes that flows put on each link."""
+    """Return the bytes that flows put on each link."""
     load = np.zeros(n_links, np.float64)
     for flow in range(len(ptr) - 1):
         for i in range(ptr[flow], ptr[flow + 1]):

@@ -1,8 +1,8 @@
-"""What a job finds on its links, and leaves there, while nobody else moves: compiled.
+"""Contention of one job on its links while all others are fixed: compiled.
 
-A job is worked out on a desk: what the rows say of its links is fetched once, in the order
-of its list of links, and brought back when the job is done. So the loops over its links read
-one array after another, and the compiler works out several links at once.
+A job is computed in a workspace: the rows of its links are copied there once, in the order of its
+list of links, and written back when the job is done. So the loops over its links read arrays
+sequentially, and the compiler can vectorize them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TINY = 1e-12
 USED, WORK, MET, SPREAD, MOST, HUNGER, HUNGRIEST, SUMS = 0, 1, 2, 3, 4, 5, 6, 8
 
 
-class Rows(NamedTuple):
+class LinkRows(NamedTuple):
     """A link's jobs in its row.
 
     ``job``: who it is, and ``place``: the link's index in the job's list; ``moving``: use of the
@@ -42,13 +42,13 @@ class Rows(NamedTuple):
     sums: NDArray[np.float64]
 
 
-class Desk(NamedTuple):
-    """Of the links of one job: sums of their rows, and what it finds there.
+class Workspace(NamedTuple):
+    """Per link of one job: sums of its row, and the resulting contention.
 
     ``crowd``: see `crowd_of`; ``most_s``: the longest wait for the others; ``left``: what they
     leave of the link while one of them communicates; ``mine``: whether the job is the hungriest;
-    ``alone``: places of links that nobody else uses; ``special``: of those that need a closer look;
-    ``served``, ``reached``: of its steps, as in `message_times`.
+    ``alone``: indices of links that no other job uses; ``special``: of those that need special
+    treatment; ``served``, ``reached``: of its steps, as in `message_times`.
     """
 
     used: NDArray[np.float64]
@@ -88,7 +88,7 @@ def crowd_of(n_jobs):  # type: ignore[no-untyped-def]
 
 @njit(**HOT_KERNEL)
 def duty_without(stretch, pause, crowd):  # type: ignore[no-untyped-def]
-    """Chance that a job communicates when another, which it does not know of, begins to.
+    """Return the probability that a job communicates when another, independent one begins to.
 
     The arrival theorem of closed queueing networks: who arrives sees the others as they are
     without it. So it is the share of time for a stretch without the other's part.
@@ -126,35 +126,37 @@ def add_up(jobs, rows, link):  # type: ignore[no-untyped-def]
 
 
 @njit(**HOT_KERNEL)
-def fetch(rows, desk, own):  # type: ignore[no-untyped-def]
-    """Lay the sums of the job's links on the desk; returns how many links it has for itself."""
+def fetch(rows, workspace, own):  # type: ignore[no-untyped-def]
+    """Copy the sums of the job's links into the workspace; return how many links no other job
+    uses."""
     n_alone = 0
     for i in range(len(own.link)):
         link = own.link[i]
         sums = rows.sums[link]
-        desk.used[i], desk.work[i], desk.hunger[i] = sums[USED], sums[WORK], sums[HUNGER]
-        desk.met[i], desk.spread[i] = sums[MET], sums[SPREAD]
-        desk.crowd[i] = crowd_of(rows.n_jobs[link])
-        desk.most_s[i] = max(0.0, sums[MOST] - own.inputs[i] * own.packet_s[i])
-        desk.mine[i] = sums[HUNGRIEST] == own.place[i]
-        desk.alone[n_alone] = i
+        workspace.used[i], workspace.work[i] = sums[USED], sums[WORK]
+        workspace.met[i], workspace.spread[i] = sums[MET], sums[SPREAD]
+        workspace.hunger[i] = sums[HUNGER]
+        workspace.crowd[i] = crowd_of(rows.n_jobs[link])
+        workspace.most_s[i] = max(0.0, sums[MOST] - own.inputs[i] * own.packet_s[i])
+        workspace.mine[i] = sums[HUNGRIEST] == own.place[i]
+        workspace.alone[n_alone] = i
         n_alone += rows.n_jobs[link] < 2
     return n_alone
 
 
 @njit(**HOT_KERNEL)
-def bring_back(rows, desk, own):  # type: ignore[no-untyped-def]
-    """Put what has changed on the desk into the rows of the links."""
+def write_back(rows, workspace, own):  # type: ignore[no-untyped-def]
+    """Write the changes in the workspace back to the rows of the links."""
     for i in range(len(own.link)):
         sums, moving = rows.sums[own.link[i]], rows.moving[own.link[i], own.place[i]]
-        sums[USED], sums[WORK] = desk.used[i], desk.work[i]
-        sums[MET], sums[SPREAD] = desk.met[i], desk.spread[i]
-        moving[USE], moving[SLOW] = own.use[i], desk.slow[i]
+        sums[USED], sums[WORK] = workspace.used[i], workspace.work[i]
+        sums[MET], sums[SPREAD] = workspace.met[i], workspace.spread[i]
+        moving[USE], moving[SLOW] = own.use[i], workspace.slow[i]
 
 
 @njit(**HOT_KERNEL)
 def fair_slowness(jobs, rows, link, me, inputs, met, left):  # type: ignore[no-untyped-def]
-    """How much slower a link is where no other gets more than its fair share by inputs.
+    """Return how much slower a link is if no other job gets more than its fair share by inputs.
 
     Who is looked at one by one here is also seen without this very job: of a neighbour's
     slowdown the job's part is that of what its other neighbours meet. ``met`` is of all jobs.
@@ -177,21 +179,20 @@ def fair_slowness(jobs, rows, link, me, inputs, met, left):  # type: ignore[no-u
 
 
 @njit(**HOT_KERNEL)
-def look(jobs, rows, desk, own, n_alone, job, most_slow):  # type: ignore[no-untyped-def]
-    """What the others do to the job on its links: how much slower they are, and the waits.
+def contention(jobs, rows, workspace, own, n_alone, job, most_slow):  # type: ignore[no-untyped-def]
+    """Compute the contention on the job's links: by how much they are slower, and the waits.
 
-    A neighbour that communicates takes its use of what it and the others leave of the link, at
-    most its fair share by inputs, and it communicates as often as `duty_without` says. A packet
-    waits for the packets of others: M/D/1 at their mean use, and never for more than one packet
-    of each input.
+    A neighbour that communicates takes its use of what it and the others leave of the link, at most
+    its fair share by inputs, with the probability of `duty_without`. A packet waits for the packets
+    of others: M/D/1 at their mean use, and never for more than one packet of each input.
     """
     n = len(own.link)
     stretch, pause = jobs.stretch[job], jobs.pause[job]
     share = stretch / (pause + stretch)
     use, inputs, packet_s = own.use, own.inputs, own.packet_s
-    left, slow, wait_s, used = desk.left, desk.slow, desk.wait_s, desk.used
-    met, spread, crowd = desk.met, desk.spread, desk.crowd
-    work, most_s = desk.work, desk.most_s
+    left, slow, wait_s, used = workspace.left, workspace.slow, workspace.wait_s, workspace.used
+    met, spread, crowd = workspace.met, workspace.spread, workspace.crowd
+    work, most_s = workspace.work, workspace.most_s
     for i in range(n):
         felt = use[i] * duty_without(stretch, pause, crowd[i])
         others = max(0.0, met[i] - felt)
@@ -201,7 +202,7 @@ def look(jobs, rows, desk, own, n_alone, job, most_slow):  # type: ignore[no-unt
         busy = max(0.0, used[i] - use[i] * share)
         queue = max(0.0, work[i] - use[i] * share * packet_s[i])
         wait_s[i] = min(most_s[i], queue / (2.0 * max(SPARE, 1.0 - busy - use[i])))
-    n_special, special, hunger = 0, desk.special, desk.hunger
+    n_special, special, hunger = 0, workspace.special, workspace.hunger
     for i in range(n):
         special[n_special] = i
         n_special += hunger[i] * inputs[i] > left[i]
@@ -212,16 +213,16 @@ def look(jobs, rows, desk, own, n_alone, job, most_slow):  # type: ignore[no-unt
         fair = fair_slowness(jobs, rows, link, place, inputs[i], met[i], left[i])
         slow[i] = min(most_slow, fair)
     for k in range(n_alone):
-        slow[desk.alone[k]], wait_s[desk.alone[k]] = 1.0, 0.0
+        slow[workspace.alone[k]], wait_s[workspace.alone[k]] = 1.0, 0.0
 
 
 @njit(**HOT_KERNEL)
-def take(jobs, rows, desk, own, job, new_stretch):  # type: ignore[no-untyped-def]
+def update_rows(jobs, rows, workspace, own, job, new_stretch):  # type: ignore[no-untyped-def]
     """Note a job's new stretch, and what it uses of its links at that."""
     n = len(own.link)
-    use, new, inputs, packet_s = own.use, desk.new, own.inputs, own.packet_s
-    used, work, hunger, mine = desk.used, desk.work, desk.hunger, desk.mine
-    met, spread, crowd = desk.met, desk.spread, desk.crowd
+    use, new, inputs, packet_s = own.use, workspace.new, own.inputs, own.packet_s
+    used, work, hunger, mine = workspace.used, workspace.work, workspace.hunger, workspace.mine
+    met, spread, crowd = workspace.met, workspace.spread, workspace.crowd
     busy_s = own.busy_s
     old_stretch, pause = jobs.stretch[job], jobs.pause[job]
     period_s = jobs.alone_s[job] * new_stretch
@@ -236,7 +237,7 @@ def take(jobs, rows, desk, own, job, new_stretch):  # type: ignore[no-untyped-de
         new_felt = new[i] * duty_without(new_stretch, pause, crowd[i])
         met[i] += new_felt - old_felt
         spread[i] += new_felt * (new[i] - new_felt) - old_felt * (use[i] - old_felt)
-    n_special, special = 0, desk.special
+    n_special, special = 0, workspace.special
     for i in range(n):
         special[n_special] = i
         n_special += (mine[i] & (new[i] < use[i])) | (new[i] > hunger[i] * inputs[i])

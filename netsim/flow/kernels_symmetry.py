@@ -1,12 +1,11 @@
-"""Flows that cannot be told apart, compiled: colour refinement of the flow-link graph.
+"""Equivalent flows, compiled: colour refinement of the flow-link graph.
 
-Links and flows are coloured (capacity; bytes and start), then coloured again by the
-colours they touch, until no link class splits. In such an equitable partition all flows
-of a class get the same max-min rate: averaging a max-min allocation over the classes
-keeps every link within its capacity and lowers nobody's smallest rates, and the max-min
-allocation is unique. Flows of a class then finish together, and the partition stays
-equitable. (Colour refinement for linear programs: Grohe, Kersting, Mladenov, Selman,
-ESA 2014.) Colours are 64-bit hashes of multisets.
+Links and flows are coloured (capacity; bytes and start), then coloured again by the colours they
+touch, until no link class splits. In such an equitable partition all flows of a class get the same
+max-min rate: averaging a max-min allocation over the classes keeps every link within its capacity
+and does not lower the smallest rates, and the max-min allocation is unique. Flows of a class then
+finish together, and the partition stays equitable. (Colour refinement for linear programs: Grohe,
+Kersting, Mladenov, Selman, ESA 2014.) Colours are 64-bit hashes of multisets.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.routing.kernels_chance import mix64
+from netsim.routing.kernels_random import mix64
 
 MAX_ROUNDS = 64
 
@@ -84,7 +83,7 @@ def refine(ptr, links, weight, flow_colour, link_colour):  # type: ignore[no-unt
 
 @njit(cache=True)
 def quotient(ptr, links, weight, flow_class, flow_first, link_class, link_first):  # type: ignore[no-untyped-def]
-    """Paths of one flow a class over one link a class, with weights.
+    """Return the paths of one flow a class over one link a class, with weights.
 
     A link of class L carries ``weight`` times the rate of each flow of class F.
     """

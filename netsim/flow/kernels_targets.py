@@ -1,4 +1,4 @@
-"""Who stops whom, compiled: the flows of each link in the order of their ends.
+"""Bottlenecks, compiled: the flows of each link in the order of their ends.
 
 Each flow is stopped by one link, and all flows that a link stops have one rate, its *level*. What
 they have got is a clock of the link: ``work``, what a flow of its level has got since the link
@@ -22,16 +22,16 @@ WAITING, ACTIVE, DONE = 0, 1, 2
 
 
 class Levels(NamedTuple):
-    """Where flows and links stand.
+    """State of flows and links.
 
     Of flows: ``stop``, the link that stops it, -1 for none; ``target`` and its ``place`` in the
-    link's heap of targets; ``status``; ``ways``, its links in a row of their own, filled up with a
+    link's heap of targets; ``status``; ``paths``, its links in a row of their own, filled up with a
     link that is none, or no rows at all. Of links: the heap of targets (``stopped``, from the
-    link's ``link_ptr``, ``size`` long); ``level``, inf where it stops nobody; ``weight``, of the
+    link's ``link_ptr``, ``size`` long); ``level``, inf where it stops no flow; ``weight``, of the
     flows that it stops, together; ``used``, by its other flows; ``fastest``, no less than the rate
     of any of those; ``work`` at the time ``since``; ``looks``, how often it was looked at since its
     sums were worked out; ``clock``, when the next of its flows ends; ``order``, a heap of links by
-    it, and ``where`` each stands there. Links to be looked at: ``queue`` with ``queue_key`` and
+    it, and ``where`` each is in it. Links to be processed: ``queue`` with ``queue_key`` and
     ``n_queued[0]`` for those that stop flows, ``later`` and ``n_queued[1]`` for the others, and
     ``queued`` for both. ``touched``, ``found`` and ``found_key``: links and flows in hand.
     """
@@ -40,7 +40,7 @@ class Levels(NamedTuple):
     target: NDArray[np.float64]
     place: NDArray[np.int32]
     status: NDArray[np.int8]
-    ways: NDArray[np.int32]
+    paths: NDArray[np.int32]
     stopped: NDArray[np.int32]
     size: NDArray[np.int32]
     level: NDArray[np.float64]
@@ -65,7 +65,8 @@ class Levels(NamedTuple):
 
 @njit(cache=True)
 def rows_of(inc):  # type: ignore[no-untyped-def]
-    """Links of each flow in a row, filled up with the number of links; none if that is wasteful."""
+    """Return the links of each flow in a row, filled up with the number of links; none if that is
+    wasteful."""
     n_flows, n_links = len(inc.ptr) - 1, len(inc.capacity)
     width = np.int64(0)
     for flow in range(n_flows):
@@ -82,7 +83,7 @@ def rows_of(inc):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def new_levels(inc):  # type: ignore[no-untyped-def]
-    """Nobody is there yet."""
+    """Return the initial state, without flows."""
     n_flows, n_links = len(inc.ptr) - 1, len(inc.capacity)
     longest = 0
     for link in range(n_links):
@@ -95,7 +96,7 @@ def new_levels(inc):  # type: ignore[no-untyped-def]
         target=np.zeros(n_flows, np.float64),
         place=np.zeros(n_flows, np.int32),
         status=np.zeros(n_flows, np.int8),
-        ways=rows_of(inc),
+        paths=rows_of(inc),
         stopped=np.empty(len(inc.links), np.int32),
         size=np.zeros(n_links, np.int32),
         level=np.full(n_links, np.inf),
@@ -163,7 +164,7 @@ def target_down(s, base, size, at):  # type: ignore[no-untyped-def]
 
 @njit(**INNER_KERNEL)
 def set_clock(inc, s, link):  # type: ignore[no-untyped-def]
-    """When the first of the flows that a link stops will end."""
+    """Set the time at which the first of a link's bottlenecked flows ends."""
     time = np.inf
     if s.size[link] > 0:
         first = s.target[s.stopped[inc.link_ptr[link]]]
@@ -200,7 +201,7 @@ def set_clock(inc, s, link):  # type: ignore[no-untyped-def]
 
 @njit(**HOT_KERNEL)
 def work_at(s, link, now):  # type: ignore[no-untyped-def]
-    """A link's clock of what its flows have got."""
+    """Return a link's clock of what its flows have got."""
     if s.size[link] == 0:
         return 0.0
     return s.work[link] + s.level[link] * (now - s.since[link])

@@ -44,7 +44,7 @@ def _flow_weights(flow_weight: ArrayLike | None, n_flows: int) -> NDArray[np.flo
 
 
 def _scaled(paths: FlowPaths, flow_weight: NDArray[np.float64]) -> FlowPaths:
-    """Paths on which a flow of rate ``x`` is one of rate ``x / flow_weight`` without a weight.
+    """The paths on which a flow of rate ``x`` is one of rate ``x / flow_weight`` without a weight.
 
     Weighted shares are plain ones of these: all rise together in rate over weight.
     """
@@ -84,8 +84,7 @@ def max_min_rates(
 
     Notes
     -----
-    O(entries + stops log links). Bertsekas and Gallager, Data Networks (1992), section
-    6.5.2.
+    O(entries + stops log links). Bertsekas and Gallager, Data Networks (1992), section 6.5.2.
     """
     capacity = checked_capacity(capacity_Bps)
     paths = FlowPaths(ptr, links, weights).check(len(capacity))
@@ -105,7 +104,7 @@ class FlowRun:
     ----------
     finish_s : (n_flows,) float64
     n_classes : int
-        Flows that were simulated, each for all flows that cannot be told from it.
+        Flows that were simulated, each for all flows equivalent to it.
     n_events : int
         Distinct times at which flows started or finished.
     n_solved : int
@@ -159,7 +158,7 @@ def run_flows(
 
 
 def _mixed(values: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """A 64-bit colour of each value (the finaliser of `kernels_chance.mix64`)."""
+    """Return a 64-bit colour of each value (the finaliser of `kernels_random.mix64`)."""
     x = (values + 0.0).view(np.uint64)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -192,7 +191,7 @@ def flow_finish_times(
     *,
     flow_weight: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
-    """When each flow has sent its bytes, if rates are max-min fair at every moment.
+    """Return the finish time of each flow under max-min fair rates.
 
     Parameters
     ----------
@@ -220,11 +219,10 @@ def flow_finish_times(
 
     Notes
     -----
-    Rates are brought up to date at each start and finish, only those that the event
-    reaches (`kernels_levels`); flows that cannot be told apart are one
-    (`kernels_symmetry`). Finishes within a relative 1e-12 of the time since the
-    first start are one event. The model is
-    the fluid limit of SimGrid's network at zero latency.
+    Rates are brought up to date at each start and finish, only those that the event reaches
+    (`kernels_levels`); equivalent flows are one (`kernels_symmetry`). Finishes within a relative
+    1e-12 of the time since the first start are one event. It is SimGrid's fluid limit at zero
+    latency.
     """
     run = run_flows(paths, message_bytes, capacity_Bps, start_s, flow_weight=flow_weight)
     return run.finish_s

@@ -1,4 +1,4 @@
-"""A placed job as `netsim.flow.message_network` has it: what its messages meet on their ways."""
+"""The load of a placed job for `netsim.flow.message_network`: its messages along their paths."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MessageLoad(NamedTuple):
     inputs : (k,) float64
         Links over which the job's bytes come to the link at once.
     packet_s : (k,) float64
-        Time of one packet on the link; 0 where nobody waits.
+        Time of one packet on the link; 0 where no packet waits.
     ints, floats : int32, float64
         Ranks, steps, messages and entries as the kernels have them.
     """
@@ -74,8 +74,8 @@ def message_load(
     rails = topology.rails
     if rails > 1 and config.rail_policy != "striped":
         raise NetcosimError(
-            f"rail_policy = {config.rail_policy!r} on {rails} ports a node is told by packets "
-            "alone; at flow level messages are 'striped'"
+            f"rail_policy = {config.rail_policy!r} on {rails} ports a node needs packets "
+            "only; at flow level messages are 'striped'"
         )
     bandwidth, machine = routes.bandwidth_Bps, routes.machine
     where = nodes.astype(np.int64)
@@ -134,7 +134,7 @@ def message_load(
 
 
 def _head(job: JobMessages, n_messages: int, n_entries: int) -> NDArray[np.int64]:
-    """What a load's integers begin with."""
+    """Return the header of a load's integers."""
     n_ranks, n_steps = len(job.rank_ptr) - 1, len(job.step_ptr) - 1
     counts = np.array([n_ranks, n_steps, n_messages, n_entries])
     return np.concatenate([counts, job.rank_ptr, job.step_ptr])

@@ -1,13 +1,13 @@
 """Jobs that share a network, message by message: the flow level of the queue loop.
 
 A job repeats an iteration: its ranks go through steps; the messages of a step travel at once, and
-a rank goes on when the longest of its step has arrived. Alone, a message takes as long as
-the fullest link of its way needs for all that the job sends over it in that step. Among
-others it is slowed in two ways:
+a rank continues when the longest of its step has arrived. In isolation, a message takes as long as
+the fullest link of its path needs for all that the job sends over it in that step. Among others it
+is slowed by two effects:
 
 - *Shares.* While a job uses a link it has what those of the others leave of it that communicate at
   the time, or its fair share by links that feed it if that is more.
-- *Waits.* A packet waits for the packets of others at each link of its way, as in an M/D/1
+- *Waits.* A packet waits for the packets of others at each link of its path, as in an M/D/1
   queue, but never for more than one from each link that feeds it.
 
 Jobs communicate for a share of their time. What others use depends on the time that an iteration
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from netsim.errors import NetcosimError
 from netsim.flow import kernels_messages as kernels
 from netsim.flow.kernels_message_times import record_size
-from netsim.flow.kernels_shares import SUMS, USED, Desk, Rows
+from netsim.flow.kernels_shares import SUMS, USED, LinkRows, Workspace
 from netsim.flow.message_load import MessageLoad
 
 JobId = TypeVar("JobId", bound=Hashable)
@@ -44,8 +44,8 @@ _SLOTS, _WIDTH = 16, 4
 class MessageNetwork(Generic[JobId]):
     """Running jobs on shared links, message by message.
 
-    A job's stretch is the time of its iteration among the others over its time alone on the
-    same nodes, both by this model. Jobs that share no link with anybody have exactly 1.0.
+    A job's stretch is the time of its iteration among the others over its isolated time on the
+    same nodes, both by this model. Jobs that share no link with another job have exactly 1.0.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class MessageNetwork(Generic[JobId]):
 
     Notes
     -----
-    A change works out again the jobs that share links with it, then theirs, as far as
+    A change recomputes the jobs that share links with it, then their neighbours, as far as
     stretches move. So the result depends on the history, by about ``tolerance``.
     """
 
@@ -77,7 +77,7 @@ class MessageNetwork(Generic[JobId]):
         self._room = _ROOM
         self._used: _Size = (0, 0, 0)
         self._jobs, self._rows = _jobs(_SLOTS, _ROOM), _rows(n_links, _WIDTH)
-        self._work, self._desk = _work(_SLOTS), _desk(n_links)
+        self._work, self._workspace = _work(_SLOTS), _workspace(n_links)
 
     def __len__(self) -> int:
         return len(self._slot)
@@ -142,7 +142,7 @@ class MessageNetwork(Generic[JobId]):
         work, jobs = self._work, self._jobs
         slots = np.array(coming, dtype=np.int64)
         self.n_unsettled += kernels.solve(
-            jobs, self._rows, work, self._desk, slots, tail, self.tolerance, _MAX_TRIES
+            jobs, self._rows, work, self._workspace, slots, tail, self.tolerance, _MAX_TRIES
         )
         work.tries[:] = 0
         moved = np.flatnonzero(work.touched)
@@ -150,7 +150,7 @@ class MessageNetwork(Generic[JobId]):
         return [self._ids[slot] for slot in moved.tolist()]
 
     def load(self, job_id: JobId) -> MessageLoad:
-        """What a job puts on the links, on the ways that it has now."""
+        """Return the load of a job on its current paths."""
         return self._loads[self._find(job_id)]
 
     def link_use(self) -> FloatArray:
@@ -158,7 +158,7 @@ class MessageNetwork(Generic[JobId]):
         return np.array(self._rows.sums[:, USED])
 
     def others_busy_s(self, job_id: JobId) -> FloatArray:
-        """How long the others keep each link busy while the job does an iteration as it is now.
+        """Return how long other jobs keep each link busy during one present iteration of the job.
 
         Returns
         -------
@@ -170,22 +170,22 @@ class MessageNetwork(Generic[JobId]):
         load = self._loads[slot]
         others_s = self._rows.sums[:, USED] * time_s
         others_s[load.links] -= load.busy_s * stretch / (jobs.pause[slot] + stretch)
-        # what is left of rounding is nobody's
+        # discard the remaining rounding error
         others_s[others_s < 1e-9 * time_s] = 0.0
         return others_s
 
     def reroute(
         self, job_ids: Sequence[JobId], load_among: Callable[[JobId, FloatArray], MessageLoad]
     ) -> list[JobId]:
-        """Let jobs take other ways, one after the other; all stretches are worked out at the end.
+        """Reroute jobs, one after the other; all stretches are recomputed at the end.
 
-        A job's time alone stays what it was when it started.
+        A job's isolated time remains that at its start.
 
         Parameters
         ----------
         job_ids : sequence of job ids
         load_among : callable (job_id, others_busy_s) -> MessageLoad
-            The job's messages on ways among the others (see `others_busy_s`).
+            The job's messages on paths among the others (see `others_busy_s`).
 
         Returns
         -------
@@ -205,11 +205,11 @@ class MessageNetwork(Generic[JobId]):
         return self._solve(slots, tail)
 
     def stretch(self, job_id: JobId) -> float:
-        """How much longer the job's communication takes than alone (>= 1), as last reported."""
-        return float(self._jobs.told[self._find(job_id)])
+        """Return the last reported stretch of the job's communication (>= 1)."""
+        return float(self._jobs.reported[self._find(job_id)])
 
     def alone_s(self, job_id: JobId) -> float:
-        """Time of an iteration alone on the same nodes."""
+        """Return the time of an isolated iteration on the same nodes."""
         return float(self._jobs.alone_s[self._find(job_id)])
 
     def _find(self, job_id: JobId) -> int:
@@ -219,7 +219,7 @@ class MessageNetwork(Generic[JobId]):
             raise NetcosimError(f"job {job_id!r} is not in the network") from None
 
     def _leave(self, slots: list[int], tail: int) -> int:
-        """Take jobs off their links; returns the tail of the queue of who feels it."""
+        """Remove jobs from their links; return the tail of the queue of affected jobs."""
         if not slots:
             return tail
         leaving = np.array(slots, dtype=np.int64)
@@ -238,7 +238,7 @@ class MessageNetwork(Generic[JobId]):
         jobs.int_begin[slot], jobs.float_begin[slot] = record_size(*self._used)
         self._used = _sum(self._used, need)
         self._loads[slot] = load
-        kernels.enter(jobs, self._rows, self._desk, slot, load, settled)
+        kernels.enter(jobs, self._rows, self._workspace, slot, load, settled)
 
     def _widen(self) -> None:
         """Make room in the rows of the links."""
@@ -251,9 +251,9 @@ class MessageNetwork(Generic[JobId]):
 
     def _reserve(self, need: _Size, steps: int) -> None:
         """Make room at the ends of the pools: move all jobs, into larger pools if need be."""
-        if steps > len(self._desk.served):
+        if steps > len(self._workspace.served):
             served, reached = np.empty((2, 2 * steps))
-            self._desk = self._desk._replace(served=served, reached=reached)
+            self._workspace = self._workspace._replace(served=served, reached=reached)
         if all(u + n <= h for u, n, h in zip(self._used, need, self._room, strict=True)):
             return
         sizes = {slot: _size(load) for slot, load in self._loads.items()}
@@ -283,7 +283,7 @@ class MessageNetwork(Generic[JobId]):
                 "alone_s",
                 "pause",
                 "stretch",
-                "told",
+                "reported",
             )
         }
         work = _work(2 * old)
@@ -307,8 +307,8 @@ def _pools(room: _Size) -> dict[str, NDArray[Any]]:
     return {"ints": np.empty(ints, dtype=np.uint32), "floats": np.empty(floats)}
 
 
-def _rows(n_links: int, width: int) -> Rows:
-    return Rows(
+def _rows(n_links: int, width: int) -> LinkRows:
+    return LinkRows(
         n_jobs=np.zeros(n_links, dtype=np.int32),
         job=np.empty((n_links, width), dtype=np.uint32),
         place=np.empty((n_links, width), dtype=np.uint32),
@@ -318,10 +318,10 @@ def _rows(n_links: int, width: int) -> Rows:
     )
 
 
-def _desk(n_links: int) -> Desk:
+def _workspace(n_links: int) -> Workspace:
     # lines a power of two apart would push each other out of the cache
     lines = iter(np.empty((11, (n_links | 511) + 73)))
-    return Desk(
+    return Workspace(
         used=next(lines),
         work=next(lines),
         met=next(lines),
@@ -349,7 +349,7 @@ def _jobs(slots: int, room: _Size) -> kernels.Jobs:
         alone_s=np.zeros(slots),
         pause=np.zeros(slots),
         stretch=np.ones(slots),
-        told=np.ones(slots),
+        reported=np.ones(slots),
         **_pools(room),
     )
 

@@ -29,36 +29,36 @@ from netsim.routing.kernels_torus import MINIMAL_ADAPTIVE
 from netsim.topology import Topology
 
 PIECES = 8
-"""Into how many pieces a flow is cut that may go several ways."""
-_SHARED_WALKS = 1 << 25  # (router, node) pairs whose walks are kept: 256 MB at most
+"""Number of pieces into which a flow with several paths is split."""
+_SHARED_WALKS = 1 << 25  # (router, node) pairs whose walks are cached: 256 MB at most
 _ROOM_BYTES = 1 << 40
 _LOCAL_UGAL = (UGAL_L, UGAL_NODE, PAR, ADAPTIVE_LOCAL, MERLIN_ADAPTIVE, MERLIN_UGAL)
 _WALKED_AS = {**dict.fromkeys(_LOCAL_UGAL, UGAL_G), PLUS_UGAL_L: PLUS_UGAL_G}
 
 
 def spreads_up(routing: Routing) -> bool:
-    """Whether packets of one flow take all up ports of a fat-tree."""
-    return D_MOD_K <= routing.tables.code <= TWO_CHOICE and routing.chance_visits > 0
+    """Return whether packets of one flow take all up ports of a fat-tree."""
+    return D_MOD_K <= routing.tables.code <= TWO_CHOICE and routing.random_visits > 0
 
 
 def looks_at_others(routing: Routing) -> bool:
-    """Whether `flow_paths` chooses paths by what others put on the links."""
+    """Return whether `flow_paths` chooses paths by what others put on the links."""
     return routing.adaptive and not spreads_up(routing)
 
 
 def can_detour(routing: Routing) -> bool:
-    """Whether it leaves the minimal path where that is busy: UGAL, PAR, adaptive-local."""
+    """Return whether it leaves the minimal path where that is busy: UGAL, PAR, adaptive-local."""
     return routing.tables.code in {*_WALKED_AS, *_WALKED_AS.values()}
 
 
-def _ways_are_equal(routing: Routing) -> bool:
-    """Whether it chooses among ways of one length alone: any load counts there."""
+def _paths_are_equal(routing: Routing) -> bool:
+    """Return whether it chooses only among paths of equal length, where any load counts."""
     return routing.tables.code in (MINIMAL_ADAPTIVE, LEAST_LOADED)
 
 
-def takes_one_way(routing: Routing) -> bool:
-    """Whether a route depends on nothing but its two ends, and is never split."""
-    return not (routing.adaptive or routing.chance_visits)
+def is_single_path(routing: Routing) -> bool:
+    """Return whether a route depends on nothing but its two ends, and is never split."""
+    return not (routing.adaptive or routing.random_visits)
 
 
 class FlowPaths(NamedTuple):
@@ -85,7 +85,7 @@ class FlowPaths(NamedTuple):
         return len(self.ptr) - 1
 
     def check(self, n_links: int) -> FlowPaths:
-        """The same paths with house dtypes, writable and contiguous, for the kernels.
+        """Return the same paths with the kernels' dtypes, writable and contiguous.
 
         Raises
         ------
@@ -126,7 +126,7 @@ def path_latency_s(paths: FlowPaths, link_latency_s: ArrayLike) -> NDArray[np.fl
 
 
 def walk_view(routing: Routing) -> kernels_paths.WalkView:
-    """What walks know of a routing's network: a few numbers a link, the same for all flows."""
+    """Return the network as seen by walks: a few numbers per link, the same for all flows."""
     topology = routing.topology
     end = topology.link_dst.astype(np.int64) - topology.n_ports
     return kernels_paths.WalkView(
@@ -150,20 +150,18 @@ def flow_paths(
     rail: ArrayLike | None = None,
     view: kernels_paths.WalkView | None = None,
 ) -> FlowPaths:
-    """Paths of flows under a routing, by walking its own kernel.
+    """Return the paths of flows under a routing, by walking its own kernel.
 
-    A static routing gives one path a flow. Under a routing with draws or loads a flow is
-    cut into equal pieces, put down in rounds: each piece goes where the routing sends it
-    when the other pieces wait on the links. What a link can carry while the flow's own
-    node is busy makes no queue and counts as no load for UGAL, which weighs its minimal
-    against its Valiant path at the queues that the flows themselves make. Between ways of equal
-    length ("minimal-adaptive", "adaptive-shortest-path") any load counts: packets take the link
-    that is free just now. Each
-    further sweep takes every piece up and puts it down again.
-    "ugal-l", "par" and "adaptive-local" are walked as "ugal-g": the back-pressure that brings the
-    load of a far link to the source router does not exist in flows, nor do credits.
-    On a fat-tree where packets choose among up ports the pieces of a flow are spread over them
-    evenly, whatever the others do.
+    A static routing gives one path a flow. Under a routing with draws or loads a flow is cut into
+    equal pieces, put down in rounds: each piece goes where the routing sends it when the other
+    pieces wait on the links. What a link can carry while the flow's own node is busy makes no queue
+    and counts as no load for UGAL, which weighs its minimal against its Valiant path at the queues
+    that the flows themselves make. Between paths of equal length ("minimal-adaptive",
+    "adaptive-shortest-path") any load counts: packets take the link that is free just now. Each
+    further sweep removes and reroutes every piece. "ugal-l", "par" and "adaptive-local" are walked
+    as "ugal-g": the back-pressure that brings the load of a far link to the source router does not
+    exist in flows, nor do credits. On a fat-tree where packets choose among up ports the pieces of
+    a flow are spread over them evenly, independent of the others.
 
     Parameters
     ----------
@@ -185,7 +183,7 @@ def flow_paths(
         The rail of each flow where nodes have several ports; by default a flow is spread evenly
         over all.
     view : WalkView, optional
-        Of `walk_view` for this routing, kept between calls: worth it for few flows on a large
+        Of `walk_view` for this routing, cached between calls, useful for few flows on a large
         network.
 
     Returns
@@ -210,7 +208,7 @@ def flow_paths(
             raise NetcosimError(f"a flow's node is outside 0..{n_nodes - 1} of {topology.name}")
     amount = np.array(np.broadcast_to(np.asarray(message_bytes, dtype=np.float64), src.shape))
     parts, src, dst, amount = _port_flows(topology, src, dst, amount, rail)
-    several = not takes_one_way(routing)
+    several = not is_single_path(routing)
     spread = spreads_up(routing)
     if pieces is None:
         pieces = (topology.shape.w2 if spread else PIECES) if several else 1
@@ -249,7 +247,7 @@ def flow_paths(
         ticks = amount * (scale / pieces)
         busy = (others_s * scale).astype(np.int64)
         calm = np.zeros(len(src), dtype=np.int64)
-        if not _ways_are_equal(routing):
+        if not _paths_are_equal(routing):
             calm = _node_ticks(src, dst, amount * scale, bandwidth[: topology.first_router_link])
     begin, stop, out, lost = kernels_paths.place(
         tables,
@@ -270,7 +268,7 @@ def flow_paths(
 
 
 def paths_bytes(n_flows: int, pieces: int, several: bool) -> int:
-    """Bytes that `flow_paths` takes at its peak, about.
+    """Return the bytes that `flow_paths` takes at its peak, about.
 
     Measured on fat-trees, dragonflies and tori of 1000 nodes, whose paths have 4 to 9 links: 73 to
     106 a flow that has one path, 85 to 150 a piece of one that has several.
@@ -305,7 +303,7 @@ def _port_flows(
 def _seconds(
     amount: NDArray[np.float64], bandwidth: NDArray[np.float64], others_s: NDArray[np.float64]
 ) -> float:
-    """The longest that a link could be busy: all flows over the slowest, and the others."""
+    """Return the longest that a link could be busy: all flows over the slowest, and the others."""
     return float(amount.sum() / bandwidth.min() + others_s.max(initial=0.0))
 
 

@@ -40,7 +40,7 @@ MAX_SPANS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class Clock:
+class PacketClock:
     """The tick of a run and the packet sizes that occur.
 
     Attributes
@@ -75,7 +75,7 @@ class Clock:
 
 
 def ps_array(seconds: NDArray[np.floating[Any]], what: str = "a time") -> NDArray[np.int64]:
-    """Whole picoseconds, half to even; NetcosimError beyond what the clock can count."""
+    """Round to picoseconds, half to even; NetcosimError beyond the range of the clock."""
     values = np.asarray(seconds, dtype=np.float64)
     # not "any above": a nan is no time either
     if len(values) and not values.max() <= MAX_DURATION_PS / PS_PER_S:
@@ -84,7 +84,7 @@ def ps_array(seconds: NDArray[np.floating[Any]], what: str = "a time") -> NDArra
 
 
 def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The values that occur; quick where there is only one, as mostly."""
+    """Return the values that occur; quick where there is only one, as mostly."""
     if len(values) and values.min() == values.max():
         return values[:1]
     return np.unique(values)
@@ -115,7 +115,7 @@ _COUNTED = 1 << 16
 def _distinct_bytes(
     send_bytes: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], Callable[[NDArray[Any]], NDArray[Any]]]:
-    """Sizes to work with, and what makes a value of each one of every message.
+    """Return the sizes to work with, and what makes a value of each one of every message.
 
     Where all messages are of one size that is one value, which all messages share in memory.
     """
@@ -134,7 +134,7 @@ def _link_values(topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int6
 
 def choose_clock(
     topology: Topology, traffic: Traffic, config: PacketConfig, until_s: float | None
-) -> Clock:
+) -> PacketClock:
     """Find the packet sizes and the greatest tick that divides every duration of the run."""
     program = traffic.program
     size = config.packet_bytes
@@ -175,7 +175,7 @@ def choose_clock(
         [router, to_ps(config.send_overhead_s), 0 if until_s is None else to_ps(until_s)],
     ])  # fmt: skip
     tick = int(np.gcd.reduce(durations.astype(np.int64))) or 1
-    return Clock(
+    return PacketClock(
         tick_ps=tick,
         wire=wire.astype(np.int64),
         message_packets=of_message(packets.astype(np.int32)),
@@ -210,7 +210,7 @@ def build_arrays(
     routing: Routing,
     traffic: Traffic,
     config: PacketConfig,
-    clock: Clock,
+    clock: PacketClock,
     seed: int,
     record_messages: bool,
 ) -> Arrays:
@@ -273,15 +273,15 @@ def _ticks(durations_ps: NDArray[np.int64] | None, tick_ps: int) -> NDArray[np.i
     return np.zeros(1, dtype=np.int64) if durations_ps is None else durations_ps // tick_ps
 
 
-def common_class(clock: Clock) -> int:
-    """The size class of most packets."""
+def common_class(clock: PacketClock) -> int:
+    """Return the size class of most packets."""
     last = np.bincount(clock.message_tail, minlength=len(clock.wire))
     last[0] += int(clock.message_packets.sum(dtype=np.int64)) - len(clock.message_packets)
     return int(last.argmax())
 
 
 def beyond_cache(n_channels: int) -> bool:
-    """Whether links and channels are more than a core keeps near, and worth a look ahead."""
+    """Return whether links and channels exceed a core's cache, so that prefetching pays."""
     return n_channels * (4 * t.Q_WIDTH + 4 * t.L_WIDTH) > CACHED_BYTES
 
 
@@ -289,11 +289,11 @@ def looks_visits(routing: Routing) -> int:
     """From which visit on the routing looks at no queue, so that its choice may be made early."""
     if not routing.adaptive:
         return 0
-    return routing.chance_visits if routing.room_vc < 0 else 1 << 16
+    return routing.random_visits if routing.room_vc < 0 else 1 << 16
 
 
 def _events(reach: int, pool: int, n_ports: int, n_links: int) -> Events:
-    """An empty wheel that reaches ``reach`` ticks ahead, and pools for what it will hold."""
+    """Return an empty wheel that reaches ``reach`` ticks ahead, and pools for what it will hold."""
     spans = min(MAX_SPANS, max(64, 1 << (2 + (int(reach) >> SPAN_BITS)).bit_length()))
     entries = 4 * (n_ports + 2 * n_links)
     return Events(
@@ -309,7 +309,9 @@ def _events(reach: int, pool: int, n_ports: int, n_links: int) -> Events:
     )
 
 
-def paces_of(arrays: Arrays, traffic: Traffic, config: PacketConfig, clock: Clock) -> Paces | None:
+def paces_of(
+    arrays: Arrays, traffic: Traffic, config: PacketConfig, clock: PacketClock
+) -> Paces | None:
     """Flows and thresholds of congestion control; None if there is none."""
     if config.congestion_control == "none":
         return None
@@ -344,7 +346,7 @@ def _steps(program: Program) -> NDArray[np.int32]:
 def _scalars(
     routing: Routing,
     config: PacketConfig,
-    clock: Clock,
+    clock: PacketClock,
     seed: int,
     n_ranks: int,
     record_messages: bool,
@@ -361,7 +363,7 @@ def _scalars(
     sc[t.ROUTER_LATENCY] = to_ps(config.router_latency_s) // clock.tick_ps
     sc[t.SEND_OVERHEAD] = to_ps(config.send_overhead_s) // clock.tick_ps
     sc[t.SEED] = seed
-    sc[t.CHANCE_VISITS] = routing.chance_visits
+    sc[t.RANDOM_VISITS] = routing.random_visits
     sc[t.ROOM_VC] = routing.room_vc
     sc[t.LOOKS_VISITS] = looks_visits(routing)
     sc[t.COMPARES_CREDITS] = routing.compares_credits
@@ -376,7 +378,7 @@ def _scalars(
     return sc
 
 
-def _links(topology: Topology, clock: Clock) -> NDArray[np.int64]:
+def _links(topology: Topology, clock: PacketClock) -> NDArray[np.int64]:
     links: NDArray[np.int64] = aligned_zeros((topology.n_links, t.L_WIDTH), np.int64)
     links[:, t.TRY_TICK] = NONE
     links[:, t.STALL_START] = -1
@@ -401,7 +403,7 @@ def _ranks(traffic: Traffic) -> NDArray[np.int64]:
     ranks[:, t.CPU] = START
     ranks[:, [t.RECV_HEAD, t.RECV_TAIL, t.FINISH, t.READY_NEXT]] = -1
     ranks[:, t.NODE] = traffic.rank_node
-    ranks[:, t.CHANCE_SHIFT] = traffic.chance_shift()[traffic.rank_group]
+    ranks[:, t.RANDOM_SHIFT] = traffic.random_shift()[traffic.rank_group]
     return ranks
 
 
@@ -428,7 +430,7 @@ def _doubled(a: NDArray[Any]) -> Any:
 
 
 def grown_events(arrays: Arrays) -> Arrays:
-    """The same state with the pools of tries and far events of twice the size."""
+    """Return the same state with the pools of tries and far events of twice the size."""
     events = arrays.events
     return arrays._replace(
         events=events._replace(tries=_doubled(events.tries), far=_doubled(events.far))
@@ -436,7 +438,7 @@ def grown_events(arrays: Arrays) -> Arrays:
 
 
 def grown(arrays: Arrays) -> Arrays:
-    """The same state with the pools of packets, credits and events of twice the size."""
+    """Return the same state with the pools of packets, credits and events of twice the size."""
     arrays = grown_events(arrays)
     return arrays._replace(
         packets=_doubled(arrays.packets),

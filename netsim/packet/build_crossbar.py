@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from netsim.packet import kernels_crossbar_tables as x
 from netsim.packet import tables as t
-from netsim.packet.build import Clock, crossings_ps, grown_events
+from netsim.packet.build import PacketClock, crossings_ps, grown_events
 from netsim.packet.kernels_crossbar_tables import Crossbar
 from netsim.packet.kernels_wheel import NONE
 from netsim.packet.model import ARBITRATIONS, MERLIN_LRU, PacketConfig
@@ -16,9 +16,9 @@ from netsim.routing.base import Routing
 
 
 def with_crossbars(
-    arrays: Arrays, routing: Routing, config: PacketConfig, clock: Clock
+    arrays: Arrays, routing: Routing, config: PacketConfig, clock: PacketClock
 ) -> tuple[Arrays, Crossbar]:
-    """The arrays of a run with a second row for every link, and those of its crossbars."""
+    """Return the arrays of a run with a second row for every link, and those of its crossbars."""
     topology = routing.topology
     n_routers, n_links = topology.n_routers, topology.n_links
     to_router = topology.link_dst >= topology.n_ports
@@ -83,6 +83,6 @@ def with_crossbars(
 
 
 def _before(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many come before each."""
+    """Return the number of entries before each."""
     total: NDArray[np.int64] = np.cumsum(counts) - counts
     return total

@@ -1,4 +1,4 @@
-"""The arrays of each domain: most are everybody's, each row written by one domain alone."""
+"""The arrays of each domain: most are shared, each row written by only one domain."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _copied(array: NDArray[np.int32], pool: Executor) -> NDArray[np.int32]:
 def domain_arrays(
     arrays: Arrays, domains: Domains, topology: Topology, traffic: Traffic, pool: Executor
 ) -> list[Arrays]:
-    """What each domain works on: the common rows, and scalars, pools and events of its own.
+    """Return the arrays of each domain: the common rows, and its own scalars, pools and events.
 
     The first takes the arrays as they are, the others copies: a message has two sides, and neither
     looks at what the other changes; neighbouring steps belong to ranks of any domain. On one copy
@@ -82,7 +82,7 @@ def _own(arrays: Arrays, own_messages: bool, pool: Executor) -> Arrays:
 
 
 def domain_crossbars(crossbar: Crossbar | None, n: int) -> list[Crossbar | None]:
-    """What each domain works on of the crossbars: the common rows, and lists of its own."""
+    """Return the crossbar arrays of each domain: the common rows, and its own lists."""
     if crossbar is None:
         return [None] * n
     return [
@@ -102,7 +102,7 @@ class Mail:
     back: NDArray[np.int64]
 
     def borders(self, domains: Domains) -> list[Border]:
-        """Each domain's view of them."""
+        """Return each domain's view of them."""
         return [
             Border(
                 me=d,
@@ -143,7 +143,7 @@ def _rows(n: int, capacity: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def grown_mail(old: Mail) -> Mail:
-    """The same mail in outboxes of twice the size."""
+    """Return the same mail in outboxes of twice the size."""
     mail, back = _rows(len(old.mail), 2 * old.capacity)
     mail[:, :, : old.capacity] = old.mail
     back[:, :, : old.capacity] = old.back
@@ -151,7 +151,7 @@ def grown_mail(old: Mail) -> Mail:
 
 
 def with_room(parts: list[Arrays], mail: Mail, crossbars: bool) -> Mail:
-    """Let the domains that had to stop go on: pools (in place) or outboxes of twice the size."""
+    """Let stopped domains continue: pools (in place) or outboxes of twice the size."""
     n = len(parts)
     words = mail.words.reshape(n, -1)
     for d in np.flatnonzero(words[:, out.UNFINISHED]).tolist():
@@ -167,11 +167,11 @@ def with_room(parts: list[Arrays], mail: Mail, crossbars: bool) -> Mail:
 def lookahead(
     domains: Domains, topology: Topology, arrays: Arrays, crossbar: Crossbar | None
 ) -> int:
-    """Ticks before which nothing that happens in a domain reaches another.
+    """Return ticks before which nothing that happens in a domain reaches another.
 
     A packet is routed a latency and a router's latency after it starts; the space that it held
     is seen free a latency after it has been sent on its next link, or has crossed. Heads, where
-    they count, reach a node that hangs on routers of two domains a latency after the start.
+    they count, reach a node attached to routers of two domains a latency after the start.
     """
     border = domains.border_links
     latency = arrays.links[border, t.LATENCY].min(initial=NONE)
@@ -185,7 +185,7 @@ def lookahead(
 def joined_arrays(parts: list[Arrays], domains: Domains) -> Arrays:
     """The arrays of one domain that is all of them, of a run that is over; mail is none left.
 
-    Of steps those alone are put together at which a rank stands, packets where some wait.
+    Steps are merged only where a rank is at them, packets only where some wait.
     """
     steps = parts[0].steps
     stand = parts[0].ranks[parts[0].ranks[:, t.FINISH] < 0, t.STEP]

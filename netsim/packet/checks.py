@@ -1,4 +1,4 @@
-"""What both packet engines ask of their input before they run."""
+"""Checks of the input that both packet engines make before they run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netsim.topology import Topology
 from netsim.traffic import Program, Traffic
 
 MAX_PACKET_HOPS = 10**13
-"""About 12 days at the engine's 10 million a second; what asks for more is a slip of the pen."""
+"""About 12 days at the engine's 10 million a second; larger requests are mistakes."""
 
 _LEAST_HOPS = 2
 """Links that every packet takes: into the network and out of it."""
@@ -33,7 +33,7 @@ def check_size(
     ------
     NetcosimError
         More than `MAX_PACKET_HOPS`, or a node that needs more than a day and a half to send its
-        bytes alone.
+        bytes only.
     """
     program = traffic.program
     hops = _LEAST_HOPS * packets_of(program, config.packet_bytes)

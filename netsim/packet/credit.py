@@ -34,7 +34,7 @@ class CreditLoop:
 
 
 def credit_loops(topology: Topology, config: PacketConfig) -> tuple[CreditLoop, ...]:
-    """The most demanding credit loop of each link kind, ejection links left out.
+    """Return the most demanding credit loop of each link kind, ejection links left out.
 
     A packet of ``w`` wire bytes that starts at 0 is routed at ``latency + router_latency``,
     leaves at once on a link at least as fast (its tail never before it has come in), and its
@@ -43,7 +43,7 @@ def credit_loops(topology: Topology, config: PacketConfig) -> tuple[CreditLoop, 
     carries at most ``n ser / T`` of the link's bandwidth. Several channels of a link have a
     buffer each; a slower next link lengthens ``T``, but limits the rate by itself.
     With input-queued routers the space is free when the tail has crossed: in ``T`` the time in the
-    crossbar stands for ``ser``; or the longer of both, unless delivery is by the head.
+    crossbar takes ``ser``; or the longer of both, unless delivery is by the head.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def credit_loops(topology: Topology, config: PacketConfig) -> tuple[CreditLoop, 
         In the order of ``topology.kinds``; kinds without links are left out.
     """
     wire = config.packet_bytes + config.header_bytes
-    whole = config.buffer_bytes // wire
+    n_packets = config.buffer_bytes // wire
     router_ps = to_ps(config.router_latency_s)
     fastest = int(topology.link_bandwidth_Bps.max())
     worst: list[CreditLoop] = []
@@ -80,7 +80,7 @@ def credit_loops(topology: Topology, config: PacketConfig) -> tuple[CreditLoop, 
                 crossing_ps = config.crossing_ps(wire, bandwidth, fastest)
                 held_ps = crossing_ps if config.head_counts else max(ser, crossing_ps)
             trip = 2 * latency_ps + router_ps + held_ps
-            share = min(1.0, whole * ser / trip)
+            share = min(1.0, n_packets * ser / trip)
             loops.append(
                 CreditLoop(kind, trip, -(-trip // ser) * wire, bandwidth, share * bandwidth)
             )
@@ -90,9 +90,9 @@ def credit_loops(topology: Topology, config: PacketConfig) -> tuple[CreditLoop, 
 
 
 def buffer_warning(topology: Topology, config: PacketConfig) -> str | None:
-    """One line that names the link kind whose rate the buffer limits most; None if none.
+    """Return one line that names the link kind whose rate the buffer limits most; None if none.
 
-    Its numbers are the bytes that would do, and the rate of one channel as things are.
+    It states the number of bytes that would suffice, and the present rate of one channel.
     """
     short = [c for c in credit_loops(topology, config) if c.needed_bytes > config.buffer_bytes]
     if not short:

@@ -1,4 +1,4 @@
-"""Why a run cannot end: packets that wait for each other in a ring, or ranks that wait for ever."""
+"""Deadlocks: packets that wait for each other in a cycle, or ranks that wait forever."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Channel = tuple[int, int]
 
 
 def waiting_cycle(waits: Mapping[Channel, Collection[Channel]]) -> list[Channel]:
-    """A ring of channels in which each waits for the next, and the last for the first.
+    """Return a ring of channels in which each waits for the next, and the last for the first.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def _vertex(topology: Topology, vertex: int) -> str:
 
 
 def channel_name(topology: Topology, channel: Channel) -> str:
-    """What an error calls a channel: "link 12 (router 3 -> router 4) vc 0"."""
+    """Return the name of a channel for errors: "link 12 (router 3 -> router 4) vc 0"."""
     link, vc = channel
     src = _vertex(topology, int(topology.link_src[link]))
     dst = _vertex(topology, int(topology.link_dst[link]))
@@ -75,7 +75,7 @@ def deadlock_error(
 
 
 def stuck_error(traffic: Traffic, rank: int, step: int, counted: int) -> ProgramStuckError:
-    """The error of a program that waits for messages that nobody sends.
+    """Return the error of a program that waits for messages that no rank sends.
 
     Parameters
     ----------
@@ -93,5 +93,5 @@ def stuck_error(traffic: Traffic, rank: int, step: int, counted: int) -> Program
     return ProgramStuckError(
         f"program stuck: rank {rank} (group {int(traffic.rank_group[rank])}) waits for ever in "
         f"step {local} of its steps (step {step} of all): {counted} of {need} messages came; the "
-        "schedule's ranks wait for each other, or for messages that nobody sends"
+        "schedule's ranks wait for each other, or for messages that no rank sends"
     )

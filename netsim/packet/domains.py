@@ -50,9 +50,9 @@ class Domains:
 def make_domains(topology: Topology, load: NDArray[np.float64], n: int) -> Domains:
     """Cut a machine into ``n`` domains of about equal load, across links of high latency.
 
-    Routers stand in a row (`router_row`); the row is cut where, close to even shares, the least
-    latency of the links that are cut is highest, and of such places where few are: between groups
-    of a dragonfly, pods of a fat-tree, slabs of a torus.
+    Routers are put in an order (`router_row`), which is split where, close to even shares, the
+    least latency of the links that are cut is highest, and of such places where few are: between
+    groups of a dragonfly, pods of a fat-tree, slabs of a torus.
 
     Parameters
     ----------
@@ -117,9 +117,9 @@ def _parted(
 
 
 def router_row(topology: Topology) -> NDArray[np.int64]:
-    """Routers in the order in which their nodes stand.
+    """Return the routers in the order of their nodes.
 
-    Those without nodes stand where, in the mean, the neighbours do that are nearer to nodes.
+    Those without nodes get the mean position of their neighbours that are nearer to nodes.
     """
     n = topology.n_routers
     first = topology.first_router_link

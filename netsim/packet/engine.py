@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from netsim.packet import kernels_engine
 from netsim.packet import tables as t
-from netsim.packet.build import Clock, build_arrays, choose_clock, grown, kernel_tables, paces_of
+from netsim.packet.build import (
+    PacketClock,
+    build_arrays,
+    choose_clock,
+    grown,
+    kernel_tables,
+    paces_of,
+)
 from netsim.packet.build_crossbar import with_crossbars
 from netsim.packet.checks import check_run, check_size, packets_of
 from netsim.packet.domains import make_domains, router_load
@@ -50,7 +57,7 @@ def simulate_packets(
         Ranks on nodes of ``routing.topology`` and their program.
     config : PacketConfig
     rng : numpy.random.Generator
-        One 63-bit seed is drawn from it; all chance of the routing comes from that.
+        One 63-bit seed is drawn from it, from which all random choices of the routing follow.
     until_s : float, optional
         Stop there; without it the run ends when nothing is left to happen.
     record_messages : bool
@@ -58,7 +65,7 @@ def simulate_packets(
     progress : callable (simulated seconds), optional
         Called every few million packet arrivals.
     threads : int or "auto"
-        Parts of the machine that are simulated side by side; the result is the same to the last
+        Parts of the machine that are simulated in parallel; the result is the same to the last
         bit. "auto" chooses by the size of the machine and the cores there are. What cannot be
         split (`netsim.packet.thread_count.why_one_thread`) runs on one.
 
@@ -153,7 +160,7 @@ def _run_on_one(
     loop: Callable[..., int],
     arrays: Arrays,
     tables: RouteTables,
-    clock: Clock,
+    clock: PacketClock,
     until: int,
     progress: Callable[[float], None] | None,
 ) -> Arrays:
@@ -170,7 +177,7 @@ def _run_on_one(
 
 
 def in_ps(ticks: NDArray[np.int64], tick_ps: int) -> NDArray[np.int64]:
-    """Ticks to picoseconds, in place; -1 stays."""
+    """Convert ticks to picoseconds in place; -1 stays."""
     never = np.flatnonzero(ticks < 0) if len(ticks) and ticks.min() < 0 else None
     ticks *= tick_ps
     if never is not None:

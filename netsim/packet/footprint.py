@@ -1,4 +1,4 @@
-"""The memory that a packet run will take, estimated before any of it is asked for."""
+"""The memory that a packet run will use, estimated before any of it is allocated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LINK_WORDS = 4
 def run_bytes(
     routing: Routing, traffic: Traffic, config: PacketConfig, record_messages: bool
 ) -> int:
-    """Bytes that `netsim.packet.engine.simulate_packets` takes beside its input.
+    """Return the bytes that `netsim.packet.engine.simulate_packets` takes beside its input.
 
     Packets that wait are counted as many as there is room for at first; a network full of small
     packets in large buffers takes more.
@@ -59,7 +59,8 @@ def run_bytes(
 
 
 def _most_packets(traffic: Traffic, config: PacketConfig) -> int:
-    """Packets under way at a time: no more than are sent, and some of each rank's."""
+    """Return the maximum number of packets in flight: at most all that are sent, and some of each
+    rank's."""
     program = traffic.program
     sent = int(program.send_bytes.sum()) // config.packet_bytes + program.n_messages
     return min(sent, _WINDOW * program.n_ranks)

@@ -1,8 +1,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
-"""What threads that run one kernel side by side need: words that all of them see in order.
+"""Atomic words for threads that run one kernel in parallel, with acquire and release order.
 
-A word is an element of an int64 array. What a thread wrote before `release` is seen by whoever
-has read the new value with `acquire`.
+A word is an element of an int64 array. What a thread wrote before `release` is visible to every
+thread that has read the new value with `acquire`.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _sched_yield = types.ExternalFunction("sched_yield", types.int32())
 if config.DISABLE_JIT:  # type: ignore[attr-defined]
 
     def acquire(words, i):
-        """The word, read."""
+        """Return the word, read."""
         return words[i]
 
     def release(words, i, value):
         """Write a word."""
         words[i] = value
 
-    def give_way():
+    def cpu_pause():
         """Let another thread have the core."""
 
 else:
@@ -44,7 +44,7 @@ else:
 
     @intrinsic
     def acquire(typingctx, words, i):
-        """The word, read; nothing that comes later is read before it."""
+        """Return the word, read; nothing that comes later is read before it."""
 
         def codegen(context, builder, signature, args):
             return builder.load_atomic(_address(context, builder, signature, args), "acquire", 8)
@@ -65,14 +65,14 @@ else:
     if HAS_YIELD:
 
         @njit(**INNER_KERNEL)
-        def give_way():
+        def cpu_pause():
             """Let another thread have the core."""
             _sched_yield()
 
     else:
 
         @njit(**INNER_KERNEL)
-        def give_way():
+        def cpu_pause():
             """Nothing, where there is no such call."""
 
 
@@ -85,5 +85,5 @@ def wait_for(words, i, value, stop):
         if looks > SPINS:
             if acquire(stop, 0) != 0:
                 return False
-            give_way()
+            cpu_pause()
     return True

@@ -1,9 +1,9 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Credits: space that channels get back (docs/packet-model.md, "Credits").
 
-A credit is no event. It becomes visible when somebody looks at its channel: one that wants to
-send, a routing, or the next credit; so that few are on their way at a time. The earliest stands
-in the channel's own row, the others in a ring that is sorted by tick, by its last.
+A credit is not an event. It becomes visible when its channel is next read: by a link that wants to
+send, a routing, or the next credit. So few are in flight at a time. The earliest is in the
+channel's own row, the others in a ring that is sorted by tick, by its last.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ from netsim.packet.tables import (
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def take_credits(sc, channels, ticks, credits, q):
+def collect_credits(sc, channels, ticks, credits, q):
     """Make the space visible that channel ``q`` has got back by now."""
     at = np.uint64(q) << QT_BITS
     if ticks[at + CREDIT_TICK] <= sc[NOW]:
         channel = np.uint64(q) << Q_BITS
-        # the sign says whether the link waits: `x ^ -1` turns all bits, `x ^ 0` none
+        # the sign encodes whether the link waits: `x ^ -1` turns all bits, `x ^ 0` none
         known = np.int64(channels[channel + CREDIT_BYTES])
         waits = known >> 63
         back = known ^ waits
         ticks[at + CREDIT_TICK] = NONE
         channels[channel + CREDIT_BYTES] = waits
         if channels[channel + CREDIT_TAIL] >= 0:
-            back += _take_listed(sc, channels, ticks, credits, q)
+            back += _collect_listed(sc, channels, ticks, credits, q)
         channels[channel + SPACE] += back
         channels[channel + ROOM] += back
 
 
 @njit(**INNER_KERNEL)
-def _take_listed(sc, channels, ticks, credits, q):
-    """Bytes of the ring's credits that are due; the one after them goes into the row."""
+def _collect_listed(sc, channels, ticks, credits, q):
+    """Return the bytes of the ring's credits that are due; the one after them goes into the row."""
     # Invariant: the row's credit is the earliest, and the ring is empty if the row has none. So the
     # first credit that is not due moves into the row.
     channel = np.uint64(q) << Q_BITS
@@ -81,7 +81,7 @@ def _take_listed(sc, channels, ticks, credits, q):
 @njit(**PLAIN_KERNEL, inline="always")
 def give_credit(sc, channels, ticks, credits, q, tick, size):
     """Channel ``q`` gets ``size`` bytes back at ``tick``; whether its link waits for space."""
-    take_credits(sc, channels, ticks, credits, q)
+    collect_credits(sc, channels, ticks, credits, q)
     channel = np.uint64(q) << Q_BITS
     at = np.uint64(q) << QT_BITS
     waits = channels[channel + CREDIT_BYTES] < 0
@@ -145,7 +145,8 @@ def use_space(channels, q, size):
 
 @njit(**INNER_KERNEL)
 def when_room(channels, ticks, credits, q, size):
-    """First tick at which the known credits give ``size`` bytes on ``q``, which waits from now."""
+    """Return the first tick at which the known credits give ``size`` bytes on ``q``, which waits
+    from now."""
     channel = np.uint64(q) << Q_BITS
     known = np.int64(channels[channel + CREDIT_BYTES])
     if known >= 0:

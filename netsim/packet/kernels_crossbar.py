@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
-from netsim.packet.kernels_credits import take_credits, when_room
+from netsim.packet.kernels_credits import collect_credits, when_room
 from netsim.packet.kernels_crossbar_tables import (
     BIDS_AT,
     CROSSES_TO,
@@ -40,18 +40,17 @@ from netsim.packet.kernels_crossbar_tables import (
     X_WORDS,
 )
 from netsim.packet.kernels_links import (
-    chance_key,
+    random_key,
     return_space,
     return_space_to,
-    see_credits,
-    see_room,
+    update_credits,
+    update_room,
 )
 from netsim.packet.kernels_wheel import NONE, add_try, low_bit
 from netsim.packet.tables import (
     BANDWIDTH,
     BUFFER_BYTES,
     CH_BITS,
-    CHANCE_VISITS,
     COMPARES_CREDITS,
     CREDIT_BYTES,
     FIFO_HEAD,
@@ -69,6 +68,7 @@ from netsim.packet.tables import (
     PK_BITS,
     Q_BITS,
     Q_WIDTH,
+    RANDOM_VISITS,
     READY,
     ROOM,
     ROOM_VC,
@@ -117,12 +117,12 @@ def route_head(a, x, rt, slot):
     visit = packets[packet + VISIT]
     packets[packet + VISIT] = visit + 1
     key = np.uint64(0)
-    if visit & 0xFFFF < sc[CHANCE_VISITS]:
-        key = chance_key(sc, a.messages, a.ranks, packets[packet + MESSAGE], visit)
+    if visit & 0xFFFF < sc[RANDOM_VISITS]:
+        key = random_key(sc, a.messages, a.ranks, packets[packet + MESSAGE], visit)
         if sc[COMPARES_CREDITS]:
-            see_credits(a, rt, router, p, key)
+            update_credits(a, rt, router, p, key)
     if sc[ROOM_VC] >= 0:
-        see_room(a, rt, router, p)
+        update_room(a, rt, router, p)
     size = a.wire[packets[packet + SIZE]]
     out, vc, state = route(
         rt, router, packets[packet + TO_NODE], packets[packet + STATE], key, size, sc[NOW],
@@ -157,7 +157,7 @@ def release(a, x, came_over):
     port = np.uint64(came_over) << P_BITS
     router = np.uint64(a.link_router[came_over]) << X_BITS
     # Invariant: the bits at X_FREE_AT are set for the slots of input ports that nothing crosses
-    # from. `take_ports` clears those of a port, and nothing else does.
+    # from. `allocate_ports` clears those of a port, and nothing else does.
     first = ports[port + FIRST_SLOT]
     place = first - routers[router + X_SLOTS]
     free_at = routers[router + X_FREE_AT]
@@ -172,7 +172,7 @@ def release(a, x, came_over):
 
 @njit(**INNER_KERNEL)
 def has_credit(a, x, out, want, size):
-    """Whether the buffer behind a channel takes a packet after all in the channel's FIFO.
+    """Return whether the buffer behind a channel takes a packet after all in the channel's FIFO.
 
     If not, the output is looked at when the credits that are known by now suffice.
     """
@@ -180,7 +180,7 @@ def has_credit(a, x, out, want, size):
     channels = a.channels
     if out < 2 * sc[N_NODES]:
         return True
-    take_credits(sc, channels, a.channel_ticks, a.credits, want)
+    collect_credits(sc, channels, a.channel_ticks, a.credits, want)
     channel = np.uint64(want) << Q_BITS
     # ROOM is without the bids, which the routing sees as if they had crossed; they have not
     free = channels[channel + ROOM] + x.bid_bytes[want]
@@ -195,7 +195,7 @@ def has_credit(a, x, out, want, size):
 
 @njit(**HOT_KERNEL)
 def first_to_cross(a, x, r, out):
-    """The slot whose head an output takes next; -1 if no head can cross to it now."""
+    """Return the slot whose head an output takes next; -1 if no head can cross to it now."""
     sc = a.sc
     links = a.links
     ports = x.ports
@@ -248,7 +248,7 @@ def first_to_cross(a, x, r, out):
 
 
 @njit(**INNER_KERNEL)
-def take_ports(a, x, r, slot, out):
+def allocate_ports(a, x, r, slot, out):
     """Give a head its input port and an output port."""
     ports = x.ports
     slots = x.slots
@@ -273,7 +273,7 @@ def take_ports(a, x, r, slot, out):
 
 @njit(**HOT_KERNEL)
 def cross(border, a, x, rt, slot, out):
-    """Let the head of a slot begin to cross to an output that `take_ports` gave it."""
+    """Let the head of a slot begin to cross to an output that `allocate_ports` gave it."""
     sc = a.sc
     links = a.links
     channels = a.channels
@@ -333,7 +333,7 @@ def cross(border, a, x, rt, slot, out):
         else:
             channels[channel + ROOM] -= size
         if x.needs_credit and channels[channel + CREDIT_BYTES] < 0:
-            # whoever still waits for the channel's credits says so when it is looked at again
+            # a head that still waits for the channel's credits registers again when checked
             channels[channel + CREDIT_BYTES] = ~channels[channel + CREDIT_BYTES]
     packets[packet + READY] = ready
     chain[(np.uint64(p) << CH_BITS) + NEXT] = -1
@@ -397,7 +397,7 @@ def arbitrate(border, a, x, rt, r):
         last_input = np.int64(-1)
         begun = False
         while True:
-            # an output whose candidate's input port has just been taken chooses again
+            # an output whose candidate's input port has just been allocated chooses again
             chosen = -1
             least = NONE
             k = 0
@@ -431,7 +431,7 @@ def arbitrate(border, a, x, rt, r):
             n -= 1
             outs[chosen] = outs[n]
             firsts[chosen] = firsts[n]
-            take_ports(a, x, r, slot, out)
+            allocate_ports(a, x, r, slot, out)
             if not x.merlin_lru:
                 cross(border, a, x, rt, slot, out)
         if x.merlin_lru:

@@ -1,7 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """The loop of the packet engine with input-queued routers: tick after tick, in the model's order.
 
-`kernels_engine` is the loop without crossbars; what both do alike stands there.
+`kernels_engine` is the loop without crossbars; the common code is there.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
-from netsim.packet.kernels_credits import take_credits, use_space, when_room
+from netsim.packet.kernels_credits import collect_credits, use_space, when_room
 from netsim.packet.kernels_crossbar import ONE, arbitrate, look_at, release, route_head
 from netsim.packet.kernels_crossbar_tables import (
     FIRST_SLOT,
@@ -135,7 +135,7 @@ def crossbar_phase(border, a, x, rt, bucket):
     n_links = sc[N_LINKS]
     n_nodes = sc[N_NODES]
     tries = a.events.tries
-    # rows from N_LINKS on stand for ends of crossings; the links' own tries are left for phase 5
+    # rows from N_LINKS on are ends of crossings; tries of links are left for phase 5
     entry = np.int64(wheel[2 * bucket + 1])
     kept = np.int64(-1)
     while entry >= 0:
@@ -190,7 +190,7 @@ def try_output(border, a, x, link):
     row = np.uint64(link) << L_BITS
     if x.needs_credit:
         add_credit_tries(a, link)
-        if links[row + FREE_AT] > now:  # tried for a crossing alone
+        if links[row + FREE_AT] > now:  # tried for a crossing only
             add_try(sc, links, a.events, link, links[row + FREE_AT])
             return
     # channels after the one served last come first, then those up to it
@@ -224,7 +224,7 @@ def try_output(border, a, x, link):
             if not sc[HEAD_COUNTS]:
                 tick += ser
         else:
-            take_credits(sc, channels, a.channel_ticks, a.credits, q)
+            collect_credits(sc, channels, a.channel_ticks, a.credits, q)
             if channels[channel + SPACE] < size:
                 wake = min(wake, when_room(channels, a.channel_ticks, a.credits, q, size))
                 continue

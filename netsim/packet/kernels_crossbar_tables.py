@@ -2,7 +2,7 @@
 
 A *slot* is an input FIFO: the channels of the links into a router have consecutive slots, by link
 and channel, and a slot's place among them is its bit in the router's words of bits. A link
-has a second row in ``links``, number ``n_links + link``, of which TRY_TICK alone is used: the end
+has a second row in ``links``, number ``n_links + link``, of which only TRY_TICK is used: the end
 of the crossing from the input port at its end.
 """
 
@@ -37,12 +37,12 @@ NOT_LISTED = -2
 
 
 class Crossbar(NamedTuple):
-    """What input-queued routers need beside `netsim.packet.tables.Arrays`.
+    """Arrays of input-queued routers in addition to `netsim.packet.tables.Arrays`.
 
     Attributes
     ----------
     ports, slots, routers
-        Rows as told above, flat.
+        Rows as described above, flat.
     out_space : (channels,) free bytes of the output buffer
     bits : words of bits over a router's slots: for each router, those whose input port is free,
         then for each of its outputs those whose head bids for it

@@ -13,12 +13,12 @@ from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_links import (
-    chance_key,
     enqueue,
-    see_credits,
-    see_room,
+    random_key,
     try_link,
     try_node,
+    update_credits,
+    update_room,
 )
 from netsim.packet.kernels_memory import prefetch
 from netsim.packet.kernels_outbox import outbox_full
@@ -38,7 +38,6 @@ from netsim.packet.tables import (
     BUFFER_BYTES,
     CH_BITS,
     CH_WIDTH,
-    CHANCE_VISITS,
     COMPARES_CREDITS,
     CR_WIDTH,
     EARLY,
@@ -75,6 +74,7 @@ from netsim.packet.tables import (
     Q_BITS,
     Q_WIDTH,
     R_BITS,
+    RANDOM_VISITS,
     READY_HEAD,
     ROOM,
     ROOM_VC,
@@ -254,12 +254,12 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
                 visit = packets[packet + VISIT]
                 packets[packet + VISIT] = visit + 1
                 key = np.uint64(0)
-                if visit & 0xFFFF < sc[CHANCE_VISITS]:
-                    key = chance_key(sc, messages, a.ranks, packets[packet + MESSAGE], visit)
+                if visit & 0xFFFF < sc[RANDOM_VISITS]:
+                    key = random_key(sc, messages, a.ranks, packets[packet + MESSAGE], visit)
                     if sc[COMPARES_CREDITS]:
-                        see_credits(a, rt, router, p, key)
+                        update_credits(a, rt, router, p, key)
                 if sc[ROOM_VC] >= 0:
-                    see_room(a, rt, router, p)
+                    update_room(a, rt, router, p)
                 out, vc, state = route(
                     rt, router, packets[packet + TO_NODE], packets[packet + STATE], key, size, now,
                     free_at, waiting, space, room, 1 << vshift, sc[BUFFER_BYTES],
@@ -282,7 +282,7 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
 
 @njit(**PLAIN_KERNEL, inline="always")
 def next_channel(links, link, vshift):
-    """The channel that a link will serve next, or any of its own."""
+    """Return the channel that a link will serve next, or any of its own."""
     row = np.uint64(link) << L_BITS
     waiting = links[row + VCS] & ((1 << LAST_SHIFT) - 1)
     left = waiting & ~(links[row + VCS] >> LAST_SHIFT)

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
-from netsim.packet.kernels_credits import give_credit, take_credits, use_space, when_room
+from netsim.packet.kernels_credits import collect_credits, give_credit, use_space, when_room
 from netsim.packet.kernels_outbox import send_credit, send_packet
 from netsim.packet.kernels_wheel import NONE, add_arrival, add_start, add_try, low_bit, new_packet
 from netsim.packet.tables import (
@@ -18,7 +18,6 @@ from netsim.packet.tables import (
     C_BITS,
     CAME_LATENCY,
     CH_BITS,
-    CHANCE_SHIFT,
     COMMON,
     FIFO_HEAD,
     FIFO_TAIL,
@@ -51,6 +50,7 @@ from netsim.packet.tables import (
     PK_BITS,
     Q_BITS,
     R_BITS,
+    RANDOM_SHIFT,
     READY,
     ROOM,
     ROOM_VC,
@@ -69,23 +69,23 @@ from netsim.packet.tables import (
     WAITING,
 )
 from netsim.routing.kernels import links_compared, pair_compared, pairs_compared
-from netsim.routing.kernels_chance import packet_key
+from netsim.routing.kernels_random import packet_key
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def chance_key(sc, messages, ranks, m, visit):
-    """The key of a packet of part ``m``, by its number and visits (docs, "Chance")."""
+def random_key(sc, messages, ranks, m, visit):
+    """The random key of a packet of part ``m``, by its number and visits (docs, "Chance")."""
     rank = np.uint64(messages[(np.uint64(m) << M_BITS) + M_RANK]) << R_BITS
     number = visit >> 16
     if sc[N_MESSAGES] > 0:
         number += m // sc[N_MESSAGES] << 32
         m %= sc[N_MESSAGES]
-    known = m + ranks[rank + CHANCE_SHIFT]
+    known = m + ranks[rank + RANDOM_SHIFT]
     return packet_key(sc[SEED], known, number, visit & 0xFFFF)
 
 
 @njit(**HOT_KERNEL)
-def see_credits(a, rt, router, p, key):
+def update_credits(a, rt, router, p, key):
     """Make the space visible that links have got back which the routing will compare for ``p``."""
     sc = a.sc
     packets = a.packets
@@ -94,11 +94,11 @@ def see_credits(a, rt, router, p, key):
         if link >= 0:
             for vc in range(sc[N_VCS]):
                 q = (link << sc[VSHIFT]) | vc
-                take_credits(sc, a.channels, a.channel_ticks, a.credits, q)
+                collect_credits(sc, a.channels, a.channel_ticks, a.credits, q)
 
 
 @njit(**HOT_KERNEL)
-def see_room(a, rt, router, p):
+def update_room(a, rt, router, p):
     """The same on the channel ``room_vc``, for the routings that have one."""
     sc = a.sc
     to = a.packets[(np.uint64(p) << PK_BITS) + TO_NODE]
@@ -106,7 +106,7 @@ def see_room(a, rt, router, p):
         for link in pair_compared(rt, router, to, i):
             if link >= 0:
                 q = (link << sc[VSHIFT]) | sc[ROOM_VC]
-                take_credits(sc, a.channels, a.channel_ticks, a.credits, q)
+                collect_credits(sc, a.channels, a.channel_ticks, a.credits, q)
 
 
 @njit(**PLAIN_KERNEL, inline="always")
@@ -120,7 +120,7 @@ def stall(links, counters, link, now):
 
 @njit(**PLAIN_KERNEL, inline="always")
 def occupy(a, link, ser, size_class):
-    """What every start does to its link: time, counters, stall."""
+    """Update a link at the start of a packet: time, counters, stall."""
     sc = a.sc
     links = a.links
     counters = a.counters
@@ -195,7 +195,7 @@ def try_node(border, a, node):
     if last:
         size_class = np.int64(messages[message + M_TAIL])
     size = a.wire[np.uint64(size_class)]
-    take_credits(sc, channels, a.channel_ticks, a.credits, q)
+    collect_credits(sc, channels, a.channel_ticks, a.credits, q)
     if channels[channel + SPACE] < size:
         stall(links, a.counters, node, now)
         tick = when_room(channels, a.channel_ticks, a.credits, q, size)
@@ -277,7 +277,7 @@ def try_link(border, a, link):
             if not sc[HEAD_COUNTS]:
                 tick += ser
         else:
-            take_credits(sc, channels, ticks, a.credits, q)
+            collect_credits(sc, channels, ticks, a.credits, q)
             if channels[channel + SPACE] < size:
                 wake = min(wake, when_room(channels, ticks, a.credits, q, size))
                 continue

@@ -18,7 +18,7 @@ else:
 
     @intrinsic
     def prefetch(typingctx, array, index):
-        """Ask for the cache line of ``array[index]`` (one dimension, no bounds looked at)."""
+        """Prefetch the cache line of ``array[index]`` (one dimension, no bounds check)."""
 
         def codegen(context, builder, signature, args):
             data = make_array(signature.args[0])(context, builder, args[0]).data

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""What goes from one domain to another: packets on their way, and space that comes free.
+"""Traffic between domains: packets in flight, and freed buffer space.
 
 Each domain has an outbox for each of two parities: it fills one in a window while the others
 read what it put into the other in the window before. A row of an outbox is in a list for its
@@ -24,7 +24,7 @@ MAIL_WIDTH = PACKET + PK_WIDTH
 CREDIT_Q, CREDIT_BYTES = 2, 3
 BACK_WIDTH = 4
 
-# a domain's words: what it says of itself, then by parity two counts, the earliest tick, and the
+# a domain's words: its own state, then by parity two counts, the earliest tick, and the
 # first packet and the first credit for each receiver
 PARITY, WINDOW_END, MAIL_WAITS, UNFINISHED, TURN, COUNTS = 0, 1, 2, 3, 4, 8
 N_MAIL, N_BACK, EARLIEST, LISTS = 0, 1, 2, 3
@@ -65,7 +65,7 @@ def words_of(n):
 
 @njit(**INNER_KERNEL)
 def box_of(border, domain, parity):
-    """Where the counts and lists of an outbox stand among the words."""
+    """Return the offset of an outbox's counts and lists in the words."""
     return domain * words_of(border.n) + COUNTS + parity * (LISTS + 2 * border.n)
 
 

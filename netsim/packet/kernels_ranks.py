@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Ranks: begin steps, post sends, count arrivals, go on (docs/packet-model.md, "Ranks").
+"""Ranks: begin steps, post sends, count arrivals, continue (docs/packet-model.md, "Ranks").
 
 ``pr`` is the `RankArrays` view of the run's arrays.
 """
@@ -99,7 +99,7 @@ def add_timer(pr, rank, tick):
 
 @njit(**PLAIN_KERNEL, inline="always")
 def count(sc, ranks, messages, steps, m):
-    """Count a message toward its step; a rank that waited for it goes on the list."""
+    """Count a message toward its step; a rank that waited for it is put on the list."""
     message = np.uint64(m) << M_BITS
     s = messages[message + M_STEP]
     step = np.uint64(s) << S_BITS
@@ -111,7 +111,7 @@ def count(sc, ranks, messages, steps, m):
         and ranks[rank + STEP] == s
         and steps[step + ARRIVED] >= steps[step + NEED]
     ):
-        # It does not go on here, as another rank may be posting its sends: `run_ready` follows.
+        # It does not continue here, as another rank may be posting its sends: `run_ready` follows.
         ranks[rank + WAIT] = 0
         ranks[rank + READY_NEXT] = -1
         if sc[READY_HEAD] < 0:
@@ -201,7 +201,7 @@ def post_part(pr, part, port):
 
 @njit(**INNER_KERNEL)
 def post_part_of_several(pr, part):
-    """Put a part into its own port's queue; compiled once, apart from the way most messages go."""
+    """Put a part into its own port's queue; compiled once, separately from the common path."""
     post_part(pr, part, np.int64(pr.messages[(np.uint64(part) << M_BITS) + M_FROM]))
 
 
@@ -226,7 +226,7 @@ def post_data(pr, m):
 
 @njit(**INNER_KERNEL)
 def part_arrived(pr, part):
-    """A part has arrived whole: count it, or go on with the rendezvous."""
+    """Process a complete part: count it, or continue the rendezvous."""
     n = pr.sc[N_MESSAGES]
     request = pr.sc[REQUEST]
     number = part // n
@@ -256,7 +256,7 @@ def part_arrived(pr, part):
 
 @njit(**INNER_KERNEL)
 def step_has_begun(ranks, r, s):
-    """Whether a rank has begun a step: its receives are posted."""
+    """Return whether a rank has begun a step: its receives are posted."""
     rank = np.uint64(r) << R_BITS
     if ranks[rank + STEP] != s:
         return ranks[rank + STEP] > s
@@ -282,7 +282,7 @@ def clear_parked(pr, s):
 
 @njit(**PLAIN_KERNEL, inline="always")
 def next_step(sc, ranks, r):
-    """Leave the present step: ask for the next one, or be done."""
+    """Finish the current step: schedule the next one, or end the program."""
     rank = np.uint64(r) << R_BITS
     s = ranks[rank + STEP] + 1
     ranks[rank + STEP] = s
@@ -344,7 +344,7 @@ def post_sends(pr, r, node):
         pr.ranks[rank + SENDING] = first
         add_timer(pr, r, sc[NOW] + sc[SEND_OVERHEAD])
         return False
-    # what this rank will need when it goes on
+    # what this rank will need when it continues
     prefetch(pr.messages, np.uint64(last + 1) << M_BITS)
     prefetch(pr.steps, np.uint64(s + 4) << S_BITS)
     for m in range(first, last):
@@ -378,7 +378,7 @@ def on_timer(pr, r):
             add_timer(pr, r, sc[NOW] + sc[SEND_OVERHEAD])
             return
         leave_or_wait(sc, ranks, pr.steps, r)
-    else:  # RECEIVE; as `count`, but the rank goes on at once
+    else:  # RECEIVE; as `count`, but the rank continues at once
         m = ranks[rank + RECV_HEAD]
         ranks[rank + RECV_HEAD] = pr.messages[(np.uint64(m) << M_BITS) + M_NEXT]
         s = pr.messages[(np.uint64(m) << M_BITS) + M_STEP]
@@ -396,7 +396,7 @@ def on_timer(pr, r):
 
 @njit(**HOT_KERNEL)
 def run_ready(pr):
-    """Work off the list of ranks that may go on, first in, first out."""
+    """Process the list of ranks that may continue, first in, first out."""
     sc = pr.sc
     ranks = pr.ranks
     while sc[READY_HEAD] >= 0:

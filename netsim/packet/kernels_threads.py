@@ -53,15 +53,15 @@ from netsim.packet.tables import (
 ABORTED = PAUSE + 1
 """Why `run_windows` came back: another thread gave up."""
 
-SAID_WORDS, NEXT_TICK, MUST_STOP, SAID_TURN = 8, 0, 1, 2
-"""A line in which a domain says how it stands: its next tick, if it must stop, after which turn."""
+STATE_WORDS, NEXT_TICK, MUST_STOP, STATE_TURN = 8, 0, 1, 2
+"""State that a domain publishes: its next tick, whether it must stop, and the turn."""
 
 ENDLESS = 1 << 61
 
 
 @njit(**INNER_KERNEL)
 def room_for_mail(border, a, parity):
-    """Whether the pools can take in all that came with a parity."""
+    """Return whether the pools can take in all that came with a parity."""
     n_mail = 0
     n_back = 0
     for other in range(border.n):
@@ -78,7 +78,7 @@ def room_for_mail(border, a, parity):
 
 
 @njit(**INNER_KERNEL)
-def take_in(border, a, parity):
+def receive_mail(border, a, parity):
     """Take in what the other domains have sent with a parity."""
     sc = a.sc
     packets = a.packets
@@ -109,7 +109,7 @@ def take_in(border, a, parity):
 def run_window(border, x, in_parts, a, rt):
     """Run a domain to the end of its window; a tick before which nothing of it happens next.
 
-    What it has sent counts among that. Its words say whether it came to the end.
+    Includes what it has sent. Its words state whether it has finished.
     """
     own = border.me * words_of(border.n)
     words = border.words
@@ -119,7 +119,7 @@ def run_window(border, x, in_parts, a, rt):
     if words[own + MAIL_WAITS] != 0:
         finished = room_for_mail(border, a, 1 - parity)
         if finished:
-            take_in(border, a, 1 - parity)
+            receive_mail(border, a, 1 - parity)
             words[own + MAIL_WAITS] = 0
     if finished:
         if x is None:
@@ -145,7 +145,7 @@ def open_window(border, end):
 
 
 @njit(**(PLAIN_KERNEL | {"nogil": True}))
-def run_windows(border, x, in_parts, a, rt, said, stop, lookahead, until, n_windows):
+def run_windows(border, x, in_parts, a, rt, states, stop, lookahead, until, n_windows):
     """Run a domain for ``n_windows`` windows, side by side with all others.
 
     All come back for the same reason: nothing is left (DONE) before ``until`` (UNTIL), a pool or
@@ -158,14 +158,14 @@ def run_windows(border, x, in_parts, a, rt, said, stop, lookahead, until, n_wind
         None where routers are output-queued.
     in_parts, a, rt
         As for `kernels_engine.run`, of this domain.
-    said : (2 * n * SAID_WORDS,) int64
-        Of all: how each stands at the end of a window, in turns of two. Nobody goes on before all
-        have written theirs, so nobody is more than one window ahead.
+    states : (2 * n * STATE_WORDS,) int64
+        State of every domain at the end of a window, double-buffered. No domain continues before
+        all have written their state, so none is more than one window ahead.
     stop : (1,) int64
         Not 0 when a thread has given up.
     lookahead, until, n_windows : int64
     """
-    # Invariant: mail of a window arrives after its end, since packets and credits are on their way
+    # Invariant: mail of a window arrives after its end, since packets and credits are in flight
     # between domains for at least the lookahead. So a domain needs nothing that the others do in
     # the same window, and the result does not depend on which thread is faster.
     own = border.me * words_of(border.n)
@@ -175,18 +175,18 @@ def run_windows(border, x, in_parts, a, rt, said, stop, lookahead, until, n_wind
         turn = words[own + TURN] + 1
         words[own + TURN] = turn
         # two sets of lines in turn: a domain that is ahead must not write what others still read
-        rows = (turn & 1) * border.n * SAID_WORDS
-        mine = rows + border.me * SAID_WORDS
-        said[mine + NEXT_TICK] = first
-        said[mine + MUST_STOP] = words[own + UNFINISHED]
-        release(said, mine + SAID_TURN, turn)
+        rows = (turn & 1) * border.n * STATE_WORDS
+        mine = rows + border.me * STATE_WORDS
+        states[mine + NEXT_TICK] = first
+        states[mine + MUST_STOP] = words[own + UNFINISHED]
+        release(states, mine + STATE_TURN, turn)
         must_stop = False
         for k in range(border.n):
-            row = rows + k * SAID_WORDS
-            if not wait_for(said, row + SAID_TURN, turn, stop):
+            row = rows + k * STATE_WORDS
+            if not wait_for(states, row + STATE_TURN, turn, stop):
                 return ABORTED
-            must_stop |= said[row + MUST_STOP] != 0
-            first = min(first, said[row + NEXT_TICK])
+            must_stop |= states[row + MUST_STOP] != 0
+            first = min(first, states[row + NEXT_TICK])
         if must_stop:
             return GROW
         if first == NONE:

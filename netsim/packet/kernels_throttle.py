@@ -66,7 +66,7 @@ def joined(a, paces, link, m):
 
 @njit(**HOT_KERNEL)
 def try_paced(a, paces, port):
-    """`try_node`, but not before the flow of the packet at the head may go on."""
+    """`try_node`, but not before the flow of the packet at the head may send."""
     sc = a.sc
     now = sc[NOW]
     row = np.uint64(port) << L_BITS

@@ -52,7 +52,7 @@ FINE_MASK = 2 * SPAN - 1
 
 @njit(**PLAIN_KERNEL, inline="always")
 def low_bit(bits):
-    """Number of the lowest set bit."""
+    """Return the number of the lowest set bit."""
     return np.int64(trailing_zeros(bits))  # type: ignore[call-arg]
 
 
@@ -103,7 +103,7 @@ def next_tick(occupied, now):
 @njit(**INNER_KERNEL)
 def heap_push(heap, n, tick, item):
     """Push (tick, item) on a binary heap of ``n`` entries sorted by tick, then item."""
-    # Equal ticks leave by item, since ranks whose time has come go on by number.
+    # Equal ticks leave by item, since ranks whose time has come continue by number.
     k = n
     while k > 0:
         up = (k - 1) >> 1
@@ -146,7 +146,7 @@ def add_later(sc, ev, chain, which, item, tick):
     """Keep a packet (which = 0) or an entry of a try (1) for a span after the fine wheel's."""
     span = tick >> SPAN_BITS
     mask = (len(ev.later) >> 1) - 1
-    # Invariant: the ring holds spans of [HORIZON, HORIZON + mask] alone, so a slot is one span.
+    # Invariant: the ring holds only spans of [HORIZON, HORIZON + mask], so a slot is one span.
     if span - sc[HORIZON] > mask:
         heap_push(ev.far, sc[N_FAR], tick, (np.int64(item) << 1) | which)
         sc[N_FAR] += 1
@@ -177,7 +177,7 @@ def add_arrival(sc, ev, p, link, tick):
 
 @njit(**PLAIN_KERNEL, inline="always")
 def new_packet(sc, chain):
-    """A free row of the pool of packets, which must have one."""
+    """Return a free row of the pool of packets, which must have one."""
     p = sc[PK_FREE]
     if p >= 0:
         sc[PK_FREE] = chain[(np.uint64(p) << CH_BITS) + NEXT]
@@ -338,7 +338,7 @@ def bring_near(sc, ev):
 def next_event(sc, links, packets, ev, first_timer, until):
     """The tick of what happens next, with all of its events in the fine wheel; NONE for nothing.
 
-    ``first_timer`` is the first tick at which a rank goes on. An answer beyond ``until`` may come
+    ``first_timer`` is the first tick at which a rank continues. A result beyond ``until`` may come
     before what happens next.
     """
     now = next_tick(ev.occupied, sc[NOW])

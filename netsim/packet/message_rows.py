@@ -21,7 +21,7 @@ def message_rows(
     by_rendezvous: NDArray[np.bool_] | None,
     control_class: int,
 ) -> tuple[NDArray[np.int32], int, int]:
-    """The rows of all parts of all messages.
+    """Return the rows of all parts of all messages.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Parameters and results of a packet simulation; the model is told in docs/packet-model.md."""
+"""Parameters and results of a packet simulation; docs/packet-model.md describes the model."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class PacketConfig:
     ] = 32768
     congestion_delay_s: Annotated[
         float,
-        "from the congestion until the source knows of it",
+        "from the congestion until the source is notified",
         Ge(0),
         Example("2 us", _CONGESTION),
     ] = 1e-6
@@ -205,7 +205,7 @@ class PacketConfig:
             raise unknown_name("congestion_control", self.congestion_control, CONGESTION_CONTROLS)
         if self.input_queued and self.congestion_control != "none":
             raise NetcosimError(
-                f"congestion_control = {self.congestion_control}; router = input-queued knows none"
+                f"congestion_control = {self.congestion_control}; router = input-queued has none"
             )
         if not 1 <= self.congestion_threshold_bytes <= MAX_BUFFER_BYTES:
             raise NetcosimError(
@@ -346,7 +346,7 @@ class PacketConfig:
 
 @dataclass(frozen=True, eq=False)
 class PacketResult:
-    """What a run gives back; times in picoseconds, -1 for never.
+    """Result of a run; times in picoseconds, -1 for never.
 
     Attributes
     ----------
@@ -358,7 +358,7 @@ class PacketResult:
     group_finish_ps : (n_groups,) int64
         -1 if any rank of the group did not finish.
     link_packets, link_bytes, link_busy_ps, link_stalls, link_stall_ps : (n_links,) int64
-        Wire bytes; stalls as docs/packet-model.md says.
+        Wire bytes; stalls as defined in docs/packet-model.md.
     """
 
     end_ps: int
@@ -383,10 +383,10 @@ def _numeric(value: object) -> TypeGuard[float]:
 
 
 def to_ps(seconds: float) -> int:
-    """Whole picoseconds of a duration, half to even."""
+    """Round a duration to picoseconds, half to even."""
     return round(seconds * PS_PER_S)
 
 
 def serialisation_ps(wire_bytes: int, bandwidth_Bps: int) -> int:
-    """Time that ``wire_bytes`` take on a link, in picoseconds, at least 1."""
+    """Return time that ``wire_bytes`` take on a link, in picoseconds, at least 1."""
     return max(1, (wire_bytes * PS_PER_S + bandwidth_Bps // 2) // bandwidth_Bps)

@@ -1,4 +1,4 @@
-"""Named packet configurations: other simulators' routers, in the words of ours."""
+"""Named packet configurations: other simulators' routers as a `PacketConfig`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from netsim.packet.model import PacketConfig
 
 @dataclass(frozen=True)
 class PacketPreset:
-    """Keys of a `PacketConfig` and what they stand for."""
+    """Keys of a `PacketConfig` and their values."""
 
     description: str
     params: Mapping[str, Any]
@@ -69,7 +69,7 @@ def with_packet_preset(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def packet_preset(name: str) -> PacketConfig:
-    """A named configuration.
+    """Return a named configuration.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What to say when the fast engine has nothing left to do but is not finished."""
+"""The error when the compiled engine has no event left but is not finished."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _waits(
     fifos: NDArray[np.int64],
     senders: NDArray[np.int64],
 ) -> dict[Channel, set[Channel]]:
-    """Each channel that packets wait for -> those that what is behind it waits for."""
+    """Return each channel that packets wait for -> those that what is behind it waits for."""
     vshift = int(arrays.sc[t.VSHIFT])
 
     def channel(q: int) -> Channel:

@@ -18,12 +18,12 @@ I64 = NDArray[np.int64]
 # scalars: SC[...]; N_NODES counts the ports of all nodes; N_MESSAGES is 0 where every message is
 # one part on the only rail; REQUEST is the number of a request among the parts, -1 for none;
 # HORIZON is the first span of ticks that the fine wheel does not hold, N_LATER what is in later
-# ones; the routing looks at no queue from visit LOOKS_VISITS on; FETCH_STARTS tells whether what
+# ones; the routing looks at no queue from visit LOOKS_VISITS on; FETCH_STARTS: whether what
 # starts is looked ahead for; COMMON is the size class of most packets; N_STARTS and N_OPENED count
-# what stands in `Events`; NEEDS_CREDIT tells whether crossings wait for credits
+# what is in `Events`; NEEDS_CREDIT: whether crossings wait for credits
 (NOW, HORIZON, END, PK_FREE, PK_USED, N_PK, CR_FREE, CR_USED, N_CR, N_TIMERS, N_FAR, READY_HEAD,
  READY_TAIL, N_NODES, N_LINKS, VSHIFT, N_VCS, ROUTER_LATENCY, SEND_OVERHEAD, SEED,
- CHANCE_VISITS, ROOM_VC, COMPARES_CREDITS, BUFFER_BYTES, HAS_COMPUTE, HAS_RECV_COST,
+ RANDOM_VISITS, ROOM_VC, COMPARES_CREDITS, BUFFER_BYTES, HAS_COMPUTE, HAS_RECV_COST,
  RECORD, HEAD_COUNTS, N_MESSAGES, REQUEST, N_LATER, TRY_FREE, TRY_USED, N_TRIES,
  LOOKS_VISITS, FETCH_STARTS, COMMON, N_STARTS, N_OPENED, NEEDS_CREDIT) = range(40)  # fmt: skip
 N_SCALARS = 40
@@ -46,9 +46,9 @@ LAST_SHIFT = 32
 MORE_BYTES, MORE_BUSY, STALLS, STALL_TIME = _fields(4)
 C_BITS, C_WIDTH = np.uint64(2), 4
 
-# channels: Q[link << VSHIFT | vc, ...] (int32), half a cache line each; nobody reads SPACE and
-# ROOM of ejection links. The earliest credit stands in the row itself, CREDIT_BYTES and, as the
-# first column of the same memory as int64 (QT), its tick, NONE for no credit; those after it stand
+# channels: Q[link << VSHIFT | vc, ...] (int32), half a cache line each; no code reads SPACE and
+# ROOM of ejection links. The earliest credit is in the row itself, CREDIT_BYTES and, as the
+# first column of the same memory as int64 (QT), its tick, NONE for no credit; those after it are
 # in a ring whose last is CREDIT_TAIL. CREDIT_BYTES has all bits turned if the link waits for space
 _, _, FIFO_HEAD, FIFO_TAIL, SPACE, ROOM, CREDIT_TAIL, CREDIT_BYTES = _fields(8)
 Q_BITS, Q_WIDTH = np.uint64(3), 8
@@ -56,7 +56,7 @@ CREDIT_TICK = np.uint64(0)
 QT_BITS, QT_WIDTH = np.uint64(2), 4
 
 # packets: PK[packet, ...]; VISIT is packet number << 16 | routers visited; HOLDS is the
-# channel whose buffer (or link, on its way) the packet occupies; READY is, on a link to a router,
+# channel whose buffer (or link, in flight) the packet occupies; READY is, on a link to a router,
 # the serialisation there; CAME_LATENCY that link's latency
 MESSAGE, VISIT, STATE, HOLDS, READY, SIZE, TO_NODE, CAME_LATENCY = _fields(8)
 PK_BITS, PK_WIDTH = np.uint64(3), 8
@@ -76,13 +76,13 @@ CR_BITS, CR_WIDTH = np.uint64(2), 4
 NIC_HEAD, NIC_TAIL, NIC_SENT, NIC_COUNT = _fields(4)
 N_BITS, N_WIDTH = np.uint64(2), 4
 
-# ranks: R[rank, ...]; CHANCE_SHIFT is `Traffic.chance_shift` of its group
+# ranks: R[rank, ...]; RANDOM_SHIFT is `Traffic.random_shift` of its group
 (STEP, STEP_END, CPU, BEGIN, WAIT, SENDING, RECV_HEAD, RECV_TAIL, FINISH, READY_NEXT,
- NODE, CHANCE_SHIFT) = _fields(12)  # fmt: skip
+ NODE, RANDOM_SHIFT) = _fields(12)  # fmt: skip
 R_BITS, R_WIDTH = np.uint64(4), 16
 
-# messages: M[message, ...] (int32); where they have several parts, part j of message m stands in
-# row m + j * N_MESSAGES, and M_STEP and M_PARTS (parts left) are looked at in the first row alone;
+# messages: M[message, ...] (int32); where they have several parts, part j of message m is in
+# row m + j * N_MESSAGES, and M_STEP and M_PARTS (parts left) are read only in the first row;
 # where each is one part, M_FROM and M_PARTS are not filled in
 M_NEXT, M_LEFT, M_TAIL, M_RANK, M_STEP, M_FROM, M_TO, M_PARTS = _fields(8)
 M_BITS, M_WIDTH = np.uint64(3), 8
@@ -100,7 +100,7 @@ DELAY, RECOVERY, MOST, THRESHOLD = range(4)
 
 
 class Events(NamedTuple):
-    """What is to happen; see `netsim.packet.kernels_wheel`.
+    """Pending events; see `netsim.packet.kernels_wheel`.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class Events(NamedTuple):
     opened : (most,) int32
         Packets of spans that have come into the fine wheel, not yet routed.
     chain, tries
-        Rows as told above.
+        Rows as described above.
     far : heap of (tick, item)
     """
 
@@ -137,7 +137,7 @@ class Arrays(NamedTuple):
     ----------
     sc : (N_SCALARS,) scalars
     links, counters, channels, packets, credits, nodes, ranks, messages, steps
-        Rows as told above.
+        Rows as described above.
     compute, recv_cost
         Of the program; length 1 if all zero.
     message_post, message_finish
@@ -180,15 +180,15 @@ class Arrays(NamedTuple):
 
 
 class Paces(NamedTuple):
-    """What congestion control adds.
+    """Arrays of congestion control.
 
     Kernels get None without it, and are then compiled without a trace of it.
 
     Attributes
     ----------
     flow_of : (message rows,) int32: the flow of each
-    flows : rows as told above, flat
-    scalars : those told above, and the thresholds
+    flows : rows as described above, flat
+    scalars : those described above, and the thresholds
     """
 
     flow_of: I32
@@ -224,7 +224,7 @@ EVENT_ROWS: dict[str, int] = {"wheel": 2, "later": 2, "chain": CH_WIDTH, "tries"
 
 
 def flat(arrays: Arrays) -> Arrays:
-    """The same memory with all rows in one dimension, as the kernels want it."""
+    """Return the same memory with all rows in one dimension, as the kernels want it."""
     events = arrays.events
     return arrays._replace(
         **{name: getattr(arrays, name).reshape(-1) for name in ROWS},

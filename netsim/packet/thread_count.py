@@ -1,4 +1,4 @@
-"""How many threads a packet simulation takes, and what cannot be split among several."""
+"""Number of threads of a packet simulation, and the simulations that cannot be split."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ def available_cores() -> int:
 
 
 def checked_threads(threads: int | str) -> int | str:
-    """A number of threads, or "auto".
+    """Return a number of threads, or "auto".
 
     Raises
     ------
     NetcosimError
         Neither "auto" nor 1 to `MAX_THREADS`.
     """
-    whole = isinstance(threads, int | np.integer) and not isinstance(threads, bool)
-    if threads != AUTO and not (whole and 1 <= int(threads) <= MAX_THREADS):
-        told = shown(int(threads)) if whole else repr(threads)
-        raise NetcosimError(f'threads = {told}; allowed: 1 to {MAX_THREADS:,}, or "{AUTO}"')
+    is_integer = isinstance(threads, int | np.integer) and not isinstance(threads, bool)
+    if threads != AUTO and not (is_integer and 1 <= int(threads) <= MAX_THREADS):
+        value = shown(int(threads)) if is_integer else repr(threads)
+        raise NetcosimError(f'threads = {value}; allowed: 1 to {MAX_THREADS:,}, or "{AUTO}"')
     return threads
 
 
 def why_one_thread(routing: Routing, config: PacketConfig) -> str:
-    """Why a simulation cannot be split among threads; empty if it can."""
+    """Return why a simulation cannot be split among threads; empty if it can."""
     topology = routing.topology
     if routing.looks_far:
         return f"routing {routing.name} looks at links of distant routers"
@@ -64,7 +64,7 @@ def why_one_thread(routing: Routing, config: PacketConfig) -> str:
 def threads_used(
     routing: Routing, config: PacketConfig, threads: int | str, packets: float | None = None
 ) -> int:
-    """How many threads `simulate_packets` takes when asked for ``threads``.
+    """Return the number of threads that `simulate_packets` uses for ``threads``.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def threads_used(
         "auto" gives one for every `NODES_A_THREAD` nodes and `PACKETS_A_THREAD` packets, no more
         than there are cores.
     packets : float, optional
-        That are sent; without it "auto" goes by the nodes alone, the most that it gives.
+        Messages that are sent; without it "auto" depends only on the nodes.
 
     Raises
     ------

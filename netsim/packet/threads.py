@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from netsim.packet import tables as t
-from netsim.packet.build import Clock
+from netsim.packet.build import PacketClock
 from netsim.packet.build_domains import (
     domain_arrays,
     domain_crossbars,
@@ -38,7 +38,7 @@ def run_in_domains(
     tables: RouteTables,
     routing: Routing,
     traffic: Traffic,
-    clock: Clock,
+    clock: PacketClock,
     until: int,
     progress: Callable[[float], None] | None,
 ) -> Arrays:
@@ -59,7 +59,7 @@ def run_in_domains(
         See `netsim.packet.engine.simulate_packets`.
     """
     from netsim.packet.kernels_engine import GROW, PAUSE
-    from netsim.packet.kernels_threads import ABORTED, SAID_WORDS, run_windows
+    from netsim.packet.kernels_threads import ABORTED, STATE_WORDS, run_windows
 
     n = domains.n
     mail = empty_mail(domains)
@@ -67,14 +67,14 @@ def run_in_domains(
     ahead = lookahead(domains, routing.topology, arrays, crossbar)
     in_parts = int(arrays.sc[t.N_MESSAGES]) or None
     stop = np.zeros(1, dtype=np.int64)
-    said = t.aligned_zeros((2 * n, SAID_WORDS), np.int64).reshape(-1)
+    states = t.aligned_zeros((2 * n, STATE_WORDS), np.int64).reshape(-1)
     n_windows = _FIRST_WINDOWS
 
     def run(d: int) -> int:
         try:
             return int(
                 run_windows(
-                    borders[d], crossbars[d], in_parts, t.flat(parts[d]), tables, said, stop,
+                    borders[d], crossbars[d], in_parts, t.flat(parts[d]), tables, states, stop,
                     ahead, until, n_windows,
                 )
             )  # fmt: skip

@@ -1,14 +1,14 @@
 """Routings of any network over its shortest paths, one packet spread from the next.
 
-- "min-hop": static, by destination. At each router the destinations that may go the same ways, and
+- "min-hop": static, by destination. At each router the destinations with the same next hops, and
   come by there at all, are dealt out to these in turn, as the subnet managers of InfiniBand do. On
   a full fat-tree that is D-mod-k (Zahavi, 2010): every shift permutation uses each link once.
 - "adaptive-shortest-path": of the links on shortest paths a random one if it has no load, else the
-  least loaded of all, one of those that are alike by chance (as "adaptive" on fat-trees).
+  least loaded of all, one of equals at random (as "adaptive" on fat-trees).
 
 One channel is enough where no ring of links can wait for each other, as on trees and networks of
 leaves and spines (up, then down); `channels` finds out. Elsewhere the channel rises by one a hop
-and there are as many as the longest way has links; the state is that hop count.
+and there are as many as the longest path has links; the state is that hop count.
 
 Kernel tables: params = 0, entries a router in table_a, channels up a hop (0 or 1). "min-hop":
 table_a has the link toward each port. "adaptive-shortest-path": table_a has for each router where
@@ -39,7 +39,7 @@ class ShortestPaths:
     topology : Topology
     distance : (n_routers, n_routers) int64
     longest : int
-        Links of the longest way between routers with nodes, at least 1.
+        Return the links of the longest path between routers with nodes, at least 1.
     targets : (n_targets,) int64
         Routers with nodes, ascending.
     place : (n_routers, n_routers) int32
@@ -75,16 +75,16 @@ class ShortestPaths:
         self.lists = np.array(lists, dtype=np.int32)
 
     def links_of(self, router: int) -> NDArray[np.int32]:
-        """Links that leave a router, ascending."""
+        """Return the links that leave a router, ascending."""
         return self._links[self._ptr[router] : self._ptr[router + 1]]
 
     def neighbours(self, router: int) -> NDArray[np.int64]:
-        """Routers behind `links_of`."""
+        """Return the routers behind `links_of`."""
         behind = self.topology.link_dst[self.links_of(router)] - self.topology.n_ports
         return behind.astype(np.int64)
 
     def alike(self, router: int) -> tuple[BoolArray, NDArray[np.int64]]:
-        """Links that lead to some target: (sets, links) bool; and (targets,) each one's set."""
+        """The links that lead to some target: (sets, links) bool; and (targets,) each one's set."""
         here = self.distance[router, self.targets]
         good = self.distance[np.ix_(self.neighbours(router), self.targets)] == here - 1
         packed = np.ascontiguousarray(np.packbits(good, axis=0).T)
@@ -95,28 +95,28 @@ class ShortestPaths:
         return good.T[first], which.ravel().astype(np.int64)
 
     def toward(self, router: int, target: int) -> list[int]:
-        """Links on shortest paths from one router to another with nodes."""
+        """Return the links on shortest paths from one router to another with nodes."""
         at = int(self.place[router, target])
         return list(map(int, self.lists[at + 1 : at + 1 + self.lists[at]]))
 
 
-def channels(ways: ShortestPaths) -> int:
+def channels(paths: ShortestPaths) -> int:
     """Channels that keep packets on shortest paths from waiting for each other in a ring.
 
-    1 if the links cannot wait for each other in a ring whatever ways are taken (Dally and Seitz,
-    1987); else one for each link of the longest way.
+    1 if the links cannot wait for each other in a ring whatever paths are taken (Dally and Seitz,
+    1987); else one for each link of the longest path.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    distance = ways.distance[:, ways.targets]
-    n, used = len(distance), _visited(ways, distance)
+    distance = paths.distance[:, paths.targets]
+    n, used = len(distance), _visited(paths, distance)
     # routers that are joined, as pairs: parallel links wait as one
-    pairs = [(u, v) for u in range(n) for v in np.unique(ways.neighbours(u)).tolist()]
+    pairs = [(u, v) for u in range(n) for v in np.unique(paths.neighbours(u)).tolist()]
     number = {pair: i for i, pair in enumerate(pairs)}
     held, wanted = [], []
     for v in range(n):
-        near = np.unique(ways.neighbours(v))
+        near = np.unique(paths.neighbours(v))
         closer = distance[near] == distance[v] - 1
         comes = (distance[near] == distance[v] + 1) & used[near]
         waits = comes.astype(np.float32) @ closer.T.astype(np.float32) > 0
@@ -125,41 +125,41 @@ def channels(ways: ShortestPaths) -> int:
             wanted.append(number[v, int(near[k])])
     graph = coo_array((np.ones(len(held)), (held, wanted)), shape=(len(pairs), len(pairs)))
     parts, _ = connected_components(graph, directed=True, connection="strong")
-    return 1 if parts == len(pairs) else ways.longest
+    return 1 if parts == len(pairs) else paths.longest
 
 
-def _visited(ways: ShortestPaths, distance: NDArray[np.int64]) -> BoolArray:
+def _visited(paths: ShortestPaths, distance: NDArray[np.int64]) -> BoolArray:
     """(n_routers, targets): whether any packet to the target can come by the router."""
     used = np.zeros(distance.shape, dtype=np.bool_)
-    used[ways.targets] = True
-    near = [np.unique(ways.neighbours(router)) for router in range(len(distance))]
-    for far in range(int(distance[ways.targets].max(initial=0)), 1, -1):
+    used[paths.targets] = True
+    near = [np.unique(paths.neighbours(router)) for router in range(len(distance))]
+    for far in range(int(distance[paths.targets].max(initial=0)), 1, -1):
         for router in np.flatnonzero((used & (distance == far)).any(axis=1)).tolist():
             here = used[router] & (distance[router] == far)
             used[near[router]] |= here & (distance[near[router]] == far - 1)
     return used
 
 
-def links_in_turn(ways: ShortestPaths) -> NDArray[np.int32]:
+def links_in_turn(paths: ShortestPaths) -> NDArray[np.int32]:
     """(n_routers, n_ports) int32: the link of "min-hop" toward each port, -1 at its own router.
 
-    Ports that never come by a router stand there with the first of their links.
+    Ports that never pass a router have the first of their links there.
     """
-    topology = ways.topology
+    topology = paths.topology
     n, ports = topology.n_routers, topology.port_router.astype(np.int64)
     need_memory(f"min-hop routing on {topology.name}", 2 * 4 * n * len(ports))
-    target = np.searchsorted(ways.targets, ports)
-    distance = ways.distance[:, ports]
+    target = np.searchsorted(paths.targets, ports)
+    distance = paths.distance[:, ports]
     table = np.full((n, len(ports)), -1, dtype=np.int32)
     used = np.zeros((n, len(ports)), dtype=np.bool_)
-    used[ways.targets] = True
-    alike = [ways.alike(router) for router in range(n)]
+    used[paths.targets] = True
+    alike = [paths.alike(router) for router in range(n)]
     dealt = [np.zeros(len(sets), dtype=np.int64) for sets, _ in alike]
     # the furthest first, so that it is known who comes by
     for far in range(int(distance.max(initial=0)), 0, -1):
         for router in np.flatnonzero((distance == far).any(axis=1)).tolist():
             sets, which = alike[router]
-            out, behind = ways.links_of(router), ways.neighbours(router)
+            out, behind = paths.links_of(router), paths.neighbours(router)
             here = distance[router] == far
             group = which[target]
             for i in np.unique(group[here]).tolist():
@@ -182,8 +182,8 @@ def min_hop_routing(topology: Topology) -> Routing:
     NetcosimError
         A router that cannot be reached, too many routers or ports for a table.
     """
-    ways = ShortestPaths(topology)
-    table, n_vcs = links_in_turn(ways), channels(ways)
+    paths = ShortestPaths(topology)
+    table, n_vcs = links_in_turn(paths), channels(paths)
     step = int(n_vcs > 1)
 
     def choices(router: int, dst_node: int, state: int) -> list[Hop]:
@@ -201,7 +201,7 @@ def min_hop_routing(topology: Topology) -> Routing:
         topology=topology,
         n_vcs=n_vcs,
         adaptive=False,
-        chance_visits=0,
+        random_visits=0,
         tables=make_tables(topology, BY_DESTINATION, n_vcs, (0, topology.n_ports, step), table),
         choices=choices,
         choose=choose,
@@ -216,15 +216,15 @@ def adaptive_shortest_path_routing(topology: Topology) -> Routing:
     NetcosimError
         A router that cannot be reached, or too many routers for a table.
     """
-    ways = ShortestPaths(topology)
-    n_vcs = channels(ways)
+    paths = ShortestPaths(topology)
+    n_vcs = channels(paths)
     step = int(n_vcs > 1)
 
     def choices(router: int, dst_node: int, state: int) -> list[Hop]:
         target = int(topology.port_router[dst_node])
         if router == target:
             return [ejection(topology, dst_node, state)]
-        return [Hop(link, state, state + step) for link in ways.toward(router, target)]
+        return [Hop(link, state, state + step) for link in paths.toward(router, target)]
 
     def choose(
         view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
@@ -233,13 +233,13 @@ def adaptive_shortest_path_routing(topology: Topology) -> Routing:
         return hops[0] if len(hops) == 1 else least_loaded(view, hops, key)
 
     params = (0, topology.n_routers, step)
-    tables = make_tables(topology, LEAST_LOADED, n_vcs, params, ways.place, (), ways.lists)
+    tables = make_tables(topology, LEAST_LOADED, n_vcs, params, paths.place, (), paths.lists)
     return Routing(
         name="adaptive-shortest-path",
         topology=topology,
         n_vcs=n_vcs,
         adaptive=True,
-        chance_visits=ways.longest,
+        random_visits=paths.longest,
         tables=tables,
         choices=choices,
         choose=choose,
@@ -250,7 +250,7 @@ ROUTINGS = (
     RoutingEntry("min-hop", "static shortest paths, dealt out by destination", (), min_hop_routing),
     RoutingEntry(
         "adaptive-shortest-path",
-        "least loaded link on a shortest path, one of equals by chance",
+        "least loaded link on a shortest path, ties at random",
         (),
         adaptive_shortest_path_routing,
     ),

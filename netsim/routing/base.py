@@ -12,7 +12,7 @@ from netsim.topology import Topology
 
 
 class Hop(NamedTuple):
-    """Where a packet goes next, and the routing state it carries there.
+    """The next link of a packet, and the routing state that it carries there.
 
     ``state`` is one small non-negative integer; every packet has state 0 when it comes
     from its node's injection link. ``vc`` is the virtual channel on ``link``.
@@ -24,7 +24,7 @@ class Hop(NamedTuple):
 
 
 class View(Protocol):
-    """What a router may look at when it chooses (all at the present tick)."""
+    """State that a router may read when it chooses (all at the present tick)."""
 
     def load(self, link: int) -> int:
         """Ticks until the link could start one more packet, were there no credit stalls.
@@ -66,20 +66,20 @@ class Routing:
     tables : RouteTables
         For the kernels.
     choices : callable (router, dst_node, state) -> list[Hop]
-        Every hop the routing could take there, whatever loads and chance say; the
+        Every hop the routing could take there, for any loads and draws; the
         deadlock test walks it. Ejection (router is the destination's) is one Hop with vc 0.
     choose : callable (view, router, dst_node, state, key, wire_bytes) -> Hop
-        The hop it takes: plain Python, slow, right. ``key`` is a 64-bit number that is
-        fresh for every (message, packet, router visit); all chance comes from it
-        (`netsim.routing.kernels_chance`).
-    chance_visits : int
+        The selected hop: plain Python, slow, used as the reference. ``key`` is a 64-bit number that
+        is fresh for every (message, packet, router visit); all random choices follow from it
+        (`netsim.routing.kernels_random`).
+    random_visits : int
         At how many routers, counted from the first, ``choose`` looks at ``key``: engines make
         no more keys than that. 0 for none.
     room_vc : int
         The channel whose ``room`` it looks at on links that leave the router; -1 for none.
     compares_credits : bool
         Whether it looks at ``used`` or ``room`` of the links that its kernels name beforehand
-        (`netsim.routing.kernels.links_compared`), at routers where it takes chances.
+        (`netsim.routing.kernels.links_compared`), at routers where it draws.
     looks_far : bool
         Whether it looks at links that leave other routers than the packet's own.
     counts_bids : bool
@@ -95,7 +95,7 @@ class Routing:
     tables: RouteTables
     choices: Callable[[int, int, int], list[Hop]]
     choose: Callable[[View, int, int, int, int, int], Hop]
-    chance_visits: int = 1
+    random_visits: int = 1
     room_vc: int = -1
     compares_credits: bool = False
     looks_far: bool = False
@@ -114,7 +114,7 @@ class RoutingEntry:
         The topology families that it serves; empty: all.
     build : callable
         ``build(topology, parameters by name) -> Routing``; its parameters are declared as
-        `netsim.parameters` says.
+        described in `netsim.parameters`.
     """
 
     registered_in: ClassVar[str] = "netsim.routing.registry:ROUTINGS"
@@ -126,9 +126,9 @@ class RoutingEntry:
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
-        """What can be given beside the topology."""
+        """Parameters besides the topology."""
         return parameters_of(self.build)
 
     def serves(self, family: str) -> bool:
-        """Whether it works on a family."""
+        """Return whether it works on a family."""
         return not self.families or family in self.families

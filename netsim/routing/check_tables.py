@@ -1,4 +1,4 @@
-"""What tables each routing code needs.
+"""Checks of the tables that each routing code needs.
 
 Kernels index tables without looking at their lengths, so `check_tables` refuses tables that do not
 fit their code before any kernel reads them.

@@ -1,4 +1,4 @@
-"""How a router chooses among several ways, in plain Python."""
+"""Choice among several hops, in plain Python."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def one_of(items: Sequence[T], key: int, i: int) -> T:
 
 
 def least_loaded(view: View, hops: Sequence[Hop], key: int) -> Hop:
-    """A random hop if its link has no load; else one with the least, equals by chance."""
+    """Return a random hop if its link has no load; else one with the least load, ties at random."""
     first = one_of(hops, key, 0)
     if view.load(first.link) == 0:
         return first

@@ -18,7 +18,7 @@ Channel = tuple[int, int]
 
 
 def dependencies(routing: Routing) -> set[tuple[Channel, Channel]]:
-    """Every (held channel, wanted channel), from all routers with nodes to all destinations.
+    """Return every (held channel, wanted channel), from all routers with nodes to all destinations.
 
     Injection and ejection links are left out: nothing waits for an injection link's
     buffer in a ring, and an ejection link always drains.
@@ -26,7 +26,7 @@ def dependencies(routing: Routing) -> set[tuple[Channel, Channel]]:
     Raises
     ------
     NetcosimError
-        A state without an escape channel, or a channel that the routing says it has not.
+        A state without an escape channel, or a channel beyond the routing's number of channels.
     """
     t = routing.topology
     first = t.first_router_link
@@ -34,7 +34,7 @@ def dependencies(routing: Routing) -> set[tuple[Channel, Channel]]:
     sources = sorted({int(r) for r in t.port_router})
     found: set[tuple[Channel, Channel]] = set()
     for dst in range(t.n_ports):
-        # A place is where a packet stands, with what state, and which channel it holds.
+        # A place is a packet's router, its state, and the channel that it holds.
         todo: list[tuple[int, int, Channel | None]] = [(r, 0, None) for r in sources]
         seen = set(todo)
         while todo:
@@ -63,7 +63,7 @@ def dependencies(routing: Routing) -> set[tuple[Channel, Channel]]:
 
 
 def find_cycle(routing: Routing) -> list[Channel] | None:
-    """A ring of channels that could wait for each other, or None if there is none.
+    """Return a ring of channels that could wait for each other, or None if there is none.
 
     Meant for small machines: it walks every path of every destination.
 

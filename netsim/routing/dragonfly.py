@@ -1,22 +1,21 @@
 """Minimal, Valiant, UGAL and progressive adaptive routing on dragonflies.
 
-Between two groups a packet takes one global link (minimal) or two, by way of an
-intermediate group drawn uniformly from all but the source's and the destination's
-(Valiant; Kim et al., ISCA 2008). Where several links join two groups, one is drawn; the whole
-path is fixed at the source router. Packets within a group, and all packets of a machine of two
-groups, go minimally.
+Between two groups a packet takes one global link (minimal) or two, through an intermediate group
+drawn uniformly from all but the source's and the destination's (Valiant; Kim et al., ISCA 2008).
+Where several links join two groups, one is drawn; the whole path is fixed at the source router.
+Packets within a group, and all packets of a machine of two groups, go minimally.
 
 - **UGAL** decides once, at the source router, between the drawn minimal path and one drawn
-  Valiant path; `netsim.routing.dragonfly_reference.Ugal` says how. It looks at each path's first
+  Valiant path; see `netsim.routing.dragonfly_reference.Ugal`. It compares each path's first
   link ("ugal-l"), or at the global link with which the path leaves the source group, wherever it
   sits ("ugal-g").
 - **PAR** (Jiang, Kim and Dally, ISCA 2009) decides as UGAL-L, and a packet that goes minimally
   decides again at every router of the source group, against another drawn Valiant path.
-- **valiant-local** and **adaptive-local** also detour inside a group: by way of a router of the
+- **valiant-local** and **adaptive-local** also detour inside a group: through a router of the
   group drawn from all but the packet's own and the destination's.
 - **adaptive-local** is near that of SST's merlin. The source router looks at the space of channel 0
   of the next links (`View.room`, at least 0) and takes the detour if it has more than twice that of
-  the direct way. Where several links join two groups it looks at two, the drawn copy and the one
+  the direct path. Where several links join two groups it compares two, the drawn copy and the one
   after it, and takes that with more room; so does the first router of the intermediate group.
 - **merlin-valiant**, **merlin-adaptive-local** and **merlin-ugal** follow merlin's rules as they
   are. The first two differ from valiant-local and adaptive-local in this: the router that is drawn
@@ -31,7 +30,7 @@ groups, go minimally.
 Virtual channel = number of global links taken so far; channels of one number within a
 group are acyclic (an aries group goes along the chassis, then along the slot), so the
 order local 0, global 0, local 1, global 1, local 2 admits no cycle. A detour inside a group takes
-local 0, then local 1. PAR: local 0 while the packet may still turn, local 1 on the way to a
+local 0, then local 1. PAR: local 0 while the packet may still turn, local 1 on the path to a
 Valiant path's global link; local 0, local 1, global 0, local 2, global 1, local 3: four channels.
 
 State: ``plan * 4 + taken``: global links taken, and ``1 + (group * B + first) * B + second``:
@@ -100,7 +99,7 @@ BY_NODE = {"valiant": "valiant by node", "ugal-l": "ugal-l by node"}
 INTERMEDIATES = ("group", "node")
 
 _TABLE_BYTES = 40
-"""Peak while the tables are built, for each way from a router to a group."""
+"""Peak while the tables are built, for each path from a router to a group."""
 
 
 def _channels(name: str, g: int) -> int:
@@ -178,8 +177,8 @@ def _tables(topology: Topology, s: DragonflyShape, name: str, ugal: Ugal) -> Rou
     return make_tables(topology, CODES[name], n_vcs, params, table_a, table_b, table_c)
 
 
-def _chance_visits(name: str, s: DragonflyShape) -> int:
-    """Routers, from the first, at which a packet may draw or compare."""
+def _random_visits(name: str, s: DragonflyShape) -> int:
+    """Return the routers, from the first, at which a packet may draw or compare."""
     inside = 1 + (2 if s.group == "aries" else 1)
     if name == "par":
         return inside
@@ -204,7 +203,7 @@ def dragonfly_routing(
         Of family "dragonfly", or "dragonfly-plus" (`netsim.routing.dragonfly_plus`).
     name : str
     ugal : Ugal, optional
-        Of "ugal-l", "ugal-g" and "par". Its bias stands in ``params[0]`` of the tables in
+        Of "ugal-l", "ugal-g" and "par". Its bias is ``params[0]`` of the tables in
         picoseconds; an engine that counts in other ticks divides it there.
     intermediate : str
         What "valiant" and "ugal-l" draw: a "group" or a "node".
@@ -241,7 +240,7 @@ def dragonfly_routing(
         tables=_tables(topology, shape, rule, ugal),
         choices=reference.choices,
         choose=reference.choose,
-        chance_visits=_chance_visits(rule, shape),
+        random_visits=_random_visits(rule, shape),
         compares_credits=judges or name == "adaptive-local",
         looks_far=name == "ugal-g",
         counts_bids=counts_bids and not queues,
@@ -298,9 +297,9 @@ def _ugal(
 ) -> Ugal:
     if isinstance(topology.shape, DragonflyPlusShape):
         if compares not in (None, "output-queue"):
-            raise NetcosimError(f"ugal_compares = {compares}: a dragonfly+ has output-queue alone")
+            raise NetcosimError(f"ugal_compares = {compares}: a dragonfly+ has only output-queue")
         if weight is not None:
-            raise NetcosimError(f"ugal_weight = {weight}: a dragonfly+ weighs by links alone")
+            raise NetcosimError(f"ugal_weight = {weight}: a dragonfly+ weighs only by links")
         compares = "output-queue"
     compares = "used-credits" if compares is None else compares
     in_bytes = compares == "output-bytes"
@@ -379,10 +378,10 @@ ROUTINGS = tuple(
     RoutingEntry(name, description, families, build)
     for name, description, families, build in (
         ("minimal", "at most one global link", _BOTH, _plain("minimal")),
-        ("valiant", "by way of a random intermediate group", _BOTH, valiant),
+        ("valiant", "through a random intermediate group", _BOTH, valiant),
         (
             "valiant-local",
-            "as valiant, and within a group by way of a random other router",
+            "as valiant, and within a group through a random other router",
             _DRAGONFLY,
             _plain("valiant-local"),
         ),

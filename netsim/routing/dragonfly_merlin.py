@@ -1,26 +1,26 @@
-"""UGAL as the dragonfly of SST's merlin has it, in plain Python.
+"""UGAL of the dragonfly in SST's merlin, in plain Python.
 
 merlin weighs the output FIFO of channel 0 of a path's first link (`View.queue_bytes`): ``q`` for
 the minimal path, ``2 q + margin`` for a detour, `MARGIN_BYTES` by default.
 
 - Within the group of its source a packet draws a router of the group, any but its own. It goes by
-  way of that router if the direct link weighs more. If the destination's router was drawn, the two
+  that router if the direct link weighs more. If the destination's router was drawn, the two
   links are one and it goes directly.
 - To another group it draws an intermediate group, and takes the first link of least weight among
-  those toward the destination's and toward the intermediate group; equals by chance.
+  those toward the destination's and toward the intermediate group; ties at random.
 - **The choice of a local link is not one of a path.** The router at its end takes the global link
   that it has. If it has both, toward the destination's and toward the intermediate group, it
   compares their weights again.
 - The first router of the intermediate group weighs the links to the destination's group on channel
   1, twice those that leave over another router. It matters where several links join two groups.
 
-Where several links join two groups, merlin tells them apart by number as "slices"; a packet that
+Where several links join two groups, merlin numbers them as "slices"; a packet that
 has chosen a slice keeps it within the group.
 
 Virtual channel: global links taken so far, and 2 on the second local link of a detour inside a
 group: local 0, global 0, local 1, global 1, local 2 admits no cycle.
 
-State: ``plan * 4 + taken`` as told in `netsim.routing.dragonfly`. Before its first global link a
+State: ``plan * 4 + taken`` as in `netsim.routing.dragonfly`. Before its first global link a
 packet's plan holds the intermediate group, the slice, and in place of the second copy whether it
 set out for the intermediate group. After it, the group is the one to go to next.
 """
@@ -41,10 +41,10 @@ MARGIN_BYTES = 400
 _DETOUR_WEIGHT = 2
 
 
-def _lightest(ways: Sequence[Hop], weights: Sequence[int], key: int, i: int) -> Hop:
+def _lightest(choices: Sequence[Hop], weights: Sequence[int], key: int, i: int) -> Hop:
     """Return a hop of least weight, equals by the i-th number of a key."""
     least = min(weights)
-    equals = [way for way, weight in zip(ways, weights, strict=True) if weight == least]
+    equals = [choice for choice, weight in zip(choices, weights, strict=True) if weight == least]
     return one_of(equals, key, i)
 
 
@@ -56,35 +56,35 @@ class MerlinUgal(Reference):
         self.bits = max(1, copy_bits(shape.global_links_per_pair))
 
     def choices(self, router: int, dst_node: int, state: int) -> list[Hop]:
-        """Every hop that loads and chance allow."""
-        return self._ways(router, dst_node, state)
+        """Return every hop that is possible for any loads and draws."""
+        return self._choices(router, dst_node, state)
 
     def choose(
         self, view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
     ) -> Hop:
-        """The hop of least weight."""
-        ways = self._ways(router, dst_node, state, key)
-        if len(ways) == 1:
-            return ways[0]
+        """Return the hop of least weight."""
+        choices = self._choices(router, dst_node, state, key)
+        if len(choices) == 1:
+            return choices[0]
         here, target = router // self.s.a, self._router(dst_node) // self.s.a
         if here == target:
-            direct, detour = (view.queue_bytes(hop.link, 0) for hop in ways)
-            return ways[direct > _DETOUR_WEIGHT * detour + self.ugal.threshold_bytes]
+            direct, detour = (view.queue_bytes(hop.link, 0) for hop in choices)
+            return choices[direct > _DETOUR_WEIGHT * detour + self.ugal.threshold_bytes]
         taken = state % 4
         if taken == NOT_CHOSEN:
             first = self.s.first_global_link
-            weights = [view.queue_bytes(h.link, 1) * (1 if h.link >= first else 2) for h in ways]
-            return _lightest(ways, weights, key, 0)
-        weights = [self._weight(view, hop, target) for hop in ways]
+            weights = [view.queue_bytes(h.link, 1) * (1 if h.link >= first else 2) for h in choices]
+            return _lightest(choices, weights, key, 0)
+        weights = [self._weight(view, hop, target) for hop in choices]
         if state:
-            return ways[weights[0] > weights[1]]
-        return _lightest(ways, weights, key, 1)
+            return choices[weights[0] > weights[1]]
+        return _lightest(choices, weights, key, 1)
 
     def _router(self, node: int) -> int:
         return int(self.topology.port_router[node])
 
     def _weight(self, view: View, hop: Hop, target: int) -> int:
-        """Weight of a first link; how far the packet has got says whether it detours."""
+        """The weight of a first link; the packet's position determines whether it detours."""
         group, _, detours = self.parts(hop.state // 4)
         if hop.state % 4:
             detours = int(group != target)
@@ -100,8 +100,8 @@ class MerlinUgal(Reference):
             return Hop(self.link_toward(router, owner), 0, self.plan(middle, copy, detours) * 4)
         return Hop(link, 0, self.plan(group, copy, 0) * 4 + (NOT_CHOSEN if detours else 1))
 
-    def _ways(self, router: int, dst_node: int, state: int, key: int | None = None) -> list[Hop]:
-        """What there is to choose from: for one draw of a key, or for every draw."""
+    def _choices(self, router: int, dst_node: int, state: int, key: int | None = None) -> list[Hop]:
+        """Return the candidate hops: for one draw of a key, or for every draw."""
         s, dst_router, k = self.s, self._router(dst_node), self.s.global_links_per_pair
         if router == dst_router:
             return [ejection(self.topology, dst_node, state)]
@@ -124,8 +124,8 @@ class MerlinUgal(Reference):
                         found.append(self._first(router, target, m, c, 1))
             return found
         ends = [self.ends(s.global_link(here, group, copy))[0] for group in (target, middle)]
-        ways = [d for d in (0, 1) if ends[d] == router and not (d and middle == target)]
-        return [self._first(router, target, middle, copy, d) for d in ways or [detours]]
+        choices = [d for d in (0, 1) if ends[d] == router and not (d and middle == target)]
+        return [self._first(router, target, middle, copy, d) for d in choices or [detours]]
 
     def _inside(self, router: int, dst_router: int, state: int, key: int | None) -> list[Hop]:
         base, taken = router - router % self.s.a, state % 4

@@ -1,4 +1,4 @@
-"""Valiant paths on a dragonfly by way of a node drawn from all nodes, in plain Python.
+"""Valiant paths on a dragonfly through a node drawn from all nodes, in plain Python.
 
 As BookSim2 draws it: any node of the machine, the two ends' own among them. A packet goes minimally
 to that node's router, then minimally to its destination. If the drawn node is in the source's
@@ -6,7 +6,7 @@ group, it goes minimally at once; so do packets within a group. A packet that co
 destination's router leaves there. (By the group, `netsim.routing.dragonfly`, no router is drawn in
 the intermediate group, and the path may end at its first one.)
 
-Virtual channel: local 0 and global 0 on the way out of the source's group, local 1 on to the drawn
+Virtual channel: local 0 and global 0 on the path out of the source's group, local 1 on to the drawn
 node's router, local 2 and global 1 out of that group, local 3 in the destination's. No packet goes
 from a later one of these to an earlier one. (BookSim2 itself has channel 0 as far as the drawn
 node's router, and can deadlock.)
@@ -33,10 +33,10 @@ LEAVES, ARRIVED, TURNED, ENTERED = range(len(PLACES))
 
 
 class ByNode(Reference):
-    """`choices` and `choose` of "valiant" and "ugal-l" by way of a drawn node."""
+    """`choices` and `choose` of "valiant" and "ugal-l" through a drawn node."""
 
     def choices(self, router: int, dst_node: int, state: int) -> list[Hop]:
-        """Every hop that loads and chance allow."""
+        """Return every hop that is possible for any loads and draws."""
         here, target = router // self.s.a, self._router(dst_node) // self.s.a
         if state or here == target:
             return [self._on(router, dst_node, state)]
@@ -51,7 +51,7 @@ class ByNode(Reference):
     def choose(
         self, view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
     ) -> Hop:
-        """The hop, over a drawn node or not."""
+        """Return the hop, over a drawn node or not."""
         s, dst_router = self.s, self._router(dst_node)
         here, target, k = router // s.a, dst_router // s.a, self.s.global_links_per_pair
         if state or here == target:
@@ -78,7 +78,7 @@ class ByNode(Reference):
         return int(self.topology.port_router[node])
 
     def _length(self, src: int, dst: int, copy: int) -> int:
-        """Links of the minimal path between two routers."""
+        """Return the links of the minimal path between two routers."""
         groups = src // self.s.a, dst // self.s.a
         if groups[0] == groups[1]:
             return self.local_hops(src, dst)
@@ -86,7 +86,7 @@ class ByNode(Reference):
         return self.local_hops(src, sender) + 1 + self.local_hops(receiver, dst)
 
     def _on(self, router: int, dst_node: int, state: int) -> Hop:
-        """The hop of a packet whose path is drawn."""
+        """Return the hop of a packet whose path is drawn."""
         s, dst_router = self.s, self._router(dst_node)
         if router == dst_router:
             return ejection(self.topology, dst_node, state)

@@ -2,17 +2,17 @@
 
 Within a group a packet goes up to a spine and down to its leaf. Between groups it goes up to a
 spine that holds a link to the wanted group, over it, and down ("minimal": up, global, down).
-"valiant" goes by way of an intermediate group drawn uniformly from all but the source's and the
+"valiant" goes through an intermediate group drawn uniformly from all but the source's and the
 destination's: if the spine that it comes to there has a link to the destination's group itself, it
 goes on over one of those; else down to a drawn leaf and up to the spine of a drawn link. Spines
 and links are drawn from the packet's key. Machines of two groups, and packets within a group,
-know no detour.
+have no detour.
 
-UGAL draws nothing on the way up: it takes the least loaded of all spines (within a group) or of all
-links to a group, of equals the first from a drawn one on, and decides once, at the source's leaf,
-between that minimal path and one by a drawn intermediate group: minimal if
-``load_min * 3 <= load_val * H + bias``, where H is 4 or 6 links, and the load is that of the leaf's
-link up ("ugal-l") or of the global link with which the path leaves the group ("ugal-g").
+UGAL draws nothing on the path up: it takes the least loaded of all spines (within a group) or of
+all links to a group, of equals the first from a drawn one on, and decides once, at the source's
+leaf, between that minimal path and one by a drawn intermediate group: minimal if ``load_min * 3 <=
+load_val * H + bias``, where H is 4 or 6 links, and the load is that of the leaf's link up
+("ugal-l") or of the global link with which the path leaves the group ("ugal-g").
 
 Virtual channel: up and global links the number of global links taken so far, down links one less
 (at least 0). Minimal needs one channel, a detour two: up 0, global 0, down 0, up 1, global 1,
@@ -50,7 +50,7 @@ CODES = {
     "ugal-g": kernels.PLUS_UGAL_G,
 }
 _TABLE_BYTES = 60
-"""Peak while the tables are built, for each way from a group or a spine to a group."""
+"""Peak while the tables are built, for each path from a group or a spine to a group."""
 
 
 def _bits(copies: int) -> int:
@@ -83,7 +83,7 @@ def _tables(
 
 
 class _Reference:
-    """The routing in plain Python, from the shape's arithmetic alone."""
+    """The routing in plain Python, only from the shape's arithmetic."""
 
     def __init__(self, topology: Topology, shape: DragonflyPlusShape, name: str, bias: int) -> None:
         self.topology, self.s, self.name, self.bias = topology, shape, name, bias
@@ -102,7 +102,7 @@ class _Reference:
         return Hop(up, 0, (group * self.size + copy) * 4)
 
     def settled(self, router: int, dst_node: int, state: int) -> Hop | None:
-        """The hop, where nothing is left to draw or decide."""
+        """Return the hop, where nothing is left to draw or decide."""
         s = self.s
         dst_router = int(self.topology.port_router[dst_node])
         if router == dst_router:
@@ -172,7 +172,7 @@ class _Reference:
         adapts = self.name.startswith("ugal")
 
         def pick(i: int, links: list[int]) -> int:
-            """Which of these links: drawn, or the least loaded from the drawn one on."""
+            """Return which of these links: drawn, or the least loaded from the drawn one on."""
             start = number(i, len(links))
             order = [(start + j) % len(links) for j in range(len(links))]
             return min(order, key=lambda j: view.load(links[j])) if adapts else start
@@ -231,7 +231,7 @@ def dragonfly_plus_routing(topology: Topology, name: str, *, bias_ps: int = 0) -
         n_vcs=n_vcs,
         adaptive=name.startswith("ugal"),
         # at the leaf, its spine, and the spine in the intermediate group
-        chance_visits=1 if name == "minimal" else 3,
+        random_visits=1 if name == "minimal" else 3,
         tables=_tables(topology, shape, CODES[name], n_vcs, bias_ps),
         choices=reference.choices,
         choose=reference.choose,

@@ -1,4 +1,4 @@
-"""Dragonfly routings in plain Python, from the shape's arithmetic alone."""
+"""Dragonfly routings in plain Python, only from the shape's arithmetic."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ENDLESS_FS = 4 * 10**18
 
 @dataclass(frozen=True)
 class Ugal:
-    """How UGAL and PAR choose between a minimal and a Valiant path.
+    """Choice of UGAL and PAR between a minimal and a Valiant path.
 
     Minimal if ``seen_min * H_min <= seen_val * H_val + margin``.
 
@@ -78,14 +78,14 @@ class Reference:
         self.adapts = name in ("adaptive-local", "merlin-adaptive-local")
         self.detours_inside = self.adapts or name in ("valiant-local", "merlin-valiant")
 
-    # Where things are
+    # Positions
 
     def ends(self, link: int) -> tuple[int, int]:
         n = self.topology.n_ports
         return int(self.topology.link_src[link]) - n, int(self.topology.link_dst[link]) - n
 
     def link_toward(self, router: int, target: int) -> int:
-        """The next link to another router of the group."""
+        """Return the next link to another router of the group."""
         group, r = divmod(router, self.s.a)
         return self.s.local_link(group, r, self.s.local_step(r, target % self.s.a))
 
@@ -106,7 +106,7 @@ class Reference:
         return [m for m in range(self.s.g) if m not in (here, target)]
 
     def vias(self, router: int, dst_router: int) -> list[int]:
-        """Routers of the group that are drawn for a packet within the group.
+        """Return the routers of the group that are drawn for a packet within the group.
 
         merlin draws the destination's own too: that packet goes directly.
         """
@@ -134,7 +134,7 @@ class Reference:
         return Hop(self.link_toward(router, via), 0, (1 + via % self.s.a) * 4)
 
     def settled(self, router: int, dst_node: int, state: int) -> Hop | None:
-        """The hop, where nothing is left to decide."""
+        """Return the hop, where nothing is left to decide."""
         dst_router = int(self.topology.port_router[dst_node])
         if router == dst_router:
             return ejection(self.topology, dst_node, state)
@@ -238,12 +238,12 @@ class Reference:
             hops_val += 1 + self.local_hops(s_in, dst_router)
         if self.name != "ugal-g":
             plans = minimal, detour
-            direct_way, detour_way = (self.hop(router, target, 0, plan).link for plan in plans)
-            links = direct_way, detour_way
+            direct_hop, detour_hop = (self.hop(router, target, 0, plan).link for plan in plans)
+            links = direct_hop, detour_hop
         return self.compare(view, links, hops_min, hops_val)
 
     def compare(self, view: View, links: Sequence[int], hops_min: int, hops_val: int) -> bool:
-        """Whether the first of two links is the better one, at the paths' weights."""
+        """Return whether the first of two links is the better one, at the paths' weights."""
         ugal, margin = self.ugal, self.ugal.margin
         if ugal.compares == "output-queue":
             seen, margin = [view.load(link) for link in links], ugal.bias_ps
@@ -257,7 +257,7 @@ class Reference:
     def _choose_inside(
         self, view: View, router: int, dst_router: int, number: Callable[[int, int], int]
     ) -> Hop:
-        """Directly or by way of another router of the group."""
+        """Route directly or through another router of the group."""
         vias = self.vias(router, dst_router)
         if not vias:
             return self.inside(router, dst_router)
@@ -268,7 +268,7 @@ class Reference:
         return self.inside(router, ways[0 if self._has_room(view, *links) else 1])
 
     def _freest(self, view: View, router: int, group: int, copy: int, taken: int) -> int:
-        """Of a drawn copy of the links to a group and the next one, the one with more room."""
+        """The copy with more room, of a drawn copy of the links to a group and the next one."""
         other = (copy + 1) % self.s.global_links_per_pair
         plans = [self.plan(group, c, c) for c in (copy, other)]
         links = [self.hop(router, group, taken, plan).link for plan in plans]
@@ -276,10 +276,10 @@ class Reference:
         return other if free[1] > free[0] else copy
 
     def free(self, view: View, link: int, vc: int) -> int:
-        """What adaptive-local compares; merlin looks at the output buffer of channel 0."""
+        """The space that adaptive-local compares; merlin uses the output buffer of channel 0."""
         return view.queue_free(link, 0) if self.merlin else view.room(link, vc)
 
     def _has_room(self, view: View, direct: int, detour: int) -> bool:
-        """Whether adaptive-local goes by the direct way's first link."""
+        """Return whether adaptive-local selects the direct path's first link."""
         free = [max(0, self.free(view, link, 0)) for link in (direct, detour)]
         return free[1] <= FREE_FACTOR * free[0]

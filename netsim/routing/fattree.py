@@ -1,6 +1,6 @@
-"""Up-down routings of fat-trees: D-mod-k, and up ports chosen by chance or by load.
+"""Up-down routings of fat-trees: D-mod-k, and up ports chosen at random or by load.
 
-A packet climbs until it stands above its destination's leaf; the way down is determined. Up
+A packet climbs until it is above its destination's leaf; the path down is determined. Up
 before down: one channel is free of deadlock.
 
 - D-mod-k (Zahavi, 2010): up port ``dst mod w2`` at a leaf and ``leaf(dst) mod w3`` at an L2
@@ -10,11 +10,11 @@ before down: one channel is free of deadlock.
 - "two-choice": the less loaded of two different random up ports, the first of them where they
   are alike (the power of two choices; BookSim's ``anca``, which may draw one port twice).
 - "adaptive": a random up port if it has no load; else the least loaded of all, one of those
-  that are alike by chance. Ties must not all go one way: messages that start together would.
+  at random. Ties must not all go to one port: messages that start together would.
 
 State: always 0. Kernel tables: params = 0, m2, w2, w3, leaves, first L2 switch, first spine,
 first links of the blocks up1, down1, up2, down2, then 0: one row of ports serves all switches
-of a level. table_a, table_b: for each destination what stands at a leaf and at an L2
+of a level. table_a, table_b: for each destination the entries at a leaf and at an L2
 switch: the up port of D-mod-k, or where in table_c the list of ports begins: their number, then
 the ports. table_c: pod of each leaf and L2 switch, position of each spine, then those lists.
 """
@@ -41,12 +41,12 @@ CODES = {
 }
 """The rules that choose among several up ports."""
 
-CHANCE_VISITS = 2
+RANDOM_VISITS = 2
 """A leaf and an L2 switch send up."""
 
 
 class UpDown:
-    """A routing in plain Python, from the shape's arithmetic alone.
+    """A routing in plain Python, only from the shape's arithmetic.
 
     Attributes
     ----------
@@ -65,11 +65,11 @@ class UpDown:
         return range(self.s.w2), self.s.place_of_port(dst_node) % self.s.w2
 
     def spines(self, pod: int, position: int, dst_node: int) -> tuple[Sequence[int], int]:
-        """Spines that an L2 switch may send to, and which of them the static routing takes."""
+        """The spines that an L2 switch may send to, and which of them the static routing takes."""
         return range(self.s.w3), self.s.leaf_of_port(dst_node) % self.s.w3
 
     def links(self, router: int, dst_node: int) -> list[int]:
-        """Every link that the routing could take toward a destination elsewhere."""
+        """Return every link that the routing could take toward a destination elsewhere."""
         s = self.s
         leaf = s.leaf_of_port(dst_node)
         pod = leaf // s.m2
@@ -118,7 +118,7 @@ class PortLists:
         self._known: dict[tuple[int, ...], int] = {}
 
     def at(self, ports: Sequence[int]) -> int:
-        """Where a list stands."""
+        """Return the offset of a list."""
         key = tuple(ports)
         if key not in self._known:
             self._known[key] = len(self._table)
@@ -178,14 +178,14 @@ def up_down_routing(
     tables: tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]],
     row: int,
 ) -> Routing:
-    """A `Routing` from its reference and table_a, table_b, table_c (see above)."""
+    """Return a `Routing` from its reference and table_a, table_b, table_c (see above)."""
     params = up_down_params(reference.s, row)
     return Routing(
         name=name,
         topology=reference.topology,
         n_vcs=1,
         adaptive=reference.rule in ("adaptive", "two-choice"),
-        chance_visits=0 if reference.rule == STATIC else CHANCE_VISITS,
+        random_visits=0 if reference.rule == STATIC else RANDOM_VISITS,
         tables=make_tables(reference.topology, code, 1, params, *tables),
         choices=reference.choices,
         choose=reference.choose,
@@ -194,7 +194,7 @@ def up_down_routing(
 
 _DESCRIPTIONS = {
     "d-mod-k": "static up port by destination digit",
-    "adaptive": "least loaded up port, one of equals by chance",
+    "adaptive": "least loaded up port, ties at random",
     "two-choice": "less loaded of two random up ports (BookSim: anca)",
     "random-up": "random up port (BookSim: nca)",
 }

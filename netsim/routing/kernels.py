@@ -1,4 +1,4 @@
-"""The one way from the packet engine into every routing."""
+"""The interface between the packet engine and all routings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def route(  # type: ignore[no-untyped-def]
     rt, router, dst_node, state, key, wire_bytes, now, free_at, waiting, space, room, nv,
     buffer_bytes,
 ):  # fmt: skip
-    """Where a packet goes next.
+    """Return the next hop of a packet.
 
     Parameters
     ----------
@@ -92,10 +92,10 @@ def route(  # type: ignore[no-untyped-def]
 
 @njit(**PLAIN_KERNEL)
 def links_compared(rt, router, dst_node, state, key):  # type: ignore[no-untyped-def]
-    """Links whose ``room`` `route` will look at for a packet, -1 for none; see `route`.
+    """Return the links whose ``room`` `route` will look at for a packet, -1 for none; see `route`.
 
     For routings with ``compares_credits``. An engine whose credits become visible when
-    somebody looks makes those of these links visible first.
+    a check makes those of these links visible first.
     """
     dst_router = entry(rt.port_router, dst_node)
     if MINIMAL <= rt.code <= ADAPTIVE_LOCAL and router != dst_router:
@@ -108,7 +108,7 @@ def links_compared(rt, router, dst_node, state, key):  # type: ignore[no-untyped
 
 @njit(**PLAIN_KERNEL, forceinline=True)
 def pairs_compared(rt, router, dst_node):  # type: ignore[no-untyped-def]
-    """How many `pair_compared` there are for a packet; 0 at its last router."""
+    """Return the number of `pair_compared` for a packet; 0 at its last router."""
     if router == entry(rt.port_router, dst_node):
         return np.int64(0)
     return rt.params[N_DIMS]

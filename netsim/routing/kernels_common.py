@@ -1,4 +1,4 @@
-"""What the routing kernels share: draws from a key, and the load of a link."""
+"""Common parts of the routing kernels: draws from a key, and the load of a link."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
-from netsim.routing.kernels_chance import below, mix64
+from netsim.routing.kernels_random import below, mix64
 
 
 @njit(**PLAIN_KERNEL, forceinline=True)
 def draw(key, i, n):  # type: ignore[no-untyped-def]
-    """The ``i``-th number in 0..n-1 that a key gives; 0 without drawing if n is 1."""
+    """Return the ``i``-th number in 0..n-1 that a key gives; 0 without drawing if n is 1."""
     if n <= 1:
         return np.int64(0)
     return below(mix64(np.uint64(key) + np.uint64(i) * np.uint64(0x9E3779B97F4A7C15)), n)
@@ -25,5 +25,5 @@ def entry(table, index):  # type: ignore[no-untyped-def]
 
 @njit(**HOT_KERNEL)
 def load_of(link, now, free_at, waiting):  # type: ignore[no-untyped-def]
-    """Ticks until the link could start one more packet, were there no credit stalls."""
+    """Return ticks until the link could start one more packet, were there no credit stalls."""
     return max(np.int64(0), entry(free_at, link) - now) + entry(waiting, link)

@@ -1,4 +1,4 @@
-"""Dragonfly routing kernels; the tables are told in `netsim.routing.dragonfly`."""
+"""Dragonfly routing kernels; `netsim.routing.dragonfly` describes the tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from netsim.routing.kernels_common import draw, entry, load_of
 OUTPUT_QUEUE, OUTPUT_BYTES, USED_CREDITS = range(3)
 
 FREE_FACTOR = 2
-"""A detour must have more than this many times the direct way's free space (adaptive-local)."""
+"""A detour must have more than this many times the direct path's free space (adaptive-local)."""
 
 NOT_CHOSEN = 3
 """Global links taken, in a state: one, and which of the K links comes next is not yet chosen."""
@@ -60,13 +60,13 @@ def _receiver(rt, link):  # type: ignore[no-untyped-def]
 
 @njit(**HOT_KERNEL)
 def _toward(rt, router, group, copy):  # type: ignore[no-untyped-def]
-    """The next link from a router toward its group's ``copy``-th link to a group."""
+    """Return the next link from a router toward its group's ``copy``-th link to a group."""
     return entry(rt.table_b, (router * rt.params[G] + group) * rt.params[K] + copy)
 
 
 @njit(**HOT_KERNEL)
 def _draw_other(key, n, one, other):  # type: ignore[no-untyped-def]
-    """A number in 0..n-1 that is neither of two different ones."""
+    """Return a number in 0..n-1 that is neither of two different ones."""
     drawn = draw(key, 0, n - 2)
     if drawn >= min(one, other):
         drawn += 1
@@ -155,7 +155,7 @@ def _decide(  # type: ignore[no-untyped-def]
     rt, router, here, target, dst_router, direct, key, now, free_at, waiting, space, room, nv,
     buffer_bytes,
 ):  # fmt: skip
-    """The plan: the group to go to first, and which copies of the links to take.
+    """Return the plan: the group to go to first, and which copies of the links to take.
 
     ``direct`` is the copy that the minimal path takes.
     """
@@ -178,14 +178,14 @@ def _decide(  # type: ignore[no-untyped-def]
 
 @njit(**HOT_KERNEL)
 def queue_bytes(link, vc, space, room, nv):  # type: ignore[no-untyped-def]
-    """Bytes in the output FIFO of a channel, under a routing whose ``room`` counts no bids."""
+    """The bytes in the output FIFO of a channel, under a routing whose ``room`` counts no bids."""
     at = link * nv + vc
     return entry(space, at) - entry(room, at)
 
 
 @njit(**INNER_KERNEL)
 def _free(rt, link, vc, space, room, nv, buffer_bytes):  # type: ignore[no-untyped-def]
-    """What "adaptive-local" and its merlin form compare: merlin looks at channel 0 throughout."""
+    """The space that "adaptive-local" and its merlin form compare: merlin always uses channel 0."""
     if rt.code == MERLIN_ADAPTIVE:
         return buffer_bytes - queue_bytes(link, 0, space, room, nv)
     return entry(room, link * nv + vc)
@@ -193,7 +193,8 @@ def _free(rt, link, vc, space, room, nv, buffer_bytes):  # type: ignore[no-untyp
 
 @njit(**INNER_KERNEL)
 def _freest(rt, router, group, copy, taken, space, room, nv, buffer_bytes):  # type: ignore[no-untyped-def]
-    """Of a drawn copy of the links to a group and the next one, the one with more room; room."""
+    """Return the copy with more room, of a drawn copy of the links to a group and the next one, and
+    its room."""
     other = (copy + 1) % rt.params[K]
     one = _toward(rt, router, group, copy)
     two = _toward(rt, router, group, other)
@@ -206,7 +207,7 @@ def _freest(rt, router, group, copy, taken, space, room, nv, buffer_bytes):  # t
 
 @njit(**INNER_KERNEL)
 def _adapt(rt, router, here, target, key, space, room, nv, buffer_bytes):  # type: ignore[no-untyped-def]
-    """The plan under "adaptive-local"."""
+    """Return the plan under "adaptive-local"."""
     g, k = rt.params[G], rt.params[K]
     direct, free_min = _freest(
         rt, router, target, draw(key, 1, k), 0, space, room, nv, buffer_bytes
@@ -223,7 +224,7 @@ def _adapt(rt, router, here, target, key, space, room, nv, buffer_bytes):  # typ
 
 @njit(**INNER_KERNEL)
 def draw_any_other(key, n, one):  # type: ignore[no-untyped-def]
-    """A number in 0..n-1 that is not a given one."""
+    """Return a number in 0..n-1 that is not a given one."""
     drawn = draw(key, 0, n - 1)
     return drawn + (drawn >= one)
 
@@ -304,7 +305,7 @@ def _route_on(  # type: ignore[no-untyped-def]
 def route_dragonfly(  # type: ignore[no-untyped-def]
     rt, router, dst_router, state, key, now, free_at, waiting, space, room, nv, buffer_bytes
 ):
-    """Next link, channel and state of a packet that is not yet at its last router."""
+    """Return the next link, channel and state of a packet that is not yet at its last router."""
     p = rt.params
     here, target = entry(rt.table_c, router), entry(rt.table_c, dst_router)
     if rt.code > UGAL_G:

@@ -1,4 +1,4 @@
-"""Kernel of "merlin-ugal"; the rule and the state are told in `netsim.routing.dragonfly_merlin`."""
+"""Kernel of "merlin-ugal"; `netsim.routing.dragonfly_merlin` describes rule and state."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _weight(rt, router, group, copy, detours, space, room, nv):  # type: ignore[
 
 @njit(**INNER_KERNEL)
 def _lightest(rt, router, target, middle, key, space, room, nv):  # type: ignore[no-untyped-def]
-    """Copy, and whether it detours, of the least weight at the source router; equals by chance."""
+    """The copy of least weight at the source router, and whether it detours; ties at random."""
     ways = 1 + (middle != target)
     least = np.int64(1) << 62
     n_least = np.int64(1)
@@ -87,7 +87,7 @@ def _onward(rt, router, target, key, space, room, nv):  # type: ignore[no-untype
 
 @njit(**INNER_KERNEL)
 def _inside(rt, here, router, dst_router, state, key, space, room, nv):  # type: ignore[no-untyped-def]
-    """Within the group of source and destination: directly, or by way of a drawn router."""
+    """Within the group of source and destination: directly, or through a drawn router."""
     a = rt.params[A]
     base = here * a
     via = base + (state >> 2) - 1
@@ -105,7 +105,7 @@ def _inside(rt, here, router, dst_router, state, key, space, room, nv):  # type:
 
 @njit(**INNER_KERNEL)
 def route_merlin_ugal(rt, router, dst_router, state, key, space, room, nv):  # type: ignore[no-untyped-def]
-    """Next link, channel and state of a packet that is not yet at its last router."""
+    """Return the next link, channel and state of a packet that is not yet at its last router."""
     p = rt.params
     here, target = entry(rt.table_c, router), entry(rt.table_c, dst_router)
     taken = state & 3
@@ -121,7 +121,7 @@ def route_merlin_ugal(rt, router, dst_router, state, key, space, room, nv):  # t
                 middle = _draw_other(key, p[G], here, target)
             copy, detours = _lightest(rt, router, target, middle, key, space, room, nv)
         elif middle != target:
-            # the link that the source router thought of matters only if both ways go on from here
+            # the source router's first choice matters only if both paths continue from here
             at_direct = _sender(rt, _pair_link(rt, here, target, copy)) == router
             at_detour = _sender(rt, _pair_link(rt, here, middle, copy)) == router
             if at_direct and at_detour:

@@ -1,4 +1,4 @@
-"""Kernels of Valiant paths by a drawn node; told in `netsim.routing.dragonfly_node`."""
+"""Kernels of Valiant paths by a random node, see `netsim.routing.dragonfly_node`."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ from netsim.routing.kernels_dragonfly import (
 VALIANT_NODE, UGAL_NODE = codes_between(RoutingCode.VALIANT_NODE, RoutingCode.UGAL_NODE)
 
 LEAVES, ARRIVED, TURNED, ENTERED = range(4)
-"""Where a packet is: before and after its way's first global link, past the drawn node's router,
+"""Where a packet is: before and after its path's first global link, past the drawn node's router,
 in the destination's group."""
 
 
 @njit(**HOT_KERNEL)
 def _hops_between(rt, src, dst, copy):  # type: ignore[no-untyped-def]
-    """Links of the minimal path between two routers, over a copy of the links of their groups."""
+    """Return the links of the minimal path between two routers, over a copy of the links of their
+    groups."""
     here, target = entry(rt.table_c, src), entry(rt.table_c, dst)
     if here == target:
         return _local_hops(rt, here, src, dst)
@@ -50,7 +51,7 @@ def _stays(  # type: ignore[no-untyped-def]
     rt, router, target, dst_router, middle, direct, out, copy, now, free_at, waiting, space, room,
     nv, buffer_bytes,
 ):  # fmt: skip
-    """Whether UGAL takes the minimal path rather than that by a drawn router."""
+    """Return whether UGAL takes the minimal path rather than that by a drawn router."""
     p = rt.params
     hops_min, hops_val = np.int64(1), p[WEIGHT]
     if hops_val == 0:
@@ -70,7 +71,7 @@ def _stays(  # type: ignore[no-untyped-def]
 def route_by_node(  # type: ignore[no-untyped-def]
     rt, router, dst_router, state, key, now, free_at, waiting, space, room, nv, buffer_bytes
 ):
-    """Next link, channel and state of a packet that is not yet at its last router."""
+    """Return the next link, channel and state of a packet that is not yet at its last router."""
     p = rt.params
     here, target = entry(rt.table_c, router), entry(rt.table_c, dst_router)
     place = state & 3

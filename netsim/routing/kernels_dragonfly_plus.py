@@ -1,4 +1,4 @@
-"""Dragonfly+ routing kernels; the tables are told in `netsim.routing.dragonfly_plus`."""
+"""Dragonfly+ routing kernels; `netsim.routing.dragonfly_plus` describes the tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BIAS, LEAVES, SPINES, G, K, BITS, FIRST_UP, FIRST_DOWN = range(8)
 
 @njit(**HOT_KERNEL)
 def _pair(rt, src, dst, copy):  # type: ignore[no-untyped-def]
-    """Where ``table_a`` and ``table_b`` tell of the ``copy``-th link between two groups."""
+    """The index in ``table_a`` and ``table_b`` of the ``copy``-th link between two groups."""
     p = rt.params
     return (src * p[G] + dst) * p[K] + copy
 
@@ -31,7 +31,7 @@ def _up(rt, here, leaf, spine):  # type: ignore[no-untyped-def]
 
 @njit(**HOT_KERNEL)
 def _seen(rt, here, leaf, group, copy):  # type: ignore[no-untyped-def]
-    """The link whose load stands for leaving by the ``copy``-th link to a group."""
+    """Return the link whose load is used for leaving by the ``copy``-th link to a group."""
     at = _pair(rt, here, group, copy)
     if rt.code == PLUS_UGAL_G:
         return entry(rt.table_a, at)
@@ -40,7 +40,7 @@ def _seen(rt, here, leaf, group, copy):  # type: ignore[no-untyped-def]
 
 @njit(**HOT_KERNEL)
 def _choose(rt, here, leaf, group, count, key, i, now, free_at, waiting):  # type: ignore[no-untyped-def]
-    """One of ``count`` ways: spines in the leaf's own group, else copies of the link to a group.
+    """One of ``count`` choices: spines in the leaf's own group, else copies of the link to a group.
 
     The ``i``-th draw of the key; under UGAL the least loaded, of equals the first from there on.
     """
@@ -63,7 +63,7 @@ def _choose(rt, here, leaf, group, count, key, i, now, free_at, waiting):  # typ
 
 @njit(**HOT_KERNEL)
 def _own(rt, here, spine, target):  # type: ignore[no-untyped-def]
-    """The first of a spine's own links to a group, and how many there are."""
+    """Return the first of a spine's own links to a group, and how many there are."""
     p = rt.params
     at = 2 * ((here * p[SPINES] + spine) * p[G] + target)
     return entry(rt.table_c, at), entry(rt.table_c, at + 1)
@@ -71,7 +71,7 @@ def _own(rt, here, spine, target):  # type: ignore[no-untyped-def]
 
 @njit(**HOT_KERNEL)
 def _decide(rt, here, leaf, target, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
-    """The group to go to first, and by which of the links."""
+    """Return the group to go to first, and by which of the links."""
     p = rt.params
     g, k = p[G], p[K]
     direct = _choose(rt, here, leaf, target, k, key, 1, now, free_at, waiting)
@@ -96,7 +96,7 @@ def _decide(rt, here, leaf, target, key, now, free_at, waiting):  # type: ignore
 
 @njit(**INNER_KERNEL)
 def route_dragonfly_plus(rt, router, dst_router, state, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
-    """Next link, channel and state of a packet that is not yet at its last router."""
+    """Return the next link, channel and state of a packet that is not yet at its last router."""
     p = rt.params
     leaves, spines = p[LEAVES], p[SPINES]
     here, place = router // (leaves + spines), router % (leaves + spines)

@@ -1,4 +1,4 @@
-"""Fat-tree routing kernels; the tables are told in `netsim.routing.fattree`."""
+"""Fat-tree routing kernels; `netsim.routing.fattree` describes the tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROW = 11
 
 @njit(**INNER_KERNEL)
 def choose_up(rt, first, ports, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
-    """One of the links ``first`` + port; ``ports`` is where their list stands in table_c."""
+    """One of the links ``first`` + port; ``ports`` is the offset of their list in table_c."""
     count = entry(rt.table_c, ports)
     ports += 1
     one = draw(key, 0, count)
@@ -58,7 +58,7 @@ def choose_up(rt, first, ports, key, now, free_at, waiting):  # type: ignore[no-
 
 @njit(**HOT_KERNEL)
 def route_fattree(rt, router, dst_router, dst_node, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
-    """Next link of a packet that is not yet at its destination's leaf."""
+    """Return the next link of a packet that is not yet at its destination's leaf."""
     p = rt.params
     place = entry(rt.table_c, router)
     dst_pod = entry(rt.table_c, dst_router)

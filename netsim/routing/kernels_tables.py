@@ -1,4 +1,4 @@
-"""Kernels of routings that stand in tables; told in `netsim.routing.any_graph` and `weighted`."""
+"""Kernels of table-based routings, see `netsim.routing.any_graph` and `weighted`."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ ROW, STEP = 1, 2
 
 
 @njit(**INNER_KERNEL)
-def _drawn(rt, ways, key):  # type: ignore[no-untyped-def]
-    """A link of a list of (link, sum of the weights so far), by its weight."""
-    count = entry(rt.table_c, ways)
-    last = ways + 2 * count
+def _drawn(rt, paths, key):  # type: ignore[no-untyped-def]
+    """Return a link of a list of (link, sum of the weights so far), by its weight."""
+    count = entry(rt.table_c, paths)
+    last = paths + 2 * count
     left = draw(key, 0, entry(rt.table_c, last))
-    ways += 1
-    while ways + 1 < last and entry(rt.table_c, ways + 1) <= left:
-        ways += 2
-    return entry(rt.table_c, ways)
+    paths += 1
+    while paths + 1 < last and entry(rt.table_c, paths + 1) <= left:
+        paths += 2
+    return entry(rt.table_c, paths)
 
 
 @njit(**INNER_KERNEL)
 def route_tables(rt, router, dst_router, dst_node, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
-    """Next link of a packet that is not yet at its destination's router."""
+    """Return the next link of a packet that is not yet at its destination's router."""
     row = router * rt.params[ROW]
     if rt.code == BY_DESTINATION:
         return entry(rt.table_a, row + dst_node)
-    ways = entry(rt.table_a, row + dst_router)
+    paths = entry(rt.table_a, row + dst_router)
     if rt.code == WEIGHTED:
-        return _drawn(rt, ways, key)
-    return choose_up(rt, np.int64(0), ways, key, now, free_at, waiting)
+        return _drawn(rt, paths, key)
+    return choose_up(rt, np.int64(0), paths, key, now, free_at, waiting)

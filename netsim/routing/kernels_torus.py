@@ -1,4 +1,4 @@
-"""Torus and mesh routing kernels; the tables are told in `netsim.routing.torus`."""
+"""Torus and mesh routing kernels; `netsim.routing.torus` describes the tables."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def productive_links(rt, router, dst_router, d):  # type: ignore[no-untyped-def]
 
 @njit(**HOT_KERNEL)
 def route_torus(rt, router, dst_router, state, wire_bytes, now, free_at, waiting, room, nv):  # type: ignore[no-untyped-def]
-    """Next link, channel and state of a packet that is not yet at its last router."""
+    """Return the next link, channel and state of a packet that is not yet at its last router."""
     p = rt.params
     n = p[N_DIMS]
     if state == 0:

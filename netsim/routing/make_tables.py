@@ -52,5 +52,5 @@ def make_tables(
 
 
 def ejection(topology: Topology, dst_node: int, state: int) -> Hop:
-    """The last hop, from the destination's router to the destination."""
+    """Return the last hop, from the destination's router to the destination."""
     return Hop(topology.n_ports + dst_node, 0, state)

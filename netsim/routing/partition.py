@@ -1,16 +1,16 @@
-"""Up-down routing inside the partitions of a fat-tree, on their own links alone.
+"""Up-down routing inside the partitions of a fat-tree, only on their own links.
 
 Smith and Lowenthal (Jigsaw, HPDC 2021), section 4 and Fig. 5: a job's traffic stays on the job's
 links. An up port is open to a packet if it is the partition's and the destination can be reached
 from there within the partition: an L2 position that the leaf of the destination has too and,
-for another pod, that shares a spine with its twin there; a spine that both pods have.
+for another pod, that shares a spine with its counterpart there; a spine that both pods have.
 A machine's routing holds inside its partitions:
 
 - D-mod-k and other static routings: D-mod-k with wrap-around. Inside a partition a node is the
   i-th of its leaf, the leaf the l-th of its pod; a leaf takes its i-th open L2 position, an L2
   switch its l-th open spine, modulo how many there are.
 - "adaptive", "two-choice" and "random-up" choose among the open ports as
-  `netsim.routing.fattree` says. They look at the partition's own links alone, so isolated jobs
+  in `netsim.routing.fattree`. They consider only the partition's own links, so isolated jobs
   do not touch each other under them either.
 
 Up before down: one channel is free of deadlock.
@@ -52,7 +52,7 @@ from netsim.topologies.fattree import FatTreeShape
 from netsim.topology import Topology
 
 _Written = Callable[[Sequence[int], NDArray[np.int64]], ArrayLike]
-"""What stands in a table for a list of open ports and the digits of the destination nodes."""
+"""Return the table entries for a list of open ports and the digits of the destination nodes."""
 
 
 class _Reference(UpDown):
@@ -81,7 +81,7 @@ class _Reference(UpDown):
         return super().spines(pod, position, dst_node)
 
     def common(self, part: PartitionShape, pod: int, other: int, position: int) -> list[int]:
-        """Spines that the L2 switches of a position have in two pods."""
+        """Return the spines that the L2 switches of a position have in two pods."""
         there = part.spines.get((other, position), [])
         return [j for j in part.spines.get((pod, position), []) if j in there]
 

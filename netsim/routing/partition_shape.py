@@ -16,7 +16,7 @@ from netsim.topology import Topology
 class PartitionShape:
     """A set of nodes and cables of a fat-tree, sorted for routing.
 
-    L2 positions stand with those of the remainder leaf first, the spines of a position with
+    L2 positions are ordered with those of the remainder leaf first, the spines of a position with
     those of the remainder pod first; so what a remainder switch has is always a prefix of
     what the others have.
 
@@ -68,7 +68,7 @@ def partition_shape(topology: Topology, nodes: ArrayLike, links: ArrayLike) -> P
     Raises
     ------
     NetcosimError
-        Not a fat-tree, no nodes, a link between other things than switches.
+        Not a fat-tree, no nodes, a link that does not join two switches.
     """
     s = topology.shape
     if not isinstance(s, FatTreeShape):

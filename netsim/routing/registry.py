@@ -28,12 +28,12 @@ ROUTINGS: Registry[RoutingEntry] = Registry(
 
 
 def routings_for(family: str) -> tuple[str, ...]:
-    """Names of the routings that serve a topology family."""
+    """Return the names of the routings that serve a topology family."""
     return tuple(name for name, entry in ROUTINGS.items() if entry.serves(family))
 
 
 def default_routing(topology: Topology) -> str:
-    """Name of the static routing that a family uses if none is asked for."""
+    """Return the name of a family's default static routing."""
     return family_of(topology).default_routing
 
 

@@ -1,6 +1,6 @@
 """Shortest-path routing on any topology: a table of next links by breadth-first search.
 
-Among the links on shortest paths the one taken depends on the destination's router alone (its
+Among the links on shortest paths the one taken depends only on the destination's router (its
 number modulo the count, in link order), which splits the ties. Virtual channel = links
 taken so far, as is the state, so ``n_vcs`` is the diameter and no cycle is possible.
 
@@ -44,7 +44,7 @@ def router_distances(topology: Topology) -> np.ndarray:
     distances = np.asarray(shortest_path(graph, unweighted=True))
     if not np.all(np.isfinite(distances)):
         a, b = np.argwhere(~np.isfinite(distances))[0]
-        raise NetcosimError(f"{topology.name}: no way from router {a} to router {b}")
+        raise NetcosimError(f"{topology.name}: no path from router {a} to router {b}")
     return distances.astype(np.int64)
 
 
@@ -98,7 +98,7 @@ def table_routing(
     next_link : (n_routers, n_routers) int32
         The link from the row's router toward the column's; -1 on the diagonal.
     n_vcs : int
-        Router-to-router links of the longest way, or 1 if the channel stays.
+        Return the router-to-router links of the longest path, or 1 if the channel is constant.
     channel_step : {1, 0}
         How much the channel rises a hop.
     """
@@ -120,7 +120,7 @@ def table_routing(
         topology=topology,
         n_vcs=n_vcs,
         adaptive=False,
-        chance_visits=0,
+        random_visits=0,
         tables=make_tables(topology, SHORTEST_PATH, n_vcs, params, next_link),
         choices=choices,
         choose=choose,

@@ -1,4 +1,4 @@
-"""How a routing enters the kernels: an integer code and plain tables."""
+"""Routings in the form of kernels: an integer code and plain tables."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class RouteTables(NamedTuple):
     n_vcs : int
         Virtual channels on every router-to-router link.
     params : (k,) int64
-        The routing's scalars; the file of the routing says which is which.
+        The routing's scalars, described in the routing's module.
     port_router, eject_link : (n_ports,) int32
     table_a, table_b, table_c : (..., ) int32
-        Flat tables; the file of the routing says what stands in them.
+        Flat tables, described in the routing's module.
     """
 
     code: int

@@ -1,20 +1,19 @@
 """Dimension-order and minimal-adaptive routing on tori and meshes.
 
-"dimension-order": the lowest dimension that differs, the shorter way round. Half-way
+"dimension-order": the lowest dimension that differs, the shorter direction. Half-way
 ties in a ring go + if the sum of the *source* router's coordinates is even, - if odd, so
-that a ring in which every node sends to its opposite carries the same load both ways; the
+that a ring in which every node sends to its opposite carries the same load in both directions; the
 parity travels in the state. Rings have two channels and the stateless dateline rule: channel 0
-while the wrap link still lies ahead on the remaining way in this dimension, else channel
-1 (Dally and Seitz, 1987). A mesh needs channel 0 alone.
+while the wrap link still lies ahead on the remaining path in this dimension, else channel
+1 (Dally and Seitz, 1987). A mesh needs only channel 0.
 
-"minimal-adaptive": one more channel, the last, which a packet may take on any productive
-link (in a tie both ways are productive), the least loaded among those whose buffer
-has room for it and for everything that already waits for that channel; ties: lowest
-dimension first, then the way that dimension order would go. Without such a link it takes the
-dimension-order (escape) channel. Free of deadlock: a packet joins an adaptive channel
-only when its space there is already sure, so it never blocks there; what blocks, waits
-for an escape channel, and the escape channels alone have no cycle (Duato, 1993, with
-reserved space).
+"minimal-adaptive": one more channel, the last, which a packet may take on any productive link (in a
+tie both directions are productive), the least loaded among those whose buffer has room for it and
+for everything that already waits for that channel; ties: lowest dimension first, then the direction
+of dimension order. Without such a link it takes the dimension-order (escape) channel. Free of
+deadlock: a packet joins an adaptive channel only when its space there is already sure, so it never
+blocks there; what blocks, waits for an escape channel, and the escape channels by themselves have
+no cycle (Duato, 1993, with reserved space).
 
 State: 0 at the source router, then 1 + parity of the source's coordinate sum. Kernel tables:
 params = 0, dimensions, escape channels, then each dimension's length, then whether it is a
@@ -45,8 +44,8 @@ class _Reference:
         self.topology, self.s, self.adaptive, self.n_escape = topology, shape, adaptive, escape
         self.links = shape.link_table()
 
-    def ways(self, d: int, here: int, there: int, parity: int) -> list[tuple[int, int]]:
-        """(sign, escape channel) of each shortest way in a dimension, the preferred first."""
+    def directions(self, d: int, here: int, there: int, parity: int) -> list[tuple[int, int]]:
+        """(sign, escape channel) of each shortest path in a dimension, the preferred first."""
         if not self.s.is_ring(d):
             return [(1 if there > here else -1, 0)]
         length = self.s.dims[d]
@@ -56,7 +55,7 @@ class _Reference:
         return [(g, 0 if wraps[g] else 1) for g in signs[: 2 if ahead == behind else 1]]
 
     def hops(self, router: int, dst_node: int, state: int) -> tuple[Hop, list[Hop]]:
-        """The dimension-order hop, and all hops on the adaptive channel in their order."""
+        """Return the dimension-order hop, and all hops on the adaptive channel in their order."""
         here = self.s.coords(router)
         there = self.s.coords(int(self.topology.port_router[dst_node]))
         parity = state - 1 if state else sum(here) % 2
@@ -64,7 +63,7 @@ class _Reference:
         for d, (c, t) in enumerate(zip(here, there, strict=True)):
             if c == t:
                 continue
-            for sign, vc in self.ways(d, c, t, parity):
+            for sign, vc in self.directions(d, c, t, parity):
                 link = int(self.links[router, 2 * d + (0 if sign > 0 else 1)])
                 if escape is None:
                     escape = Hop(link, vc, parity + 1)
@@ -101,7 +100,7 @@ def torus_routing(topology: Topology, name: str) -> Routing:
         topology=topology,
         n_vcs=n_vcs,
         adaptive=adaptive,
-        chance_visits=0,
+        random_visits=0,
         room_vc=n_vcs - 1 if adaptive else -1,
         tables=make_tables(
             topology,
@@ -120,7 +119,7 @@ def torus_routing(topology: Topology, name: str) -> Routing:
 ROUTINGS = (
     RoutingEntry(
         "dimension-order",
-        "one dimension after the other, shorter way",
+        "one dimension after the other, in the shorter direction",
         ("torus",),
         lambda topology: torus_routing(topology, "dimension-order"),
     ),

@@ -1,9 +1,9 @@
 """Routings that a user brings as a table: from each router toward each other, links with weights.
 
-A Python function of the topology makes the table once; the kernels draw from it. So a routing of
-one's own needs no kernel as long as it looks at no loads: static (one link everywhere) and
-oblivious (several, by chance) routings, minimal or not. What a packet has behind it, and what
-waits on the links, is nothing that a table knows: an adaptive routing needs a kernel.
+A Python function of the topology makes the table once; the kernels draw from it. So a custom
+routing needs no kernel as long as it ignores loads: static (one link everywhere) and oblivious
+(several, at random) routings, minimal or not. What a packet has behind it, and what waits on the
+links, is not available to a table: an adaptive routing needs a kernel.
 
 A packet draws at each router anew. With one channel a table can deadlock where its links may wait
 for each other in a ring (Dally and Seitz, 1987); `table_routing` looks for rings, and then lets
@@ -29,7 +29,7 @@ from netsim.routing.kernels_tables import WEIGHTED
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.topology import Topology
 
-Ways = Mapping[tuple[int, int], Mapping[int, int] | Sequence[int]]
+Paths = Mapping[tuple[int, int], Mapping[int, int] | Sequence[int]]
 """(router, destination's router) to links that leave the router, with their weights."""
 
 MAX_WEIGHT = 1 << 30
@@ -37,38 +37,38 @@ _ENTRY_BYTES = 600
 
 
 class _Table:
-    """Ways that have been looked at, as lists of (link, weight)."""
+    """Validated paths, as lists of (link, weight)."""
 
-    def __init__(self, topology: Topology, name: str, ways: Ways) -> None:
+    def __init__(self, topology: Topology, name: str, paths: Paths) -> None:
         self.topology = topology
         self.where = f"routing {name} on {topology.name}"
         self.targets = sorted({int(router) for router in topology.port_router})
         need_memory(self.where, _ENTRY_BYTES * topology.n_routers * len(self.targets))
-        self.ways = {
-            key: self._checked(key, ways[key])
+        self.paths = {
+            key: self._checked(key, paths[key])
             for target in self.targets
-            for key in self._reached(ways, target)
+            for key in self._reached(paths, target)
         }
 
-    def _reached(self, ways: Ways, target: int) -> Iterable[tuple[int, int]]:
+    def _reached(self, paths: Paths, target: int) -> Iterable[tuple[int, int]]:
         """Places of packets to a target, from all routers with nodes."""
         todo = [router for router in self.targets if router != target]
         seen = set(todo)
         while todo:
             router = todo.pop()
-            if (router, target) not in ways:
+            if (router, target) not in paths:
                 raise NetcosimError(
-                    f"{self.where}: no way from router {router} toward router {target}"
+                    f"{self.where}: no path from router {router} toward router {target}"
                 )
             yield router, target
-            for link in ways[router, target]:
+            for link in paths[router, target]:
                 beyond = self.behind(self._link(router, target, link))
                 if beyond != target and beyond not in seen:
                     seen.add(beyond)
                     todo.append(beyond)
 
     def behind(self, link: int) -> int:
-        """The router at the end of a link between routers."""
+        """Return the router at the end of a link between routers."""
         return int(self.topology.link_dst[link]) - self.topology.n_ports
 
     def _link(self, router: int, target: int, link: object) -> int:
@@ -86,18 +86,18 @@ class _Table:
         return int(link)
 
     def _checked(
-        self, key: tuple[int, int], some: Mapping[int, int] | Sequence[int]
+        self, key: tuple[int, int], choices: Mapping[int, int] | Sequence[int]
     ) -> list[tuple[int, int]]:
         toward = f"from router {key[0]} toward router {key[1]}"
-        given = some.items() if isinstance(some, Mapping) else ((link, 1) for link in some)
+        given = choices.items() if isinstance(choices, Mapping) else ((link, 1) for link in choices)
         found = sorted((int(link), weight) for link, weight in given)
         if not found:
             raise NetcosimError(f"{self.where}: {toward}: no link")
         if len({link for link, _ in found}) < len(found):
-            raise NetcosimError(f"{self.where}: {toward}: a link stands there twice")
+            raise NetcosimError(f"{self.where}: {toward}: a link is listed twice")
         for link, weight in found:
-            whole = isinstance(weight, (int, np.integer)) and not isinstance(weight, bool)
-            if not whole or not 1 <= weight <= MAX_WEIGHT:
+            is_integer = isinstance(weight, (int, np.integer)) and not isinstance(weight, bool)
+            if not is_integer or not 1 <= weight <= MAX_WEIGHT:
                 raise NetcosimError(
                     f"{self.where}: {toward}: weight {weight!r} of link {link}; it must be a whole "
                     f"number from 1 to {MAX_WEIGHT:,}"
@@ -109,12 +109,12 @@ class _Table:
         return [(link, int(weight) // common) for link, weight in found]
 
     def longest(self) -> int:
-        """Links of the longest way.
+        """Return the links of the longest path.
 
         Raises
         ------
         NetcosimError
-            A way that comes back to where it was: a packet might never arrive.
+            A cycle of paths: a packet might never arrive.
         """
         longest = 1
         for target in self.targets:
@@ -124,7 +124,7 @@ class _Table:
         return longest
 
     def _walk(self, start: int, target: int, left: dict[int, int]) -> int:
-        """The most links from a router to the target; ``left`` keeps what is known."""
+        """Return the most links from a router to the target; ``left`` keeps what is known."""
         path, todo = [], [(start, iter(self._next(start, target)))]
         on_path = {start}
         while todo and start not in left:
@@ -137,9 +137,9 @@ class _Table:
             elif beyond in on_path:
                 path = [router for router, _ in todo]
                 ring = [*path[path.index(beyond) :], beyond]
-                told = ", ".join(map(str, ring))
+                routers = ", ".join(map(str, ring))
                 raise NetcosimError(
-                    f"{self.where}: packets to router {target} may go round for ever: {told}"
+                    f"{self.where}: packets to router {target} may cycle forever: {routers}"
                 )
             else:
                 on_path.add(beyond)
@@ -149,19 +149,19 @@ class _Table:
     def _next(self, router: int, target: int) -> list[int]:
         if router == target:
             return []
-        return [self.behind(link) for link, _ in self.ways[router, target]]
+        return [self.behind(link) for link, _ in self.paths[router, target]]
 
     def ring(self) -> list[int]:
-        """Links that may wait for each other in a ring on one channel; empty if none can."""
+        """The links that may wait for each other in a ring on one channel; empty if none can."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
         waits: set[tuple[int, int]] = set()
-        for (_, target), held in self.ways.items():
+        for (_, target), held in self.paths.items():
             for link, _ in held:
                 beyond = self.behind(link)
                 if beyond != target:
-                    waits.update((link, wanted) for wanted, _ in self.ways[beyond, target])
+                    waits.update((link, wanted) for wanted, _ in self.paths[beyond, target])
         if not waits:
             return []
         src, dst = np.array(sorted(waits)).T
@@ -179,7 +179,7 @@ class _Table:
 
 
 def table_routing(
-    topology: Topology, name: str, ways: Ways, *, channels: int | None = None
+    topology: Topology, name: str, paths: Paths, *, channels: int | None = None
 ) -> Routing:
     """Build a routing from a table of links with weights.
 
@@ -187,40 +187,40 @@ def table_routing(
     ----------
     topology : Topology
     name : str
-    ways : mapping
-        ``ways[router, target]``: the links that a packet may take from a router toward its
-        destination's router, all equally likely, or each with a weight: a whole number. It is
-        looked up for every router that a packet can come by.
+    paths : mapping
+        ``paths[router, target]``: the links that a packet may take from a router toward its
+        destination's router, all equally likely, or each with an integer weight. It is looked up
+        for every router that a packet can visit.
     channels : int, optional
         Virtual channels a link. By default 1 where the table cannot deadlock on one; else as many
-        as the longest way has links, the channel rising by one a hop.
+        as the longest path has links, the channel rising by one a hop.
 
     Raises
     ------
     NetcosimError
-        A router without a way, a link that does not leave it, a bad weight, packets that may go
-        round for ever, and ``channels`` with which the table can deadlock.
+        A router without a path, a link that does not leave it, a bad weight, packets that may cycle
+        forever, and ``channels`` with which the table can deadlock.
 
     Examples
     --------
     >>> import netcosim as nc
     >>> ring = nc.make_topology("torus", {"dims": [3]})
-    >>> ways = {}
+    >>> paths = {}
     >>> for link in range(ring.first_router_link, ring.n_links):
     ...     here, there = (int(end[link]) - ring.n_ports for end in (ring.link_src, ring.link_dst))
-    ...     ways.setdefault((here, there), []).append(link)
-    >>> routing = table_routing(ring, "direct", ways)
+    ...     paths.setdefault((here, there), []).append(link)
+    >>> routing = table_routing(ring, "direct", paths)
     >>> routing.n_vcs, routing.adaptive
     (1, False)
     """
-    table = _Table(topology, name, ways)
+    table = _Table(topology, name, paths)
     longest, ring = table.longest(), table.ring()
     n_vcs = channels if channels is not None else (longest if ring else 1)
     if n_vcs < (longest if ring else 1):
-        told = ", ".join(map(str, ring[:8]))
+        cycle = ", ".join(map(str, ring[:8]))
         raise NetcosimError(
             f"{table.where}: it can deadlock on {n_vcs} channel{'s' if n_vcs > 1 else ''}: links "
-            f"{told} may wait for each other in a ring; {longest} channels are needed"
+            f"{cycle} may wait for each other in a ring; {longest} channels are needed"
         )
     step = int(bool(ring))
     return _routing(table, name, n_vcs, step, longest)
@@ -231,19 +231,19 @@ def _routing(table: _Table, name: str, n_vcs: int, step: int, longest: int) -> R
     n = topology.n_routers
     lists, place = [0], np.zeros((n, n), dtype=np.int32)
     known: dict[tuple[tuple[int, int], ...], int] = {}
-    for key, some in table.ways.items():
-        if tuple(some) not in known:
-            known[tuple(some)] = len(lists)
-            sums = np.cumsum([weight for _, weight in some]).tolist()
-            pairs = zip((link for link, _ in some), sums, strict=True)
-            lists += [len(some), *(number for pair in pairs for number in pair)]
-        place[key] = known[tuple(some)]
+    for key, links in table.paths.items():
+        if tuple(links) not in known:
+            known[tuple(links)] = len(lists)
+            sums = np.cumsum([weight for _, weight in links]).tolist()
+            pairs = zip((link for link, _ in links), sums, strict=True)
+            lists += [len(links), *(number for pair in pairs for number in pair)]
+        place[key] = known[tuple(links)]
 
     def choices(router: int, dst_node: int, state: int) -> list[Hop]:
         target = int(topology.port_router[dst_node])
         if router == target:
             return [ejection(topology, dst_node, state)]
-        return [Hop(link, state, state + step) for link, _ in table.ways[router, target]]
+        return [Hop(link, state, state + step) for link, _ in table.paths[router, target]]
 
     def choose(
         view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
@@ -251,17 +251,17 @@ def _routing(table: _Table, name: str, n_vcs: int, step: int, longest: int) -> R
         hops = choices(router, dst_node, state)
         if len(hops) == 1:
             return hops[0]
-        weights = [w for _, w in table.ways[router, int(topology.port_router[dst_node])]]
+        weights = [w for _, w in table.paths[router, int(topology.port_router[dst_node])]]
         left = int(draw(np.uint64(key), 0, sum(weights)))
         return hops[int(np.searchsorted(np.cumsum(weights), left, side="right"))]
 
-    several = any(len(some) > 1 for some in table.ways.values())
+    several = any(len(links) > 1 for links in table.paths.values())
     return Routing(
         name=name,
         topology=topology,
         n_vcs=n_vcs,
         adaptive=False,
-        chance_visits=longest if several else 0,
+        random_visits=longest if several else 0,
         tables=make_tables(topology, WEIGHTED, n_vcs, (0, n, step), place, (), lists),
         choices=choices,
         choose=choose,

@@ -40,7 +40,7 @@ COLUMNS = ("a", "b", "bandwidth", "latency", "count")
 
 
 @dataclass(frozen=True)
-class Row:
+class CableRow:
     """One line of the table; None where it leaves a value open."""
 
     where: str
@@ -69,15 +69,14 @@ def cables(
     Parameters
     ----------
     file : str
-        A line for each pair of ends: their names, then bandwidth ("100 Gbit/s") and latency
-        ("100 ns") of each cable and how many cables there are, empty or left out for the defaults
-        and 1.
+        A line for each pair of ends: their names, then bandwidth ("100 Gbit/s") and latency ("100
+        ns") of each cable and how many cables there are, empty or left out for the defaults and 1.
     nodes : str, optional
         Nodes with several cables have that many ports, the same number each.
     node_bandwidth_Bps, link_bandwidth_Bps : int
     node_latency_s, link_latency_s : float
-        Of cables of nodes and between switches whose lines do not say. All wires of nodes have
-        one latency.
+        Of cables of nodes and between switches whose lines have no bandwidth. Nodes' wires have one
+        latency.
     name : str, optional
         By default the file's name.
 
@@ -131,7 +130,7 @@ def cables(
     return switch_network("cables", name, wiring)
 
 
-def _nodes(name: str, rows: list[Row], nodes: str | None) -> set[str]:
+def _nodes(name: str, rows: list[CableRow], nodes: str | None) -> set[str]:
     often = Counter[str]()
     for row in rows:
         for end in row.ends:
@@ -153,15 +152,17 @@ def _nodes(name: str, rows: list[Row], nodes: str | None) -> set[str]:
 
 def _need_alike(name: str, ports: dict[str, list[tuple[int, int, float]]]) -> None:
     if not ports:
-        raise NetcosimError(f"{name}: no end has one cable only; say which ends are nodes (nodes)")
+        raise NetcosimError(
+            f"{name}: no end has exactly one cable; name the ends that are nodes (nodes)"
+        )
     counts = Counter(map(len, ports.values()))
     if len(counts) > 1:
-        told = ", ".join(f"{n:,} with {found}" for found, n in sorted(counts.items()))
-        raise NetcosimError(f"{name}: nodes have different numbers of cables ({told})")
+        counted = ", ".join(f"{n:,} with {found}" for found, n in sorted(counts.items()))
+        raise NetcosimError(f"{name}: nodes have different numbers of cables ({counted})")
 
 
-def read_cables(path: Path) -> list[Row]:
-    """The lines of the table.
+def read_cables(path: Path) -> list[CableRow]:
+    """Return the lines of the table.
 
     Raises
     ------
@@ -186,7 +187,7 @@ def read_cables(path: Path) -> list[Row]:
     return rows
 
 
-def _row(where: str, header: list[str], cells: list[str]) -> Row:
+def _row(where: str, header: list[str], cells: list[str]) -> CableRow:
     if len(cells) > len(header):
         raise NetcosimError(f"{where}: {len(cells)} values for {len(header)} columns")
     given = dict(zip(header, (cell.strip() for cell in cells), strict=False))
@@ -202,7 +203,7 @@ def _row(where: str, header: list[str], cells: list[str]) -> Row:
     wire = _quantity(where, given.get("latency"), "time")
     if wire is not None and wire < 0:
         raise NetcosimError(f"{where}: latency {given['latency']!r}; it must be at least 0")
-    return Row(where, (a, b), None if speed is None else round(speed), wire, int(count))
+    return CableRow(where, (a, b), None if speed is None else round(speed), wire, int(count))
 
 
 def _quantity(where: str, text: str | None, dimension: Dimension) -> float | None:
@@ -228,7 +229,7 @@ s3,s1,,,1
 
 
 def looks_like(path: Path, text: str) -> bool:
-    """Whether a file's columns begin with a and b."""
+    """Return whether a file's columns begin with a and b."""
     header = [column.strip().lower() for column in text.split("\n", 1)[0].split(",")]
     return header[:2] == ["a", "b"] and set(header) <= set(COLUMNS)
 

@@ -33,8 +33,7 @@ def need_size(where: str, given: str, n_nodes: int, n_links: int) -> None:
     given : str
         The parameters that make it so large, as text.
     n_nodes, n_links : int
-        Plain whole numbers, which do not overflow; directed links, those of the nodes among
-        them.
+        Plain whole numbers, which do not overflow; directed links, those of the nodes among them.
 
     Raises
     ------
@@ -48,7 +47,7 @@ def need_size(where: str, given: str, n_nodes: int, n_links: int) -> None:
 
 
 def need_int(where: str, what: str, value: object, low: int) -> int:
-    """The value, if it is a whole number of at least ``low``.
+    """Return the value, if it is a whole number of at least ``low``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Nested domains of nodes: what a family's machine looks like to whoever places jobs on it."""
+"""Nested domains of nodes: the view of a machine for placement policies."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Hierarchy:
         return found
 
     def name(self, level: int, number: int) -> str:
-        """What a domain is called: its own name, or level and number ("pod 3")."""
+        """Return the name of a domain: its own name, or level and number ("pod 3")."""
         names = self.names[level]
         return names[number] if names else f"{self.levels[level]} {number}"
 
@@ -110,7 +110,7 @@ def hierarchy(
     levels : sequence of str
         Without the top one, which is the machine.
     rows : sequence of (n_nodes,) int
-        Any number that tells the domains of a level apart.
+        Any number that identifies the domains of a level.
     names : sequence of sequence of str, optional
         By level, at those numbers.
 
@@ -128,7 +128,7 @@ def hierarchy(
 
 
 def router_hierarchy(topology: Topology) -> Hierarchy:
-    """Machine and router: where the nodes' first ports hang."""
+    """Machine and router: those of the nodes' first ports."""
     return hierarchy(("router",), (topology.node_router,))
 
 

@@ -59,11 +59,11 @@ SEVERAL_GROUPS = ReadIf(("g",), lambda g: g > 1, "machine.g is above 1")
 
 @dataclass(frozen=True)
 class DragonflyShape:
-    """Parameters of a dragonfly, and where everything stands.
+    """Parameters of a dragonfly, and the numbering of its parts.
 
     Node ``(group*a + router)*p + host``; router ``group*a + router``. With several ports a node
     (``rails``) on different routers, ``rails`` neighbouring routers are the block of ``p`` nodes,
-    and port r of each hangs on the r-th of them: node ``block*p + host``. Router-to-router
+    and port r of each is attached to the r-th of them: node ``block*p + host``. Router-to-router
     links: first the local ones, by group, sending router, then receiving router; then the
     global ones, by group and link number (`global_link`).
 
@@ -178,7 +178,7 @@ class DragonflyShape:
         return [t for t in range(self.a) if t != r]
 
     def local_step(self, r: int, t: int) -> int:
-        """The local router that comes after ``r`` on the way to ``t`` (``r != t``).
+        """Return the next local router from ``r`` on the path to ``t`` (``r != t``).
 
         In an aries group along the chassis first, then along the slot.
         """
@@ -189,14 +189,14 @@ class DragonflyShape:
         return t
 
     def local_hops(self, r: int, t: int) -> int:
-        """Links on the way within a group from local router ``r`` to ``t``."""
+        """Return the links on the path within a group from local router ``r`` to ``t``."""
         hops = 0
         while r != t:
             r, hops = self.local_step(r, t), hops + 1
         return hops
 
     def local_link(self, group: int, r: int, t: int) -> int:
-        """Number of the link between neighbours ``r`` and ``t`` of a group."""
+        """Return the number of the link between neighbours ``r`` and ``t`` of a group."""
         place = self.local_neighbours(r).index(t)
         return self.first_local_link + (group * self.a + r) * self.local_degree + place
 
@@ -209,7 +209,7 @@ class DragonflyShape:
         return src * self.a + self.link_number(src, dst, copy) // self.h
 
     def global_link(self, src: int, dst: int, copy: int = 0) -> int:
-        """Number of the ``copy``-th link from group ``src`` to group ``dst``."""
+        """Return the number of the ``copy``-th link from group ``src`` to group ``dst``."""
         k = self.link_number(src, dst, copy)
         return self.first_global_link + src * self.global_links_per_group + k
 
@@ -319,7 +319,7 @@ def dragonfly(
 
 
 def links_between(topology: Topology, nodes: Nodes) -> Links:
-    """Every link of a minimal (local, global, local) route, whatever global link is taken."""
+    """Return every link of a minimal (local, global, local) route, for any global link."""
     s = topology.shape
     routers = topology.routers_of(nodes)
     found: set[int] = set()
@@ -354,7 +354,7 @@ def groups_and_routers(topology: Topology) -> Hierarchy:
 
 
 def groups_in_a_ring(topology: Topology) -> Layout:
-    """Groups around a ring: the routers of each around an oval, or an aries group's chassis."""
+    """The groups around a ring: the routers of each around an oval, or an aries group's chassis."""
     s = topology.shape
     group, router = np.divmod(np.arange(topology.n_routers), s.a)
     along, out = oval(*places(group))

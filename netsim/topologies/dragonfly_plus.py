@@ -44,17 +44,17 @@ WHERE = "dragonfly-plus"
 
 @dataclass(frozen=True)
 class DragonflyPlusShape:
-    """Parameters of a dragonfly+, and where everything stands.
+    """Parameters of a dragonfly+, and the numbering of its parts.
 
     In a group each leaf router is joined to each spine router: a complete bipartite graph.
-    Nodes hang on the leaves, links between groups on the spines (Shpiner et al., "Dragonfly+:
+    Nodes are attached to leaves, links between groups to spines (Shpiner et al., "Dragonfly+:
     Low Cost Topology for Scaling Datacenters", HiPINEB 2017; Flajslik, Borch, Parker, "Megafly:
     A Topology for Exascale Systems", ISC 2018).
 
     Node ``(group*leaves + leaf)*p + host``; with several ports a node (``rails``) on different
-    leaves, ``rails`` neighbouring leaves are the block of ``p`` nodes, and port r of each hangs on
-    the r-th of them: node ``block*p + host``. Routers by group, a group's leaves before its
-    spines. Router-to-router links: up (leaf to spine) at ``(group*leaves + leaf)*spines +
+    leaves, ``rails`` neighbouring leaves are the block of ``p`` nodes, and port r of each is
+    attached to the r-th of them: node ``block*p + host``. Routers by group, a group's leaves before
+    its spines. Router-to-router links: up (leaf to spine) at ``(group*leaves + leaf)*spines +
     spine``, then down in the same order, then the global ones by group and link number.
 
     Attributes
@@ -63,10 +63,9 @@ class DragonflyPlusShape:
         Nodes on a leaf, leaves a group, spines a group, global ports a spine, groups.
     arrangement : str
         Which link number k of 0..g-2 leads from group s to group d: "absolute", "relative" or
-        "circulant", as in `netsim.topologies.dragonfly.DragonflyShape`. Link number k sits on
-        spine k div h. Where the ports suffice for several links a pair of groups, the
-        arrangement is repeated (k + (g-1), ...), so that from h = g-1 on each spine has a link
-        to every group.
+        "circulant", as in `netsim.topologies.dragonfly.DragonflyShape`. Link number k sits on spine
+        k div h. Where the ports suffice for several links a pair of groups, the arrangement is
+        repeated (k + (g-1), ...), so that from h = g-1 on each spine has a link to every group.
     rails : int
         Ports of a node.
     rail_routers : str
@@ -154,11 +153,11 @@ class DragonflyPlusShape:
         return self.first_global_link + self.g * self.global_links_per_group
 
     def up_link(self, group: int, leaf: int, spine: int) -> int:
-        """Number of the link from a leaf up to a spine of its group."""
+        """Return the number of the link from a leaf up to a spine of its group."""
         return self.first_up_link + (group * self.leaves + leaf) * self.spines + spine
 
     def down_link(self, group: int, leaf: int, spine: int) -> int:
-        """Number of the link from that spine down to the leaf."""
+        """Return the number of the link from that spine down to the leaf."""
         return self.first_down_link + (group * self.leaves + leaf) * self.spines + spine
 
     def link_number(self, src: int, dst: int, copy: int = 0) -> int:
@@ -166,11 +165,11 @@ class DragonflyPlusShape:
         return copy * (self.g - 1) + place_in_turn(self.arrangement, src, dst, self.g)
 
     def global_spine(self, src: int, dst: int, copy: int = 0) -> int:
-        """The spine (0..spines-1) of group ``src`` that holds this global link."""
+        """Return the spine (0..spines-1) of group ``src`` that holds this global link."""
         return self.link_number(src, dst, copy) // self.h
 
     def global_link(self, src: int, dst: int, copy: int = 0) -> int:
-        """Number of the ``copy``-th link from group ``src`` to group ``dst``."""
+        """Return the number of the ``copy``-th link from group ``src`` to group ``dst``."""
         first = self.first_global_link + src * self.global_links_per_group
         return first + self.link_number(src, dst, copy)
 
@@ -270,7 +269,7 @@ def dragonfly_plus(
 
 
 def links_between(topology: Topology, nodes: Nodes) -> Links:
-    """Every link of a minimal route: up, at most one global link, down."""
+    """Return every link of a minimal route: up, at most one global link, down."""
     s = topology.shape
     members: dict[int, list[int]] = {}
     for router in topology.routers_of(nodes).tolist():
@@ -299,7 +298,8 @@ def groups_and_leaves(topology: Topology) -> Hierarchy:
 
 
 def groups_in_a_ring(topology: Topology) -> Layout:
-    """Groups around a ring, each an oval: its leaves on the outer half, its spines on the inner."""
+    """Return the groups around a ring, each an oval: its leaves on the outer half, its spines on
+    the inner."""
     s = topology.shape
     group, place = np.divmod(np.arange(topology.n_routers), s.routers_per_group)
     is_spine = place >= s.leaves

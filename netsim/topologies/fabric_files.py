@@ -1,7 +1,7 @@
-"""What `ibnetdiscover` prints of an InfiniBand fabric: switches, adapters and what joins them.
+"""Reader of `ibnetdiscover` output: switches, adapters and links of an InfiniBand fabric.
 
 A section of a switch begins with ``Switch``, one of an adapter (HCA) with ``Ca``; a line of a port
-says which port it is joined to, and how wide and fast the link is ("4xNDR"). Every link stands
+gives the port it is connected to, and the width and speed of the link ("4xNDR"). Every link is
 there twice. The description of an adapter is its host's name and its own ("node17 mlx5_0").
 """
 
@@ -66,7 +66,7 @@ def read_fabric(path: Path) -> Fabric:
     ------
     NetcosimError
         A file that cannot be read, a line that `ibnetdiscover` does not print, a speed that
-        nobody knows, a port with two links, no switch.
+        is unknown, a port with two links, no switch.
     """
     fabric, here, joined = Fabric(), None, dict[End, End]()
     for number, line in enumerate(read_lines(path, limit_bytes=MAX_FILE_BYTES), 1):
@@ -110,7 +110,7 @@ def _link_speed(where: str, line: str) -> int:
 
 
 def host_and_device(description: str) -> tuple[str, str] | None:
-    """The host's and the adapter's name; None if the description names no host.
+    """Return the host's and the adapter's name; None if the description names no host.
 
     Examples
     --------
@@ -129,6 +129,6 @@ def host_and_device(description: str) -> tuple[str, str] | None:
 
 
 def switch_name(guid: str, description: str) -> str:
-    """The name within a managed switch's description ("MF0;leaf-1:MQM9700/U1"), or all of it."""
+    """Return the name in a managed switch's description ("MF0;leaf-1:MQM9700/U1"), or all."""
     system = _SYSTEM.match(description)
     return system[1] if system else description or guid

@@ -1,7 +1,7 @@
-"""What a topology family says of itself: builders, routing, the ways of its jobs, its groups.
+"""The entry of a topology family: builders, routing, the paths of its jobs, its groups.
 
-A family's entry stands at the end of its own file. Whoever wants to know something of a topology
-by its family asks the entry (`netsim.topologies.registry.family_of`) and names no family.
+A family's entry is at the end of its own file. Code that depends on a topology's family uses the
+entry (`netsim.topologies.registry.family_of`) and names no family.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Name = Annotated[str | None, "what the machine is called in results"]
 
 def shortest_path_links(topology: Topology, nodes: Nodes) -> Links:
     """Router-to-router links on any shortest path between these nodes' routers, ascending."""
-    # scipy takes long to import, and whoever only builds a machine needs none of it
+    # scipy takes long to import, and is not needed to build a machine
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import shortest_path
 
@@ -65,7 +65,7 @@ class SmallFile:
 
 
 def no_notes(topology: Topology) -> tuple[str, ...]:
-    """Nothing to tell of a machine that its parameters do not say."""
+    """Return no notes."""
     return ()
 
 
@@ -80,7 +80,7 @@ class Family:
         Each declares its parameters (`netsim.parameters`). The first is used unless all that
         another one needs is given.
     default_routing : str
-        The static routing that is used if none is asked for.
+        The default static routing.
     links_between : callable
         ``links_between(topology, nodes)``: router-to-router links that the family's minimal
         routes between these nodes could use, ascending.
@@ -88,10 +88,10 @@ class Family:
         ``hierarchy(topology)``: the nested domains of its nodes.
     layout : callable or None
         ``layout(topology)``: where a drawing has its routers; None: by the domains of its nodes.
-    keeps_own_links : bool
-        Whether `netsim.routing.partition` can keep a job on links of its own.
+    keeps_jobs_to_links : bool
+        Whether `netsim.routing.partition` can keep a job on its allocated links.
     routings : tuple of RoutingEntry
-        Those that stand in the family's own file; others have files of their own.
+        Those in the family's own file; others have their own files.
     small : tuple of mapping
         Parameters of machines small enough to walk every path: on them the laws that hold for
         all families and routings are tested.
@@ -116,7 +116,7 @@ class Family:
     links_between: Callable[[Topology, Nodes], Links] = shortest_path_links
     hierarchy: Callable[[Topology], Hierarchy] = router_hierarchy
     layout: Callable[[Topology], Layout] | None = None
-    keeps_own_links: bool = False
+    keeps_jobs_to_links: bool = False
     routings: tuple[RoutingEntry, ...] = ()
     small: tuple[Mapping[str, Any], ...] = ()
     small_files: tuple[SmallFile, ...] = ()
@@ -131,11 +131,11 @@ class Family:
 
     @property
     def n_small(self) -> int:
-        """How many small machines it names."""
+        """Number of its small machines."""
         return len(self.small) + len(self.small_files)
 
     def builder_for(self, given: Collection[str]) -> Builder:
-        """The builder that these parameters are for."""
+        """Return the builder that these parameters are for."""
         for builder in self.builders[1:]:
             if set(needed(builder)) <= set(given):
                 return builder
@@ -143,5 +143,5 @@ class Family:
 
 
 def needed(builder: Builder) -> list[str]:
-    """Names of the parameters without which a builder cannot build."""
+    """Return the names of the parameters without which a builder cannot build."""
     return [name for name, parameter in parameters_of(builder).items() if parameter.required]

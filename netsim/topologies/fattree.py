@@ -35,19 +35,18 @@ from netsim.topology import Topology, build_topology
 
 @dataclass(frozen=True)
 class FatTreeShape:
-    """Parameters of a fat-tree, and where everything stands.
+    """Parameters of a fat-tree, and the numbering of its parts.
 
     Node ``(pod*m2 + leaf)*m1 + i``. With several ports a node (``rails``) on different leaves,
-    ``rails`` neighbouring leaves are the block of ``m1`` nodes, and port r of each hangs on the
-    r-th of them (*rail-optimised*): node ``block*m1 + i``. Routers: all leaves
-    (``pod*m2 + leaf``), then the L2 switches (``pod*w2 + position``), then the spines
-    (``position*w3 + spine``). The spines of group ``position`` are joined to the L2 switch of
-    that position in every pod.
+    ``rails`` neighbouring leaves are the block of ``m1`` nodes, and port r of each is attached to
+    the r-th of them (*rail-optimised*): node ``block*m1 + i``. Routers: all leaves (``pod*m2 +
+    leaf``), then the L2 switches (``pod*w2 + position``), then the spines (``position*w3 +
+    spine``). The spines of group ``position`` are joined to the L2 switch of that position in every
+    pod.
 
-    Links after injection and ejection come in four blocks: up1 (leaf to L2) at
-    ``leaf*w2 + position``, down1 with the same order, up2 (L2 to spine) at
-    ``(pod*w2 + position)*w3 + spine``, down2 with the same order. All helpers take
-    whole numbers or arrays.
+    Links after injection and ejection come in four blocks: up1 (leaf to L2) at ``leaf*w2 +
+    position``, down1 with the same order, up2 (L2 to spine) at ``(pod*w2 + position)*w3 + spine``,
+    down2 with the same order. All helpers take whole numbers or arrays.
 
     Attributes
     ----------
@@ -105,7 +104,7 @@ class FatTreeShape:
 
     @property
     def _block(self) -> int:
-        """Leaves that the ports of one node hang on."""
+        """Leaves that the ports of one node are attached to."""
         return routers_a_block(self.rails, self.rail_routers)
 
     @property
@@ -177,15 +176,15 @@ class FatTreeShape:
         return self.first_up1 + leaf * self.w2 + l2_position
 
     def leaf_down(self, leaf: Any, l2_position: Any) -> Any:
-        """Number of the link from that L2 switch down to the leaf."""
+        """Return the number of the link from that L2 switch down to the leaf."""
         return self.first_down1 + leaf * self.w2 + l2_position
 
     def l2_up(self, pod: Any, l2_position: Any, spine: Any) -> Any:
-        """Number of the link from an L2 switch up to spine ``spine`` of its position."""
+        """Return the number of the link from an L2 switch up to spine ``spine`` of its position."""
         return self.first_up2 + (pod * self.w2 + l2_position) * self.w3 + spine
 
     def l2_down(self, pod: Any, l2_position: Any, spine: Any) -> Any:
-        """Number of the link from that spine down to the L2 switch."""
+        """Return the number of the link from that spine down to the L2 switch."""
         return self.first_down2 + (pod * self.w2 + l2_position) * self.w3 + spine
 
 
@@ -283,9 +282,8 @@ def fat_tree(
 ) -> Topology:
     """Build a fat-tree of switches of one radix, all links alike but those to nodes.
 
-    Three levels: m1 = m2 = w2 = w3 = radix/2 and ``radix`` pods; with fewer pods the
-    spines stay and only their links to the missing pods go. Two levels: m1 = w2 = radix/2
-    and ``radix`` leaves.
+    Three levels: m1 = m2 = w2 = w3 = radix/2 and ``radix`` pods; with fewer pods the spines stay
+    and only their links to the missing pods go. Two levels: m1 = w2 = radix/2 and ``radix`` leaves.
 
     Parameters
     ----------
@@ -353,7 +351,7 @@ def fat_tree(
 
 
 def links_between(topology: Topology, nodes: Nodes) -> Links:
-    """Every link of any up-down route: of all its leaves, and of its pods' L2 switches.
+    """Return every link of any up-down route: of all its leaves, and of its pods' L2 switches.
 
     None above a leaf if there is one leaf, none above the L2 switches if there is one pod.
     """
@@ -398,7 +396,7 @@ FAMILY = Family(
     links_between=links_between,
     hierarchy=pods_and_leaves,
     layout=pods_side_by_side,
-    keeps_own_links=True,
+    keeps_jobs_to_links=True,
     small=(
         {"radix": 4},
         {"radix": 4, "pods": 3, "taper": 0.5},

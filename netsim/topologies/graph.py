@@ -110,9 +110,8 @@ def graph(
     Parameters
     ----------
     network : networkx.Graph or MultiGraph
-        Node attribute ``nodes``: compute nodes on the router (default 1, may be 0). Edge
-        attributes ``bandwidth_Bps`` and ``latency_s`` (optional). Parallel edges are
-        parallel cables.
+        Node attribute ``nodes``: compute nodes on the router (default 1, may be 0). Edge attributes
+        ``bandwidth_Bps`` and ``latency_s`` (optional). Parallel edges are parallel cables.
     node_bandwidth_Bps, link_bandwidth_Bps : int
     node_latency_s, link_latency_s : float
         For edges without attributes of their own.
@@ -197,7 +196,7 @@ def graph_file(
         else:
             network = nx.read_edgelist(data)
     except Exception as error:
-        # The readers raise whatever their parsers raise.
+        # The readers let exceptions of their parsers pass.
         raise NetcosimError(
             f"graph file {file}: cannot be read ({error or type(error).__name__})"
         ) from error

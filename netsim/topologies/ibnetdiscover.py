@@ -1,4 +1,4 @@
-"""Machines from what `ibnetdiscover` prints of an InfiniBand fabric."""
+"""Machines from the output of `ibnetdiscover` on an InfiniBand fabric."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def ibnetdiscover(
     *,
     rails: Annotated[
         int | None,
-        "ports of every host that are taken; hosts with fewer are left out",
+        "ports used of every host; hosts with fewer are left out",
         Ge(1),
     ] = None,
     node_latency_s: NodeLatencyS = LINK_LATENCY_S,
@@ -65,7 +65,7 @@ def ibnetdiscover(
     index = {guid: i for i, guid in enumerate(switches)}
     hosts, notes = _hosts(fabric)
     if not hosts:
-        raise NetcosimError(f"{name}: no adapter says what host it is in ('node17 mlx5_0')")
+        raise NetcosimError(f"{name}: no adapter has a description with its host ('node17 mlx5_0')")
     taken = _rails(name, hosts, rails)
     chosen = {host: ports[:taken] for host, ports in hosts.items() if len(ports) >= taken}
     if not chosen:
@@ -104,7 +104,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def _named(fabric: Fabric) -> dict[str, str]:
-    """Names of the switches by GUID, sorted; with the GUID where two are called alike."""
+    """The names of the switches by GUID, sorted; with the GUID where two are called alike."""
     plain = {guid: switch_name(guid, text) for guid, text in fabric.switches.items()}
     often = Counter(plain.values())
     named = {g: name if often[name] == 1 else f"{name} {g}" for g, name in plain.items()}
@@ -139,10 +139,10 @@ def _rails(name: str, hosts: dict[str, list[Port]], rails: int | None) -> int:
         return rails
     counts = Counter(map(len, hosts.values()))
     if len(counts) > 1:
-        told = ", ".join(f"{n:,} with {ports}" for ports, n in sorted(counts.items()))
+        counted = ", ".join(f"{n:,} with {ports}" for ports, n in sorted(counts.items()))
         raise NetcosimError(
-            f"{name}: hosts have different numbers of ports ({told}); give rails, the ports of "
-            "every host that are taken: hosts with fewer are left out then"
+            f"{name}: hosts have different numbers of ports ({counted}); give rails, the ports of "
+            "every host to use: hosts with fewer are then left out"
         )
     return next(iter(counts))
 
@@ -188,7 +188,7 @@ Ca\t1 "H-9"\t# "Mellanox Technologies Aggregation Node"
 
 
 def looks_like(path: Path, text: str) -> bool:
-    """Whether a file has a switch as ibnetdiscover prints it."""
+    """Return whether a file has a switch as ibnetdiscover prints it."""
     return re.search(r'^Switch\s+\d+\s+"', text, re.M) is not None
 
 

@@ -1,4 +1,4 @@
-"""Where a drawing of a machine has its routers: rings of groups, rows of levels, grids."""
+"""Positions of routers in a drawing of a machine: rings of groups, rows of levels, grids."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Layout:
     x, y : (n_routers,) float32
         From the left and from the top, in 0 to 1. No two routers share a place.
     group : (n_routers,) int32
-        Index into ``group_names``: routers that stand together.
+        Index into ``group_names``: routers that are drawn together.
     group_names : tuple of str
 
     Raises
@@ -78,12 +78,12 @@ def layout(x: ArrayLike, y: ArrayLike, group: ArrayLike, names: Sequence[str]) -
 
 
 def numbered(what: str, count: int) -> tuple[str, ...]:
-    """Names of domains that have none of their own: "pod 0", "pod 1", ..."""
+    """Return the names of domains that have none of their own: "pod 0", "pod 1", ..."""
     return tuple(f"{what} {i}" for i in range(count))
 
 
 def places(group: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Each member's place in its group, in order, and the members that the group has.
+    """Return each member's place in its group, in order, and the members that the group has.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def oval(place: NDArray[np.int64], size: NDArray[np.int64]) -> tuple[ArrayLike, 
 def ring_of_groups(
     group: ArrayLike, along: ArrayLike, out: ArrayLike, names: Sequence[str]
 ) -> Layout:
-    """Groups around a ring, clockwise from the top, each in a sector of its own.
+    """Return the groups around a ring, clockwise from the top, each in a sector of its own.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def grid(dims: Sequence[int]) -> Layout:
         gap = float(level)
         columns = min(range(length, 0, -1), key=_Squareness(length, width + gap, height + gap))
         row, column = np.divmod(coord, columns)
-        # to and fro, so that neighbours stand side by side where one row ends as well
+        # alternating directions, so that neighbours are adjacent at the ends of rows as well
         column = np.where(row % 2 == 1, columns - 1 - column, column)
         x += column * (width + gap)
         y += row * (height + gap)
@@ -180,7 +180,7 @@ def grid(dims: Sequence[int]) -> Layout:
 
 @dataclass(frozen=True)
 class _Squareness:
-    """How far from the shape of a page so many blocks are in so many columns."""
+    """Deviation of blocks in columns from the aspect ratio of a page."""
 
     blocks: int
     width: float
@@ -194,7 +194,7 @@ class _Squareness:
 def rows_of_levels(
     height: ArrayLike, band: ArrayLike, names: Sequence[str], above: Sequence[str] = ()
 ) -> Layout:
-    """Levels as rows, leaves at the bottom; what belongs together stands side by side in a band.
+    """Levels as rows, leaves at the bottom; routers of a domain are side by side in a band.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def rows_of_levels(
 def by_domains(topology: Topology, hierarchy: Hierarchy) -> Layout:
     """Any machine: its widest domains around a ring, routers that have no node inside.
 
-    Where nothing but routers parts the nodes, all routers stand on one ring.
+    If the nodes have no domains but routers, all routers are on one ring.
     """
     n = topology.n_routers
     first = np.full(n, topology.n_nodes, dtype=np.int64)

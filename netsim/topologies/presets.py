@@ -1,4 +1,4 @@
-"""Named machines: a family and its parameters, and where what is known of them stands."""
+"""Named machines: a family, its parameters, and their sources."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ _BGP, _BGQ = 425 * 10**6, 2 * 10**9
 # of a Quantum-2 InfiniBand switch (64 ports of NDR, 400 Gbit/s), each way.
 _SLINGSHOT, _NDR = 25 * 10**9, 50 * 10**9
 
-# Nobody publishes lengths of cables. Assumed: 2 m from node to switch and within a group, 20 m
+# Cable lengths are not published. Assumed: 2 m from node to switch and within a group, 20 m
 # between groups, at 5 ns a metre. (A Rosetta switch takes 350 ns: [machine.packet] router_latency.)
 _COPPER_S = 10e-9
 _WIRES = {"node_latency_s": _COPPER_S, "local_latency_s": _COPPER_S, "global_latency_s": 100e-9}
 
 
 def _slingshot(node_Bps: int = _SLINGSHOT, **params: int) -> dict[str, object]:
-    """A Slingshot dragonfly. An HPE Cray EX group has up to 32 switches, all joined: 16 ports
-    down to nodes, 31 to the others, up to 16 to other groups (glennklockwood.com/garden/dragonfly).
+    """Return a Slingshot dragonfly. An HPE Cray EX group has up to 32 switches, all joined: 16
+    ports down to nodes, 31 to the others, up to 16 to other groups
+    (glennklockwood.com/garden/dragonfly).
     """
     return {
         **params,
@@ -168,10 +169,10 @@ PRESETS: dict[str, Preset] = {
         _slingshot(_SLINGSHOT // 2, p=16, a=16, g=46, h=6, rails=2),
     ),
     # apps.fz-juelich.de/jsc/hps/jupiter/configuration.html: 27 dragonfly+ groups (25 of the
-    # Booster; that of the Cluster and that of the administration stand here as Booster groups), 240
-    # nodes, 15 lower and 16 upper switches a group, 4 x NDR200 a node. Assumed: all four ports of a
-    # node on one switch; two cables (one link here) from each lower to each upper switch, which is
-    # what 64 NDR200 ports bring; one cable from each upper switch to each other group.
+    # Booster; that of the Cluster and that of the administration are modelled as Booster groups),
+    # 240 nodes, 15 lower and 16 upper switches a group, 4 x NDR200 a node. Assumed: all four ports
+    # of a node on one switch; two cables (one link here) from each lower to each upper switch,
+    # which is what 64 NDR200 ports bring; one cable from each upper switch to each other group.
     "jupiter": Preset(
         "JUPITER (Juelich): 27 dragonfly+ groups of 240 nodes, 4 ports of NDR200 a node; 16 links "
         "a pair of groups are an assumption",

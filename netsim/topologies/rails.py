@@ -1,4 +1,5 @@
-"""Several network ports a node: the parameters that families share, and where the ports hang."""
+"""Several network ports a node: the parameters that families share, and the routers of the
+ports."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ DIFFERENT, SAME = RAIL_ROUTERS = ("different", "same")
 Rails = Annotated[int, "network ports of every node", Ge(1)]
 RailRouters = Annotated[
     str,
-    "whether the ports of a node hang on neighbouring routers or on one",
+    "whether the ports of a node are attached to neighbouring routers or to one",
     OneOf(RAIL_ROUTERS),
     ReadIf(("rails",), lambda rails: rails > 1, "machine.rails is above 1"),
 ]
@@ -35,7 +36,7 @@ def need_rails(where: str, rails: int, rail_routers: str, what: str, together: i
     rails : int
     rail_routers : str
     what : str
-        The parameter that says how many routers stand side by side.
+        The parameter with the number of neighbouring routers.
     together : int
         Its value; with "different", whole blocks of ``rails`` routers must fit in.
 
@@ -53,7 +54,7 @@ def need_rails(where: str, rails: int, rail_routers: str, what: str, together: i
 
 
 def routers_a_block(rails: int, rail_routers: str) -> int:
-    """Routers side by side that the ports of one node hang on."""
+    """Return the number of neighbouring routers that the ports of one node are attached to."""
     return rails if rail_routers == DIFFERENT else 1
 
 

@@ -87,7 +87,7 @@ def make_topology(family: str, params: Mapping[str, object]) -> Topology:
 
 
 def small_machine(family: str, number: int, params: Mapping[str, object]) -> Topology:
-    """One of the small machines that a family names for tests, with parameters beside its own.
+    """Build one of a family's small test machines, with additional parameters.
 
     Parameters
     ----------

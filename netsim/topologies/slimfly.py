@@ -55,7 +55,7 @@ class SlimFlyShape:
 
 
 def generator_sets(q: int) -> tuple[set[int], set[int]]:
-    """The sets X and X' of differences that join routers of one column (section II-B)."""
+    """Return the sets X and X' of differences that join routers of one column (section II-B)."""
     order = q - 1
     root = next(
         r for r in range(2, q + 1) if len({pow(r, i, q) for i in range(order)}) == order
@@ -119,7 +119,7 @@ def slimfly(
 
 
 def columns_in_a_ring(topology: Topology) -> Layout:
-    """The columns (half, x) of q routers around a ring, one half on each side."""
+    """Return the columns (half, x) of q routers around a ring, one half on each side."""
     q = topology.shape.q
     column = np.arange(topology.n_routers) // q
     names = [f"half {half}, column {x}" for half in range(2) for x in range(q)]

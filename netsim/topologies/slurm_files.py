@@ -1,4 +1,4 @@
-"""What Slurm's `topology.conf` and `topology.yaml` declare: switches or blocks, and their nodes.
+"""Reader of Slurm's `topology.conf` and `topology.yaml`: switches or blocks, and their nodes.
 
 The formats are those of Slurm's man pages topology.conf(5) and topology.yaml(5).
 """
@@ -31,7 +31,7 @@ TREE, BLOCK = "tree", "block"
 
 
 @dataclass(frozen=True)
-class Part:
+class SwitchEntry:
     """A switch or a block.
 
     Attributes
@@ -64,11 +64,11 @@ class Declared:
     block_sizes : tuple of int
         Of blocks and of the groups of blocks above them, as declared.
     notes : tuple of str
-        What the file says and nothing uses.
+        Settings in the file that are not used.
     """
 
     kind: str
-    parts: tuple[Part, ...]
+    parts: tuple[SwitchEntry, ...]
     block_sizes: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -102,8 +102,8 @@ def _need_unique(path: Path, declared: Declared) -> None:
     if not declared.parts:
         raise NetcosimError(f"{path}: no switch and no block is declared")
     what = "switch" if declared.kind == TREE else "block"
-    parts: dict[str, Part] = {}
-    owner: dict[str, Part] = {}
+    parts: dict[str, SwitchEntry] = {}
+    owner: dict[str, SwitchEntry] = {}
     for part in declared.parts:
         if part.name in parts:
             raise NetcosimError(f"{part.where}: {what} {part.name!r} is declared twice")
@@ -135,7 +135,7 @@ _KEYS = {
 
 
 def _read_conf(path: Path) -> Declared:
-    parts: dict[str, list[Part]] = {"switchname": [], "blockname": []}
+    parts: dict[str, list[SwitchEntry]] = {"switchname": [], "blockname": []}
     sizes: tuple[int, ...] = ()
     speeds = n_nodes = 0
     lines = [(where, line, _pairs(where, line)) for where, line in _joined_lines(path)]
@@ -180,7 +180,7 @@ def _joined_lines(path: Path) -> Iterator[tuple[str, str]]:
             yield f"{path}:{start}", held + text
         held, start = "", 0
     if held.strip():
-        raise NetcosimError(f"{path}:{number}: the last line goes on, and nothing follows")
+        raise NetcosimError(f"{path}:{number}: the last line is continued, but no line follows")
 
 
 def _pairs(where: str, line: str) -> dict[str, str]:
@@ -223,15 +223,15 @@ def _add_nodes(where: str, text: str, before: int) -> int:
     return n_nodes
 
 
-def _part(where: str, name: str, nodes: tuple[str, ...], below: tuple[str, ...]) -> Part:
+def _part(where: str, name: str, nodes: tuple[str, ...], below: tuple[str, ...]) -> SwitchEntry:
     if bool(nodes) == bool(below):
-        told = "both nodes and switches" if nodes else "neither nodes nor switches"
-        raise NetcosimError(f"{where}: {name!r} has {told} below it; it must have one of them")
+        children = "both nodes and switches" if nodes else "neither nodes nor switches"
+        raise NetcosimError(f"{where}: {name!r} has {children} below it; it must have one of them")
     for names in (nodes, below):
         if len(set(names)) < len(names):
             twice = next(n for n, count in Counter(names).items() if count > 1)
             raise NetcosimError(f"{where}: {name!r} has {twice!r} below it twice")
-    return Part(where, name, nodes, below)
+    return SwitchEntry(where, name, nodes, below)
 
 
 def _sizes(where: str, texts: Sequence[object]) -> tuple[int, ...]:
@@ -272,7 +272,7 @@ def _read_yaml(path: Path, wanted: str | None) -> Declared:
     if len(names) == 1:
         return declared
     others = ", ".join(name for name in names if name != chosen["topology"])
-    note = f"topology {chosen['topology']!r} is taken; the file also has {others}"
+    note = f"topology {chosen['topology']!r} is used; the file also has {others}"
     return Declared(declared.kind, declared.parts, declared.block_sizes, (note,))
 
 
@@ -288,8 +288,8 @@ def _yaml_content(path: Path) -> Any:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         at = f":{mark.line + 1}" if mark is not None else ""
-        told = getattr(error, "problem", None) or "it cannot be parsed"
-        raise NetcosimError(f"{path}{at}: not YAML: {told}") from None
+        reason = getattr(error, "problem", None) or "it cannot be parsed"
+        raise NetcosimError(f"{path}{at}: not YAML: {reason}") from None
 
 
 def _yaml_topology(where: str, entry: Mapping[str, Any]) -> Declared:

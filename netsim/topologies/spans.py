@@ -1,4 +1,4 @@
-"""How many domains jobs span: the score by which users judge a placement (switches counted)."""
+"""Number of domains that jobs span, the usual score of a placement (switch count)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LongArray = NDArray[np.int64]
 def domains_spanned(
     h: Hierarchy, nodes: NDArray[np.integer], node_ptr: NDArray[np.integer]
 ) -> LongArray:
-    """How many domains of each level the nodes of each job lie in.
+    """Return the number of domains of each level that the nodes of each job span.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def domains_spanned(
 
 
 def least_domains(h: Hierarchy, n_nodes: NDArray[np.integer]) -> LongArray:
-    """The fewest domains of each level that hold so many nodes on the empty machine.
+    """Return the fewest domains of each level that hold so many nodes on the empty machine.
 
     Each level on its own: the placement that spans fewest leaves may not be one that spans fewest
     pods, where domains are of different sizes.

@@ -1,4 +1,4 @@
-"""Networks of named switches and named nodes, as files tell them: cables in any arrangement."""
+"""Networks of named switches and nodes from files, with any cabling."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEAF = "leaf"
 
 @dataclass(frozen=True, eq=False)
 class SwitchesShape:
-    """What a file told of a network, beside its nodes and links.
+    """Further data of a network file, besides its nodes and links.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Wiring:
     switches : sequence of str
     nodes : sequence of str
     node_switch : (n_nodes, rails) int
-        Index of the switch that each port hangs on.
+        Index of the switch of each port.
     cables : (m, 2) int
         Indices of switches, lower level first where there are levels; parallel cables are rows.
     bandwidth_Bps, latency_s : (m,) or scalar
@@ -96,7 +96,7 @@ def switch_network(family: str, name: str, wiring: Wiring) -> Topology:
     node_switch = np.asarray(w.node_switch, dtype=np.int64).reshape(len(w.nodes), -1)
     cables = np.asarray(w.cables, dtype=np.int64).reshape(-1, 2)
     if not len(w.nodes):
-        raise NetcosimError(f"{name}: no node hangs on a switch")
+        raise NetcosimError(f"{name}: no node is attached to a switch")
     rails = node_switch.shape[1]
     need_size(name, "the file", len(w.nodes), 2 * (node_switch.size + len(cables)))
     _need_connected(name, w.switches, cables)
@@ -151,7 +151,7 @@ def _need_connected(name: str, switches: Sequence[str], cables: NDArray[np.int64
 def _heights(
     n: int, cables: NDArray[np.int64], node_switch: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Cables from each switch to the nearest one with nodes."""
+    """Return the cables from each switch to the nearest one with nodes."""
     height = np.full(n, -1, dtype=np.int64)
     height[node_switch.ravel()] = 0
     level = 0
@@ -170,14 +170,14 @@ def switch_domains(
     height: NDArray[np.integer],
     node_switch: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], Hierarchy]:
-    """The order of nodes that puts neighbours side by side, and their domains in that order.
+    """Return the order of nodes that puts neighbours side by side, and their domains in that order.
 
     A domain of level h is what switches of height h and less join: below the top of a tree that is
-    a switch with all below it; where several switches stand side by side (spines of a pod), all
+    a switch with all below it; where there are several parallel switches (spines of a pod), all
     that they reach downwards.
     """
     rows, labels, levels = [node_switch], [list(switches)], [LEAF]
-    n, whole = len(switches), len(np.unique(node_switch))
+    n, n_domains = len(switches), len(np.unique(node_switch))
     for level in range(int(height.max()) + 1):
         inside = np.all(height[cables] <= level, axis=1)
         part = pieces(n, cables[inside])
@@ -185,11 +185,11 @@ def switch_domains(
         count = len(np.unique(row))
         if count == 1:
             break
-        if count < whole:
+        if count < n_domains:
             rows.append(row)
             labels.append(_tops(switches, height, part, level))
             levels.append(f"level-{level}")
-        whole = count
+        n_domains = count
     order = np.lexsort([np.arange(len(node_switch)), *rows])
     return order, hierarchy(levels[::-1], [row[order] for row in rows[::-1]], labels[::-1])
 
@@ -197,7 +197,7 @@ def switch_domains(
 def _tops(
     switches: Sequence[str], height: NDArray[np.integer], part: NDArray[np.int64], level: int
 ) -> list[str]:
-    """What the pieces of a level are called, at their lowest switch: by what stands on top."""
+    """The names of the domains of a level, at their lowest switch, after their top switches."""
     found = list(switches)
     for piece in np.unique(part).tolist():
         inside = np.flatnonzero(part == piece)
@@ -207,7 +207,7 @@ def _tops(
 
 
 def domains_of(topology: Topology) -> Hierarchy:
-    """The domains that the shape holds."""
+    """Return the domains that the shape holds."""
     domains: Hierarchy = topology.shape.domains
     return domains
 
@@ -235,12 +235,12 @@ def layout_of_levels(topology: Topology) -> Layout:
 
 
 def notes_of(topology: Topology) -> tuple[str, ...]:
-    """The notes that the shape holds."""
+    """Return the notes that the shape holds."""
     notes: tuple[str, ...] = topology.shape.notes
     return notes
 
 
 def span(numbers: Iterable[int]) -> str:
-    """Numbers of many things as "14 to 40", or "18" where all are alike."""
+    """Format the range of several numbers as "14 to 40", or "18" where all are equal."""
     found = sorted(set(numbers))
     return f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"

@@ -1,6 +1,6 @@
 """Machines from Slurm's `topology.conf` and `topology.yaml`, and the cables that these leave out.
 
-Such a file names switches and nodes, and says nothing of cables. A switch is joined to the one
+Such a file names switches and nodes, and does not list cables. A switch is joined to the one
 above it by as many cables as make ``taper`` times the bandwidth that comes from below it: with 1,
 the default, a leaf of 18 nodes has 18 cables up, as in a full fat-tree whose spines are one large
 switch. A switch below several others deals its cables out among them. A block is a leaf below one
@@ -32,7 +32,7 @@ from netsim.topologies.family import (
     NodeLatencyS,
     SmallFile,
 )
-from netsim.topologies.slurm_files import BLOCK, YAML_SUFFIXES, Declared, Part, read_slurm
+from netsim.topologies.slurm_files import BLOCK, YAML_SUFFIXES, Declared, SwitchEntry, read_slurm
 from netsim.topologies.switches import (
     Wiring,
     domains_of,
@@ -100,7 +100,7 @@ def topology_conf(
     Raises
     ------
     NetcosimError
-        What `netsim.topologies.slurm_files.read_slurm` refuses; switches in a circle; a network in
+        What `netsim.topologies.slurm_files.read_slurm` refuses; a cycle of switches; a network in
         several pieces.
     """
     path = Path(file)
@@ -138,19 +138,19 @@ def topology_conf(
     return replace(made, shape=shape)
 
 
-def _below_one_core(declared: Declared) -> tuple[Part, ...]:
-    """The switches of a tree; the blocks and the core above them."""
+def _below_one_core(declared: Declared) -> tuple[SwitchEntry, ...]:
+    """Return the switches of a tree; the blocks and the core above them."""
     if declared.kind != BLOCK or len(declared.parts) == 1:
         return declared.parts
     names = tuple(part.name for part in declared.parts)
     core = CORE
     while core in names:
         core += "-switch"
-    return (*declared.parts, Part("", core, (), names))
+    return (*declared.parts, SwitchEntry("", core, (), names))
 
 
-def _heights(path: Path, parts: Sequence[Part]) -> NDArray[np.int64]:
-    """Levels above the leaves: one more than the highest switch below."""
+def _heights(path: Path, parts: Sequence[SwitchEntry]) -> NDArray[np.int64]:
+    """Return the levels above the leaves: one more than the highest switch below."""
     index = {part.name: i for i, part in enumerate(parts)}
     height = np.full(len(parts), -1, dtype=np.int64)
     left = list(range(len(parts)))
@@ -160,7 +160,7 @@ def _heights(path: Path, parts: Sequence[Part]) -> NDArray[np.int64]:
         done = {i: max((height[index[b]] for b in parts[i].below), default=-1) + 1 for i in left
                 if all(height[index[b]] >= 0 for b in parts[i].below)}  # fmt: skip
         if not done:
-            raise NetcosimError(f"{_circle(parts, index, left)}")
+            raise NetcosimError(f"{_cycle(parts, index, left)}")
         for i, level in done.items():
             height[i] = level
         left = [i for i in left if i not in done]
@@ -169,19 +169,19 @@ def _heights(path: Path, parts: Sequence[Part]) -> NDArray[np.int64]:
     return height
 
 
-def _circle(parts: Sequence[Part], index: dict[str, int], left: Sequence[int]) -> str:
-    """What a circle of switches is told as."""
+def _cycle(parts: Sequence[SwitchEntry], index: dict[str, int], left: Sequence[int]) -> str:
+    """Describe a cycle of switches."""
     walk = [left[0]]
     while walk[-1] not in walk[:-1]:
         walk.append(next(i for b in parts[walk[-1]].below if (i := index[b]) in left))
     ring = walk[walk.index(walk[-1]) :]
     named = " > ".join(parts[i].name for i in ring)
-    return f"{parts[ring[0]].where}: switches below each other in a circle: {named}"
+    return f"{parts[ring[0]].where}: switches below each other in a cycle: {named}"
 
 
 def _cables(
     name: str,
-    parts: Sequence[Part],
+    parts: Sequence[SwitchEntry],
     height: NDArray[np.int64],
     node_bandwidth_Bps: int,
     link_bandwidth_Bps: int,
@@ -225,7 +225,7 @@ def _at(by_level: ByLevel, level: int) -> float:
 
 
 def _blocks(declared: Declared, node_block: NDArray[np.int32]) -> Hierarchy:
-    """Machine, groups of as many blocks as the sizes above the first ask for, block."""
+    """Machine, groups of as many blocks as the sizes above the first require, block."""
     sizes, names = declared.block_sizes, [part.name for part in declared.parts]
     levels, rows, labels = [], [], []
     for size in sizes[:0:-1]:
@@ -242,7 +242,7 @@ def _blocks(declared: Declared, node_block: NDArray[np.int32]) -> Hierarchy:
 
 
 def ignored_values(parameters: Mapping[str, Any]) -> dict[str, str]:
-    """Say which of ``taper`` and ``uplinks`` has values for levels that the file does not have."""
+    """Which of ``taper`` and ``uplinks`` has values for levels that the file does not have."""
     name = "taper" if parameters.get("uplinks") is None else "uplinks"
     given = parameters.get(name)
     if not isinstance(given, (list, tuple)) or len(given) < 2:
@@ -257,10 +257,10 @@ def ignored_values(parameters: Mapping[str, Any]) -> dict[str, str]:
     return {name: f"of its {len(given)} values the first {levels} are: {path.name} has {count}"}
 
 
-# What is told of the machine
+# Notes on the machine
 
 
-def _size_note(parts: Sequence[Part], height: NDArray[np.int64]) -> str:
+def _size_note(parts: Sequence[SwitchEntry], height: NDArray[np.int64]) -> str:
     sizes = [len(part.nodes) for part in parts if part.nodes]
     return (
         f"{sum(sizes):,} nodes on {len(sizes):,} leaves of {span(sizes)}, "
@@ -291,7 +291,7 @@ def _cable_notes(
     notes = [f"{name} names no cables; assumed: {', '.join(some)} up, of {speed} ({shown})"]
     several = int(np.sum(np.bincount(up[:, 0]) > 1))
     if several:
-        notes.append(f"{several:,} switches stand below several and deal their cables out")
+        notes.append(f"{several:,} switches are below several and distribute their cables")
     return notes
 
 
@@ -330,7 +330,7 @@ BlockSizes=2,4
 
 
 def looks_like(path: Path, text: str) -> bool:
-    """Whether a file declares switches or blocks as Slurm does."""
+    """Return whether a file declares switches or blocks as Slurm does."""
     if path.suffix.lower() in YAML_SUFFIXES:
         return re.search(r"^\s*(- )?topology:", text, re.M) is not None
     return re.search(r"^\s*(Switch|Block)Name\s*=", text, re.M | re.I) is not None

@@ -36,7 +36,7 @@ from netsim.topology import Topology, build_topology
 
 @dataclass(frozen=True)
 class TorusShape:
-    """Parameters of a torus or mesh, and where everything stands.
+    """Parameters of a torus or mesh, and the numbering of its parts.
 
     Routers are numbered in C order: the *last* dimension changes fastest (as in
     `numpy.ravel_multi_index`). Node ``router*concentration + i``. Router links come by
@@ -100,7 +100,7 @@ class TorusShape:
         return self.n_routers * self.concentration
 
     def is_ring(self, d: int) -> bool:
-        """Whether dimension ``d`` really has wrap links."""
+        """Return whether dimension ``d`` really has wrap links."""
         return self.wrap[d] and (
             self.dims[d] > 2 or (self.dims[d] == 2 and self.double_links_for_two)
         )

@@ -1,4 +1,4 @@
-"""What each rank of an MPI collective sends and receives, by the project's own patterns."""
+"""Sends and receives of each rank of an MPI collective, by the project's own patterns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Step = tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]
 
 
 def barrier(n_ranks: int, message_bytes: int) -> Program:
-    """Dissemination: in round k rank r tells rank r + 2^k (Hensgen, Finkel and Manber, 1988)."""
+    """Dissemination: in round k rank r sends to rank r + 2^k (Hensgen, Finkel and Manber, 1988)."""
     rank = np.arange(n_ranks, dtype=np.int64)
     rounds = (n_ranks - 1).bit_length()
     parts = [make_messages(rank, k, (rank + (1 << k)) % n_ranks, k, 1) for k in range(rounds)]
@@ -36,12 +36,13 @@ def allgather(n_ranks: int, message_bytes: int) -> Program:
 
 
 def bcast(n_ranks: int, message_bytes: int) -> Program:
-    """A binomial tree down from rank 0."""
+    """Return a binomial tree down from rank 0."""
     return broadcast(n_ranks, message_bytes, algorithm="binomial")
 
 
 def reduce(n_ranks: int, message_bytes: int) -> Program:
-    """The binomial tree of `bcast` upwards: a rank waits for its children, then tells its parent.
+    """Return the binomial tree of `bcast` upwards: a rank waits for its children, then sends to its
+    parent.
 
     Adding up takes no time.
     """
@@ -51,7 +52,7 @@ def reduce(n_ranks: int, message_bytes: int) -> Program:
 
 
 def _block(sizes: Sizes) -> int:
-    """Bytes of one block where each rank counts one for every rank, its own among them.
+    """Return the bytes of one block where each rank counts one for every rank, its own among them.
 
     With ``MPI_IN_PLACE`` its own is not counted, which shows only where the sum does not divide.
     """
@@ -79,12 +80,12 @@ EXPANDED: dict[str, tuple[Callable[[int, int], Program], Callable[[Sizes], int]]
     "allgather": (allgather, _block),
     "alltoall": (all_to_all, _block),
 }
-"""Each collective that can be converted: who tells whom, and bytes from what Score-P records."""
+"""Each supported collective: its senders and receivers, and bytes from the Score-P records."""
 
 
 @lru_cache(maxsize=64)
 def steps_of(name: str, n_ranks: int, message_bytes: int) -> tuple[tuple[Step, ...], ...]:
-    """The steps of every rank of a collective with root 0.
+    """Return the steps of every rank of a collective with root 0.
 
     Parameters
     ----------

@@ -23,13 +23,13 @@ HANDLES = frozenset(
 Channel = tuple[int, int, int, int]
 """Communicator, source, destination, tag."""
 _COLLECTIVE = -1
-"""Stands for the tag of a communicator's collectives."""
+"""Placeholder for the tag of a communicator's collectives."""
 _COMMUNICATES = ("send", "isend", "recv", "irecv", "collective")
 
 
 @dataclass(frozen=True, slots=True)
 class MpiEvent:
-    """One thing that a rank did.
+    """An event of a rank.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Converted:
 class _Rank:
     """The lines of a rank, and what the next operation needs: (label, complete or started).
 
-    Receives stand where the rank waited for them, side by side with those before and after
+    Receives are placed where the rank waited for them, in parallel with those before and after
     them; everything else comes after all that is complete by then.
     """
 
@@ -131,7 +131,7 @@ class _Rank:
         return label
 
     def sent(self, label: str) -> None:
-        """What comes from here on needs the send complete, not only started."""
+        """Make all later operations wait for completion of the send, not only for its start."""
         for needs in (self.base, self.last):
             if (label, False) in needs:
                 needs.remove((label, False))
@@ -159,7 +159,7 @@ class _Call:
 
 @dataclass(frozen=True)
 class _Run:
-    """What holds for all ranks."""
+    """State common to all ranks."""
 
     comms: Mapping[int, Sequence[int]]
     compute_scale: float
@@ -177,7 +177,7 @@ def mpi_goal(
     """Make the schedule of a run.
 
     On each rank the order is that of the events. A blocking send is complete at the end of its
-    call, another where its request is; a receive stands where the rank had to have it. Time
+    call, another where its request is; a receive is placed where the rank needed it. Time
     between a rank's MPI calls is a ``calc``; time inside them is not. Tags of the communicator
     of all ranks stay; those of others, and collectives, get further numbers.
 
@@ -223,7 +223,7 @@ def mpi_goal(
 
 
 def _write(rank: int, events: Sequence[MpiEvent], run: _Run) -> _Rank:
-    """What a rank does."""
+    """Write the operations of a rank."""
     own = _Rank()
     depth, outside, idle_ns = 0, None, 0.0
     blocking: list[str] = []
@@ -270,15 +270,15 @@ def _write_call(own: _Rank, rank: int, call: _Call, comm: int, run: _Run) -> Non
     n = len(members)
     place = (members.index(rank) - call.root) % n
     for sends, receives in steps_of(call.name, n, call.block_bytes)[place]:
-        told = [own.send(size, members[(j + call.root) % n], tag) for j, size in sends]
+        sent = [own.send(size, members[(j + call.root) % n], tag) for j, size in sends]
         for j, size in receives:
             own.recv(size, members[(j + call.root) % n], tag)
-        for label in told:
+        for label in sent:
             own.sent(label)
 
 
 def _peer(event: MpiEvent, rank: int, comms: Mapping[int, Sequence[int]]) -> int:
-    """The other rank of a message, counted among all."""
+    """Return the other rank of a message, counted among all."""
     members = comms[event.comm] or (rank,)
     if not 0 <= event.peer < len(members):
         raise NetcosimError(f"rank {rank}: rank {event.peer} of a communicator of {len(members)}")
@@ -288,7 +288,7 @@ def _peer(event: MpiEvent, rank: int, comms: Mapping[int, Sequence[int]]) -> int
 def _messages(
     ranks: Sequence[Sequence[MpiEvent]], comms: Mapping[int, Sequence[int]]
 ) -> dict[Channel, list[int]]:
-    """Bytes of the messages of each (communicator, source, destination, tag), in order.
+    """Return the bytes of the messages of each (communicator, source, destination, tag), in order.
 
     The k-th that is sent meets the k-th receive that was posted, as MPI has it.
     """
@@ -306,13 +306,13 @@ def _messages(
                 received[e.comm, _peer(e, rank, comms), rank, e.tag].append((when, e.n_bytes))
     for key in sorted(sent.keys() | received.keys()):
         a, b = sent[key], [size for _, size in sorted(received[key])]
-        told = f"messages of rank {key[1]} to rank {key[2]} with tag {key[3]}"
+        what = f"messages of rank {key[1]} to rank {key[2]} with tag {key[3]}"
         if len(a) != len(b):
-            raise NetcosimError(f"{told}: {len(a)} are sent, {len(b)} received")
+            raise NetcosimError(f"{what}: {len(a)} are sent, {len(b)} received")
         for k, (size, taken) in enumerate(zip(a, b, strict=True), start=1):
             if size != taken:
                 raise NetcosimError(
-                    f"{told}: {size} bytes are sent as number {k}, {taken} received"
+                    f"{what}: {size} bytes are sent as number {k}, {taken} received"
                 )
     return sent
 
@@ -322,7 +322,7 @@ def _calls(
     comms: Mapping[int, Sequence[int]],
     leave_out: Collection[str],
 ) -> dict[int, list[_Call]]:
-    """The collectives of each communicator of two ranks or more, in order."""
+    """Return the collectives of each communicator of two ranks or more, in order."""
     known = EXPANDED.keys() | HANDLES | set(leave_out)
     foreign = Counter(
         e.name for ev in ranks for e in ev if e.kind == "collective" and e.name not in known
@@ -331,7 +331,7 @@ def _calls(
         names = sorted(foreign)
         raise NetcosimError(
             f"collectives that cannot be converted: {', '.join(names)} "
-            f"({sum(foreign.values())} calls); --leave-out {','.join(names)} goes on without them"
+            f"({sum(foreign.values())} calls); --leave-out {','.join(names)} skips them"
         )
     of_member: dict[int, dict[int, list[MpiEvent]]] = {
         c: {rank: [] for rank in members} for c, members in comms.items() if len(members) > 1
@@ -357,9 +357,9 @@ def _calls(
             rooted = events[0].name in ("bcast", "reduce")
             kinds = {(e.name, e.peer if rooted else 0) for e in events}
             if len(kinds) > 1:
-                told = ", ".join(f"{name} (root {root})" for name, root in sorted(kinds))
+                calls = ", ".join(f"{name} (root {root})" for name, root in sorted(kinds))
                 raise NetcosimError(
-                    f"a communicator of {len(counts)} ranks: collective {k} is {told} at once"
+                    f"a communicator of {len(counts)} ranks: collective {k} is {calls} at once"
                 )
             name, root = kinds.pop()
             if not 0 <= root < len(counts):
@@ -371,7 +371,7 @@ def _calls(
 def _tags(
     ranks: Sequence[Sequence[MpiEvent]], comms: Mapping[int, Sequence[int]]
 ) -> dict[tuple[int, int], int]:
-    """The tag in the schedule of each (communicator, tag)."""
+    """Return the tag in the schedule of each (communicator, tag)."""
     used = {
         (e.comm, _COLLECTIVE if e.kind == "collective" else e.tag)
         for events in ranks
@@ -379,11 +379,13 @@ def _tags(
         if e.kind in _COMMUNICATES
     }
     everyone = list(range(len(ranks)))
-    world = next((c for c in sorted(comms) if list(comms[c]) == everyone), -1)
-    kept = {tag for comm, tag in used if comm == world and tag >= 0}
-    first = max(kept, default=-1) + 1
-    others = sorted(pair for pair in used if pair[0] != world or pair[1] < 0)
-    return {(world, tag): tag for tag in kept} | {pair: first + i for i, pair in enumerate(others)}
+    comm_world = next((c for c in sorted(comms) if list(comms[c]) == everyone), -1)
+    world_tags = {tag for comm, tag in used if comm == comm_world and tag >= 0}
+    first = max(world_tags, default=-1) + 1
+    others = sorted(pair for pair in used if pair[0] != comm_world or pair[1] < 0)
+    return {(comm_world, tag): tag for tag in world_tags} | {
+        pair: first + i for i, pair in enumerate(others)
+    }
 
 
 def _without_messages(

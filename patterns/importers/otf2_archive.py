@@ -26,7 +26,7 @@ _SIMPLE = {
 def otf2_goal(
     path: str | Path, compute_scale: float = 1.0, leave_out: tuple[str, ...] = ()
 ) -> Converted:
-    """The schedule of an archive (`patterns.importers.mpi_goal.mpi_goal`).
+    """Return the schedule of an archive (`patterns.importers.mpi_goal.mpi_goal`).
 
     Parameters
     ----------
@@ -57,11 +57,13 @@ def otf2_goal(
             ranks, comms, left_out = _read(otf2, str(path))
     except NetcosimError as error:
         raise NetcosimError(f"{path}: {error}") from None
-    except Exception as error:  # the library and its tables raise whatever a cut file makes them
-        told = " ".join(str(error).split()) or type(error).__name__
+    except (
+        Exception
+    ) as error:  # the library and its tables raise any exception for a truncated file
+        reason = " ".join(str(error).split()) or type(error).__name__
         raise NetcosimError(
-            f"{path}: the OTF2 library cannot read this archive ({told[:80]}); traces.def and the "
-            "folder traces stand beside traces.otf2 in a whole one"
+            f"{path}: the OTF2 library cannot read this archive ({reason[:80]}); a complete "
+            "archive has traces.def and a folder traces beside traces.otf2"
         ) from None
     try:
         made = mpi_goal(ranks, comms, compute_scale, leave_out)
@@ -72,7 +74,7 @@ def otf2_goal(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """What the C library writes to stderr is not shown: its mistakes are raised, too."""
+    """Suppress messages of the C library on stderr: its errors are also raised."""
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     try:
@@ -128,7 +130,7 @@ def _read(
 def _event(
     otf2: Any, name: str, event: Any, time_ns: float, comm_of: dict[int, int]
 ) -> MpiEvent | None:
-    """An event of the archive as one of ours; None where it says nothing of MPI."""
+    """Convert an event of the archive; None for one without MPI."""
     if name in ("Enter", "Leave"):
         if event.region.paradigm != otf2.Paradigm.MPI:
             return None

@@ -24,7 +24,7 @@ Start = Callable[[int], None]
 
 
 class Backfill(ABC):
-    """One way of running the waiting queue.
+    """A method of starting waiting jobs.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Backfill(ABC):
     window : int or None
         How many jobs behind the head a pass may look at; None for all.
     start : callable
-        Told of each job started, in order.
+        Called with each started job, in order.
     """
 
     registered_in: ClassVar[str] = "queuesim.registry:BACKFILLS"
@@ -42,7 +42,7 @@ class Backfill(ABC):
     name: str
     description: str
     windowed: ClassVar[bool] = True
-    """Whether it looks at jobs behind the head, of which ``window`` says how many."""
+    """Whether it considers jobs behind the head, at most ``window`` of them."""
 
     def __init__(
         self, machine: Machine, queue: WaitingQueue, window: int | None, start: Start
@@ -69,7 +69,7 @@ class Backfill(ABC):
         queue, machine = self.queue, self.machine
         while len(queue):
             if machine.n_free == 0:
-                # Nothing can start: do not even ask who is first.
+                # Nothing can start: the first job need not be found.
                 self._note_blocked(now_s)
                 return None
             job = queue.head(now_s)
@@ -80,7 +80,7 @@ class Backfill(ABC):
         return None
 
     def begin(self, job: int, now_s: float) -> None:
-        """A waiting job has been placed: out of the queue, and its partner with it.
+        """Remove a placed job, and its partner, from the queue.
 
         Policies that pair jobs may start a second one here.
         """
@@ -98,7 +98,7 @@ class Backfill(ABC):
 
 
 class NoBackfill(Backfill):
-    """Strict order: nobody overtakes the head."""
+    """Strict order: no job overtakes the head."""
 
     name = "none"
     description = "strict order: no job starts before the head of the queue"

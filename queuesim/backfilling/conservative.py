@@ -4,7 +4,7 @@ Every job among the first ``window`` + 1 of the queue has a reservation: a start
 at which enough nodes are free by count for its whole requested walltime, given the
 promised ends of the running jobs and the reservations of the others. In each pass,
 at an arrival as at an end, reservations move forward one by one in queue order (the
-others standing). Mu'alem and Feitelson (2001, section 2) do so when a job ends early;
+others in place). Mu'alem and Feitelson (2001, section 2) do so when a job ends early;
 more often is as legal, since by count no reservation is ever delayed by another job.
 
 Where a policy cares for topology or rounds up, counts are a guess and a reservation can
@@ -69,7 +69,7 @@ class ConservativeBackfill(Backfill):
             self.promised_s.setdefault(job, start)
 
     def _standing(self, waiting: list[int], now_s: float) -> Profile:
-        """Running jobs and the reservations made before, moved back only where they must."""
+        """The profile of running jobs and earlier reservations, delayed only where necessary."""
         machine = self.machine
         # A job past its walltime is expected to end in no time, but it has not ended now.
         soon = nextafter(now_s, inf)

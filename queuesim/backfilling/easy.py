@@ -7,7 +7,7 @@ placement found for it there, which is held. A job behind the head may start now
 ends by the shadow time (then it may use anything free), or if it can be placed off the
 held nodes and links. So no backfilled job can delay the head past its shadow time.
 
-Where a policy places by count alone (``counts_only``), any nodes will do for the head;
+Where a policy depends only on the number of free nodes (``counts_only``), any nodes fit the head;
 nothing is held, and a job that runs past the shadow time may take the *extra* nodes
 that the head leaves free then. This is the textbook rule.
 """
@@ -21,7 +21,7 @@ from queuesim.backfilling.backfill import Backfill
 
 @dataclass
 class Reservation:
-    """What is set aside for the head job.
+    """Reservation of the head job.
 
     Attributes
     ----------
@@ -40,11 +40,10 @@ class Reservation:
 class EasyBackfill(Backfill):
     """EASY; see the module's text.
 
-    A reservation is found when a pass first meets a job behind the head that is no
-    larger than the free nodes. It stands until the head changes, a job starts as head, a
-    job ends before its promised end, or, once the shadow time has passed with the head
-    still waiting, one ends or runs past its promised end.
-    A pass looks at the first ``window`` jobs behind the head.
+    A reservation is found when a pass first meets a job behind the head that is no larger than the
+    free nodes. It is kept until the head changes, a job starts as head, a job ends before its
+    promised end, or, once the shadow time has passed with the head still waiting, one ends or runs
+    past its promised end. A pass looks at the first ``window`` jobs behind the head.
     """
 
     name = "easy"
@@ -56,7 +55,7 @@ class EasyBackfill(Backfill):
         before = machine.n_running
         head = self.start_heads(now_s)
         if machine.n_running > before:
-            # Jobs that came to stand before the reserved one may have taken what was its.
+            # Jobs that moved ahead of the reserved one may have started on its nodes.
             self._reservation = None
         if head is None:
             return
@@ -71,12 +70,12 @@ class EasyBackfill(Backfill):
             self._try_all(few, head, now_s)
             return
         if self._reservation is None:
-            if next(queue.worth_a_try(now_s, machine.small_enough()), None) is None:
+            if next(queue.candidates(now_s, machine.small_enough()), None) is None:
                 return
             self._reservation = self._reserve(head, now_s)
         reservation = self._reservation
         latest_end_s = machine.latest_end_s(reservation.shadow_s, reservation.extra)
-        for job in queue.worth_a_try(now_s, latest_end_s):
+        for job in queue.candidates(now_s, latest_end_s):
             if self._may_start(job, now_s, reservation):
                 queue.remove(job)
                 self.start(job)
@@ -95,7 +94,7 @@ class EasyBackfill(Backfill):
                 self.start(job)
 
     def _kept(self, head: int, now_s: float) -> Reservation | None:
-        """The present reservation if nothing relevant has changed."""
+        """Return the present reservation if nothing relevant has changed."""
         reservation = self._reservation
         if (
             reservation is None

@@ -31,7 +31,8 @@ class EasyRetest(EasyBackfill):
         if machine.allocate(job, now_s) is None:
             return False
         if ends or machine.fits_at(reservation.job, reservation.shadow_s, now_s):
-            # Those that would have delayed the head may not do so beside this one: look again.
+            # Those that would have delayed the head may not do so beside this one: check them
+            # again.
             self.queue.changed = True
             return True
         machine.withdraw(job)

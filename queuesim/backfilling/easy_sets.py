@@ -4,12 +4,12 @@ The first job of a partition that cannot be placed is the partition's *head*. Jo
 by their partitions' priorities, then in the queue's order.
 
 Under EASY every head has a reservation: the earliest time at which it could be placed if all
-running jobs ended as promised and all known windows stood, and the nodes and links found for it
+running jobs ended as promised and all known windows were kept, and the nodes and links found for it
 there, which are its own from then until its walltime is over. A job behind may start if it keeps
 clear of the reservations of its own partition's head and of the heads of partitions whose priority
 is as high or higher. So no backfilled job delays the head of its partition, and none of lower
 priority delays any other. Nodes are held under every policy, also where any nodes would do:
-partitions may overlap, and a count says nothing of which nodes.
+partitions may overlap, and a count does not determine which nodes.
 
 Under strict order a head bars all nodes of its partition to the jobs behind it.
 """
@@ -21,7 +21,7 @@ from math import inf
 from netsim.errors import NetcosimError
 from queuesim.backfilling.backfill import Backfill, Start
 from queuesim.machine import Machine
-from queuesim.site.node_sets import Held, NodeSetMachine
+from queuesim.site.node_sets import NodeReservation, NodeSetMachine
 from queuesim.waiting import WaitingQueue
 
 
@@ -37,7 +37,7 @@ class SetsBackfill(Backfill):
         assert isinstance(machine, NodeSetMachine)
 
     def begin_job(self, job: int) -> None:
-        """A waiting job has been placed."""
+        """Record that a waiting job has been placed."""
         self.queue.remove(job)
         self.start(job)
 
@@ -55,7 +55,7 @@ class StrictSets(SetsBackfill):
         machine.released = self.queue.changed = False
         access = machine.access
         heads: dict[int, int] = {}
-        barred: list[Held] = []
+        barred: list[NodeReservation] = []
         while blocked:
             blocked = False
             for job in self.queue.front(now_s):
@@ -71,16 +71,16 @@ class StrictSets(SetsBackfill):
                     heads[mine] = job
                     self._note_blocked(now_s)
                     nodes = access.nodes[mine].nonzero()[0].astype("int32")
-                    barred.append(Held(job, now_s, inf, nodes, nodes[:0]))
+                    barred.append(NodeReservation(job, now_s, inf, nodes, nodes[:0]))
 
 
 class EasySets(SetsBackfill):
     """EASY with a reservation in every partition; see the module's text.
 
-    A reservation stands until its partition's head changes, a job of the partition starts as head,
+    A reservation holds until its partition's head changes, a job of the partition starts as head,
     or a job of a higher priority takes what it holds. It is found anew, in the order of the heads
-    and with the others' standing, once a job on the partition's nodes has ended before its
-    promised end, or nodes have failed, or, the shadow time having passed with the head still
+    and with the other reservations in place, once a job on the partition's nodes has ended before
+    its promised end, or nodes have failed, or, the shadow time having passed with the head still
     waiting, a job ends or runs past its promised end.
     """
 
@@ -91,9 +91,9 @@ class EasySets(SetsBackfill):
         self, machine: Machine, queue: WaitingQueue, window: int | None, start: Start
     ) -> None:
         super().__init__(machine, queue, window, start)
-        self._held: dict[int, Held] = {}
+        self._held: dict[int, NodeReservation] = {}
         self._stale: set[int] = set()
-        # Partitions whose reservations are to be found anew; until then they stand.
+        # Partitions whose reservations must be recomputed; until then they are kept.
         self._idle: dict[int, int] = {}
         self._fails_from: dict[int, float] = {}
         # By kind: jobs behind a head that would end then or later find no place, until
@@ -168,7 +168,7 @@ class EasySets(SetsBackfill):
         held = self._held[partition] = self.machine.first_place(head, now_s, others)
         self.promised_s.setdefault(head, held.shadow_s)
 
-    def _heeded(self, partition: int) -> list[tuple[int, Held]]:
+    def _heeded(self, partition: int) -> list[tuple[int, NodeReservation]]:
         """Reservations that jobs of a partition keep clear of."""
         priority = self.machine.access.priority
         return [(p, h) for p, h in self._held.items() if priority[p] >= priority[partition]]
@@ -209,10 +209,11 @@ NODE_SET_METHODS: dict[str, type[SetsBackfill]] = {
 
 
 def node_set_method(name: str) -> type[SetsBackfill]:
-    """The backfilling of this name on sets of nodes; `NetcosimError` if there is none."""
+    """Return the backfilling of this name on sets of nodes; `NetcosimError` if there is none."""
     if name not in NODE_SET_METHODS:
         raise NetcosimError(
-            f"backfill {name!r} knows no partitions, reservations and failures of nodes; use "
+            f"backfill {name!r} does not support partitions, reservations and failures of nodes; "
+            "use "
             f"{' or '.join(NODE_SET_METHODS)}"
         )
     return NODE_SET_METHODS[name]

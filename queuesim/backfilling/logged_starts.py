@@ -11,7 +11,7 @@ from workloads.job import Workload
 
 
 class LoggedStarts(Backfill):
-    """Jobs start when the log says; one whose nodes are not free then, as soon as they are.
+    """Starts jobs at their logged times, or as soon afterwards as their nodes are free.
 
     A job enters the queue at its logged start (submission plus logged wait; at its submission
     where the log has no wait). In a pass all that are in the queue are tried in order, and no job
@@ -19,7 +19,7 @@ class LoggedStarts(Backfill):
     """
 
     name = "as-logged"
-    description = "jobs start when the log says, or as soon after as there are nodes for them"
+    description = "jobs start at their logged times, or as soon afterwards as nodes are free"
 
     def enters_s(self, workload: Workload) -> NDArray[np.float64]:
         if len(workload) and np.isnan(workload.wait_s).all():

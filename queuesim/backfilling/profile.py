@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class Profile:
-    """How many nodes are free from now on, by count.
+    """Number of free nodes over time.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Profile:
                 self.free[-1] += n_nodes
 
     def earliest(self, n_nodes: int, duration_s: float, from_s: float) -> float:
-        """First time >= from_s from which n_nodes are free for duration_s; inf if never."""
+        """The first time >= from_s from which n_nodes are free for duration_s; inf if never."""
         times, free = self.times, self.free
         k = max(0, bisect_right(times, from_s) - 1)
         start = max(from_s, times[k])
@@ -64,7 +64,7 @@ class Profile:
         return times[k] if k < len(times) else float("inf")
 
     def _split(self, time_s: float) -> int:
-        """Index of the step that begins at time_s, made if it is not there."""
+        """Return the index of the step that begins at time_s, made if it is not there."""
         k = bisect_left(self.times, time_s)
         if k == len(self.times) or self.times[k] != time_s:
             self.times.insert(k, time_s)

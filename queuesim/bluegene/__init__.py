@@ -1,1 +1,1 @@
-"""What queues of Blue Gene machines add: Cobalt's backfilling, run times by partition."""
+"""Queues of Blue Gene machines: Cobalt's backfilling, run times by partition."""

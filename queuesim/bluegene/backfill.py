@@ -77,7 +77,7 @@ class CobaltBackfill(Backfill):
         return free
 
     def _start_one(self, now_s: float) -> bool:
-        """One pass: start a job (and its partner), or tell that none can start."""
+        """Start a job (and its partner); return whether one could start."""
         idle, tables = self.policy.idle, self.policy.tables
         if not idle.any():
             self._note_blocked(now_s)

@@ -29,12 +29,12 @@ def extents_of(shape: TorusShape, placement: Placement) -> tuple[int, ...]:
 
 
 def contention(extents: tuple[int, ...]) -> float:
-    """Pairing time of a cuboid of midplanes, whatever its orientation."""
+    """Return the pairing time of a cuboid of midplanes in any orientation."""
     return pairing_s(tuple(sorted(extents, reverse=True)))
 
 
 def logged_geometry(midplanes: int, menu: str = "mira-current") -> tuple[int, ...]:
-    """The partition that a job had: the smallest on a menu of `MENUS` that holds it.
+    """Return the partition that a job had: the smallest on a menu of `MENUS` that holds it.
 
     Raises
     ------
@@ -78,8 +78,7 @@ class PartitionBisection(RunTimeModel):
     that on the one it had when it was logged. Jobs are bound or not by a draw of their own, so
     all policies see the same ones.
 
-    The machine is a torus whose routers are midplanes of Blue Gene/Q, as
-    "mira-midplanes" has them.
+    The machine is a torus whose routers are midplanes of Blue Gene/Q, as "mira-midplanes" has them.
     """
 
     name = "partition-bisection"
@@ -104,7 +103,7 @@ class PartitionBisection(RunTimeModel):
         return uniform_per_job(draw_key(rng), 0, workload.job_id) < self.bound_jobs
 
     def bandwidth_needs(self, workload: Workload, rng: np.random.Generator) -> NDArray[np.float64]:
-        """A bound job asks for all it can get, another for nothing."""
+        """A contention-bound job requests all available bandwidth, other jobs none."""
         return np.where(self.bound(workload, rng), np.inf, 0.0)
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:

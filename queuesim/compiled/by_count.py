@@ -1,9 +1,8 @@
 """The compiled queue for policies that place by node count: decisions first, places afterwards.
 
-Such a policy has no say in who starts when, so a kernel decides that with the number of free nodes
-alone (`queuesim.compiled.kernels_queue`). Where somebody wants to know the places, or the policy
-may draw, it is then asked for each start and told of each end, as a queue would have: the same
-calls in the same order.
+Such a policy does not affect which jobs start when, so a kernel decides that only with the number
+of free nodes (`queuesim.compiled.kernels_queue`). If placements are needed, or the policy may draw,
+it is then called for each start and each end in the order of a queue by events.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from queuesim.compiled.kernels_state import (
 from queuesim.compiled.kernels_waiting import BLOCK, PAIR
 from queuesim.machine import Machine
 from queuesim.ordering.order_checks import with_checks
-from queuesim.result import COMPLETED, CUT, KeptPlacements, QueueResult
+from queuesim.result import COMPLETED, CUT, PlacementArrays, QueueResult
 from queuesim.run import delay
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ PASSES = {"none": STRICT, "easy": EASY, "easy-retest": EASY, "conservative": CON
 
 
 def run_by_count(setup: QueueSetup) -> QueueResult | None:
-    """Run a queue whose policy places by count; None if its reference has to say what is wrong.
+    """Run a queue whose policy places by count; None if the run by events has to raise the error.
 
     Parameters
     ----------
@@ -90,7 +89,7 @@ def run_by_count(setup: QueueSetup) -> QueueResult | None:
         event_job=events[1],
         event_is_start=events[2],
         first_blocked_s=float(state[0]["first_blocked_s"]),
-        placements=KeptPlacements.pack(places) if setup.keep_placements else None,
+        placements=PlacementArrays.from_placements(places) if setup.keep_placements else None,
         needs_Bps=setup.bandwidth_Bps,
         start_s=job["start_s"].copy(),
         end_s=job["end_s"].copy(),
@@ -159,10 +158,10 @@ def _run(setup: QueueSetup, queue: Queue, state: Any) -> bool:
     while s["n_done"] < n:
         # in portions, so that an interrupt is heard
         until = min(n, int(s["n_done"]) + max(1, n // 100))
-        told = advance(state, queue, until)
-        if told == STUCK:
+        status = advance(state, queue, until)
+        if status == STUCK:
             return False
-        if told == NEEDS_SCORES:
+        if status == NEEDS_SCORES:
             assert score is not None
             listed = queue.listed[: s["n_listed"]]
             listed["score"] = score(setup.workload, listed["rank"].copy(), float(s["now_s"]))
@@ -191,7 +190,7 @@ def _places(
             place = policy.allocate(machine.request(job, now_s))
             if place is None or len(place.nodes) != machine.n_nodes[job]:
                 raise NetcosimError(
-                    f"policy {policy.name!r}: counts_only says that any free nodes will do, but "
+                    f"policy {policy.name!r}: counts_only means that any free nodes will do, but "
                     f"job {setup.workload.job_id[job]} of {machine.n_nodes[job]} nodes got "
                     f"{'none' if place is None else len(place.nodes)}"
                 )

@@ -9,9 +9,8 @@ from netsim.kernels_options import INNER_KERNEL
 from queuesim.compiled.kernels_waiting import Rows, State
 
 STEP = np.dtype([("time_s", np.float64), ("free", np.int64)], align=True)
-"""From a time on so many nodes are free; ``s.n_steps`` says how many steps count.
-
-Times ascend, each stands there once.
+"""From a time on so many nodes are free; ``s.n_steps`` is the number of valid steps. Times ascend
+strictly.
 """
 
 

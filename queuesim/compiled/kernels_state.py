@@ -31,7 +31,7 @@ STATE = np.dtype(
 """What a queue consists of beside its arrays; the second row of whole numbers is the user's choice.
 
 ``window`` is the number of jobs behind the head that a pass looks at, ``depth`` of those that can
-be read at all; ``by_score`` says that scores order the queue. ``due``: a pass follows when all of
+be read at all; ``by_score``: scores order the queue. ``due``: a pass follows when all of
 this instant has happened; ``scored``: its scores are there. ``reserved_for`` is the rank for which
 EASY has a reservation, or -1, with ``shadow_s`` and ``extra``. ``due_s`` is the first reserved
 start of conservative backfilling.

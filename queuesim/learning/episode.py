@@ -1,7 +1,7 @@
-"""A queue that asks: from one decision to the next, what is seen there, and what a step was worth.
+"""Scheduling as a sequence of decisions: observations and rewards.
 
-For those who learn to schedule. An episode is one run of the queue (`queuesim.run.Run`); it stands
-still at every instant at which there is something to decide, and goes on when it is told to wait.
+For agents that learn to schedule. An episode is one run of the queue (`queuesim.run.Run`). It
+pauses at every instant with a decision, and continues when the agent waits.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ MACHINE_COLUMNS = ("free", "waiting", "next_end", "day")
 
 
 def log_time(seconds: NDArray[np.float64] | float) -> NDArray[np.float64]:
-    """Times from 0 to 1: log(1 + s) over that of `LONGEST_S`, cut there."""
+    """Return the times from 0 to 1: log(1 + s) over that of `LONGEST_S`, cut there."""
     clipped = np.minimum(np.maximum(seconds, 0.0), LONGEST_S)
     return np.asarray(np.log1p(clipped) / _LOG_LONGEST)
 
 
-class Worth:
-    """What has been gained so far, by the jobs that have ended: differences are rewards.
+class Reward:
+    """Cumulative reward from ended jobs; differences between decisions are the rewards.
 
     Parameters
     ----------
@@ -59,11 +59,11 @@ class Worth:
         self.total = 0.0
 
     def ended(self, job: int, start_s: float, end_s: float) -> None:
-        """A job has ended."""
+        """Add the reward of an ended job."""
         raise NotImplementedError
 
 
-class Slowdown(Worth):
+class SlowdownReward(Reward):
     """Minus the mean bounded slowdown (`queuesim.metrics.bounded_slowdown`)."""
 
     def ended(self, job: int, start_s: float, end_s: float) -> None:
@@ -71,25 +71,25 @@ class Slowdown(Worth):
         self.total -= max((end_s - self.submit_s[job]) / run_s, 1.0) / self.n_jobs
 
 
-class Stretch(Worth):
-    """Minus the mean turnaround over the run time alone, with that raised to 10 s.
+class StretchReward(Reward):
+    """Minus the mean turnaround over the isolated run time, with that raised to 10 s.
 
     The slowdown with the run time as it was divides by what contention has made of it.
     """
 
     def ended(self, job: int, start_s: float, end_s: float) -> None:
-        alone_s = max(self.run.run_times.work_s(job), SLOWDOWN_BOUND_S)
-        self.total -= max((end_s - self.submit_s[job]) / alone_s, 1.0) / self.n_jobs
+        isolated_s = max(self.run.run_times.work_s(job), SLOWDOWN_BOUND_S)
+        self.total -= max((end_s - self.submit_s[job]) / isolated_s, 1.0) / self.n_jobs
 
 
-class Turnaround(Worth):
+class TurnaroundReward(Reward):
     """Minus the mean time from submission to end, in hours."""
 
     def ended(self, job: int, start_s: float, end_s: float) -> None:
         self.total -= (end_s - self.submit_s[job]) / 3600 / self.n_jobs
 
 
-class Communication(Worth):
+class CommunicationReward(Reward):
     """Minus the node-hours that contention adds to run times."""
 
     def ended(self, job: int, start_s: float, end_s: float) -> None:
@@ -97,7 +97,7 @@ class Communication(Worth):
         self.total -= self.n_nodes[job] * added_s / 3600
 
 
-class Utilisation(Worth):
+class UtilisationReward(Reward):
     """Node-seconds of ended jobs over the machine's from the first start to the last end."""
 
     def __init__(self, run: Run) -> None:
@@ -113,12 +113,21 @@ class Utilisation(Worth):
         self.total = self.node_s / (self.machine_nodes * (end_s - self.first_s))
 
 
-REWARDS: dict[str, tuple[type[Worth], str]] = {
-    "bounded-slowdown": (Slowdown, "minus the mean bounded slowdown (10 s)"),
-    "bounded-stretch": (Stretch, "minus the mean turnaround over the run time alone (10 s)"),
-    "turnaround": (Turnaround, "minus the mean hours from submission to end"),
-    "communication": (Communication, "minus the node-hours that contention adds to run times"),
-    "utilisation": (Utilisation, "node-hours of jobs over the machine's, first start to last end"),
+REWARDS: dict[str, tuple[type[Reward], str]] = {
+    "bounded-slowdown": (SlowdownReward, "minus the mean bounded slowdown (10 s)"),
+    "bounded-stretch": (
+        StretchReward,
+        "minus the mean turnaround over the isolated run time (10 s)",
+    ),
+    "turnaround": (TurnaroundReward, "minus the mean hours from submission to end"),
+    "communication": (
+        CommunicationReward,
+        "minus the node-hours that contention adds to run times",
+    ),
+    "utilisation": (
+        UtilisationReward,
+        "node-hours of jobs over the machine's, first start to last end",
+    ),
 }
 """Rewards by name: of an episode they sum to this."""
 
@@ -160,7 +169,7 @@ class Domains:
 
 
 class View:
-    """What is seen at a decision, as arrays; made once for the jobs of an episode.
+    """Observations at decisions, as arrays; created once for the jobs of an episode.
 
     Parameters
     ----------
@@ -196,7 +205,7 @@ class View:
         self._n_jobs = n
 
     def nothing(self) -> dict[str, FloatArray]:
-        """What is seen when all is over: zeros."""
+        """Return the final observation: zeros."""
         return {
             "jobs": np.zeros((self.depth, len(JOB_COLUMNS)), dtype=np.float32),
             "domains": np.zeros((self.domains.n, len(DOMAIN_COLUMNS)), dtype=np.float32),
@@ -210,20 +219,20 @@ class View:
         busy: NDArray[np.int64],
         use: NDArray[np.float64] | None,
     ) -> dict[str, FloatArray]:
-        """A decision as arrays of `JOB_COLUMNS`, `DOMAIN_COLUMNS` and `MACHINE_COLUMNS`.
+        """Return a decision as arrays of `JOB_COLUMNS`, `DOMAIN_COLUMNS` and `MACHINE_COLUMNS`.
 
         Parameters
         ----------
         point : DecisionPoint
         waiting : list of int
-            Jobs that are seen, in order; rows behind them are zeros.
+            Visible jobs, in order; the remaining rows are zeros.
         busy : (domains,) int64
             Nodes of each domain that jobs have.
         use : (n_links,) float64 or None
             Share of the time for which each link is busy; None: not known.
         """
-        seen, ends = self.nothing(), point.running()
-        kernels.see(
+        arrays, ends = self.nothing(), point.running()
+        kernels.observe(
             self._fixed,
             self._submit_s,
             self._size,
@@ -235,19 +244,19 @@ class View:
             point.n_free,
             point.n_waiting / self._n_jobs,
             LONGEST_S,
-            seen["jobs"],
-            seen["domains"],
-            seen["machine"],
+            arrays["jobs"],
+            arrays["domains"],
+            arrays["machine"],
         )
         if use is not None:
-            self.domains.add_link_use(seen["domains"], use)
-        return seen
+            self.domains.add_link_use(arrays["domains"], use)
+        return arrays
 
 
 def _links_by_domain(
     topology: Topology, domain: NDArray[np.int64], n_domains: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Links between routers, by the domain of the nodes of the router that they leave.
+    """Return the links between routers, by the domain of the nodes of the router that they leave.
 
     Links of routers without nodes (spines) belong to no domain.
     """
@@ -268,45 +277,47 @@ class Episode:
     run : Run
         Before its first arrival; it keeps placements.
     view : View
-    worth : Worth
-    who : Decider, optional
-        Says which job is next, where that is not asked; by default any of those that are seen.
+    reward : Reward
+    decider : Decider, optional
+        Selects the job that the agent decides on. By default the agent may select any visible job.
     """
 
-    def __init__(self, run: Run, view: View, worth: Worth, who: Decider | None = None) -> None:
-        self.run, self.view, self.worth, self.who = run, view, worth, who
+    def __init__(
+        self, run: Run, view: View, reward: Reward, decider: Decider | None = None
+    ) -> None:
+        self.run, self.view, self.reward, self.decider = run, view, reward, decider
         self._passes: Iterator[float] = run.passes()
-        self._told, self._asked_for = 0, 0.0
+        self._n_followed, self._reported = 0, 0.0
         self._busy = np.zeros(view.domains.n, dtype=np.int64)
         self.point: DecisionPoint | None = None
         self.waiting: list[int] = []
-        """Jobs that are seen, in order."""
+        """Visible jobs, in order."""
         self.fits: list[bool] = []
         """For each of them, whether there are free nodes enough."""
-        self.asked: int | None = None
-        """The job that is next, where ``who`` says it."""
+        self.offered: int | None = None
+        """The job offered by ``decider``, if given."""
 
     def forward(self) -> bool:
-        """Wait: go on to the next decision; False when all jobs have ended."""
+        """Wait: advance to the next decision; False when all jobs have ended."""
         for now_s in self._passes:
             self.point = DecisionPoint(self.run.scheduler, now_s)
-            if self.look():
+            if self.needs_decision():
                 return True
         self.point, self.waiting, self.fits = None, [], []
         self._follow()
         return False
 
-    def look(self) -> bool:
-        """Whether there is something to decide in this instant."""
+    def needs_decision(self) -> bool:
+        """Return whether there is a decision to make now."""
         point = self.point
         assert point is not None
         free, sizes = point.n_free, self.run.machine.n_nodes
         self.waiting = point.waiting()[: self.view.depth] if free else []
         self.fits = [sizes[job] <= free for job in self.waiting]
-        if self.who is None:
+        if self.decider is None:
             return True in self.fits
-        choice = self.who.decide(point) if self.waiting else None
-        self.asked = None if choice is None else choice.job
+        choice = self.decider.decide(point) if self.waiting else None
+        self.offered = None if choice is None else choice.job
         return choice is not None
 
     def start(self, choice: Choice) -> bool:
@@ -325,11 +336,11 @@ class Episode:
         self._follow()
         return self.view.domains.nodes - self._busy
 
-    def gained(self) -> float:
-        """What has been gained since this was last asked."""
+    def reward_since_last(self) -> float:
+        """Return the reward since the last call."""
         self._follow()
-        gained = self.worth.total - self._asked_for
-        self._asked_for = self.worth.total
+        gained = self.reward.total - self._reported
+        self._reported = self.reward.total
         return gained
 
     def observation(self) -> dict[str, FloatArray]:
@@ -341,16 +352,16 @@ class Episode:
         return view.of(point, self.waiting, self._busy, self.run.run_times.link_use())
 
     def _follow(self) -> None:
-        """Take in the starts and ends since the last time."""
+        """Process the starts and ends since the last call."""
         run = self.run
-        if self._told == len(run.event_s):
+        if self._n_followed == len(run.event_s):
             return
         domain, kept = self.view.domains.of, run.kept
-        for k in range(self._told, len(run.event_s)):
+        for k in range(self._n_followed, len(run.event_s)):
             job, starts = run.event_job[k], run.event_is_start[k]
             place = None if kept is None else kept[job]
             assert place is not None, "the run keeps placements"
             kernels.count(self._busy, domain, place.nodes, 1 if starts else -1)
             if not starts:
-                self.worth.ended(job, float(run.start_s[job]), float(run.end_s[job]))
-        self._told = len(run.event_s)
+                self.reward.ended(job, float(run.start_s[job]), float(run.end_s[job]))
+        self._n_followed = len(run.event_s)

@@ -1,4 +1,4 @@
-"""What an agent sees of a queue, compiled: some dozens of numbers at each decision."""
+"""Observation kernel: some dozens of numbers of the queue at each decision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WAITED, FITS = 2, 5
 
 
 @njit(**PLAIN_KERNEL)
-def see(  # type: ignore[no-untyped-def]
+def observe(  # type: ignore[no-untyped-def]
     fixed,
     submit_s,
     size,

@@ -1,1 +1,1 @@
-"""What can be told of a schedule, by name."""
+"""Observables of a schedule, by name."""

@@ -12,7 +12,7 @@ from queuesim.observables.machine import QUANTILES
 from queuesim.result import QueueResult, Rows
 
 MOST_JOBS = 1500
-"""Jobs of a run that "spread" tells, evenly over the log."""
+"""Number of jobs that "spread" reports, evenly spaced over the log."""
 SEVERAL = ">1"
 """The bin of all jobs that have pairs of nodes."""
 TIGHT = 1e-9
@@ -45,7 +45,7 @@ def hops(result: QueueResult) -> Rows:
 
 
 def spread(result: QueueResult) -> Rows:
-    """Size, hops and least possible hops of some jobs of several nodes."""
+    """Return the size, hops and least possible hops of some jobs of several nodes."""
     apart, least = _apart_and_least(result)
     sizes = result.workload.n_nodes
     several = np.flatnonzero(sizes > 1)

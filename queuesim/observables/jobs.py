@@ -25,7 +25,7 @@ BINS = {
 CLASSES = {"512": 1, "1K/2K": 513, "4K/8K": 2049, "16K/32K": 8193}
 """Size classes of the walltime-aware paper's figures by name: the first size of each."""
 NEAR_ZERO_MIN = 1.0
-"""What counts as a waiting time of nearly zero (the paper does not say)."""
+"""Threshold of a waiting time of nearly zero (the paper does not state it)."""
 LONG_MIN = 300.0
 DAY_S = 86_400.0
 PERCENTILES = np.linspace(0.0, 1.0, 101)
@@ -85,18 +85,18 @@ def quantiles(result: QueueResult) -> Rows:
 
 
 def needs(result: QueueResult) -> Rows:
-    """Run times, waits and turnarounds by the bandwidth that jobs need; "unknown" if none says."""
+    """Run times, waits and turnarounds by the bandwidth that jobs need; "unknown" if not known."""
     metrics = {
         "mean_run_s": result.end_s - result.start_s,
         "mean_wait_s": wait_s(result),
         "mean_turnaround_s": turnaround_s(result),
     }
     known = result.needs_Bps
-    told = np.array(["unknown"] * len(result) if known is None else [f"{n:g}" for n in known])
+    labels = np.array(["unknown"] * len(result) if known is None else [f"{n:g}" for n in known])
     return [
-        {"need": str(need), "jobs": int((told == need).sum())}
-        | {name: float(values[told == need].mean()) for name, values in metrics.items()}
-        for need in np.unique(told)
+        {"need": str(need), "jobs": int((labels == need).sum())}
+        | {name: float(values[labels == need].mean()) for name, values in metrics.items()}
+        for need in np.unique(labels)
     ]
 
 

@@ -14,7 +14,7 @@ from queuesim.observables.jobs import BINS, by_size
 from queuesim.result import QueueResult, Rows
 
 MOST_JOBS = 1500
-"""Jobs of a run that "locality" tells, evenly over the log."""
+"""Number of jobs that "locality" reports, evenly spaced over the log."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Locality:
 
 
 def locality(result: QueueResult) -> Locality:
-    """The domains that each job of a schedule spans.
+    """Return the domains that each job of a schedule spans.
 
     Raises
     ------
@@ -49,13 +49,13 @@ def locality(result: QueueResult) -> Locality:
     h = hierarchy_of(result.topology)
     spanned = domains_spanned(h, kept.nodes, kept.node_ptr)
     least = least_domains(h, np.diff(kept.node_ptr))
-    # a machine that is one domain has no other level to tell
+    # a machine that is one domain has no other level to report
     first = min(1, len(h.levels) - 1)
     return Locality(h.levels[first:], spanned[first:], least[first:])
 
 
 def switches(result: QueueResult) -> Rows:
-    """Domains that jobs span by level and job size, beside the fewest possible."""
+    """Return the domains that jobs span by level and job size, beside the fewest possible."""
     found = locality(result)
     return [
         {

@@ -15,7 +15,7 @@ TO_LAST_START = "to the last start"
 
 
 def runs(result: QueueResult) -> Rows:
-    """One row of metrics; None where one is not defined."""
+    """Return one row of metrics; None where one is not defined."""
     workload = result.workload
     metrics = summarise(result)
     time_s, share = utilisation_steps(result)
@@ -35,7 +35,7 @@ def runs(result: QueueResult) -> Rows:
         "loss_of_capacity": metrics.loss_of_capacity,
         "utilisation": metrics.utilisation,
         "steady_utilisation": metrics.steady_utilisation,
-        # the steady state by other definitions, to see what a definition is worth
+        # the steady state by other definitions, to show how much the definition matters
         "steady_allocated": _mean_between(time_s, share, result.first_blocked_s, last_s),
         "to_last_start": _mean_between(*utilisation_steps(result, requested=True), first_s, last_s),
         "notes": "; ".join(workload.notes),
@@ -51,7 +51,7 @@ def runs(result: QueueResult) -> Rows:
 def _mean_between(
     time_s: NDArray[np.float64], share: NDArray[np.float64], from_s: float, to_s: float
 ) -> float:
-    """Mean of a step function over a window; nan if the window is empty."""
+    """Return the mean of a step function over a window; nan if the window is empty."""
     if not to_s > from_s:
         return float("nan")
     ends = np.append(time_s[1:], time_s[-1])
@@ -60,7 +60,7 @@ def _mean_between(
 
 
 def ranges(result: QueueResult) -> Rows:
-    """How often the utilisation lay in each range, a row for each way of counting.
+    """Count how often the utilisation was in each range, a row for each way of counting.
 
     The first counts requested nodes after each start and each end, as the Jigsaw paper has it
     (Table 2 and section 6.1).
@@ -88,7 +88,7 @@ def minutes(result: QueueResult) -> Rows:
 
 
 def timing(result: QueueResult) -> Rows:
-    """Seconds that the policy took for a job, and the whole simulation."""
+    """Return the wall-clock time of the policy per job, and of the simulation."""
     metrics = summarise(result)
     return [
         {

@@ -1,4 +1,4 @@
-"""Every observable by name: what ``[run] observables`` may ask of a schedule."""
+"""Every observable by name, for ``[run] observables``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from queuesim.result import QueueResult, Rows
 
 @dataclass(frozen=True)
 class Observable:
-    """Something that is told of a schedule.
+    """A statistic of a schedule.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Fair share: who has used least goes first."""
+"""Fair share: jobs of the user with the least usage start first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from annotated_types import Gt
 
 from netsim.parameters import OneOf, check_values
-from queuesim.ordering.orders import FloatArray, IndexArray, Live, Order, OrderContext
+from queuesim.ordering.orders import FloatArray, IndexArray, LiveOrder, Order, OrderContext
 from queuesim.ordering.usage import OWNERS, Usage, history_usage, owners
 from workloads.job import Workload
 
@@ -25,7 +25,7 @@ class FairShare:
         check_values("fair share", self)
 
 
-class ByUsage(Live):
+class ByUsage(LiveOrder):
     """Scores by the faded use of a job's owner.
 
     Attributes
@@ -64,10 +64,11 @@ def fair_share_order(
     parameters: FairShare = FairShare(),
     context: OrderContext = OrderContext(),  # noqa: B008 - frozen
 ) -> Order:
-    """The order with its parameters."""
+    """Return the order with its parameters."""
     return Order(
         "fair-share",
-        "who has used least goes first: node-seconds by user or account, with a half-life",
+        "jobs of the user with the least usage first: node-seconds by user or account, with a "
+        "half-life",
         live=lambda workload: ByUsage(workload, parameters, context.history()),
         parameters=FairShare,
         made=fair_share_order,

@@ -15,7 +15,7 @@ from annotated_types import Ge, Gt
 
 from netsim.parameters import Example, OneOf, ReadIf, check_values
 from queuesim.ordering.fair_share import ByUsage, FairShare
-from queuesim.ordering.orders import FloatArray, IndexArray, Live, Order, OrderContext
+from queuesim.ordering.orders import FloatArray, IndexArray, LiveOrder, Order, OrderContext
 from queuesim.ordering.usage import OWNERS
 from queuesim.site.partitions import partition_of_jobs
 from workloads.job import Workload
@@ -44,7 +44,7 @@ class Multifactor:
         check_values("multifactor", self)
 
 
-class WeightedFactors(Live):
+class WeightedFactors(LiveOrder):
     """The sum of the factors; see the module's text."""
 
     def __init__(self, workload: Workload, parameters: Multifactor, context: OrderContext) -> None:
@@ -84,7 +84,7 @@ def multifactor_order(
     parameters: Multifactor = Multifactor(),
     context: OrderContext = OrderContext(),  # noqa: B008 - frozen
 ) -> Order:
-    """The order with its parameters."""
+    """Return the order with its parameters."""
     return Order(
         "multifactor",
         "Slurm's multifactor priority: weights of age, size, partition and fair share",

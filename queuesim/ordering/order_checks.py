@@ -1,4 +1,4 @@
-"""What an order answers, looked at before jobs are sorted by it: one number for each job."""
+"""Checks of an order's keys and scores: one number for each job."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workloads.job import Workload
 
 
 def with_checks(order: Order) -> Order:
-    """The order, whose keys and scores are refused if they are no finite numbers, one a job.
+    """Return the order, whose keys and scores are refused if they are no finite numbers, one a job.
 
     Raises
     ------

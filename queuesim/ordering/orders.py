@@ -1,7 +1,7 @@
-"""Orders of the waiting queue: who is first, and by what score.
+"""Orders of the waiting queue, and their scores.
 
 A *static* order gives a job one key for life (smaller is first); a dynamic one scores
-the waiting jobs anew at each moment (larger is first); a *live* one does so too and is told what
+the waiting jobs anew at each moment (larger is first); a *live* one does so too and receives what
 runs. Ties go to the earlier job.
 """
 
@@ -24,7 +24,7 @@ FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]
 
 
-class Live(ABC):
+class LiveOrder(ABC):
     """Scores that depend on what has run."""
 
     @abstractmethod
@@ -42,7 +42,7 @@ class Live(ABC):
 
 @dataclass(frozen=True)
 class OrderContext:
-    """What an order with parameters may need of a config.
+    """Values of a config that an order with parameters may need.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class OrderContext:
 
 @dataclass(frozen=True)
 class Order:
-    """How a queue is ordered; exactly one of the first three functions is given.
+    """An order of the queue; exactly one of the first three functions is given.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Order:
     description: str
     static_key: Callable[[Workload], FloatArray] | None = None
     score: Callable[[Workload, IndexArray, float], FloatArray] | None = None
-    live: Callable[[Workload], Live] | None = None
+    live: Callable[[Workload], LiveOrder] | None = None
     parameters: type | None = None
     made: Callable[[Any, OrderContext], Order] | None = None
 
@@ -124,21 +124,21 @@ def first_by(order: Order, priority: FloatArray) -> Order:
 
         return replace(order, static_key=static_key)
 
-    def live(workload: Workload) -> Live:
+    def live(workload: Workload) -> LiveOrder:
         return _First(bound(order, workload), priority)
 
     return replace(order, score=None, live=live)
 
 
-def bound(order: Order, workload: Workload) -> Live:
-    """The scores of an order that is not static, for a workload."""
+def bound(order: Order, workload: Workload) -> LiveOrder:
+    """Return the scores of an order that is not static, for a workload."""
     if order.live is not None:
         return order.live(workload)
     assert order.score is not None
     return _Scores(order.score, workload)
 
 
-class _Scores(Live):
+class _Scores(LiveOrder):
     """Scores that depend on nothing that runs."""
 
     def __init__(
@@ -151,10 +151,10 @@ class _Scores(Live):
         return self._score(self._workload, jobs, now_s)
 
 
-class _First(Live):
+class _First(LiveOrder):
     """Others' scores within priorities."""
 
-    def __init__(self, scores: Live, priority: FloatArray) -> None:
+    def __init__(self, scores: LiveOrder, priority: FloatArray) -> None:
         self._scores = scores
         self._priority = priority
         self.started = scores.started  # type: ignore[method-assign]
@@ -181,7 +181,7 @@ def wfp_score(workload: Workload, jobs: IndexArray, now_s: float) -> FloatArray:
 def _logged_priority(workload: Workload) -> FloatArray:
     given = workload.details.priority
     if given is None:
-        raise NetcosimError(f"{workload.name}: order 'priority': the log tells no priorities")
+        raise NetcosimError(f"{workload.name}: order 'priority': the log has no priorities")
     return np.where(np.isnan(given), inf, -given)
 
 

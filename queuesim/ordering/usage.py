@@ -1,4 +1,4 @@
-"""Who has used how much of the machine: node-seconds that fade with a half-life."""
+"""Usage of the machine by owner: node-seconds that decay with a half-life."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class Usage:
 
 
 def owners(workload: Workload, by: str) -> tuple[NDArray[np.int64], list[object]]:
-    """Index of every job's owner, and what the owners are called; unknown ones are one.
+    """Return the index of every job's owner, and what the owners are called; unknown ones are one.
 
     Raises
     ------
     NetcosimError
-        A log that tells no owners of this kind.
+        A log without owners of this kind.
     """
     if by == "account":
         labels = workload.details.account
@@ -69,7 +69,7 @@ def owners(workload: Workload, by: str) -> tuple[NDArray[np.int64], list[object]
         code = workload.user if by == "user" else workload.project
         names = [] if code is None else list(range(int(code.max(initial=-1)) + 1))
     if code is None or not len(code) or code.max() < 0:
-        raise NetcosimError(f"{workload.name}: fair share by {by}: the log tells no {by} of a job")
+        raise NetcosimError(f"{workload.name}: fair share by {by}: the log has no {by} of any job")
     found, index = np.unique(code, return_inverse=True)
     return index.reshape(-1), [None if k < 0 else names[k] for k in found.tolist()]
 
@@ -77,7 +77,7 @@ def owners(workload: Workload, by: str) -> tuple[NDArray[np.int64], list[object]
 def history_usage(
     history: Workload, by: str, names: list[object], half_life_s: float
 ) -> tuple[NDArray[np.int64], FloatArray]:
-    """What jobs before have used, faded to the time when the last of them ended.
+    """Return the usage of earlier jobs, decayed to the end of the last of them.
 
     Returns
     -------

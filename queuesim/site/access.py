@@ -24,7 +24,7 @@ class Window:
     start_s, end_s : float
     nodes : (n,) bool
     failure : bool
-        Nobody knows of it before it has come.
+        It is not known in advance.
     spares : (jobs,) bool
         Jobs that may use the nodes all the same.
     """
@@ -84,7 +84,7 @@ class Access:
         self._masks: dict[tuple[int, ...], Mask] = {}
 
     def meet(self, partition: int, other: int) -> bool:
-        """Whether two partitions have nodes in common."""
+        """Return whether two partitions have nodes in common."""
         return self._meet[partition][other]
 
     def begins(self, number: int) -> None:
@@ -116,7 +116,7 @@ class Access:
         return mask
 
     def changes_after(self, now_s: float) -> list[float]:
-        """Times after now at which windows that are known now end."""
+        """Return the times after now at which windows that are known now end."""
         return [self.windows[k].end_s for k in self._known if self.windows[k].end_s > now_s]
 
 
@@ -129,8 +129,8 @@ def _window(
     spares = np.zeros(len(workload), dtype=bool)
     if outage.partition:
         if outage.partition not in in_partition:
-            told = unknown_name("partition", outage.partition, in_partition)
-            raise NetcosimError(f"{outage.where}: {told}")
+            problem = unknown_name("partition", outage.partition, in_partition)
+            raise NetcosimError(f"{outage.where}: {problem}")
         spares |= in_partition[outage.partition]
     if outage.account:
         accounts = _labelled(workload.details.account)
@@ -150,5 +150,5 @@ def _window(
 
 
 def _labelled(labels: Labels | None) -> dict[str, Mask]:
-    """Which jobs have each label."""
+    """Return which jobs have each label."""
     return {} if labels is None else {n: labels.code == i for i, n in enumerate(labels.names)}

@@ -1,4 +1,4 @@
-"""What jobs ask of the network, for policies that place by it."""
+"""Bandwidth that jobs need, for policies that place by it."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def bandwidth_needs(
     Returns
     -------
     (n,) float64 or None
-        None where neither says anything.
+        None where neither has a value.
 
     Raises
     ------
     NetcosimError
-        The log has it for some jobs alone, and there are no classes.
+        The log has it only for some jobs, and there are no classes.
     """
     known = workload.details.bytes_per_node_s
     drawn = bandwidth_by_class(workload, classes_Bps, rng) if classes_Bps else None
@@ -42,7 +42,7 @@ def bandwidth_needs(
     if drawn is None and missing.any():
         raise NetcosimError(
             f"{workload.name}: {int(missing.sum()):,} of {len(workload):,} jobs have no "
-            "bytes_per_node_s; queue.bandwidth_need says what they may need"
+            "bytes_per_node_s; queue.bandwidth_need defines their classes"
         )
     return known if drawn is None else np.where(missing, drawn, known)
 

@@ -18,11 +18,11 @@ from workloads.job import Workload
 
 AFTER, AFTER_OK, AFTER_ANY, AFTER_NOT_OK = range(len(DEPENDENCY_KINDS))
 WELL = "completed"
-"""The status of a job that ended well; a job of which the log says nothing did so too."""
+"""The status of a job that ended successfully; jobs without a status count as successful."""
 
 
 class Dependencies:
-    """What the jobs of a workload still wait for, by index.
+    """Unfinished dependencies of the jobs of a workload, by index.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Dependencies:
     Raises
     ------
     NetcosimError
-        Jobs that wait for each other in a circle.
+        A cycle of jobs that wait for each other.
     """
 
     def __init__(self, workload: Workload) -> None:
@@ -62,24 +62,25 @@ class Dependencies:
         self._refuse_circles(workload)
 
     def waits(self, job: int) -> bool:
-        """Whether a job still waits, or will for ever."""
+        """Return whether a job still waits, or will for ever."""
         return self._unmet[job] > 0 or job in self._dead
 
     def started(self, job: int) -> list[int]:
-        """A job runs: the jobs that are eligible now."""
+        """Record a start; return the newly eligible jobs."""
         if job in self._begun or job not in self._waiters:
             return []
         self._begun.add(job)
         return self._met(k for k, kind in self._waiters[job] if kind == AFTER)
 
     def over(self, job: int, well: bool) -> tuple[list[int], list[int]]:
-        """A job has ended, or never will run: who is eligible now, and who never runs for it.
+        """Process a job that has ended, or never will run; return newly eligible jobs and those
+        that never run because of it.
 
         Parameters
         ----------
         job : int
         well : bool
-            Whether it ran to its end here; whether the log says that it ended well comes to that.
+            Whether it ran to its end here; the logged status is checked in addition.
         """
         if job not in self._waiters:
             return [], []
@@ -116,14 +117,14 @@ class Dependencies:
         stuck = {job for job, count in enumerate(left) if count}
         if not stuck:
             return
-        # who only waits behind the circle is walked past: a walk among the stuck ends in it
+        # jobs that only wait behind the cycle are skipped: a walk among blocked jobs ends in it
         waited_for = {k: job for job in sorted(stuck) for k, _ in self._waiters.get(job, ())}
         walk: list[int] = [min(stuck)]
         while waited_for[walk[-1]] not in walk:
             walk.append(waited_for[walk[-1]])
-        circle = walk[walk.index(waited_for[walk[-1]]) :]
-        told = " for job ".join(str(workload.job_id[job]) for job in (*circle, circle[0]))
-        raise NetcosimError(f"{workload.name}: circular dependency: job {told}")
+        cycle = walk[walk.index(waited_for[walk[-1]]) :]
+        names = " for job ".join(str(workload.job_id[job]) for job in (*cycle, cycle[0]))
+        raise NetcosimError(f"{workload.name}: circular dependency: job {names}")
 
 
 def _ends_well(workload: Workload) -> NDArray[np.bool_]:
@@ -131,5 +132,5 @@ def _ends_well(workload: Workload) -> NDArray[np.bool_]:
     status = workload.details.status
     if status is None:
         return np.ones(len(workload), dtype=bool)
-    well = np.array([name == WELL for name in status.names] + [True])  # -1: not told
+    well = np.array([name == WELL for name in status.names] + [True])  # -1: not logged
     return np.asarray(well[status.code])

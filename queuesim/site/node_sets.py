@@ -1,6 +1,6 @@
 """The machine under partitions, reservations and failures: jobs are kept to sets of nodes.
 
-A policy is asked for a place while all nodes that the job may not use are held
+A policy is called while all nodes that the job may not use are held
 (`alloc.policy.Policy.hold`): so any policy that can hold any nodes keeps to them.
 """
 
@@ -23,12 +23,12 @@ from queuesim.site.access import Access
 from queuesim.site.partitions import Mask
 from workloads.job import Workload
 
-NOBODY = -1
+NO_JOB = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
-    """What is set aside for a job: nodes and links, from when it is to start to when it ends."""
+class NodeReservation:
+    """Reservation of nodes and links for a job, from its planned start to its end."""
 
     job: int
     shadow_s: float
@@ -67,7 +67,7 @@ class NodeSetMachine(Machine):
         """(promised end, nodes) of the jobs that ended since this was last cleared."""
         self._idle: Mask = np.ones(policy.topology.n_nodes, dtype=bool)
 
-    def place(self, job: int, now_s: float, held: Sequence[Held]) -> Placement | None:
+    def place(self, job: int, now_s: float, held: Sequence[NodeReservation]) -> Placement | None:
         """Place a job now on nodes that it may use, off what is held for others; None: no room."""
         n_nodes = self.n_nodes[job]
         if n_nodes > self.n_free:
@@ -95,11 +95,11 @@ class NodeSetMachine(Machine):
         super().release(job, now_s)
 
     def n_idle(self, partition: int) -> int:
-        """Nodes of a partition that no job has."""
+        """Return the nodes of a partition that no job has."""
         return int(np.count_nonzero(self._idle & self.access.nodes[partition]))
 
     def failed(self, nodes: Mask) -> None:
-        """Nodes are out that nobody knew of."""
+        """Take nodes out of service that failed unexpectedly."""
         self.ended.append((inf, nodes.nonzero()[0].astype(np.int32)))
 
     def surprised(self, partition: int, shadow_s: float, now_s: float) -> bool:
@@ -115,15 +115,17 @@ class NodeSetMachine(Machine):
         last = bisect_right(self.by_end, (now_s, len(self.n_nodes)))
         return any(mine[self.placements[job].nodes].any() for _, job in self.by_end[first:last])
 
-    def first_place(self, job: int, now_s: float, held: Sequence[Held]) -> Held:
-        """When and where a job could start, if running jobs keep their promised ends.
+    def first_place(
+        self, job: int, now_s: float, held: Sequence[NodeReservation]
+    ) -> NodeReservation:
+        """Return when and where a job could start, if running jobs keep their promised ends.
 
         Parameters
         ----------
         job : int
         now_s : float
-        held : sequence of Held
-            What stands for others: it keeps clear of it while it is theirs.
+        held : sequence of Reservation
+            Reservations of other jobs, which the job must not use while they last.
 
         Raises
         ------
@@ -159,12 +161,12 @@ class NodeSetMachine(Machine):
                 f"nodes on {self.policy.topology.name}, within the job's partition, even with "
                 "every running job released"
             )
-        return Held(job, time_s, time_s + walltime, placement.nodes, placement.links)
+        return NodeReservation(job, time_s, time_s + walltime, placement.nodes, placement.links)
 
     def _usable(
-        self, job: int, start_s: float, end_s: float, held: Sequence[Held]
+        self, job: int, start_s: float, end_s: float, held: Sequence[NodeReservation]
     ) -> tuple[Mask, NDArray[np.int32]]:
-        """Nodes that a job may use from start to end, and the links that it may not."""
+        """Return the nodes that a job may use from start to end, and the links that it may not."""
         usable = self.access.usable(job, start_s, end_s)
         met = [h for h in held if h.shadow_s < end_s and h.end_s > start_s]
         if not met:
@@ -187,11 +189,11 @@ def check_holds_any(policy: Policy | type[Policy]) -> None:
 def allocate_within(
     policy: Policy, request: Request, usable: Mask, links: NDArray[np.int32]
 ) -> Placement | None:
-    """A place on usable nodes and off these links, as `Policy.allocate`."""
+    """Return a place on usable nodes and off these links, as `Policy.allocate`."""
     barred = np.flatnonzero(~usable).astype(np.int32)
     if not len(barred) and not len(links):
         return policy.allocate(request)
-    policy.hold(Placement(NOBODY, barred, links))
+    policy.hold(Placement(NO_JOB, barred, links))
     placement = policy.allocate(request)
     policy.unhold()
     return placement

@@ -36,7 +36,7 @@ class Outage:
     kind : str
         One of `KINDS`.
     partition, account : str
-        Whose jobs may use the nodes of a reservation; empty: nobody's.
+        Whose jobs may use the nodes of a reservation; empty: none.
     where : str
         File and line, for what is wrong with it.
     """
@@ -89,12 +89,12 @@ class OutageFile:
         check_values("outages", self)
 
     def read(self) -> tuple[Outage, ...]:
-        """What stands in the file; nothing without one."""
+        """Read the outages in the file; none without a file."""
         return () if self.file is None else read_outages(self.file)
 
 
 def read_outages(path: str) -> tuple[Outage, ...]:
-    """The reservations and failures of a file, in its order.
+    """Return the reservations and failures of a file, in its order.
 
     Raises
     ------
@@ -128,11 +128,12 @@ def _checked_head(cells: Sequence[str], where: str) -> list[str]:
     for name in _NEEDED:
         if cells.count(name) != 1:
             raise NetcosimError(
-                f"{where}: column {name} stands {cells.count(name)} times in the head; it must be "
+                f"{where}: column {name} occurs {cells.count(name)} times in the header; it must "
+                "be "
                 "there once"
             )
     if len(set(cells)) < len(cells):
-        raise NetcosimError(f"{where}: a column stands twice in the head")
+        raise NetcosimError(f"{where}: a column occurs twice in the header")
     return list(cells)
 
 

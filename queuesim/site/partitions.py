@@ -1,4 +1,4 @@
-"""Partitions of a queue: which nodes jobs may use, how long, how many, and who comes first."""
+"""Partitions of a queue: their nodes, limits on time and size, and priorities."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Partition:
         'the log\'s names for it, where they differ from its own: "regular,normal"',
         Example("regular,normal"),
     ] = ""
-    default: Annotated[bool, "takes the jobs whose partition is not told or not listed"] = False
+    default: Annotated[bool, "runs the jobs whose partition is missing or not listed"] = False
     shared: Annotated[
         bool, "whether jobs share its nodes, which is not modelled: false", Example(False)
     ] = False
@@ -66,9 +66,9 @@ class Partition:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it is called, here and in the log."""
-        told = (name.strip() for name in self.log_names.split(","))
-        return tuple(dict.fromkeys((self.name, *filter(None, told))))
+        """Its names, in the config and in the log."""
+        names = (name.strip() for name in self.log_names.split(","))
+        return tuple(dict.fromkeys((self.name, *filter(None, names))))
 
 
 def node_mask(text: str, topology: Topology, where: str) -> Mask:
@@ -102,14 +102,14 @@ def check_partitions(partitions: Sequence[Partition]) -> None:
     Raises
     ------
     NetcosimError
-        A name, of the queue or of the log, that stands for two; two that are the default.
+        A name, of the queue or of the log, shared by two partitions; two default partitions.
     """
     taken: dict[str, str] = {}
     for partition in partitions:
         for name in partition.names:
             if name in taken:
                 raise NetcosimError(
-                    f"partition {partition.name!r}: the name {name!r} stands for "
+                    f"partition {partition.name!r}: the name {name!r} belongs to "
                     f"{taken[name]!r} already"
                 )
             taken[name] = partition.name
@@ -144,7 +144,7 @@ def partition_of_jobs(workload: Workload, partitions: Sequence[Partition]) -> ND
         job = f"{workload.name}: job {workload.job_id[lost[0]]} ({len(lost):,} such jobs)"
         if name is None:
             raise NetcosimError(
-                f"{job}: the log tells no partition; give one of {', '.join(position)} the key "
+                f"{job}: the log names no partition; give one of {', '.join(position)} the key "
                 "default = true"
             )
         raise NetcosimError(f"{job}: {unknown_name('partition', name, position)}")
@@ -152,7 +152,7 @@ def partition_of_jobs(workload: Workload, partitions: Sequence[Partition]) -> ND
 
 
 def refused_by(workload: Workload, partitions: Sequence[Partition]) -> dict[str, Mask]:
-    """Jobs that their partitions do not take, by reason: too long, too large."""
+    """Return the jobs that their partitions do not take, by reason: too long, too large."""
     if not partitions:
         return {}
     mine = partition_of_jobs(workload, partitions)
@@ -160,9 +160,9 @@ def refused_by(workload: Workload, partitions: Sequence[Partition]) -> dict[str,
     for i, partition in enumerate(partitions):
         longest_s, most = partition.max_walltime_s, partition.max_nodes
         if longest_s is not None:
-            told = f"walltime above {longest_s:g} s, partition {partition.name}"
-            reasons[told] = (mine == i) & (workload.requested_s > longest_s)
+            reason = f"walltime above {longest_s:g} s, partition {partition.name}"
+            reasons[reason] = (mine == i) & (workload.requested_s > longest_s)
         if most is not None:
-            told = f"more than {most} nodes, partition {partition.name}"
-            reasons[told] = (mine == i) & (workload.n_nodes > most)
+            reason = f"more than {most} nodes, partition {partition.name}"
+            reasons[reason] = (mine == i) & (workload.n_nodes > most)
     return {reason: jobs for reason, jobs in reasons.items() if jobs.any()}

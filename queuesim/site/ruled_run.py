@@ -29,7 +29,7 @@ class RuledRun(Run):
     def under(
         self, dependencies: Dependencies | None, access: Access | None, requeues: bool
     ) -> None:
-        """Say what jobs wait for, which nodes are out when, and what becomes of their jobs."""
+        """Return what jobs wait for, which nodes are out when, and what happens to their jobs."""
         self.dependencies = dependencies
         self.access = access
         self.requeues = requeues
@@ -118,7 +118,7 @@ class RuledRun(Run):
             self._change(self.run_times.settle(now))
 
     def reports(self) -> Mapping[str, Mapping[str, float]]:
-        """The rules' counts: a row of the table ``queue_rules``."""
+        """Return the rules' counts: a row of the table ``queue_rules``."""
         ran = self.outcome != NEVER_RUN
         wait_s = np.maximum(self.start_s - self.workload.submit_s, 0.0)[ran]
         from_eligible_s = np.maximum(self.start_s - self.eligible_s, 0.0)[ran]

@@ -1,4 +1,4 @@
-"""What a queue may have beside order and backfilling: partitions, dependencies, outages, grace."""
+"""Site rules besides order and backfilling: partitions, dependencies, outages, grace."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RuleKeys:
         Example("60 s"),
     ] = 0.0
     dependencies: Annotated[
-        str, "jobs wait for those that the log says they waited for", OneOf(("ignore", "keep"))
+        str, "jobs wait for their dependencies in the log", OneOf(("ignore", "keep"))
     ] = "ignore"
 
     def __post_init__(self) -> None:
@@ -45,8 +45,8 @@ class Rules:
     ----------
     grace_s : float
         How long past its walltime a job may run on before it is cut.
-    keeps_dependencies : bool
-        Whether jobs wait for the jobs that the log says they waited for.
+    has_dependencies : bool
+        Whether jobs wait for their dependencies in the log.
     partitions : tuple of Partition
         None: all jobs may use all nodes.
     outages : tuple of Outage
@@ -55,7 +55,7 @@ class Rules:
     """
 
     grace_s: float = 0.0
-    keeps_dependencies: bool = False
+    has_dependencies: bool = False
     partitions: tuple[Partition, ...] = ()
     outages: tuple[Outage, ...] = field(default=(), repr=False)
     requeues: bool = False
@@ -64,14 +64,14 @@ class Rules:
         check_partitions(self.partitions)
 
     @property
-    def keeps_to_sets(self) -> bool:
+    def uses_node_sets(self) -> bool:
         """Whether jobs may not use all nodes at all times."""
         return bool(self.partitions or self.outages)
 
     @property
     def plain(self) -> bool:
         """Whether a queue without a thought for rules does the same."""
-        return not (self.keeps_to_sets or self.keeps_dependencies or self.grace_s)
+        return not (self.uses_node_sets or self.has_dependencies or self.grace_s)
 
     def access(self, workload: Workload, policy: Policy) -> Access:
         """The nodes that jobs may use; see `Access` and `check_holds_any` for what is refused."""
@@ -79,13 +79,13 @@ class Rules:
         return Access(workload, policy.topology, self.partitions, self.outages)
 
     def ordered(self, order: Order, access: Access) -> Order:
-        """An order with jobs of a higher partition first."""
+        """Return an order with jobs of a higher partition first."""
         if len(set(access.priority)) == 1:
             return order
         return first_by(order, np.array(access.priority)[access.partition])
 
     def unfit(self, workload: Workload, policy: Policy) -> dict[str, Mask]:
-        """Jobs that can never run under these rules, by reason."""
+        """Return the jobs that can never run under these rules, by reason."""
         if not self.partitions:
             return {}
         reasons = refused_by(workload, self.partitions)
@@ -104,7 +104,7 @@ def _never_placed(workload: Workload, policy: Policy, access: Access) -> Mask:
         for size in np.unique(workload.n_nodes[partition == number]).tolist():
             if size <= np.count_nonzero(nodes):
                 if policy.replays:
-                    continue  # what it says of a job is not said by its size
+                    continue  # its limits do not depend on a job's size
                 placement = allocate_within(trial, Request(-1, size), nodes, no_links)
                 if placement is not None:
                     trial.release(placement)

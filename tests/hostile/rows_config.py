@@ -188,7 +188,7 @@ ROWS = [
     decider("the base itself", "Decider is no decider", WAITS, decider='"a.py:Decider"'),
     decider("no decide", "lacks decide", "pass"),
     decider("no name", "line 3: Agent needs a name", "", NAMELESS),
-    decider("a name of ours", "'easy' is one of ours", f"name = 'easy'\n{WAITS}"),
+    decider("a name of ours", "'easy' is a built-in name", f"name = 'easy'\n{WAITS}"),
     decider("no Python", "plug-in a.py, line 1: not valid Python", "", "class Agent("),
     decider("raises while it is read", "line 1: ZeroDivisionError", "", "1 / 0"),
     decider("raises", "a.py, line 5: KeyError: 'x'", "def decide(self, point): {}['x']"),
@@ -220,7 +220,7 @@ ROWS = [
         "def decide(self, point):\n"
         "    return Choice(point.head(), nodes=[99] * point.machine.n_nodes[point.head()])",
     ),
-    decider("waits for ever", "nobody starts a job", WAITS),
+    decider("waits for ever", "no waiting job is ever started", WAITS),
     decider(
         "files that it does not take",
         "cannot be made with 1 of them",

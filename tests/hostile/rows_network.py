@@ -49,7 +49,7 @@ MATRICES: dict[str, tuple[str | bytes, str]] = {
     "negative": ("0,-2\n3,0\n", "-2 bytes from rank 0 to rank 1: negative"),
     "nan": ("0,nan\n3,0\n", "nan bytes from rank 0 to rank 1: not finite"),
     "infinite": ("0,1e400\n3,0\n", "inf bytes from rank 0 to rank 1: not finite"),
-    "of zeros": ("0,0\n0,0\n", "nobody sends anything"),
+    "of zeros": ("0,0\n0,0\n", "no rank sends"),
     "npy of 10^10 rows": (
         _npy("{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000, 10000000000), }"),
         "of memory needed",

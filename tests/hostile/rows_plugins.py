@@ -240,7 +240,7 @@ ROWS = [
         "routing without ways",
         routing("return table_routing(topology, 'mine', {})"),
         "machine.routing",
-        "no way from router",
+        "no path from router",
     ),
     entry(
         "routing round for ever",
@@ -250,6 +250,6 @@ ROWS = [
             "for r in range(topology.n_routers) for t in range(topology.n_routers)})"
         ),
         "machine.routing",
-        "may go round for ever",
+        "may cycle forever",
     ),
 ]

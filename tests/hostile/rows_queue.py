@@ -25,11 +25,11 @@ ROWS = [
     config_row("partitions: no tables", {"queue.partitions": "[3]"}, "partitions"),
     partitions("an unknown key", "partition", 'nodez = "0-3"'),
     partitions(
-        "a name twice", "stands for 'a' already", 'name = "a", default = true', 'name = "a"'
+        "a name twice", "belongs to 'a' already", 'name = "a", default = true', 'name = "a"'
     ),
     partitions(
         "a name of the log twice",
-        "stands for 'a' already",
+        "belongs to 'a' already",
         'name = "a", default = true, log_names = "x"',
         'name = "b", log_names = "x,y"',
     ),
@@ -53,7 +53,7 @@ ROWS = [
         config_row(
             f"partitions under {backfill}",
             {"queue.partitions": '[{ nodes = "0-15" }]', "queue.backfill": f'"{backfill}"'},
-            f"backfill '{backfill}' knows no partitions",
+            f"backfill '{backfill}' does not support partitions",
         )
         for backfill in ("conservative", "easy-retest")
     ),
@@ -105,9 +105,9 @@ ROWS = [
     config_row(
         "fair share without users",
         {"queue.order": '"fair-share"'},
-        "the log tells no user of a job",
+        "the log has no user of any job",
     ),
     config_row(
-        "priorities that no log tells", {"queue.order": '"priority"'}, "the log tells no priorities"
+        "priorities that no log tells", {"queue.order": '"priority"'}, "the log has no priorities"
     ),
 ]

@@ -1,4 +1,4 @@
-"""A workload made of the jobs that a scheduler's log tells of."""
+"""A workload from the jobs in a scheduler's log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workloads.details import Dependencies, JobDetails, Labels, NodeLists
 from workloads.importers.logged import Found, LoggedJob
 from workloads.importers.shared_nodes import shared_nodes
 from workloads.job import Workload
-from workloads.swf_parse import MAX_TIME_S, MAX_WHOLE
+from workloads.swf_parse import MAX_INTEGER, MAX_TIME_S
 
 TASK = 10**8
 """Task 7 of array 123 gets the number 123 * TASK + 7, which no job of its own has."""
@@ -34,7 +34,7 @@ def workload_of(
     shared: str = "refuse",
     cores_per_node: int | None = None,
 ) -> Workload:
-    """The jobs that can be used, from the first submitted on.
+    """Return the jobs that can be used, from the first submitted on.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def workload_of(
 
 
 def last_runs(jobs: Sequence[LoggedJob], dropped: Counter[str]) -> list[LoggedJob]:
-    """The last run of each job, in the order of their first."""
+    """Return the last run of each job, in the order of their first."""
     last: dict[str, LoggedJob] = {}
     for job in jobs:
         other = last.get(job.id)
@@ -76,7 +76,7 @@ def last_runs(jobs: Sequence[LoggedJob], dropped: Counter[str]) -> list[LoggedJo
 
 
 def _unusable(job: LoggedJob, path: str | Path, dropped: Counter[str]) -> bool:
-    """Whether a job must be left out, which is counted."""
+    """Return whether a job must be left out, which is counted."""
     times = job.submit_s, job.start_s, job.end_s, job.limit_s
     if any(abs(time_s) > MAX_TIME_S for time_s in times):
         raise NetcosimError(f"{path}:{job.line}: times go up to {MAX_TIME_S:g} s")
@@ -95,7 +95,7 @@ def _unusable(job: LoggedJob, path: str | Path, dropped: Counter[str]) -> bool:
 
 
 def _node_lists(jobs: Sequence[LoggedJob], path: str | Path, notes: list[str]) -> NodeLists | None:
-    """Where jobs ran; a list that has not as many nodes as the job says nothing."""
+    """Return the nodes of jobs; lists whose length differs from the job's nodes are ignored."""
     if not any(job.hosts for job in jobs):
         return None
     known: dict[str, int] = {}
@@ -117,14 +117,14 @@ def _node_lists(jobs: Sequence[LoggedJob], path: str | Path, notes: list[str]) -
     if odd:
         notes.append(
             f"{odd:,} jobs have a node list of another length than their number of nodes; the "
-            "list is not kept"
+            "list is dropped"
         )
     ptr = np.concatenate(([0], np.cumsum([len(mine) for mine in found]))).astype(np.int64)
     return NodeLists(ptr, np.concatenate(found), tuple(known))
 
 
 def job_numbers(jobs: Sequence[LoggedJob]) -> list[int]:
-    """A whole number for each job, none twice: its own where the log has one."""
+    """Return a unique integer for each job: its own number where the log has one."""
     numbers: list[int | None] = []
     taken: set[int] = set()
     for job in jobs:
@@ -133,7 +133,7 @@ def job_numbers(jobs: Sequence[LoggedJob]) -> list[int]:
             number = int(job.id)
         elif number is None and (task := _TASK_ID.fullmatch(job.id)):
             number = int(task[1]) * TASK + int(task[2])
-        if number is not None and (number in taken or number > MAX_WHOLE[1]):
+        if number is not None and (number in taken or number > MAX_INTEGER[1]):
             number = None
         if number is not None:
             taken.add(number)
@@ -150,7 +150,7 @@ def _columns(
     dropped: Counter[str],
     notes: list[str],
 ) -> Workload:
-    """Of usable jobs, sorted by submit time."""
+    """Return the columns of usable jobs, sorted by submit time."""
     first_s = jobs[0].submit_s
     submit_s = np.array([job.submit_s for job in jobs]) - first_s
     wait_s = np.array([job.start_s for job in jobs]) - submit_s - first_s

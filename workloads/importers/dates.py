@@ -19,7 +19,7 @@ _HOUR_S = 3600.0
 _DAY_S = 86400.0
 
 
-class Clock:
+class LogClock:
     """Unix times of a zone's dates; a date of the hour that comes twice has two.
 
     Parameters
@@ -44,7 +44,7 @@ class Clock:
             ) from None
 
     def both(self, text: str) -> tuple[float, float]:
-        """A date as it is first and last on the clocks; nan for none.
+        """Return a date as it is first and last on the clocks; nan for none.
 
         A date may be Unix time, and may end in its own offset from UTC.
 
@@ -77,7 +77,7 @@ class Clock:
         return with_offset.timestamp(), with_offset.timestamp()
 
     def _offset_s(self, minute: str) -> tuple[float, float]:
-        """Of local time from UTC, before and after a change of the clock."""
+        """Return the offsets of local time from UTC, before and after a change of the clock."""
         known = self._offsets.get(minute)
         if known is None:
             when = datetime.fromisoformat(minute).replace(tzinfo=self._zone)
@@ -93,9 +93,10 @@ def in_order(
     end: tuple[float, float],
     elapsed_s: float,
 ) -> tuple[float, float, float]:
-    """Submit, start and end where a date may stand for two instants.
+    """Submit, start and end where a date may be one of two instants.
 
-    The run time tells which start and which end it was; a job is not submitted after its start.
+    The run time determines which start and which end it was; a job is not submitted after its
+    start.
     """
     pairs = [(s, e) for s in start for e in end]
     if not isnan(elapsed_s):

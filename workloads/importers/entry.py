@@ -11,7 +11,7 @@ from workloads.job import Workload
 
 
 def _never(head: Sequence[str]) -> bool:
-    """Nothing in a file says that it is of this kind."""
+    """Return False: no file is recognised as this kind."""
     return False
 
 
@@ -26,7 +26,7 @@ class Importer:
         ``read(path, **parameters)``: the jobs of a file; declares its parameters.
     looks_like : callable
         ``looks_like(lines)``: whether a file that begins with these lines can be read as it is,
-        without being told its kind.
+        without its kind being given.
     """
 
     registered_in: ClassVar[str] = "workloads.importers.registry:IMPORTERS"
@@ -38,5 +38,5 @@ class Importer:
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
-        """What ``read`` takes beside the path."""
+        """Parameters of ``read`` besides the path."""
         return parameters_of(self.read)

@@ -1,4 +1,4 @@
-"""A job as a scheduler's log tells of it."""
+"""A job in a scheduler's log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import nan
 
 @dataclass(slots=True)
 class LoggedJob:
-    """A job as the log has it; what it does not tell is nan or empty.
+    """A job as logged; missing values are nan or empty.
 
     Attributes
     ----------
@@ -24,11 +24,11 @@ class LoggedJob:
     limit_s : float
         Requested walltime.
     nodes, cpus : int
-        0: not told.
+        0: not logged.
     hosts : str
         A host list (`netsim.hostlist`).
     waits_for : tuple of (str, str)
-        Kinds of `workloads.details.DEPENDENCY_KINDS` with ids of jobs; the id of an array stands
+        Kinds of `workloads.details.DEPENDENCY_KINDS` with ids of jobs; the id of an array is used
         for all its tasks.
     """
 
@@ -56,7 +56,7 @@ class LoggedJob:
 
 @dataclass
 class Found:
-    """What a reader found in a file.
+    """Result of reading a file.
 
     Attributes
     ----------

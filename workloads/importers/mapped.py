@@ -11,10 +11,10 @@ from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import OneOf
 from workloads.dependencies import parse_dependency
 from workloads.importers.assemble import workload_of
-from workloads.importers.dates import Clock, in_order
+from workloads.importers.dates import LogClock, in_order
 from workloads.importers.logged import Found, LoggedJob
 from workloads.importers.shared_nodes import SHARED
-from workloads.importers.tables import Row, Rows, csv_rows, parquet_rows
+from workloads.importers.tables import TableRow, TableRows, csv_rows, parquet_rows
 from workloads.job import Workload
 
 COLUMNS = (
@@ -40,7 +40,7 @@ COLUMNS = (
 )
 """What a column of a table may be taken for."""
 
-ColumnMap = Annotated[Sequence[str], 'what is what: ours=theirs, such as "job=JobID"']
+ColumnMap = Annotated[Sequence[str], 'the mapping of columns, NAME=COLUMN, such as "job=JobID"']
 Zone = Annotated[str, "zone of the dates, where they have none themselves"]
 SharedNodes = Annotated[str, "jobs that share nodes with others", OneOf(SHARED)]
 
@@ -87,22 +87,22 @@ def read_mapped_parquet(
 
 
 def _read(
-    reader: Callable[[str | Path], Rows],
+    reader: Callable[[str | Path], TableRows],
     path: str | Path,
     columns: Sequence[str],
     timezone: str,
     shared_nodes: str,
 ) -> Workload:
-    clock = Clock(timezone)
+    clock = LogClock(timezone)
     rows = reader(path)
     taken = _mapped(path, rows.columns, columns)
     found = Found()
     seen: dict[str, int] = {}
     for row in rows:
-        job = _job(Row(path, row.line, taken, row.cells), clock)
+        job = _job(TableRow(path, row.line, taken, row.cells), clock)
         if job.id in seen:
             raise NetcosimError(
-                f"{path}:{row.line}: job {job.id} stands there twice (line {seen[job.id]} has it)"
+                f"{path}:{row.line}: job {job.id} is listed twice (line {seen[job.id]} has it)"
             )
         seen[job.id] = row.line
         found.jobs.append(job)
@@ -113,27 +113,27 @@ def _mapped(path: str | Path, there: Mapping[str, int], given: Sequence[str]) ->
     """Positions of the table's columns by our names."""
     taken = {name: there[name] for name in COLUMNS if name in there}
     for pair in given:
-        ours, equals, theirs = (part.strip() for part in pair.partition("="))
-        if not equals or not theirs:
-            raise NetcosimError(f"columns = {pair!r}; ours=theirs is needed, as job=JobID")
-        if ours not in COLUMNS:
-            raise unknown_name("column", ours, COLUMNS)
-        if theirs.lower() not in there:
-            raise unknown_name(f"column of {path}", theirs, there)
-        taken[ours] = there[theirs.lower()]
+        name, equals, column = (part.strip() for part in pair.partition("="))
+        if not equals or not column:
+            raise NetcosimError(f"columns = {pair!r}; NAME=COLUMN is needed, as in job=JobID")
+        if name not in COLUMNS:
+            raise unknown_name("column", name, COLUMNS)
+        if column.lower() not in there:
+            raise unknown_name(f"column of {path}", column, there)
+        taken[name] = there[column.lower()]
     missing = [name for name in ("job", "nodes", "submit") if name not in taken]
     missing += [" or ".join(two) for two in (("start", "wait"), ("end", "run"))
                 if not set(two) & set(taken)]  # fmt: skip
     if missing:
         raise NetcosimError(
-            f"{path}: nothing says {', '.join(missing)}; columns = ours=theirs, ... names columns "
+            f"{path}: no column for {', '.join(missing)}; columns = NAME=COLUMN, ... maps columns "
             f"of the table, which has {', '.join(there)}"
         )
     return taken
 
 
-def _job(row: Row, clock: Clock) -> LoggedJob:
-    """The job of a row whose columns have our names."""
+def _job(row: TableRow, clock: LogClock) -> LoggedJob:
+    """Return the job of a row whose columns have our names."""
     id = row.text("job")
     if not id:
         raise row.wrong("job", "a name or a number is needed")
@@ -155,7 +155,7 @@ def _job(row: Row, clock: Clock) -> LoggedJob:
         start_s=start_s,
         end_s=end_s,
         limit_s=row.length_s("requested"),
-        nodes=row.whole("nodes"),
+        nodes=row.integer("nodes"),
         hosts=row.text("node_list"),
         status=row.text("status").lower(),
         user=row.text("user"),

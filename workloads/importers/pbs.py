@@ -33,7 +33,7 @@ _TERMINATED = (271, 265, -29, -28)
 
 
 def looks_like(head: Sequence[str]) -> bool:
-    """Whether a file that begins with these lines is one."""
+    """Return whether a file that begins with these lines is one."""
     return bool(head) and _RECORD.match(head[0]) is not None
 
 
@@ -42,13 +42,13 @@ def read_pbs(
     *,
     shared_nodes: Annotated[str, "jobs that share nodes with others", OneOf(SHARED)] = "refuse",
     cores_per_node: Annotated[
-        int | None, "a job with fewer on its nodes shares them; else node lists tell", Ge(1)
+        int | None, "a job with fewer on its nodes shares them; else node lists decide", Ge(1)
     ] = None,
     bad_lines: Annotated[
         str, "lines that are not sound: stop, or leave them out", OneOf(("refuse", "drop"))
     ] = "refuse",
 ) -> Workload:
-    """Read accounting records; the E record of a job (its end) tells all of it.
+    """Read accounting records; the E record of a job (its end) has all its data.
 
     Taken are ctime or qtime, start, end, Resource_List.nodect (else select, nodes or the nodes of
     exec_vnode and exec_host), Resource_List.walltime, queue, project or account, user, depend and
@@ -104,7 +104,7 @@ def _record(line: str) -> tuple[str, str, dict[str, str]]:
 
 
 def _job(id: str, pairs: dict[str, str], number: int) -> LoggedJob:
-    """The job of an E record."""
+    """Return the job of an E record."""
     hosts = hosts_of(pairs.get("exec_vnode") or pairs.get("exec_host") or "")
     limit_s = length_s(pairs.get("Resource_List.walltime", ""))
     start_s, end_s = _number(pairs, "start"), _number(pairs, "end")
@@ -147,20 +147,20 @@ def _number(pairs: dict[str, str], key: str) -> float:
 
 
 def hosts_of(text: str) -> list[str]:
-    """The nodes of ``(n1:ncpus=8+n2:ncpus=8)`` or ``n1/0*8+n2/0-7``, each once."""
+    """Return the nodes of ``(n1:ncpus=8+n2:ncpus=8)`` or ``n1/0*8+n2/0-7``, each once."""
     names = (re.split(r"[/:*]", part.strip("()"), maxsplit=1)[0] for part in text.split("+"))
     return list(dict.fromkeys(name for name in names if name))
 
 
 def _nodes(pairs: dict[str, str], hosts: list[str]) -> int:
-    """How many nodes: those that it had, else those that were asked for."""
+    """Return the number of nodes: allocated ones, else requested ones."""
     if hosts:
         return len(hosts)
     for key in ("Resource_List.nodect", "unique_node_count"):
         if pairs.get(key, "").isdigit():
             return int(pairs[key])
-    asked = pairs.get("Resource_List.select") or pairs.get("Resource_List.nodes") or ""
-    chunks = [part.split(":", 1)[0] for part in asked.split("+") if part]
+    requested = pairs.get("Resource_List.select") or pairs.get("Resource_List.nodes") or ""
+    chunks = [part.split(":", 1)[0] for part in requested.split("+") if part]
     return sum(int(chunk) if chunk.isdigit() else 1 for chunk in chunks)
 
 

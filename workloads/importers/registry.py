@@ -42,7 +42,7 @@ IMPORTERS: Registry[Importer] = Registry(
 
 
 def import_log(kind: str, path: str | Path, parameters: Mapping[str, Any]) -> Workload:
-    """The jobs of a file.
+    """Return the jobs of a file.
 
     Raises
     ------

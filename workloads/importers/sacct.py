@@ -16,7 +16,7 @@ from netsim.hostlist import expand
 from netsim.parameters import OneOf
 from workloads.details import DEPENDENCY_KINDS
 from workloads.importers.assemble import last_runs, workload_of
-from workloads.importers.dates import Clock, in_order, length_s
+from workloads.importers.dates import LogClock, in_order, length_s
 from workloads.importers.logged import Found, LoggedJob
 from workloads.importers.shared_nodes import SHARED
 from workloads.job import Workload
@@ -35,7 +35,7 @@ _RUNS = ("RUNNING", "SUSPENDED", "COMPLETING", "STOPPED", "SIGNALING", "STAGE_OU
 
 
 def looks_like(head: Sequence[str]) -> bool:
-    """Whether a file that begins with these lines is one."""
+    """Return whether a file that begins with these lines is one."""
     words = re.split(r"[|;\t,]", head[0].strip().lower()) if head else []
     return "jobid" in words and "submit" in words
 
@@ -46,7 +46,7 @@ def read_sacct(
     timezone: Annotated[str, "zone of the dates, where they have none themselves"] = "UTC",
     shared_nodes: Annotated[str, "jobs that share nodes with others", OneOf(SHARED)] = "refuse",
     cores_per_node: Annotated[
-        int | None, "a job with fewer on its nodes shares them; else node lists tell", Ge(1)
+        int | None, "a job with fewer on its nodes shares them; else node lists decide", Ge(1)
     ] = None,
     submitted: Annotated[
         str, "when a job comes into the queue", OneOf(("submit", "eligible"))
@@ -55,7 +55,7 @@ def read_sacct(
         str, "lines that are not sound: stop, or leave them out", OneOf(("refuse", "drop"))
     ] = "refuse",
 ) -> Workload:
-    """Read what ``sacct -P`` printed, whatever columns it has in whatever order.
+    """Read the output of ``sacct -P``, with any columns in any order.
 
     Needed are JobID, Submit, Start, End or Elapsed, and the nodes (AllocNodes, NNodes, AllocTRES
     or NodeList). Read as well, where they are: JobIDRaw, State, Eligible, Timelimit, NodeList,
@@ -73,7 +73,9 @@ def read_sacct(
         `workloads.importers.assemble.workload_of` refuses.
     """
     lines = read_lines(path)
-    table = _Table(path, _header(path, next(lines, "")), Clock(timezone), submitted == "eligible")
+    table = _Table(
+        path, _header(path, next(lines, "")), LogClock(timezone), submitted == "eligible"
+    )
     found = Found()
     parts: dict[str, list[LoggedJob]] = {}
     for number, line in enumerate(lines, start=2):
@@ -89,13 +91,13 @@ def read_sacct(
             found.dropped["a line that is not sound"] += 1
             continue
         if job is not None:
-            whole, plus, _ = job.id.partition("+")
+            base, plus, _ = job.id.partition("+")
             if plus:
-                parts.setdefault(whole, []).append(job)
+                parts.setdefault(base, []).append(job)
             else:
                 found.jobs.append(job)
-    for whole, components in parts.items():
-        found.jobs.append(_one_of(whole, last_runs(components, found.dropped)))
+    for base, components in parts.items():
+        found.jobs.append(_one_of(base, last_runs(components, found.dropped)))
     if parts:
         count = sum(map(len, parts.values()))
         found.notes.append(
@@ -106,11 +108,11 @@ def read_sacct(
 
 
 class _BadLineError(ValueError):
-    """What is wrong with a line."""
+    """Error of a line."""
 
 
 def _header(path: str | Path, line: str) -> tuple[str, list[str]]:
-    """The separator and the columns, in lower case."""
+    """Return the separator and the columns, in lower case."""
     separator = next((c for c in _SEPARATORS if c in line), "|")
     columns = [word.strip().lower() for word in line.strip().split(separator)]
     # --parsable ends each line with a separator, --parsable2 does not
@@ -129,7 +131,7 @@ def _header(path: str | Path, line: str) -> tuple[str, list[str]]:
         )
     twice = sorted({name for name in columns if columns.count(name) > 1})
     if twice:
-        raise NetcosimError(f"{path}:1: column {twice[0]} stands there twice")
+        raise NetcosimError(f"{path}:1: column {twice[0]} occurs twice")
     return separator, columns
 
 
@@ -137,7 +139,7 @@ class _Table:
     """Turns lines into jobs."""
 
     def __init__(
-        self, path: str | Path, header: tuple[str, list[str]], clock: Clock, eligible: bool
+        self, path: str | Path, header: tuple[str, list[str]], clock: LogClock, eligible: bool
     ) -> None:
         self.path = path
         self.separator, self.columns = header
@@ -147,7 +149,7 @@ class _Table:
         self.n_shifted = self.n_held = self.n_other_kinds = 0
 
     def _get(self, cells: list[str], *names: str) -> str:
-        """The first of some columns that is there."""
+        """Return the first of some columns that is there."""
         for name in names:
             k = self.at.get(name)
             if k is not None:
@@ -155,7 +157,7 @@ class _Table:
         return ""
 
     def job(self, line: str, number: int, found: Found) -> LoggedJob | None:
-        """The job of a line; None for a line that is counted."""
+        """Return the job of a line; None for a line that is counted."""
         cells = line.split(self.separator)
         n = len(self.columns)
         if len(cells) != n and not (len(cells) == n + 1 and not cells[-1].strip()):
@@ -191,7 +193,7 @@ class _Table:
             end_s=end_s,
             limit_s=self._limit_s(cells),
             nodes=self._nodes(cells),
-            cpus=self._whole(cells, "alloccpus", "ncpus"),
+            cpus=self._integer(cells, "alloccpus", "ncpus"),
             hosts=hosts,
             status=word.lower(),
             user=self._get(cells, "user"),
@@ -260,8 +262,8 @@ class _Table:
             raise _BadLineError(f"{name} is {short(text)!r}; a number is needed")
         return value
 
-    def _whole(self, cells: list[str], *names: str) -> int:
-        """A whole number, 0 for none; 4K is 4096, as some versions print."""
+    def _integer(self, cells: list[str], *names: str) -> int:
+        """Return an integer, 0 for none; 4K is 4096, as some versions print."""
         text = self._get(cells, *names)
         if not text:
             return 0
@@ -272,7 +274,7 @@ class _Table:
 
     def _nodes(self, cells: list[str]) -> int:
         for name in _NODES[:3]:
-            nodes = self._whole(cells, name)
+            nodes = self._integer(cells, name)
             if nodes:
                 return nodes
         for name in _NODES[3:5]:
@@ -291,7 +293,7 @@ class _Table:
         if not text or text.lower() in ("(null)", "none"):
             return ()
         if "?" in text:
-            # any one of several: not what all of them say
+            # any one of several: not a property of all of them
             self.n_other_kinds += 1
             return ()
         pairs: list[tuple[str, str]] = []
@@ -306,7 +308,7 @@ class _Table:
         return tuple(pairs)
 
     def notes(self) -> list[str]:
-        """What the reader should tell of the times."""
+        """Return the notes on the times."""
         notes = []
         if self.n_shifted:
             notes.append(
@@ -324,7 +326,7 @@ class _Table:
 
 
 def _one_of(id: str, components: Sequence[LoggedJob]) -> LoggedJob:
-    """The job whose components start together, each on nodes of its own."""
+    """Return the job whose components start together, each on nodes of its own."""
     first = components[0]
     hosts = ",".join(job.hosts for job in components)
     return LoggedJob(

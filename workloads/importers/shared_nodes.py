@@ -1,4 +1,4 @@
-"""Jobs that share nodes with others: the network model gives every job its nodes alone."""
+"""Jobs that share nodes with others: in the network model, nodes are exclusive."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def shared_nodes(
     dropped: Counter[str],
     notes: list[str],
 ) -> tuple[list[LoggedJob], NodeLists | None]:
-    """The jobs that are to be used, where some share nodes.
+    """Return the jobs that are to be used, where some share nodes.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def shared_nodes(
     shared : str
         One of `SHARED`.
     cores_per_node : int or None
-        A job with fewer on its nodes shares them, whatever the node lists say.
+        A job with fewer on its nodes shares them, whatever its node list.
     dropped, notes
         Get what was done.
 
@@ -66,11 +66,11 @@ def shared_nodes(
     if shared == "refuse":
         raise NetcosimError(
             f"{path}: {count:,} of {len(jobs):,} jobs share nodes with others ({example}), and a "
-            'job here has its nodes alone; shared_nodes = "drop" leaves them out, "whole" takes '
+            'job here has exclusive nodes; shared_nodes = "drop" leaves them out, "whole" takes '
             "their nodes for their own (netcosim trace import ... --shared-nodes drop)"
         )
     if shared == "whole":
-        notes.append(f"{count:,} jobs share nodes with others; each is given its nodes whole")
+        notes.append(f"{count:,} jobs share nodes with others; each is given exclusive nodes")
         return jobs, node_list
     dropped["shares nodes with other jobs"] += count
     left = [job for job, out in zip(jobs, share, strict=True) if not out]
@@ -82,7 +82,7 @@ def shared_nodes(
 def overlapping(
     node_list: NodeLists, start_s: NDArray[np.float64], end_s: NDArray[np.float64]
 ) -> tuple[NDArray[np.bool_], tuple[int, int, int] | None]:
-    """Jobs that are on a node while another one is.
+    """Return the jobs that are on a node while another one is.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from pathlib import Path
 from netsim.errors import NetcosimError
 from netsim.files import read_lines
 from workloads.csv_cells import csv_cells
-from workloads.importers.dates import Clock, length_s
+from workloads.importers.dates import LogClock, length_s
 from workloads.swf_parse import number_of, short
 
 _NONE = frozenset(("", "null", "none", "nan", "na", "n/a", "unknown"))
@@ -19,7 +19,7 @@ _SEPARATORS = ",;\t|"
 
 
 @dataclass
-class Row:
+class TableRow:
     """A row: cells by column, as text; a column that is not there is empty.
 
     Attributes
@@ -38,13 +38,13 @@ class Row:
     cells: Sequence[str]
 
     def text(self, column: str) -> str:
-        """A cell; empty for none and for a word that says none."""
+        """Return a cell; empty for a missing value or a word for one."""
         k = self.at.get(column)
         found = "" if k is None else self.cells[k].strip()
         return "" if found.lower() in _NONE else found
 
     def number(self, column: str, *, least: float = 0.0, most: float = 1e300) -> float:
-        """A number in its bounds; nan for an empty cell.
+        """Return a number in its bounds; nan for an empty cell.
 
         Raises
         ------
@@ -58,8 +58,8 @@ class Row:
             raise self.wrong(column, f"a number{bounds} is needed")
         return value
 
-    def whole(self, column: str) -> int:
-        """A whole number from 0 on; 0 for an empty cell.
+    def integer(self, column: str) -> int:
+        """Return an integer from 0 on; 0 for an empty cell.
 
         Raises
         ------
@@ -71,8 +71,8 @@ class Row:
             raise self.wrong(column, "a whole number is needed")
         return int(value)
 
-    def date(self, column: str, clock: Clock) -> tuple[float, float]:
-        """A date, or a number on any clock, as `Clock.both` has it.
+    def date(self, column: str, clock: LogClock) -> tuple[float, float]:
+        """Return a date, or a number on any clock, as `LogClock.both` has it.
 
         Raises
         ------
@@ -105,14 +105,14 @@ class Row:
             raise self.wrong(column, "seconds or hours:minutes:seconds are needed") from None
 
     def wrong(self, column: str, needed: str) -> NetcosimError:
-        """What is wrong with a cell."""
+        """Return the error of a cell."""
         return NetcosimError(
             f"{self.path}:{self.line}: {column} is {short(self.text(column))!r}; {needed}"
         )
 
 
 @dataclass
-class Rows:
+class TableRows:
     """A table.
 
     Attributes
@@ -127,7 +127,7 @@ class Rows:
     columns: dict[str, int]
     lines: Iterator[tuple[int, list[str]]]
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[TableRow]:
         for line, cells in self.lines:
             if not cells:
                 continue
@@ -135,16 +135,16 @@ class Rows:
                 raise NetcosimError(
                     f"{self.path}:{line}: {len(cells)} fields; the header has {len(self.columns)}"
                 )
-            yield Row(self.path, line, self.columns, cells)
+            yield TableRow(self.path, line, self.columns, cells)
 
 
-def csv_rows(path: str | Path) -> Rows:
-    """The rows of a table in CSV; its separator is taken from the header.
+def csv_rows(path: str | Path) -> TableRows:
+    """Return the rows of a table in CSV; its separator is taken from the header.
 
     Raises
     ------
     NetcosimError
-        A file that cannot be read, no header, a column that stands there twice; while reading, a
+        A file that cannot be read, no header, a repeated column; while reading, a
         line (named ``file:line``) that is no valid CSV or has another number of fields.
     """
     lines, comments = read_lines(path), 0
@@ -158,14 +158,14 @@ def csv_rows(path: str | Path) -> Rows:
         raise NetcosimError(f"{path}:{comments + 1}: no header with the names of the columns")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise NetcosimError(f"{path}:{comments + 1}: column {short(twice[0])!r} stands there twice")
+        raise NetcosimError(f"{path}:{comments + 1}: column {short(twice[0])!r} occurs twice")
 
     cells = csv_cells(path, lines, comments + 1, separator)
-    return Rows(path, {name: k for k, name in enumerate(names)}, cells)
+    return TableRows(path, {name: k for k, name in enumerate(names)}, cells)
 
 
-def parquet_rows(path: str | Path) -> Rows:
-    """The rows of a table in Parquet, every value as text.
+def parquet_rows(path: str | Path) -> TableRows:
+    """Return the rows of a table in Parquet, every value as text.
 
     Raises
     ------
@@ -186,16 +186,16 @@ def parquet_rows(path: str | Path) -> Rows:
     try:
         table = parquet.read_table(path)
     except (pyarrow.ArrowException, OSError) as error:
-        told = " ".join(str(error).split())
-        raise NetcosimError(f"{path}: not a table in Parquet: {told[:120]}") from None
+        reason = " ".join(str(error).split())
+        raise NetcosimError(f"{path}: not a table in Parquet: {reason[:120]}") from None
     names = [name.lower() for name in table.column_names]
     columns = [[_as_text(value) for value in column.to_pylist()] for column in table.columns]
     rows = ((k, list(cells)) for k, cells in enumerate(zip(*columns, strict=True), start=1))
-    return Rows(path, {name: k for k, name in enumerate(names)}, rows)
+    return TableRows(path, {name: k for k, name in enumerate(names)}, rows)
 
 
 def _as_text(value: object) -> str:
-    """A value as a cell of a CSV file has it; dates in Unix time, lists as host lists."""
+    """Return a value as a cell of a CSV file has it; dates in Unix time, lists as host lists."""
     if value is None:
         return ""
     if isinstance(value, (list, tuple)):

@@ -1,1 +1,1 @@
-"""How much of their time jobs communicate: what is published of it, and what is drawn of it."""
+"""Communication fractions of jobs: published values, and distributions."""

@@ -1,4 +1,4 @@
-"""Distributions of a job's communication fraction, each told by its inverse.
+"""Distributions of a job's communication fraction, each defined by its inverse.
 
 A job's fraction is the value at a number that is uniform between 0 and 1 and belongs to the job: so
 the same job has a fraction of the same rank under every distribution.
@@ -30,14 +30,14 @@ class Fractions(Protocol):
 
     @property
     def mean(self) -> float:
-        """Of all jobs."""
+        """Mean over all jobs."""
 
     @property
     def spread(self) -> float:
         """Standard deviation over jobs."""
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The distribution in words."""
 
     def quantile(self, u: FloatArray) -> FloatArray:
@@ -75,7 +75,7 @@ class UniformFractions:
         return self.mean - half, self.mean + half
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """See `Fractions`."""
         low, high = self.ends
         return f"uniform from {abs(low):.3g} to {high:.3g}"
@@ -112,7 +112,7 @@ class BetaFractions:
             )
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """See `Fractions`."""
         if self.spread == 0:
             return f"{self.mean:.3g} for all"
@@ -179,7 +179,7 @@ class QuantileFractions:
         return float(np.sqrt(max(0.0, second - self.mean**2)))
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """See `Fractions`."""
         inner = ", ".join(f"{100 * share:g} % below {value:g}" for share, value in self.points[1:])
         return f"from {self.points[0][1]:g}; {inner}"
@@ -204,7 +204,7 @@ def make_fractions(
     quantiles: Sequence[float] = (),
     at: Sequence[float] = (),
 ) -> Fractions:
-    """A distribution by its name.
+    """Return a distribution by its name.
 
     Parameters
     ----------
@@ -228,8 +228,8 @@ def make_fractions(
     needed = ("quantiles",) if distribution == "quantiles" else ("mean", "spread")
     for key, there in given.items():
         if there != (key in needed):
-            told = f"{key} is {'needed by' if key in needed else 'no key of'}"
-            raise NetcosimError(f'{told} distribution = "{distribution}"')
+            problem = f"{key} is {'needed by' if key in needed else 'no key of'}"
+            raise NetcosimError(f'{problem} distribution = "{distribution}"')
     if mean is None or spread is None:
         shares = at or np.linspace(0, 1, len(quantiles)).tolist()
         return QuantileFractions(tuple(zip(map(float, shares), map(float, quantiles), strict=True)))

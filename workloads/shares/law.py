@@ -15,14 +15,14 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class FractionLaw:
-    """How the communication fractions of jobs are drawn.
+    """Rule for drawing the communication fractions of jobs.
 
     Attributes
     ----------
     fractions : Fractions
     size_correlation : float
         Rank correlation (Spearman's) of a job's fraction with its nodes, from -1 to 1, by a
-        Gaussian copula: the distribution is the same whatever it is. Jobs of one node send
+        Gaussian copula: the distribution does not depend on it. Jobs of one node send
         nothing and do not count.
     source : str
         Where the distribution is from.
@@ -59,9 +59,9 @@ class FractionLaw:
             )
         return self.fractions.quantile(u)
 
-    def told(self, n_nodes: NDArray[np.integer]) -> str:
-        """What is drawn for jobs of these sizes, in words."""
-        parts = [f"communication fractions: {self.fractions.told}"]
+    def describe(self, n_nodes: NDArray[np.integer]) -> str:
+        """Describe the draws for jobs of these sizes."""
+        parts = [f"communication fractions: {self.fractions.description}"]
         if self.size_correlation:
             left = self.size_correlation * untied(n_nodes[n_nodes > 1])
             parts.append(
@@ -106,7 +106,8 @@ def with_rank_correlation(
 
 
 def untied(sizes: NDArray[np.integer]) -> float:
-    """What equal sizes leave of a rank correlation: the spread of average ranks over that of ranks.
+    """Return the factor by which ties reduce a rank correlation: spread of average ranks over that
+    of ranks.
 
     1 if no two sizes are equal, 0 if all are.
     """

@@ -21,9 +21,9 @@ class ShareMix:
         What a fraction is a share of: a name of `cosim.measuring.steady.SHARES`.
     fractions : Fractions
     source : str
-        Whom to cite.
+        Citation.
     inferred : str
-        What the source does not say so.
+        What the source does not state itself.
     """
 
     registered_in: ClassVar[str] = "workloads.shares.mixes:MIXES"
@@ -36,19 +36,20 @@ class ShareMix:
     inferred: str = ""
 
     @property
-    def told(self) -> list[str]:
+    def details(self) -> list[str]:
         """The numbers and the citation, a line each."""
         fractions = self.fractions
         lines = [
             f'a share "{self.share}" ([run.steady] share)',
-            f"mean {fractions.mean:.3f}, spread {fractions.spread:.3f} over jobs; {fractions.told}",
+            f"mean {fractions.mean:.3f}, spread {fractions.spread:.3f} over jobs; "
+            f"{fractions.description}",
             f"source: {self.source}",
         ]
         return [*lines, *([f"inferred: {self.inferred}"] if self.inferred else [])]
 
 
 def fractions_of(rows: tuple[PublishedShare, ...]) -> Fractions:
-    """A distribution made of the rows of a source: one value, quantiles, or a value a job.
+    """Return a distribution made of the rows of a source: one value, quantiles, or a value a job.
 
     Values of jobs are quantiles at even distances, the least at 0 and the greatest at 1.
     """
@@ -75,7 +76,7 @@ MIXES: Registry[ShareMix] = Registry(
     (
         _published(
             "pollard-cab",
-            "30 % of the time alone, all jobs alike: Pollard et al. on Cab (SC'18)",
+            "30 % of the isolated run time, all jobs alike: Pollard et al. on Cab (SC'18)",
             "alone",
         ),
         _published(

@@ -1,4 +1,4 @@
-"""What is published of how much jobs communicate: a table with its sources.
+"""Published communication fractions: a table with its sources.
 
 Two quantities are often mixed and are kept apart here: the share of a job's *time* in which it
 communicates, as a profiler sees it (waiting for others included: tens of per cent), and the share
@@ -17,7 +17,7 @@ from netsim.errors import unknown_name
 
 @dataclass(frozen=True)
 class PublishedShare:
-    """A number, and where it stands.
+    """A published number and its location in the source.
 
     Attributes
     ----------
@@ -32,10 +32,10 @@ class PublishedShare:
         A share, 0 to 1.
     year : str
     source, link, where : str
-        Who printed it, and the section, table or file.
+        Its source, and the section, table or file.
     opened : str
-        "yes"; "second-hand" for a number of somebody's summary; "abstract" or "no" where none was
-        seen. No mix is made of anything but "yes".
+        "yes"; "second-hand" for a number from another author's summary; "abstract" or "no" where
+        none was seen. No mix is made of anything but "yes".
     inferred : str
         What is not printed so.
     """
@@ -61,7 +61,7 @@ class PublishedShare:
 
 @lru_cache(maxsize=1)
 def published_shares() -> tuple[PublishedShare, ...]:
-    """All rows of the table that is shipped, ``published.csv``."""
+    """Return all rows of the table that is shipped, ``published.csv``."""
     names = [field.name for field in fields(PublishedShare)]
     with (Path(__file__).parent / "published.csv").open(encoding="utf-8", newline="") as lines:
         table = csv.DictReader(lines)
@@ -75,7 +75,7 @@ def published_shares() -> tuple[PublishedShare, ...]:
 
 
 def shares_of(source: str) -> tuple[PublishedShare, ...]:
-    """The rows of a source.
+    """Return the rows of a source.
 
     Raises
     ------

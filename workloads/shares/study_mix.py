@@ -1,4 +1,4 @@
-"""What jobs send where neither a log nor a config says it: eight patterns, equally likely."""
+"""The default communication mix: eight patterns, equally likely."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def study_mix(
     ----------
     share : (float, float) or None
         Ends of what a job's communication fraction is drawn from; None where
-        ``[communication.fraction]`` says it for all.
+        ``[communication.fraction]`` sets it for all.
     node_bytes : int
     ranks_per_node : int
         All-to-alls end at `LARGE_RANKS` ranks.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cosim.measuring.pairs import taken_off
+from cosim.measuring.pairs import run_time_reduction
 from experiments.frames import cells, groups
 from experiments.papers.isolation.base import study_content, study_point
 from experiments.papers.isolation.scatter import apart
@@ -186,7 +186,7 @@ def gain_table(pairs: pd.DataFrame) -> pd.DataFrame:
             row = {**where, "policy": policy, "jobs": len(there)}
             for name, column in (("taken_off", "policy_s"), ("alone", "policy_alone_s")):
                 ratio = there[column].to_numpy() / sides[policy][column].to_numpy()
-                off = 100 * taken_off(ratio, np.ones(len(ratio)))
+                off = 100 * run_time_reduction(ratio, np.ones(len(ratio)))
                 found = t_of_snapshots(off, there["n_nodes"], there["snapshot"])
                 ends = {f"{name}_{end}": value for end, value in _ends(found).items()}
                 row |= {name: found.value, **ends}

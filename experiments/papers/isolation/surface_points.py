@@ -76,7 +76,7 @@ FACTORS = [
         factor.get("low", 0.0),
         factor.get("high", 1.0),
         log=factor.get("log", False),
-        whole=factor.get("whole", False),
+        is_integer=factor.get("whole", False),
         levels=tuple(factor.get("levels", ())),
     )
     for name, factor in STUDY["factors"].items()
@@ -228,7 +228,7 @@ def points(options: Options) -> list[Point]:
             v: dict[str, Any] = {f.name: middle(f) for f in FACTORS}
             v |= {"log": next(iter(known))}
             for factor, at in zip(chosen.factors, place.tolist(), strict=True):
-                v[factor.name] = factor.told(at) if factor.levels else factor.value(at)
+                v[factor.name] = factor.label(at) if factor.levels else factor.value(at)
             if scaled or v["log"] in SCALED:
                 config = content(known[v["log"]], v, options.seed, large=not scaled)
                 found.append(study_point(NAME, config, {"design": name, "row": row, **v}))

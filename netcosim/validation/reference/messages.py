@@ -66,7 +66,7 @@ class Messages:
         self.config, self.rails = config, rails
         self.send, self.arrive = send, arrive
         self.sender = self.program.send_src()
-        self.chance_shift = traffic.chance_shift()
+        self.random_shift = traffic.random_shift()
         self.request = rails if config.rail_policy == "striped" else 1
         self.parts_left: dict[int, int] = {}
         self.begun: set[int] = set()
@@ -141,5 +141,5 @@ class Messages:
         rail: int,
     ) -> None:
         src, dst = (int(self.traffic.rank_node[rank]) * self.rails + rail for rank in ends)
-        shift = int(self.chance_shift[self.traffic.rank_group[ends[0]]])
+        shift = int(self.random_shift[self.traffic.rank_group[ends[0]]])
         self.send(Part(message, number, payloads, src, dst, (message + shift) % 2**64))

@@ -20,7 +20,7 @@ from netcosim.validation.reference.throttle import Throttle
 from netsim.packet.deadlock import Channel
 from netsim.packet.model import PacketConfig, serialisation_ps, to_ps
 from netsim.routing.base import Routing
-from netsim.routing.kernels_chance import packet_key
+from netsim.routing.kernels_random import packet_key
 
 _NO_BOUND = 1 << 62
 """Free bytes at a node, which takes everything."""

@@ -14,9 +14,9 @@ from typing import Annotated
 from netsim.errors import NetcosimError
 from netsim.parameters import OneOf
 from workloads.importers.assemble import workload_of
-from workloads.importers.dates import Clock
+from workloads.importers.dates import LogClock
 from workloads.importers.logged import Found, LoggedJob
-from workloads.importers.tables import Row, csv_rows
+from workloads.importers.tables import TableRow, csv_rows
 from workloads.job import Workload
 
 NEEDED = ("job_id", "node_num", "gpu_num", "state", "submit_time", "start_time", "end_time")
@@ -27,7 +27,7 @@ CPU_ONLY = ("drop", "keep")
 
 
 def looks_like(head: Sequence[str]) -> bool:
-    """Whether a file that begins with these lines is one."""
+    """Return whether a file that begins with these lines is one."""
     names = {name.strip() for name in head[0].lower().split(",")} if head else set()
     return set(NEEDED) <= names
 
@@ -48,7 +48,7 @@ def read_acme(
     Taken are job_id, user, node_num, type (as the partition), state, and the three times, whose
     offsets from UTC count. Jobs without a GPU run beside others on a server's processors and are
     left out, unless ``cpu_only`` keeps them; jobs of no server never ran. A job on part of a server
-    has it for itself here, where it shared it: a note says how many there are. The log has no
+    has it for itself here, where it shared it: a note has their number. The log has no
     walltimes, so requested times are run times.
 
     Raises
@@ -62,9 +62,9 @@ def read_acme(
     missing = [name for name in NEEDED if name not in rows.columns]
     if missing:
         raise NetcosimError(f"{path}:1: no column {', '.join(missing)}")
-    clock, found, parts = Clock(timezone), Found(), 0
+    clock, found, parts = LogClock(timezone), Found(), 0
     for row in rows:
-        gpus, nodes = row.number("gpu_num"), row.whole("node_num")
+        gpus, nodes = row.number("gpu_num"), row.integer("node_num")
         if not gpus > 0 and cpu_only == "drop":
             found.dropped["no GPU: on processors beside others"] += 1
             continue
@@ -84,12 +84,12 @@ def read_acme(
     if parts:
         found.notes.append(
             f"{parts:,} jobs have fewer than {GPUS} GPUs on a node and shared it; here each has "
-            "its nodes alone"
+            "exclusive nodes"
         )
     return workload_of(found, path, shared="whole")
 
 
-def _job(row: Row, clock: Clock, nodes: int) -> LoggedJob:
+def _job(row: TableRow, clock: LogClock, nodes: int) -> LoggedJob:
     return LoggedJob(
         id=row.text("job_id"),
         line=row.line,

@@ -11,10 +11,10 @@ from netsim.errors import NetcosimError
 from netsim.hostlist import expand
 from netsim.parameters import OneOf
 from workloads.importers.assemble import workload_of
-from workloads.importers.dates import Clock
+from workloads.importers.dates import LogClock
 from workloads.importers.logged import Found, LoggedJob
 from workloads.importers.shared_nodes import SHARED
-from workloads.importers.tables import Row, csv_rows
+from workloads.importers.tables import TableRow, csv_rows
 from workloads.job import Workload
 
 NEEDED = (
@@ -28,7 +28,7 @@ _NUMBERS = re.compile(r"[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*")
 
 
 def looks_like(head: Sequence[str]) -> bool:
-    """Whether a file that begins with these lines is one."""
+    """Return whether a file that begins with these lines is one."""
     return bool(head) and "COBALT_JOBID" in head[0].upper()
 
 
@@ -54,17 +54,17 @@ def read_cobalt(
     missing = [name.upper() for name in NEEDED if name not in rows.columns]
     if missing:
         raise NetcosimError(f"{path}:1: no column {', '.join(missing)}")
-    clock, found = Clock(timezone), Found()
+    clock, found = LogClock(timezone), Found()
     for row in rows:
         found.jobs.append(_job(row, clock))
     return workload_of(found, path, shared=shared_nodes)
 
 
-def _job(row: Row, clock: Clock) -> LoggedJob:
+def _job(row: TableRow, clock: LogClock) -> LoggedJob:
     place = row.text("location")
     hosts = f"[{place}]" if _NUMBERS.fullmatch(place) else ""
     status = {"": "", "0": "completed"}.get(row.text("exit_status").removesuffix(".0"), "failed")
-    nodes = row.whole("nodes_used")
+    nodes = row.integer("nodes_used")
     if hosts and len(expand(hosts)) != nodes:
         hosts = ""
     return LoggedJob(

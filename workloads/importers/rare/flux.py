@@ -23,7 +23,7 @@ _STATUS = {"canceled": "cancelled"}
 
 
 def looks_like(head: Sequence[str]) -> bool:
-    """Whether a file that begins with these lines is one."""
+    """Return whether a file that begins with these lines is one."""
     text = "".join(head)
     return text.lstrip()[:1] in ("{", "[") and '"t_submit"' in text
 
@@ -33,7 +33,7 @@ def read_flux(
     *,
     shared_nodes: Annotated[str, "jobs that share nodes with others", OneOf(SHARED)] = "refuse",
     cores_per_node: Annotated[
-        int | None, "a job with fewer on its nodes shares them; else node lists tell", Ge(1)
+        int | None, "a job with fewer on its nodes shares them; else node lists decide", Ge(1)
     ] = None,
 ) -> Workload:
     """Read what ``flux jobs -a --json`` printed: one object with "jobs", or an object a line.
@@ -56,10 +56,10 @@ def read_flux(
 
 
 def _entries(path: str | Path) -> Iterator[Any]:
-    """The jobs of a file, one after the other."""
+    """Return the jobs of a file, one after the other."""
     text = read_text(path)
     try:
-        whole = json.loads(text)
+        document = json.loads(text)
     except RecursionError:
         raise NetcosimError(f"{path}: nested too deeply") from None
     except ValueError as error:
@@ -72,7 +72,7 @@ def _entries(path: str | Path) -> Iterator[Any]:
                 except (ValueError, RecursionError) as mistake:
                     raise NetcosimError(f"{path}:{number}: not valid JSON: {mistake}") from None
         return
-    jobs = whole.get("jobs", [whole]) if isinstance(whole, dict) else whole
+    jobs = document.get("jobs", [document]) if isinstance(document, dict) else document
     if not isinstance(jobs, list):
         raise NetcosimError(f'{path}: no list of jobs ("jobs": [...])')
     yield from jobs
@@ -103,9 +103,9 @@ class _Entry:
         if value is None or value == "":
             return nan
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
-            told = short(repr(value))
+            given = short(repr(value))
             raise NetcosimError(
-                f"{self.path}: job {self.number} of the list: {key} is {told}; a number is needed"
+                f"{self.path}: job {self.number} of the list: {key} is {given}; a number is needed"
             )
         return float(value)
 
@@ -141,7 +141,7 @@ class _Entry:
                 submit_s=submit_s,
                 start_s=start_s,
                 end_s=end_s,
-                # 0 stands for no limit
+                # 0 means no limit
                 limit_s=self._value("duration") or nan,
                 nodes=int(nodes) if nodes >= 1 else 0,
                 cpus=int(cores) if cores >= 1 else 0,
@@ -157,8 +157,8 @@ class _Entry:
 
     def _waits_for(self) -> Iterator[tuple[str, str]]:
         listed = self.entry.get("dependencies") or []
-        for told in [listed] if isinstance(listed, str) else listed:
-            kind, _, job = str(told).partition(":")
+        for dependency in [listed] if isinstance(listed, str) else listed:
+            kind, _, job = str(dependency).partition(":")
             kind = kind.partition("=")[0]
             if kind in _KINDS and job:
                 yield _KINDS[kind], job.partition("=")[2] or job

@@ -19,14 +19,14 @@ FloatArray = NDArray[np.float64]
 
 
 class Judgement(NamedTuple):
-    """What was found of a group at an instant, the jobs by their index in the workload."""
+    """Judgement of a group at an instant, the jobs by their index in the workload."""
 
     group: tuple[int, ...]
     flow: tuple[float, ...]
     packet: tuple[float, ...]
 
 
-class KeptSlowdowns:
+class SlowdownCache:
     """Slowdowns at the last judgement, and when they are too old.
 
     A job is stale where its slowdown by flows is off by more than the budget's ``tolerance`` from
@@ -39,24 +39,25 @@ class KeptSlowdowns:
 
     Attributes
     ----------
-    n_kept, n_by_flow : int
-        Estimates that packets had a part in, and those of the flow level alone.
+    n_with_packets, n_by_flow : int
+        Estimates based on packets, and those based only on flows.
 
     Notes
     -----
-    A kept slowdown follows the flow level half the way: it is multiplied by the square root of the
-    slowdown by flows now over that at the judgement. Not following, or following all the way, is
-    further off (docs/queue.md). A job that no packets have spoken of has its slowdown by flows.
+    A cached slowdown follows the flow model halfway: it is multiplied by the square root of
+    the slowdown by flows now over that at the judgement. Not following, or following fully,
+    is further off (docs/queue.md). A job without a packet judgement has its slowdown by flows.
     """
 
     def __init__(self, tolerance: float) -> None:
         self.tolerance = tolerance
-        self.n_kept = self.n_by_flow = 0
+        self.n_with_packets = self.n_by_flow = 0
         self._flow: dict[int, float] = {}
         self._packet: dict[int, float] = {}
 
     def stale(self, group: Sequence[int], flow: Sequence[float]) -> list[int]:
-        """Jobs that have to be judged, given the slowdowns by flows of a group that has changed."""
+        """Return the jobs that have to be judged, given the slowdowns by flows of a group that has
+        changed."""
         return [job for job, now in zip(group, flow, strict=True) if self._is_stale(job, now)]
 
     def _is_stale(self, job: int, now: float) -> bool:
@@ -64,9 +65,9 @@ class KeptSlowdowns:
         return self.tolerance == 0 or abs(now - then) > self.tolerance * then
 
     def estimates(self, group: Sequence[int], flow: Sequence[float]) -> tuple[float, ...]:
-        """Slowdowns of a group with these slowdowns by flows."""
+        """Return the slowdowns of a group with these slowdowns by flows."""
         known = sum(job in self._packet for job in group)
-        self.n_kept += known
+        self.n_with_packets += known
         self.n_by_flow += len(group) - known
         return tuple(self._estimate(job, now) for job, now in zip(group, flow, strict=True))
 
@@ -78,7 +79,7 @@ class KeptSlowdowns:
     def judged(
         self, group: Sequence[int], flow: Sequence[float], packet: Sequence[float] | None
     ) -> None:
-        """Take note of a judgement; None where packets were not asked."""
+        """Record a judgement; None where no packets were simulated."""
         self._flow.update(zip(group, flow, strict=True))
         for job in group:
             self._packet.pop(job, None)
@@ -86,7 +87,7 @@ class KeptSlowdowns:
             self._packet.update(zip(group, packet, strict=True))
 
     def forget(self, job: int) -> None:
-        """A job has ended."""
+        """Remove an ended job."""
         self._flow.pop(job, None)
         self._packet.pop(job, None)
 
@@ -94,7 +95,7 @@ class KeptSlowdowns:
 class Audit:
     """Simulates a sample of what was not judged again: how far off it was.
 
-    Whether a situation is in the sample depends on the network's seed and the situation alone;
+    Whether a situation is in the sample depends only on the network's seed and the situation;
     each is looked at once. What it simulates is not used, and not counted with the other packets.
 
     Parameters
@@ -127,16 +128,16 @@ class Audit:
         self.packet += self.judge.judge(tuple(group[k] for k in order))
 
     def summary(self) -> dict[str, float]:
-        """`kept_errors` of the sample's jobs, and what it took."""
+        """`cache_errors` of the sample's jobs, and what it took."""
         return {
             "audited_jobs": len(self.kept),
-            **kept_errors(np.array(self.kept), np.array(self.packet)),
+            **cache_errors(np.array(self.kept), np.array(self.packet)),
             "audit_hops": self.judge.record.packet_hops,
         }
 
 
-def kept_errors(kept: FloatArray, packet: FloatArray) -> dict[str, float]:
-    """How far kept slowdowns are from those of packets; nan without any.
+def cache_errors(kept: FloatArray, packet: FloatArray) -> dict[str, float]:
+    """Return the errors of cached slowdowns relative to packets; nan without any.
 
     ``kept_p50`` and ``kept_p90`` are quantiles of |kept / packet - 1|. ``kept_mean`` is the mean of
     kept / packet - 1, and ``kept_slowest`` that over the tenth of the jobs that packets slow most.
@@ -152,8 +153,8 @@ def kept_errors(kept: FloatArray, packet: FloatArray) -> dict[str, float]:
     }
 
 
-class Replay(NamedTuple):
-    """What a budget would have made of a run that judged every group.
+class BudgetReplay(NamedTuple):
+    """Effect that a budget would have had on a run that judged every group.
 
     Attributes
     ----------
@@ -173,7 +174,7 @@ class Replay(NamedTuple):
     packet: FloatArray
 
 
-def replayed(journal: Sequence[Judgement], tolerance: float) -> Replay:
+def replayed(journal: Sequence[Judgement], tolerance: float) -> BudgetReplay:
     """Go through the judgements of an exact run with a budget: nothing is simulated.
 
     Parameters
@@ -183,7 +184,7 @@ def replayed(journal: Sequence[Judgement], tolerance: float) -> Replay:
     tolerance : float
         As in `PacketBudget`.
     """
-    kept, n_groups, n_judged = KeptSlowdowns(tolerance), 0, 0
+    kept, n_groups, n_judged = SlowdownCache(tolerance), 0, 0
     rows: list[tuple[int, float, float]] = []
     for place, (group, flow, packet) in enumerate(journal):
         if len(group) == 1:
@@ -196,4 +197,4 @@ def replayed(journal: Sequence[Judgement], tolerance: float) -> Replay:
         kept.judged([group[k] for k in at], [flow[k] for k in at], [packet[k] for k in at])
         rows += zip([place] * len(group), kept.estimates(group, flow), packet, strict=True)
     judgement, estimate, truth = np.array(rows).reshape(-1, 3).T
-    return Replay(n_groups, n_judged, judgement.astype(np.int64), estimate, truth)
+    return BudgetReplay(n_groups, n_judged, judgement.astype(np.int64), estimate, truth)

@@ -20,8 +20,8 @@ from cosim.network.job_network import JobLoads
 from cosim.network.situation import Situation
 from cosim.run_times.coupled import LiveRunTimes
 from cosim.run_times.coupled_packets import CoupledPackets
-from cosim.run_times.kept_slowdowns import Audit, Judgement, KeptSlowdowns, kept_errors, replayed
 from cosim.run_times.packet_judge import PacketBudget, PacketRecord, remember
+from cosim.run_times.slowdown_cache import Audit, Judgement, SlowdownCache, cache_errors, replayed
 from cosim.run_times.stretches import PacketStretches
 from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
@@ -33,7 +33,7 @@ EXACT_COUNTS = {"judged_jobs": 49, "simulations": 18, "packet_hops": 95262}
 
 
 def test_a_job_is_stale_once_its_slowdown_by_flows_has_changed() -> None:
-    kept = KeptSlowdowns(tolerance=0.1)
+    kept = SlowdownCache(tolerance=0.1)
     group = (1, 2, 3, 4)
     kept.judged(group, (2.0, 2.0, 2.0, 1.0), (3.0, 3.0, 3.0, 1.0))
     assert kept.stale(group, (2.19, 1.81, 2.0, 1.09)) == []
@@ -46,7 +46,7 @@ def test_a_job_is_stale_once_its_slowdown_by_flows_has_changed() -> None:
 
 
 def test_without_a_tolerance_every_job_is_stale() -> None:
-    assert KeptSlowdowns(0.0).stale((1, 2), (1.0, 1.0)) == [1, 2]
+    assert SlowdownCache(0.0).stale((1, 2), (1.0, 1.0)) == [1, 2]
 
 
 def test_a_stale_job_is_judged_among_those_that_share_links_with_it() -> None:
@@ -84,11 +84,11 @@ def test_a_stale_job_is_judged_among_those_that_share_links_with_it() -> None:
 
 
 def test_what_is_kept_follows_the_flow_level_half_the_way() -> None:
-    kept = KeptSlowdowns(tolerance=0.1)
+    kept = SlowdownCache(tolerance=0.1)
     kept.judged((1, 2), (2.0, 3.0), (1.5, 1.1))
     found = kept.estimates((1, 2, 3), (8.0, 0.75 * 3, 1.7))
     assert found == pytest.approx((3.0, 1.0, 1.7))
-    assert (kept.n_kept, kept.n_by_flow) == (2, 1)
+    assert (kept.n_with_packets, kept.n_by_flow) == (2, 1)
     # who was alone in the meantime has nothing to keep
     kept.judged((1,), (1.0,), None)
     assert kept.estimates((1,), (4.0,)) == (4.0,)
@@ -145,7 +145,7 @@ def test_nothing_is_kept_of_jobs_that_have_ended() -> None:
     live.settle(2.0)
     of = live.stretches
     assert isinstance(of, PacketStretches)
-    assert (of.kept._flow, of.kept._packet, of._members) == ({}, {}, {})
+    assert (of.cache._flow, of.cache._packet, of._members) == ({}, {}, {})
 
 
 def test_without_an_audit_nothing_of_it_is_told() -> None:
@@ -234,7 +234,7 @@ def test_a_replay_by_hand() -> None:
     late = found.judgement == 2
     # errors of 0, -0.1706 and 0.05, the second of the job that packets slow most
     off = kept / 2.5 - 1
-    assert kept_errors(found.estimate[late], found.packet[late]) == pytest.approx(
+    assert cache_errors(found.estimate[late], found.packet[late]) == pytest.approx(
         {
             "kept_p50": 0.05,
             "kept_p90": 0.05 + 0.8 * (-off - 0.05),
@@ -244,7 +244,7 @@ def test_a_replay_by_hand() -> None:
     )
     every = replayed(journal, 0.0)
     assert every.n_judged == 3
-    assert not any(kept_errors(every.estimate, every.packet).values())
+    assert not any(cache_errors(every.estimate, every.packet).values())
 
 
 def test_a_replay_judges_as_a_run_does() -> None:

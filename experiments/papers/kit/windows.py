@@ -103,7 +103,9 @@ def with_speedups(point: Mapping[str, Any]) -> dict[str, Rows]:
     """
     config = config_from(point["config"])
     context = run_context(config)
-    table = SpeedupTable("", tuple(SpeedupRow(*row) for row in point["speedups"]), of_run_times=True)
+    table = SpeedupTable(
+        "", tuple(SpeedupRow(*row) for row in point["speedups"]), of_run_times=True
+    )
     base = summarise(context.queues.under(config.queue.policies[0]))
     rows = []
     for policy, bounds in point["bounds"].items():

@@ -47,6 +47,7 @@ class Seen(SerialExecutor):
     """Notes the names of parts."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.names: list[str] = []
 
     def each(self, parts: Any, progress: Any = None) -> list[Columns]:

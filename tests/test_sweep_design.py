@@ -240,7 +240,7 @@ class Counting(SerialExecutor):
     """Says what was really computed."""
 
     def each(self, parts, progress=None):
-        self.begun = [part.name for part in parts if part.digest not in self._kept]
+        self.begun = [part.name for part in parts if part.digest not in self._cache]
         self.queues = [*getattr(self, "queues", []), *(n for n in self.begun if "queue" in n)]
         return super().each(parts, progress)
 

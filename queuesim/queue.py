@@ -146,10 +146,10 @@ class QueueSetup:
     known_s : Estimates or None
         Run times passed to the policy; None for the requested ones.
     only_times : bool
-        Nothing but starts and ends is wanted: a policy need not be asked for places, nor its
-        generator draw them.
+        Only starts and ends are needed: the policy is not called for placements, even if it
+        would draw them.
     repeats : int
-        How many such queues are simulated: many small ones are worth a kernel's loading.
+        Number of such queues: a kernel is loaded for many small ones too.
     """
 
     workload: Workload

@@ -20,7 +20,7 @@ USUAL_S = {
     CROSSBAR_THREADS: 9.0,
     FLOWS: 17.0,
     POLICY_SEARCH: 5.0,
-    QUEUES: 5.0,
+    QUEUES: 8.0,
 }
 """About how long each takes to compile on an idle core, when those before it are compiled."""
 

@@ -45,7 +45,7 @@ class PatternSection(Section):
     """One ``[[communication.mix]]`` entry: a pattern and its share of the jobs."""
 
     pattern: Annotated[Text, known("pattern", PATTERNS)] = Field(
-        description="who sends to whom", examples=["halo3d"]
+        description="communication pattern", examples=["halo3d"]
     )
     weight: Positive = Field(
         default=1.0, description="share of the jobs, relative to the other entries"

@@ -72,14 +72,14 @@ def _validated(raw: Mapping[str, Any], folder: Path | None) -> Config:
 
 
 def validated_sections(
-    raw: Mapping[str, Any], whole: type[Whole], files: Iterable[str], folder: Path | None
+    raw: Mapping[str, Any], section_type: type[Whole], files: Iterable[str], folder: Path | None
 ) -> Whole:
     """A model of sections, ``[machine]`` among them, from the content of a file.
 
     Parameters
     ----------
     raw : mapping
-    whole : type
+    section_type : type
         Of the model.
     files : iterable of str
         Dotted keys that name files.
@@ -97,16 +97,16 @@ def validated_sections(
         keys = own | {short_name(name) for name in own}
         content["machine"] = machine_section(machine, keys)
     spelled: dict[str, str] = {}
-    content = _in_si(content, whole, "", spelled)
+    content = _in_si(content, section_type, "", spelled)
     if folder is not None:
         place_files(content, files, folder)
         queue = content.get("queue")
         if isinstance(queue, Mapping) and "decider" in queue:
             content["queue"] = {**queue, "decider": placed_decider(queue["decider"], folder)}
     try:
-        return whole.model_validate(content)
+        return section_type.model_validate(content)
     except ValidationError as error:
-        raise config_error(error, content, whole, spelled) from None
+        raise config_error(error, content, section_type, spelled) from None
 
 
 def _check_model(config: Config) -> None:
@@ -177,8 +177,8 @@ def _reference_of(config: Config) -> Reference:
     try:
         elsewhere = _without_reference(content)
     except ConfigError as error:
-        told = str(error).removeprefix(f"key {error.key}: ")
-        raise ConfigError(f"reference.{error.key}", None, told) from None
+        message = str(error).removeprefix(f"key {error.key}: ")
+        raise ConfigError(f"reference.{error.key}", None, message) from None
     same = {"policies": config.queue.policies}
     here = (
         elsewhere.machine == config.machine

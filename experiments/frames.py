@@ -41,7 +41,7 @@ def against_baseline(
 ) -> pd.DataFrame:
     """Each run's columns over the baseline policy's of the same log, as ``<column>_ratio``.
 
-    The baseline has one run for each value of ``of`` (it has no speed-up scenario, say); every
+    The baseline has one run for each value of ``of`` (it may have no speed-up scenario); every
     other run is compared with it, and those without one are left out.
     """
     keys = list(of)

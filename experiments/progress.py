@@ -17,8 +17,8 @@ class Show:
     Attributes
     ----------
     at : callable (done, what)
-        What is done, in the unit of the total (it must not decrease), and what is being done.
-    say : callable (line)
+        What is done, in the unit of the total (it must not decrease), and the current step.
+    print_line : callable (line)
         Print a separate line.
     restart : callable ()
         What is done so far, and the time that it took, do not predict what is left: parts found
@@ -26,7 +26,7 @@ class Show:
     """
 
     at: Callable[[float, str], None]
-    say: Callable[[str], None]
+    print_line: Callable[[str], None]
     restart: Callable[[], None] = lambda: None
 
 

@@ -1,9 +1,9 @@
 """Intervals of waits and makespans: a run's queues once more, on other logs of the same kind.
 
-One schedule of one sequence of jobs says nothing of how far its mean wait is from that of another
-week. A log is drawn again from its own blocks (`workloads.drawn`), synthetic jobs are generated
-with other seeds. Every policy gets the same jobs, so ratios are paired. Speed-ups that the run has
-measured are held fixed: their own intervals are in the table of speed-ups.
+One schedule of one sequence of jobs does not show how much its mean wait differs from that of
+another week. A log is drawn again from its own blocks (`workloads.drawn`), synthetic jobs are
+generated with other seeds. Every policy gets the same jobs, so ratios are paired. Speed-ups that
+the run has measured are held fixed: their own intervals are in the table of speed-ups.
 """
 
 from __future__ import annotations

@@ -79,11 +79,11 @@ def unread_lines(points: Sequence[Any]) -> list[str]:
     for one in found:
         together.setdefault((one.table or one.key.rpartition(".")[0], one.why), []).append(one.key)
     read = given - {one.key for one in found}
-    whole = {t for t in {one.table for one in found} if t and not _any_in(t, read)}
+    unread_tables = {t for t in {one.table for one in found} if t and not _any_in(t, read)}
     lines = []
     for (table, why), keys in together.items():
         names = list(dict.fromkeys(shown_key(_without_numbers(key)) for key in keys))
-        if table in whole:
+        if table in unread_tables:
             inside = ", ".join(name.removeprefix(f"{shown_key(table)}.") for name in names)
             lines.append(f"[{shown_key(table)}] is not read ({inside}): {why}")
         else:

@@ -97,15 +97,15 @@ def with_threads_that_fit(config: Config, processes: int) -> tuple[Config, str |
     from experiments.points import replaced
     from netsim.packet.thread_count import AUTO, available_cores
 
-    asked, cores = config.run.threads, available_cores()
+    requested, cores = config.run.threads, available_cores()
     most = max(1, cores // processes)
-    if asked == AUTO and processes > 1:
+    if requested == AUTO and processes > 1:
         most, line = 1, None
-    elif asked == AUTO or int(asked) <= most:
+    elif requested == AUTO or int(requested) <= most:
         return config, None
     else:
         beside = f"{processes} processes on {cores} cores" if processes > 1 else f"{cores} cores"
-        line = f"run.threads = {asked} is more than {beside} bear: {most} (results are the same)"
+        line = f"run.threads = {requested} is too many for {beside}: {most} (same results)"
     return checked_config(replaced(config.resolved(), {"run.threads": most})), line
 
 
@@ -139,15 +139,15 @@ def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:
     )
     with progress(100, "%") as show:
 
-        def tell(done: int) -> None:
+        def show_part(done: int) -> None:
             if done < len(missing):
                 what = f"compiling kernels: {missing[done]}, usually {usual_s[done]:.0f} s"
                 show.at(100 * sum(usual_s[:done]) / sum(usual_s), what)
 
-        tell(0)
+        show_part(0)
         # imports numba and much else, so the line is printed before
         from netcosim.warmup import warm_up
 
         for done, _ in enumerate(warm_up(missing), start=1):
-            tell(done)
+            show_part(done)
     return missing

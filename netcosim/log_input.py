@@ -50,8 +50,8 @@ def log_file(log: str) -> Iterator[str]:
         try:
             yield str(path)
         except NetcosimError as error:
-            told = str(error).replace(str(path), NAME if log == STDIN else log)
-            raise NetcosimError(told) from None
+            message = str(error).replace(str(path), NAME if log == STDIN else log)
+            raise NetcosimError(message) from None
 
 
 def _is_pipe(log: str) -> bool:

@@ -23,17 +23,17 @@ def foreign_package() -> str | None:
         spec = find_spec(name)
         origin = None if spec is None else spec.origin
         if origin is None:
-            return _told(name, "it is missing here")
+            return _foreign(name, "it is missing here")
         found = Path(origin).resolve()
         if found != _ROOT / name / "__init__.py":
-            return _told(name, f"Python finds {found.parent}")
+            return _foreign(name, f"Python finds {found.parent}")
         with found.open(encoding="utf-8", errors="replace") as file:
             if "netcosim" not in file.readline():
-                return _told(name, f"another project has written over {found}")
+                return _foreign(name, f"another project has written over {found}")
     return None
 
 
-def _told(name: str, what: str) -> str:
+def _foreign(name: str, what: str) -> str:
     return (
         f"the package {name!r} is not netcosim's ({what}; it belongs in {_ROOT / name}): "
         "install netcosim into a fresh virtual environment, and run it from another folder if "

@@ -31,7 +31,7 @@ from netsim.limits import need_memory
 PROCESS_BYTES = 300 * 10**6
 """What a process takes before it knows the config: Python, its libraries and compiled kernels."""
 
-WORTH_S = 60.0
+LEAST_RUN_S = 60.0
 """A run that is refused within so long leaves nothing; its parts are soon computed again."""
 
 
@@ -51,7 +51,7 @@ def worker_pool(
     config: Config,
     journal: Journal,
     jobs: int,
-    say: Callable[[str], None],
+    print_line: Callable[[str], None],
     helping: Helping = run_parts,
 ) -> Iterator[None]:
     """Hold a journal while the block runs, with ``jobs - 1`` other processes at its parts.
@@ -67,7 +67,7 @@ def worker_pool(
         Of that config.
     jobs : int
         Processes, this one among them.
-    say : callable (line)
+    print_line : callable (line)
     helping : callable (content, parts)
         What the other processes do; at a module's top level, or a `functools.partial` of such.
 
@@ -88,18 +88,22 @@ def worker_pool(
         lock = acquire_lock(journal.folder / "run", "run")
         for other in journals_in(out):
             if other.name != journal.folder.name:
-                say(f"{other}: left by a run of another config or version, dropped")
+                print_line(f"{other}: left by a run of another config or version, dropped")
                 drop(other)
         if len(journal):
-            say(f"{len(journal):,} parts of this run are done: it goes on in {journal.folder}")
-        with _helpers(config, journal.folder, jobs, say, helping):
+            print_line(
+                f"{len(journal):,} parts of this run are done: it goes on in {journal.folder}"
+            )
+        with _helpers(config, journal.folder, jobs, print_line, helping):
             yield
     except BaseException as error:
-        refused = isinstance(error, Exception) and time.monotonic() - began < WORTH_S
+        refused = isinstance(error, Exception) and time.monotonic() - began < LEAST_RUN_S
         if lock is None and refused:
             raise  # another process's, or there is no folder
         if len(journal) and not refused:
-            say(f"{len(journal):,} parts are kept in {journal.folder}; start it again to go on")
+            print_line(
+                f"{len(journal):,} parts are kept in {journal.folder}; start it again to go on"
+            )
         else:
             if lock is not None:
                 let_go(lock)
@@ -114,7 +118,7 @@ def worker_pool(
 
 @contextmanager
 def _helpers(
-    config: Config, folder: Path, jobs: int, say: Callable[[str], None], helping: Helping
+    config: Config, folder: Path, jobs: int, print_line: Callable[[str], None], helping: Helping
 ) -> Iterator[None]:
     processes: list[BaseProcess] = []
     try:
@@ -132,12 +136,16 @@ def _helpers(
                         helper.start()
                         processes.append(helper)
                 except FORK_SERVER_GONE:
-                    say("the process that starts others was killed; this run goes on without it")
+                    print_line(
+                        "the process that starts others was killed; this run goes on without it"
+                    )
                     break
         yield
         lost = sum(process.exitcode not in (None, 0) for process in processes)
         if lost:
-            say(f"{lost} of {jobs} processes ended early (out of memory?); others did their parts")
+            print_line(
+                f"{lost} of {jobs} processes ended early (out of memory?); others did their parts"
+            )
     finally:
         for process in processes:
             process.terminate()

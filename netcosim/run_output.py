@@ -67,9 +67,9 @@ def run_and_report(
     started = time.perf_counter()
     with progress(100, "%") as show:
         journal = Journal(out / journal_name(point_key(config.resolved())), show.restart)
-        with worker_pool(config, journal, jobs, show.say):
+        with worker_pool(config, journal, jobs, show.print_line):
             report_percent = partial(_percent, show)
-            result = run_cosim(config, report_percent, show.say, journal)
+            result = run_cosim(config, report_percent, show.print_line, journal)
             from netcosim.report.about import ABOUT, about_rows, notes_of
 
             found = point_result(result)
@@ -83,7 +83,7 @@ def run_and_report(
             try:
                 path = _page(results, point_key(content), out / PAGE_FILE)
             except KeyboardInterrupt:
-                show.say(f"results are in {results}; netcosim report draws them")
+                show.print_line(f"results are in {results}; netcosim report draws them")
                 raise
             # last: a kill while the page is drawn must not cost the parts
             with defer_signals():

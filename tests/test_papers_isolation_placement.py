@@ -63,7 +63,7 @@ def test_random_nodes_are_the_furthest_from_the_least(hops: pd.DataFrame) -> Non
 
 
 def test_the_gain_against_the_first_is_the_measures_own() -> None:
-    """And against another it is what both together say: 1 - (jigsaw / first) / (other / first)."""
+    """And against another it is what both together give: 1 - (jigsaw / first) / (other / first)."""
     point = gain_points(QUICK)[0]
     tables = measured(point)
     [told] = [row for row in tables["steady"] if row["policy"] == "jigsaw"]

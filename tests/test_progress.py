@@ -64,7 +64,7 @@ def test_quiet_prints_nothing() -> None:
     file = io.StringIO()
     with progress.progress(10, "points", shown=False, file=file) as show:
         show.at(5, "")
-        show.say("a word")
+        show.print_line("a word")
     assert file.getvalue() == ""
 
 

@@ -317,7 +317,7 @@ def test_what_a_refused_run_has_done_is_kept_if_it_took_long(
         raise NetcosimError("no")
 
     config, _ = config_of(tmp_path)
-    monkeypatch.setattr(run_jobs, "WORTH_S", 0.0 if late else 60.0)
+    monkeypatch.setattr(run_jobs, "LEAST_RUN_S", 0.0 if late else 60.0)
     monkeypatch.setattr("cosim.measuring.stretching.IsolatedLoops", refuse)
     with pytest.raises(NetcosimError, match="no"):
         tables(config, tmp_path / "out", 1)

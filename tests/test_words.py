@@ -34,6 +34,12 @@ PLAIN = {
 """Patterns, and what to write instead."""
 PACKAGES = ("netsim", "alloc", "workloads", "patterns", "queuesim", "cosim")
 """Packages whose names, docstrings, comments and messages are checked."""
+PROSE_OF = {
+    "experiments": "experiments/papers",
+    "netcosim": "netcosim/validation",
+}
+"""Packages whose prose is checked: all but a folder whose stored tables have "ours" beside "paper",
+and names that are columns or keys."""
 IN_CODE = PLAIN | {
     "no ways?|(?:longest|shorte[rs]t?|direct|minimal) ways?": "path",
     "by chance|equal chance|with chance|without chance": "at random, probability, deterministic",
@@ -120,6 +126,23 @@ def test_code_uses_the_fields_words(package: str) -> None:
             *sorted(wrong_names(source)),
             *(w for text in prose for w in wrong_in(text, IN_CODE)),
         ]
+        if found:
+            wrong[path.relative_to(ROOT).as_posix()] = found
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("package", PROSE_OF)
+def test_prose_in_code_uses_the_fields_words(package: str) -> None:
+    wrong = {}
+    for path in sorted((ROOT / package).rglob("*.py")):
+        if path.is_relative_to(ROOT / PROSE_OF[package]):
+            continue
+        sentences = [
+            re.sub(r"``[^`]*``|`[^`]*`", "", " ".join(text.split()))
+            for text in prose_of(path.read_text(encoding="utf-8"))
+            if " " in text.strip()
+        ]
+        found = [word for text in sentences for word in wrong_in(text, IN_CODE)]
         if found:
             wrong[path.relative_to(ROOT).as_posix()] = found
     assert wrong == {}

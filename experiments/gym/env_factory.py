@@ -147,7 +147,7 @@ class EnvFactory:
 
 
 def config_of(config: str | Path | Mapping[str, Any] | Config, contention: str = "") -> Config:
-    """The config of episodes: packets are for measured run times alone.
+    """The config of episodes: packets are only for measured run times.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def env_factory_from(
     rules : sequence of str
         The rules; all the config's policies by default.
     decides_domains : bool
-        Whether the agent says in which domain it is placed, by the config's first policy.
+        Whether the agent chooses the domain of its placement, by the config's first policy.
     reward, depth, level, n_jobs, part
         See `EnvFactory`.
 
@@ -266,8 +266,8 @@ def _model(context: RunContext, rules: tuple[str, ...]) -> RunTimeModel:
 
     def pilot(build: object) -> Any:
         raise NetcosimError(
-            'runtime_reference = "contended-baseline": the environments know run times alone '
-            '("isolated")'
+            'runtime_reference = "contended-baseline": the environments only know isolated run '
+            'times ("isolated")'
         )
 
     queue = context.config.queue

@@ -172,7 +172,7 @@ COMMUNICATION = {
         for name in ("all-to-all", "halo3d", "pairs")
     ]
 }
-"""What jobs send: one of three patterns, in a tenth to seven tenths of their time alone."""
+"""What jobs send: one of three patterns, in a tenth to seven tenths of their isolated run time."""
 NETWORK, NO_NETWORK = "coupled-flow", "as-logged"
 
 

@@ -135,6 +135,6 @@ def agent_file(machine: str, workload: str, weights: Sequence[float]) -> str:
         f"WEIGHTS = (\n{shown})\n\n\n"
         "class Agent(LearnedAgent):\n"
         f'    """Who is next and which rule places it, as learned on {machine}."""\n\n'
-        "    def __init__(self, told=None):\n"
-        "        super().__init__(WEIGHTS, RULES, len(PATTERNS), told)\n"
+        "    def __init__(self, communication=None):\n"
+        "        super().__init__(WEIGHTS, RULES, len(PATTERNS), communication)\n"
     )

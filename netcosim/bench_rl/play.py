@@ -30,7 +30,7 @@ PPO = "ppo"
 Row = dict[str, object]
 
 METRICS = {
-    "bounded-stretch": "mean turnaround over the run time alone (10 s)",
+    "bounded-stretch": "mean turnaround over the isolated run time (10 s)",
     "bounded-slowdown": "mean turnaround over the run time (10 s), contention included",
     "turnaround": "mean hours from submission to end",
     "communication": "node-hours that contention adds to run times",

@@ -122,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _convert_otf2(args: argparse.Namespace) -> int:
-    """Write a recorded MPI run as a schedule; say what is in it and what is not."""
+    """Write a recorded MPI run as a schedule; print what it contains and what it lacks."""
     from math import isfinite
 
     from netsim.errors import NetcosimError
@@ -134,7 +134,7 @@ def _convert_otf2(args: argparse.Namespace) -> int:
     if reader is None:
         raise NetcosimError("trace convert otf2: the folder patterns/importers has been deleted")
     if args.goal is None:
-        raise NetcosimError("trace convert otf2: --out FILE.goal says where the schedule goes")
+        raise NetcosimError("trace convert otf2: give the schedule's file with --out FILE.goal")
     scale = 1.0 if args.compute_scale is None else args.compute_scale
     if not (isfinite(scale) and scale >= 0):
         raise NetcosimError(f"--compute-scale {scale}; it must be a number of 0 or more")

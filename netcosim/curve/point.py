@@ -57,7 +57,7 @@ def _built(content: str) -> BuiltMachine:
 def sources(
     topology: Topology, curve: Mapping[str, Any], rng: np.random.Generator
 ) -> tuple[Destinations, np.ndarray]:
-    """Who sends to whom, and each node's rate relative to the busiest one.
+    """Destinations, and each node's rate relative to the busiest one.
 
     Raises
     ------

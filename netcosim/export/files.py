@@ -22,7 +22,7 @@ Format = Literal["csv", "parquet"]
 
 POINTS = "points"
 """The file that lists the points."""
-OURS = (POINTS, *TABLES)
+TABLE_NAMES = (POINTS, *TABLES)
 _FILE_NAME = re.compile(r"[A-Za-z0-9_-]([A-Za-z0-9_. -]{0,98}[A-Za-z0-9_-])?")
 
 
@@ -179,7 +179,7 @@ def check_file_names(tables: Sequence[str]) -> None:
     A results file may come from anywhere: "../../evil" must not be written outside the folder,
     and names that differ in capitals alone are one file on some systems.
     """
-    seen = set(OURS)
+    seen = set(TABLE_NAMES)
     for name in tables:
         if not _FILE_NAME.fullmatch(name):
             raise NetcosimError(
@@ -189,6 +189,6 @@ def check_file_names(tables: Sequence[str]) -> None:
         if name.lower() in seen:
             raise NetcosimError(
                 f"table {name!r} cannot be a file beside another of that name "
-                f"(allowed: {', '.join(OURS)}, in any case)"
+                f"(allowed: {', '.join(TABLE_NAMES)}, in any case)"
             )
         seen.add(name.lower())

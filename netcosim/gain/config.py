@@ -50,7 +50,7 @@ def _completed(raw: Mapping[str, Any], text: str, folder: Path) -> StudyConfig:
         communication.setdefault("task_mapping", "in-order")
         notes.append(
             "ASSUMED, the config does not set what jobs send: eight patterns, equally likely, "
-            "30 % of the time alone (communication.mix)"
+            "30 % of the isolated run time (communication.mix)"
         )
     queue["run_time_model"] = "as-logged"
     for key in ("only_snapshot", "observables", "paired"):

@@ -60,7 +60,7 @@ def assumptions(requested: JudgeConfig, frames: Frames) -> str:
             if "taper" in cables
             else f"Cables: {cables}."
         )
-    stated = [note for note in about["notes"].split("\n\n") if note.startswith("the log says")]
+    stated = [note for note in about["notes"].split("\n\n") if note.startswith("in the log")]
     if stated:
         parts.append(f"Not drawn: {'; '.join(stated)}.")
     return "\n\n".join(parts)

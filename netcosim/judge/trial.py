@@ -1,8 +1,8 @@
 """What the judge computes: one run of the full loop, then packets again at other fractions.
 
-The run is `experiments.cosim.run_cosim`. Its run-time model is "measured" unless a config says
-otherwise: the log's run times are those of the first policy, and what packets measure of each other
-policy's communication, the others' interference and its own placement together, changes them.
+The run is `experiments.cosim.run_cosim`. Its run-time model is "measured" unless a config sets
+another one: the log's run times are those of the first policy, and what packets measure of each
+other policy's communication, the others' interference and its own placement together, changes them.
 (The coupled models compare a job with itself alone on the same nodes: they know of interference,
 not of where a job lies.)
 """
@@ -114,7 +114,7 @@ class JudgeTrial(Trial):
                 config, lambda what, done: report(done, what), self.reporter.notify, self.parts
             )
         self.logged = dict(result.logged)
-        asked_for = result_tables(result)
+        all_tables = result_tables(result)
         schedules = self.schedules()
         by_policy = {**result.schedules, self.reference: result.reference_schedule}
         by_policy = {name: by_policy[name] for name in self.names}
@@ -126,12 +126,12 @@ class JudgeTrial(Trial):
         where = (
             schedules if result.logged else {**by_policy, self.reference: result.reference_schedule}
         )
-        pairs = _pairs(context, asked_for.get("pairs", []), where)
+        pairs = _pairs(context, all_tables.get("pairs", []), where)
         tables = derived_tables(jobs, pairs, self.reference, config, context)
         kept = ("policies", "paired", "proof", "speedups")
         return {
-            **{name: asked_for[name] for name in kept if name in asked_for},
-            **{n: rows for n, rows in asked_for.items() if n in config.run.observables},
+            **{name: all_tables[name] for name in kept if name in all_tables},
+            **{n: rows for n, rows in all_tables.items() if n in config.run.observables},
             **tables,
             "fraction": fraction_rows(
                 float(context.drawn[1][context.queues.jobs.n_nodes > 1].mean()),

@@ -116,16 +116,16 @@ def notes_of(result: CosimResult) -> list[str]:
 
 
 def _threads_line(result: CosimResult) -> str | None:
-    """On how many threads packets were simulated, and why on one; None if nobody asked."""
-    asked = result.config.run.threads
-    if asked == 1 or not result.measured:
+    """Describe the threads that simulated packets; None where the config leaves one."""
+    requested = result.config.run.threads
+    if requested == 1 or not result.measured:
         return None
     routing, packets = result.machine.routing, result.machine.packets
     why = why_one_thread(routing, packets)
     if why:
         return f"packets were simulated on one thread: {why}"
-    used = threads_used(routing, packets, asked)
-    most = "up to " if asked == AUTO and used > 1 else ""
+    used = threads_used(routing, packets, requested)
+    most = "up to " if requested == AUTO and used > 1 else ""
     return f"packets were simulated on {most}{used} thread{'s' if used > 1 else ''}"
 
 

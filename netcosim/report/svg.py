@@ -46,7 +46,7 @@ def figure_html(figure: Figure, name: str, title: str, caption: str = "", dpi: i
     buffer = io.StringIO()
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": "netcosim"}
     with mpl.rc_context(settings), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # the reader's fonts count, not ours
+        warnings.filterwarnings("ignore", "Glyph")  # the reader has other fonts
         metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         figure.savefig(buffer, format="svg", dpi=dpi, transparent=True, metadata=metadata)
     drawn = buffer.getvalue()
@@ -54,12 +54,12 @@ def figure_html(figure: Figure, name: str, title: str, caption: str = "", dpi: i
     inside = re.sub(r"<(metadata|style)\b.*?</\1>", "", drawn[drawn.index("<svg") :], flags=re.S)
     inside = inside[inside.index(">") + 1 :]
     used = set(re.findall(r"(?:url\(|href=\")#([^)\"]+)", inside))
-    drawing = _TAG.sub(lambda tag: _ours(tag[0], name, used), inside).strip()
+    drawing = _TAG.sub(lambda tag: _prefixed(tag[0], name, used), inside).strip()
     box = f"0 0 {wide:g} {high:g}"
     return part("figure", f"{wide / 0.75:.0f}", box, title, caption, Markup(drawing))
 
 
-def _ours(tag: str, name: str, used: set[str]) -> str:
+def _prefixed(tag: str, name: str, used: set[str]) -> str:
     """A tag of matplotlib's with the page's font, colours and names, and short numbers."""
     tag = re.sub(
         r' id="([^"]*)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", tag

@@ -1,4 +1,4 @@
-"""A run to look at and to ask: jobs over time, the machine with its load, who slows whom.
+"""Interactive views of a run: jobs over time, the machine with its load, contention between jobs.
 
 The fragment works in a page of `netcosim.report.page` with the scripts and styles beside it; it
 holds its data, and loads nothing.

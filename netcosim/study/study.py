@@ -232,9 +232,9 @@ def _computed(study: Study, results: Path, jobs: int) -> Tables:
     requests = [point[study.name] for point in missing]
     with progress(100, "%") as show:
         journal = Journal(results.parent / journal_name(run_key), show.restart)
-        reporter = ProgressReporter(lambda what, share: show.at(100 * share, what), show.say)
+        reporter = ProgressReporter(lambda what, share: show.at(100 * share, what), show.print_line)
         helping = partial(compute_with_others, study.new_trial, requests)
-        with worker_pool(config, journal, jobs, show.say, helping):
+        with worker_pool(config, journal, jobs, show.print_line, helping):
             trial = study.new_trial(config, journal, reporter)
             for point, request in zip(missing, requests, strict=True):
                 began = time.perf_counter()

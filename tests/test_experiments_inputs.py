@@ -197,7 +197,8 @@ def test_a_point_with_a_bare_path_is_refused(tmp_path: Path) -> None:
     """So that no new kind of point brings stale results back."""
     path = tmp_path / "log.swf"
     path.touch()
-    with pytest.raises(NetcosimError, match=r"a point, logs: the file .*log\.swf must stand"):
+    message = r"a point, logs: the file .*log\.swf must be given as an input file"
+    with pytest.raises(NetcosimError, match=message):
         keyed([{"logs": [{"name": "x"}, str(path)]}])
     assert len(keyed([{"logs": [input_file(path)], "folder": str(tmp_path)}])) == 1
 

@@ -224,7 +224,7 @@ def test_a_queue_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "No packets were sent" in page
     assert "communication time</th>" not in page
     with Store(out / "results.db", "read") as store:
-        assert store.table_names() == ["about", "policies"]
+        assert store.table_names() == ["about", "policies", "queue_intervals"]
         assert not [c for c in store.frame("policies") if "communication" in c]
 
 

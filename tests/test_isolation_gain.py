@@ -369,8 +369,8 @@ def test_when_more_snapshots_would_not_help() -> None:
     assert not line.cannot_decide(Interval(5, 1, 9))
     assert not line.cannot_decide(Interval(12, 9, 15))
     # a makespan that the last arrival ends
-    assert Line(1.0, -1e-5, 0.0).hopeless(Interval(12, 9, 15))
-    assert Line(1.05, -0.01, np.nan).hopeless(Interval(12, 9, 15))
+    assert Line(1.0, -1e-5, 0.0).cannot_decide(Interval(12, 9, 15))
+    assert Line(1.05, -0.01, np.nan).cannot_decide(Interval(12, 9, 15))
 
 
 def test_a_queues_ratio_has_the_gains_ends_and_the_queues_chance() -> None:

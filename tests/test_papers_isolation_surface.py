@@ -126,7 +126,7 @@ def test_machines_of_their_own_size_against_the_surface() -> None:
     plane = Surface([Factor("share", 0.0, 1.0)], 2, (((0, 0),),), line, 9)
     own = pd.DataFrame({"log": "thunder", "share": [0.0, 0.0, 1.0, 1.0] * 2})
     own["taken_off_percent"] = [20.0, 40.0, 40.0, 80.0] * 2
-    [row] = surface._own_size(plane, own).to_dict("records")
+    [row] = surface._full_size(plane, own).to_dict("records")
     assert row["r2"] == pytest.approx(0.5, abs=0.01)
     assert row["ratio"] == pytest.approx(2**1.5, rel=0.01)
     assert 1 < row["ratio_low"] < row["ratio"] < row["ratio_high"]

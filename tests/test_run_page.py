@@ -105,6 +105,7 @@ def test_the_answer_comes_first_then_what_it_rests_on(page: str) -> None:
         "bins",
         "Links by kind",
         "Measured jobs",
+        "Intervals of the queue",
         "What next",
         "What the words mean",
         "How to get these numbers again",

@@ -82,7 +82,7 @@ def test_processes_and_threads_share_the_cores(monkeypatch, asked, processes, go
     monkeypatch.setattr(thread_count, "available_cores", lambda: 8)
     fitting, line = with_threads_that_fit(config(asked), processes)
     assert fitting.run.threads == got
-    assert line == (None if told is None else f"{told} (results are the same)")
+    assert line == (None if told is None else f"{told} (same results)")
     assert point_key(fitting.resolved()) == point_key(config().resolved())
 
 

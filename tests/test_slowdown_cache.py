@@ -49,7 +49,9 @@ def test_without_a_tolerance_every_job_is_stale() -> None:
     assert SlowdownCache(0.0).stale((1, 2), (1.0, 1.0)) == [1, 2]
 
 
-def test_a_stale_job_is_judged_among_those_that_share_links_with_it() -> None:
+def test_a_stale_job_is_judged_among_those_that_share_links_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Two cables in line: one job over both, one over the second, then one over the first.
 
     By hand the first two are slowed by 1 + f f'. The newcomer meets the first as if the second were
@@ -75,7 +77,19 @@ def test_a_stale_job_is_judged_among_those_that_share_links_with_it() -> None:
     slowdowns = [1 + f * (live.stretch(job) - 1) for job, f in enumerate((0.3, F))]
     assert slowdowns == pytest.approx([two, two], rel=0.03)
     live.on_start(2, Placement(2, np.array([1, 3], np.int32)), 1.0)
+    of = live.stretches
+    assert isinstance(of, PacketStretches)
+    simulated: list[tuple[int, int]] = []
+    slowdowns_of = of.judge.slowdowns
+
+    def spied(group, beside=()):
+        simulated.append((len(group), len(beside)))
+        return slowdowns_of(group, beside)
+
+    monkeypatch.setattr(of.judge, "slowdowns", spied)
     rates = live.settle(1.0)
+    # the job on the second cable only shares links with the first
+    assert simulated == [(1, 1)]
     assert 1 / rates[2] == pytest.approx(two, rel=0.03)
     assert list(rates) == [2]
     # two were simulated together, one of them to be timed
@@ -185,6 +199,9 @@ def test_the_sample_belongs_to_the_situations_and_the_seed() -> None:
     assert sampled(Told(0.3), groups[::-1]) == n
     assert sampled(Told(0.3, seed=1), groups) != n
     assert sampled(Told(0.0), groups) == 0
+    # the same nodes for another share of the time are another situation
+    seldom = [(a._replace(fraction=0.5), b._replace(fraction=0.5)) for a, b in groups]
+    assert sampled(Told(1.0), [*groups, *seldom]) == 2 * 2 * len(groups)
     told = audit.summary()
     assert told["audited_jobs"] == n
     assert (told["kept_p50"], told["kept_p90"]) == pytest.approx((0.05, 0.1))

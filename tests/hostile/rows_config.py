@@ -232,7 +232,7 @@ ROWS = [
     decider(
         "beside partitions", "does not go with partitions", WAITS, partitions='[{ nodes = "0-19" }]'
     ),
-    decider("a rule twice", "stands there twice", WAITS, placement_rules='["rdn", "rdn"]'),
+    decider("a rule twice", "a policy is listed twice", WAITS, placement_rules='["rdn", "rdn"]'),
     decider(
         "a rule that goes by more than free nodes",
         "does not go with policy 'kueue-required'",

@@ -296,7 +296,7 @@ MACHINES = [
             ("two pieces", "m.txt", "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\n"),
             ("blocks and switches", "has one", "SwitchName=a Nodes=n1\nBlockName=b Nodes=n2\n"),
             ("block sizes 0", "block sizes", "BlockName=b Nodes=n[1-2]\nBlockSizes=0\n"),
-            ("an endless line", "goes on", "SwitchName=a Nodes=n1 \\\n"),
+            ("an endless line", "the last line is continued", "SwitchName=a Nodes=n1 \\\n"),
             ("an open bracket", "bracket", "SwitchName=a Nodes=n[1-2\n"),
         )
     ),

@@ -68,7 +68,8 @@ class Redrawn:
     @property
     def resamples(self) -> int:
         """Number of logs."""
-        return len(next(iter(next(iter(self.metrics.values())).values())))
+        found = [len(values) for metrics in self.metrics.values() for values in metrics.values()]
+        return max(found, default=0)
 
     def interval(
         self, value: float, name: str, metric: str, level: float, relative_to: str = ""
@@ -124,8 +125,11 @@ def redrawn(result: CosimResult, resamples: int) -> Redrawn:
     for number in range(resamples):
         which = f"log {number}"
         if generated:
-            jobs = source.jobs(topology.n_nodes, draws.rng("workload", which))
-            other = replace(queues, jobs=jobs).prepared(drop_larger=True)
+            try:
+                jobs = source.jobs(topology.n_nodes, draws.rng("workload", which))
+                other = replace(queues, jobs=jobs).prepared(drop_larger=True)
+            except NetcosimError:
+                continue  # every job of this seed is too large
         else:
             other = replace(queues, jobs=drawn_log(queues.jobs, draws.rng("bootstrap", which)))
         for name, metrics in values.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +23,10 @@ from netcosim.journal import Journal, drop, journal_name
 from netcosim.run_jobs import worker_pool
 from netcosim.study.results import PAGE_FILE, put_point, results_in
 from netsim.packet.credit import buffer_warning
+from netsim.units import format_quantity
+
+_QUEUED_JOB_S, _LONG_S = 2e-6, 10.0
+"""What a job takes in a compiled queue, and from when on a line is printed before."""
 
 
 def run_and_report(
@@ -73,7 +77,7 @@ def run_and_report(
             from netcosim.report.about import ABOUT, about_rows, notes_of
 
             found = point_result(result)
-            tables = _with_intervals(found.tables, result, resamples)
+            tables = _with_intervals(found.tables, result, resamples, show.print_line)
             # report what cannot be stored before anything is written
             encoded = encode_tables({**tables, ABOUT: about_rows(result, title, config_text)})
             seconds = time.perf_counter() - started
@@ -104,12 +108,20 @@ def run_and_report(
 
 
 def _with_intervals(
-    tables: Mapping[str, Rows], result: CosimResult, resamples: int | None
+    tables: Mapping[str, Rows],
+    result: CosimResult,
+    resamples: int | None,
+    print_line: Callable[[str], None],
 ) -> Mapping[str, Rows]:
     """Return the tables with intervals of waits, if these are wanted or cheap."""
     if resamples is None:
         resamples = 0 if why_not_redrawn(result) else RESAMPLES
-    return with_intervals(tables, result, redrawn(result, resamples)) if resamples else tables
+    seconds = resamples * len(result.schedules) * len(result.workload) * _QUEUED_JOB_S
+    if seconds > _LONG_S:
+        shown = format_quantity(seconds, "time", 1)
+        print_line(f"queues on {resamples} other logs for intervals of waits, about {shown}")
+    found = redrawn(result, resamples) if resamples else None
+    return with_intervals(tables, result, found) if found and found.resamples else tables
 
 
 def _page(results: Path, key: str, path: Path) -> Path:

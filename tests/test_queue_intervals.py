@@ -145,6 +145,14 @@ def test_tables_get_the_intervals(result: CosimResult) -> None:
         assert (policy["wait_ratio_low"], policy["wait_ratio_high"]) == (1.0, 1.0)
 
 
+def test_seeds_whose_jobs_all_are_too_large_are_left_out() -> None:
+    one = {"n_jobs": 1, "mean_nodes": 12}
+    run = nc.run_cosim(nc.config_from(content() | {"workload": {"synthetic": one}}))
+    found = redrawn(run, 40)
+    assert 20 < found.resamples < 40
+    assert len(found.metrics["rdn"]["wait"]) == found.resamples
+
+
 def test_queues_that_would_take_long_are_not_drawn_unasked(result: CosimResult) -> None:
     assert why_not_redrawn(result) == ""
     tree = content(policies=["jigsaw"]) | {"machine": {"family": "fattree", "radix": 6}}

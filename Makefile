@@ -38,7 +38,7 @@ test: lint
 	$(TESTS)
 
 warmup: $(VENV)/.installed-test
-	$(BIN)/netcosim warmup
+	$(BIN)/netcosim warmup --jobs 2
 
 test-all: test test-rest
 

@@ -1,31 +1,61 @@
 """Compile the kernels ahead of use, into the on-disk cache that every later run loads.
 
-Run it before an MPI job, whose ranks would otherwise all compile at once.
+  netcosim warmup --jobs 2
+
+Run it before an MPI job, whose ranks would otherwise all compile at once. More than two processes
+are of no use: packet kernels need each other.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Sequence
+
+from netcosim.commands import add_jobs
 
 HELP = "compile the kernels ahead of use"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``netcosim warmup`` takes no arguments."""
+    """The arguments of ``netcosim warmup``."""
+    add_jobs(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run every kernel once on a tiny case."""
     import time
 
-    from netcosim.kernel_parts import USUAL_S
-    from netcosim.warmup import warm_up
+    from netcosim.kernel_parts import PARTS, USUAL_S
     from netsim.kernel_cache import use_kernel_cache
 
     usual_s = sum(USUAL_S.values())
     print(f"compiling, usually {usual_s:.0f} s where nothing is cached", flush=True)
     started = time.perf_counter()
-    for what, seconds in warm_up():
+    for what, seconds in _compiled(PARTS) if args.jobs == 1 else _compiled_on_two():
         print(f"{what}: {seconds:.1f} s", flush=True)
     print(f"ready in {time.perf_counter() - started:.1f} s; kept in {use_kernel_cache()}")
     return 0
+
+
+def _compiled(parts: Sequence[str]) -> Iterator[tuple[str, float]]:
+    from netcosim.warmup import warm_up
+
+    return warm_up(parts)
+
+
+def _compiled_on_two() -> Iterator[tuple[str, float]]:
+    """Compile packet kernels in one process and all others in another."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    from netcosim.kernel_parts import FLOWS, PARTS, POLICY_SEARCH, QUEUES
+
+    others = (FLOWS, POLICY_SEARCH, QUEUES)
+    groups = ([part for part in PARTS if part not in others], others)
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        for found in pool.map(_all_of, groups):
+            yield from found
+
+
+def _all_of(parts: Sequence[str]) -> list[tuple[str, float]]:
+    return list(_compiled(parts))

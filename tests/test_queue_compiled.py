@@ -241,3 +241,15 @@ def test_logs_are_equal_to_the_bit(shared_dir: Path, log: str, n_nodes: int, n_j
         (at_once, {"window": 50}),
     ):
         both(workload, masks(n_nodes), **choices)
+
+
+def test_a_window_of_more_jobs_than_a_number_holds_is_all() -> None:
+    workload = make_workload([0] * 6, [5, 3, 9, 2, 4, 1], [3, 2, 4, 1, 2, 3], [6, 4, 9, 3, 5, 2])
+    found = [
+        QueueSetup(
+            workload, Mask(4), window=window, rng=np.random.default_rng(1), repeats=repeats
+        ).result()
+        for window, repeats in ((10**30, 10_000), (None, 10_000), (10**30, 1))
+    ]
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0].start_s, other.start_s)

@@ -137,8 +137,8 @@ def _empty_queue(setup: QueueSetup) -> tuple[Queue, Any]:
     )
     state = np.zeros(1, dtype=STATE)
     state["backfill"] = passes
-    state["window"] = MANY if window is None else window
-    state["depth"] = max(n, 1) if window is None else window + 1
+    state["window"] = MANY if window is None else min(window, MANY)
+    state["depth"] = max(n, 1) if window is None else min(window, MANY) + 1
     state["by_score"] = by_score
     state["cuts"] = setup.labels.overrun == "cut"
     first_s = float(workload.submit_s[0]) if n else 0.0

@@ -320,7 +320,7 @@ class _Loop:
         return CosimResult(
             self.context.config,
             self.context.machine,
-            self.context.queues.jobs,
+            self.context.queues,
             self.logged,
             self.schedules,
             self.measurement,

@@ -14,6 +14,7 @@ from cosim.measuring.snapshots import Measurement, Measurements, Ratio, Study
 from experiments.config import Config
 from experiments.config_machine import BuiltMachine
 from experiments.reference import Reference
+from experiments.schedules import Queues
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.result import QueueResult
 from queuesim.runtime import RunTimeModel
@@ -28,7 +29,8 @@ class CosimResult:
     ----------
     config : Config
     machine : BuiltMachine
-    workload : Workload
+    queues : Queues
+        What the policies place, and the rules of the queue.
     logged : dict of str to QueueResult
         Schedules with logged run times; empty unless the model has them measured.
     schedules : dict of str to QueueResult
@@ -50,7 +52,7 @@ class CosimResult:
 
     config: Config
     machine: BuiltMachine
-    workload: Workload
+    queues: Queues
     logged: dict[str, QueueResult]
     schedules: dict[str, QueueResult]
     measurement: Measurement | None
@@ -61,6 +63,11 @@ class CosimResult:
     fraction: NDArray[np.float64]
     study: Study | None = None
     neighbours: Mapping[str, Neighbours] = field(default_factory=dict)
+
+    @property
+    def workload(self) -> Workload:
+        """The jobs: those that every policy can place."""
+        return self.queues.jobs
 
     @property
     def measured(self) -> dict[str, Measurements]:

@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from cosim.registry import RUNTIME_MODELS
 from experiments.config import Config
 from experiments.cosim_result import CosimResult
-from experiments.schedules import queues_of
 from experiments.store import Rows
 from netsim.errors import NetcosimError
 from queuesim.metrics import bounded_slowdown, makespan_s, turnaround_s, wait_s
 from queuesim.result import QueueResult
-from queuesim.statistics import Interval, interval_of_redrawn, known_ends
+from queuesim.statistics import Interval, interval_columns, interval_of_redrawn
 from workloads.drawn import drawn_log, n_blocks
 
 RESAMPLES = 200
@@ -84,8 +83,7 @@ class Redrawn:
 
 def why_not_redrawn(result: CosimResult) -> str:
     """Return why a run's queues are not redrawn by default; empty if they are."""
-    queues = queues_of(result.config, result.machine.topology, result.workload)
-    reasons = (queues.why_by_events(name, RESAMPLES) for name in result.schedules)
+    reasons = (result.queues.why_by_events(name, RESAMPLES) for name in result.schedules)
     return next(filter(None, reasons), "")
 
 
@@ -116,17 +114,16 @@ def redrawn(result: CosimResult, resamples: int) -> Redrawn:
         Of a model whose run times are fixed (`queuesim.runtime.RunTimeModel.fixed`).
     resamples : int
     """
-    config, topology = result.config, result.machine.topology
-    queues = queues_of(config, topology, result.workload)
+    queues, draws = result.queues, result.queues.draws
     # other seeds may give jobs that no policy can place
-    source, draws = replace(config.workload.source(), larger_jobs="drop"), queues.draws
+    source = replace(result.config.workload.source(), larger_jobs="drop")
     generated = source.log is None
     values: dict[str, dict[str, list[float]]] = {name: {} for name in result.schedules}
     for number in range(resamples):
         which = f"log {number}"
         if generated:
             try:
-                jobs = source.jobs(topology.n_nodes, draws.rng("workload", which))
+                jobs = source.jobs(queues.topology.n_nodes, draws.rng("workload", which))
                 other = replace(queues, jobs=jobs).prepared(drop_larger=True)
             except NetcosimError:
                 continue  # every job of this seed is too large
@@ -158,20 +155,13 @@ def with_intervals(tables: Mapping[str, Rows], result: CosimResult, found: Redra
             own = found.interval(value, name, metric, level)
             row = {"policy": name, "metric": metric, "resamples": found.resamples}
             row |= {"jobs": found.jobs}
-            row |= _columns("value", own)
+            row |= interval_columns("value", own)
             base = measured[beside][metric] if beside in measured else 0.0
             if base > 0:
                 ratio = found.interval(value / base, name, metric, level, beside)
-                row |= _columns("ratio", ratio)
-                ends[name] |= dict(zip(_ends(f"{metric}_ratio"), known_ends(ratio), strict=True))
+                row |= interval_columns("ratio", ratio)
+                ends[name] |= interval_columns(f"{metric}_ratio", ratio)
+                del ends[name][f"{metric}_ratio"]
             rows.append(row)
     policies = [{**row, **ends[str(row["policy"])]} for row in tables["policies"]]
     return {**tables, "policies": policies, "queue_intervals": rows}
-
-
-def _ends(column: str) -> tuple[str, str]:
-    return f"{column}_low", f"{column}_high"
-
-
-def _columns(column: str, found: Interval) -> dict[str, object]:
-    return {column: found.value} | dict(zip(_ends(column), known_ends(found), strict=True))

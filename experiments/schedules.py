@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -140,8 +141,7 @@ class Queues:
         NetcosimError
             What `queuesim.queue.simulate_queue` refuses.
         """
-        section = self.section
-        with backfill_or_decider(section.backfill, section.decider, section.decider_files) as who:
+        with self._backfill_or_decider() as who:
             given: dict[str, Any] = {"keep_placements": True, "progress": progress}
             if overrun is not None:
                 given["overrun"] = overrun
@@ -162,9 +162,12 @@ class Queues:
         which : str
             Names the draws of what jobs send.
         """
-        section = self.section
-        with backfill_or_decider(section.backfill, section.decider, section.decider_files) as who:
+        with self._backfill_or_decider() as who:
             return self._setup(policy, model, who, which)(only_times=True, repeats=repeats)
+
+    def _backfill_or_decider(self) -> AbstractContextManager[str | Decider]:
+        section = self.section
+        return backfill_or_decider(section.backfill, section.decider, section.decider_files)
 
     def _setup(
         self, policy: str, model: RunTimeModel | None, who: str | Decider, which: str = ""
@@ -188,9 +191,8 @@ class Queues:
 
     def why_by_events(self, policy: str, repeats: int = 1) -> str:
         """Return why so many queues under a policy are not compiled; empty if they are."""
-        section = self.section
-        model = RUNTIME_MODELS[section.run_time_model]
-        with backfill_or_decider(section.backfill, section.decider, section.decider_files) as who:
+        model = RUNTIME_MODELS[self.section.run_time_model]
+        with self._backfill_or_decider() as who:
             placing = self.empty(policy)
             return why_by_events(
                 len(self.jobs) * repeats, placing, self.order, who, self.rules, model

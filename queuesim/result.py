@@ -159,6 +159,12 @@ class QueueResult:
         """Nodes of the machine."""
         return self.topology.n_nodes
 
+    def frozen(self) -> QueueResult:
+        """Make starts, ends, overruns and sizes read-only, in place; return the same object."""
+        for column in (self.start_s, self.end_s, self.overran, self.allocated_nodes):
+            column.flags.writeable = False
+        return self
+
     @property
     def of_those_that_ran(self) -> QueueResult:
         """The same without the jobs that never ran; itself if there are none."""

@@ -302,7 +302,7 @@ class Run:
             promised[job] = time_s
         blocked = self.scheduler.first_blocked_s
         kept = None if self.kept is None else PlacementArrays.from_placements(self.kept)
-        result = QueueResult(
+        return QueueResult(
             workload=self.workload,
             policy=self.machine.policy.name,
             **self.labels._asdict(),
@@ -323,10 +323,7 @@ class Run:
             placements=kept,
             reports={**self.run_times.report(), **self.reports()},
             needs_Bps=self.machine.needs_Bps,
-        )
-        for column in (result.start_s, result.end_s, result.overran, result.allocated_nodes):
-            column.flags.writeable = False
-        return result
+        ).frozen()
 
     def reports(self) -> Mapping[str, Mapping[str, float]]:
         """Return the reports of the queue besides its columns: one row per table, by table."""

@@ -6,7 +6,8 @@ Every interval of the package comes from here, so two rules hold everywhere: few
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -66,6 +67,23 @@ def interval(
 def known_ends(found: Interval) -> tuple[float | None, float | None]:
     """Return the ends for a table: None where they are not known."""
     return (None, None) if np.isnan(found.low) else (found.low, found.high)
+
+
+Ends = tuple[float, float | None, float | None]
+"""An estimate and the ends of its interval, None where they are not known."""
+ENDS = ("", "_low", "_high")
+
+
+def interval_columns(name: str, found: Interval, unit: str = "") -> dict[str, float | None]:
+    """Return the cells of an interval; the unit ends each column's name."""
+    values = (found.value, *known_ends(found))
+    return {f"{name}{end}{unit}": value for end, value in zip(ENDS, values, strict=True)}
+
+
+def interval_cells(row: Mapping[str, Any], name: str) -> Ends:
+    """Return the cells of `interval_columns` from a row of a table."""
+    value, low, high = (row[f"{name}{end}"] for end in ENDS)
+    return value, low, high
 
 
 def bootstrap_mean(

@@ -224,7 +224,7 @@ def test_the_demo_says_what_it_takes(
     assert main(arguments) == 2
     assert "16 processors a node, as given; the header has 8" in capsys.readouterr().out
     assert main(["demo", "--processors-per-node", "8", "--out", str(out)]) == 2
-    assert "give --log too" in capsys.readouterr().err
+    assert "add --log" in capsys.readouterr().err
     assert main(["demo", "--first", "0", "--out", str(out)]) == 2
     assert "--first 0; it must be at least 1" in capsys.readouterr().err
     table = tmp_path / "jobs.csv"

@@ -16,10 +16,9 @@ from experiments.config_load import config_from
 from netcosim.journal import journals_in
 from netcosim.report.page import Section
 from netcosim.study.config import StudyConfig
-from netcosim.study.intervals import interval_cells, interval_columns
 from netcosim.study.results import RESULTS_FILE, read_tables, stored_keys
 from netcosim.study.study import Frames, NewTrial, Report, Request, Study, Trial, run_study
-from queuesim.statistics import Interval
+from queuesim.statistics import Interval, interval_cells, interval_columns
 
 COMPUTED: list[object] = []
 CONFIG = {

@@ -6,7 +6,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -92,6 +92,13 @@ def prose_of(source: str) -> Iterator[str]:
             yield token.string
 
 
+def wrong_prose(texts: Iterable[str]) -> list[str]:
+    """Words of texts that are not the field's, outside of their quoted code."""
+    quoted = r"``[^`]*``|`[^`]*`"
+    prose = (re.sub(quoted, "", " ".join(text.split())) for text in texts)
+    return [word for text in prose for word in wrong_in(text, IN_CODE)]
+
+
 def defined_in(source: str) -> Iterator[str]:
     """Names of functions, classes, parameters, variables and attributes, where they are set."""
     for node in ast.walk(ast.parse(source)):
@@ -119,13 +126,7 @@ def test_code_uses_the_fields_words(package: str) -> None:
     wrong = {}
     for path in sorted((ROOT / package).rglob("*.py")):
         source = path.read_text(encoding="utf-8")
-        prose = (
-            re.sub(r"``[^`]*``|`[^`]*`", "", " ".join(text.split())) for text in prose_of(source)
-        )
-        found = [
-            *sorted(wrong_names(source)),
-            *(w for text in prose for w in wrong_in(text, IN_CODE)),
-        ]
+        found = [*sorted(wrong_names(source)), *wrong_prose(prose_of(source))]
         if found:
             wrong[path.relative_to(ROOT).as_posix()] = found
     assert wrong == {}
@@ -137,12 +138,8 @@ def test_prose_in_code_uses_the_fields_words(package: str) -> None:
     for path in sorted((ROOT / package).rglob("*.py")):
         if path.is_relative_to(ROOT / PROSE_OF[package]):
             continue
-        sentences = [
-            re.sub(r"``[^`]*``|`[^`]*`", "", " ".join(text.split()))
-            for text in prose_of(path.read_text(encoding="utf-8"))
-            if " " in text.strip()
-        ]
-        found = [word for text in sentences for word in wrong_in(text, IN_CODE)]
+        texts = prose_of(path.read_text(encoding="utf-8"))
+        found = wrong_prose(text for text in texts if " " in text.strip())
         if found:
             wrong[path.relative_to(ROOT).as_posix()] = found
     assert wrong == {}

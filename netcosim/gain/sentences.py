@@ -8,9 +8,8 @@ from typing import Any
 
 from cosim.measuring.steady import SHARES
 from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, UNKNOWN, overall
-from netcosim.study.intervals import interval_cells
 from netsim.units import format_quantity
-from queuesim.statistics import LEAST_SAMPLES
+from queuesim.statistics import LEAST_SAMPLES, interval_cells
 
 Row = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Row]]

@@ -18,11 +18,10 @@ from netcosim.gain.verdict import (
     with_noise,
     word,
 )
-from netcosim.study.intervals import interval_cells, interval_columns
 from netcosim.study.results import Tables
 from netsim.errors import NetcosimError
 from queuesim.result import Rows
-from queuesim.statistics import Interval
+from queuesim.statistics import Interval, interval_cells, interval_columns
 
 if TYPE_CHECKING:
     from netcosim.gain.trial import GainTrial

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from experiments.frames import groups
 from netcosim.judge.waits import by_size
-from netcosim.study.intervals import ENDS, interval_columns
-from queuesim.statistics import LEVEL, around, mean_of_snapshots, resamples
+from queuesim.statistics import ENDS, LEVEL, around, interval_columns, mean_of_snapshots, resamples
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netcosim.study.intervals import interval_columns
 from queuesim.statistics import (
     LEVEL,
     Interval,
     around,
     independent,
+    interval_columns,
     mean_of_snapshots,
     resamples,
 )

@@ -7,9 +7,8 @@ from typing import Any
 
 from netcosim.judge.score import describe_score
 from netcosim.judge.waits import BADLY, EXACTLY, WELL
-from netcosim.study.intervals import Ends, interval_cells
 from netsim.units import format_quantity
-from queuesim.statistics import LEAST_SAMPLES, NO_INTERVAL
+from queuesim.statistics import LEAST_SAMPLES, NO_INTERVAL, Ends, interval_cells
 
 MANY_PERCENT = 100.0
 """A time that is at least twice as long is printed as a multiple."""

@@ -74,7 +74,7 @@ def run_by_count(setup: QueueSetup) -> QueueResult | None:
     if setup.progress is not None:
         for count in (*range(max(1, n // 1000), n, max(1, n // 1000)), *[n][:n]):
             setup.progress(count, n)
-    result = QueueResult(
+    return QueueResult(
         workload=setup.workload,
         policy=setup.policy.name,
         **setup.labels._asdict(),
@@ -94,10 +94,7 @@ def run_by_count(setup: QueueSetup) -> QueueResult | None:
         start_s=job["start_s"].copy(),
         end_s=job["end_s"].copy(),
         promised_s=job["promised_s"].copy(),
-    )
-    for frozen in (result.start_s, result.end_s, result.overran, result.allocated_nodes):
-        frozen.flags.writeable = False
-    return result
+    ).frozen()
 
 
 def _empty_queue(setup: QueueSetup) -> tuple[Queue, Any]:

@@ -245,12 +245,11 @@ class Run:
         began = running.began = self.env.now
         rate = running.rate
         needed = running.remaining / rate if rate > 0 else inf
+        stop = inf if self.grace_s is None else running.limit + self.grace_s
         running.late = began + needed > running.limit
-        if running.late and self.grace_s is not None:
-            stop = running.limit + self.grace_s
-            running.cut = began + needed > stop
-            if running.cut:
-                needed = delay(began, stop)
+        running.cut = began + needed > stop
+        if running.cut:
+            needed = delay(began, stop)
         running.end = None
         running.ends_s = began + needed
         if needed < inf:

@@ -20,7 +20,7 @@ from queuesim.assumed import Assumed
 from queuesim.metrics import summarise
 from queuesim.queue import simulate_queue
 from queuesim.registry import BACKFILLS
-from queuesim.result import QueueResult
+from queuesim.result import COMPLETED, CUT, QueueResult
 from queuesim.runtime import RunTimeModel, RunTimes
 from workloads.job import Workload
 
@@ -121,6 +121,16 @@ def test_hand_worked_cut_of_slowed_jobs() -> None:
     assert kept.overran.tolist() == [True, False]
 
 
+def test_a_job_that_becomes_faster_than_its_cut_completes() -> None:
+    # At 1/2, A (10 s) would end at 20 and be cut at 16. B leaves at 10, and A ends at 15.
+    workload = make_workload([0, 0], [10, 5], [1, 1], [16, 12])
+    model = Live(Half(workload.run_time_s))
+    result = simulate(workload, Mask(2), "cut", run_time_model=model)
+    assert result.end_s.tolist() == [15, 10]
+    assert result.outcome.tolist() == [COMPLETED, COMPLETED]
+    assert not result.overran.any()
+
+
 def test_a_job_that_stands_still_is_cut() -> None:
     class Still(RunTimes):
         def work_s(self, job: int) -> float:
@@ -142,6 +152,7 @@ def test_nobody_outlives_a_walltime_under_changing_rates(workload: Workload) -> 
     ran = cut.end_s - cut.start_s
     assert np.all(ran <= workload.requested_s)
     assert np.all(ran[cut.overran] == workload.requested_s[cut.overran])
+    assert np.array_equal(cut.outcome == CUT, cut.overran)
     # who was not cut has done all its work, at the rates 1 and 1/2
     done = ran[~cut.overran]
     assert np.all(done >= workload.run_time_s[~cut.overran])

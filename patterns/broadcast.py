@@ -9,7 +9,9 @@ import numpy as np
 from netsim.errors import unknown_name
 from netsim.parameters import OneOf
 from netsim.traffic import Program
-from patterns.build import build_program, check_common, make_messages
+from patterns.build import build_program, check_common
+from patterns.collectives.algorithms import from_root, to_root
+from patterns.collectives.transfers import reverse, to_messages
 from patterns.entry import Pattern
 
 ALGORITHMS = ("flat", "binomial", "binary")
@@ -46,18 +48,17 @@ def broadcast(
     check_common(n_ranks, message_bytes, iterations)
     if algorithm not in ALGORITHMS:
         raise unknown_name("broadcast algorithm", algorithm, ALGORITHMS)
-    others = np.arange(1, n_ranks)
+    rank = np.arange(n_ranks, dtype=np.int64)
     if algorithm == "flat":
-        messages = make_messages(0, 0, others, 0, message_bytes)
-        return build_program(n_ranks, 1, messages, iterations)
-    if algorithm == "binary":
-        messages = make_messages((others - 1) // 2, 1, others, 0, message_bytes)
-        return build_program(n_ranks, 2, messages, iterations)
-    highest = 1 << (np.frexp(others.astype(np.float64))[1].astype(np.int64) - 1)
-    # Step 0 waits for the parent, step 1 sends to the children, nearest subtree last: the
-    # child with the most descendants is the one at the smallest distance.
-    messages = make_messages(others - highest, 1, others, 0, message_bytes)
-    return build_program(n_ranks, 2, messages, iterations)
+        transfers = from_root(n_ranks)
+    elif algorithm == "binary":
+        transfers = reverse(to_root((rank - 1) // 2))
+    else:
+        # Children in ascending order: the one with the most descendants is the nearest.
+        highest = 1 << (np.frexp(np.maximum(1, rank).astype(np.float64))[1].astype(np.int64) - 1)
+        transfers = reverse(to_root(rank - highest))
+    messages = to_messages(transfers, rank[None, :], transfers.n_bytes(message_bytes))
+    return build_program(n_ranks, transfers.n_steps, messages, iterations)
 
 
 PATTERN = Pattern(

@@ -17,6 +17,7 @@ from patterns import (
     allreduce_ring,
     bisection_pairing,
     broadcast,
+    collective,
     fft3d,
     gateways,
     goal,
@@ -40,6 +41,7 @@ PATTERNS: Registry[Pattern] = Registry(
     (
         all_to_all.PATTERN,
         broadcast.PATTERN,
+        collective.PATTERN,
         fft3d.PATTERN,
         gateways.PATTERN,
         goal.PATTERN,

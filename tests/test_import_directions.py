@@ -33,7 +33,7 @@ PYDANTIC = "netsim/parameters.py"
 # Ceilings. Lower one when the code has become smaller; raise one only with a reason in the commit.
 MAX_LINES_OF_PACKAGE = {
     "netsim": 21_900,
-    "patterns": 5_000,
+    "patterns": 5_700,
     "workloads": 5_100,
     "alloc": 5_900,
     "queuesim": 8_200,

@@ -12,6 +12,7 @@ from patterns.all_to_all import all_to_all
 from patterns.allreduce_recursive_doubling import allreduce_recursive_doubling
 from patterns.broadcast import broadcast
 from patterns.build import build_program, join, make_messages
+from patterns.collective import collective
 
 Sizes = Sequence[tuple[int, int]]
 """(bytes sent, bytes received) of each rank, as recorded."""
@@ -29,10 +30,7 @@ def barrier(n_ranks: int, message_bytes: int) -> Program:
 
 def allgather(n_ranks: int, message_bytes: int) -> Program:
     """Ring: in each of n - 1 rounds a rank hands the block that came last to the rank after it."""
-    rank = np.arange(n_ranks, dtype=np.int64)[:, None]
-    step = np.arange(n_ranks - 1, dtype=np.int64)[None, :]
-    messages = make_messages(rank, step, (rank + 1) % n_ranks, step, message_bytes)
-    return build_program(n_ranks, n_ranks - 1, messages)
+    return collective(n_ranks, n_ranks * message_bytes, 1, "all-gather", "ring", chunks=1)
 
 
 def bcast(n_ranks: int, message_bytes: int) -> Program:

@@ -1,0 +1,66 @@
+"""A collective of NCCL: operation and algorithm by name."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from annotated_types import Ge
+
+from netsim.parameters import OneOf, ReadIf
+from netsim.traffic import Program
+from patterns.build import build_program, check_common
+from patterns.collectives.library import ALGORITHMS, CHANNELLED, CHUNKED, LIBRARY, Collective
+from patterns.entry import Pattern
+
+
+def _read_by(*names: str) -> ReadIf:
+    return ReadIf(
+        ("algorithm",),
+        lambda algorithm: algorithm in names,
+        f"algorithm is {', '.join(names[:-1])} or {names[-1]}",
+    )
+
+
+def collective(
+    n_ranks: int,
+    message_bytes: int,
+    iterations: int = 1,
+    operation: Annotated[str, "what it does", OneOf(LIBRARY)] = "all-reduce",
+    algorithm: Annotated[
+        str, "auto: as NCCL chooses by size and nodes", OneOf(ALGORITHMS)
+    ] = "auto",
+    gpus_per_node: Annotated[int, "ranks of a node, which follow each other", Ge(1)] = 1,
+    channels: Annotated[
+        int | None,
+        "rings, or pairs of trees, side by side; gpus_per_node if left out",
+        Ge(1),
+        _read_by(*CHANNELLED),
+    ] = None,
+    chunks: Annotated[
+        int | None,
+        "parts that a channel sends one after the other; if left out of 512 KiB, at most 32",
+        Ge(1),
+        _read_by(*CHUNKED),
+    ] = None,
+) -> Program:
+    """Every rank takes part in a collective of ``message_bytes``, as nccl-tests counts them.
+
+    See `patterns.collectives.library.Collective`.
+
+    Raises
+    ------
+    NetcosimError
+        A number below 1, an algorithm that the operation does not have.
+    """
+    check_common(n_ranks, message_bytes, iterations)
+    wanted = Collective(operation, algorithm, gpus_per_node, channels, chunks)
+    messages, n_steps = wanted.messages(np.arange(n_ranks)[None, :], message_bytes)
+    return build_program(n_ranks, n_steps, messages, iterations)
+
+
+PATTERN = Pattern(
+    "collective",
+    "all-reduce, all-gather, ... of M bytes by a named algorithm, as in NCCL",
+    collective,
+)

@@ -1,0 +1,257 @@
+"""Collectives by operation and algorithm, as users of NCCL name them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from netsim.errors import NetcosimError, unknown_name
+from patterns.build import Messages
+from patterns.collectives import algorithms as made
+from patterns.collectives.transfers import (
+    IntArray,
+    Transfers,
+    interleave,
+    reverse,
+    then,
+    to_messages,
+)
+
+CHUNK_BYTES = 512 * 1024
+"""A slot of NCCL's buffers: 4 MiB in 8 steps."""
+MAX_CHUNKS = 32
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Ranks of one collective and the parts that its buffer is sent in.
+
+    Attributes
+    ----------
+    n_ranks, gpus_per_node, channels, chunks : int
+        Nodes are equally large here.
+    """
+
+    n_ranks: int
+    gpus_per_node: int
+    channels: int
+    chunks: int
+
+
+def _ring(layout: Layout, rounds: int, ahead: int = 0) -> Transfers:
+    orders = made.ring_orders(layout.n_ranks, layout.gpus_per_node, layout.channels)
+    steps = rounds * (layout.n_ranks - 1)
+    return interleave([made.ring(order, steps, ahead) for order in orders] * layout.chunks)
+
+
+def _tree(layout: Layout, *, star: bool) -> Transfers:
+    channels = layout.gpus_per_node if star else layout.channels
+    trees = made.tree_parents(layout.n_ranks, layout.gpus_per_node, channels, star=star)
+    parts = [made.to_root(parent) for parent in trees]
+    return interleave([then(up, reverse(up)) for up in parts] * layout.chunks)
+
+
+def _broadcast_ring(layout: Layout) -> Transfers:
+    orders = made.ring_orders(layout.n_ranks, layout.gpus_per_node, layout.channels)
+    parts = [reverse(made.to_root(made.chain_parents(order))) for order in orders]
+    return interleave(parts * layout.chunks)
+
+
+def _broadcast_tree(layout: Layout) -> Transfers:
+    parent = made.tree_parents(layout.n_ranks, layout.gpus_per_node, 1)[0]
+    return interleave([reverse(made.to_root(parent))] * layout.chunks)
+
+
+def _hierarchical(operation: str) -> Callable[[Layout], Transfers]:
+    return lambda at: made.hierarchical(at.n_ranks, at.gpus_per_node, operation, at.chunks)
+
+
+def _halving(operation: str) -> Callable[[Layout], Transfers]:
+    return lambda at: made.recursive_halving(at.n_ranks, operation)
+
+
+def _direct(operation: str) -> Callable[[Layout], Transfers]:
+    return lambda at: made.direct(at.n_ranks, operation)
+
+
+def _direct_all_reduce(layout: Layout) -> Transfers:
+    scattered = made.direct(layout.n_ranks, "reduce-scatter")
+    return then(scattered, reverse(scattered))
+
+
+LIBRARY: Mapping[str, Mapping[str, Callable[[Layout], Transfers]]] = {
+    "all-reduce": {
+        "ring": lambda layout: _ring(layout, 2),
+        "tree": lambda layout: _tree(layout, star=False),
+        "hierarchical": _hierarchical("all-reduce"),
+        "nvls": lambda layout: _tree(layout, star=True),
+        "recursive-halving": _halving("all-reduce"),
+        "recursive-doubling": lambda layout: made.recursive_doubling(layout.n_ranks),
+        "direct": _direct_all_reduce,
+    },
+    "reduce-scatter": {
+        "ring": lambda layout: _ring(layout, 1, -1),
+        "hierarchical": _hierarchical("reduce-scatter"),
+        "recursive-halving": _halving("reduce-scatter"),
+        "direct": _direct("reduce-scatter"),
+    },
+    "all-gather": {
+        "ring": lambda layout: _ring(layout, 1),
+        "hierarchical": _hierarchical("all-gather"),
+        "recursive-halving": _halving("all-gather"),
+        "direct": _direct("all-gather"),
+    },
+    "broadcast": {
+        "ring": _broadcast_ring,
+        "tree": _broadcast_tree,
+        "direct": lambda layout: made.from_root(layout.n_ranks),
+    },
+    "all-to-all": {
+        "direct": _direct("all-to-all"),
+        "pxn": lambda layout: made.pxn(layout.n_ranks, layout.gpus_per_node),
+        "hierarchical": lambda layout: reverse(made.pxn(layout.n_ranks, layout.gpus_per_node)),
+    },
+    "send-recv": {"direct": lambda layout: made.neighbours(layout.n_ranks)},
+}
+"""Transfers of each operation by algorithm."""
+ALGORITHMS = ("auto", *dict.fromkeys(name for one in LIBRARY.values() for name in one))
+CHANNELLED = ("auto", "ring", "tree")
+CHUNKED = (*CHANNELLED, "hierarchical", "nvls")
+"""Algorithms that use several channels, or send a buffer in chunks (all-to-all never does)."""
+
+
+@dataclass(frozen=True)
+class Collective:
+    """A collective as NCCL's users describe it.
+
+    Attributes
+    ----------
+    operation : str
+        A key of `LIBRARY`.
+    algorithm : str
+        A key of ``LIBRARY[operation]``, or "auto": see `choose`.
+    gpus_per_node : int
+        Ranks ``r g .. r g + g - 1`` are node r. A number of ranks that is neither below g nor a
+        multiple of it is divided into equal nodes of the greatest common divisor.
+    channels : int, optional
+        Rings or pairs of trees side by side, each with its share of the buffer; as many as a node
+        has ranks if left out.
+    chunks : int, optional
+        Parts that a channel sends one after the other. If left out, messages of 512 KiB as in NCCL,
+        at most 32 chunks.
+    """
+
+    operation: str = "all-reduce"
+    algorithm: str = "auto"
+    gpus_per_node: int = 1
+    channels: int | None = None
+    chunks: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.operation not in LIBRARY:
+            raise unknown_name("operation of a collective", self.operation, LIBRARY)
+        if self.algorithm != "auto" and self.algorithm not in LIBRARY[self.operation]:
+            known = ("auto", *LIBRARY[self.operation])
+            raise unknown_name(f"algorithm of {self.operation}", self.algorithm, known)
+        for key in ("gpus_per_node", "channels", "chunks"):
+            value = getattr(self, key)
+            if value is not None and value < 1:
+                raise NetcosimError(f"collective: {key} = {value}; it must be at least 1")
+
+    def node_size(self, n_ranks: int) -> int:
+        """Ranks of a node among so many ranks."""
+        g = self.gpus_per_node
+        return n_ranks if n_ranks <= g else math.gcd(n_ranks, g)
+
+    def named(self, n_ranks: int, message_bytes: int) -> str:
+        """Return the algorithm, chosen if it is "auto"."""
+        if self.algorithm != "auto":
+            return self.algorithm
+        return choose(self.operation, n_ranks, self.node_size(n_ranks), message_bytes)
+
+    def transfers(self, n_ranks: int, message_bytes: int) -> Transfers:
+        """Return what ranks 0 to n_ranks - 1 send to each other."""
+        name, g = self.named(n_ranks, message_bytes), self.node_size(n_ranks)
+        channels, chunks = self.channels or g, self.chunks
+        if chunks is None:
+            parts = {"ring": n_ranks * channels, "tree": 2 * channels, "nvls": 2 * g}
+            per_message = message_bytes / parts.get(name, n_ranks)
+            chunks = min(MAX_CHUNKS, max(1, math.ceil(per_message / CHUNK_BYTES)))
+        return LIBRARY[self.operation][name](Layout(n_ranks, g, channels, chunks))
+
+    def messages(
+        self, members: IntArray, message_bytes: int, first_step: int = 0
+    ) -> tuple[Messages, int]:
+        """Return the messages of one or more groups that run it at the same time.
+
+        Parameters
+        ----------
+        members : (n_groups, p) int
+            Ranks of each group, node after node.
+        message_bytes : int
+            The size in the tables of nccl-tests: the buffer of a rank before an all-reduce,
+            reduce-scatter, broadcast or all-to-all, after an all-gather; the message of send-recv.
+            All-to-all sends ``floor(message_bytes / p)`` to each rank.
+        first_step : int
+            Step of each rank in which it begins.
+
+        Returns
+        -------
+        messages : Messages
+        n_steps : int
+            Steps that each rank takes.
+        """
+        p = members.shape[1]
+        t = self.transfers(p, message_bytes)
+        total = message_bytes
+        if self.operation == "send-recv":
+            total *= p
+        elif self.operation == "all-to-all":
+            total = max(1, message_bytes // p) * p * p
+        n_bytes = t.n_bytes(total)
+        if self.named(p, message_bytes) == "nvls":
+            n_bytes = _in_switch(n_bytes, t, self.node_size(p))
+        return to_messages(t, members, n_bytes, first_step), t.n_steps
+
+
+def _in_switch(n_bytes: IntArray, t: Transfers, g: int) -> IntArray:
+    """Return the bytes if the switch of a node adds up and multiplies.
+
+    Each rank of a node then sends and receives ``1 + 1/g`` times the buffer (NVLink SHARP), not
+    ``2 (g - 1)/g`` times.
+    """
+    inside = t.src // g == t.dst // g
+    return np.where(inside, np.maximum(1, n_bytes * (g + 1) // max(1, 2 * (g - 1))), n_bytes)
+
+
+# Latency in s of a hop inside a node and between nodes, and once: protocol LL128.
+_RING_S = (1.9e-6, 4.0e-6, 10.0e-6)
+_TREE_S = (1.2e-6, 8.5e-6, 4.4e-6)
+
+
+def choose(operation: str, n_ranks: int, gpus_per_node: int, message_bytes: int) -> str:
+    """Return the algorithm that NCCL would choose.
+
+    All-reduce: ring or tree, whichever is faster by NCCL's own model of latencies and bandwidths
+    (``src/graph/tuning.cc`` of NCCL 2.8; protocol LL128 with the bounds of compute capability 8.0:
+    bus bandwidth 235 GB/s, tree 130 GB/s on one or two nodes and 105 GB/s on more; without its
+    corrections by size). All-to-all: PXN if it crosses nodes of several ranks, else direct.
+    All others: ring.
+    """
+    p, g = n_ranks, gpus_per_node
+    n = p // g
+    if operation in ("all-to-all", "send-recv"):
+        return "pxn" if operation == "all-to-all" and n > 1 and g > 1 else "direct"
+    if operation != "all-reduce" or p == 1:
+        return "ring"
+    inside, between, once = _RING_S
+    ring_s = once + 2 * (p - n) * inside + 2 * (n - 1) * between
+    ring_s += message_bytes * 2 * (p - 1) / p / (0.92 * 235e9)
+    inside, between, once = _TREE_S
+    tree_s = once + 2 * ((g - 1) * inside + (n.bit_length() - 1) * between)
+    bound, share = (130e9 if n <= 2 else 105e9), (7 / 9 if n == 1 else 0.915)
+    tree_s += message_bytes * 2 / (share * bound)
+    return "tree" if tree_s < ring_s else "ring"

@@ -25,9 +25,6 @@ Task = tuple[str, Mapping[str, object]]
 Finish = Callable[[str, Outcome], None]
 """Called with each outcome, in the order in which they come."""
 
-Run = Callable[[str, Sequence[Task], Finish], None]
-"""``run(path of the point function, tasks, finish)``."""
-
 # Points handed out ahead of the workers: enough to keep them busy, few to take back.
 _AHEAD = 3
 
@@ -59,27 +56,36 @@ def check_jobs(jobs: int) -> None:
         )
 
 
-def run_mpi(
-    path: str, tasks: Sequence[Task], finish: Finish, *, executor: Executor, ranks: int
+def run_tasks(
+    path: str, tasks: Sequence[Task], finish: Finish, workers: int, executor: Executor | None
 ) -> None:
-    """Over the workers of an ``MPICommExecutor``; a lost rank ends the whole MPI job."""
-    _feed(executor, path, deque(tasks), finish, ranks * _AHEAD)
+    """Compute tasks over so many workers.
 
+    Without an executor they are local processes, which may be killed; one task needs no pool. When
+    a worker dies, the pool cannot report which of the points under way killed it. They are run
+    again one by one, each alone in a new pool: the one that kills it twice is recorded as failed,
+    the others get their results. A lost MPI rank ends the whole MPI job.
 
-def run_local(path: str, tasks: Sequence[Task], finish: Finish, *, jobs: int) -> None:
-    """Over ``jobs`` local processes; outlives workers that are killed. One task needs no pool.
-
-    When a worker dies, the pool cannot report which of the points under way killed it. They are
-    run again one by one, each alone in a new pool: the one that kills it twice is recorded as
-    failed, the others get their results.
+    Parameters
+    ----------
+    path : str
+        Of the point function.
+    tasks : sequence
+    finish : callable
+    workers : int
+    executor : Executor or None
+        Of the MPI ranks.
     """
-    if jobs == 1 or len(tasks) < 2:
+    if executor is not None:
+        _feed(executor, path, deque(tasks), finish, workers * _AHEAD)
+        return
+    if workers == 1 or len(tasks) < 2:
         for key, config in tasks:
             finish(key, compute(path, config))
         return
     waiting = deque(tasks)
     while waiting:
-        suspects = _pool_round(path, waiting, finish, jobs)
+        suspects = _pool_round(path, waiting, finish, workers)
         for key, config in suspects:
             # Two tries: under way beside a killer it may not have run at all.
             if all(_pool_round(path, deque([(key, config)]), finish, 1) for _ in range(2)):

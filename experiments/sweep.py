@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from experiments.executor import Run, Task, check_jobs, run_local, run_mpi
+from experiments.executor import Finish, Task, check_jobs, run_tasks
 from experiments.mpi import world
 from experiments.outcome import Outcome
 from experiments.points import point_key
@@ -155,44 +154,33 @@ def run_points(
     """
     check_jobs(jobs)
     comm = world()
-    opened, failure = None, None
-    if comm is None or comm.Get_rank() == 0:
-        try:
-            path = function_path(function)
-            opened = Store(store, "write")
-        except Exception as error:
-            failure = error
-    # the other ranks must hear of a failure before they wait for work that never comes
-    failed = failure is not None if comm is None else comm.bcast(failure is not None, root=0)
-    if failure is not None:
-        raise failure
-    if failed:
-        return None
-    with _run_on(comm, jobs) as run:
-        if opened is None:
+    # inside, so that the other ranks end, too, where the store cannot be used
+    with _ranks(comm) as executor:
+        if comm is not None and executor is None:
             return None
-        with opened:
-            return _manage(path, points, opened, run, retry_failed, progress, meta)
+        path = function_path(function)
+        with Store(store, "write") as opened:
+            run = partial(run_tasks, path, workers=_workers(comm, jobs), executor=executor)
+            return _manage(points, opened, run, retry_failed, progress, meta)
 
 
-@contextmanager
-def _run_on(comm: Any | None, jobs: int) -> Iterator[Run]:
-    """Yield what computes points; under MPI the other ranks serve rank 0 before their turn."""
+def _ranks(comm: Any | None) -> AbstractContextManager[Any]:
+    """Yield an executor of the other MPI ranks; None to these, which have served it by then."""
     if comm is None:
-        yield partial(run_local, jobs=jobs)
-        return
+        return nullcontext()
     from mpi4py.futures import MPICommExecutor
 
-    with MPICommExecutor(comm, root=0) as executor:
-        # None on the other ranks, which have served by now
-        yield partial(run_mpi, executor=cast("Executor", executor), ranks=comm.Get_size() - 1)
+    return MPICommExecutor(comm, root=0)
+
+
+def _workers(comm: Any | None, jobs: int) -> int:
+    return jobs if comm is None else comm.Get_size() - 1
 
 
 def _manage(
-    path: str,
     points: Sequence[Mapping[str, object]],
     store: Store,
-    run: Run,
+    run: Callable[[Sequence[Task], Finish], None],
     retry_failed: bool,
     progress: bool,
     meta: Mapping[str, object] | None,
@@ -208,7 +196,7 @@ def _manage(
         if key in by_key and not (retry_failed and status == "failed")
     }
     other_code = sum(p.key in held and p.code != code for p in store.points()) if held else 0
-    tasks: list[Task] = [(key, config) for key, config in by_key.items() if key not in held]
+    tasks = [(key, config) for key, config in by_key.items() if key not in held]
     failed: list[tuple[str, str]] = []
     with show_progress(len(by_key), "points", begun=len(held), shown=progress) as show:
         done = len(held)
@@ -221,7 +209,7 @@ def _manage(
             done += 1
             show.at(done, f"{len(failed):,} failed" if failed else "")
 
-        run(path, tasks, finish)
+        run(tasks, finish)
     return SweepSummary(
         total=len(by_key),
         already=len(held),
@@ -269,11 +257,10 @@ def plan_points(
         path, middle = function_path(function), left[len(left) // 2]
         compute(path, middle)
         times = [compute(path, middle).seconds]
-    comm = world()
     return SweepPlan(
         total=len(by_key),
         already=len(held),
         to_do=len(left),
         seconds_per_point=sum(times) / len(times) if times else math.nan,
-        workers=jobs if comm is None else comm.Get_size() - 1,
+        workers=_workers(world(), jobs),
     )

@@ -526,7 +526,7 @@ def test_a_sweeps_points_outlive_their_fork_server(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(executor, "ProcessPoolExecutor", Dying)
     found: dict[str, Outcome] = {}
     tasks = [(key, {"i": 2, "seed": 1}) for key in ("a", "b")]
-    executor.run_local("sweep_points:draw", tasks, found.__setitem__, jobs=2)
+    executor.run_tasks("sweep_points:draw", tasks, found.__setitem__, 2, None)
     assert failed == [1]
     assert sorted(found) == ["a", "b"]
     assert all(outcome.error is None for outcome in found.values())

@@ -15,12 +15,11 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from experiments.archive.serialize import deserialize
 from experiments.archive.values import ArchivedRun
@@ -125,7 +124,6 @@ class Store:
     def __init__(self, path: str | os.PathLike[str], mode: Literal["read", "write"]) -> None:
         self.path = Path(path)
         self.mode = mode
-        self._lock: IO[str] | None = None
         self._guard = threading.RLock()
         self._waiting: list[_Waiting] = []
         self._timer: threading.Timer | None = None
@@ -136,33 +134,30 @@ class Store:
             raise NetcosimError(f"{self.path}: a pipe or a device; a results file was expected")
         if mode == "read" and not self.path.exists():
             raise NetcosimError(f"{self.path}: no such results file")
-        if mode == "write":
-            if not self.path.parent.is_dir():
-                raise NetcosimError(f"{self.path}: the folder {self.path.parent} does not exist")
-            # Looked at before anything is written beside a file that is no results file.
-            if self.path.exists() and self.path.stat().st_size:
-                self._check_header()
-            self._lock = acquire_lock(self.path)
-        try:
-            self._db = self._open()
-        except BaseException:
-            self._unlock()
-            raise
+        if mode == "write" and not self.path.parent.is_dir():
+            raise NetcosimError(f"{self.path}: the folder {self.path.parent} does not exist")
+        # Before anything is written beside a file that is no results file.
+        self._check_header()
+        with ExitStack() as held:
+            if mode == "write":
+                held.callback(let_go, acquire_lock(self.path))
+            self._db = self._open(held)
+            self._held = held.pop_all()
 
     # Opening and closing
 
     def _check_header(self) -> None:
-        with self.path.open("rb") as file:
-            header = file.read(100)
+        header = b""
+        if self.path.exists():
+            with self.path.open("rb") as file:
+                header = file.read(100)
+        if not header and self.mode == "read":
+            raise NetcosimError(f"{self.path}: not a netcosim results file (it is empty)")
         application_id = APPLICATION_ID.to_bytes(4, "big")
-        if not header.startswith(b"SQLite format 3\0") or header[68:72] != application_id:
+        if header and (header[:16] != b"SQLite format 3\0" or header[68:72] != application_id):
             raise NetcosimError(f"{self.path}: not a netcosim results file")
 
-    def _open(self) -> sqlite3.Connection:
-        if self.path.exists() and self.path.stat().st_size:
-            self._check_header()
-        elif self.mode == "read":
-            raise NetcosimError(f"{self.path}: not a netcosim results file (it is empty)")
+    def _open(self, held: ExitStack) -> sqlite3.Connection:
         # A reader, too, may have to roll back what a killed writer left, where it is allowed to.
         writable = self.mode == "write" or os.access(self.path, os.W_OK)
         access = ("rwc" if self.mode == "write" else "rw") if writable else "ro"
@@ -172,6 +167,7 @@ class Store:
             db = sqlite3.connect(uri, 30.0, isolation_level=None, check_same_thread=False, uri=True)
         except sqlite3.Error as error:
             raise NetcosimError(f"{self.path}: cannot be opened: {error}") from None
+        held.callback(db.close)
         try:
             if self.mode == "write":
                 self._create(db)
@@ -189,53 +185,36 @@ class Store:
                 db.execute("PRAGMA query_only = ON")
         # SQLite quotes damaged names in its messages, which then are no text
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            db.close()
             raise NetcosimError(f"{self.path}: cannot be used as a results file: {error}") from None
-        except BaseException:
-            db.close()
-            raise
         return db
 
     @staticmethod
     def _create(db: sqlite3.Connection) -> None:
         """Make the tables that a file lacks, in one transaction: all or none."""
+        schema = SCHEMA + ARCHIVE_SCHEMA
         if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            if db.execute("PRAGMA user_version").fetchone()[0] == WITHOUT_ARCHIVE:
-                db.executescript(
-                    f"BEGIN; {ARCHIVE_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
-                )
-            return
+            if db.execute("PRAGMA user_version").fetchone()[0] != WITHOUT_ARCHIVE:
+                return
+            schema = ARCHIVE_SCHEMA
         db.executescript(
-            f"PRAGMA journal_mode = DELETE; BEGIN; {SCHEMA} {ARCHIVE_SCHEMA}"
+            f"PRAGMA journal_mode = DELETE; BEGIN; {schema}"
             f"PRAGMA application_id = {APPLICATION_ID};"
             f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
         )
-
-    def _unlock(self) -> None:
-        if self._lock is not None:
-            let_go(self._lock)
-            self._lock = None
 
     def close(self) -> None:
         """Write what waits, close the file and let others write it."""
         try:
             # a second Ctrl-C waits for what the first has left
-            with defer_signals():
+            with self._held, defer_signals():
                 self.flush()
         finally:
             self._waiting.clear()
-            self._db.close()
-            self._unlock()
 
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def _check_writable(self) -> None:
@@ -246,17 +225,12 @@ class Store:
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         self._check_writable()
         try:
-            self._db.execute("BEGIN IMMEDIATE")
-            yield self._db
-            self._db.execute("COMMIT")
+            # commits in the end, or rolls back what was begun
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")
+                yield self._db
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
             raise NetcosimError(f"{self.path}: cannot be written: {error}") from None
-        except BaseException:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise
 
     # Writing
 

@@ -91,21 +91,19 @@ def read_rows(
         raise NetcosimError(f"{path}: damaged results file: {message}") from None
 
 
+_STORED_AS: dict[str, tuple[tuple[type, ...], str]] = {
+    "n": ((int, float), "a number was"),
+    "b": ((bytes,), "bytes were"),
+    "o": ((str, type(None)), "text was"),
+}
+
+
 def _checked(value: object, kind: str) -> object:
     """A stored value of one of the kinds of `read_rows`, decoded."""
-    if kind == "n":
-        if isinstance(value, (int, float)):
-            return value
-        raise ValueError(f"{value!r} where a number was expected")
-    if kind == "b":
-        if isinstance(value, bytes):
-            return value
-        raise ValueError(f"{str(value)[:40]!r} where bytes were expected")
-    if value is None and kind == "o":
-        return None
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r} where text was expected")
-    if kind in "to":
+    types, expected = _STORED_AS.get(kind, ((str,), "text was"))
+    if not isinstance(value, types):
+        raise ValueError(f"{value!r:.40} where {expected} expected")
+    if not isinstance(value, str) or kind in "to":
         return value
     content = json.loads(value)
     if kind in "mc" and not isinstance(content, dict):

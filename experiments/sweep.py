@@ -191,11 +191,11 @@ def _manage(
     if meta:
         store.put_meta(meta)
     held = {
-        key: status
-        for key, status in store.statuses().items()
-        if key in by_key and not (retry_failed and status == "failed")
+        p.key: p.code
+        for p in store.points()
+        if p.key in by_key and not (retry_failed and p.status == "failed")
     }
-    other_code = sum(p.key in held and p.code != code for p in store.points()) if held else 0
+    other_code = sum(other != code for other in held.values())
     tasks = [(key, config) for key, config in by_key.items() if key not in held]
     failed: list[tuple[str, str]] = []
     with show_progress(len(by_key), "points", begun=len(held), shown=progress) as show:

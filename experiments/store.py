@@ -340,15 +340,24 @@ class Store:
         NetcosimError
             No such point or table.
         """
-        query = "SELECT columns FROM results WHERE point_key = ? AND table_name = ?"
-        found = self._read(query, "c", (key, table))
-        if not found:
+        found = self.tables(key, table)
+        if table not in found:
             raise NetcosimError(f"{self.path}: no table {table!r} of point {key[:12]}")
-        columns = found[0][0]
-        return [
-            dict(zip(columns, values, strict=True))
-            for values in zip(*columns.values(), strict=True)
-        ]
+        return found[table]
+
+    def tables(self, key: str, name: str | None = None) -> dict[str, list[dict[str, object]]]:
+        """Tables of one point by their names: all of them, or that of one name."""
+        query = "SELECT table_name, columns FROM results WHERE point_key = ?"
+        if name is not None:
+            query += " AND table_name = ?"
+        given = (key,) if name is None else (key, name)
+        return {
+            table: [
+                dict(zip(columns, values, strict=True))
+                for values in zip(*columns.values(), strict=True)
+            ]
+            for table, columns in self._read(f"{query} ORDER BY table_name", "tc", given)
+        }
 
     def kept(self, key: str) -> ArchivedRun | None:
         """What else was kept of a point; None if nothing was, as in files of older versions.

@@ -77,7 +77,7 @@ def stored_run_page(store: Store, key: str) -> str:
     if not points or points[0].status != "done":
         raise NetcosimError(f"{store.path}: no finished point {key[:12]}")
     point = points[0]
-    tables = stored_tables(store, key)
+    tables = store.tables(key)
     if "policies" not in tables or not tables["policies"]:
         raise NetcosimError(f"{store.path}: point {key[:12]} is not of a run: no table of policies")
     text = next(iter(notes_on(tables, CONFIG)), "") or _config_text(point)
@@ -106,17 +106,6 @@ def stored_run_page(store: Store, key: str) -> str:
             f"{store.path}: point {key[:12]}: its tables are not those of a run: "
             f"{type(error).__name__}: {reason}"
         ) from None
-
-
-def stored_tables(store: Store, key: str) -> dict[str, Rows]:
-    """Every table of a point, by name."""
-    found: dict[str, Rows] = {}
-    for name in store.table_names():
-        try:
-            found[name] = store.rows(key, name)
-        except NetcosimError:
-            continue  # of another point
-    return found
 
 
 def _config_text(point: StoredPoint) -> str:

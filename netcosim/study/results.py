@@ -67,15 +67,8 @@ def read_tables(path: str | Path, points: Sequence[Point]) -> Tables:
     tables: dict[str, list[Mapping[str, object]]] = {}
     with Store(path, "read") as store:
         done = {key for key, status in store.statuses().items() if status == "done"}
-        names = store.table_names()
         for key in dict.fromkeys(map(point_key, points)):
-            if key not in done:
-                continue
-            for name in names:
-                try:
-                    found = store.rows(key, name)
-                except NetcosimError:
-                    continue  # of another kind of point
+            for name, found in store.tables(key).items() if key in done else ():
                 tables.setdefault(name, []).extend(found)
     return dict(tables)
 

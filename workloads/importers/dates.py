@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, tzinfo
 from math import isnan, nan
+from typing import Annotated
 from zoneinfo import ZoneInfo
 
 from netsim.errors import NetcosimError
@@ -17,6 +18,8 @@ _LENGTH = re.compile(
 )
 _HOUR_S = 3600.0
 _DAY_S = 86400.0
+
+Zone = Annotated[str, "zone of the dates, where they have none themselves"]
 
 
 class LogClock:

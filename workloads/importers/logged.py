@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from math import nan
+from typing import Annotated
+
+from netsim.parameters import OneOf
+
+BadLines = Annotated[
+    str, "lines that are not sound: stop, or leave them out", OneOf(("refuse", "drop"))
+]
 
 
 @dataclass(slots=True)

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 from netsim.errors import NetcosimError, unknown_name
-from netsim.parameters import OneOf
 from workloads.dependencies import parse_dependency
 from workloads.importers.assemble import workload_of
-from workloads.importers.dates import LogClock, in_order
+from workloads.importers.dates import LogClock, Zone, in_order
 from workloads.importers.logged import Found, LoggedJob
-from workloads.importers.shared_nodes import SHARED
+from workloads.importers.shared_nodes import SharedNodes
 from workloads.importers.tables import TableRow, TableRows, csv_rows, parquet_rows
 from workloads.job import Workload
 
@@ -41,8 +40,6 @@ COLUMNS = (
 """What a column of a table may be taken for."""
 
 ColumnMap = Annotated[Sequence[str], 'the mapping of columns, NAME=COLUMN, such as "job=JobID"']
-Zone = Annotated[str, "zone of the dates, where they have none themselves"]
-SharedNodes = Annotated[str, "jobs that share nodes with others", OneOf(SHARED)]
 
 
 def read_mapped_csv(

@@ -6,19 +6,15 @@ import re
 from collections.abc import Sequence
 from math import nan
 from pathlib import Path
-from typing import Annotated
-
-from annotated_types import Ge
 
 from netsim.errors import NetcosimError
 from netsim.files import read_lines
 from netsim.hostlist import compress
-from netsim.parameters import OneOf
 from workloads.details import DEPENDENCY_KINDS
 from workloads.importers.assemble import workload_of
 from workloads.importers.dates import length_s
-from workloads.importers.logged import Found, LoggedJob
-from workloads.importers.shared_nodes import SHARED
+from workloads.importers.logged import BadLines, Found, LoggedJob
+from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
 from workloads.job import Workload
 from workloads.swf_parse import short
 
@@ -40,13 +36,9 @@ def looks_like(head: Sequence[str]) -> bool:
 def read_pbs(
     path: str | Path,
     *,
-    shared_nodes: Annotated[str, "jobs that share nodes with others", OneOf(SHARED)] = "refuse",
-    cores_per_node: Annotated[
-        int | None, "a job with fewer on its nodes shares them; else node lists decide", Ge(1)
-    ] = None,
-    bad_lines: Annotated[
-        str, "lines that are not sound: stop, or leave them out", OneOf(("refuse", "drop"))
-    ] = "refuse",
+    shared_nodes: SharedNodes = "refuse",
+    cores_per_node: CoresPerNode = None,
+    bad_lines: BadLines = "refuse",
 ) -> Workload:
     """Read accounting records; the E record of a job (its end) has all its data.
 

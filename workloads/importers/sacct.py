@@ -8,17 +8,15 @@ from math import isnan, nan
 from pathlib import Path
 from typing import Annotated
 
-from annotated_types import Ge
-
 from netsim.errors import NetcosimError
 from netsim.files import read_lines
 from netsim.hostlist import expand
 from netsim.parameters import OneOf
 from workloads.details import DEPENDENCY_KINDS
 from workloads.importers.assemble import last_runs, workload_of
-from workloads.importers.dates import LogClock, in_order, length_s
-from workloads.importers.logged import Found, LoggedJob
-from workloads.importers.shared_nodes import SHARED
+from workloads.importers.dates import LogClock, Zone, in_order, length_s
+from workloads.importers.logged import BadLines, Found, LoggedJob
+from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
 from workloads.job import Workload
 from workloads.swf_parse import short
 
@@ -43,17 +41,13 @@ def looks_like(head: Sequence[str]) -> bool:
 def read_sacct(
     path: str | Path,
     *,
-    timezone: Annotated[str, "zone of the dates, where they have none themselves"] = "UTC",
-    shared_nodes: Annotated[str, "jobs that share nodes with others", OneOf(SHARED)] = "refuse",
-    cores_per_node: Annotated[
-        int | None, "a job with fewer on its nodes shares them; else node lists decide", Ge(1)
-    ] = None,
+    timezone: Zone = "UTC",
+    shared_nodes: SharedNodes = "refuse",
+    cores_per_node: CoresPerNode = None,
     submitted: Annotated[
         str, "when a job comes into the queue", OneOf(("submit", "eligible"))
     ] = "submit",
-    bad_lines: Annotated[
-        str, "lines that are not sound: stop, or leave them out", OneOf(("refuse", "drop"))
-    ] = "refuse",
+    bad_lines: BadLines = "refuse",
 ) -> Workload:
     """Read the output of ``sacct -P``, with any columns in any order.
 

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
+from netsim.parameters import OneOf
 from workloads.details import NodeLists
 from workloads.importers.logged import LoggedJob
 
 SHARED = ("refuse", "drop", "whole")
 """Stop; leave out all jobs that share; give each of them its nodes as if they were its own."""
+
+SharedNodes = Annotated[str, "jobs that share nodes with others", OneOf(SHARED)]
+CoresPerNode = Annotated[
+    int | None, "a job with fewer on its nodes shares them; else node lists decide", Ge(1)
+]
 
 
 def shared_nodes(

@@ -38,13 +38,10 @@ def write_figures(store: Store, key: str | None, folder: Path, form: Form) -> li
     NetcosimError
         A page without figures, a folder that cannot be written.
     """
-    from netcosim.report.run_page import stored_tables
     from netcosim.report.sweep_page import sweep_drawings
 
     figures: Sequence[Drawing | RunFigure] = (
-        sweep_drawings(store)
-        if key is None
-        else run_figures(stored_tables(store, key), store.kept(key))
+        sweep_drawings(store) if key is None else run_figures(store.tables(key), store.kept(key))
     )
     if not figures:
         raise NetcosimError(f"{store.path}: its page has no figures")

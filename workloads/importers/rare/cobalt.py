@@ -9,11 +9,10 @@ from typing import Annotated
 
 from netsim.errors import NetcosimError
 from netsim.hostlist import expand
-from netsim.parameters import OneOf
 from workloads.importers.assemble import workload_of
 from workloads.importers.dates import LogClock
 from workloads.importers.logged import Found, LoggedJob
-from workloads.importers.shared_nodes import SHARED
+from workloads.importers.shared_nodes import SharedNodes
 from workloads.importers.tables import TableRow, csv_rows
 from workloads.job import Workload
 
@@ -36,7 +35,7 @@ def read_cobalt(
     path: str | Path,
     *,
     timezone: Annotated[str, "zone of the dates"] = "UTC",
-    shared_nodes: Annotated[str, "jobs that share nodes with others", OneOf(SHARED)] = "refuse",
+    shared_nodes: SharedNodes = "refuse",
 ) -> Workload:
     """Read a table of ALCF Public Data, plain or gzipped.
 

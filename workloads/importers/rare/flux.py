@@ -6,16 +6,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite, nan
 from pathlib import Path
-from typing import Annotated, Any
-
-from annotated_types import Ge
+from typing import Any
 
 from netsim.errors import NetcosimError
 from netsim.files import read_text
-from netsim.parameters import OneOf
 from workloads.importers.assemble import workload_of
 from workloads.importers.logged import Found, LoggedJob
-from workloads.importers.shared_nodes import SHARED
+from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
 from workloads.job import Workload
 from workloads.swf_parse import short
 
@@ -31,10 +28,8 @@ def looks_like(head: Sequence[str]) -> bool:
 def read_flux(
     path: str | Path,
     *,
-    shared_nodes: Annotated[str, "jobs that share nodes with others", OneOf(SHARED)] = "refuse",
-    cores_per_node: Annotated[
-        int | None, "a job with fewer on its nodes shares them; else node lists decide", Ge(1)
-    ] = None,
+    shared_nodes: SharedNodes = "refuse",
+    cores_per_node: CoresPerNode = None,
 ) -> Workload:
     """Read what ``flux jobs -a --json`` printed: one object with "jobs", or an object a line.
 

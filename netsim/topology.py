@@ -57,6 +57,14 @@ class Topology:
         Network ports of every node.
     node_names : tuple of str
         What the nodes are called, by number; empty where they are their numbers.
+    scale_up : (n_nodes,) int32 or None
+        Scale-up domain of each node (GPU), for machines that have such. Port 0 of each node is on
+        the switch of its domain and has the messages inside the domain; messages to other domains
+        take the other ports, those of its NIC. The links of port 0 have kinds of their own,
+        "scale-up-injection" and "scale-up-ejection".
+    nic_rail : (n_nodes,) int32 or None
+        Rail of each node's NIC, where no switch joins the rails. A message to another domain and
+        another rail then ends at port 0: the scale-up switch of its receiver relays it.
     """
 
     family: str
@@ -73,6 +81,30 @@ class Topology:
     kinds: tuple[str, ...]
     rails: int = 1
     node_names: tuple[str, ...] = ()
+    scale_up: IntArray | None = None
+    nic_rail: IntArray | None = None
+
+    @property
+    def n_rails(self) -> int:
+        """Ports of a node among which a rail policy chooses: all, or those of its NIC."""
+        return self.rails - (self.scale_up is not None)
+
+    def ports_between(
+        self, src_nodes: np.ndarray, dst_nodes: np.ndarray, rail: np.ndarray
+    ) -> tuple[LongArray, LongArray]:
+        """Return the ports from which and to which messages on these rails go."""
+        out = into = np.asarray(rail, dtype=np.int64)
+        if self.scale_up is not None:
+            out = into = np.where(self.same_domain(src_nodes, dst_nodes), 0, out + 1)
+        if self.nic_rail is not None:
+            into = np.where(self.nic_rail[src_nodes] == self.nic_rail[dst_nodes], into, 0)
+        return src_nodes * self.rails + out, dst_nodes * self.rails + into
+
+    def same_domain(self, src_nodes: np.ndarray, dst_nodes: np.ndarray) -> NDArray[np.bool_]:
+        """Return whether messages between nodes stay in a scale-up domain."""
+        if self.scale_up is None:
+            return np.zeros(len(src_nodes), dtype=np.bool_)
+        return np.asarray(self.scale_up[src_nodes] == self.scale_up[dst_nodes])
 
     @property
     def n_ports(self) -> int:
@@ -172,9 +204,11 @@ def build_topology(
     router_bandwidth_Bps: np.ndarray | int,
     router_latency_s: np.ndarray | float,
     node_bandwidth_Bps: np.ndarray | int,
-    node_latency_s: float,
+    node_latency_s: np.ndarray | float,
     rails: int = 1,
     node_names: Sequence[str] = (),
+    scale_up: np.ndarray | None = None,
+    nic_rail: np.ndarray | None = None,
 ) -> Topology:
     """Put nodes, routers and router links into the standard order, checked.
 
@@ -188,12 +222,14 @@ def build_topology(
         Index into ``router_kinds``.
     router_bandwidth_Bps, router_latency_s : (m,) or scalar
     node_bandwidth_Bps : (n_nodes * rails,) or scalar
+    node_latency_s : (n_nodes * rails,) or scalar
         Of each port's injection and ejection link.
-    node_latency_s : float
     rails : int
         Ports of every node.
     node_names : sequence of str
         Of every node, each another; or empty.
+    scale_up, nic_rail : (n_nodes,) int32, optional
+        See `Topology`; with at least two ports a node, exactly two for ``nic_rail``.
 
     Raises
     ------
@@ -219,7 +255,7 @@ def build_topology(
     bandwidth = np.empty(2 * n + m, dtype=np.int64)
     latency = np.empty(2 * n + m, dtype=np.float64)
     bandwidth[: 2 * n].reshape(2, n)[:] = node_bandwidth_Bps
-    latency[: 2 * n] = node_latency_s
+    latency[: 2 * n].reshape(2, n)[:] = node_latency_s
     fastest = np.max(router_bandwidth_Bps, initial=0.0)
     if not fastest < 2**63:
         raise NetcosimError(f"{name}: link bandwidth {fastest:g} bytes/s cannot be counted")
@@ -233,6 +269,10 @@ def build_topology(
         raise NetcosimError(f"{name}: link latency {latency.min()} s; it must be >= 0")
     ports, routers = np.arange(n, dtype=np.int32), n + port_router
     kinds = ("injection", "ejection", *router_kinds)
+    kind = np.concatenate([np.zeros(n), np.ones(n), 2 + np.asarray(router_kind)]).astype(np.int8)
+    if scale_up is not None:
+        kind[:n:rails], kind[n : 2 * n : rails] = len(kinds), len(kinds) + 1
+        kinds = (*kinds, "scale-up-injection", "scale-up-ejection")
     topology = Topology(
         family=family,
         name=name,
@@ -244,12 +284,12 @@ def build_topology(
         link_dst=np.concatenate([routers, ports, n + np.asarray(router_dst)]).astype(np.int32),
         link_bandwidth_Bps=bandwidth,
         link_latency_s=latency,
-        link_kind=np.concatenate([np.zeros(n), np.ones(n), 2 + np.asarray(router_kind)]).astype(
-            np.int8
-        ),
+        link_kind=kind,
         kinds=kinds,
         rails=rails,
         node_names=tuple(node_names),
+        scale_up=scale_up,
+        nic_rail=nic_rail,
     )
     for array in (
         port_router,

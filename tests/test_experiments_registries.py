@@ -32,6 +32,7 @@ LARGER: dict[str, dict[str, Any]] = {
     "hypercube": {"dimension": 5},
     "hyperx": {"dims": [6, 6]},
     "slimfly": {"q": 5},
+    "gpu-cluster": {"nodes": 8, "gpus_per_node": 4, "nodes_per_leaf": 4},
 }
 """Of some families; the others have the first small machine that they declare."""
 MACHINES: dict[str, dict[str, Any]] = {

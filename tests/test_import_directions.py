@@ -32,7 +32,7 @@ BANNED = {
 PYDANTIC = "netsim/parameters.py"
 # Ceilings. Lower one when the code has become smaller; raise one only with a reason in the commit.
 MAX_LINES_OF_PACKAGE = {
-    "netsim": 21_900,
+    "netsim": 22_700,
     "patterns": 5_700,
     "workloads": 5_100,
     "alloc": 5_900,

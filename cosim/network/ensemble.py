@@ -392,13 +392,13 @@ class Ensemble:
     def _on_one_rail(self) -> bool:
         """Whether a message keeps to one of several ports of its node."""
         policy = self.network.packet.rail_policy
-        return self.routing.topology.rails > 1 and policy != "striped"
+        return self.routing.topology.n_rails > 1 and policy != "striped"
 
     def _rail(self, program: Program, nodes: NDArray[np.int32]) -> NDArray[np.int64] | None:
         """Return the rail of each message; None where each takes all."""
         if not self._on_one_rail:
             return None
-        rails, policy = self.routing.topology.rails, self.network.packet.rail_policy
+        rails, policy = self.routing.topology.n_rails, self.network.packet.rail_policy
         return first_rail(combine([program], [nodes]), rails, policy)
 
     def _programs(self, iterations: Sequence[int]) -> list[Program]:

@@ -124,6 +124,8 @@ class JobRoutes:
             self.link_dst,
             column=np.empty(topology.n_links, dtype=np.int32),
             first=np.empty(topology.n_nodes, dtype=np.int32),
+            scale_up=_copy_or_empty(topology.scale_up),
+            nic_rail=_copy_or_empty(topology.nic_rail),
         )
         self.waits = np.ones(topology.n_links, dtype=np.bool_)
         avoids = can_detour(routing) or routing.tables.code == MINIMAL_ADAPTIVE
@@ -238,6 +240,11 @@ class JobRoutes:
         link_bytes = load[used]
         load[used] = 0.0
         return used, link_bytes
+
+
+def _copy_or_empty(values: NDArray[np.int32] | None) -> NDArray[np.int32]:
+    """A writable copy for the kernels."""
+    return np.array([] if values is None else values, dtype=np.int32)
 
 
 def _rows(

@@ -15,6 +15,7 @@ class LinkTables(NamedTuple):
     """Links of a machine, and room for what is looked up while a job is placed.
 
     ``column``: of each link that the job uses, ``first``: of each node of the job its first place.
+    ``scale_up``, ``nic_rail``: of each node, empty where `Topology` has none.
     """
 
     bandwidth_Bps: NDArray[np.float64]
@@ -23,6 +24,8 @@ class LinkTables(NamedTuple):
     link_dst: NDArray[np.int64]
     column: NDArray[np.int32]
     first: NDArray[np.int32]
+    scale_up: NDArray[np.int32]
+    nic_rail: NDArray[np.int32]
 
 
 class Sent(NamedTuple):
@@ -78,6 +81,19 @@ def port_columns(m, sent, pair, n, rails):  # type: ignore[no-untyped-def]
 
 
 @njit(**PLAIN_KERNEL, inline="always")
+def ports_taken(m, sent, pair, rails):  # type: ignore[no-untyped-def]
+    """Return the first ports that a pair's messages leave and enter by, and how many they use."""
+    if len(m.scale_up) == 0:
+        return 0, 0, rails
+    src, dst = sent.nodes[sent.src[pair]], sent.nodes[sent.dst[pair]]
+    if m.scale_up[src] == m.scale_up[dst]:
+        return 0, 0, 1
+    if len(m.nic_rail) > 0 and m.nic_rail[src] != m.nic_rail[dst]:
+        return 1, 0, 1
+    return 1, 1, rails - 1
+
+
+@njit(**PLAIN_KERNEL, inline="always")
 def step_loads(m, sent, n, rails, loads):  # type: ignore[no-untyped-def]
     """Bytes in every step; ``loads``: (n_steps, columns)."""
     unsplit = len(sent.weights) == 0
@@ -86,9 +102,10 @@ def step_loads(m, sent, n, rails, loads):  # type: ignore[no-untyped-def]
         for e in range(sent.ptr[pair], sent.ptr[pair + 1]):
             load[m.column[sent.links[e]]] += n_bytes if unsplit else n_bytes * sent.weights[e]
         out, into = port_columns(m, sent, pair, n, rails)
-        for rail in range(rails):
-            load[out + rail] += n_bytes / rails
-            load[into + rail] += n_bytes / rails
+        out_port, in_port, ports = ports_taken(m, sent, pair, rails)
+        for port in range(ports):
+            load[out + out_port + port] += n_bytes / ports
+            load[into + in_port + port] += n_bytes / ports
 
 
 @njit(**PLAIN_KERNEL, inline="always")
@@ -146,8 +163,9 @@ def trace(m, sent, traced, n, rails, router_latency_s, felt, loads, ints, floats
         out, into = port_columns(m, sent, pair, n, rails)
         from_port = sent.nodes[sent.src[pair]] * rails
         to_port = len(m.first) * rails + sent.nodes[sent.dst[pair]] * rails
-        floor_s = load[out] / m.bandwidth_Bps[from_port]
-        floats[k] = max(floor_s, load[into] / m.bandwidth_Bps[to_port])
+        out_port, in_port, _ = ports_taken(m, sent, pair, rails)
+        floor_s = load[out + out_port] / m.bandwidth_Bps[from_port + out_port]
+        floats[k] = max(floor_s, load[into + in_port] / m.bandwidth_Bps[to_port + in_port])
         one_way_s = 0.0
         for e in range(sent.ptr[pair], sent.ptr[pair + 1]):
             link = sent.links[e]

@@ -72,10 +72,10 @@ def message_load(
     """
     topology = routes.routing.topology
     rails = topology.rails
-    if rails > 1 and config.rail_policy != "striped":
+    if topology.n_rails > 1 and config.rail_policy != "striped":
         raise NetcosimError(
-            f"rail_policy = {config.rail_policy!r} on {rails} ports a node needs packets "
-            "only; at flow level messages are 'striped'"
+            f"rail_policy = {config.rail_policy!r} on {topology.n_rails} ports a node needs "
+            "packets only; at flow level messages are 'striped'"
         )
     bandwidth, machine = routes.bandwidth_Bps, routes.machine
     where = nodes.astype(np.int64)

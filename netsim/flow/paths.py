@@ -287,17 +287,17 @@ def _port_flows(
     rail: ArrayLike | None,
 ) -> tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Flows between ports: in how many parts each is cut, then its parts side by side."""
-    rails = topology.rails
-    if rails == 1 and rail is None:
+    rails = topology.n_rails
+    if topology.rails == 1 and rail is None:
         return 1, src, dst, amount
     if rail is None:
         each = np.tile(np.arange(rails), len(src))
-        src, dst = (np.repeat(nodes, rails) * rails + each for nodes in (src, dst))
-        return rails, src, dst, np.repeat(amount / rails, rails)
+        ends = topology.ports_between(np.repeat(src, rails), np.repeat(dst, rails), each)
+        return rails, *ends, np.repeat(amount / rails, rails)
     taken = np.broadcast_to(np.asarray(rail, dtype=np.int64), src.shape)
     if len(taken) and (taken.min() < 0 or taken.max() >= rails):
         raise NetcosimError(f"a flow's rail is outside 0..{rails - 1} of {topology.name}")
-    return 1, src * rails + taken, dst * rails + taken, amount
+    return 1, *topology.ports_between(src, dst, taken), amount
 
 
 def _seconds(

@@ -226,7 +226,7 @@ def build_arrays(
     order = np.lexsort((np.arange(n_ranks), starts))  # a sorted list is a heap
     messages, n_parts, request = message_rows(
         traffic,
-        topology.rails,
+        topology,
         config.rail_policy,
         clock.message_packets,
         clock.message_tail,

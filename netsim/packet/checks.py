@@ -48,8 +48,8 @@ def check_size(
     source = np.asarray(traffic.rank_node)[program.send_src()]
     sent = np.bincount(source, weights=program.send_bytes.astype(np.float64))
     # what keeps to one port of several may take that many times longer
-    rails = topology.rails if config.rail_policy == "striped" else 1
-    port_Bps = topology.link_bandwidth_Bps[: topology.n_ports : topology.rails]
+    rails = topology.n_rails if config.rail_policy == "striped" else 1
+    port_Bps = topology.link_bandwidth_Bps[topology.rails - 1 : topology.n_ports : topology.rails]
     needed_s = float(np.max(sent / port_Bps[: len(sent)])) / rails
     # an eighth leaves room for waiting before the clock's whole numbers overflow
     if needed_s * PS_PER_S > MAX_DURATION_PS / 8:

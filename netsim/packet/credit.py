@@ -61,7 +61,7 @@ def credit_loops(topology: Topology, config: PacketConfig) -> tuple[CreditLoop, 
     fastest = int(topology.link_bandwidth_Bps.max())
     worst: list[CreditLoop] = []
     for kind in topology.kinds:
-        if kind == "ejection":
+        if kind.endswith("ejection"):
             continue
         mask = topology.kind_mask(kind)
         pairs = {

@@ -9,12 +9,13 @@ from netsim.errors import NetcosimError
 from netsim.limits import MAX_INDEX
 from netsim.packet import tables as t
 from netsim.packet.rails import first_rail
+from netsim.topology import Topology
 from netsim.traffic import Traffic
 
 
 def message_rows(
     traffic: Traffic,
-    rails: int,
+    topology: Topology,
     rail_policy: str,
     packets: NDArray[np.int32],
     tail: NDArray[np.int32],
@@ -26,8 +27,7 @@ def message_rows(
     Parameters
     ----------
     traffic : Traffic
-    rails : int
-        Ports of a node.
+    topology : Topology
     rail_policy : str
     packets, tail : (n_messages,) int32
         Packets of each message, and the size class of its last.
@@ -53,7 +53,7 @@ def message_rows(
     """
     program, n = traffic.program, traffic.program.n_messages
     dst = np.asarray(traffic.rank_node)[program.send_dst]
-    if rails == 1 and by_rendezvous is None:
+    if topology.rails == 1 and by_rendezvous is None:
         rows: NDArray[np.int32] = t.aligned_zeros((n, t.M_WIDTH), np.int32)
         rows[:, t.M_NEXT] = -1
         rows[:, t.M_LEFT] = packets
@@ -62,6 +62,7 @@ def message_rows(
         rows[:, t.M_STEP] = program.send_step
         rows[:, t.M_TO] = dst
         return rows, 1, -1
+    rails = topology.n_rails
     n_data = rails if rail_policy == "striped" else 1
     request = -1 if by_rendezvous is None else n_data
     n_parts = n_data if by_rendezvous is None else n_data + 2
@@ -72,9 +73,9 @@ def message_rows(
         )
     rows = t.aligned_zeros((n * n_parts, t.M_WIDTH), np.int32)
     first = first_rail(traffic, rails, rail_policy)
-    src = np.asarray(traffic.rank_node)[program.send_src()].astype(np.int64) * rails
-    to = dst.astype(np.int64) * rails
-    parts = np.minimum(packets, n_data)
+    src = np.asarray(traffic.rank_node)[program.send_src()].astype(np.int64)
+    dst = dst.astype(np.int64)
+    parts = np.where(topology.same_domain(src, dst), 1, np.minimum(packets, n_data))
     for j in range(n_parts):
         mine = rows[j * n : (j + 1) * n]
         mine[:, t.M_NEXT] = -1
@@ -90,6 +91,6 @@ def message_rows(
             mine[:, t.M_TAIL] = control_class
             rail = first
         back = j == request + 1 and request >= 0
-        mine[:, t.M_FROM] = (to if back else src) + rail
-        mine[:, t.M_TO] = (src if back else to) + rail
+        one, other = (dst, src) if back else (src, dst)
+        mine[:, t.M_FROM], mine[:, t.M_TO] = topology.ports_between(one, other, rail)
     return rows, n_parts, request

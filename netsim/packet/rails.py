@@ -15,7 +15,7 @@ def first_rail(traffic: Traffic, rails: int, policy: str) -> NDArray[np.int64]:
     ----------
     traffic : Traffic
     rails : int
-        Ports of a node.
+        `netsim.topology.Topology.n_rails`.
     policy : str
         One of `netsim.packet.model.RAIL_POLICIES`.
     """

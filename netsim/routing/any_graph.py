@@ -166,6 +166,9 @@ def links_in_turn(paths: ShortestPaths) -> NDArray[np.int32]:
                 mine = here & (group == i)
                 some = np.flatnonzero(sets[i])
                 come = np.flatnonzero(mine & used[router])
+                if topology.scale_up is not None:
+                    # GPUs of one leaf are not numbered side by side where it is that of a rail
+                    come = come[np.argsort(ports[come], kind="stable")]
                 table[router, mine] = out[some[0]]
                 pick = some[(dealt[router][i] + np.arange(len(come))) % len(some)]
                 dealt[router][i] += len(come)

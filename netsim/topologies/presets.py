@@ -48,6 +48,13 @@ def _slingshot(node_Bps: int = _SLINGSHOT, **params: int) -> dict[str, object]:
     }
 
 
+# GPU clusters: NVLink of one direction a GPU (300 GB/s on an A100, 450 on an H100, 200 on an H800,
+# 900 on a GB200) and wires as in SimAI, 25 ns to NVSwitches and 500 ns in the fabric.
+_A100, _H100, _H800, _GB200 = (
+    {"scale_up_bandwidth_Bps": speed * 10**9} for speed in (300, 450, 200, 900)
+)
+_EFA = {"nic_bandwidth_Bps": 12_500_000_000}
+
 # Cab's 36 real top-level switches are cut here into 18 x 18 spines of one link a pod; the
 # number of links is the same.
 PRESETS: dict[str, Preset] = {
@@ -208,6 +215,74 @@ PRESETS: dict[str, Preset] = {
             "level1_bandwidth_Bps": 2 * _NDR,
             "node_latency_s": _COPPER_S,
             "level1_latency_s": _COPPER_S,
+        },
+    ),
+    # NVIDIA's reference architectures: DGX A100 SuperPOD, seven units of 20 servers, 8 NICs of 200
+    # Gbit/s; DGX H100 SuperPOD, four units of 32 servers, 8 NICs of 400 Gbit/s, 16 spines with two
+    # cables (one link here) to each leaf. Assumed: one level of spines above the A100's leaves.
+    "dgx-a100": Preset(
+        "DGX A100 SuperPOD: 140 servers of 8 GPUs, rail-optimised in units of 20; one level of "
+        "spines is an assumption",
+        "gpu-cluster",
+        {"nodes": 140, "nodes_per_leaf": 20, **_A100, "nic_bandwidth_Bps": _SLINGSHOT},
+    ),
+    "dgx-h100": Preset(
+        "DGX H100 SuperPOD: 128 servers of 8 GPUs, rail-optimised in units of 32",
+        "gpu-cluster",
+        {
+            "nodes": 128,
+            "nodes_per_leaf": 32,
+            "spines": 16,
+            "fabric_bandwidth_Bps": 2 * _NDR,
+            **_H100,
+        },
+    ),
+    # A rack of 18 trays of 4 GPUs is one NVLink domain; a NIC of 400 Gbit/s a GPU. Assumed: eight
+    # racks, each with four leaves of its own.
+    "gb200-nvl72": Preset(
+        "GB200 NVL72: 8 racks of 72 GPUs in one NVLink domain each; leaves of one rack are an "
+        "assumption",
+        "gpu-cluster",
+        {
+            "nodes": 144,
+            "gpus_per_node": 4,
+            "scale_up_domain": 72,
+            "nodes_per_leaf": 18,
+            **_GB200,
+        },
+    ),
+    # aws.amazon.com/ec2/instance-types/p4, p5: EFA of 4 and of 32 NICs of 100 Gbit/s. The fabric is
+    # not published; assumed: 64 servers, rail-optimised in units of 32, without oversubscription.
+    "aws-p4de": Preset(
+        "AWS p4de: 64 servers of 8 A100s and 4 EFA NICs; the fabric is an assumption",
+        "gpu-cluster",
+        {"nodes": 64, "nodes_per_leaf": 32, "nics_per_node": 4, **_A100, **_EFA},
+    ),
+    "aws-p5": Preset(
+        "AWS p5: 64 servers of 8 H100s and 32 EFA NICs; the fabric is an assumption",
+        "gpu-cluster",
+        {"nodes": 64, "nodes_per_leaf": 32, "nics_per_node": 32, **_H100, **_EFA},
+    ),
+    # DeepSeek-AI (ISCA 2025): 2,048 H800s, eight planes of two levels, one for each of a server's
+    # NICs. Assumed: 32 servers a leaf, 32 spines a plane.
+    "deepseek-h800": Preset(
+        "DeepSeek's 256 servers of 8 H800s, a separate two-level network for each rail; 32 servers "
+        "a leaf are an assumption",
+        "gpu-cluster",
+        {"nodes": 256, "nodes_per_leaf": 32, "fabric": "rail-only", **_H800},
+    ),
+    # Qian et al. (SIGCOMM 2024): segments of 128 servers with 16 ToR switches, both ports of 200
+    # Gbit/s of a NIC on different ones, two planes of 60 aggregation switches, 15 segments a pod.
+    "hpn-pod": Preset(
+        "a pod of Alibaba's HPN: 1,920 servers of 8 GPUs, 15 segments, two planes",
+        "gpu-cluster",
+        {
+            "nodes": 1920,
+            "nodes_per_leaf": 128,
+            "spines": 60,
+            "planes": 2,
+            "fabric_bandwidth_Bps": _NDR,
+            **_H100,
         },
     ),
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from netsim.packet.model import PacketConfig
+from netsim.topology import Topology
 from netsim.traffic import Traffic
 
 
@@ -46,8 +47,7 @@ class Messages:
     ----------
     traffic : Traffic
     config : PacketConfig
-    rails : int
-        Ports of a node.
+    topology : Topology
     send : callable
         Puts a part into its port's queue.
     arrive : callable
@@ -58,16 +58,16 @@ class Messages:
         self,
         traffic: Traffic,
         config: PacketConfig,
-        rails: int,
+        topology: Topology,
         send: Callable[[Part], None],
         arrive: Callable[[int], None],
     ) -> None:
         self.traffic, self.program = traffic, traffic.program
-        self.config, self.rails = config, rails
+        self.config, self.topology, self.rails = config, topology, topology.n_rails
         self.send, self.arrive = send, arrive
         self.sender = self.program.send_src()
         self.random_shift = traffic.random_shift()
-        self.request = rails if config.rail_policy == "striped" else 1
+        self.request = self.rails if config.rail_policy == "striped" else 1
         self.parts_left: dict[int, int] = {}
         self.begun: set[int] = set()
         """Steps that have begun: their receives are posted."""
@@ -117,9 +117,10 @@ class Messages:
     def _send_data(self, message: int) -> None:
         size, full = int(self.program.send_bytes[message]), self.config.packet_bytes
         payloads = [min(full, size - at) for at in range(0, size, full)]
-        n = min(self.rails, len(payloads)) if self.config.rail_policy == "striped" else 1
-        self.parts_left[message] = n
         src, dst = int(self.sender[message]), int(self.program.send_dst[message])
+        several = self.config.rail_policy == "striped" and not self._in_domain(src, dst)
+        n = min(self.rails, len(payloads)) if several else 1
+        self.parts_left[message] = n
         for number in range(n):
             rail = (self._rail(message) + number) % self.rails
             mine = tuple(payloads[number::n])
@@ -132,6 +133,12 @@ class Messages:
         payloads = (self.config.control_bytes,)
         self._send_part(message, number, payloads, ends, self._rail(message))
 
+    def _in_domain(self, *ranks: int) -> bool:
+        """Whether ranks are in one scale-up domain."""
+        domain = self.topology.scale_up
+        nodes = self.traffic.rank_node
+        return domain is not None and len({int(domain[nodes[rank]]) for rank in ranks}) == 1
+
     def _send_part(
         self,
         message: int,
@@ -140,6 +147,13 @@ class Messages:
         ends: tuple[int, int],
         rail: int,
     ) -> None:
-        src, dst = (int(self.traffic.rank_node[rank]) * self.rails + rail for rank in ends)
+        nodes = [int(self.traffic.rank_node[rank]) for rank in ends]
+        out = into = rail
+        if self.topology.scale_up is not None:
+            # port 0 is on the scale-up switch
+            out = into = 0 if self._in_domain(*ends) else rail + 1
+        if self.topology.nic_rail is not None and len(set(self.topology.nic_rail[nodes])) > 1:
+            into = 0
+        src, dst = nodes[0] * self.topology.rails + out, nodes[1] * self.topology.rails + into
         shift = int(self.random_shift[self.traffic.rank_group[ends[0]]])
         self.send(Part(message, number, payloads, src, dst, (message + shift) % 2**64))

@@ -219,7 +219,7 @@ def simulate_reference(
     ranks = _Ranks(clock, order, traffic, config)
     kind = InputQueuedNetwork if config.input_queued else Network
     network = kind(clock, order, routing, config, seed, deliver=ranks.part_arrived)
-    ranks.messages = Messages(traffic, config, topology.rails, network.send, ranks.arrive)
+    ranks.messages = Messages(traffic, config, topology, network.send, ranks.arrive)
     if until_s is None:
         clock.run()
         end_ps = ranks.last_event_ps

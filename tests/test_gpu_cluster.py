@@ -1,0 +1,183 @@
+"""GPU clusters: which ports and links messages take, and their times, in all engines."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from packet_cases import ENGINES, Send, Step, traffic
+
+from netcosim.validation.cases import random_case
+from netcosim.validation.engines import both, same
+from netsim.errors import NetcosimError
+from netsim.flow.job_load import job_link_load
+from netsim.flow.job_routes import JobRoutes
+from netsim.flow.paths import flow_paths
+from netsim.packet.engine import simulate_packets
+from netsim.packet.model import PacketConfig
+from netsim.routing.registry import make_routing
+from netsim.topologies.gpu_cluster import gpu_cluster
+from netsim.topology import Topology
+from netsim.traffic import combine
+from patterns.registry import make_pattern
+
+NIC, NVLINK = 50 * 10**9, 450 * 10**9
+PACKETS = PacketConfig(packet_bytes=4096, buffer_bytes=1 << 18, router_latency_s=100e-9)
+
+
+def small(**given: object) -> Topology:
+    """Two pods of two nodes of four GPUs, spines between them."""
+    params = {"nodes": 4, "gpus_per_node": 4, "nodes_per_leaf": 2, "spines": 2, **given}
+    return gpu_cluster(**params)  # type: ignore[arg-type]
+
+
+def kinds_used(t: Topology, src: int, dst: int) -> list[str]:
+    paths = flow_paths(make_routing(t), [src], [dst])
+    return [t.kinds[t.link_kind[link]] for link in paths.links]
+
+
+SCALE_UP = ["scale-up-injection", "scale-up-ejection"]
+LEAF = ["injection", "ejection"]
+SPINE = ["injection", "leaf-up", "leaf-down", "ejection"]
+CORE = ["injection", "leaf-up", "spine-up", "spine-down", "leaf-down", "ejection"]
+RELAY = ["injection", "relay", "scale-up-ejection"]
+
+
+@pytest.mark.parametrize(
+    ("params", "dst", "kinds"),
+    [
+        ({}, 3, SCALE_UP),
+        ({}, 4, LEAF),
+        ({}, 5, SPINE),
+        ({}, 8, SPINE),
+        ({"scale_up_domain": 8}, 7, SCALE_UP),
+        ({"fabric": "leaf"}, 5, LEAF),
+        ({"fabric": "leaf"}, 9, SPINE),
+        ({"nodes_per_pod": 2}, 5, SPINE),
+        ({"nodes_per_pod": 2}, 8, CORE),
+        ({"fabric": "rail-only"}, 4, LEAF),
+        ({"fabric": "rail-only"}, 5, RELAY),
+        ({"fabric": "rail-only"}, 8, SPINE),
+        ({"fabric": "rail-only"}, 9, [*SPINE[:-1], *RELAY[1:]]),
+        ({"fabric": "rail-only", "nodes_per_pod": 2}, 8, CORE),
+    ],
+)
+def test_a_message_crosses_the_scale_up_switch_or_its_nics_fabric(params, dst, kinds):
+    assert kinds_used(small(**params), 0, dst) == kinds
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("dst", "links", "bandwidth_Bps", "wire_s", "hops"),
+    [(3, 2, NVLINK, 25e-9, 1), (4, 2, NIC, 500e-9, 1), (5, 4, NIC, 500e-9, 3)],
+    ids=["in a domain", "on a rail", "across rails"],
+)
+def test_one_message_takes_its_bytes_over_the_bandwidth_and_its_latencies(
+    engine, dst, links, bandwidth_Bps, wire_s, hops
+):
+    n = 100
+    ranks = [[Step([Send(1, n * 4096)])], [Step(need=1)]]
+    t = small()
+    sent = combine([traffic(*ranks).program], [np.array([0, dst])])
+    done = ENGINES[engine](make_routing(t), sent, PACKETS, np.random.default_rng(0))
+    expected = n * 4096 / bandwidth_Bps + links * wire_s + hops * 100e-9
+    assert done.message_finish_ps[0] == pytest.approx(expected * 1e12, abs=n)
+
+
+@pytest.mark.parametrize("planes", [1, 2])
+def test_scale_up_and_nic_messages_of_a_gpu_do_not_delay_each_other(planes):
+    size = 4096 * 90
+    t = small(planes=planes)
+    routing = make_routing(t)
+    finish = []
+    for sends in ([4], [1], [4, 1]):
+        ranks = [[Step([Send(i + 1, size) for i in range(len(sends))])]]
+        ranks += [[Step(need=1)] for _ in sends]
+        sent = combine([traffic(*ranks).program], [np.array([0, *sends])])
+        done = simulate_packets(routing, sent, PACKETS, np.random.default_rng(0))
+        finish.append(done.message_finish_ps.tolist())
+    assert finish[2] == [*finish[0], *finish[1]]
+
+
+def test_each_rail_of_a_rail_fabric_has_an_all_to_all_at_the_rate_of_the_nics():
+    t = gpu_cluster(nodes=8, gpus_per_node=4, nodes_per_leaf=4)
+    n, size = 8, 1 << 20
+    rails = [np.arange(8) * 4 + rail for rail in range(4)]
+    program = make_pattern("all-to-all", n, size, 1, np.random.default_rng(0))
+    load = job_link_load(
+        make_routing(t), program.send_src(), program.send_dst, program.send_bytes, rails[0]
+    )
+    assert load.isolated_bound_s == pytest.approx((n - 1) * size / NIC)
+    done = simulate_packets(
+        make_routing(t, "adaptive-shortest-path"),
+        combine([program] * 4, rails),
+        PACKETS,
+        np.random.default_rng(0),
+    )
+    assert done.group_finish_ps.max() < 1.15e12 * (n - 1) * size / NIC
+
+
+@pytest.mark.parametrize("fabric", ["rail", "leaf", "rail-only"])
+def test_bytes_on_links_are_the_same_in_packets_and_flows(fabric):
+    t = small(fabric=fabric)
+    routing = make_routing(t)
+    n = t.n_nodes
+    program = make_pattern("all-to-all", n, 8192, 1, np.random.default_rng(0))
+    nodes = np.arange(n)
+    done = simulate_packets(routing, combine([program], [nodes]), PACKETS, np.random.default_rng(0))
+    load = job_link_load(routing, program.send_src(), program.send_dst, program.send_bytes, nodes)
+    flows = np.zeros(t.n_links)
+    flows[load.links] = load.link_bytes
+    assert done.link_bytes.tolist() == flows.tolist()
+    relayed = done.link_bytes[t.kind_mask("relay")].sum()
+    assert (relayed > 0) == (fabric == "rail-only")
+
+
+def test_engines_agree_on_random_gpu_clusters():
+    for seed in range(40):
+        assert same(*both(random_case(np.random.default_rng((7, seed)), "gpu-cluster"))), seed
+
+
+def test_gpus_that_share_a_nic_have_their_part_and_planes_theirs():
+    t = small(nics_per_node=2, planes=2)
+    assert set(t.link_bandwidth_Bps[t.kind_mask("injection")].tolist()) == {NIC // 4}
+    assert t.rails == 3
+    assert t.n_rails == 2
+    s = t.shape
+    leaf = s.leaf(np.arange(s.n_gpus)[:, None], np.arange(2))
+    assert np.array_equal(t.port_router.reshape(-1, 3)[:, 1:], leaf)
+    assert len(np.unique(leaf)) == s.sizes[1] == 16
+
+
+def test_oversubscription_divides_the_up_links():
+    t = gpu_cluster(
+        nodes=32, nodes_per_leaf=8, nodes_per_pod=16, oversubscription=2, core_oversubscription=4
+    )
+    assert t.shape.sizes == (32, 32, 2 * 4, 4 * 4)
+    up = {kind: t.link_bandwidth_Bps[t.kind_mask(kind)].sum() for kind in t.kinds}
+    assert up["injection"] == 2 * up["leaf-up"] == 8 * up["spine-up"]
+
+
+def test_the_flow_model_of_running_jobs_takes_the_ports_of_the_packets():
+    t = small()
+    routes = JobRoutes(make_routing(t))
+    links, n_bytes, _ = routes.of(
+        np.array([0, 0, 0]), np.array([1, 4, 5]), np.array([10.0, 20.0, 30.0]), np.arange(3)
+    )
+    assert [t.kinds[t.link_kind[link]] for link in links] == ["leaf-up", "leaf-down"]
+    assert n_bytes.tolist() == [30.0, 30.0]
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"scale_up_domain": 6}, "scale_up_domain = 6; it must be a multiple of gpus_per_node, 4"),
+        ({"scale_up_domain": 8, "nodes_per_leaf": 1}, "nodes_per_leaf = 1; it must be a multiple"),
+        ({"nodes_per_pod": 3}, "nodes_per_pod = 3; it must be a multiple of nodes_per_leaf, 2"),
+        ({"fabric": "rail-only", "planes": 2}, "planes = 2; a rail-only fabric has 1"),
+        ({"fabric": "torus"}, "fabric = 'torus'; valid: rail, leaf, rail-only"),
+        ({"nodes": 0}, "nodes = 0"),
+    ],
+)
+def test_parameters_that_do_not_fit_are_refused(params, words):
+    with pytest.raises(NetcosimError, match=words):
+        small(**params)

@@ -220,14 +220,14 @@ def gpu_cluster(
     ):
         need_int(where, what, value, 1)
     per_leaf, per_pod = min(per_leaf, nodes), min(per_pod, nodes)
-    for what, whole, part_of, part in (
+    for what, value, part_of, part in (
         ("scale_up_domain", domain, "gpus_per_node", gpus_per_node),
         ("nodes_per_leaf", per_leaf, "the nodes of a scale-up domain", domain // gpus_per_node),
         ("nodes_per_pod", per_pod, "nodes_per_leaf", per_leaf),
     ):
-        if part and whole % part and whole < nodes * (gpus_per_node if part_of[0] == "g" else 1):
+        if part and value % part and (what == "scale_up_domain" or value < nodes):
             raise NetcosimError(
-                f"{where}: {what} = {shown(whole)}; it must be a multiple of {part_of}, "
+                f"{where}: {what} = {shown(value)}; it must be a multiple of {part_of}, "
                 f"{shown(part)}"
             )
     if fabric == RAIL_ONLY and planes > 1:

@@ -124,7 +124,8 @@ def _policy(name: str, entry: Any) -> Lines:
 
 def _pattern(name: str, entry: Any) -> Lines:
     where = "parameters (beside message_bytes and iterations)"
-    return _keys(entry.parameters, where) or ["  no keys beside message_bytes and iterations"]
+    keys = _keys(entry.parameters, where) or ["  no keys beside message_bytes and iterations"]
+    return [*keys, *(f"  {line}" for line in (entry.details or list)())]
 
 
 def _runtime_model(name: str, entry: Any) -> Lines:

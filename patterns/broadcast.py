@@ -51,12 +51,11 @@ def broadcast(
     rank = np.arange(n_ranks, dtype=np.int64)
     if algorithm == "flat":
         transfers = from_root(n_ranks)
-    elif algorithm == "binary":
-        transfers = reverse(to_root((rank - 1) // 2))
     else:
         # Children in ascending order: the one with the most descendants is the nearest.
         highest = 1 << (np.frexp(np.maximum(1, rank).astype(np.float64))[1].astype(np.int64) - 1)
-        transfers = reverse(to_root(rank - highest))
+        parent = (rank - 1) // 2 if algorithm == "binary" else rank - highest
+        transfers = reverse(to_root(parent, np.ones_like(rank)))
     messages = to_messages(transfers, rank[None, :], transfers.n_bytes(message_bytes))
     return build_program(n_ranks, transfers.n_steps, messages, iterations)
 

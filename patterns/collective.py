@@ -59,8 +59,33 @@ def collective(
     return build_program(n_ranks, n_steps, messages, iterations)
 
 
+def describe_algorithms(n_ranks: int = 32, gpus_per_node: int = 8, size: int = 2**26) -> list[str]:
+    """Return a table of all algorithms: steps, and what a rank sends at most, in units of M."""
+    lines = [
+        f"algorithms on {n_ranks} ranks in nodes of {gpus_per_node}, M = {size // 2**20} MiB:",
+        "  operation       algorithm           steps  messages  M in its node  M to others",
+    ]
+    ranks = np.arange(n_ranks)[None, :]
+    for operation, known in LIBRARY.items():
+        for algorithm in known:
+            wanted = Collective(operation, algorithm, gpus_per_node)
+            messages, n_steps = wanted.messages(ranks, size)
+            inside = messages.src // gpus_per_node == messages.dst // gpus_per_node
+            sent = [
+                np.bincount(messages.src, messages.n_bytes * where).max() / size
+                for where in (inside, ~inside)
+            ]
+            n_messages = np.bincount(messages.src).max()
+            lines.append(
+                f"  {operation:14}  {algorithm:18}  {n_steps:5}  {n_messages:8}  {sent[0]:13.3f}  "
+                f"{sent[1]:11.3f}"
+            )
+    return lines
+
+
 PATTERN = Pattern(
     "collective",
     "all-reduce, all-gather, ... of M bytes by a named algorithm, as in NCCL",
     collective,
+    details=describe_algorithms,
 )

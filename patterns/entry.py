@@ -26,6 +26,8 @@ class Pattern:
         Of a pattern that is read from a file: ``recorded_ranks(further parameters by name)`` is
         the number of ranks in it. Its sizes are those of the file, times its parameter ``scale``,
         independent of the message bytes; jobs with fewer ranks cannot use it.
+    details : callable, optional
+        Further lines of its description, computed when they are shown.
     """
 
     registered_in: ClassVar[str] = "patterns.registry:PATTERNS"
@@ -34,6 +36,7 @@ class Pattern:
     description: str
     function: Callable[..., Program]
     recorded_ranks: Callable[..., int] | None = None
+    details: Callable[[], list[str]] | None = None
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:

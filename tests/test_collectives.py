@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patterns.collectives.library import LIBRARY, Collective
+from netsim.errors import NetcosimError
+from netsim.packet.engine import simulate_packets
+from netsim.packet.model import PacketConfig
+from netsim.routing.registry import make_routing
+from netsim.topologies.registry import make_topology
+from netsim.traffic import combine
+from patterns.build import build_program
+from patterns.collectives.algorithms import double_tree_parents, ring_orders
+from patterns.collectives.library import LIBRARY, Collective, choose
 from patterns.collectives.transfers import Transfers
 
 CASES = [(operation, name) for operation, known in LIBRARY.items() for name in known]
@@ -120,3 +128,239 @@ def test_any_number_of_ranks(
     case: tuple[str, str], p: int, g: int, channels: int, chunks: int, seed: int
 ) -> None:
     check(Collective(*case, g, channels, chunks), p, 1000, seed)
+
+
+def depths(parent: np.ndarray) -> list[int]:
+    """How many ranks each one of a tree has above it."""
+    found = []
+    for member in range(len(parent)):
+        path = [member]
+        while parent[path[-1]] >= 0:
+            path.append(int(parent[path[-1]]))
+        found.append(len(path) - 1)
+    return found
+
+
+def sent(one: Collective, p: int, message_bytes: int) -> tuple[list[int], list[int], int]:
+    """Bytes that each rank sends inside its node and to other nodes, and the steps."""
+    messages, n_steps = one.messages(np.arange(p)[None, :], message_bytes)
+    g = one.node_size(p)
+    inside = messages.src // g == messages.dst // g
+    sums = [
+        np.bincount(messages.src[where], messages.n_bytes[where], p).astype(int).tolist()
+        for where in (inside, ~inside)
+    ]
+    return sums[0], sums[1], n_steps
+
+
+@pytest.mark.parametrize(("p", "g"), [(1, 1), (2, 1), (3, 1), (7, 1), (4, 4), (12, 4), (9, 3)])
+@pytest.mark.parametrize("chunks", [1, 3])
+def test_volumes_and_steps_are_the_closed_forms(p: int, g: int, chunks: int) -> None:
+    """Buffers that divide: bytes of each rank inside its node and to others, and steps."""
+    n, size = p // g, 144 * p * g * 3
+    unit = size // p
+    ring = (n > 1) * unit  # a ring leaves a node in one of g channels
+    closed = {
+        ("all-reduce", "hierarchical"): (2 * (g - 1) * n, 2 * (n - 1)),
+        ("reduce-scatter", "hierarchical"): ((g - 1) * n, n - 1),
+        ("all-gather", "hierarchical"): ((g - 1) * n, n - 1),
+        ("all-reduce", "direct"): (2 * (g - 1), 2 * (p - g)),
+        ("reduce-scatter", "direct"): (g - 1, p - g),
+        ("all-gather", "direct"): (g - 1, p - g),
+        ("all-to-all", "direct"): (g - 1, p - g),
+        ("all-to-all", "pxn"): ((g - 1) * n, (n - 1) * g),
+        ("all-to-all", "hierarchical"): ((g - 1) * n, (n - 1) * g),
+    }
+    for (operation, name), (inside, outside) in closed.items():
+        one = Collective(operation, name, g, chunks=chunks)
+        want = [[inside * unit] * p, [outside * unit] * p]
+        assert [*sent(one, p, size)[:2]] == want, (operation, name)
+    for operation, rounds in (("all-reduce", 2), ("reduce-scatter", 1), ("all-gather", 1)):
+        inside_of, outside_of, steps = sent(Collective(operation, "ring", g, None, chunks), p, size)
+        assert [a + b for a, b in zip(inside_of, outside_of, strict=True)] == (
+            [rounds * (p - 1) * unit] * p
+        )
+        # Every rank is the exit of its node in one of g rings.
+        assert outside_of == [rounds * (p - 1) * ring // g] * p
+        assert steps == rounds * (p - 1) * g * chunks
+    between = max(max(depths(parent)) for parent in double_tree_parents(n))
+    for name, deepest in (("tree", between + g - 1), ("nvls", between + (g > 1))):
+        one = Collective("all-reduce", name, g, None, chunks)
+        # Up and down in deepest + 1 steps each; each chunk of g pairs of trees is one step behind.
+        steps = (2 * (deepest + 1) - 1 + chunks) * 2 * g
+        inside_of, outside_of, found = sent(one, p, size)
+        assert found == steps
+        # Each tree has n - 1 edges between nodes, each channel p - n inside them.
+        assert sum(outside_of) == 2 * (n - 1) * size
+        share = 1 if name == "tree" else (g + 1) / max(1, 2 * (g - 1))
+        assert sum(inside_of) == pytest.approx(2 * (p - n) * size * share)
+    assert sum(map(sum, sent(Collective("broadcast", "tree", g), p, size)[:2])) == (p - 1) * size
+    both = sent(Collective("send-recv", "direct", g), p, size)
+    assert [a + b for a, b in zip(*both[:2], strict=True)] == [size * (p > 1)] * p
+
+
+def test_a_switch_that_reduces_carries_the_buffer_and_a_share_of_it_each_way() -> None:
+    inside, outside, _ = sent(Collective("all-reduce", "nvls", 8, chunks=1), 8, 8 * 7 * 1000)
+    assert inside == [8 * 7 * 1000 * 9 // 8] * 8
+    assert sum(outside) == 0
+
+
+@pytest.mark.parametrize("size", [1, 5, 999, 1000, 1001])
+@pytest.mark.parametrize("p", [3, 7, 12])
+def test_bytes_that_do_not_divide_are_not_lost(p: int, size: int) -> None:
+    """Messages of a unit differ by one byte; the units of a buffer add up to it, or are 1 byte."""
+    for operation, name in CASES:
+        one = Collective(operation, name, 4, 2, 2)
+        t = one.transfers(p, size)
+        units = t.n_bytes(size)[t.last - t.first == 1]
+        assert len(units) == 0 or np.ptp(units) <= 1
+        whole = Transfers(1, t.n_units, *[np.arange(t.n_units)] * 5, np.arange(t.n_units) + 1)
+        assert whole.n_bytes(size).sum() == max(size, t.n_units) or size < t.n_units
+        messages, _ = one.messages(np.arange(p)[None, :], size)
+        assert messages.n_bytes.min() >= 1
+    ring = Collective("reduce-scatter", "ring", chunks=1)
+    assert sum(sent(ring, p, 1001)[1]) == (p - 1) * 1001
+
+
+def time_of(one: Collective, p: int, size: int) -> float:
+    """The time on one switch over that of the buffer on a link: no latency, packets of 1 KiB."""
+    machine = {"dims": [1], "concentration": p, "node_bandwidth_Bps": 10**9, "node_latency_s": 0.0}
+    messages, n_steps = one.messages(np.arange(p)[None, :], size)
+    program = build_program(p, n_steps, messages)
+    result = simulate_packets(
+        make_routing(make_topology("torus", machine)),
+        combine([program], [np.arange(p)]),
+        PacketConfig(packet_bytes=1024, buffer_bytes=1 << 20, router_latency_s=0.0),
+        np.random.default_rng(0),
+        record_messages=False,
+    )
+    return float(np.max(result.end_ps)) * 1e-3 / size
+
+
+BANDWIDTH = [
+    # operation, algorithm, GPUs a node, chunks, time of a buffer on a link at p = 16
+    ("all-reduce", "ring", 1, 1, 30 / 16),
+    ("all-reduce", "ring", 8, 4, 30 / 16),
+    ("all-reduce", "hierarchical", 4, 4, 30 / 16),
+    ("all-reduce", "recursive-halving", 1, 1, 30 / 16),
+    ("all-reduce", "recursive-doubling", 1, 1, 4),
+    ("all-reduce", "direct", 1, 1, 30 / 16),
+    ("reduce-scatter", "hierarchical", 4, 4, 15 / 16),
+    ("all-gather", "hierarchical", 4, 4, 15 / 16),
+    ("all-gather", "ring", 8, 4, 15 / 16),
+    ("all-to-all", "direct", 1, 1, 15 / 16),
+    # (g - 1) n + (n - 1) g units of p
+    ("all-to-all", "pxn", 4, 1, 24 / 16),
+    ("broadcast", "direct", 1, 1, 15),
+    # p - 1 hops, then the other chunks
+    ("broadcast", "ring", 1, 15, (15 + 14) / 15),
+]
+
+
+@pytest.mark.parametrize(("operation", "name", "g", "chunks", "times"), BANDWIDTH)
+def test_bus_bandwidth_on_one_switch(
+    operation: str, name: str, g: int, chunks: int, times: float
+) -> None:
+    """Bandwidth-optimal algorithms keep all links busy: 2 (p - 1) / p, and half of it."""
+    found = time_of(Collective(operation, name, g, chunks=chunks), 16, 16 * 15 << 11)
+    assert found == pytest.approx(times, rel=0.005)
+
+
+def test_trees_come_near_the_bandwidth_of_a_ring_with_more_chunks() -> None:
+    """Both trees together send a buffer up and one down; a chunk takes twice the levels longer."""
+    found = [time_of(Collective("all-reduce", "tree", chunks=k), 16, 1 << 20) for k in (1, 8, 64)]
+    assert found == sorted(found, reverse=True)
+    assert 2 <= found[-1] <= 2 * (1 + 2 * 5 / 64)
+    reduced = time_of(Collective("all-reduce", "nvls", 8, chunks=16), 16, 1 << 20)
+    # In two nodes a rank sends 9/8 of the buffer inside its node and 1/8 to the other.
+    assert 1.25 <= reduced <= 1.25 * (1 + 2 * 3 / 16)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 8, 13, 32, 100])
+def test_double_trees_are_binary_shallow_and_share_no_inner_member(n: int) -> None:
+    trees = double_tree_parents(n)
+    inner = []
+    for parent in trees:
+        assert np.count_nonzero(parent < 0) == 1
+        children = np.bincount(parent[parent >= 0], minlength=n)
+        assert children.max() <= 2
+        inner.append(set(np.flatnonzero(children == 2).tolist()))
+        assert max(depths(parent)) <= n.bit_length()
+    assert not inner[0] & inner[1]
+
+
+def test_rings_stay_on_their_rail_between_nodes() -> None:
+    exits = []
+    for order in ring_orders(24, 4, 4):
+        assert sorted(order.tolist()) == list(range(24))
+        ends = np.stack([order, np.roll(order, -1)])
+        crossing = ends[:, ends[0] // 4 != ends[1] // 4]
+        assert np.array_equal(crossing[0] % 4, crossing[1] % 4)
+        exits += crossing[0].tolist()
+    assert sorted(exits) == list(range(24))  # every rank is the exit of its node once
+
+
+def test_pxn_sends_one_message_for_each_pair_of_nodes_and_rail() -> None:
+    for name in ("pxn", "hierarchical"):
+        t = Collective("all-to-all", name, 4).transfers(12, 12000)
+        far = t.src // 4 != t.dst // 4
+        assert np.array_equal(t.src[far] % 4, t.dst[far] % 4)
+        pairs = Counter(zip(t.src[far].tolist(), t.dst[far].tolist(), strict=True))
+        assert len(pairs) == 3 * 2 * 4
+        assert set(pairs.values()) == {1}
+        assert set((t.last - t.first)[far].tolist()) == {4}
+
+
+def test_groups_run_side_by_side_from_any_step() -> None:
+    """Two groups of a larger program have the messages of one group with their ranks."""
+    one = Collective("all-reduce", "tree", 2, chunks=2)
+    alone, steps = one.messages(np.arange(4)[None, :], 4000)
+    members = np.array([[5, 4, 1, 0], [2, 3, 6, 7]])
+    both, same = one.messages(members, 4000, first_step=10)
+    assert same == steps
+    for k, row in enumerate(members):
+        part = slice(k * len(alone), (k + 1) * len(alone))
+        assert np.array_equal(both.src[part], row[alone.src])
+        assert np.array_equal(both.dst[part], row[alone.dst])
+        assert np.array_equal(both.src_step[part], alone.src_step + 10)
+        assert np.array_equal(both.dst_step[part], alone.dst_step + 10)
+
+
+def test_auto_takes_trees_for_small_and_rings_for_large_buffers() -> None:
+    """The limit grows with the nodes, as the latency of a ring does; other operations have one."""
+    limits = []
+    for p in (16, 64, 256, 1024):
+        names = [choose("all-reduce", p, 8, 1 << k) for k in range(10, 36)]
+        limits.append(names.index("ring"))
+        assert names == ["tree"] * limits[-1] + ["ring"] * (len(names) - limits[-1])
+    assert limits == sorted(set(limits))
+    assert choose("all-gather", 64, 8, 1) == choose("broadcast", 64, 8, 1) == "ring"
+    assert choose("all-to-all", 64, 8, 1) == "pxn"
+    assert {choose("all-to-all", 8, 8, 1), choose("all-to-all", 8, 1, 1)} == {"direct"}
+    # By hand for 16 ranks in 2 nodes and 1 MiB: 10 + 28 x 1.9 + 2 x 4 us + 9.1 us against
+    # 4.4 + 2 (7 x 1.2 + 8.5) us + 17.6 us.
+    assert choose("all-reduce", 16, 8, 1 << 20) == "tree"
+
+
+def test_chunks_are_of_half_a_mebibyte_and_at_most_32() -> None:
+    for size, chunks in ((1, 1), (8 << 20, 1), (9 << 20, 2), (1 << 40, 32)):
+        t = Collective("all-reduce", "ring", channels=1).transfers(16, size)
+        assert t.n_steps == 30 * chunks
+
+
+def test_jobs_that_do_not_fill_nodes_are_divided_into_equal_nodes() -> None:
+    sizes = {p: Collective(gpus_per_node=8).node_size(p) for p in (1, 6, 8, 12, 16, 20, 21)}
+    assert sizes == {1: 1, 6: 6, 8: 8, 12: 4, 16: 8, 20: 4, 21: 1}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"operation": "reduce"}, "operation of a collective 'reduce'"),
+        ({"algorithm": "pxn"}, "algorithm of all-reduce 'pxn'"),
+        ({"chunks": 0}, "chunks = 0; it must be at least 1"),
+    ],
+)
+def test_mistakes_are_one_line(given: dict[str, object], message: str) -> None:
+    with pytest.raises(NetcosimError, match=message):
+        Collective(**given)  # type: ignore[arg-type]

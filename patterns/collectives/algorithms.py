@@ -166,10 +166,27 @@ def tree_parents(
     return found
 
 
-def to_root(parent: IntArray) -> Transfers:
-    """Reduce to the root of a tree: a rank waits for its children, then sends to its parent."""
-    child = np.flatnonzero(parent >= 0)
-    return make_transfers(2, 1, child, 1, parent[child], 0, (0, 1))
+def levels_of(parent: IntArray) -> IntArray:
+    """(p,) int: how far each rank of a tree is above the deepest one."""
+    depth = (parent >= 0).astype(np.int64)
+    above = np.where(parent < 0, np.arange(len(parent)), parent)
+    while np.any(above != above[above]):
+        depth, above = depth + depth[above], above[above]
+    levels: IntArray = depth.max() - depth
+    return levels
+
+
+def to_root(parent: IntArray, level: IntArray) -> Transfers:
+    """Reduce to the root of a tree: a rank waits for its children, then sends to its parent.
+
+    It sends in the step of its level, if the parents are on higher levels, and waits in the step
+    before that. If all levels are 1, it waits in step 0 and sends in step 1.
+    """
+    child = np.flatnonzero(parent >= 0)[::-1]
+    above = parent[child]
+    return make_transfers(
+        int(level.max()) + 1, 1, child, level[child], above, level[above] - 1, (0, 1)
+    )
 
 
 def from_root(p: int) -> Transfers:
@@ -184,11 +201,13 @@ def hierarchical(n_ranks: int, gpus_per_node: int, operation: str, chunks: int) 
     """
     nodes = np.arange(n_ranks, dtype=np.int64).reshape(-1, gpus_per_node)
     n, g = nodes.shape
-    within = in_groups(direct(g, "reduce-scatter"), nodes, n_ranks, stretch=n)
+    within, gathered = (
+        in_groups(direct(g, name), nodes, n_ranks, stretch=n)
+        for name in ("reduce-scatter", "all-gather")
+    )
     steps = 2 * (n - 1) if operation == "all-reduce" else n - 1
     around = ring(np.arange(n), steps, -1 if operation == "reduce-scatter" else 0)
     rails = in_groups(around, nodes.T, n_ranks, n * np.arange(g))
-    gathered = reverse(within)
     phases = {
         "all-reduce": (within, rails, gathered),
         "reduce-scatter": (within, rails),
@@ -207,9 +226,9 @@ def pxn(n_ranks: int, gpus_per_node: int) -> Transfers:
     """
     g, n = gpus_per_node, n_ranks // gpus_per_node
     need_messages(n_ranks * (n_ranks - 1), n_ranks * 2 * n, f"an all-to-all of {n_ranks} ranks")
-    # Axes: node, rank in it, distance of the destination's node, distance of the rail.
-    node, i = np.arange(n)[:, None, None, None], np.arange(g)[None, :, None, None]
-    away, turn = np.arange(n)[None, None, :, None], np.arange(1, g)[None, None, None, :]
+    # Axes: distance of the destination's node, distance of the rail, node, rank in it.
+    away, turn = np.arange(n)[:, None, None, None], np.arange(1, g)[None, :, None, None]
+    node, i = np.arange(n)[None, None, :, None], np.arange(g)[None, None, None, :]
     # The last of n steps is for the own node; what is handed over for a node is complete when the
     # step that sends to it begins.
     source, via = node * g + i, node * g + (i + turn) % g
@@ -220,7 +239,7 @@ def pxn(n_ranks: int, gpus_per_node: int) -> Transfers:
     handed = make_transfers(
         n_steps, n_ranks**2, source, given_step, via, taken_step, (unit, unit + 1)
     )
-    far, sender = away[:, :, 1:], (node * g + i)
+    far, sender = away[1:], node * g + i
     receiver = (node + far) % n * g + i
     first = receiver * n_ranks + node * g
     sent = make_transfers(

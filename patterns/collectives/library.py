@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,25 +44,30 @@ class Layout:
 def _ring(layout: Layout, rounds: int, ahead: int = 0) -> Transfers:
     orders = made.ring_orders(layout.n_ranks, layout.gpus_per_node, layout.channels)
     steps = rounds * (layout.n_ranks - 1)
-    return interleave([made.ring(order, steps, ahead) for order in orders] * layout.chunks)
+    return interleave([made.ring(order, steps, ahead) for order in orders], layout.chunks)
 
 
 def _tree(layout: Layout, *, star: bool) -> Transfers:
     channels = layout.gpus_per_node if star else layout.channels
     trees = made.tree_parents(layout.n_ranks, layout.gpus_per_node, channels, star=star)
-    parts = [made.to_root(parent) for parent in trees]
-    return interleave([then(up, reverse(up)) for up in parts] * layout.chunks)
+    parts = [made.to_root(parent, made.levels_of(parent)) for parent in trees]
+    steps = max(up.n_steps for up in parts)
+    parts = [replace(up, n_steps=steps) for up in parts]
+    return interleave([then(up, reverse(up)) for up in parts], layout.chunks, len(parts))
+
+
+def _broadcast(layout: Layout, parents: Sequence[IntArray]) -> Transfers:
+    parts = [reverse(made.to_root(parent, made.levels_of(parent))) for parent in parents]
+    return interleave(parts, layout.chunks, len(parts))
 
 
 def _broadcast_ring(layout: Layout) -> Transfers:
     orders = made.ring_orders(layout.n_ranks, layout.gpus_per_node, layout.channels)
-    parts = [reverse(made.to_root(made.chain_parents(order))) for order in orders]
-    return interleave(parts * layout.chunks)
+    return _broadcast(layout, [made.chain_parents(order) for order in orders])
 
 
 def _broadcast_tree(layout: Layout) -> Transfers:
-    parent = made.tree_parents(layout.n_ranks, layout.gpus_per_node, 1)[0]
-    return interleave([reverse(made.to_root(parent))] * layout.chunks)
+    return _broadcast(layout, made.tree_parents(layout.n_ranks, layout.gpus_per_node, 1)[:1])
 
 
 def _hierarchical(operation: str) -> Callable[[Layout], Transfers]:
@@ -78,8 +83,8 @@ def _direct(operation: str) -> Callable[[Layout], Transfers]:
 
 
 def _direct_all_reduce(layout: Layout) -> Transfers:
-    scattered = made.direct(layout.n_ranks, "reduce-scatter")
-    return then(scattered, reverse(scattered))
+    p = layout.n_ranks
+    return then(made.direct(p, "reduce-scatter"), made.direct(p, "all-gather"))
 
 
 LIBRARY: Mapping[str, Mapping[str, Callable[[Layout], Transfers]]] = {

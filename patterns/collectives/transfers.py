@@ -85,7 +85,16 @@ def reverse(t: Transfers) -> Transfers:
     A reduction to some ranks becomes a distribution from them: a reduce-scatter an all-gather.
     """
     end = t.n_steps - 1
-    return replace(t, src=t.dst, src_step=end - t.dst_step, dst=t.src, dst_step=end - t.src_step)
+    return Transfers(
+        t.n_steps,
+        t.n_units,
+        src=t.dst[::-1],
+        src_step=end - t.dst_step[::-1],
+        dst=t.src[::-1],
+        dst_step=end - t.src_step[::-1],
+        first=t.first[::-1],
+        last=t.last[::-1],
+    )
 
 
 def then(*parts: Transfers) -> Transfers:
@@ -97,25 +106,41 @@ def then(*parts: Transfers) -> Transfers:
     return join(begin, parts[0].n_units, shifted)
 
 
-def interleave(parts: Sequence[Transfers]) -> Transfers:
-    """Run several collectives of the same shape side by side, each on its own part of the buffer.
+def interleave(parts: Sequence[Transfers], chunks: int, lag: int | None = None) -> Transfers:
+    """Run several collectives of one shape side by side, each on its own parts of the buffer.
 
-    They take turns: step s of part q is step ``s n + q`` of n parts. A message is waited for just
-    before the first step that may need it, so up to n messages of a rank are under way.
+    They take turns: step s of turn q is step ``s lag + q``. A message is waited for just before
+    the first step that may need it.
+
+    Parameters
+    ----------
+    parts : sequence of Transfers
+    chunks : int
+        Each is repeated so often: turns are all parts with their first chunk, then the second, ...
+    lag : int, optional
+        All turns by default: each step comes for all chunks, then the next one, and as many
+        messages of a rank are under way. With as many as there are parts a chunk is one step
+        behind the chunk before it. Parts in which a rank has different roles need that: it would
+        otherwise wait in each turn for ranks that wait in the turn before.
     """
-    n, n_steps, n_units = len(parts), parts[0].n_steps, parts[0].n_units
-    need_messages(n * len(parts[0]), n * n_steps, f"a collective in {n} parts")
-    turns = [
-        replace(
-            t,
-            src_step=t.src_step * n + q,
-            dst_step=np.minimum((t.dst_step + 1) * n + q, n_steps * n) - 1,
-            first=t.first + q * n_units,
-            last=t.last + q * n_units,
-        )
-        for q, t in enumerate(parts)
-    ]
-    return join(n_steps * n, n_units * n, turns)
+    turns, n_steps, n_units = [*parts] * chunks, parts[0].n_steps, parts[0].n_units
+    n, lag = len(turns), lag or len(turns)
+    end = (n_steps - 1) * lag + n if n_steps else 0
+    need_messages(n * len(parts[0]), end, f"a collective in {n} parts")
+    return join(
+        end,
+        n_units * n,
+        [
+            replace(
+                t,
+                src_step=t.src_step * lag + q,
+                dst_step=np.minimum((t.dst_step + 1) * lag + q, end) - 1,
+                first=t.first + q * n_units,
+                last=t.last + q * n_units,
+            )
+            for q, t in enumerate(turns)
+        ],
+    )
 
 
 def pipeline(phases: Sequence[Transfers], chunks: int) -> Transfers:

@@ -114,7 +114,7 @@ def reach_router(a, x, rt, p, came_over):
 def arrival_phase(a, x, pr, rt, bucket):
     """Phase 3: packets that arrive, by the number of the link they came over."""
     order = a.order
-    n = collect(a.sc, a.events, a.packets, a.arriving, a.marked, order, 0, bucket)
+    n = collect(a, 0, bucket)
     for i in range(n):
         p = np.int64(order[i])
         link = np.int64(a.events.chain[(np.uint64(p) << CH_BITS) + OVER])

@@ -15,6 +15,7 @@ from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_links import (
     enqueue,
     random_key,
+    start_at_once,
     try_link,
     try_node,
     update_credits,
@@ -97,6 +98,10 @@ DONE, UNTIL, GROW, PAUSE = range(4)
 AHEAD = 8
 """Packets between the look ahead and the work: as long as a line from memory takes, about."""
 
+KNOWN = 256
+"""Most packets of a tick that are all routed before the first of them is worked on: what they need
+still fits the nearest caches."""
+
 _UNDECIDED, _EJECTED = -1, -2
 
 
@@ -114,11 +119,17 @@ def rank_phase(pr, now):
 
 
 @njit(**INNER_KERNEL)
-def collect(sc, events, packets, arriving, marked, order, n, bucket):
+def collect(a, n, bucket):
     """Put a bucket's packets, after ``n`` others, into the order of the links they come over.
 
-    Returns how many there are then.
+    ``order`` gets them, ``chosen`` the routers they come to. Returns how many there are then.
     """
+    sc = a.sc
+    events = a.events
+    packets = a.packets
+    arriving = a.arriving
+    marked = a.marked
+    order = a.order
     chain = events.chain
     upper = (sc[N_LINKS] >> 6) + 1
     p = np.int64(events.wheel[2 * bucket])
@@ -140,7 +151,9 @@ def collect(sc, events, packets, arriving, marked, order, n, bucket):
             bits = marked[np.uint64(w)]
             marked[np.uint64(w)] = np.uint64(0)
             while bits != 0:
-                order[np.uint64(n)] = arriving[np.uint64((w << 6) + low_bit(bits))]
+                link = np.uint64((w << 6) + low_bit(bits))
+                order[np.uint64(n)] = arriving[link]
+                a.chosen[np.uint64(n)] = a.link_router[link]
                 n += 1
                 bits &= bits - np.uint64(1)
     return n
@@ -188,7 +201,16 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
     the packets before it may change. So are, before them, those of spans that have just come into
     the fine wheel: where ticks are fine, one holds a single packet, and there is no other to work
     on while a row of memory comes.
+
+    A packet that finds its link idle starts here, unless a later packet of the tick, in another of
+    the link's channels, may come first.
     """
+    # Invariant: where all packets of the tick are routed before the first of them is worked on, and
+    # none waits for what those before it change (`known`), the last to go over a link is in
+    # ``arriving``. Only for that one, for a packet alone in its tick, and on links of one channel,
+    # whose FIFO is in order of arrival, is it certain what the link's round-robin would choose. A
+    # routing that looks at queues sees no other state: those of ejection links are not looked at,
+    # and with the others nothing is routed in the tick any more.
     sc = a.sc
     links = a.links
     channels = a.channels
@@ -204,21 +226,31 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
     now = sc[NOW]
     n_nodes = sc[N_NODES]
     vshift = sc[VSHIFT]
+    arriving = a.arriving
+    one_channel = vshift == 0 and sc[LOOKS_VISITS] == 0
     opened = a.events.opened
     n_opened = sc[N_OPENED]
     for i in range(n_opened):
-        order[np.uint64(i)] = opened[np.uint64(i)]
+        p = np.int64(opened[np.uint64(i)])
+        order[np.uint64(i)] = p
+        chosen[np.uint64(i)] = a.link_router[np.uint64(chain[(np.uint64(p) << CH_BITS) + OVER])]
     sc[N_OPENED] = 0
     first = np.int64(a.events.wheel[2 * bucket])
+    link = np.uint64(chain[(np.uint64(first) << CH_BITS) + OVER])
     if chain[(np.uint64(first) << CH_BITS) + NEXT] < 0:
         # one packet is in order
         a.events.wheel[2 * bucket] = -1
         order[np.uint64(n_opened)] = first
+        chosen[np.uint64(n_opened)] = a.link_router[link]
         n = n_opened + 1
     else:
-        n = collect(sc, a.events, packets, a.arriving, a.marked, order, n_opened, bucket)
-    ahead = min(n - n_opened - 1, AHEAD)
-    for i in range(n + ahead):
+        n = collect(a, n_opened, bucket)
+    known = n - n_opened <= KNOWN
+    ahead = n - n_opened - 1 if known else AHEAD
+    for i in range(n + max(ahead, min(n_opened, AHEAD // 2))):
+        half = i - AHEAD // 2
+        if 0 <= half < n and chosen[np.uint64(half)] == _EJECTED:
+            fetch_receiver(a, order[np.uint64(half)])
         for late in range(2):
             k = i - ahead if late else i
             if k >= n or (late and k < n_opened):
@@ -226,28 +258,32 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
             p = np.int64(order[np.uint64(k)])
             packet = np.uint64(p) << PK_BITS
             row = np.uint64(p) << CH_BITS
-            router = np.int64(a.link_router[np.uint64(chain[row + OVER])])
-            q = np.int64(chosen[np.uint64(k)])
+            # the router, until it is known what comes after it
+            router = np.int64(chosen[np.uint64(k)])
+            q = np.int64(_UNDECIDED)
             if late:
-                if router < 0:
+                if router == _EJECTED:
                     reach_node(a, pr, p)
                     continue
+                if router == _UNDECIDED:
+                    router = np.int64(a.link_router[np.uint64(chain[row + OVER])])
+                else:
+                    q = router
             else:
-                half = np.uint64(i - AHEAD // 2)
-                if i >= AHEAD // 2 and chosen[half] == _EJECTED:
-                    fetch_receiver(a, order[half])
                 if router < 0:
                     chosen[np.uint64(k)] = _EJECTED
                     prefetch(messages, np.uint64(packets[packet + MESSAGE]) << M_BITS)
                     continue
                 if chain[row + EARLY] > 0:
-                    chosen[np.uint64(k)] = chain[row + EARLY] - 1
+                    q = np.int64(chain[row + EARLY]) - 1
+                    chosen[np.uint64(k)] = q
+                    arriving[np.uint64(q >> vshift)] = k
                     chain[row + EARLY] = 0
                     continue
-                q = np.int64(_UNDECIDED)
                 fetch_channel(border, channels, packets[packet + HOLDS], vshift)
                 if packets[packet + VISIT] & 0xFFFF < sc[LOOKS_VISITS]:
                     chosen[np.uint64(k)] = _UNDECIDED
+                    known = known and k < n_opened
                     continue
             size = a.wire[np.uint64(packets[packet + SIZE])]
             if q < 0:
@@ -269,9 +305,16 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
                 if not late:
                     if k < n_opened:
                         chain[row + EARLY] = q + 1
+                    # the last of the tick's packets that go over a link stays there
+                    arriving[np.uint64(out)] = k
                     chosen[np.uint64(k)] = q
                     prefetch(links, np.uint64(out) << L_BITS)
                     prefetch(channels, np.uint64(q) << Q_BITS)
+                    continue
+            link = np.uint64(q >> vshift)
+            if paces is None:
+                last = one_channel or n == n_opened + 1 or (known and arriving[link] == k)
+                if (last or q >> vshift < 2 * n_nodes) and start_at_once(border, a, p, q, size):
                     continue
             enqueue(a, p, q >> vshift, q, size)
             if paces is not None:  # noqa: SIM102 - left out of what is compiled for None

@@ -235,6 +235,69 @@ def try_node(border, a, node):
 
 
 @njit(**HOT_KERNEL)
+def send_off(border, a, p, q, size_class, ser, tick):
+    """Let a packet that holds channel ``q``'s space start on its link, to arrive at ``tick``."""
+    sc = a.sc
+    packets = a.packets
+    packet = np.uint64(p) << PK_BITS
+    link = q >> sc[VSHIFT]
+    size = a.wire[np.uint64(size_class)]
+    # the buffer behind gets the space when the tail has left and the credit has gone back
+    came_from = packets[packet + HOLDS]
+    back = sc[NOW] + ser + packets[packet + CAME_LATENCY]
+    packets[packet + HOLDS] = q
+    packets[packet + READY] = ser
+    packets[packet + CAME_LATENCY] = a.links[(np.uint64(link) << L_BITS) + LATENCY]
+    occupy(a, link, ser, size_class)
+    if border is None:
+        add_arrival(sc, a.events, p, link, tick)
+        return_space(a, came_from, back, size)
+    else:
+        depart(border, a, p, link, tick)
+        return_space_to(border, a, came_from, back, size)
+
+
+@njit(**HOT_KERNEL)
+def start_at_once(border, a, p, q, size):
+    """Start a packet in the phase in which it arrives; False if it has to wait for its link.
+
+    For a packet that no other of its tick can precede on the link.
+    """
+    # Invariant: an idle link whose FIFOs are empty is tried at no tick and no channel of it waits
+    # for space. So the start phase would do nothing but start this packet. Until then a routing
+    # sees the same load: the serialisation is in FREE_AT, not in WAITING.
+    sc = a.sc
+    links = a.links
+    channels = a.channels
+    packets = a.packets
+    link = q >> sc[VSHIFT]
+    row = np.uint64(link) << L_BITS
+    if links[row + FREE_AT] > sc[NOW] or links[row + VCS] & ((1 << LAST_SHIFT) - 1) != 0:
+        return False
+    packet = np.uint64(p) << PK_BITS
+    size_class = packets[packet + SIZE]
+    ser = a.ser[np.uint64(links[row + BANDWIDTH]), np.uint64(size_class)]
+    tick = sc[NOW] + links[row + LATENCY]
+    if not sc[HEAD_COUNTS] and packets[packet + READY] > ser:
+        return False
+    if link < 2 * sc[N_NODES]:
+        if not sc[HEAD_COUNTS]:
+            tick += ser
+    else:
+        channel = np.uint64(q) << Q_BITS
+        collect_credits(sc, channels, a.channel_ticks, a.credits, q)
+        if channels[channel + SPACE] < size:
+            return False
+        channels[channel + SPACE] -= size
+        channels[channel + ROOM] -= size
+        tick += sc[ROUTER_LATENCY]
+    vc = q & ((1 << sc[VSHIFT]) - 1)
+    links[row + VCS] = ((np.int64(2) << vc) - 1) << LAST_SHIFT
+    send_off(border, a, p, q, size_class, ser, tick)
+    return True
+
+
+@njit(**HOT_KERNEL)
 def try_link(border, a, link):
     """Let a router's link start a packet if it can; round-robin over its waiting channels."""
     sc = a.sc
@@ -289,19 +352,7 @@ def try_link(border, a, link):
             waiting &= ~(np.int64(1) << vc)
         links[row + VCS] = waiting | (((np.int64(2) << vc) - 1) << LAST_SHIFT)
         links[row + WAITING] -= ser
-        # the buffer behind gets the space when the tail has left and the credit has gone back
-        came_from = packets[packet + HOLDS]
-        back = now + ser + packets[packet + CAME_LATENCY]
-        packets[packet + HOLDS] = q
-        packets[packet + READY] = ser
-        packets[packet + CAME_LATENCY] = latency
-        occupy(a, link, ser, size_class)
-        if border is None:
-            add_arrival(sc, a.events, p, link, tick)
-            return_space(a, came_from, back, size)
-        else:
-            depart(border, a, p, link, tick)
-            return_space_to(border, a, came_from, back, size)
+        send_off(border, a, p, q, size_class, ser, tick)
         if waiting != 0:
             add_try(sc, links, a.events, link, now + ser)
         return

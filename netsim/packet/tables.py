@@ -147,9 +147,11 @@ class Arrays(NamedTuple):
     events : what is to happen
     channel_ticks : the memory of ``channels`` as int64
     link_router : (n_links,) the router that a link leads to; below 0 for a node's port
-    arriving : (n_links,) the packet that arrives over a link in this tick
+    arriving : (n_links,) the packet that arrives over a link in this tick; later the place in
+        ``order`` of the last that will leave over it
     marked : words of bits over the links with such a packet, then words over those words
-    order, chosen : (n_links,) the packets of a phase in their order; the channel chosen for each
+    order, chosen : (n_links,) the packets of a phase in their order; the router that each comes to,
+        then the channel chosen for it
     timers : heap of (tick, rank)
     """
 

@@ -26,7 +26,7 @@ from netsim.packet.kernels_crossbar_tables import (
     X_FREE_AT,
     X_SLOTS,
 )
-from netsim.packet.kernels_engine import DONE, GROW, PAUSE, UNTIL, collect, rank_phase, reach_node
+from netsim.packet.kernels_engine import DONE, GROW, PAUSE, UNTIL, rank_phase, reach_node
 from netsim.packet.kernels_links import depart, occupy, stall, try_node
 from netsim.packet.kernels_outbox import outbox_full
 from netsim.packet.kernels_ranks import RankArrays
@@ -35,6 +35,7 @@ from netsim.packet.kernels_wheel import (
     NONE,
     add_arrival,
     add_try,
+    collect,
     free_try,
     low_bit,
     next_event,

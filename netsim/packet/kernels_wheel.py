@@ -27,6 +27,7 @@ from netsim.packet.tables import (
     L_BITS,
     N_FAR,
     N_LATER,
+    N_LINKS,
     N_OPENED,
     N_PK,
     N_STARTS,
@@ -332,6 +333,47 @@ def bring_near(sc, ev):
             bucket = mark(ev.occupied, tick)
             chain[(np.uint64(item) << CH_BITS) + NEXT] = ev.wheel[2 * bucket + which]
             ev.wheel[2 * bucket + which] = item
+
+
+@njit(**INNER_KERNEL)
+def collect(a, n, bucket):
+    """Put a bucket's packets, after ``n`` others, into the order of the links they come over.
+
+    ``order`` gets them, ``chosen`` the routers they come to. Returns how many there are then.
+    """
+    sc = a.sc
+    events = a.events
+    packets = a.packets
+    arriving = a.arriving
+    marked = a.marked
+    order = a.order
+    chain = events.chain
+    upper = (sc[N_LINKS] >> 6) + 1
+    p = np.int64(events.wheel[2 * bucket])
+    events.wheel[2 * bucket] = -1
+    while p >= 0:
+        prefetch(packets, np.uint64(p) << PK_BITS)
+        row = np.uint64(p) << CH_BITS
+        link = np.int64(chain[row + OVER])
+        # Invariant: one packet a link and tick, since they start a serialisation apart.
+        arriving[np.uint64(link)] = p
+        w = link >> 6
+        marked[np.uint64(w)] |= np.uint64(1) << np.uint64(link & 63)
+        marked[np.uint64(upper + (w >> 6))] |= np.uint64(1) << np.uint64(w & 63)
+        p = np.int64(chain[row + NEXT])
+    for g in range(upper, len(marked)):
+        while marked[g] != 0:
+            w = ((g - upper) << 6) + low_bit(marked[g])
+            marked[g] &= marked[g] - np.uint64(1)
+            bits = marked[np.uint64(w)]
+            marked[np.uint64(w)] = np.uint64(0)
+            while bits != 0:
+                link = np.uint64((w << 6) + low_bit(bits))
+                order[np.uint64(n)] = arriving[link]
+                a.chosen[np.uint64(n)] = a.link_router[link]
+                n += 1
+                bits &= bits - np.uint64(1)
+    return n
 
 
 @njit(**HOT_KERNEL)

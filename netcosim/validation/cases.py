@@ -23,6 +23,7 @@ from netsim.packet.model import (
     PacketConfig,
 )
 from netsim.parameters import parameters_of
+from netsim.routing.any_graph import HASH_SEEDS, SWITCHED
 from netsim.routing.base import Routing
 from netsim.routing.dragonfly import INTERMEDIATES
 from netsim.routing.dragonfly_reference import COMPARES
@@ -58,7 +59,8 @@ ROUTING_VALUES: Mapping[str, Mapping[str, Sequence[Any]]] = {
         "ugal_weight": (1, 2),
         "ugal_counts_bids": (False,),
         "valiant_intermediate": INTERMEDIATES,
-    }
+    },
+    **{name: {"queue_pairs": (2, 3), "hash_seeds": HASH_SEEDS} for name in SWITCHED},
 }
 """What is drawn for parameters of routings, by topology family."""
 CROSSBARS: Sequence[Mapping[str, Any]] = (

@@ -144,7 +144,7 @@ class JobRoutes:
                 self.waits[shape.first_up2 : shape.first_down2] = False
             else:
                 self.felt_waits = _SCATTERED_WAITS
-        elif not is_single_path(routing):
+        elif not is_single_path(routing) and not routing.queue_pairs:
             self.felt_waits = _SCATTERED_WAITS
         # six links a route: more than any but a long torus has
         wanted = len(leaves) * topology.n_nodes * 6 * n_paths * topology.rails

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from netsim.kernels_options import PLAIN_KERNEL
 from netsim.routing.kernels import route
 from netsim.routing.kernels_random import packet_key
+from netsim.routing.kernels_tables import flow_key, hashes_flows
 
 
 class WalkView(NamedTuple):
@@ -38,7 +39,10 @@ def walk(rt, node, dst_node, seed, flow, piece, busy, now, view, out, at, limit)
     last = np.int64(rt.eject_link[dst_node])
     state = np.int64(0)
     for hop in range(limit):
-        key = packet_key(seed, flow, piece, hop)
+        if hashes_flows(rt):
+            key = flow_key(rt, seed, node, dst_node, piece, hop)
+        else:
+            key = packet_key(seed, flow, piece, hop)
         link, _, state = route(
             rt, router, dst_node, state, key, 1, now, busy, view.waiting, view.room, view.room,
             rt.n_vcs, 0,

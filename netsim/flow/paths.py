@@ -171,7 +171,8 @@ def flow_paths(
         For the loads that the pieces see; of no matter to a static routing.
     pieces : int, optional
         Of routings with draws or loads; by default 8, on a fat-tree the up ports of a
-        leaf (w2 * w3 pieces use each path once). A static routing ignores it.
+        leaf (w2 * w3 pieces use each path once). A static routing ignores it; under "ecmp" there
+        is a piece a queue pair, with the path of its packets for the same seed.
     sweeps : int
         Of routings that look at loads.
     seed : int
@@ -210,7 +211,9 @@ def flow_paths(
     parts, src, dst, amount = _port_flows(topology, src, dst, amount, rail)
     several = not is_single_path(routing)
     spread = spreads_up(routing)
-    if pieces is None:
+    if routing.queue_pairs:
+        pieces = routing.queue_pairs
+    elif pieces is None:
         pieces = (topology.shape.w2 if spread else PIECES) if several else 1
     if pieces < 1 or sweeps < 1:
         raise NetcosimError(f"pieces = {pieces}, sweeps = {sweeps}; both must be at least 1")

@@ -233,6 +233,8 @@ def build_arrays(
         clock.by_rendezvous,
         len(clock.wire) - 1,
     )
+    if routing.queue_pairs and n_parts == topology.rails == 1:
+        messages[:, t.M_FROM] = np.asarray(traffic.rank_node)[program.send_src()]
     sc = _scalars(routing, config, clock, seed, n_ranks, record_messages, vshift)
     channels = _channels(n_links, vshift, config.buffer_bytes)
     sc[t.N_MESSAGES] = n_messages if n_parts > 1 or topology.rails > 1 else 0

@@ -118,7 +118,7 @@ def route_head(a, x, rt, slot):
     packets[packet + VISIT] = visit + 1
     key = np.uint64(0)
     if visit & 0xFFFF < sc[RANDOM_VISITS]:
-        key = random_key(sc, a.messages, a.ranks, packets[packet + MESSAGE], visit)
+        key = random_key(sc, a.messages, a.ranks, rt, packets[packet + MESSAGE], visit)
         if sc[COMPARES_CREDITS]:
             update_credits(a, rt, router, p, key)
     if sc[ROOM_VC] >= 0:

@@ -28,6 +28,7 @@ from netsim.packet.tables import (
     LAST_SHIFT,
     LATENCY,
     M_BITS,
+    M_FROM,
     M_LEFT,
     M_NEXT,
     M_RANK,
@@ -70,12 +71,17 @@ from netsim.packet.tables import (
 )
 from netsim.routing.kernels import links_compared, pair_compared, pairs_compared
 from netsim.routing.kernels_random import packet_key
+from netsim.routing.kernels_tables import flow_key, hashes_flows
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def random_key(sc, messages, ranks, m, visit):
+def random_key(sc, messages, ranks, rt, m, visit):
     """The random key of a packet of part ``m``, by its number and visits (docs, "Chance")."""
-    rank = np.uint64(messages[(np.uint64(m) << M_BITS) + M_RANK]) << R_BITS
+    row = np.uint64(m) << M_BITS
+    if hashes_flows(rt):
+        ends = messages[row + M_FROM], messages[row + M_TO]
+        return flow_key(rt, sc[SEED], ends[0], ends[1], visit >> 16, visit & 0xFFFF)
+    rank = np.uint64(messages[row + M_RANK]) << R_BITS
     number = visit >> 16
     if sc[N_MESSAGES] > 0:
         number += m // sc[N_MESSAGES] << 32

@@ -83,7 +83,7 @@ R_BITS, R_WIDTH = np.uint64(4), 16
 
 # messages: M[message, ...] (int32); where they have several parts, part j of message m is in
 # row m + j * N_MESSAGES, and M_STEP and M_PARTS (parts left) are read only in the first row;
-# where each is one part, M_FROM and M_PARTS are not filled in
+# where each is one part, M_PARTS is not filled in, and M_FROM only for routings that hash flows
 M_NEXT, M_LEFT, M_TAIL, M_RANK, M_STEP, M_FROM, M_TO, M_PARTS = _fields(8)
 M_BITS, M_WIDTH = np.uint64(3), 8
 

@@ -5,29 +5,40 @@
   a full fat-tree that is D-mod-k (Zahavi, 2010): every shift permutation uses each link once.
 - "adaptive-shortest-path": of the links on shortest paths a random one if it has no load, else the
   least loaded of all, one of equals at random (as "adaptive" on fat-trees).
+- "ecmp": a link by a hash of source, destination and queue pair. All packets of a flow take one
+  path, whatever the loads; the packets of a message are dealt over `queue_pairs` flows.
+- "spray": a random link for each packet (as "random-up" on fat-trees).
 
 One channel is enough where no ring of links can wait for each other, as on trees and networks of
 leaves and spines (up, then down); `channels` finds out. Elsewhere the channel rises by one a hop
 and there are as many as the longest path has links; the state is that hop count.
 
 Kernel tables: params = 0, entries a router in table_a, channels up a hop (0 or 1). "min-hop":
-table_a has the link toward each port. "adaptive-shortest-path": table_a has for each router where
-in table_c its list begins: number of links, then the links.
+table_a has the link toward each port. The others: table_a has for each router where in table_c its
+list begins: number of links, then the links. They have two more params: the queue pairs of "ecmp"
+(0 for others), and 1 if each hop has a hash seed of its own, else 0.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
 import numpy as np
+from annotated_types import Ge
 from numpy.typing import NDArray
 
 from netsim.limits import need_memory
+from netsim.parameters import OneOf
 from netsim.routing.base import Hop, Routing, RoutingEntry, View
-from netsim.routing.choosing import least_loaded
-from netsim.routing.kernels_tables import BY_DESTINATION, LEAST_LOADED
+from netsim.routing.choosing import least_loaded, one_of
+from netsim.routing.kernels_tables import BY_DESTINATION, EQUAL_COST, LEAST_LOADED
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.routing.shortest_path import router_distances
+from netsim.topologies.checks import need_int, need_one_of
 from netsim.topology import Topology
 
+DIFFERENT, SAME = HASH_SEEDS = ("different", "same")
 BoolArray = NDArray[np.bool_]
 
 
@@ -112,20 +123,27 @@ def channels(paths: ShortestPaths) -> int:
     distance = paths.distance[:, paths.targets]
     n, used = len(distance), _visited(paths, distance)
     # routers that are joined, as pairs: parallel links wait as one
-    pairs = [(u, v) for u in range(n) for v in np.unique(paths.neighbours(u)).tolist()]
-    number = {pair: i for i, pair in enumerate(pairs)}
-    held, wanted = [], []
+    near_of = [np.unique(paths.neighbours(u)) for u in range(n)]
+    number = np.full((n, n), -1, dtype=np.int32)
+    n_pairs = 0
+    for u, near in enumerate(near_of):
+        number[u, near] = n_pairs + np.arange(len(near))
+        n_pairs += len(near)
+    none = np.zeros(0, dtype=np.int32)
+    held, wanted = [none], [none]
     for v in range(n):
-        near = np.unique(paths.neighbours(v))
+        near = near_of[v]
         closer = distance[near] == distance[v] - 1
         comes = (distance[near] == distance[v] + 1) & used[near]
         waits = comes.astype(np.float32) @ closer.T.astype(np.float32) > 0
-        for i, k in np.argwhere(waits).tolist():
-            held.append(number[int(near[i]), v])
-            wanted.append(number[v, int(near[k])])
-    graph = coo_array((np.ones(len(held)), (held, wanted)), shape=(len(pairs), len(pairs)))
+        i, k = np.nonzero(waits)
+        held.append(number[near[i], v])
+        wanted.append(number[v, near[k]])
+    ends = np.concatenate(held), np.concatenate(wanted)
+    waiting = np.ones(len(ends[0]), dtype=np.float32)
+    graph = coo_array((waiting, ends), shape=(n_pairs, n_pairs))
     parts, _ = connected_components(graph, directed=True, connection="strong")
-    return 1 if parts == len(pairs) else paths.longest
+    return 1 if parts == n_pairs else paths.longest
 
 
 def _visited(paths: ShortestPaths, distance: NDArray[np.int64]) -> BoolArray:
@@ -219,6 +237,58 @@ def adaptive_shortest_path_routing(topology: Topology) -> Routing:
     NetcosimError
         A router that cannot be reached, or too many routers for a table.
     """
+    return _equal_cost_routing(topology, "adaptive-shortest-path", LEAST_LOADED, least_loaded)
+
+
+def ecmp_routing(
+    topology: Topology,
+    *,
+    queue_pairs: Annotated[
+        int, "flows over which the packets of a message are dealt, each with its own hash", Ge(1)
+    ] = 1,
+    hash_seeds: Annotated[
+        str,
+        "whether the switches of each hop hash with a seed of their own, or all with one",
+        OneOf(HASH_SEEDS),
+    ] = DIFFERENT,
+) -> Routing:
+    """Build "ecmp" on any topology.
+
+    Raises
+    ------
+    NetcosimError
+        A router that cannot be reached, too many routers for a table, a parameter out of range.
+    """
+    need_int("ecmp", "queue_pairs", queue_pairs, 1)
+    need_one_of("ecmp", "hash_seeds", hash_seeds, HASH_SEEDS)
+    each = hash_seeds == DIFFERENT
+    return _equal_cost_routing(topology, "ecmp", EQUAL_COST, _drawn, queue_pairs, each)
+
+
+def spray_routing(topology: Topology) -> Routing:
+    """Build "spray" on any topology.
+
+    Raises
+    ------
+    NetcosimError
+        A router that cannot be reached, or too many routers for a table.
+    """
+    return _equal_cost_routing(topology, "spray", EQUAL_COST, _drawn)
+
+
+def _drawn(view: View, hops: Sequence[Hop], key: int) -> Hop:
+    return one_of(hops, key, 0)
+
+
+def _equal_cost_routing(
+    topology: Topology,
+    name: str,
+    code: int,
+    pick: Callable[[View, Sequence[Hop], int], Hop],
+    queue_pairs: int = 0,
+    seed_each_hop: bool = True,
+) -> Routing:
+    """Build a routing that chooses among all links on shortest paths."""
     paths = ShortestPaths(topology)
     n_vcs = channels(paths)
     step = int(n_vcs > 1)
@@ -233,21 +303,25 @@ def adaptive_shortest_path_routing(topology: Topology) -> Routing:
         view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
     ) -> Hop:
         hops = choices(router, dst_node, state)
-        return hops[0] if len(hops) == 1 else least_loaded(view, hops, key)
+        return hops[0] if len(hops) == 1 else pick(view, hops, key)
 
-    params = (0, topology.n_routers, step)
-    tables = make_tables(topology, LEAST_LOADED, n_vcs, params, paths.place, (), paths.lists)
+    params = (0, topology.n_routers, step, queue_pairs, int(seed_each_hop))
     return Routing(
-        name="adaptive-shortest-path",
+        name=name,
         topology=topology,
         n_vcs=n_vcs,
-        adaptive=True,
+        adaptive=code == LEAST_LOADED,
         random_visits=paths.longest,
-        tables=tables,
+        tables=make_tables(topology, code, n_vcs, params, paths.place, (), paths.lists),
         choices=choices,
         choose=choose,
+        queue_pairs=queue_pairs,
+        seed_each_hop=seed_each_hop,
     )
 
+
+SWITCHED = ("fattree", "gpu-cluster", "graph", "cables", "ibnetdiscover", "topology.conf")
+"""Families of machines whose switches choose among equal-cost links by a hash."""
 
 ROUTINGS = (
     RoutingEntry("min-hop", "static shortest paths, dealt out by destination", (), min_hop_routing),
@@ -256,5 +330,9 @@ ROUTINGS = (
         "least loaded link on a shortest path, ties at random",
         (),
         adaptive_shortest_path_routing,
+    ),
+    RoutingEntry("ecmp", "shortest path by a hash of the flow", SWITCHED, ecmp_routing),
+    RoutingEntry(
+        "spray", "random link on a shortest path for each packet", SWITCHED, spray_routing
     ),
 )

@@ -86,6 +86,11 @@ class Routing:
         Whether ``room``, ``queued`` and ``used`` count the heads that bid for the crossbar.
     compares_queues : bool
         Whether it looks at ``queue_bytes`` or ``queue_free``; needs ``counts_bids = False``.
+    queue_pairs : int
+        Above 0 if ``key`` is the same for all packets of a flow: those from one port to another
+        whose numbers have the same remainder by it (their *queue pair*).
+    seed_each_hop : bool
+        Whether such a key differs from one visit to the next.
     """
 
     name: str
@@ -101,6 +106,8 @@ class Routing:
     looks_far: bool = False
     counts_bids: bool = True
     compares_queues: bool = False
+    queue_pairs: int = 0
+    seed_each_hop: bool = True
 
 
 @dataclass(frozen=True)

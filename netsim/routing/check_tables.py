@@ -56,7 +56,7 @@ def _by_router(topology: Topology, where: str, code: int, params: NDArray[np.int
     by_port = code == RoutingCode.BY_DESTINATION
     row = topology.n_ports if by_port else topology.n_routers
     _need(where, "entries a router", int(params[1]), row)
-    lists = code in (RoutingCode.LEAST_LOADED, RoutingCode.WEIGHTED)
+    lists = RoutingCode.LEAST_LOADED <= code <= RoutingCode.EQUAL_COST
     return topology.n_routers * row, 0, int(lists)
 
 
@@ -99,6 +99,7 @@ _RULES: dict[
     tuple[int, Callable[[Topology, str, int, NDArray[np.int64]], _Lengths]],
 ] = {
     RoutingCode.WEIGHTED: (3, _by_router),
+    RoutingCode.EQUAL_COST: (5, _by_router),
     RoutingCode.MERLIN_UGAL: (13, _dragonfly),
     RoutingCode.TWO_CHOICE: (12, _fat_tree),
     RoutingCode.MINIMAL_ADAPTIVE: (5, _torus),
@@ -112,7 +113,7 @@ def _check_entries(
     topology: Topology, where: str, code: RoutingCode, tables: tuple[Ints, Ints, Ints]
 ) -> None:
     table_a, table_b, table_c = tables
-    if code in (RoutingCode.LEAST_LOADED, RoutingCode.WEIGHTED):
+    if RoutingCode.LEAST_LOADED <= code <= RoutingCode.EQUAL_COST:
         _check_lists(where, table_a, table_c, 1 + (code == RoutingCode.WEIGHTED))
     elif RoutingCode.ADAPTIVE <= code <= RoutingCode.TWO_CHOICE:
         for places in (table_a, table_b):

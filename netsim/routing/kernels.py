@@ -19,7 +19,7 @@ from netsim.routing.kernels_dragonfly_merlin import route_merlin_ugal
 from netsim.routing.kernels_dragonfly_node import VALIANT_NODE, node_compares, route_by_node
 from netsim.routing.kernels_dragonfly_plus import PLUS_MINIMAL, route_dragonfly_plus
 from netsim.routing.kernels_fattree import D_MOD_K, TWO_CHOICE, route_fattree
-from netsim.routing.kernels_tables import SHORTEST_PATH, STEP, WEIGHTED, route_tables
+from netsim.routing.kernels_tables import EQUAL_COST, SHORTEST_PATH, STEP, route_tables
 from netsim.routing.kernels_torus import N_DIMS, productive_links, route_torus
 
 
@@ -75,7 +75,7 @@ def route(  # type: ignore[no-untyped-def]
     if code == SHORTEST_PATH:
         link = entry(rt.table_a, router * rt.params[1] + dst_router)
         return link, state, state + rt.params[STEP]
-    if code <= WEIGHTED:
+    if code <= EQUAL_COST:
         link = route_tables(rt, router, dst_router, dst_node, key, now, free_at, waiting)
         return link, state, state + rt.params[STEP]
     if code == MERLIN_UGAL:

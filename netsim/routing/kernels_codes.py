@@ -13,6 +13,7 @@ class RoutingCode(IntEnum):
     BY_DESTINATION = 2
     LEAST_LOADED = 3
     WEIGHTED = 4
+    EQUAL_COST = 5
     MINIMAL = 10
     VALIANT = 11
     UGAL_L = 12

@@ -5,16 +5,30 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import INNER_KERNEL
+from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
 from netsim.routing.kernels_codes import RoutingCode, codes_between
 from netsim.routing.kernels_common import draw, entry
 from netsim.routing.kernels_fattree import choose_up
+from netsim.routing.kernels_random import packet_key
 
-SHORTEST_PATH, BY_DESTINATION, LEAST_LOADED, WEIGHTED = codes_between(
-    RoutingCode.SHORTEST_PATH, RoutingCode.WEIGHTED
+SHORTEST_PATH, BY_DESTINATION, LEAST_LOADED, WEIGHTED, EQUAL_COST = codes_between(
+    RoutingCode.SHORTEST_PATH, RoutingCode.EQUAL_COST
 )
 
-ROW, STEP = 1, 2
+ROW, STEP, QUEUE_PAIRS, SEEDS = 1, 2, 3, 4
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def hashes_flows(rt):  # type: ignore[no-untyped-def]
+    """Return whether all packets of a flow get the same key at a router."""
+    return rt.code == EQUAL_COST and rt.params[QUEUE_PAIRS] > 0
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def flow_key(rt, seed, src, dst, packet, visit):  # type: ignore[no-untyped-def]
+    """Return the key of a router visit: that of all packets between two ports on a queue pair."""
+    flow = (np.int64(src) << 32) | np.int64(dst)
+    return packet_key(seed, flow, packet % rt.params[QUEUE_PAIRS], visit * rt.params[SEEDS])
 
 
 @njit(**INNER_KERNEL)
@@ -36,6 +50,8 @@ def route_tables(rt, router, dst_router, dst_node, key, now, free_at, waiting): 
     if rt.code == BY_DESTINATION:
         return entry(rt.table_a, row + dst_node)
     paths = entry(rt.table_a, row + dst_router)
+    if rt.code == EQUAL_COST:
+        return entry(rt.table_c, paths + 1 + draw(key, 0, entry(rt.table_c, paths)))
     if rt.code == WEIGHTED:
         return _drawn(rt, paths, key)
     return choose_up(rt, np.int64(0), paths, key, now, free_at, waiting)

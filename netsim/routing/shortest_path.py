@@ -38,14 +38,19 @@ def router_distances(topology: Topology) -> np.ndarray:
     src = topology.link_src[links] - topology.n_ports
     dst = topology.link_dst[links] - topology.n_ports
     from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import shortest_path
 
-    graph = csr_array((np.ones(len(src)), (src, dst)), shape=(n, n))
-    distances = np.asarray(shortest_path(graph, unweighted=True))
-    if not np.all(np.isfinite(distances)):
-        a, b = np.argwhere(~np.isfinite(distances))[0]
+    graph = csr_array((np.ones(len(src), dtype=np.float32), (src, dst)), shape=(n, n))
+    distances = np.full((n, n), -1, dtype=np.int64)
+    reached = np.eye(n, dtype=np.bool_)
+    for hops in range(n + 1):
+        distances[reached] = hops
+        reached = (graph @ reached.astype(np.float32) > 0) & (distances < 0)
+        if not reached.any():
+            break
+    if distances.min() < 0:
+        a, b = np.argwhere(distances < 0)[0]
         raise NetcosimError(f"{topology.name}: no path from router {a} to router {b}")
-    return distances.astype(np.int64)
+    return distances
 
 
 def next_links(topology: Topology, distances: np.ndarray) -> np.ndarray:

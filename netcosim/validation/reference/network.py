@@ -195,12 +195,12 @@ class Network:
 
     def _choose(self, router: int, packet: Packet) -> FifoChannel:
         """Let the routing decide where a packet goes from here."""
-        key = packet_key(
-            np.uint64(self.seed),
-            np.uint64(packet.part.chance_number),
-            np.uint64(packet.number + (packet.part.number << 32)),
-            np.uint64(packet.visits),
-        )
+        part, visits = packet.part, packet.visits
+        names = part.chance_number, packet.number + (part.number << 32)
+        if self.routing.queue_pairs:
+            names = (part.src_port << 32) + part.dst_port, packet.number % self.routing.queue_pairs
+            visits = visits if self.routing.seed_each_hop else 0
+        key = packet_key(*map(np.uint64, (self.seed, *names, visits)))
         hop = self.routing.choose(
             self, router, packet.part.dst_port, packet.state, int(key), packet.wire_bytes
         )

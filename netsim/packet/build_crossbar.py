@@ -75,7 +75,8 @@ def with_crossbars(
         round_robin=int(config.arbitration == ARBITRATIONS[1]),
         unlimited=int(config.unlimited_crossbar),
         bid_bytes=np.zeros(len(arrays.channels), dtype=np.int64),
-        counts_bids=int(routing.counts_bids),
+        # only adaptive routings look at what counts the bids
+        counts_bids=int(routing.counts_bids and routing.adaptive),
         merlin_lru=int(config.arbitration == MERLIN_LRU),
         needs_credit=int(config.crosses_with_credit),
     )

@@ -46,7 +46,8 @@ from netsim.packet.kernels_links import (
     update_credits,
     update_room,
 )
-from netsim.packet.kernels_wheel import NONE, add_try, low_bit
+from netsim.packet.kernels_memory import prefetch
+from netsim.packet.kernels_wheel import NONE, add_start, add_try, low_bit
 from netsim.packet.tables import (
     BANDWIDTH,
     BUFFER_BYTES,
@@ -87,10 +88,11 @@ ONE = np.uint64(1)
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def look_at(ports, routers, look, out):
+def look_at(links, ports, routers, look, out):
     """Put an output on its router's list, and the router among those to be visited."""
     port = np.uint64(out) << P_BITS
     if ports[port + LOOK_NEXT] == NOT_LISTED:
+        prefetch(links, np.uint64(out) << L_BITS)
         r = ports[port + SRC_ROUTER]
         router = np.uint64(r) << X_BITS
         ports[port + LOOK_NEXT] = routers[router + X_LOOK_HEAD]
@@ -161,13 +163,13 @@ def release(a, x, came_over):
     first = ports[port + FIRST_SLOT]
     place = first - routers[router + X_SLOTS]
     free_at = routers[router + X_FREE_AT]
-    look_at(ports, routers, look, ports[port + CROSSES_TO])
+    look_at(a.links, ports, routers, look, ports[port + CROSSES_TO])
     for k in range(ports[port + N_SLOTS]):
         bit = place + k
         bits[free_at + (bit >> 6)] |= ONE << np.uint64(bit & 63)
         row = np.uint64(first + k) << S_BITS
         if slots[row + S_HEAD] >= 0:
-            look_at(ports, routers, look, slots[row + S_WANT] >> vshift)
+            look_at(a.links, ports, routers, look, slots[row + S_WANT] >> vshift)
 
 
 @njit(**INNER_KERNEL)
@@ -342,7 +344,7 @@ def cross(border, a, x, rt, slot, out):
         channels[channel + FIFO_HEAD] = p
         links[out_row + VCS] |= np.int64(1) << (want & ((1 << vshift) - 1))
         tick = max(ready, links[out_row + FREE_AT])
-        add_try(sc, links, a.events, out, tick)
+        add_start(sc, links, a.events, out, tick)
     else:
         tail = np.uint64(channels[channel + FIFO_TAIL]) << CH_BITS
         chain[tail + NEXT] = p

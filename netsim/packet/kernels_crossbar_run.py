@@ -13,6 +13,7 @@ from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_credits import collect_credits, use_space, when_room
 from netsim.packet.kernels_crossbar import ONE, arbitrate, look_at, release, route_head
 from netsim.packet.kernels_crossbar_tables import (
+    CROSSES_TO,
     FIRST_SLOT,
     LEAVES_BYTES,
     LEAVES_Q,
@@ -26,8 +27,19 @@ from netsim.packet.kernels_crossbar_tables import (
     X_FREE_AT,
     X_SLOTS,
 )
-from netsim.packet.kernels_engine import DONE, GROW, PAUSE, UNTIL, rank_phase, reach_node
+from netsim.packet.kernels_engine import (
+    AHEAD,
+    DONE,
+    GROW,
+    PAUSE,
+    UNTIL,
+    fetch_channel,
+    fetch_receiver,
+    rank_phase,
+    reach_node,
+)
 from netsim.packet.kernels_links import depart, occupy, stall, try_node
+from netsim.packet.kernels_memory import prefetch
 from netsim.packet.kernels_outbox import outbox_full
 from netsim.packet.kernels_ranks import RankArrays
 from netsim.packet.kernels_wheel import (
@@ -55,6 +67,9 @@ from netsim.packet.tables import (
     L_BITS,
     LAST_SHIFT,
     LATENCY,
+    M_BITS,
+    MESSAGE,
+    N_BITS,
     N_CR,
     N_FAR,
     N_LINKS,
@@ -108,22 +123,82 @@ def reach_router(a, x, rt, p, came_over):
     place = slot - x.routers[router + X_SLOTS]
     free = x.bits[x.routers[router + X_FREE_AT] + (place >> 6)]
     if (free >> np.uint64(place & 63)) & ONE:
-        look_at(x.ports, x.routers, x.look, out)
+        look_at(a.links, x.ports, x.routers, x.look, out)
 
 
 @njit(**INNER_KERNEL)
-def arrival_phase(a, x, pr, rt, bucket):
-    """Phase 3: packets that arrive, by the number of the link they came over."""
+def arrival_phase(border, a, x, pr, rt, bucket):
+    """Phase 3: packets that arrive, by the number of the link they came over.
+
+    What a packet needs is fetched while others are worked on, first the rows that it names, then
+    those that these name.
+    """
+    sc = a.sc
     order = a.order
+    chain = a.events.chain
+    packets = a.packets
     n = collect(a, 0, bucket)
-    for i in range(n):
-        p = np.int64(order[i])
-        link = np.int64(a.events.chain[(np.uint64(p) << CH_BITS) + OVER])
-        if a.link_router[link] < 0:
-            reach_node(a, pr, p)
-        else:
-            reach_router(a, x, rt, p, link)
+    ahead = min(n - 1, AHEAD)
+    for i in range(n + ahead):
+        for stage in range(3):
+            k = i - (stage * ahead >> 1)
+            if not 0 <= k < n:
+                continue
+            p = np.int64(order[np.uint64(k)])
+            packet = np.uint64(p) << PK_BITS
+            link = np.int64(chain[(np.uint64(p) << CH_BITS) + OVER])
+            port = np.uint64(link) << P_BITS
+            to_node = a.chosen[np.uint64(k)] < 0
+            if stage == 2:
+                if to_node:
+                    reach_node(a, pr, p)
+                else:
+                    reach_router(a, x, rt, p, link)
+            elif stage == 1:
+                if to_node:
+                    fetch_receiver(a, p)
+                else:
+                    vc = packets[packet + HOLDS] & ((1 << sc[VSHIFT]) - 1)
+                    slot = x.ports[port + FIRST_SLOT] + vc
+                    prefetch(x.slots, np.uint64(slot) << S_BITS)
+            elif to_node:
+                prefetch(a.messages, np.uint64(packets[packet + MESSAGE]) << M_BITS)
+            else:
+                prefetch(x.ports, port + CROSSES_TO)
+                prefetch(a.links, np.uint64(sc[N_LINKS] + link) << L_BITS)
+                fetch_channel(border, a.channels, packets[packet + HOLDS], sc[VSHIFT])
     return n
+
+
+@njit(**INNER_KERNEL)
+def fetch_tries(a, x, bucket):
+    """Fetch what the tries and the ends of crossings of a tick will need."""
+    sc = a.sc
+    tries = a.events.tries
+    ports = x.ports
+    n_links = sc[N_LINKS]
+    entry = np.int64(a.events.wheel[2 * bucket + 1])
+    while entry >= 0:
+        place = np.uint64(entry) << CH_BITS
+        row = np.int64(tries[place + OVER])
+        prefetch(a.links, np.uint64(row) << L_BITS)
+        if row >= n_links:
+            prefetch(ports, (np.uint64(row - n_links) << P_BITS) + CROSSES_TO)
+        elif row >= sc[N_NODES]:
+            prefetch(ports, np.uint64(row) << P_BITS)
+            prefetch(a.channels, np.uint64(row << sc[VSHIFT]) << Q_BITS)
+        else:
+            prefetch(a.nodes, np.uint64(row) << N_BITS)
+        entry = np.int64(tries[place + NEXT])
+    entry = np.int64(a.events.wheel[2 * bucket + 1])
+    while entry >= 0:
+        place = np.uint64(entry) << CH_BITS
+        row = np.int64(tries[place + OVER])
+        if row >= n_links:
+            port = np.uint64(row - n_links) << P_BITS
+            prefetch(ports, np.uint64(ports[port + CROSSES_TO]) << P_BITS)
+            prefetch(x.slots, np.uint64(ports[port + FIRST_SLOT]) << S_BITS)
+        entry = np.int64(tries[place + NEXT])
 
 
 @njit(**INNER_KERNEL)
@@ -136,6 +211,7 @@ def crossbar_phase(border, a, x, rt, bucket):
     n_links = sc[N_LINKS]
     n_nodes = sc[N_NODES]
     tries = a.events.tries
+    fetch_tries(a, x, bucket)
     # rows from N_LINKS on are ends of crossings; tries of links are left for phase 5
     entry = np.int64(wheel[2 * bucket + 1])
     kept = np.int64(-1)
@@ -154,7 +230,7 @@ def crossbar_phase(border, a, x, rt, bucket):
                 links[at + TRY_TICK] = NONE
                 release(a, x, row - n_links)
             elif row >= n_nodes and x.ports[(np.uint64(row) << P_BITS) + N_BIDS] > 0:
-                look_at(x.ports, x.routers, look, row)  # its buffer may have come free
+                look_at(links, x.ports, x.routers, look, row)  # its buffer may have come free
         entry = after
     wheel[2 * bucket + 1] = kept
     upper = ((len(x.routers) >> 3) >> 6) + 1
@@ -324,7 +400,7 @@ def run(border, x, in_parts, a, rt, until, budget):
             rank_phase(pr, now)
         bucket = now & FINE_MASK
         if wheel[2 * bucket] >= 0:
-            done += arrival_phase(a, x, pr, rt, bucket)
+            done += arrival_phase(border, a, x, pr, rt, bucket)
         crossbar_phase(border, a, x, rt, bucket)
         if sc[N_STARTS] > 0 or wheel[2 * bucket + 1] >= 0:
             start_phase(border, a, x, bucket)

@@ -17,11 +17,11 @@ from netsim.packet.tables import I64
 
 _COLUMN = np.uint64
 
-# ports: P[link, ...]: the input port at a link's end and the output port at its beginning.
-# LEAVES_Q and LEAVES_BYTES are what holds output space until the link is free: its channel, and its
-# bytes (0: nothing)
-(OUT_UNTIL, CROSSES_TO, FIRST_SLOT, N_SLOTS, BIDS_AT, N_BIDS, LEAVES_Q, LEAVES_BYTES, LOOK_NEXT,
- SERVED_LAST, SRC_ROUTER) = (_COLUMN(i) for i in range(11))  # fmt: skip
+# ports: P[link, ...]: the output port at a link's beginning, in one cache line, and from CROSSES_TO
+# on the input port at its end. LEAVES_Q and LEAVES_BYTES are what holds output space until the link
+# is free: its channel, and its bytes (0: nothing)
+(OUT_UNTIL, BIDS_AT, N_BIDS, LEAVES_Q, LEAVES_BYTES, LOOK_NEXT, SERVED_LAST, SRC_ROUTER, CROSSES_TO,
+ FIRST_SLOT, N_SLOTS) = (_COLUMN(i) for i in range(11))  # fmt: skip
 P_BITS, P_WIDTH = _COLUMN(4), 16
 
 # slots: S[slot, ...]; SERVED is smaller the longer ago

@@ -18,6 +18,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "machines",
         "schedulers",
         "measures",
+        "collectives",
         "isolation-gain",
         "observables",
         "sweeps",

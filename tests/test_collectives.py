@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -364,3 +365,26 @@ def test_jobs_that_do_not_fill_nodes_are_divided_into_equal_nodes() -> None:
 def test_mistakes_are_one_line(given: dict[str, object], message: str) -> None:
     with pytest.raises(NetcosimError, match=message):
         Collective(**given)  # type: ignore[arg-type]
+
+
+SIMAI = Path(__file__).resolve().parents[2] / "shared/inputs/ai/simai/nic_ratio.csv"
+
+
+@pytest.mark.skipif(not SIMAI.exists(), reason="shared/inputs/ai is missing")
+def test_steps_and_bytes_of_a_ring_meet_simais_table() -> None:
+    """20 us, 4.7 us a step and the bytes at 98 % of 8 x 50 GB/s: bus bandwidths of 16 to 1,024 GPUs
+    (columns of 2 to 128 nodes) with a median error below 10 %."""
+    errors = []
+    rows = [line.split(",") for line in SIMAI.read_text(encoding="utf-8").splitlines()[1:]]
+    for k in range(7):
+        p = 16 << k
+        one = Collective("all-reduce", "ring", 8, channels=1, chunks=1)
+        t = one.transfers(p, 1)
+        for row in rows:
+            size = int(row[0])
+            n_bytes = t.n_bytes(size)[t.src == 0].sum()
+            seconds = 20e-6 + t.n_steps * 4.7e-6 + n_bytes / (0.98 * 400e9)
+            share = 2 * (p - 1) / p * size / seconds / 400e9
+            errors.append(abs(share / float(row[2 + k]) - 1))
+    assert len(errors) == 77
+    assert np.median(errors) <= 0.1

@@ -204,21 +204,24 @@ class NodePolicy(Policy):
         """
         if self._holding:
             raise NetcosimError(f"hold for job {placement.job_id}: another hold is in force")
-        self._held[placement.nodes] = True
+        nodes = placement.nodes.astype(np.intp)
+        self._held[nodes] = True
         self._holding = True
-        self._recount()
+        self._flip(nodes[~self._busy[nodes]], False)
 
     def unhold(self) -> None:
         """Lift the hold, if there is one."""
         if self._holding:
+            nodes = np.flatnonzero(self._held)
             self._held[:] = False
             self._holding = False
-            self._recount()
+            self._flip(nodes[~self._busy[nodes]], True)
 
     def clone(self) -> Self:
         """Return an independent copy of the state, holds left out (the generator is copied too)."""
         copied = copy.copy(self)
-        copied.rng = copy.deepcopy(self.rng)
+        if not self.deterministic:
+            copied.rng = copy.deepcopy(self.rng)
         copied._busy = self._busy.copy()
         copied._held = np.zeros_like(self._held)
         copied._holding = False

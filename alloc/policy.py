@@ -96,8 +96,8 @@ class Policy(ABC):
     and takes exactly n_nodes. A queue then finds reservations by counting."""
 
     deterministic: bool = False
-    """Whether nothing is drawn from the generator, so that a queue that needs no places and goes
-    by counts need not ask for them."""
+    """Whether nothing is drawn from the generator: clones share it, and a queue that needs no
+    places and goes by counts need not ask for them."""
 
     walltime_aware: bool = False
     """Whether `Request.end_s` affects which nodes a job gets."""
@@ -223,4 +223,7 @@ class Policy(ABC):
 
     @abstractmethod
     def clone(self) -> Policy:
-        """Return an independent copy of the state, holds left out (the generator is copied too)."""
+        """Return an independent copy of the state, holds left out.
+
+        The generator is copied too, unless the policy is ``deterministic``.
+        """

@@ -70,10 +70,10 @@ class Machine:
         self.placements: dict[int, Placement] = {}
         self.promised_end: dict[int, float] = {}
         self.scheduling_s = [0.0] * len(workload)
-        # by whether the policy has relented, and kind
-        patience = (1 if self._relents_after_s is None else 2, len(self._kind_nodes))
-        self._failed = np.zeros(patience, dtype=bool)
-        self._failed_held = np.zeros(patience, dtype=bool)
+        # Kinds, by whether the policy has relented.
+        states = range(1 if self._relents_after_s is None else 2)
+        self._failed: list[set[int]] = [set() for _ in states]
+        self._failed_held: list[set[int]] = [set() for _ in states]
         self._state = 0
         # The state on which a kind was last withdrawn.
         self._delays_at = np.full(len(self._kind_nodes), -1)
@@ -120,15 +120,16 @@ class Machine:
         if self.n_nodes[job] > self.n_free:
             return None
         held = respect_hold and self._hold is not None
-        kind = (int(now_s >= self.relents_s(job)), self._kind_of[job])
-        if self._failed[kind] or (held and self._failed_held[kind]):
+        relented = self._relents_after_s is not None and now_s >= self.relents_s(job)
+        kind = self._kind_of[job]
+        if kind in self._failed[relented] or (held and kind in self._failed_held[relented]):
             return None
         began = perf_counter()
         self._set_hold(held)
         placement = self.policy.allocate(self.request(job, now_s))
         self.scheduling_s[job] += perf_counter() - began
         if placement is None:
-            (self._failed_held if held else self._failed)[kind] = True
+            (self._failed_held if held else self._failed)[relented].add(kind)
             return None
         self.take(job, placement, now_s)
         return placement
@@ -171,8 +172,8 @@ class Machine:
         del self.by_end[bisect_left(self.by_end, (end, job))]
         self.n_free += len(placement.nodes)
         self._state += 1
-        self._failed[:] = False
-        self._failed_held[:] = False
+        for failed in (*self._failed, *self._failed_held):
+            failed.clear()
         self.released = True
         if end > now_s or now_s > self.shadow_s:
             self.forecast_broken = True
@@ -217,13 +218,11 @@ class Machine:
         if self.policy.counts_only:
             late = np.where(self._kind_nodes > extra, shadow_s, inf)
             return np.where(self._kind_nodes > self.n_free, -inf, late)
-        delays = (
-            self._failed_held.all(axis=0)
-            | (self._delays_at == self._state)
-            | (self._kind_nodes > extra)
-        )
+        delays = (self._delays_at == self._state) | (self._kind_nodes > extra)
         latest = np.where(delays, shadow_s, inf)
-        latest[self._failed.all(axis=0) | (self._kind_nodes > self.n_free)] = -inf
+        latest[list(set.intersection(*self._failed_held))] = shadow_s
+        latest[self._kind_nodes > self.n_free] = -inf
+        latest[list(set.intersection(*self._failed))] = -inf
         return latest
 
     def fits_at(self, job: int, time_s: float, now_s: float) -> bool:
@@ -251,7 +250,8 @@ class Machine:
             return
         self._set_hold(False)
         self._hold = placement
-        self._failed_held[:] = False
+        for failed in self._failed_held:
+            failed.clear()
 
     def _set_hold(self, wanted: bool) -> None:
         """Apply or lift the hold in the policy, only when it has to change."""

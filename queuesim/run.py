@@ -287,9 +287,10 @@ class Run:
     def _done(self, job: int) -> None:
         """Nothing more will happen to a job."""
         self.n_done += 1
-        n = len(self.workload)
-        if self.progress is not None and (self.n_done % max(1, n // 1000) == 0 or self.n_done == n):
-            self.progress(self.n_done, n)
+        if self.progress is not None:
+            n = len(self.workload)
+            if self.n_done % max(1, n // 1000) == 0 or self.n_done == n:
+                self.progress(self.n_done, n)
 
     def _id(self, job: int) -> int:
         return int(self.workload.job_id[job]) if 0 <= job < len(self.workload) else job

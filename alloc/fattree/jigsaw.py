@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from alloc.fattree.kernels_bits import CUT
-from alloc.fattree.kernels_search import search
+from alloc.fattree.kernels_search import place
 from alloc.fattree.links import LinkPolicy
 
 MAX_STEPS = 200_000
@@ -33,9 +32,9 @@ class Jigsaw(LinkPolicy):
     """Whether a job over pods is rounded up to whole leaves."""
     _count_gaps: ClassVar[bool] = False
 
-    def _search(self, n_nodes: int) -> tuple[int, int]:
+    def _place(self, n_nodes: int) -> tuple[int, int]:
         a_pod = self._sizes[0] * self._sizes[1]
-        found, n_l2 = search(
+        n_placed, n_links = place(
             n_nodes,
             n_nodes < a_pod if self._full_leaves else n_nodes <= a_pod,
             self._full_leaves,
@@ -43,8 +42,10 @@ class Jigsaw(LinkPolicy):
             self._count_gaps,
             MAX_STEPS,
             *self._sizes,
-            *self._free,
-            self._scratch_plan,
+            *self._unheld,
+            self._first,
+            *self._scratch_plan,
+            self._scratch_nodes,
+            self._scratch_links,
         )
-        self.n_cut += found == CUT
-        return found, n_l2
+        return n_placed, n_links

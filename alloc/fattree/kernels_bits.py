@@ -123,38 +123,11 @@ def write_plan(
 
 
 @njit(cache=True)
-def all_set(
-    placed: Numbers,
-    links: Numbers,
-    m1: int,
-    w2: int,
-    w3: int,
-    first: Ints,
-    nodes: Ints,
-    up: Ints,
-    spine: Ints,
-) -> bool:
-    """Return whether every node and cable of a placement is set in these masks."""
-    for v in placed:
-        if not (nodes[v // m1] >> (v % m1)) & 1:
-            return False
-    for link in links:
-        if first[0] <= link < first[1]:
-            k = link - first[0]
-            if not (up[k // w2] >> (k % w2)) & 1:
-                return False
-        elif first[2] <= link < first[3]:
-            k = link - first[2]
-            if not (spine[k // w3] >> (k % w3)) & 1:
-                return False
-    return True
-
-
-@njit(cache=True)
 def set_bits(
     placed: Numbers,
     links: Numbers,
     on: bool,
+    all_change: bool,
     m1: int,
     w2: int,
     w3: int,
@@ -162,12 +135,31 @@ def set_bits(
     nodes: Ints,
     up: Ints,
     spine: Ints,
-) -> None:
-    """Set or clear a placement's nodes and cables in these masks."""
+) -> int:
+    """Set or clear a placement's nodes and cables in these masks; how many nodes that changes.
+
+    ``all_change``: if a node or cable is so already, change nothing and return -1.
+    """
     one = np.int64(1)
+    if all_change:
+        for v in placed:
+            if (nodes[v // m1] >> (v % m1)) & 1 == on:
+                return -1
+        for link in links:
+            if first[0] <= link < first[1]:
+                k = link - first[0]
+                if (up[k // w2] >> (k % w2)) & 1 == on:
+                    return -1
+            elif first[2] <= link < first[3]:
+                k = link - first[2]
+                if (spine[k // w3] >> (k % w3)) & 1 == on:
+                    return -1
+    changed = 0
     for v in placed:
         bit = one << (v % m1)
-        nodes[v // m1] = (nodes[v // m1] | bit) if on else (nodes[v // m1] & ~bit)
+        before = nodes[v // m1]
+        nodes[v // m1] = (before | bit) if on else (before & ~bit)
+        changed += nodes[v // m1] != before
     for link in links:
         if first[0] <= link < first[1]:
             k = link - first[0]
@@ -177,6 +169,7 @@ def set_bits(
             k = link - first[2]
             bit = one << (k % w3)
             spine[k // w3] = (spine[k // w3] | bit) if on else (spine[k // w3] & ~bit)
+    return changed
 
 
 @njit(cache=True)

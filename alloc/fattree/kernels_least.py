@@ -13,7 +13,17 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from alloc.fattree.kernels_bits import CUT, Ints, Plan, Word, lowest, popcount, write_shape
+from alloc.fattree.kernels_bits import (
+    CUT,
+    Ints,
+    Numbers,
+    Plan,
+    Word,
+    lowest,
+    popcount,
+    write_plan,
+    write_shape,
+)
 from alloc.fattree.kernels_search import search
 from netsim.kernels_options import PLAIN_KERNEL
 
@@ -322,3 +332,35 @@ def search_least(
                 return a, b, cut
             cut = cut or a == CUT
     return 0, 0, cut
+
+
+@njit(cache=True)
+def place_least(
+    N: int,
+    budget: int,
+    shape_budget: int,
+    m1: int,
+    m2: int,
+    m3: int,
+    w2: int,
+    w3: int,
+    nodes: Ints,
+    up: Ints,
+    spine: Ints,
+    first: Ints,
+    leaves: Ints,
+    taken: Ints,
+    leaf_up: Ints,
+    l2: Ints,
+    l2_spines: Ints,
+    out_nodes: Numbers,
+    out_links: Numbers,
+) -> tuple[int, int]:
+    """As `alloc.fattree.kernels_search.place`."""
+    plan = Plan(leaves, taken, leaf_up, l2, l2_spines)
+    found, n_l2, cut = search_least(
+        N, budget, shape_budget, m1, m2, m3, w2, w3, nodes, up, spine, plan
+    )
+    if found <= 0:
+        return (CUT if cut else 0), 0
+    return write_plan(plan, found, n_l2, m1, w2, w3, first, nodes, out_nodes, out_links)

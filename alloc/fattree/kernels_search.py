@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from alloc.fattree.kernels_bits import Ints, Plan, popcount
+from alloc.fattree.kernels_bits import Ints, Numbers, Plan, popcount, write_plan
 from alloc.fattree.kernels_three_level import search_three_level
 from alloc.fattree.kernels_two_level import search_two_level
 
@@ -47,3 +47,54 @@ def search(
         N, m1, m2, m3, w2, w3, free, up, spine, give_up, count_gaps, budget, plan
     )
     return found, n_l2
+
+
+@njit(cache=True)
+def place(
+    N: int,
+    two_level: bool,
+    round_up: bool,
+    give_up: bool,
+    count_gaps: bool,
+    budget: int,
+    m1: int,
+    m2: int,
+    m3: int,
+    w2: int,
+    w3: int,
+    nodes: Ints,
+    up: Ints,
+    spine: Ints,
+    first: Ints,
+    leaves: Ints,
+    taken: Ints,
+    leaf_up: Ints,
+    l2: Ints,
+    l2_spines: Ints,
+    out_nodes: Numbers,
+    out_links: Numbers,
+) -> tuple[int, int]:
+    """Write the first placement: its nodes (0 if there is none, CUT if the bound ended it) and
+    links."""
+    # a tuple of arrays takes longer to pass from Python than its arrays
+    plan = Plan(leaves, taken, leaf_up, l2, l2_spines)
+    found, n_l2 = search(
+        N,
+        two_level,
+        round_up,
+        give_up,
+        count_gaps,
+        budget,
+        m1,
+        m2,
+        m3,
+        w2,
+        w3,
+        nodes,
+        up,
+        spine,
+        plan,
+    )
+    if found <= 0:
+        return found, 0
+    return write_plan(plan, found, n_l2, m1, w2, w3, first, nodes, out_nodes, out_links)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from alloc.fattree.kernels_least import search_least
+from alloc.fattree.kernels_least import place_least
 from alloc.fattree.links import LinkPolicy, Masks
 
 MAX_STEPS = 200_000
@@ -26,16 +26,18 @@ class LeastConstrained(LinkPolicy):
 
     def _open(self) -> Masks:
         """Return the nodes and links that a job may get."""
-        return self._free
+        return self._unheld
 
-    def _search(self, n_nodes: int) -> tuple[int, int]:
-        found, n_l2, cut = search_least(
+    def _place(self, n_nodes: int) -> tuple[int, int]:
+        n_placed, n_links = place_least(
             n_nodes,
             MAX_STEPS,
             MAX_STEPS_A_SHAPE,
             *self._sizes,
             *self._open(),
-            self._scratch_plan,
+            self._first,
+            *self._scratch_plan,
+            self._scratch_nodes,
+            self._scratch_links,
         )
-        self.n_cut += cut and not found
-        return found, n_l2
+        return n_placed, n_links

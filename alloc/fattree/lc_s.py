@@ -54,12 +54,9 @@ class LeastConstrainedShared(LeastConstrained):
         self._set_aside: NDArray[np.int64] = np.zeros(topology.n_links, dtype=np.int64)
         self._need = 0
 
-    def _set(self, masks: Masks, placement: Placement, on: bool) -> None:
+    def _set(self, masks: Masks, placement: Placement, on: bool, all_change: bool = False) -> int:
         """Nodes only: links are counted in bytes per second."""
-        super()._set(masks, Placement(placement.job_id, placement.nodes), on)
-
-    def _all_set(self, masks: Masks, placement: Placement) -> bool:
-        return super()._all_set(masks, Placement(placement.job_id, placement.nodes))
+        return super()._set(masks, Placement(placement.job_id, placement.nodes), on, all_change)
 
     def _share(self, placement: Placement) -> NDArray[np.int64]:
         """Return the bytes per second of each of a placement's links."""
@@ -77,7 +74,7 @@ class LeastConstrainedShared(LeastConstrained):
         up = (enough[up1:down1] & enough[down1:up2]).reshape(s.n_leaves, s.w2)
         spine = (enough[up2:down2] & enough[down2:end]).reshape(s.n_l2, s.w3)
         return Masks(
-            self._free.nodes,
+            self._unheld.nodes,
             up @ (1 << np.arange(s.w2, dtype=np.int64)),
             spine @ (1 << np.arange(s.w3, dtype=np.int64)),
         )

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.fattree.kernels_bits import Plan, all_set, set_bits, write_plan
+from alloc.fattree.kernels_bits import CUT, Plan, set_bits
 from alloc.nodes import check_request
 from alloc.policy import Placement, Policy, Request
 from netsim.errors import NetcosimError
@@ -42,7 +42,7 @@ class Masks(NamedTuple):
 class LinkPolicy(Policy):
     """A policy that allocates nodes with the cables between them, each to one job.
 
-    A subclass places a job in `_search`. Cables (both directions) come and go as
+    A subclass places a job in `_place`. Cables (both directions) come and go as
     one. The fat-tree must have full bandwidth below the L2 switches and at least full above.
 
     Attributes
@@ -54,6 +54,7 @@ class LinkPolicy(Policy):
     families = ("fattree",)
     isolates = True
     compiled = True
+    deterministic = True
     holds_any = True
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
@@ -83,10 +84,10 @@ class LinkPolicy(Policy):
             np.full(s.n_leaves, (1 << s.w2) - 1, dtype=np.int64),
             np.full(s.n_l2, (1 << s.w3) - 1, dtype=np.int64),
         )
-        # Busy is kept apart from free, as a held node may be either.
-        self._busy = Masks(*(np.zeros_like(part) for part in self._free))
         self._held: Placement | None = None
-        self._n_free = topology.n_nodes
+        # What a job may get: the free nodes and links without those held.
+        self._unheld = self._free
+        self._n_free = self._n_unheld = topology.n_nodes
         self.n_cut = 0
         self._scratch_plan = Plan(
             *(np.zeros(s.n_leaves, dtype=np.int64) for _ in range(3)),
@@ -98,22 +99,17 @@ class LinkPolicy(Policy):
     @property
     def n_free(self) -> int:
         """Free nodes (held ones are not free)."""
-        return self._n_free
+        return self._n_unheld
 
     @abstractmethod
-    def _search(self, n_nodes: int) -> tuple[int, int]:
-        """Write a plan into the scratch; leaves and L2 switches in it (leaves <= 0: none)."""
+    def _place(self, n_nodes: int) -> tuple[int, int]:
+        """Write a placement's nodes and links to the scratch; how many (nodes <= 0: none)."""
 
-    def _set(self, masks: Masks, placement: Placement, on: bool) -> None:
+    def _set(self, masks: Masks, placement: Placement, on: bool, all_change: bool = False) -> int:
+        """Set or clear a placement's bits: see `alloc.fattree.kernels_bits.set_bits`."""
+        nodes, links = placement.nodes, placement.links
         m1, _, _, w2, w3 = self._sizes
-        set_bits(placement.nodes, placement.links, on, m1, w2, w3, self._first, *masks)
-
-    def _all_set(self, masks: Masks, placement: Placement) -> bool:
-        m1, _, _, w2, w3 = self._sizes
-        return bool(all_set(placement.nodes, placement.links, m1, w2, w3, self._first, *masks))
-
-    def _count(self) -> int:
-        return sum(mask.bit_count() for mask in self._free.nodes.tolist())
+        return int(set_bits(nodes, links, on, all_change, m1, w2, w3, self._first, *masks))
 
     def allocate(self, request: Request) -> Placement | None:
         """Place a job (see `alloc.policy.Policy.allocate`).
@@ -124,30 +120,20 @@ class LinkPolicy(Policy):
             A request for fewer than 1 node.
         """
         n_nodes = check_request(request)
-        if n_nodes > self._n_free:
+        if n_nodes > self._n_unheld:
             return None
-        n_leaves, n_l2 = self._search(n_nodes)
-        if n_leaves <= 0:
+        a, b = self._place(n_nodes)
+        if a <= 0:
+            self.n_cut += a == CUT
             return None
-        m1, _, _, w2, w3 = self._sizes
-        a, b = write_plan(
-            self._scratch_plan,
-            n_leaves,
-            n_l2,
-            m1,
-            w2,
-            w3,
-            self._first,
-            self._free.nodes,
-            self._scratch_nodes,
-            self._scratch_links,
-        )
         placement = Placement(
             request.job_id, self._scratch_nodes[:a].copy(), self._scratch_links[:b].copy()
         )
         self._set(self._free, placement, False)
-        self._set(self._busy, placement, True)
+        if self._held is not None:
+            self._set(self._unheld, placement, False)
         self._n_free -= a
+        self._n_unheld -= a
         return placement
 
     def release(self, placement: Placement) -> None:
@@ -158,17 +144,16 @@ class LinkPolicy(Policy):
         NetcosimError
             A node or link of the placement is not busy.
         """
-        if not self._all_set(self._busy, placement):
+        n_nodes = self._set(self._free, placement, True, all_change=True)
+        if n_nodes < 0:
             raise NetcosimError(
                 f"release of job {placement.job_id}: a node or link of its placement is not busy"
             )
-        self._set(self._busy, placement, False)
-        self._set(self._free, placement, True)
-        if self._held is None:
-            self._n_free += len(placement.nodes)
-        else:
-            self._set(self._free, self._held, False)
-            self._n_free = self._count()
+        self._n_free += n_nodes
+        held = self._held
+        self.unhold()
+        if held is not None:
+            self.hold(held)
 
     def hold(self, placement: Placement) -> None:
         """Set the placement's nodes and links aside, busy or free.
@@ -181,27 +166,21 @@ class LinkPolicy(Policy):
         if self._held is not None:
             raise NetcosimError(f"hold for job {placement.job_id}: another hold is in force")
         self._held = placement
-        self._set(self._free, placement, False)
-        self._n_free = self._count()
+        self._unheld = self._free.copy()
+        self._n_unheld -= self._set(self._unheld, placement, False)
 
     def unhold(self) -> None:
         """Lift the hold, if there is one."""
-        if self._held is None:
-            return
-        self._set(self._free, self._held, True)
-        for free, busy in zip(self._free, self._busy, strict=True):
-            free &= ~busy
         self._held = None
-        self._n_free = self._count()
+        self._unheld, self._n_unheld = self._free, self._n_free
 
     def clone(self) -> Self:
-        """Return an independent copy of the state, holds left out (the generator is copied too)."""
+        """Return an independent copy of the state, holds left out."""
         copied = copy.copy(self)
-        copied.rng = copy.deepcopy(self.rng)
         copied._own_arrays()
         copied.unhold()
         return copied
 
     def _own_arrays(self) -> None:
         """Replace the arrays of the state, shared after a shallow copy, by copies."""
-        self._free, self._busy = self._free.copy(), self._busy.copy()
+        self._free = self._free.copy()

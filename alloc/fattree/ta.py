@@ -7,11 +7,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.nodes import NodePolicy, Nodes, fill
+from alloc.fattree.kernels_ta import flip, select
+from alloc.nodes import NodePolicy, Nodes
 from alloc.policy import Placement, Request
 from netsim.topology import Topology
-
-_NEVER = np.iinfo(np.int64).max
 
 
 class TopologyAware(NodePolicy):
@@ -35,6 +34,8 @@ class TopologyAware(NodePolicy):
     description = "topology-aware: isolation by rules on leaves and pods, no links reserved"
     families = ("fattree",)
     isolates = True
+    compiled = True
+    deterministic = True
     holds_any = False  # a hold marks the leaves and pods of a job
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
@@ -45,6 +46,7 @@ class TopologyAware(NodePolicy):
         self._wired_pod = np.zeros(shape.m3, dtype=np.bool_)
         self._held_leaf = np.zeros_like(self._wired_leaf)
         self._held_pod = np.zeros_like(self._wired_pod)
+        self._scratch_nodes = np.zeros(topology.n_nodes, dtype=np.int64)
 
     def block_sizes(self, topology: Topology) -> tuple[int, ...]:
         """Return the nodes a leaf, nodes a pod."""
@@ -64,38 +66,23 @@ class TopologyAware(NodePolicy):
         if len(nodes) > pod_size:
             pods[nodes // pod_size] = on
 
+    def _flip(self, nodes: NDArray[np.integer], free: bool) -> None:
+        flip(nodes, free, *self._blocks, self._free, *self._counts)
+        self._n_free += len(nodes) if free else -len(nodes)
+
     def _select(self, n_nodes: int) -> Nodes | None:
-        leaf_size, pod_size = self._blocks
-        leaf_free, pod_free = self._counts
-        per_pod = pod_size // leaf_size
-        if n_nodes <= leaf_size:
-            fits = leaf_free >= n_nodes
-            pod_fits = fits.reshape(-1, per_pod).any(axis=1)
-            if not pod_fits.any():
-                return None
-            pod = int(np.argmin(np.where(pod_fits, pod_free, _NEVER)))
-            inside = slice(pod * per_pod, (pod + 1) * per_pod)
-            leaf = pod * per_pod + int(np.argmin(np.where(fits[inside], leaf_free[inside], _NEVER)))
-            free = np.flatnonzero(self._free[leaf * leaf_size : (leaf + 1) * leaf_size])
-            return leaf * leaf_size + free[:n_nodes]
-        usable = np.where(self._wired_leaf | self._held_leaf, 0, leaf_free).reshape(-1, per_pod)
-        in_pod = usable.sum(axis=1)
-        if n_nodes <= pod_size:
-            pods = np.where(in_pod >= n_nodes, pod_free, _NEVER)
-            pod = int(np.argmin(pods))
-            if pods[pod] == _NEVER:
-                return None
-            chosen = np.array([pod])
-        else:
-            in_pod[self._wired_pod | self._held_pod] = 0
-            if in_pod.sum() < n_nodes:
-                return None
-            chosen = np.flatnonzero(in_pod)
-            chosen = chosen[np.argsort(-pod_free[chosen], kind="stable")]
-        order = np.argsort(-usable[chosen], axis=1, kind="stable") + per_pod * chosen[:, None]
-        leaves, counts = order.ravel(), usable.ravel()
-        leaves = leaves[counts[leaves] > 0]
-        return fill(leaves, counts, self._free, leaf_size, n_nodes)
+        n = select(
+            n_nodes,
+            *self._blocks,
+            self._free,
+            *self._counts,
+            self._wired_leaf,
+            self._held_leaf,
+            self._wired_pod,
+            self._held_pod,
+            self._scratch_nodes,
+        )
+        return self._scratch_nodes[:n].copy() if n else None
 
     def allocate(self, request: Request) -> Placement | None:
         """Place a job (see `alloc.policy.Policy.allocate`)."""

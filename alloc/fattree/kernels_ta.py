@@ -1,0 +1,164 @@
+"""Compiled: the choice of nodes by TA (see `alloc.fattree.ta`), and its counts of free nodes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
+
+Flags = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+
+class Tree(NamedTuple):
+    """Free nodes, their number on every leaf and in every pod; who may not use a leaf or a pod.
+
+    ``wired_leaf``, ``held_leaf``: a job larger than a leaf has nodes there, or holds them;
+    ``wired_pod``, ``held_pod``: one that is larger than a pod.
+    """
+
+    free: Flags
+    leaf_free: Ints
+    pod_free: Ints
+    wired_leaf: Flags
+    held_leaf: Flags
+    wired_pod: Flags
+    held_pod: Flags
+
+
+@njit(**INNER_KERNEL)
+def usable(tree: Tree, leaf: int) -> int:
+    """Free nodes of a leaf for a job larger than a leaf."""
+    return 0 if tree.wired_leaf[leaf] or tree.held_leaf[leaf] else tree.leaf_free[leaf]
+
+
+@njit(**INNER_KERNEL)
+def usable_in_pod(tree: Tree, per_pod: int, pod: int) -> int:
+    """Free nodes of a pod for a job larger than a leaf."""
+    total = 0
+    for leaf in range(pod * per_pod, (pod + 1) * per_pod):
+        total += usable(tree, leaf)
+    return total
+
+
+@njit(**INNER_KERNEL)
+def take_leaf(tree: Tree, leaf_size: int, leaf: int, n: int, wanted: int, out: Ints) -> int:
+    """Add the lowest free nodes of a leaf to the n in ``out``, at most ``wanted`` in all."""
+    for node in range(leaf * leaf_size, (leaf + 1) * leaf_size):
+        if n < wanted and tree.free[node]:
+            out[n] = node
+            n += 1
+    return n
+
+
+@njit(**INNER_KERNEL)
+def take_pod(
+    tree: Tree, leaf_size: int, per_pod: int, pod: int, n: int, wanted: int, out: Ints
+) -> int:
+    """As `take_leaf`, of the usable leaves of a pod, the one with the most free nodes first."""
+    for count in range(leaf_size, 0, -1):
+        for leaf in range(pod * per_pod, (pod + 1) * per_pod):
+            if n < wanted and usable(tree, leaf) == count:
+                n = take_leaf(tree, leaf_size, leaf, n, wanted, out)
+    return n
+
+
+@njit(**INNER_KERNEL)
+def select_leaf(tree: Tree, leaf_size: int, per_pod: int, wanted: int, out: Ints) -> int:
+    """T1: see `alloc.fattree.ta`."""
+    best = -1
+    for leaf in range(len(tree.leaf_free)):
+        if tree.leaf_free[leaf] < wanted:
+            continue
+        pod, chosen = leaf // per_pod, best // per_pod
+        if (
+            best < 0
+            or tree.pod_free[pod] < tree.pod_free[chosen]
+            or (pod == chosen and tree.leaf_free[leaf] < tree.leaf_free[best])
+        ):
+            best = leaf
+    return 0 if best < 0 else take_leaf(tree, leaf_size, best, 0, wanted, out)
+
+
+@njit(**INNER_KERNEL)
+def select_pod(tree: Tree, leaf_size: int, per_pod: int, wanted: int, out: Ints) -> int:
+    """T2: see `alloc.fattree.ta`."""
+    best = -1
+    for pod in range(len(tree.pod_free)):
+        fewer = best < 0 or tree.pod_free[pod] < tree.pod_free[best]
+        if fewer and usable_in_pod(tree, per_pod, pod) >= wanted:
+            best = pod
+    return 0 if best < 0 else take_pod(tree, leaf_size, per_pod, best, 0, wanted, out)
+
+
+@njit(**INNER_KERNEL)
+def select_pods(tree: Tree, leaf_size: int, per_pod: int, wanted: int, out: Ints) -> int:
+    """T3: see `alloc.fattree.ta`."""
+    total = 0
+    for pod in range(len(tree.pod_free)):
+        if not (tree.wired_pod[pod] or tree.held_pod[pod]):
+            total += usable_in_pod(tree, per_pod, pod)
+    if total < wanted:
+        return 0
+    n, last = 0, -1
+    while n < wanted:
+        best = -1
+        for pod in range(len(tree.pod_free)):
+            if tree.wired_pod[pod] or tree.held_pod[pod]:
+                continue
+            behind = (
+                last < 0
+                or tree.pod_free[pod] < tree.pod_free[last]
+                or (tree.pod_free[pod] == tree.pod_free[last] and pod > last)
+            )
+            if behind and (best < 0 or tree.pod_free[pod] > tree.pod_free[best]):
+                best = pod
+        n = take_pod(tree, leaf_size, per_pod, best, n, wanted, out)
+        last = best
+    return n
+
+
+@njit(**PLAIN_KERNEL)
+def select(
+    wanted: int,
+    leaf_size: int,
+    pod_size: int,
+    free: Flags,
+    leaf_free: Ints,
+    pod_free: Ints,
+    wired_leaf: Flags,
+    held_leaf: Flags,
+    wired_pod: Flags,
+    held_pod: Flags,
+    out: Ints,
+) -> int:
+    """Write the nodes of a job in rank order; their number, 0 if it cannot be placed."""
+    tree = Tree(free, leaf_free, pod_free, wired_leaf, held_leaf, wired_pod, held_pod)
+    per_pod = pod_size // leaf_size
+    if wanted <= leaf_size:
+        return select_leaf(tree, leaf_size, per_pod, wanted, out)
+    if wanted <= pod_size:
+        return select_pod(tree, leaf_size, per_pod, wanted, out)
+    return select_pods(tree, leaf_size, per_pod, wanted, out)
+
+
+@njit(**PLAIN_KERNEL)
+def flip(
+    nodes: Ints,
+    on: bool,
+    leaf_size: int,
+    pod_size: int,
+    free: Flags,
+    leaf_free: Ints,
+    pod_free: Ints,
+) -> None:
+    """Mark nodes free or not, all of which change, and count them."""
+    step = 1 if on else -1
+    for node in nodes:
+        free[node] = on
+        leaf_free[node // leaf_size] += step
+        pod_free[node // pod_size] += step

@@ -23,9 +23,12 @@ from netcosim.kernel_parts import (
     mark_of,
 )
 from netsim.kernel_cache import use_kernel_cache
+from netsim.units import format_quantity
 
 if TYPE_CHECKING:
+    from alloc.policy import Policy
     from experiments.config import Config
+    from queuesim.runtime import RunTimeModel
 
 
 def parts_of(config: Config, resamples: int | None = 0) -> tuple[str, ...]:
@@ -50,9 +53,35 @@ def parts_of(config: Config, resamples: int | None = 0) -> tuple[str, ...]:
         parts.append(FLOWS)
     if any(policy.compiled for policy in policies):
         parts.append(POLICY_SEARCH)
-    if resamples != 0 and model.fixed and all(policy.counts_only for policy in policies):
+    if _compiles_queues(config, resamples, policies, model):
         parts.append(QUEUES)
     return tuple(parts)
+
+
+def _compiles_queues(
+    config: Config,
+    resamples: int | None,
+    policies: Sequence[type[Policy]],
+    model: type[RunTimeModel],
+) -> bool:
+    """Return whether a run compiles its queues; a log, not yet read, counts as a long one."""
+    from experiments.queue_intervals import RESAMPLES
+    from queuesim.compiled.choice import LEAST_JOBS, why_by_events
+    from queuesim.setup import setup_of
+
+    section, synthetic = config.queue, config.workload.synthetic
+    if section.decider is not None:
+        return False
+    n_jobs = LEAST_JOBS if synthetic is None else synthetic.n_jobs
+    order, rules = setup_of(section, lambda: None)
+
+    def compiled(repeats: int) -> list[bool]:
+        rest = (order, section.backfill, rules, model)
+        return [not why_by_events(n_jobs * repeats, policy, *rest) for policy in policies]
+
+    if resamples is None:
+        return any(compiled(1)) or all(compiled(RESAMPLES))
+    return any(compiled(max(1, resamples)))
 
 
 def report_unread(file: object, points: Sequence[Any]) -> None:
@@ -133,7 +162,7 @@ def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:
     usual_s = [USUAL_S[part] for part in missing]
     print(
         f"netcosim: compiling kernels ({', '.join(missing)}) on the first use of this version, "
-        f"usually {sum(usual_s):.0f} s, once; kept in {folder}",
+        f"about {format_quantity(sum(usual_s), 'time', 2)}, once; kept in {folder}",
         file=sys.stderr,
         flush=True,
     )
@@ -141,7 +170,8 @@ def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:
 
         def show_part(done: int) -> None:
             if done < len(missing):
-                what = f"compiling kernels: {missing[done]}, usually {usual_s[done]:.0f} s"
+                about = format_quantity(usual_s[done], "time", 2)
+                what = f"compiling kernels: {missing[done]}, about {about}"
                 show.at(100 * sum(usual_s[:done]) / sum(usual_s), what)
 
         show_part(0)

@@ -13,6 +13,7 @@ from experiments import progress
 from experiments.config_load import config_from
 from experiments.progress import clock, line_gap_s, progress_line
 from netcosim import announce, kernel_parts
+from netsim.units import format_quantity
 
 
 class FakeTime:
@@ -97,6 +98,31 @@ def test_parts_that_a_config_uses() -> None:
     assert announce.parts_of(config_from(switched)) == ("packets", "crossbars")
 
 
+@pytest.mark.parametrize(
+    ("n_jobs", "resamples", "queue", "compiled"),
+    [
+        (4000, 0, {}, True),
+        (3999, 0, {}, False),
+        (20, None, {}, True),
+        (19, None, {}, False),
+        (500, 8, {}, True),
+        (20, None, {"policies": ["baseline", "ta"]}, False),
+        (4000, None, {"policies": ["baseline", "ta"]}, True),
+        (4000, None, {"policies": ["ta"]}, False),
+        (4000, None, {"order": "fair-share"}, False),
+        (4000, None, {"decider": "easy"}, False),
+        (4000, None, {"overrun": "cut", "grace_s": 60.0}, False),
+    ],
+)
+def test_queues_are_a_part_where_some_are_compiled(
+    n_jobs: int, resamples: int | None, queue: dict[str, object], compiled: bool
+) -> None:
+    chosen = {"policies": ["baseline"], "run_time_model": "as-logged"} | queue
+    workload = {"synthetic": {"n_jobs": n_jobs, "mean_nodes": 2}}
+    config = config_from(CONTENT | {"workload": workload, "queue": chosen})
+    assert ("queues" in announce.parts_of(config, resamples)) == compiled
+
+
 def test_compilation_is_told_before_it_begins_and_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,13 +173,11 @@ def test_the_bar_of_compilation_says_what_and_how_long_usually(
     first, *lines = capsys.readouterr().err.splitlines()
     usual = kernel_parts.USUAL_S
     total = usual["packets"] + usual["flows"] + usual["policies"]
-    assert (
-        f"(packets, flows, policies) on the first use of this version, usually {total:.0f} s"
-        in (first)
-    )
-    done = 100 * usual["packets"] / total
+    about = format_quantity(total, "time", 2)
+    assert f"(packets, flows, policies) on the first use of this version, about {about}," in first
+    done, each = 100 * usual["packets"] / total, format_quantity(usual["flows"], "time", 2)
     assert lines[0] == (
-        f"netcosim: {done:.0f} %, compiling kernels: flows, usually {usual['flows']:.0f} s; "
+        f"netcosim: {done:.0f} %, compiling kernels: flows, about {each}; "
         f"0:20 gone, about {clock(20 * (100 - done) / done)} left"
     )
     assert len(lines) == 2

@@ -27,9 +27,10 @@ def run(args: argparse.Namespace) -> int:
 
     from netcosim.kernel_parts import PARTS, USUAL_S
     from netsim.kernel_cache import use_kernel_cache
+    from netsim.units import format_quantity
 
-    usual_s = sum(USUAL_S.values())
-    print(f"compiling, usually {usual_s:.0f} s where nothing is cached", flush=True)
+    about = format_quantity(sum(USUAL_S.values()), "time", 2)
+    print(f"compiling, about {about} on one core where nothing is cached", flush=True)
     started = time.perf_counter()
     for what, seconds in _compiled(PARTS) if args.jobs == 1 else _compiled_on_two():
         print(f"{what}: {seconds:.1f} s", flush=True)

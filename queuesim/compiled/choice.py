@@ -15,7 +15,7 @@ COMPILED_BACKFILLS = ("none", "easy", "easy-retest", "conservative")
 
 def why_by_events(
     n_jobs: int,
-    policy: Policy,
+    policy: Policy | type[Policy],
     order: Order,
     backfill: str | Decider,
     rules: Rules,

@@ -35,7 +35,7 @@ MAX_LINES_OF_PACKAGE = {
     "netsim": 22_700,
     "patterns": 5_700,
     "workloads": 5_100,
-    "alloc": 5_900,
+    "alloc": 6_100,
     "queuesim": 8_200,
     "cosim": 8_300,
     "experiments": 18_900,
@@ -51,7 +51,7 @@ LARGER_FOLDERS = {
 }
 # How many functions may have more than 60 lines, or more than 8 parameters (kernels take arrays).
 MAX_LONG_FUNCTIONS = 59
-MAX_WIDE_FUNCTIONS = 55
+MAX_WIDE_FUNCTIONS = 57
 
 SOURCES = sorted(p for package in MAY_IMPORT for p in (ROOT / package).rglob("*.py"))
 

@@ -218,7 +218,10 @@ class NodePolicy(Policy):
             self._flip(nodes[~self._busy[nodes]], True)
 
     def clone(self) -> Self:
-        """Return an independent copy of the state, holds left out (the generator is copied too)."""
+        """Return an independent copy of the state, holds left out.
+
+        The generator is copied too, unless the policy is ``deterministic``.
+        """
         copied = copy.copy(self)
         if not self.deterministic:
             copied.rng = copy.deepcopy(self.rng)

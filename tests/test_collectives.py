@@ -219,6 +219,8 @@ def test_bytes_that_do_not_divide_are_not_lost(p: int, size: int) -> None:
         assert whole.n_bytes(size).sum() == max(size, t.n_units) or size < t.n_units
         messages, _ = one.messages(np.arange(p)[None, :], size)
         assert messages.n_bytes.min() >= 1
+    exchange, _ = Collective("all-to-all", "direct").messages(np.arange(p)[None, :], size)
+    assert set(exchange.n_bytes.tolist()) == {max(1, size // p)}
     ring = Collective("reduce-scatter", "ring", chunks=1)
     assert sum(sent(ring, p, 1001)[1]) == (p - 1) * 1001
 

@@ -2,7 +2,7 @@
 
 Runs the exact loop of ``coupled-packets`` over the first jobs of a config's first point and policy
 until so many groups are judged, and replays them with other tolerances
-(`cosim.run_times.slowdown_cache.replayed`): how many groups each judges, and how far off the
+(`replayed`): how many groups each judges, and how far off the
 slowdowns are that it works with. The tolerance that queue.md names was chosen on these. The next
 seed is held out: there jobs send other things and run elsewhere.
 """
@@ -15,13 +15,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from cosim.run_times.coupled_packets import CoupledPackets, PacketBudget
-from cosim.run_times.slowdown_cache import Judgement, cache_errors, replayed
+from cosim.run_times.slowdown_cache import FloatArray, Judgement, SlowdownCache, cache_errors
 from experiments.config_load import config_from, load_sweep
 from experiments.points import replaced
 from experiments.run_context import run_context
@@ -90,6 +91,53 @@ class DatedPackets(CoupledPackets):
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         return Dated(super().prepare(workload, policy, rng), self.dated)
+
+
+class BudgetReplay(NamedTuple):
+    """Effect that a budget would have had on a run that judged every group.
+
+    Attributes
+    ----------
+    n_groups, n_judged : int
+        Groups of several jobs that had changed, and those with jobs that the budget judges too. A
+        job among its neighbours is taken to have the slowdown that it has in its whole group.
+    judgement : (k,) int64
+        For each job of each group: the place of its judgement in the journal.
+    estimate, packet : (k,) float64
+        Slowdown with the budget, where it judges that of packets; and that of packets.
+    """
+
+    n_groups: int
+    n_judged: int
+    judgement: NDArray[np.int64]
+    estimate: FloatArray
+    packet: FloatArray
+
+
+def replayed(journal: Sequence[Judgement], tolerance: float) -> BudgetReplay:
+    """Go through the judgements of an exact run with a budget: nothing is simulated.
+
+    Parameters
+    ----------
+    journal : sequence of Judgement
+        Of a run with a ``tolerance`` of 0.
+    tolerance : float
+        As in `PacketBudget`.
+    """
+    kept, n_groups, n_judged = SlowdownCache(tolerance), 0, 0
+    rows: list[tuple[int, float, float]] = []
+    for place, (group, flow, packet) in enumerate(journal):
+        if len(group) == 1:
+            kept.judged(group, flow, None)
+            continue
+        n_groups += 1
+        stale = set(kept.stale(group, flow))
+        n_judged += bool(stale)
+        at = [k for k, job in enumerate(group) if job in stale]
+        kept.judged([group[k] for k in at], [flow[k] for k in at], [packet[k] for k in at])
+        rows += zip([place] * len(group), kept.estimates(group, flow), packet, strict=True)
+    judgement, estimate, truth = np.array(rows).reshape(-1, 3).T
+    return BudgetReplay(n_groups, n_judged, judgement.astype(np.int64), estimate, truth)
 
 
 def exact_journal(path: str, n_groups: int, later: int) -> Journal:

@@ -27,6 +27,7 @@ from cosim.measuring.parts import (
     Columns,
     Part,
     PrefixedRunner,
+    Progress,
     SerialExecutor,
     TaskRunner,
     schedule_columns,
@@ -45,7 +46,7 @@ from experiments.cosim_result import CosimResult
 from experiments.cosim_tables import result_tables
 from experiments.outcome import PointResult
 from experiments.reference import Reference
-from experiments.reporter import Notice, Progress, ProgressReporter
+from experiments.reporter import Notice, ProgressReporter
 from experiments.run_context import RunContext, run_context
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import family_of
@@ -69,7 +70,7 @@ def run_cosim(
     ----------
     config : Config
     progress : callable, optional
-        See `experiments.reporter.Progress`.
+        See `cosim.measuring.parts.Progress`.
     notice : callable, optional
         See `experiments.reporter.Notice`.
     parts : TaskRunner, optional

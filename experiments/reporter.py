@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-Progress = Callable[[str, float], None]
-"""Called with what is being done and the share of the whole run that is done, 0 to 1."""
+from cosim.measuring.parts import Progress
+
 Notice = Callable[[str], None]
 """Called with a line that the user should read before a long step begins."""
 ReportShare = Callable[[float, str], None]

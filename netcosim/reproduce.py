@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from experiments.figures.style import save_figure
 from experiments.papers.paper import (
@@ -20,9 +19,6 @@ from experiments.sweep import SweepSummary, run_points
 from netcosim.report.page import Section, long_table, render_page, write_page
 from netcosim.study.results import frames_of, read_tables, write_tables
 from netsim.errors import NetcosimError
-
-if TYPE_CHECKING:
-    pass
 
 
 def reproduce(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -21,12 +22,16 @@ from cosim.network.situation import Situation
 from cosim.run_times.coupled import LiveRunTimes
 from cosim.run_times.coupled_packets import CoupledPackets
 from cosim.run_times.packet_judge import PacketBudget, PacketRecord, remember
-from cosim.run_times.slowdown_cache import Audit, Judgement, SlowdownCache, cache_errors, replayed
+from cosim.run_times.slowdown_cache import Audit, Judgement, SlowdownCache, cache_errors
 from cosim.run_times.stretches import PacketStretches
 from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.graph import graph
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "docs"))
+
+from loop_errors import replayed
 
 EXACT_SUM, EXACT_MAX = 2937.9482520734678, 243.6829309472494
 EXACT_COUNTS = {"judged_jobs": 49, "simulations": 18, "packet_hops": 95262}

@@ -94,7 +94,8 @@ def study(
 
 def seen(found: Study, rules: SteadyRules) -> SteadySnapshot:
     watched = Steadying(found, rules)
-    [(number, running)] = found.instants(found.reference)
+    [number] = found.numbers
+    running = found.running(found.reference, number)
     return watched.snapshot(number, watched.running(running))
 
 
@@ -225,7 +226,8 @@ def test_precision_is_that_of_the_mean_by_nodes(tmp_path: Path) -> None:
     """2 nodes at 4 % and 6 at 1 %: 1.75 %, where the mean of both jobs is 2.5 %."""
     free = {0: 10.0, 2: 10.0} | dict.fromkeys((1, 3, 4, 5, 6, 7), 30.0)
     found = study(tmp_path, fraction=0.4, free=free, second_nodes=6)
-    [(number, running)] = found.instants(found.reference)
+    [number] = found.numbers
+    running = found.running(found.reference, number)
     counts = {}
     for precision in (1.0, 0.018, 0.017):
         rules = SteadyRules(phases="locked", precision=precision, most_iterations=64)
@@ -245,7 +247,8 @@ def test_the_duty_of_a_pair_is_the_share_of_its_isolated_time(tmp_path: Path) ->
     free = {0: 10.0, 4: 10.0, 1: 30.0, 6: 30.0}
     shared = study(tmp_path, fraction=0.3, free=free, tree=True, policies=("jigsaw",))
     watched = Steadying(shared, SteadyRules(phases="locked"))
-    [(number, running)] = shared.instants(shared.reference)
+    [number] = shared.numbers
+    running = shared.running(shared.reference, number)
     pairs = watched.pairs(watched.snapshot(number, watched.running(running)))
     assert len(pairs) == 2
     for pair in pairs:

@@ -9,8 +9,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from cosim.measuring.parts import Columns, Part, ReportProgress, SerialExecutor, TaskRunner
-from cosim.measuring.snapshots import Measurement, Progress, Study
+from cosim.measuring.parts import (
+    Columns,
+    Part,
+    Progress,
+    ReportProgress,
+    SerialExecutor,
+    TaskRunner,
+)
+from cosim.measuring.snapshots import Measurement, Study
 
 Generators = Callable[[], np.random.Generator]
 """Gives a new generator for each bootstrap, always the same."""

@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 
 from cosim.measuring.base import Generators, Measure
 from cosim.measuring.measured import SpeedupRow, SpeedupTable
-from cosim.measuring.parts import TaskRunner
+from cosim.measuring.parts import Progress, TaskRunner
 from cosim.measuring.snapshots import (
     ALL_SIZES,
     SIZE_CLASSES,
     Measurement,
     Measurements,
-    Progress,
     Ratio,
     Study,
     in_several,

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.measuring.parts import Columns, Part, ReportProgress, TaskRunner, cut
-from cosim.measuring.snapshots import Measurements, Progress, Study, format_snapshots
+from cosim.measuring.parts import Columns, Part, Progress, ReportProgress, TaskRunner, cut
+from cosim.measuring.snapshots import Measurements, Study, format_snapshots
 from cosim.network.ensemble import Ensemble
 from cosim.network.isolated_loops import loop_isolated
 from netsim.packet.model import PS_PER_S

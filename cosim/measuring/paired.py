@@ -16,8 +16,8 @@ from cosim.measuring.base import Generators, Measure, timings
 from cosim.measuring.measured import SpeedupRow, SpeedupTable
 from cosim.measuring.pairing import LEAST_PERIODS, Pairing
 from cosim.measuring.pairs import Pair, job_ids, mean_ratio, speedup_rows, summary
-from cosim.measuring.parts import TaskRunner
-from cosim.measuring.snapshots import Measurement, Progress, Ratio, Study
+from cosim.measuring.parts import Progress, TaskRunner
+from cosim.measuring.snapshots import Measurement, Ratio, Study
 from cosim.measuring.timed import measurements
 from queuesim.statistics import NO_INTERVAL
 

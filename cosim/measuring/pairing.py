@@ -24,6 +24,7 @@ from cosim.measuring.pairs import Pair
 from cosim.measuring.parts import (
     Columns,
     Part,
+    Progress,
     ReportProgress,
     TaskRunner,
     cut,
@@ -31,7 +32,7 @@ from cosim.measuring.parts import (
     packets_from,
     within,
 )
-from cosim.measuring.snapshots import Progress, Study, format_snapshots, snapshot_times
+from cosim.measuring.snapshots import Study, format_snapshots, snapshot_times
 from cosim.measuring.timed import TimedSnapshot, pairs_of
 from cosim.network.communication import TIME_STEP_S, Communication
 from cosim.network.ensemble import Ensemble, PlacedJob

@@ -26,7 +26,7 @@ Columns = Mapping[str, NDArray[Any]]
 ReportProgress = Callable[[float], None]
 """Called with the share of a part that is done, 0 to 1."""
 Progress = Callable[[str, float], None]
-"""Called with a part's name and the share of all parts that is done, 0 to 1."""
+"""Called with what is being done and the share of the whole that is done, 0 to 1."""
 
 MOST = 64
 """Number of parts that a long list is split into: a stopped run loses at most one."""

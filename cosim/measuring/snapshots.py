@@ -7,7 +7,7 @@ over the network. How the others' communication is timed, and what it is compare
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -26,8 +26,6 @@ from queuesim.result import QueueResult, Rows
 
 FloatArray = NDArray[np.float64]
 LongArray = NDArray[np.int64]
-Progress = Callable[[str, float], None]
-"""Called with what was timed and the share of all that is done, 0 to 1."""
 
 SIZE_CLASSES: tuple[tuple[int, int], ...] = (
     (2, 8),
@@ -228,12 +226,6 @@ class Study:
     def numbers(self) -> Sequence[int]:
         """The snapshots that are measured."""
         return range(self.n_snapshots) if self.only is None else (self.only,)
-
-    def instants(self, name: str) -> Iterator[tuple[int, list[int]]]:
-        """Return the number of each snapshot of a side, and the jobs of more than one node that run
-        there."""
-        for number in self.numbers:
-            yield number, self.running(name, number)
 
     def running(self, name: str, number: int) -> list[int]:
         """Return the jobs of more than one node (by index) that run at a snapshot of a side."""

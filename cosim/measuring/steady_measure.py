@@ -16,8 +16,8 @@ from cosim.measuring.base import Generators, Measure, timings
 from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.paired import compared, policy_note
 from cosim.measuring.pairs import Pair, job_ids, off_percent, summary_with
-from cosim.measuring.parts import Columns, TaskRunner, packet_columns, packets_from
-from cosim.measuring.snapshots import Measurement, Progress, Study
+from cosim.measuring.parts import Columns, Progress, TaskRunner, packet_columns, packets_from
+from cosim.measuring.snapshots import Measurement, Study
 from cosim.measuring.steady import Steadying, SteadyRules, SteadySnapshot
 from cosim.measuring.timed import measurements
 from queuesim.placing import PLACED, QUEUE

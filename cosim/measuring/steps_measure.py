@@ -20,8 +20,8 @@ from annotated_types import Ge
 from cosim.measuring.base import Generators, Measure
 from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.neighbours import parts as met_parts
-from cosim.measuring.parts import Columns, TaskRunner
-from cosim.measuring.snapshots import FloatArray, Measurement, Progress, Ratio, Study
+from cosim.measuring.parts import Columns, Progress, TaskRunner
+from cosim.measuring.snapshots import FloatArray, Measurement, Ratio, Study
 from cosim.measuring.steady import PHASES, ComputingNoise, Steadying, SteadyRules
 from cosim.measuring.timed import TimedSnapshot, measurements
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork

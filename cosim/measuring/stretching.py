@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from cosim.measuring.parts import (
     Columns,
     Part,
+    Progress,
     ReportProgress,
     TaskRunner,
     cut,
     packet_columns,
     packets_from,
 )
-from cosim.measuring.snapshots import FloatArray, Measurements, Progress, Study, format_snapshots
+from cosim.measuring.snapshots import FloatArray, Measurements, Study, format_snapshots
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.isolated_loops import (

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from netsim.limits import memory_bytes, shown_bytes
+from netsim.packet.thread_count import available_cores
 
 _CPUINFO = Path("/proc/cpuinfo")
 BUSY = 0.3
@@ -66,7 +67,7 @@ def this_host() -> Host:
 
     return Host(
         _cpu(),
-        usable_cores(),
+        available_cores(),
         memory_bytes(),
         os.getloadavg()[0],
         platform.python_version(),
@@ -74,13 +75,6 @@ def this_host() -> Host:
         numba.__version__,
         f"{platform.system()} {platform.machine()}",
     )
-
-
-def usable_cores() -> int:
-    """Cores that this process may use, which may be fewer than the machine has."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _cpu() -> str:

@@ -10,11 +10,11 @@ from typing import Any, Literal
 import numpy as np
 
 from netcosim.bench.case import Case, Round
-from netcosim.bench.host import usable_cores
 from netcosim.bench.peers import PACKET_PEERS
 from netcosim.validation.reference.packets import simulate_reference
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import INPUT_QUEUED, PacketConfig, PacketResult
+from netsim.packet.thread_count import available_cores
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 from netsim.topologies.presets import PRESETS
@@ -194,7 +194,7 @@ def _by_router() -> list[Case]:
 
 
 def _by_threads() -> list[Case]:
-    wanted = sorted({2, usable_cores()} - {1})
+    wanted = sorted({2, available_cores()} - {1})
     return [
         _case(
             f"packets-{nodes}-threads-{threads}", "threads",

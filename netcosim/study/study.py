@@ -19,6 +19,7 @@ import numpy as np
 from cosim.measuring.parts import (
     Columns,
     Part,
+    Progress,
     ReportProgress,
     SerialExecutor,
     TaskRunner,
@@ -30,7 +31,7 @@ from experiments.config_load import config_from
 from experiments.outcome import Outcome, encode_tables
 from experiments.points import point_key
 from experiments.progress import progress
-from experiments.reporter import Progress, ProgressReporter
+from experiments.reporter import ProgressReporter
 from experiments.schedules import Queues
 from netcosim.journal import Journal, drop, journal_name
 from netcosim.report.page import Section, render_page, write_page

@@ -55,6 +55,11 @@ class Backfill(ABC):
         """First reserved start of each job that ever had a reservation."""
         self.first_blocked_s: float | None = None
         """First instant after 0 at which the head of the queue could not be placed."""
+        self._set_up()
+
+    def _set_up(self) -> None:
+        """Prepare what a method keeps between passes."""
+        return
 
     def enters_s(self, workload: Workload) -> NDArray[np.float64]:
         """(n,) when each job enters the waiting queue: as it is submitted."""

@@ -18,10 +18,8 @@ from __future__ import annotations
 from math import inf, nextafter
 
 from netsim.errors import NetcosimError
-from queuesim.backfilling.backfill import Backfill, Start
+from queuesim.backfilling.backfill import Backfill
 from queuesim.backfilling.profile import Profile
-from queuesim.machine import Machine
-from queuesim.waiting import WaitingQueue
 
 
 class ConservativeBackfill(Backfill):
@@ -30,10 +28,7 @@ class ConservativeBackfill(Backfill):
     name = "conservative"
     description = "every job in the window has a reservation, by node count; none delays another's"
 
-    def __init__(
-        self, machine: Machine, queue: WaitingQueue, window: int | None, start: Start
-    ) -> None:
-        super().__init__(machine, queue, window, start)
+    def _set_up(self) -> None:
         self._reserved: dict[int, float] = {}
 
     def run_pass(self, now_s: float) -> None:

@@ -19,10 +19,8 @@ from __future__ import annotations
 from math import inf
 
 from netsim.errors import NetcosimError
-from queuesim.backfilling.backfill import Backfill, Start
-from queuesim.machine import Machine
+from queuesim.backfilling.backfill import Backfill
 from queuesim.site.node_sets import NodeReservation, NodeSetMachine
-from queuesim.waiting import WaitingQueue
 
 
 class SetsBackfill(Backfill):
@@ -30,11 +28,8 @@ class SetsBackfill(Backfill):
 
     machine: NodeSetMachine
 
-    def __init__(
-        self, machine: Machine, queue: WaitingQueue, window: int | None, start: Start
-    ) -> None:
-        super().__init__(machine, queue, window, start)
-        assert isinstance(machine, NodeSetMachine)
+    def _set_up(self) -> None:
+        assert isinstance(self.machine, NodeSetMachine)
 
     def begin_job(self, job: int) -> None:
         """Record that a waiting job has been placed."""
@@ -87,10 +82,8 @@ class EasySets(SetsBackfill):
     name = "easy"
     description = "EASY with a reservation in every partition"
 
-    def __init__(
-        self, machine: Machine, queue: WaitingQueue, window: int | None, start: Start
-    ) -> None:
-        super().__init__(machine, queue, window, start)
+    def _set_up(self) -> None:
+        super()._set_up()
         self._held: dict[int, NodeReservation] = {}
         self._stale: set[int] = set()
         # Partitions whose reservations must be recomputed; until then they are kept.

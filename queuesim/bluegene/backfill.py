@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 
 from alloc.bluegene.cobalt import Cobalt
 from netsim.errors import NetcosimError
-from queuesim.backfilling.backfill import Backfill, Start
-from queuesim.machine import Machine
-from queuesim.waiting import WaitingQueue
+from queuesim.backfilling.backfill import Backfill
 
 BUSY_AT_LEAST_S = 300.0
 """A busy partition is not expected to be free before this."""
@@ -38,10 +36,8 @@ class CobaltBackfill(Backfill):
     name = "cobalt"
     description = "Blue Gene's Cobalt: blocked jobs drain a partition, others fill its window"
 
-    def __init__(
-        self, machine: Machine, queue: WaitingQueue, window: int | None, start: Start
-    ) -> None:
-        super().__init__(machine, queue, window, start)
+    def _set_up(self) -> None:
+        machine = self.machine
         if not isinstance(machine.policy, Cobalt):
             raise NetcosimError(
                 f"backfill 'cobalt' needs a partition menu; policy {machine.policy.name!r} has "

@@ -7,14 +7,12 @@ something at a router may let a packet cross.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from netcosim.validation.reference.messages import Part
-from netcosim.validation.reference.network import Clock, FifoChannel, Link, Network, Order, Packet
+from netcosim.validation.reference.network import FifoChannel, Link, Network, Packet
 from netsim.packet.deadlock import Channel
-from netsim.packet.model import ARBITRATIONS, MERLIN_LRU, PacketConfig
-from netsim.routing.base import Routing
+from netsim.packet.model import ARBITRATIONS, MERLIN_LRU
 
 
 @dataclass(slots=True, eq=False)
@@ -40,17 +38,8 @@ class _Router:
 class InputQueuedNetwork(Network):
     """Links and channels as before, and a crossbar in every router."""
 
-    def __init__(
-        self,
-        clock: Clock,
-        order: Order,
-        routing: Routing,
-        config: PacketConfig,
-        seed: int,
-        deliver: Callable[[Part], None],
-    ) -> None:
-        super().__init__(clock, order, routing, config, seed, deliver)
-        t = routing.topology
+    def _set_up(self) -> None:
+        t, config = self.routing.topology, self.config
         self.routers = [_Router(r) for r in range(t.n_routers)]
         self.input_of: dict[FifoChannel, _Input] = {}
         self.output_bytes: dict[FifoChannel, int] = {}

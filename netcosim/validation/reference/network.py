@@ -132,6 +132,10 @@ class Network:
         self.tries: dict[int, set[int]] = {}
         """Tick -> links that may be able to start a packet then."""
         self.links = [self._make_link(i) for i in range(routing.topology.n_links)]
+        self._set_up()
+
+    def _set_up(self) -> None:
+        """Prepare what routers of another kind need."""
 
     def _make_link(self, number: int) -> Link:
         t = self.routing.topology

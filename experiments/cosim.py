@@ -255,7 +255,7 @@ class _Loop:
 
             return schedule_columns(queues.under(name, model, overrun=overrun, progress=count))
 
-        with self.reporter.step("", share) as report_share:
+        with self.reporter.step("", share) as report:
             found = _in_round(self.parts, again).each(
                 [
                     Part(
@@ -265,7 +265,7 @@ class _Loop:
                     )
                     for n in names
                 ],
-                lambda part, done: report_share(done, part.removeprefix(self.reporter.what)),
+                lambda part, done: report(part.removeprefix(self.reporter.what), done),
             )
         made = zip(names, found, strict=True)
         return {n: schedule_from(run, queues.jobs, queues.topology) for n, run in made}
@@ -298,19 +298,15 @@ class _Loop:
         study = self.study = self.context.study(sides, self.reference.column)
         near = ahead == 1 and self.context.config.run.keep == "all"
         self.reporter.notify(self.context.packet_cost(study, ahead))
-        with self.reporter.step("packets, ", share / 2 if near else share) as report_share:
-            found = self.context.measure.measure(
-                study,
-                self._bootstrap,
-                _in_round(self.parts, again),
-                lambda what, done: report_share(done, what),
-            )
-        with self.reporter.step("", share / 2 if near else 0.0) as report_share:
+        with self.reporter.step("packets, ", share / 2 if near else share) as report:
+            runner = _in_round(self.parts, again)
+            found = self.context.measure.measure(study, self._bootstrap, runner, report)
+        with self.reporter.step("", share / 2 if near else 0.0) as report:
             self.neighbours = neighbours_of(
                 study,
                 {n: found.jobs[n] for n in schedules if near and n in found.jobs},
                 self.parts,
-                lambda what, done: report_share(done, what),
+                report,
             )
         return found
 

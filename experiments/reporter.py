@@ -10,8 +10,6 @@ from cosim.measuring.parts import Progress
 
 Notice = Callable[[str], None]
 """Called with a line that the user should read before a long step begins."""
-ReportShare = Callable[[float, str], None]
-"""Called with the share of a step that is done, 0 to 1, and more words on it."""
 
 
 @dataclass
@@ -42,15 +40,15 @@ class ProgressReporter:
         return before
 
     @contextmanager
-    def step(self, what: str, share: float = 1.0) -> Iterator[ReportShare]:
-        """A step, which takes a share of what is left of the run."""
+    def step(self, what: str, share: float = 1.0) -> Iterator[Progress]:
+        """A step, which takes a share of what is left of the run; yields its own progress."""
         begun, part = self.done, share * (self.end - self.done)
 
-        def report_share(done: float, more: str = "") -> None:
+        def report(more: str, done: float) -> None:
             if self.progress is not None:
                 self.progress(self.what + what + more, begun + part * done)
 
-        yield report_share
+        yield report
         self.done = begun + part
 
     def notify(self, line: str | None) -> None:

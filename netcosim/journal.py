@@ -108,9 +108,6 @@ class Journal:
 
     def _got(self, part: Part, report_share: ReportProgress) -> Columns | None:
         """Compute a part if no process has; None while another process computes it."""
-        columns = self._read(part.name)
-        if columns is not None:
-            return columns
         path = self._path(part.name)
         make_folder(self.folder)
         # before the work: what is no file now cannot be replaced by the part then
@@ -119,7 +116,7 @@ class Journal:
         if lock is None:
             return None
         try:
-            # it may have come between our look and our lock
+            # another process may have computed it since our last look
             columns = self._read(part.name)
             if columns is None:
                 columns = part.compute(report_share)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 
 from cosim.run_times.coupled import CoupledFlow
@@ -15,7 +14,7 @@ from experiments.cosim import point_result, run_cosim
 from experiments.cosim_result import CosimResult
 from experiments.outcome import Outcome, encode_tables
 from experiments.points import point_key
-from experiments.progress import Show, progress
+from experiments.progress import progress
 from experiments.queue_intervals import RESAMPLES, redrawn, why_not_redrawn, with_intervals
 from experiments.signals import defer_signals
 from experiments.store import Rows, Store
@@ -72,8 +71,12 @@ def run_and_report(
     with progress(100, "%") as show:
         journal = Journal(out / journal_name(point_key(config.resolved())), show.restart)
         with worker_pool(config, journal, jobs, show.print_line):
-            report_percent = partial(_percent, show)
-            result = run_cosim(config, report_percent, show.print_line, journal)
+            result = run_cosim(
+                config,
+                lambda what, share: show.at(100 * share, what),
+                show.print_line,
+                journal,
+            )
             from netcosim.report.about import ABOUT, about_rows, notes_of
 
             found = point_result(result)
@@ -130,7 +133,3 @@ def _page(results: Path, key: str, path: Path) -> Path:
 
     with Store(results, "read") as store:
         return write_page(path, stored_run_page(store, key))
-
-
-def _percent(show: Show, what: str, share: float) -> None:
-    show.at(100 * share, what)

@@ -120,7 +120,7 @@ def test_the_run_time_model_does_not_count_the_fraction_again(tmp_path):
     """A table of whole runs scales a run time by its ratio; one of communication, a part of it."""
     for together, counted in ((BY_SHARE, 1.0), (ALWAYS, 0.4)):
         found = study(tmp_path, (0.4, 0.4), together=together, policies=("baseline", "slurm-tree"))
-        table = Stretch().measure(found, lambda: np.random.default_rng(1)).table
+        table = Stretch().measure(found, lambda: np.random.default_rng(1), SerialExecutor()).table
         assert table.of_run_times == (together == BY_SHARE)
         table = replace(table, rows=tuple(replace(r, ratio=0.8) for r in table.rows))
         table = replace(table, rows=tuple(replace(r, ratio_low=None) for r in table.rows))

@@ -11,6 +11,7 @@ from cosim.measuring.measured import SpeedupRow, SpeedupTable
 from cosim.measuring.paired import Paired
 from cosim.measuring.pairing import Pairing
 from cosim.measuring.pairs import Pair, speedup_rows, summary
+from cosim.measuring.parts import SerialExecutor
 from cosim.measuring.snapshots import Side, Study, class_name, size_class
 from cosim.measuring.speedup_file import read_speedups
 from cosim.network.communication import ALWAYS, BY_SHARE, Communication
@@ -73,7 +74,9 @@ def study(
 
 
 def pairs(found):
-    rows = Paired().measure(found, lambda: np.random.default_rng(1)).tables["pairs"]
+    rows = (
+        Paired().measure(found, lambda: np.random.default_rng(1), SerialExecutor()).tables["pairs"]
+    )
     return {key: np.array([row[key] for row in rows]) for key in rows[0]}
 
 
@@ -163,7 +166,7 @@ def test_jobs_that_meet_in_part_feel_each_other_in_part(tmp_path, seed):
     """
     policies = ("slurm-tree",)
     two = study(tmp_path, duty=0.3, seed=seed, free=ONE_LEAF, taper=0.5, policies=policies)
-    measurement = Paired().measure(two, lambda: np.random.default_rng(1))
+    measurement = Paired().measure(two, lambda: np.random.default_rng(1), SerialExecutor())
     found = measurement.tables["pairs"]
     period_s = found[0]["reference_alone_s"] / found[0]["iterations"]
     together_s = period_s + 0.3 * period_s - abs(apart(seed)) * period_s

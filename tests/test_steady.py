@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from alloc.registry import POLICIES, make_policy
+from cosim.measuring.parts import SerialExecutor
 from cosim.measuring.snapshots import Side, Study
 from cosim.measuring.steady import (
     Steadying,
@@ -188,7 +189,9 @@ def test_isolated_jobs_run_as_alone(tmp_path: Path) -> None:
     """On a tree one way of the exchange shares a link; Jigsaw takes that off."""
     free = {0: 10.0, 4: 10.0, 1: 30.0, 6: 30.0}
     whole_study = study(tmp_path, free=free, tree=True, policies=("jigsaw",))
-    found = Steady(phases="locked").measure(whole_study, lambda: np.random.default_rng(1))
+    found = Steady(phases="locked").measure(
+        whole_study, lambda: np.random.default_rng(1), SerialExecutor()
+    )
     rows = found.tables["pairs"]
     assert len(rows) == 2
     for row in rows:

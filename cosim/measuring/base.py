@@ -14,7 +14,6 @@ from cosim.measuring.parts import (
     Part,
     Progress,
     ReportProgress,
-    SerialExecutor,
     TaskRunner,
 )
 from cosim.measuring.snapshots import Measurement, Study
@@ -56,12 +55,9 @@ class Measure(ABC):
         take."""
         return False
 
+    @abstractmethod
     def measure(
-        self,
-        study: Study,
-        rng: Generators,
-        parts: TaskRunner | None = None,
-        progress: Progress | None = None,
+        self, study: Study, rng: Generators, parts: TaskRunner, progress: Progress | None = None
     ) -> Measurement:
         """Send a study's snapshots through the packet engine.
 
@@ -69,17 +65,10 @@ class Measure(ABC):
         ----------
         study : Study
         rng : callable () -> numpy.random.Generator
-        parts : TaskRunner, optional
-            Gets the simulations computed; in this process by default.
+        parts : TaskRunner
+            Gets the simulations computed.
         progress : callable, optional
         """
-        return self._measured(study, rng, SerialExecutor() if parts is None else parts, progress)
-
-    @abstractmethod
-    def _measured(
-        self, study: Study, rng: Generators, parts: TaskRunner, progress: Progress | None
-    ) -> Measurement:
-        """See `measure`."""
 
     def _each_snapshot(
         self,

@@ -171,8 +171,8 @@ class Stretch(Measure):
     def loops(self, study: Study) -> bool:
         return study.by_share
 
-    def _measured(
-        self, study: Study, rng: Generators, parts: TaskRunner, progress: Progress | None
+    def measure(
+        self, study: Study, rng: Generators, parts: TaskRunner, progress: Progress | None = None
     ) -> Measurement:
         network = study.sides[study.reference].network
         baselines = IsolatedBaselines(network, study.communications, study.by_share)

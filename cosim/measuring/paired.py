@@ -37,8 +37,8 @@ class Paired(Measure):
         often = max(self.repeats, LEAST_PERIODS if study.by_share else 1)
         return {study.reference: timings(study) * min(often, self.max_iterations)}
 
-    def _measured(
-        self, study: Study, rng: Generators, parts: TaskRunner, progress: Progress | None
+    def measure(
+        self, study: Study, rng: Generators, parts: TaskRunner, progress: Progress | None = None
     ) -> Measurement:
         pairing = Pairing(study, self.repeats, self.max_iterations)
         snapshots = pairing.snapshots(parts, progress)

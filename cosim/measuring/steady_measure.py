@@ -37,8 +37,8 @@ class Steady(SteadyRules, Measure):
     def sent(self, study: Study) -> dict[str, float]:
         return {study.reference: float(timings(study) * self.least_iterations)}
 
-    def _measured(
-        self, study: Study, rng: Generators, parts: TaskRunner, progress: Progress | None
+    def measure(
+        self, study: Study, rng: Generators, parts: TaskRunner, progress: Progress | None = None
     ) -> Measurement:
         watching = Steadying(study, replace(self, level=study.confidence))
 

@@ -176,8 +176,8 @@ class StepsMeasure(StepRules, Measure):
     def sent(self, study: Study) -> dict[str, float]:
         return {study.reference: self.iterations + WINDOWS[1] * self.redraws + 2.0 * _REPEATS}
 
-    def _measured(
-        self, study: Study, rng: Generators, parts: TaskRunner, progress: Progress | None
+    def measure(
+        self, study: Study, rng: Generators, parts: TaskRunner, progress: Progress | None = None
     ) -> Measurement:
         steadying = Steadying(study, SteadyRules(least_iterations=_REPEATS))
 

@@ -95,7 +95,7 @@ class JudgeTrial(Trial):
         """Return the schedules of some policies under a run-time model."""
         queues = {name: self._queues(name) for name in names}
         with self.reporter.step("", share) as report:
-            found, _ = self.run_queues(what, queues, model, lambda part, done: report(done, part))
+            found, _ = self.run_queues(what, queues, model, report)
         return found
 
     def _queues(self, name: str) -> Queues:
@@ -110,9 +110,7 @@ class JudgeTrial(Trial):
         context, config = self.context, self.config
         share = 1 / (1 + _FRACTION_PART * self.fractions)
         with self.reporter.step("", share) as report:
-            result = run_cosim(
-                config, lambda what, done: report(done, what), self.reporter.notify, self.parts
-            )
+            result = run_cosim(config, report, self.reporter.notify, self.parts)
         self.logged = dict(result.logged)
         all_tables = result_tables(result)
         schedules = self.schedules()
@@ -161,7 +159,7 @@ class JudgeTrial(Trial):
                 study,
                 lambda: context.queues.draws.rng("bootstrap"),
                 PrefixedRunner(self.parts, f"at {percent}, "),
-                lambda what, done: report(done, what),
+                report,
             )
         model = Measured(found.table, context.mix)
         known = names if found.table.rows else ()

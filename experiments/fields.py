@@ -166,7 +166,6 @@ Count = Annotated[Whole, Field(ge=1)]
 CountRange = Annotated[tuple[Count, Count], BeforeValidator(_interval)]
 
 SizeBytes = Annotated[int, in_si("bytes", positive=True)]
-SizeOrZeroBytes = Annotated[int, in_si("bytes")]
 TimeS = Annotated[float, in_si("time")]
 TimeRangeS = Annotated[tuple[TimeS, TimeS], BeforeValidator(_interval)]
 Input = Annotated[InputFile, BeforeValidator(_input_file)]

@@ -9,13 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from cosim.measuring.parts import (
-    Columns,
-    Part,
-    Progress,
-    ReportProgress,
-    TaskRunner,
-)
+from cosim.measuring.parts import Columns, Part, Progress, ReportProgress, TaskRunner
 from cosim.measuring.snapshots import Measurement, Study
 
 Generators = Callable[[], np.random.Generator]

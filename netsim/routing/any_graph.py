@@ -167,7 +167,8 @@ def links_in_turn(paths: ShortestPaths) -> NDArray[np.int32]:
     n, ports = topology.n_routers, topology.port_router.astype(np.int64)
     need_memory(f"min-hop routing on {topology.name}", 2 * 4 * n * len(ports))
     target = np.searchsorted(paths.targets, ports)
-    distance = paths.distance[:, ports]
+    # fewer hops than MAX_ROUTERS, and as many entries as the table has
+    distance = paths.distance.astype(np.int16)[:, ports]
     table = np.full((n, len(ports)), -1, dtype=np.int32)
     used = np.zeros((n, len(ports)), dtype=np.bool_)
     used[paths.targets] = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from netsim.errors import NetcosimError
 from netsim.parameters import Parameter, checked, parameters_of
@@ -23,11 +23,17 @@ class Pattern:
         ``(n_ranks, message_bytes, iterations, [rng], further parameters by name) -> Program``;
         the further ones are declared as described in `netsim.parameters`.
     recorded_ranks : callable, optional
-        Of a pattern that is read from a file: ``recorded_ranks(further parameters by name)`` is
-        the number of ranks in it. Its sizes are those of the file, times its parameter ``scale``,
-        independent of the message bytes; jobs with fewer ranks cannot use it.
+        Of a pattern that is read from a file, or computed from a model:
+        ``recorded_ranks(further parameters by name)`` is the number of ranks in it. Its sizes are
+        its own, times its parameter ``scale``, independent of the message bytes; jobs with fewer
+        ranks cannot use it.
     details : callable, optional
         Further lines of its description, computed when they are shown.
+    settings : type, optional
+        Frozen dataclass that declares the further parameters. All functions take an instance,
+        ``settings``, in place of the parameters by name.
+    summary : callable, optional
+        ``(n_ranks, bandwidth_Bps, further parameters) -> lines`` on its bytes and times.
     """
 
     registered_in: ClassVar[str] = "patterns.registry:PATTERNS"
@@ -37,11 +43,24 @@ class Pattern:
     function: Callable[..., Program]
     recorded_ranks: Callable[..., int] | None = None
     details: Callable[[], list[str]] | None = None
+    settings: type | None = None
+    summary: Callable[..., list[str]] | None = None
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
         """Parameters besides ranks, message bytes, iterations and the generator."""
-        return parameters_of(self.function)
+        return parameters_of(self.settings or self.function)
+
+    def arguments(self, parameters: Mapping[str, object]) -> dict[str, Any]:
+        """Return checked further parameters as the functions take them, by name.
+
+        Raises
+        ------
+        NetcosimError
+            As `netsim.parameters.checked`.
+        """
+        values = checked(f"pattern {self.name}", self.settings or self.function, parameters)
+        return values if self.settings is None else {"settings": self.settings(**values)}
 
     @property
     def uses_rng(self) -> bool:
@@ -56,7 +75,7 @@ class Pattern:
         NetcosimError
             As `netsim.parameters.checked`; and what a pattern's file is refused for.
         """
-        values = checked(f"pattern {self.name}", self.function, parameters)
+        values = self.arguments(parameters)
         return 1 if self.recorded_ranks is None else self.recorded_ranks(**values)
 
     def check_keys(self, given: Collection[str], parameters: Mapping[str, object]) -> None:
@@ -78,8 +97,8 @@ class Pattern:
             raise NetcosimError("parameters.file: the file is a key of the entry itself, file")
         if self.recorded_ranks is not None and "message_bytes" in given:
             raise NetcosimError(
-                f"message_bytes: the file of a {self.name} has the sizes; parameters.scale or "
-                "node_bytes change them"
+                f"message_bytes: the {'file' if 'file' in self.parameters else 'model'} of a "
+                f"{self.name} has the sizes; parameters.scale or node_bytes change them"
             )
         if "node_bytes" not in given:
             return

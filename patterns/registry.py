@@ -8,7 +8,6 @@ import numpy as np
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.limits import shown
-from netsim.parameters import checked
 from netsim.registry import Registry
 from netsim.traffic import Program
 from patterns import (
@@ -33,6 +32,7 @@ from patterns import (
     unstructured_mesh,
 )
 from patterns.entry import Pattern
+from patterns.training import pattern as training
 
 PATTERNS: Registry[Pattern] = Registry(
     "patterns.registry:PATTERNS",
@@ -58,6 +58,7 @@ PATTERNS: Registry[Pattern] = Registry(
         pairs.PATTERN,
         strassen_winograd.PATTERN,
         *synthetic_loads.PATTERNS,
+        training.PATTERN,
     ),
 )
 
@@ -105,7 +106,7 @@ def make_pattern(
     if name not in PATTERNS:
         raise unknown_name("pattern", name, PATTERNS)
     pattern = PATTERNS[name]
-    extra = checked(f"pattern {name}", pattern.function, params or {})
+    extra = pattern.arguments(params or {})
     try:
         if pattern.uses_rng:
             return pattern.function(n_ranks, message_bytes, iterations, rng, **extra)

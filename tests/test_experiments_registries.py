@@ -231,13 +231,15 @@ def log(tmp_path: Path) -> Path:
 
 
 def recorded(name: str, folder: Path) -> dict[str, object]:
-    """The file of a pattern that is read from one."""
+    """The file of a pattern that is read from one, or a small size of one with its own sizes."""
     text = {
         "goal": "num_ranks 2\nrank 0 { send 9b to 1 }\nrank 1 { recv 9b from 0 }\n",
         "matrix": "0,5\n7,0\n",
     }
     if PATTERNS[name].recorded_ranks is None:
         return {}
+    if name == "training":
+        return {"parameters": {"scale": 1e-7}}
     (folder / "recorded").write_text(text[name])
     return {"file": str(folder / "recorded")}
 
@@ -327,7 +329,7 @@ TEXTS = [
 def test_an_unknown_word_for_a_pattern_is_refused(pattern: str, parameter: str, log: Path) -> None:
     given = {"pattern": pattern, "parameters": {parameter: "bogus"}}
     with pytest.raises(NetcosimError, match="bogus"):
-        run(entry=given | recorded(pattern, log.parent), log=log)
+        run(entry=recorded(pattern, log.parent) | given, log=log)
 
 
 @pytest.mark.parametrize("key", ["arrangement", "group"])

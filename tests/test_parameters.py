@@ -7,6 +7,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
@@ -84,6 +85,9 @@ def test_numbers_of_numpy_are_numbers() -> None:
 def test_everything_that_a_pattern_takes_is_declared() -> None:
     for pattern in PATTERNS.values():
         taken = set(inspect.signature(pattern.function).parameters) - NOT_OF_A_CONFIG
+        if pattern.settings is not None:
+            assert taken == {"settings"}
+            taken = {one.name for one in fields(pattern.settings)}
         assert taken == set(pattern.parameters), pattern.name
 
 

@@ -1,0 +1,97 @@
+"""One iteration of training a transformer, as a pattern."""
+
+from __future__ import annotations
+
+from netsim.traffic import Program
+from patterns.build import check_common
+from patterns.entry import Pattern
+from patterns.training.layout import GROUPS
+from patterns.training.program import program_of
+from patterns.training.settings import TrainingSettings
+from patterns.training.times import bubble, bytes_sent, computing_s, exposed_s, iteration_s
+
+
+def training(
+    n_ranks: int, message_bytes: int, iterations: int, settings: TrainingSettings
+) -> Program:
+    """Build the program of iterations of training a transformer.
+
+    Parameters
+    ----------
+    n_ranks : int
+        Data parallelism times the ranks of a replica.
+    message_bytes : int
+        Not used: the model has the sizes.
+    iterations : int
+    settings : TrainingSettings
+
+    Raises
+    ------
+    NetcosimError
+        A number below 1, ranks or a layout that do not fit.
+    """
+    check_common(n_ranks, message_bytes, iterations)
+    layout = settings.layout(n_ranks)
+    return program_of(
+        settings.stages(layout),
+        layout,
+        n_ranks,
+        iterations,
+        overlap=settings.overlap,
+        scale=settings.scale,
+        compute=settings.compute,
+        links=settings.communicator,
+    )
+
+
+def _ranks(settings: TrainingSettings) -> int:
+    return settings.ranks_of_replica * max(1, settings.dp)
+
+
+def summary(n_ranks: int, bandwidth_Bps: float, settings: TrainingSettings) -> list[str]:
+    """Return bytes by parallelism and the time of an isolated iteration, in lines.
+
+    Parameters
+    ----------
+    n_ranks : int
+    bandwidth_Bps : float
+        Bus bandwidth of a GPU; of tensor parallelism only if ``scale_up_GBps`` is 0.
+    settings : TrainingSettings
+    """
+    layout, model = settings.layout(n_ranks), settings.transformer
+    stages = settings.stages(layout)
+    bandwidths = {group: bandwidth_Bps for group in GROUPS if layout.size_of(group) > 1}
+    if settings.scale_up_GBps and layout.tp > 1:
+        bandwidths["tp"] = settings.scale_up_GBps * 1e9
+    seconds = iteration_s(stages, layout, bandwidths)
+    exposed = exposed_s(stages, layout, bandwidths)
+    sent = [bytes_sent(operations, layout) for operations in stages]
+    tokens = model.sequence * layout.micro_batch * layout.micro_batches * layout.dp
+    computing = max(computing_s(operations) for operations in stages)
+    useful_s = 6 * model.active_parameters() * tokens / (layout.gpus * settings.flops)
+    lines = [
+        f"an isolated iteration of {settings.model} on {layout.gpus:,} GPUs takes {seconds:.4g} s "
+        f"(MFU {100 * settings.mfu * useful_s / seconds:.3g} %)",
+        f"  {model.parameters():,} parameters, {tokens:,} tokens an iteration",
+        f"  computing {computing:.4g} s on the busiest stage, bubble {100 * bubble(layout):.3g} % "
+        "of it",
+        "  parallelism  GPUs  bytes a GPU sends  bus bandwidth  exposed",
+    ]
+    for group, bandwidth in bandwidths.items():
+        most = max(one[group] for one in sent)
+        if most:
+            lines.append(
+                f"  {group:11}  {layout.size_of(group):4}  {most / 1e9:14.4g} GB  "
+                f"{bandwidth / 1e9:8.4g} GB/s  {exposed[group]:.3g} s"
+            )
+    return lines
+
+
+PATTERN = Pattern(
+    "training",
+    "an iteration of training a transformer on ranks in parallel; its sizes, not M",
+    training,
+    _ranks,
+    settings=TrainingSettings,
+    summary=summary,
+)

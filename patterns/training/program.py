@@ -1,0 +1,211 @@
+"""From the operations of pipeline stages to the steps and messages of ranks.
+
+A rank runs one step after the other, so a GPU that communicates beside computing is two ranks on
+one end point: one computes, and runs the collectives that computing waits for; the other runs
+those beside it. They wait for each other by messages of 1 byte, which never enter the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+from netsim.traffic import Program
+from patterns.build import Messages, build_program, join, make_messages, need_messages
+from patterns.collectives.library import LIBRARY, Collective
+from patterns.training.layout import Layout
+from patterns.training.operations import Operation
+from patterns.training.times import wire_share
+
+IntArray = NDArray[np.int64]
+
+
+def groups_of(layout: Layout, stage: int) -> dict[str, IntArray]:
+    """Return by parallelism the GPUs of each group of a stage, (groups, members) int.
+
+    GPUs are numbered as Megatron does: tensor, context, data, pipeline parallel, the first
+    fastest.
+    """
+    per_stage = layout.gpus // layout.pp
+    gpu = stage * per_stage + np.arange(per_stage, dtype=np.int64)
+    # axes: data parallel replicas of the experts, experts, context, tensor
+    grid = gpu.reshape(layout.dp // layout.ep, layout.ep, layout.cp, layout.tp)
+
+    def members(*axes: int) -> IntArray:
+        others = [axis for axis in range(4) if axis not in axes]
+        size = int(np.prod([grid.shape[axis] for axis in axes]))
+        return grid.transpose(*others, *axes).reshape(-1, size)
+
+    return {
+        "tp": members(3),
+        "cp": members(2),
+        "dp": members(0, 1, 2),
+        "ep": members(1),
+        "edp": members(0, 2),
+    }
+
+
+@dataclass(frozen=True)
+class Communicator:
+    """How collectives communicate.
+
+    Attributes
+    ----------
+    algorithm : {"ring", "hierarchical"}
+        All-to-all is direct, not a ring.
+    gpus_per_node : int
+        GPUs 0 .. g - 1 are a node, and so on.
+    as_time_Bps : mapping
+        Parallelisms whose collectives take a time from this bus bandwidth and send nothing.
+    """
+
+    algorithm: str = "ring"
+    gpus_per_node: int = 1
+    as_time_Bps: Mapping[str, float] = field(default_factory=dict)
+
+    def collective(self, kind: str, gpus: IntArray) -> Collective:
+        """Return the collective of groups, (groups, members) int, in one chunk and channel."""
+        node = gpus[0] // self.gpus_per_node
+        algorithm = self.algorithm
+        if algorithm not in LIBRARY[kind] or kind == "broadcast":
+            algorithm = "direct"
+        return Collective(kind, algorithm, int((node == node[0]).sum()), channels=1, chunks=1)
+
+
+class _Stream:
+    """Steps of one rank of each GPU of a stage; all of them have the same."""
+
+    def __init__(self, ranks: IntArray) -> None:
+        self.ranks = ranks
+        """Of each GPU of the stage."""
+        self.compute_s: list[float] = []
+        self.pending_s = 0.0
+
+    def step(self, n: int = 1) -> int:
+        """Add steps, the first after the computing that is due, and return its number."""
+        first = len(self.compute_s)
+        self.compute_s += [self.pending_s] + [0.0] * (n - 1)
+        self.pending_s = 0.0
+        return first
+
+
+class _Writer:
+    """Steps and messages of all stages."""
+
+    def __init__(self, layout: Layout, n_streams: int, scale: float, links: Communicator) -> None:
+        self.layout, self.n_streams, self.scale, self.links = layout, n_streams, scale, links
+        self.parts: list[Messages] = []
+        self.sends: dict[tuple[int, int, int], tuple[IntArray, int, int]] = {}
+        self.receives: dict[tuple[int, int, int], tuple[IntArray, int]] = {}
+
+    def stage(self, number: int, operations: Sequence[Operation]) -> list[_Stream]:
+        """Write a stage and return its streams."""
+        groups = groups_of(self.layout, number)
+        gpus = np.sort(groups["dp"].reshape(-1))
+        streams = [_Stream(gpus * self.n_streams + k) for k in range(self.n_streams)]
+        awaited = {j for op in operations for j in op.needs if operations[j].beside != op.beside}
+        signals: dict[int, int] = {}
+        for i, op in enumerate(operations):
+            mine = streams[op.beside and self.n_streams > 1]
+            for j in op.needs:
+                other = streams[operations[j].beside and self.n_streams > 1]
+                if other is not mine:
+                    self.parts.append(
+                        make_messages(other.ranks, signals[j], mine.ranks, mine.step(), 1)
+                    )
+            self._operation(number, op, mine, groups)
+            if i in awaited and self.n_streams > 1:
+                signals[i] = mine.step()
+        for stream in streams:
+            stream.step()
+        return streams
+
+    def _operation(
+        self, stage: int, op: Operation, stream: _Stream, groups: Mapping[str, IntArray]
+    ) -> None:
+        n_bytes = max(1, round(op.n_bytes * self.scale))
+        if op.kind == "compute":
+            stream.pending_s += op.seconds * self.scale
+        elif op.kind == "send":
+            self.sends[stage, op.peer, op.tag] = stream.ranks, stream.step(), n_bytes
+        elif op.kind == "receive":
+            self.receives[op.peer, stage, op.tag] = stream.ranks, stream.step()
+        elif op.group in self.links.as_time_Bps:
+            share = wire_share(op.kind, self.layout.size_of(op.group))
+            stream.pending_s += n_bytes * share / self.links.as_time_Bps[op.group]
+        elif groups[op.group].shape[1] > 1:
+            gpus = groups[op.group]
+            ranks = gpus * self.n_streams + stream.ranks[0] % self.n_streams
+            wanted = self.links.collective(op.kind, gpus)
+            messages, n_steps = wanted.messages(ranks, n_bytes, len(stream.compute_s))
+            self.parts.append(messages)
+            stream.step(n_steps)
+
+    def pipeline(self) -> Messages:
+        """Return all parts, and the messages between stages."""
+        if self.sends.keys() != self.receives.keys():
+            src, dst, _ = min(self.sends.keys() ^ self.receives.keys())
+            raise NetcosimError(f"training: stages {src} and {dst}: a send without its receive")
+        for key, (ranks, step, n_bytes) in self.sends.items():
+            others, its_step = self.receives[key]
+            self.parts.append(make_messages(ranks, step, others, its_step, n_bytes))
+        return join(self.parts)
+
+
+def program_of(
+    stages: Sequence[Sequence[Operation]],
+    layout: Layout,
+    n_ranks: int,
+    iterations: int,
+    *,
+    overlap: bool,
+    scale: float,
+    compute: bool,
+    links: Communicator,
+) -> Program:
+    """Return the program of all GPUs; further ranks have nothing to do.
+
+    Parameters
+    ----------
+    stages : sequence of sequences of Operation
+        Of each stage of the pipeline.
+    layout : Layout
+    n_ranks, iterations : int
+    overlap : bool
+        Two ranks for each GPU, 2 g and 2 g + 1; otherwise one, which does one operation after the
+        other.
+    scale : float
+        Bytes and computing are so many times as large.
+    compute : bool
+        Whether computing takes time.
+    links : Communicator
+    """
+    per_stage = layout.gpus // layout.pp
+    collectives = [
+        layout.size_of(op.group)
+        for operations in stages
+        for op in operations
+        if op.group not in ("", "pp", *links.as_time_Bps)
+    ]
+    # at most 2 p messages of a GPU in a collective of p, in as many steps
+    n = (sum(map(len, stages)) + 2 * sum(collectives)) * per_stage * iterations
+    need_messages(n, n, f"training on {layout.gpus} GPUs, {iterations} iterations")
+    writer = _Writer(layout, 2 if overlap else 1, scale, links)
+    compute_s, per_rank = [], []
+    for number, operations in enumerate(stages):
+        streams = writer.stage(number, operations)
+        times = [np.round(np.array(stream.compute_s), 9) for stream in streams]
+        compute_s += times * per_stage
+        per_rank += [len(one) for one in times] * per_stage
+    idle = n_ranks - len(per_rank)
+    return build_program(
+        n_ranks,
+        np.array([*per_rank, *[1] * idle], dtype=np.int64),
+        writer.pipeline(),
+        iterations,
+        np.concatenate([*compute_s, np.zeros(idle)]) if compute else 0.0,
+    )

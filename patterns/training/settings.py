@@ -1,0 +1,111 @@
+"""Parameters of the pattern ``training``: a model, a layout, a GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from annotated_types import Ge, Gt, Le
+
+from netsim.errors import NetcosimError
+from netsim.parameters import OneOf
+from patterns.training.layout import PEAK_FLOPS, Layout
+from patterns.training.model import MODELS, Model, model_of
+from patterns.training.operations import Operation, iteration
+from patterns.training.program import Communicator
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """Parameters of the pattern ``training`` (docs/training.md)."""
+
+    model: Annotated[str, "the transformer", OneOf(MODELS)] = "llama-7b"
+    sequence: Annotated[int, "tokens of a sequence; 0: as the model was trained", Ge(0)] = 0
+    tp: Annotated[int, "tensor parallelism", Ge(1)] = 1
+    cp: Annotated[int, "context parallelism", Ge(1)] = 1
+    pp: Annotated[int, "stages of the pipeline", Ge(1)] = 1
+    dp: Annotated[int, "data parallelism; 0: what the job's ranks leave", Ge(0)] = 0
+    ep: Annotated[int, "data-parallel GPUs that share the experts", Ge(1)] = 1
+    zero: Annotated[int, "ZeRO stage; 3: FSDP", Ge(0), Le(3)] = 0
+    interleave: Annotated[int, "chunks of layers on each stage of the pipeline", Ge(1)] = 1
+    micro_batches: Annotated[int, "micro-batches of an iteration and replica", Ge(1)] = 1
+    micro_batch: Annotated[int, "sequences in a micro-batch", Ge(1)] = 1
+    sequence_parallel: Annotated[
+        bool, "tensor parallelism by all-gather and reduce-scatter, not all-reduce"
+    ] = False
+    recompute: Annotated[bool, "whether the backward pass repeats the forward pass"] = False
+    bucket_bytes: Annotated[int, "gradients reduced together; 0: those of a layer", Ge(0)] = 0
+    gradient_bytes: Annotated[int, "bytes of a gradient that is reduced", Ge(1)] = 2
+    gpu: Annotated[str, "GPU, for its peak", OneOf(PEAK_FLOPS)] = "h100"
+    mfu: Annotated[float, "share of the peak while it computes", Gt(0), Le(1)] = 0.5
+    overlap: Annotated[
+        bool, "two ranks a GPU, one computes and one communicates (ranks_per_node even)"
+    ] = False
+    algorithm: Annotated[str, "of collectives", OneOf(("ring", "hierarchical"))] = "ring"
+    gpus_per_node: Annotated[int, "GPUs of a node, for hierarchical", Ge(1)] = 1
+    scale_up_GBps: Annotated[
+        float,
+        "bus bandwidth at which tensor parallelism takes time, no messages; 0: messages",
+        Ge(0),
+    ] = 0.0
+    blocks: Annotated[int, "merge the layers of a stage's chunk into so many; 0: all", Ge(0)] = 0
+    scale: Annotated[float, "bytes and computing are so many times as large", Gt(0)] = 1.0
+    compute: Annotated[bool, "whether computing takes time"] = True
+
+    @property
+    def ranks_of_replica(self) -> int:
+        """Ranks that hold the model once."""
+        return self.tp * self.cp * self.pp * (2 if self.overlap else 1)
+
+    @property
+    def transformer(self) -> Model:
+        """The model."""
+        return model_of(self.model, self.sequence)
+
+    @property
+    def flops(self) -> float:
+        """Operations a second of a GPU while it computes."""
+        return PEAK_FLOPS[self.gpu] * self.mfu
+
+    @property
+    def communicator(self) -> Communicator:
+        """How collectives communicate."""
+        as_time = {"tp": self.scale_up_GBps * 1e9} if self.scale_up_GBps else {}
+        return Communicator(self.algorithm, self.gpus_per_node, as_time)
+
+    def layout(self, n_ranks: int) -> Layout:
+        """Return the layout on so many ranks.
+
+        Raises
+        ------
+        NetcosimError
+            Ranks that do not fit, or a layout that does not fit the model.
+        """
+        dp = self.dp or max(1, n_ranks // self.ranks_of_replica)
+        if n_ranks != dp * self.ranks_of_replica:
+            names = {"tp": self.tp, "cp": self.cp, "pp": self.pp} | ({"dp": dp} if self.dp else {})
+            product = " * ".join(f"{name} {n}" for name, n in names.items())
+            streams = " * 2 ranks a GPU (overlap)" if self.overlap else ""
+            need = dp * self.ranks_of_replica if self.dp else self.ranks_of_replica
+            raise NetcosimError(
+                f"pattern training: {n_ranks} ranks; {product}{streams} needs "
+                f"{'' if self.dp else 'a multiple of '}{need}"
+            )
+        found = Layout(
+            *(self.tp, self.cp, self.pp, dp, self.ep, self.zero, self.interleave),
+            micro_batches=self.micro_batches,
+            micro_batch=self.micro_batch,
+            sequence_parallel=self.sequence_parallel,
+            recompute=self.recompute,
+            bucket_bytes=self.bucket_bytes,
+            gradient_bytes=self.gradient_bytes,
+        )
+        found.check(self.transformer)
+        return found
+
+    def stages(self, layout: Layout) -> list[list[Operation]]:
+        """Return the operations of each stage of the pipeline."""
+        model = self.transformer
+        return [
+            iteration(model, layout, stage, self.flops, self.blocks) for stage in range(layout.pp)
+        ]

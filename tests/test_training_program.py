@@ -1,0 +1,167 @@
+"""Programs of training: volumes, overlap in the packet engine against bus bandwidths, checks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_patterns_programs import run_untimed
+
+from netsim.errors import NetcosimError
+from netsim.packet.engine import simulate_packets
+from netsim.packet.model import PacketConfig
+from netsim.routing.registry import make_routing
+from netsim.topologies.registry import make_topology
+from netsim.traffic import Program, combine
+from patterns.registry import PATTERNS, make_pattern
+from patterns.training.layout import Layout
+from patterns.training.model import Model
+from patterns.training.operations import iteration
+from patterns.training.program import Communicator, groups_of, program_of
+from patterns.training.times import bytes_sent, iteration_s
+
+RNG = np.random.default_rng(1)
+FLOPS, BANDWIDTH = 100e12, 50e9
+SMALL = Model(8, 1024, 8, 8, 4096, 1024, 1024)
+MIXED = Model(8, 512, 8, 8, 1024, 512, 1024, experts=4, top_k=2)
+EVERY = Layout(2, 2, 2, 4, ep=2, zero=3, interleave=2, micro_batches=4)
+RING = Communicator()
+
+
+def program(
+    model: Model, layout: Layout, overlap: bool, links: Communicator = RING, scale: float = 1.0
+) -> Program:
+    stages = [iteration(model, layout, stage, FLOPS) for stage in range(layout.pp)]
+    n_ranks = layout.gpus * (2 if overlap else 1)
+    return program_of(
+        stages, layout, n_ranks, 1, overlap=overlap, scale=scale, compute=True, links=links
+    )
+
+
+def seconds_of(program: Program, overlap: bool) -> float:
+    """Time of the program on one switch, one GPU a port, links of `BANDWIDTH`."""
+    machine = {"radix": 128, "levels": 2, "bandwidth_Bps": int(BANDWIDTH), "latency_s": 1e-9}
+    routing = make_routing(make_topology("fattree", machine), "d-mod-k")
+    nodes = np.arange(program.n_ranks) // (2 if overlap else 1)
+    packets = PacketConfig(packet_bytes=65536, buffer_bytes=1 << 22, router_latency_s=1e-9)
+    result = simulate_packets(routing, combine([program], [nodes]), packets, RNG)
+    return float(result.group_finish_ps[0]) * 1e-12
+
+
+@pytest.mark.parametrize("layout", [EVERY, replace(EVERY, zero=1, sequence_parallel=True)])
+@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("links", [RING, Communicator("hierarchical", 4)])
+def test_ranks_send_the_bytes_of_the_operations_and_finish(
+    layout: Layout, overlap: bool, links: Communicator
+) -> None:
+    made = program(MIXED, layout, overlap, links)
+    made.validate()
+    local = made.send_src() // 2 == made.send_dst // 2 if overlap else np.zeros(made.n_messages)
+    total = made.send_bytes[local == 0].sum()
+    per_stage = layout.gpus // layout.pp
+    closed = sum(
+        sum(bytes_sent(iteration(MIXED, layout, stage, FLOPS), layout).values()) * per_stage
+        for stage in range(layout.pp)
+    )
+    # what an all-to-all cannot divide is left out
+    assert total == pytest.approx(closed, rel=1e-6)
+    assert len(run_untimed(made, RNG)) == made.n_ranks
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        Layout(dp=8),
+        Layout(dp=8, zero=2),
+        Layout(dp=8, zero=3),
+        Layout(dp=8, zero=3, prefetch=0),
+        Layout(pp=4, micro_batches=8),
+        Layout(pp=4, micro_batches=8, interleave=2),
+        Layout(dp=2, pp=2, zero=3, micro_batches=3),
+        Layout(tp=4),
+    ],
+)
+@pytest.mark.parametrize("overlap", [False, True])
+def test_packets_take_the_time_of_bus_bandwidths(layout: Layout, overlap: bool) -> None:
+    """On one switch, where a collective has its GPUs' links to itself."""
+    stages = [iteration(SMALL, layout, stage, FLOPS) for stage in range(layout.pp)]
+    if not overlap:
+        stages = [[replace(op, beside=False) for op in operations] for operations in stages]
+    expected = iteration_s(stages, layout, dict.fromkeys(("tp", "pp", "dp"), BANDWIDTH))
+    assert seconds_of(program(SMALL, layout, overlap), overlap) == pytest.approx(expected, rel=0.03)
+
+
+def test_overlap_saves_what_the_bus_bandwidths_say() -> None:
+    layout = Layout(dp=8)
+    one, two = (seconds_of(program(SMALL, layout, overlap), overlap) for overlap in (False, True))
+    assert two < 0.8 * one
+
+
+def test_scaling_keeps_the_share_of_each_part() -> None:
+    layout = Layout(dp=8, zero=3)
+    full = seconds_of(program(SMALL, layout, True), True)
+    small = seconds_of(program(SMALL, layout, True, scale=0.1), True)
+    assert small == pytest.approx(0.1 * full, rel=0.05)
+
+
+def test_tensor_parallelism_as_time_takes_as_long_as_its_messages() -> None:
+    layout, links = Layout(tp=4), Communicator(as_time_Bps={"tp": BANDWIDTH})
+    made = program(SMALL, layout, False, links)
+    assert made.n_messages == 0
+    assert seconds_of(program(SMALL, layout, False), False) == pytest.approx(
+        float(made.compute_s.sum()) / 4, rel=0.03
+    )
+
+
+def test_groups_share_all_coordinates_but_their_own() -> None:
+    for stage in range(EVERY.pp):
+        for name, members in groups_of(EVERY, stage).items():
+            assert members.shape[1] == EVERY.size_of(name)
+            assert sorted(members.reshape(-1)) == list(range(16 * stage, 16 * stage + 16))
+            tensor, context = members % 2, members // 2 % 2
+            assert name == "tp" or np.all(tensor == tensor[:, :1])
+            assert name in ("cp", "dp", "edp") or np.all(context == context[:, :1])
+    assert groups_of(EVERY, 0)["ep"][0].tolist() == [0, 4]
+    assert groups_of(EVERY, 0)["edp"][0].tolist() == [0, 2, 8, 10]
+
+
+@pytest.mark.parametrize(
+    ("n_ranks", "given", "message"),
+    [
+        (12, {"tp": 8}, "12 ranks; tp 8 * cp 1 * pp 1 needs a multiple of 8"),
+        (8, {"tp": 8, "overlap": True}, "2 ranks a GPU (overlap) needs a multiple of 16"),
+        (16, {"tp": 2, "dp": 4}, "16 ranks; tp 2 * cp 1 * pp 1 * dp 4 needs 8"),
+        (4, {"pp": 4, "interleave": 3, "micro_batches": 2}, "must be a multiple of pp = 4"),
+        (4, {"model": "gpt-5"}, "model"),
+        (4, {"sequence": -1}, "sequence"),
+    ],
+)
+def test_ranks_and_values_that_do_not_fit_are_refused(
+    n_ranks: int, given: dict[str, object], message: str
+) -> None:
+    with pytest.raises(NetcosimError, match=re.escape(message)):
+        make_pattern("training", n_ranks, 1, 1, RNG, given)
+
+
+def test_a_large_iteration_in_few_messages() -> None:
+    """GPT-3 on 1,024 GPUs: all gradients in two reductions a stage, tensor parallelism as time."""
+    given: dict[str, object] = {
+        "model": "gpt3-175b",
+        "tp": 8,
+        "pp": 8,
+        "micro_batches": 16,
+        "zero": 1,
+        "overlap": True,
+        "scale_up_GBps": 450.0,
+        "blocks": 2,
+        "scale": 1e-3,
+    }
+    made = make_pattern("training", 2048, 1, 1, RNG, given)
+    assert made.n_messages < 100_000
+    lines = PATTERNS["training"].summary(2048, 50e9, **PATTERNS["training"].arguments(given))
+    assert "1,024 GPUs" in lines[0]
+    dp = next(line for line in lines if line.split()[0] == "dp")
+    # 5.4 GB reduced and gathered among 16, and what the first stage has more
+    assert float(dp.split()[2]) == pytest.approx(2 * 15 / 16 * 5.44 * 1.05, rel=0.03)

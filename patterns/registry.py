@@ -33,6 +33,7 @@ from patterns import (
 )
 from patterns.entry import Pattern
 from patterns.training import pattern as training
+from patterns.training import recorded
 
 PATTERNS: Registry[Pattern] = Registry(
     "patterns.registry:PATTERNS",
@@ -59,6 +60,7 @@ PATTERNS: Registry[Pattern] = Registry(
         strassen_winograd.PATTERN,
         *synthetic_loads.PATTERNS,
         training.PATTERN,
+        recorded.PATTERN,
     ),
 )
 

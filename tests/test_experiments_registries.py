@@ -44,6 +44,9 @@ MENU = {"preset": "intrepid-midplanes"}
 ON_A_MENU = {"menu", "menu-proposed", "contention-aware"} | {n for n in POLICIES if "cobalt" in n}
 
 
+OWN_SIZES = {name for name, pattern in PATTERNS.items() if pattern.recorded_ranks is not None}
+
+
 def run(
     machine: dict[str, Any] | None = None,
     entry: dict[str, Any] | None = None,
@@ -64,7 +67,7 @@ def run(
         "communication": {
             "mix": [
                 {"pattern": "all-to-all", "communication_fraction": 0.6}
-                | ({} if "file" in (entry or {}) else {"message_bytes": 2000})
+                | ({} if (entry or {}).get("pattern") in OWN_SIZES else {"message_bytes": 2000})
                 | (entry or {})
             ],
             **(communication or {}),
@@ -235,6 +238,8 @@ def recorded(name: str, folder: Path) -> dict[str, object]:
     text = {
         "goal": "num_ranks 2\nrank 0 { send 9b to 1 }\nrank 1 { recv 9b from 0 }\n",
         "matrix": "0,5\n7,0\n",
+        "training-file": "model_parallel_NPU_group: 1\n1\n"
+        "layer -1 100 NONE 0 100 NONE 0 100 ALLREDUCE 100 0\n",
     }
     if PATTERNS[name].recorded_ranks is None:
         return {}

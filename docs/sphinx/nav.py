@@ -25,6 +25,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "results",
         "curve",
         "live",
+        "training",
         "extend",
         "learning",
         "learning-benchmark",

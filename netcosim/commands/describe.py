@@ -3,11 +3,13 @@
 netcosim describe jigsaw
 netcosim describe queue.window
 netcosim describe topology.conf
+netcosim describe training --ranks 512 --set tp=8 --set pp=8 --set model=gpt3-175b
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 HELP = "describe one name: parameters, defaults, sizes"
@@ -24,20 +26,80 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--all", action="store_true", help="every name with its keys, as Markdown")
     what.add_argument("--config", action="store_true", help="every key of a config, as Markdown")
+    parser.add_argument(
+        "--ranks", type=int, metavar="N", help="bytes and times of the pattern on so many ranks"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        dest="settings",
+        help="a parameter of the pattern, for --ranks",
+    )
+    parser.add_argument(
+        "--bandwidth",
+        default="400 Gbit/s",
+        metavar="SPEED",
+        help="bus bandwidth of a rank, for --ranks (default 400 Gbit/s)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the entries of the name under every kind that has it, or the whole reference."""
     from netcosim.catalogue import reference
     from netcosim.config_reference import config_page
+    from netsim.errors import NetcosimError
 
-    if args.all:
+    if args.ranks is None and args.settings:
+        raise NetcosimError("--set needs --ranks")
+    if args.ranks is not None:
+        print("\n".join(summary_of(args.name or "", args.ranks, args.bandwidth, args.settings)))
+    elif args.all:
         print("\n".join(reference()))
     elif args.config:
         print("\n".join(config_page()))
     else:
         print("\n".join(lines_of(args.name)))
     return 0
+
+
+def summary_of(name: str, n_ranks: int, bandwidth: str, settings: Sequence[str]) -> list[str]:
+    """Return bytes and times of a pattern that describes itself.
+
+    Raises
+    ------
+    NetcosimError
+        A pattern that does not, a setting that is not KEY=VALUE, what the pattern refuses.
+    """
+    from netsim.errors import NetcosimError
+    from netsim.units import parse_quantity
+    from patterns.registry import PATTERNS
+
+    describing = [key for key, pattern in PATTERNS.items() if pattern.summary is not None]
+    summary = PATTERNS[name].summary if name in PATTERNS else None
+    if summary is None:
+        raise NetcosimError(f"--ranks: for {', '.join(describing)} only, not {name!r}")
+    if n_ranks < 1:
+        raise NetcosimError(f"--ranks {n_ranks}; it must be at least 1")
+    given: dict[str, object] = {}
+    for text in settings:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise NetcosimError(f"--set {text}: KEY=VALUE is needed")
+        given[key] = toml_value(value)
+    speed = parse_quantity(bandwidth, "bandwidth")
+    return summary(n_ranks, float(speed), **PATTERNS[name].arguments(given))
+
+
+def toml_value(text: str) -> object:
+    """Return a number or truth value as TOML spells it, or the text."""
+    import tomllib
+
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
 
 
 def lines_of(name: str) -> list[str]:

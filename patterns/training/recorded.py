@@ -1,0 +1,255 @@
+"""Iterations of training in files: AICB's operations of a rank (CSV), workloads of SimAI."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Ge, Gt
+
+from netsim.errors import NetcosimError
+from netsim.files import check_file, read_text
+from netsim.parameters import NamesFile
+from netsim.traffic import Program
+from patterns.build import check_common
+from patterns.entry import Pattern
+from patterns.training.layout import Layout
+from patterns.training.operations import Operation
+from patterns.training.program import Communicator, program_of
+
+_KINDS = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast")
+_AICB_GROUPS = {"tp": "tp", "dp": "dp", "ep": "ep", "ep_dp": "edp", "cp": "cp"}
+_SIMAI_KINDS = {kind.replace("-", "").upper(): kind for kind in _KINDS}
+_SIMAI_GROUPS = {"": "", "_EP": "ep", "_DP_EP": "edp"}
+_SIMAI_CELLS = 12
+_NS = 1e-9
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Operations of each GPU, and the sizes of the groups that the file gives."""
+
+    operations: tuple[Operation, ...]
+    sizes: dict[str, int]
+
+    def layout(self, gpus: int) -> Layout:
+        """Return the layout on so many GPUs; more than a file of all groups has are idle."""
+        tp, cp, ep = (self.sizes.get(group, 1) for group in ("tp", "cp", "ep"))
+        dp = self.sizes.get("dp", cp * max(1, gpus // (tp * cp))) // cp
+        return Layout(tp=tp, cp=cp, dp=dp, ep=ep)
+
+
+def training_file(
+    n_ranks: int,
+    message_bytes: int,
+    iterations: int,
+    file: Annotated[str, "AICB's operations (CSV), or a workload of SimAI", NamesFile],
+    scale: Annotated[float, "bytes and computing are so many times as large", Gt(0)] = 1.0,
+    compute: Annotated[bool, "whether computing takes time"] = True,
+    overlap: Annotated[
+        bool, "two ranks a GPU, one computes and one reduces gradients (ranks_per_node even)"
+    ] = False,
+    scale_up_GBps: Annotated[
+        float, "bus bandwidth at which tensor parallelism takes time; 0: it sends messages", Ge(0)
+    ] = 0.0,
+) -> Program:
+    """Build the program of a recorded iteration; ranks beyond the file's are idle.
+
+    Parameters
+    ----------
+    n_ranks : int
+        At least the GPUs of the file, twice with overlap.
+    message_bytes : int
+        Not used: the file has the sizes.
+    iterations : int
+
+    Raises
+    ------
+    NetcosimError
+        More GPUs in the file; and what `read_recorded` refuses.
+    """
+    check_common(n_ranks, message_bytes, iterations)
+    recorded = read_recorded(file)
+    gpus = n_ranks // (2 if overlap else 1)
+    layout = recorded.layout(gpus)
+    if gpus < layout.gpus:
+        raise NetcosimError(f"{file}: operations of {layout.gpus} GPUs, a job of {gpus}")
+    if layout.dp % layout.ep:
+        raise NetcosimError(f"{file}: ep = {layout.ep} does not divide dp = {layout.dp}")
+    return program_of(
+        [recorded.operations],
+        layout,
+        n_ranks,
+        iterations,
+        overlap=overlap,
+        scale=scale,
+        compute=compute,
+        links=Communicator(as_time_Bps={"tp": scale_up_GBps * 1e9} if scale_up_GBps else {}),
+    )
+
+
+def _ranks(
+    file: str,
+    scale: float = 1.0,
+    compute: bool = True,
+    overlap: bool = False,
+    scale_up_GBps: float = 0.0,
+) -> int:
+    return read_recorded(file).layout(1).gpus * (2 if overlap else 1)
+
+
+PATTERN = Pattern(
+    "training-file",
+    "an iteration of training (file): AICB's operations or a workload of SimAI; its sizes, not M",
+    training_file,
+    _ranks,
+)
+
+
+def read_recorded(path: str | Path) -> Recorded:
+    """Read the first iteration of AICB's operations of a rank, or a workload of SimAI.
+
+    Both have one stage of a pipeline. Gradients are reduced beside computing, as soon as they are
+    there; all other collectives are waited for.
+
+    AICB: the operations between the first two ``epoch_end``, without barriers. It has no times.
+    SimAI: a line a layer, its passes with computing in nanoseconds and a collective each. First
+    all forward passes, then from the last layer to the first those for the input's and the
+    weights' gradients. The collectives of the first two are tensor parallel, that of the third
+    data parallel, and those that a name ends in ``_EP`` or ``_DP_EP`` of experts. ``grad_norm``
+    gathers the parameters of the data-parallel group.
+
+    Raises
+    ------
+    NetcosimError
+        A file that cannot be read, is neither, or has several stages; with its line.
+    """
+    check_file(path)
+    found = Path(path).stat()
+    return _read(str(path), found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=8)
+def _read(path: str, mtime_ns: int, size: int) -> Recorded:
+    lines = read_text(path).splitlines()
+    head = next((i for i, line in enumerate(lines[:2]) if line.startswith("comm_type,")), None)
+    if head is not None:
+        return _from_aicb(lines, head, path)
+    if lines and "model_parallel_NPU_group" in lines[0]:
+        return _from_simai(lines, path)
+    raise NetcosimError(
+        f"{path}:1: neither AICB's operations (a head that begins with 'comm_type,') nor a "
+        "workload of SimAI ('... model_parallel_NPU_group: 8 ...')"
+    )
+
+
+class _Operations:
+    """Operations in order; those beside computing need the one before them."""
+
+    def __init__(self) -> None:
+        self.found: list[Operation] = []
+        self.last = -1
+
+    def add(self, op: Operation) -> None:
+        if op.beside and self.last >= 0:
+            op = Operation(op.kind, op.group, op.n_bytes, 0.0, op.phase, True, (self.last,))
+        self.found.append(op)
+        if not op.beside:
+            self.last = len(self.found) - 1
+
+    def complete(self) -> tuple[Operation, ...]:
+        """Return them with a wait for those beside at the end."""
+        beside = [i for i, op in enumerate(self.found) if op.beside]
+        if beside:
+            self.found.append(Operation("compute", phase="step", needs=(beside[-1],)))
+        return tuple(self.found)
+
+
+def _whole(text: str, what: str, where: str) -> int:
+    if not text.isdigit() or len(text) > 18:
+        raise NetcosimError(f"{where}: {what} = {text[:40]!r}; a whole number is needed")
+    return int(text)
+
+
+def _from_aicb(lines: Sequence[str], head: int, path: str) -> Recorded:
+    operations, sizes, marks = _Operations(), dict[str, int](), 0
+    rows = csv.DictReader(lines[head:])
+    if missing := {"comm_group", "msg_size", "stage", "comm_group_size"} - set(
+        rows.fieldnames or ()
+    ):
+        raise NetcosimError(f"{path}:{head + 1}: the head lacks {', '.join(sorted(missing))}")
+    for row in rows:
+        where = f"{path}:{head + rows.line_num}"
+        kind = row["comm_type"].removeprefix("CommType.").replace("_", "-")
+        if kind == "epoch-end":
+            marks += 1
+            if marks == 2:
+                break
+            continue
+        if marks == 0 or kind in ("barrier", "computation"):
+            continue
+        name = (row["comm_group"] or "").removeprefix("CommGroup.").removesuffix("_group")
+        if kind not in _KINDS or name not in _AICB_GROUPS:
+            raise NetcosimError(
+                f"{where}: {kind} of group {name!r}; known are {', '.join(_KINDS)} of "
+                f"{', '.join(_AICB_GROUPS)}, in a file of one stage of a pipeline"
+            )
+        group = _AICB_GROUPS[name]
+        size = _whole(row["comm_group_size"] or "", "comm_group_size", where)
+        if sizes.setdefault(group, size) != size:
+            raise NetcosimError(f"{where}: {name} of {size} GPUs, before of {sizes[group]}")
+        phase = (row["stage"] or "").split(".")[0].removesuffix("_step")
+        beside = group in ("dp", "edp") and phase == "backward" and kind != "all-gather"
+        n_bytes = _whole(row["msg_size"] or "", "msg_size", where)
+        operations.add(Operation(kind, group, n_bytes, phase=phase, beside=beside))
+    if not operations.found:
+        raise NetcosimError(f"{path}: no operation after the first epoch_end")
+    return Recorded(operations.complete(), sizes)
+
+
+def _from_simai(lines: Sequence[str], path: str) -> Recorded:
+    words = lines[0].split()
+    given = {
+        word[:-1]: _whole(value, word[:-1], f"{path}:1")
+        for word, value in pairwise(words)
+        if word.endswith(":")
+    }
+    if given.get("pp", 1) > 1:
+        raise NetcosimError(f"{path}:1: pp: {given['pp']}; only one stage of a pipeline is read")
+    sizes = {"tp": given["model_parallel_NPU_group"], "ep": given.get("ep", 1)}
+    if "all_gpus" in given:
+        sizes["dp"] = max(1, given["all_gpus"] // sizes["tp"])
+    layers = [(number, line.split()) for number, line in enumerate(lines[2:], 3) if line.strip()]
+    operations = _Operations()
+    for number, cells in layers:
+        if len(cells) != _SIMAI_CELLS:
+            raise NetcosimError(f"{path}:{number}: {len(cells)} columns; {_SIMAI_CELLS} are needed")
+        gathers = "dp" if cells[0] == "grad_norm" else "tp"
+        for op in _pass(cells[2:5], gathers, "forward", f"{path}:{number}"):
+            operations.add(op)
+    for number, cells in reversed(layers):
+        for begin, group in ((5, "tp"), (8, "dp")):
+            for op in _pass(cells[begin : begin + 3], group, "backward", f"{path}:{number}"):
+                operations.add(op)
+    return Recorded(operations.complete(), sizes)
+
+
+def _pass(cells: Sequence[str], group: str, phase: str, where: str) -> Iterator[Operation]:
+    """Return the computing and the collective of a pass of a layer."""
+    yield Operation("compute", seconds=_whole(cells[0], "computing time", where) * _NS, phase=phase)
+    kind, _, end = cells[1].partition("_")
+    if kind == "NONE":
+        return
+    own = _SIMAI_GROUPS.get(f"_{end}" if end else "")
+    if kind not in _SIMAI_KINDS or own is None:
+        known = ", ".join(_SIMAI_KINDS)
+        raise NetcosimError(f"{where}: {cells[1]}; known are NONE and {known}, with _EP or _DP_EP")
+    n_bytes = _whole(cells[2], "bytes", where)
+    beside = group == "dp" and phase == "backward"
+    if n_bytes:
+        yield Operation(_SIMAI_KINDS[kind], own or group, n_bytes, phase=phase, beside=beside)

@@ -1,0 +1,132 @@
+"""Recorded iterations: AICB's operations, SimAI's workloads; the summary of ``describe``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from netcosim.commands.describe import summary_of
+from netsim.errors import NetcosimError
+from patterns.registry import PATTERNS, make_pattern
+from patterns.training.recorded import read_recorded
+from patterns.training.times import bytes_sent, computing_s
+
+RNG = np.random.default_rng(1)
+SIMAI = """HYBRID model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 8 checkpoints: 0
+2
+attention_layer -1 1000 ALLREDUCE 4096 2000 ALLREDUCE 4096 3000 NONE 0 100
+mlp_layer -1 500 ALLREDUCE 8192 700 NONE 0 900 REDUCESCATTER 16384 100
+"""
+AICB = """[rank0 ~ rank7]
+comm_type,comm_group,comm_group_size,msg_size,stage
+CommType.broadcast,CommGroup.dp_group,4,999,init
+CommType.epoch_end,None,None,0,
+CommType.all_reduce,CommGroup.tp_group,2,4096,forward.Layer
+CommType.all_reduce,CommGroup.dp_group,4,16384,backward.bucket
+CommType.epoch_end,None,None,0,
+CommType.all_reduce,CommGroup.tp_group,2,77,forward.Layer
+"""
+
+
+def test_a_workload_is_read_forwards_then_backwards(tmp_path: Path) -> None:
+    (tmp_path / "w.txt").write_text(SIMAI)
+    recorded = read_recorded(tmp_path / "w.txt")
+    found = [(op.kind, op.group, op.n_bytes) for op in recorded.operations if op.group]
+    assert found == [
+        ("all-reduce", "tp", 4096),
+        ("all-reduce", "tp", 8192),
+        ("reduce-scatter", "dp", 16384),
+        ("all-reduce", "tp", 4096),
+    ]
+    assert [op.n_bytes for op in recorded.operations if op.beside] == [16384]
+    assert computing_s(recorded.operations) == pytest.approx(8.1e-6)
+    layout = recorded.layout(1)
+    assert (layout.tp, layout.dp) == (2, 4)
+
+
+@pytest.mark.parametrize(("name", "text"), [("w.txt", SIMAI), ("w.csv", AICB)])
+@pytest.mark.parametrize("overlap", [False, True])
+def test_programs_of_files_send_their_bytes(
+    name: str, text: str, overlap: bool, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text)
+    given = {"file": str(tmp_path / name), "overlap": overlap}
+    n_ranks = PATTERNS["training-file"].least_ranks(given)
+    assert n_ranks == (16 if overlap else 8)
+    recorded = read_recorded(tmp_path / name)
+    closed = 8 * sum(bytes_sent(recorded.operations, recorded.layout(8)).values())
+    for more in (0, 3):
+        made = make_pattern("training-file", n_ranks + more, 1, 1, RNG, given)
+        made.validate()
+        signals = made.send_bytes == 1
+        assert made.send_bytes[~signals].sum() == closed
+    with pytest.raises(NetcosimError, match="operations of 8 GPUs, a job of 7"):
+        make_pattern("training-file", n_ranks - 2 + (not overlap), 1, 1, RNG, given)
+
+
+def test_published_files_are_read(shared_dir: Path) -> None:
+    """Every one of AICB's and SimAI's; Megatron's of 128 GPUs as a program."""
+    folder = shared_dir / "inputs" / "ai"
+    files = [*folder.glob("aicb/physical_*.csv.gz"), *folder.glob("aicb/simAI_*.txt.gz")]
+    if not files:
+        pytest.skip("the iterations of AICB are not part of the project")
+    for path in [*files, folder / "simai" / "microAllReduce.txt"]:
+        assert read_recorded(path).operations
+    path = folder / "aicb" / "physical_L7B-M1-C04_Llama7B_megatron_tp2_pp1_mbs1.csv.gz"
+    recorded = read_recorded(path)
+    sent = bytes_sent(recorded.operations, recorded.layout(128))
+    # 130 all-reduces of activations between two GPUs, and the gradients and parameters of 64
+    assert sent["tp"] == pytest.approx(130 * 16_777_216, rel=1e-4)
+    assert sent["dp"] == pytest.approx(63 / 64 * (10_366_697_472 + 5_183_348_736), rel=1e-9)
+    made = make_pattern("training-file", 128, 1, 1, RNG, {"file": str(path)})
+    assert made.total_bytes == pytest.approx(128 * (sent["tp"] + sent["dp"]), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,2\n", ":1: neither AICB's operations"),
+        (SIMAI.replace("pp: 1", "pp: 4"), ":1: pp: 4; only one stage"),
+        (SIMAI.replace("pp: 1", "pp: x"), ":1: pp = 'x'; a whole number"),
+        (SIMAI.replace(" 900 ", " "), ":4: 11 columns; 12 are needed"),
+        (SIMAI.replace("REDUCESCATTER", "GATHER"), ":4: GATHER; known are NONE and"),
+        (SIMAI.replace("1000", "-5"), ":3: computing time = '-5'"),
+        (AICB.replace("comm_group_size", "size"), ":2: the head lacks comm_group_size"),
+        (AICB.replace("4096", "many"), ":5: msg_size = 'many'"),
+        (AICB.replace("all_reduce", "isend"), ":5: isend of group 'tp'"),
+        (AICB.split("CommType.epoch_end")[0], "no operation after the first epoch_end"),
+        (AICB.replace("dp_group,4,16384", "tp_group,4,16384"), ":6: tp of 4 GPUs, before of 2"),
+    ],
+)
+def test_files_that_are_no_iterations_are_refused(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "f").write_text(text)
+    with pytest.raises(NetcosimError) as caught:
+        read_recorded(tmp_path / "f")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_describe_shows_bytes_and_the_time_alone() -> None:
+    settings = ["model=gpt3-175b", "tp=8", "pp=8", "micro_batches=16", "scale_up_GBps=450"]
+    lines = summary_of("training", 512, "400 Gbit/s", settings)
+    assert lines[0].startswith("an isolated iteration of gpt3-175b on 512 GPUs takes ")
+    assert [line.split()[0] for line in lines[4:]] == ["tp", "pp", "dp"]
+
+
+@pytest.mark.parametrize(
+    ("name", "n_ranks", "settings", "message"),
+    [
+        ("halo3d", 8, [], "for training only, not 'halo3d'"),
+        ("training", 0, [], "--ranks 0; it must be at least 1"),
+        ("training", 8, ["tp"], "--set tp: KEY=VALUE"),
+        ("training", 8, ["tp=x"], "tp"),
+        ("training", 9, ["tp=8"], "needs a multiple of 8"),
+    ],
+)
+def test_describe_refuses_what_has_no_summary(
+    name: str, n_ranks: int, settings: list[str], message: str
+) -> None:
+    with pytest.raises(NetcosimError, match=message):
+        summary_of(name, n_ranks, "50 GB/s", settings)

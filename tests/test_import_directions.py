@@ -33,13 +33,13 @@ PYDANTIC = "netsim/parameters.py"
 # Ceilings. Lower one when the code has become smaller; raise one only with a reason in the commit.
 MAX_LINES_OF_PACKAGE = {
     "netsim": 22_700,
-    "patterns": 5_700,
-    "workloads": 5_050,
+    "patterns": 6_000,
+    "workloads": 5_100,
     "alloc": 6_100,
     "queuesim": 8_200,
-    "cosim": 8_240,
-    "experiments": 18_860,
-    "netcosim": 20_180,
+    "cosim": 8_300,
+    "experiments": 18_900,
+    "netcosim": 20_300,
 }
 MAX_LINES_OF_FILE = 450
 MAX_FILES_OF_FOLDER = 30

@@ -21,21 +21,17 @@ from cosim.isolation.isolation_gain import (
     predictor_from,
     shipped,
 )
+from cosim.isolation.phases import MATTERS, NOT, PAYS, UNKNOWN, word
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from experiments.papers.isolation.gain_errors import fit, held_out
 from netcosim.gain.sentences import decides, interval
 from netcosim.gain.trial import in_order
 from netcosim.gain.verdict import (
-    MATTERS,
-    NOT,
-    PAYS,
-    UNKNOWN,
     Line,
     overall,
     snapshots_to_decide,
     with_noise,
-    word,
 )
 from netsim.errors import NetcosimError
 from netsim.flow.job_load import JobLoad

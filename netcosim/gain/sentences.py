@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from math import isinf
 from typing import Any
 
+from cosim.isolation.phases import UNKNOWN
 from cosim.measuring.steady import SHARES
-from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, UNKNOWN, overall
+from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, overall
 from netsim.units import format_quantity
 from queuesim.statistics import LEAST_SAMPLES, interval_cells
 

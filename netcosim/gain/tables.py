@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cosim.isolation.isolation_gain import Columns, Predictor, shipped
+from cosim.isolation.phases import UNKNOWN, word
 from netcosim.gain.verdict import (
     METRICS,
     PAPERS_PERCENT,
-    UNKNOWN,
     Gain,
     overall,
     with_noise,
-    word,
 )
 from netcosim.study.results import Tables
 from netsim.errors import NetcosimError

@@ -16,6 +16,7 @@ from typing import Any, get_type_hints
 import numpy as np
 
 from cosim.isolation.gain_features import LoadCache, job_features
+from cosim.isolation.phases import UNKNOWN, word
 from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.pairs import Pair, job_ids, off_percent, speedup_rows
 from cosim.measuring.parts import Columns, Part, ReportProgress
@@ -31,7 +32,7 @@ from netcosim.gain.queues import (
     numbers,
 )
 from netcosim.gain.tables import measured_tables, predicted_tables
-from netcosim.gain.verdict import METRICS, UNKNOWN, Gain, snapshots_to_decide, word
+from netcosim.gain.verdict import METRICS, Gain, snapshots_to_decide
 from netcosim.study.results import Tables
 from netcosim.study.study import Request
 from netsim.errors import NetcosimError

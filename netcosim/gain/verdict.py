@@ -8,29 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cosim.isolation.phases import MATTERS, UNKNOWN
 from queuesim.statistics import Interval
 
-PAYS, NOT, UNKNOWN = "would pay", "would not pay", "not significant"
 METRICS = {"makespan": "makespan", "mean_turnaround": "mean turnaround"}
 """By which isolation is judged; node-hours follow from the gain alone."""
 PAPERS_PERCENT = (5.0, 10.0, 20.0)
 """What papers let isolated jobs gain (Pollard et al., SC'18; Jigsaw, HPDC'21)."""
-MATTERS = 0.001
-"""A ratio nearer to 1 than this is no difference: where a log leaves nodes idle, its last arrival
-ends the makespan under any policy."""
 _FLAT = 1e-4
 _DIGITS = 9
 """Of a break-even in percent: a ratio of 1 is met to the last bits of its least squares only."""
-
-
-def word(ratio: Interval) -> str:
-    """Classify a ratio to the reference: below 1 is better; an interval that has 1 is inconclusive.
-
-    Nor does one that comes nearer to 1 than `MATTERS`. An end that is not known (nan) is no end.
-    """
-    if ratio.high < 1 - MATTERS:
-        return PAYS
-    return NOT if ratio.low > 1 + MATTERS else UNKNOWN
 
 
 def overall(words: Sequence[str]) -> str:

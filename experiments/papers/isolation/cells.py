@@ -1,109 +1,240 @@
-"""Figure ``cells``: what isolation gains at the studies' usual setting, simulated cell by cell.
+"""Figure ``cells``: does isolation pay? Gain and break-even, simulated cell by cell.
 
-A cell is a log on its own machine, a reference placement and a drive; all else is
-`surface_points.USUAL`. Nothing is interpolated: each cell is measured on every stretch of its log.
+A cell is a log on its own machine, the placement before, a network (routing and rank order), a
+drive, the mean share of communication and the load of the queue; all else is
+`surface_points.USUAL`. Nothing is fitted or interpolated between cells. Each cell is simulated on
+every stretch of its log, its packets and its queues, so gain and need are paired by stretch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from cosim.isolation.phases import foretold, verdict
+from experiments.config_load import config_from
+from experiments.config_machine import build_machine
 from experiments.frames import cells
 from experiments.papers.isolation import surface_points as space
 from experiments.papers.isolation.base import WINDOW, study_point
-from experiments.papers.isolation.scenario_fit import break_even
+from experiments.papers.isolation.scenario_fit import break_even, percent_off
 from experiments.papers.jigsaw.logs import ATLAS, KTH, THUNDER
 from experiments.papers.kit.claims import claims_frame
+from experiments.papers.kit.data import read_data
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.paper import Analysis, Options, Point
-from queuesim.statistics import LEAST_WINDOWS, t_of_snapshots
+from queuesim.statistics import LEAST_WINDOWS, interval_columns, t_of_snapshots
+from workloads.job import Workload
+from workloads.transform import offered_load
 
 NAME = "isolation-cells"
-PLACEMENTS = ("baseline", "slurm-tree", "random")
-DRIVES = ("1", "2")
-LOGS = (THUNDER, ATLAS, KTH)
-METRICS = {"makespan": "makespan_s", "turnaround": "mean_turnaround_s"}
+STUDY = read_data("isolation")["cells"]
+USUAL: dict[str, str | float] = STUDY["usual"]
+NETWORKS: dict[str, dict[str, str]] = STUDY["networks"]
+AT_ONCE = str(USUAL["load"])
+POLICIES = ("ta", "laas", "jigsaw")
+LOGS = (THUNDER, KTH, ATLAS)
+QUICK_STRETCHES = 4
+FACTORS = ("placement", "network", "drive", "share", "load")
+INSTANTS = 4
+"""At which packets are simulated, of each stretch on a large machine; `surface_points.SEVERAL` on
+that of KTH."""
+ESTIMATES = ("requested", "actual")
+"""Of run times, in the queues of the break-even."""
+METRICS = {
+    "makespan": "makespan_s",
+    "turnaround": "mean_turnaround_s",
+    "slowdown": "mean_bounded_slowdown",
+}
+BY_NODE = "makespan"
+"""The metric of work: it depends on the gain by node-hours, the others on that by jobs."""
+Cell = Mapping[str, Any]
+FloatArray = NDArray[np.float64]
+
+
+def designed(options: Options) -> list[dict[str, Any]]:
+    """All cells of the designs, each once, in the order in which they are computed."""
+    designs: list[dict[str, list[Any]]] = STUDY["designs"]
+    if options.quick:
+        designs = [{"placement": ["random", "baseline"], "load": [AT_ONCE, "0.7"]}]
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for design in designs:
+        levels = [design.get(name, [USUAL.get(name)]) for name in FACTORS]
+        for place in itertools.product(*levels):
+            found.setdefault(place, dict(zip(FACTORS, place, strict=True)))
+    return list(found.values())
 
 
 def points(options: Options) -> list[Point]:
-    """Each cell on every stretch of its log; drive 1 first."""
-    names = [log.name for log in LOGS]
-    known = {
-        log.name: space.with_submits(sections)
-        for log, sections in space.logs(options, scaled=False)
-        if options.quick or log.name in names
-    }
+    """Each cell on every stretch of its log, the packets of all policies at the same instants."""
     found = []
-    for drive in DRIVES:
-        for log in sorted(known, key=lambda name: names.index(name) if name in names else 0):
-            for placement in PLACEMENTS:
-                for stretch in range(2 if options.quick else space.STRETCHES):
-                    v = {f.name: space.middle(f) for f in space.FACTORS} | space.USUAL
-                    v |= {"log": log, "placement": placement, "drive": drive}
-                    v["chance"] = str(stretch)
-                    large = log in space.SCALED
-                    config = space.content(known[log], v, options.seed, large=large)
-                    labels = {"log": log, "placement": placement, "drive": drive}
-                    found.append(study_point(NAME, config, labels | {"stretch": stretch}))
+    stretches = list(_stretches(options))
+    for cell, (log, these) in itertools.product(designed(options), stretches):
+        for number, stretch in enumerate(these):
+            v = {f.name: space.middle(f) for f in space.FACTORS} | space.USUAL | cell
+            v |= NETWORKS[cell["network"]] | {"log": log, "chance": str(number)}
+            config = space.content(stretch.sections, v, options.seed, large=log in space.SCALED)
+            config["workload"] = stretch.at_load(cell["load"])
+            config["queue"]["policies"] = [cell["placement"], *POLICIES]
+            config["run"].pop("only_snapshot", None)
+            if log in space.SCALED:
+                config["run"]["snapshots"] = INSTANTS
+            found.append(study_point(NAME, config, {"log": log, **cell, "stretch": number}))
     return found
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Part of a log: sections of configs, and its jobs as they were submitted."""
+
+    sections: dict[str, Any]
+    workload: dict[str, Any]
+    jobs: Workload
+    n_nodes: int
+
+    def at_load(self, load: str) -> dict[str, Any]:
+        """The workload's section with arrivals that offer so much work, or all at once."""
+        if load == AT_ONCE:
+            return {**self.workload, "all_at_zero": True}
+        factor = offered_load(self.jobs, self.n_nodes) / float(load)
+        return {**self.workload, "all_at_zero": False, "arrival_factor": factor}
+
+
+def _stretches(options: Options) -> Iterator[tuple[str, list[Stretch]]]:
+    """The stretches of each log."""
+    known = {log.name: sections for log, sections in space.logs(options, scaled=False)}
+    names = list(known) if options.quick else [log.name for log in LOGS if log.name in known]
+    for name in names:
+        sections = space.with_submits(known[name])
+        content = {key: sections[key] for key in ("machine", "workload")}
+        machine = config_from({**content, "queue": {"policies": [space.REFERENCE]}}).machine
+        n_nodes = build_machine(machine).topology.n_nodes
+        found = []
+        for number in range(QUICK_STRETCHES if options.quick else space.STRETCHES):
+            workload = space.stretch_workload(sections, number)
+            jobs = space.jobs_of({**sections, "workload": workload})
+            found.append(Stretch(sections, workload, jobs, n_nodes))
+        yield name, found
 
 
 def queue_points(frames: Mapping[str, Any], options: Options) -> list[Point]:
-    """Each log as logged: Baseline's queue, and Jigsaw's with jobs so much faster."""
-    runs = [(space.REFERENCE, "none"), *(("jigsaw", name) for name in space.SCENARIOS_RUN)]
+    """Each stretch at each load: the queue without isolation, and those with jobs so much faster.
+
+    Column ``off``: the reduction of run time of jobs of more than one node, by node-hours.
+    """
+    runs = [(space.REFERENCE, "none")]
+    runs += itertools.product(POLICIES, space.SCENARIOS_RUN)
+    loads = [AT_ONCE, *(["0.7"] if options.quick else map(str, STUDY["loads"]))]
     found = []
-    for log, sections in space.logs(options, scaled=False):
-        if log.name not in space.AT_ZERO:
-            continue
-        _, workload, off = next(space.quarters(sections, options))
-        for policy, scenario in runs:
-            queue = {"policies": [policy], "window": WINDOW, "scenario": scenario}
-            config = {
-                "machine": sections["machine"],
-                "workload": {**workload, "all_at_zero": False},
-                "queue": queue | {"run_time_model": "assumed"},
-                "run": {"seed": options.seed, "snapshots": 0, "observables": ["runs"]},
-            }
-            labels = {"log": log.name, "scenario": scenario, "off": off[scenario]}
-            found.append(study_point(f"{NAME}-queue", config, labels))
+    for log, stretches in _stretches(options):
+        for (number, stretch), load in itertools.product(enumerate(stretches), loads):
+            off = percent_off(stretch.jobs.n_nodes, stretch.jobs.run_time_s)
+            for estimates, (policy, scenario) in itertools.product(ESTIMATES, runs):
+                queue = {"policies": [policy], "window": WINDOW, "scenario": scenario}
+                config = {
+                    "machine": stretch.sections["machine"],
+                    "workload": stretch.at_load(load),
+                    "queue": queue | {"run_time_model": "assumed", "estimates": estimates},
+                    "run": {"seed": options.seed, "snapshots": 0, "observables": ["runs"]},
+                }
+                labels = {"log": log, "stretch": number, "load": load, "estimates": estimates}
+                labels |= {"scenario": scenario, "off": off[scenario]}
+                found.append(study_point(f"{NAME}-queue", config, labels))
     return found
 
 
-def gains(steady: pd.DataFrame) -> pd.DataFrame:
-    """Percent off Jigsaw's run times in each cell: mean and Student's interval over stretches."""
-    isolated = steady[steady["policy"] == "jigsaw"].sort_values("stretch", kind="stable")
+def gains_by_stretch(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Percent off the run times in each cell, stretch and policy: by node-hours, and by jobs."""
+    off = 100 * (1 - pairs["run_ratio"])
+    table = pairs.assign(by_node=off * pairs["n_nodes"], by_job=off, jobs=1)
+    keys = ["log", *FACTORS, "policy", "stretch"]
+    sums = table.groupby(keys, sort=False)[["by_node", "by_job", "n_nodes", "jobs"]].sum()
+    sums = sums.assign(by_node=sums["by_node"] / sums["n_nodes"])
+    sums = sums.assign(by_job=sums["by_job"] / sums["jobs"])
+    return sums.drop(columns="n_nodes").reset_index()
+
+
+def gains(each: pd.DataFrame) -> pd.DataFrame:
+    """The gain of each cell: mean and Student's interval over stretches."""
     rows = []
-    for cell, part in cells(isolated, "log", "placement", "drive"):
-        n = len(part)
-        found = t_of_snapshots(
-            part["taken_off_percent"], np.ones(n), np.arange(n), least_samples=LEAST_WINDOWS
-        )
-        row = {**cell, "stretches": n, "jobs": int(part["jobs"].sum())}
-        rows.append(row | {"taken_off": found.value, "low": found.low, "high": found.high})
+    for cell, part in cells(each, "log", *FACTORS, "policy"):
+        row = {**cell, "stretches": len(part), "jobs": int(part["jobs"].sum())}
+        for column in ("by_node", "by_job"):
+            row |= interval_columns(column, _over_stretches(part[column].to_numpy()))
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
-def break_evens(runs: pd.DataFrame) -> pd.DataFrame:
-    """The gain at which Jigsaw's queue is as Baseline's as logged; 0 if it is with no gain."""
+def _over_stretches(values: FloatArray) -> Any:
+    n = len(values)
+    return t_of_snapshots(values, np.ones(n), np.arange(n), least_samples=LEAST_WINDOWS)
+
+
+def ratios(runs: pd.DataFrame) -> pd.DataFrame:
+    """Each isolating queue's metrics over those without isolation, by stretch and scenario."""
+    keys = ["log", "load", "estimates", "stretch"]
+    base = runs[runs["policy"] == space.REFERENCE].set_index(keys)[list(METRICS.values())]
+    found = runs[runs["policy"] != space.REFERENCE].join(base.add_prefix("base_"), on=keys)
+    for metric, column in METRICS.items():
+        found[metric] = found[column] / found[f"base_{column}"]
+    return found[[*keys, "policy", "scenario", "off", *METRICS]].reset_index(drop=True)
+
+
+def break_evens(each: pd.DataFrame) -> pd.DataFrame:
+    """The ratio without any gain and the gain that makes it 1, by load; over stretches.
+
+    A stretch that is even without a gain needs 0.
+    """
     rows = []
-    for cell, part in cells(runs, "log"):
-        for metric, column in METRICS.items():
-            base = part.loc[part["policy"] == space.REFERENCE, column].iloc[0]
-            isolated = part[part["policy"] == "jigsaw"].sort_values("off")
-            ratio = (isolated[column] / base).tolist()
-            needed = 0.0 if ratio[0] <= 1 else break_even(isolated["off"].tolist(), ratio)
-            rows.append({**cell, "metric": metric, "ratio": ratio[0], "break_even": needed})
+    for cell, part in cells(each, "log", "load", "estimates", "policy"):
+        for metric in METRICS:
+            needed, none = [], []
+            for _, mine in cells(part.sort_values("off"), "stretch"):
+                ratio = mine[metric].tolist()
+                none.append(ratio[0])
+                needed.append(0.0 if ratio[0] <= 1 else break_even(mine["off"].tolist(), ratio))
+            row = {**cell, "metric": metric, "stretches": len(none)}
+            row |= interval_columns("ratio", _over_stretches(np.array(none)))
+            rows.append(row | interval_columns("needed", _over_stretches(np.array(needed))))
+    return pd.DataFrame(rows)
+
+
+def phases(gain: pd.DataFrame, queue: pd.DataFrame) -> pd.DataFrame:
+    """Does isolation pay, by cell, policy and metric? The queue's ratio at each stretch's gain."""
+    curves = {
+        tuple(key.values()): part.sort_values("off")
+        for key, part in cells(queue, "log", "load", "estimates", "policy", "stretch")
+    }
+    rows = []
+    for cell, part in cells(gain, "log", *FACTORS, "policy"):
+        for estimates, metric in itertools.product(ESTIMATES, METRICS):
+            column = "by_node" if metric == BY_NODE else "by_job"
+            found = []
+            for stretch, off in zip(part["stretch"], part[column], strict=True):
+                key = (cell["log"], cell["load"], estimates, cell["policy"], stretch)
+                if key in curves:
+                    curve = curves[key]
+                    found.append(foretold(curve["off"], curve[metric], off))
+            if found:
+                decided = verdict(np.array(found))
+                row = {**cell, "estimates": estimates, "metric": metric, "stretches": len(found)}
+                row |= interval_columns("ratio", decided.ratio)
+                rows.append(row | {"verdict": decided.word, "would_decide": decided.would_decide})
     return pd.DataFrame(rows)
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """What each cell gains, and what its queue needs as logged."""
-    tables = {"gain": gains(frames["steady"])}
+    """What each cell gains, what its queue needs, and whether isolation pays."""
+    each = gains_by_stretch(frames["pairs"])
+    tables = {"gain": gains(each)}
     if "runs" in frames:
-        tables["queue"] = break_evens(frames["runs"])
+        queue = ratios(frames["runs"])
+        tables |= {"queue": break_evens(queue), "phases": phases(each, queue)}
     notes = () if options.quick else log_notes(LOGS, options)
     return Analysis(claims_frame([]), tables, notes)

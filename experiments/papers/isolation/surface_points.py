@@ -55,7 +55,7 @@ OWN_SIZE = (KTH, GPU, THUNDER, ATLAS)
 SMALL = PaperLog(
     "synth-small",
     fat_tree(4),
-    {"synthetic": {"n_jobs": 60, "mean_nodes": 4}, "all_at_zero": True},
+    {"synthetic": {"n_jobs": 60, "mean_nodes": 4, "load": 0.9}, "all_at_zero": True},
 )
 REFERENCE = "baseline"
 AT_ZERO = ("thunder", "atlas", SMALL.name)
@@ -173,7 +173,7 @@ def content(
     return study_content(
         {
             "machine": _machine(sections["machine"], float(v["drive"])),
-            "workload": _stretch(sections, chance),
+            "workload": stretch_workload(sections, chance),
         },
         "fattree",
         [v["placement"], "jigsaw"],
@@ -203,8 +203,8 @@ def content(
     )
 
 
-def _stretch(sections: Mapping[str, Any], chance: int) -> dict[str, Any]:
-    """The jobs of a stretch of a log; made ones are drawn otherwise."""
+def stretch_workload(sections: Mapping[str, Any], chance: int) -> dict[str, Any]:
+    """The section of a stretch of a log; made jobs are drawn otherwise."""
     workload = dict(sections["workload"])
     if "log" not in workload:
         made = dict(workload["synthetic"])
@@ -239,11 +239,11 @@ def with_submits(sections: Mapping[str, Any]) -> dict[str, Any]:
     """The sections of a log, and when its jobs were submitted, on its own clock."""
     if "log" not in sections["workload"]:
         return dict(sections)
-    return {**sections, "submit_s": _every_job(sections).submit_s}
+    return {**sections, "submit_s": jobs_of(sections).submit_s}
 
 
-def _every_job(sections: Mapping[str, Any]) -> Workload:
-    """A log's jobs as they were submitted."""
+def jobs_of(sections: Mapping[str, Any]) -> Workload:
+    """The jobs as they were submitted."""
     queue = {"policies": [REFERENCE], "run_time_model": "as-logged"}
     config = config_from({key: sections[key] for key in ("machine", "workload")} | {"queue": queue})
     source = replace(config.workload.source(), all_at_zero=False)
@@ -293,13 +293,13 @@ def quarters(
     if "log" not in whole:
         for part, workload in (
             ("all", whole),
-            *((f"draw {i}", _stretch(sections, i)) for i in range(1, PARTS + 1)),
+            *((f"draw {i}", stretch_workload(sections, i)) for i in range(1, PARTS + 1)),
         ):
             content = {**sections, "workload": workload, "queue": {"policies": [REFERENCE]}}
             jobs = run_context(config_from(content)).queues.jobs
             yield part, workload, percent_off(jobs.n_nodes, jobs.run_time_s)
         return
-    jobs = _every_job(sections)
+    jobs = jobs_of(sections)
     yield "all", whole, percent_off(jobs.n_nodes, jobs.run_time_s)
     ends = [float(jobs.submit_s[len(jobs) * i // PARTS]) for i in range(PARTS)]
     ends.append(float(jobs.submit_s[-1]) + 1)

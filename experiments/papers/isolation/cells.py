@@ -85,7 +85,7 @@ def points(options: Options) -> list[Point]:
             config["run"].pop("only_snapshot", None)
             if log in space.SCALED:
                 config["run"]["snapshots"] = INSTANTS
-            found.append(study_point(NAME, config, {"log": log, **cell, "stretch": number}))
+            found.append(study_point(NAME, config, {"log": log, **cell, "part": number}))
     return found
 
 
@@ -143,7 +143,7 @@ def queue_points(frames: Mapping[str, Any], options: Options) -> list[Point]:
                     "queue": queue | {"run_time_model": "assumed", "estimates": estimates},
                     "run": {"seed": options.seed, "snapshots": 0, "observables": ["runs"]},
                 }
-                labels = {"log": log, "stretch": number, "load": load, "estimates": estimates}
+                labels = {"log": log, "part": number, "load": load, "estimates": estimates}
                 labels |= {"scenario": scenario, "off": off[scenario]}
                 found.append(study_point(f"{NAME}-queue", config, labels))
     return found
@@ -153,7 +153,7 @@ def gains_by_stretch(pairs: pd.DataFrame) -> pd.DataFrame:
     """Percent off the run times in each cell, stretch and policy: by node-hours, and by jobs."""
     off = 100 * (1 - pairs["run_ratio"])
     table = pairs.assign(by_node=off * pairs["n_nodes"], by_job=off, jobs=1)
-    keys = ["log", *FACTORS, "policy", "stretch"]
+    keys = ["log", *FACTORS, "policy", "part"]
     sums = table.groupby(keys, sort=False)[["by_node", "by_job", "n_nodes", "jobs"]].sum()
     sums = sums.assign(by_node=sums["by_node"] / sums["n_nodes"])
     sums = sums.assign(by_job=sums["by_job"] / sums["jobs"])
@@ -178,7 +178,7 @@ def _over_stretches(values: FloatArray) -> Any:
 
 def ratios(runs: pd.DataFrame) -> pd.DataFrame:
     """Each isolating queue's metrics over those without isolation, by stretch and scenario."""
-    keys = ["log", "load", "estimates", "stretch"]
+    keys = ["log", "load", "estimates", "part"]
     base = runs[runs["policy"] == space.REFERENCE].set_index(keys)[list(METRICS.values())]
     found = runs[runs["policy"] != space.REFERENCE].join(base.add_prefix("base_"), on=keys)
     for metric, column in METRICS.items():
@@ -195,7 +195,7 @@ def break_evens(each: pd.DataFrame) -> pd.DataFrame:
     for cell, part in cells(each, "log", "load", "estimates", "policy"):
         for metric in METRICS:
             needed, none = [], []
-            for _, mine in cells(part.sort_values("off"), "stretch"):
+            for _, mine in cells(part.sort_values("off"), "part"):
                 ratio = mine[metric].tolist()
                 none.append(ratio[0])
                 needed.append(0.0 if ratio[0] <= 1 else break_even(mine["off"].tolist(), ratio))
@@ -209,15 +209,15 @@ def phases(gain: pd.DataFrame, queue: pd.DataFrame) -> pd.DataFrame:
     """Does isolation pay, by cell, policy and metric? The queue's ratio at each stretch's gain."""
     curves = {
         tuple(key.values()): part.sort_values("off")
-        for key, part in cells(queue, "log", "load", "estimates", "policy", "stretch")
+        for key, part in cells(queue, "log", "load", "estimates", "policy", "part")
     }
     rows = []
     for cell, part in cells(gain, "log", *FACTORS, "policy"):
         for estimates, metric in itertools.product(ESTIMATES, METRICS):
             column = "by_node" if metric == BY_NODE else "by_job"
             found = []
-            for stretch, off in zip(part["stretch"], part[column], strict=True):
-                key = (cell["log"], cell["load"], estimates, cell["policy"], stretch)
+            for number, off in zip(part["part"], part[column], strict=True):
+                key = (cell["log"], cell["load"], estimates, cell["policy"], number)
                 if key in curves:
                     curve = curves[key]
                     found.append(foretold(curve["off"], curve[metric], off))

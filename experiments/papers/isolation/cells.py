@@ -9,7 +9,7 @@ every stretch of its log, its packets and its queues, so gain and need are paire
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,12 +28,15 @@ from experiments.papers.jigsaw.logs import ATLAS, KTH, THUNDER
 from experiments.papers.kit.claims import claims_frame
 from experiments.papers.kit.data import read_data
 from experiments.papers.kit.logs import log_notes
+from experiments.papers.kit.points import measured, observe
 from experiments.papers.paper import Analysis, Options, Point
+from experiments.store import Rows
 from queuesim.statistics import LEAST_WINDOWS, interval_columns, t_of_snapshots
 from workloads.job import Workload
 from workloads.transform import offered_load
 
 NAME = "isolation-cells"
+FUNCTION = "experiments.papers.isolation.cells:tables_of"
 STUDY = read_data("isolation")["cells"]
 USUAL: dict[str, str | float] = STUDY["usual"]
 NETWORKS: dict[str, dict[str, str]] = STUDY["networks"]
@@ -71,24 +74,6 @@ def designed(options: Options) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def points(options: Options) -> list[Point]:
-    """Each cell on every stretch of its log, the packets of all policies at the same instants."""
-    found = []
-    stretches = list(_stretches(options))
-    for cell, (log, these) in itertools.product(designed(options), stretches):
-        for number, stretch in enumerate(these):
-            v = {f.name: space.middle(f) for f in space.FACTORS} | space.USUAL | cell
-            v |= NETWORKS[cell["network"]] | {"log": log, "chance": str(number)}
-            config = space.content(stretch.sections, v, options.seed, large=log in space.SCALED)
-            config["workload"] = stretch.at_load(cell["load"])
-            config["queue"]["policies"] = [cell["placement"], *POLICIES]
-            config["run"].pop("only_snapshot", None)
-            if log in space.SCALED:
-                config["run"]["snapshots"] = INSTANTS
-            found.append(study_point(NAME, config, {"log": log, **cell, "part": number}))
-    return found
-
-
 @dataclass(frozen=True)
 class Stretch:
     """Part of a log: sections of configs, and its jobs as they were submitted."""
@@ -104,6 +89,9 @@ class Stretch:
             return {**self.workload, "all_at_zero": True}
         factor = offered_load(self.jobs, self.n_nodes) / float(load)
         return {**self.workload, "all_at_zero": False, "arrival_factor": factor}
+
+
+Stretches = Sequence[tuple[str, Sequence[Stretch]]]
 
 
 def _stretches(options: Options) -> Iterator[tuple[str, list[Stretch]]]:
@@ -123,7 +111,35 @@ def _stretches(options: Options) -> Iterator[tuple[str, list[Stretch]]]:
         yield name, found
 
 
-def queue_points(frames: Mapping[str, Any], options: Options) -> list[Point]:
+def points(options: Options) -> list[Point]:
+    """The queues, which are quick, and then the packets of each cell."""
+    stretches = list(_stretches(options))
+    return queue_points(stretches, options) + packet_points(stretches, options)
+
+
+def tables_of(point: Mapping[str, Any]) -> dict[str, Rows]:
+    """The tables of a point: of its queue alone, or of its packets too."""
+    return (measured if point["config"]["run"]["snapshots"] else observe)(point)
+
+
+def packet_points(stretches: Stretches, options: Options) -> list[Point]:
+    """Each cell on every stretch of its log, the packets of all policies at the same instants."""
+    found = []
+    for cell, (log, these) in itertools.product(designed(options), stretches):
+        for number, stretch in enumerate(these):
+            v = {f.name: space.middle(f) for f in space.FACTORS} | space.USUAL | cell
+            v |= NETWORKS[cell["network"]] | {"log": log, "chance": str(number)}
+            config = space.content(stretch.sections, v, options.seed, large=log in space.SCALED)
+            config["workload"] = stretch.at_load(cell["load"])
+            config["queue"]["policies"] = [cell["placement"], *POLICIES]
+            config["run"].pop("only_snapshot", None)
+            if log in space.SCALED:
+                config["run"]["snapshots"] = INSTANTS
+            found.append(study_point(NAME, config, {"log": log, **cell, "part": number}))
+    return found
+
+
+def queue_points(stretches: Stretches, options: Options) -> list[Point]:
     """Each stretch at each load: the queue without isolation, and those with jobs so much faster.
 
     Column ``off``: the reduction of run time of jobs of more than one node, by node-hours.
@@ -132,8 +148,8 @@ def queue_points(frames: Mapping[str, Any], options: Options) -> list[Point]:
     runs += itertools.product(POLICIES, space.SCENARIOS_RUN)
     loads = [AT_ONCE, *(["0.7"] if options.quick else map(str, STUDY["loads"]))]
     found = []
-    for log, stretches in _stretches(options):
-        for (number, stretch), load in itertools.product(enumerate(stretches), loads):
+    for log, these in stretches:
+        for (number, stretch), load in itertools.product(enumerate(these), loads):
             off = percent_off(stretch.jobs.n_nodes, stretch.jobs.run_time_s)
             for estimates, (policy, scenario) in itertools.product(ESTIMATES, runs):
                 queue = {"policies": [policy], "window": WINDOW, "scenario": scenario}
@@ -232,9 +248,7 @@ def phases(gain: pd.DataFrame, queue: pd.DataFrame) -> pd.DataFrame:
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """What each cell gains, what its queue needs, and whether isolation pays."""
     each = gains_by_stretch(frames["pairs"])
-    tables = {"gain": gains(each)}
-    if "runs" in frames:
-        queue = ratios(frames["runs"])
-        tables |= {"queue": break_evens(queue), "phases": phases(each, queue)}
+    queue = ratios(frames["runs"])
+    tables = {"gain": gains(each), "queue": break_evens(queue), "phases": phases(each, queue)}
     notes = () if options.quick else log_notes(LOGS, options)
     return Analysis(claims_frame([]), tables, notes)

@@ -49,7 +49,7 @@ PARTS: dict[str, tuple[Any, ...]] = {
         surface_draw.draw,
         FollowUp(OBSERVE, surface_points.queue_points),
     ),
-    "cells": (MEASURED, cells.points, cells.analyse, None, FollowUp(OBSERVE, cells.queue_points)),
+    "cells": (cells.FUNCTION, cells.points, cells.analyse, None),
     "predictor": (
         MEASURED,
         predictor.points,

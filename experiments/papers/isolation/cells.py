@@ -48,8 +48,8 @@ FACTORS = ("placement", "network", "drive", "share", "load")
 INSTANTS = 4
 """At which packets are simulated, of each stretch on a large machine; `surface_points.SEVERAL` on
 that of KTH."""
-ESTIMATES = ("requested", "actual")
-"""Of run times, in the queues of the break-even."""
+WALLTIMES = ("logged", "exact")
+"""That the queues of the break-even plan with."""
 METRICS = {
     "makespan": "makespan_s",
     "turnaround": "mean_turnaround_s",
@@ -112,9 +112,10 @@ def _stretches(options: Options) -> Iterator[tuple[str, list[Stretch]]]:
 
 
 def points(options: Options) -> list[Point]:
-    """The queues, which are quick, and then the packets of each cell."""
+    """The queues with logged walltimes, the packets of each cell, and queues that know more."""
     stretches = list(_stretches(options))
-    return queue_points(stretches, options) + packet_points(stretches, options)
+    logged, exact = (queue_points(stretches, options, walltimes) for walltimes in WALLTIMES)
+    return logged + packet_points(stretches, options) + exact
 
 
 def tables_of(point: Mapping[str, Any]) -> dict[str, Rows]:
@@ -139,29 +140,26 @@ def packet_points(stretches: Stretches, options: Options) -> list[Point]:
     return found
 
 
-def queue_points(stretches: Stretches, options: Options) -> list[Point]:
-    """Each stretch at each load: the queue without isolation, and those with jobs so much faster.
+def queue_points(stretches: Stretches, options: Options, walltimes: str) -> list[Point]:
+    """Each stretch at each load: all queues, those of isolated jobs with run times so much shorter.
 
     Column ``off``: the reduction of run time of jobs of more than one node, by node-hours.
     """
-    runs = [(space.REFERENCE, "none")]
-    runs += itertools.product(POLICIES, space.SCENARIOS_RUN)
-    loads = [AT_ONCE, *(["0.7"] if options.quick else map(str, STUDY["loads"]))]
     found = []
-    for log, these in stretches:
-        for (number, stretch), load in itertools.product(enumerate(these), loads):
-            off = percent_off(stretch.jobs.n_nodes, stretch.jobs.run_time_s)
-            for estimates, (policy, scenario) in itertools.product(ESTIMATES, runs):
-                queue = {"policies": [policy], "window": WINDOW, "scenario": scenario}
-                config = {
-                    "machine": stretch.sections["machine"],
-                    "workload": stretch.at_load(load),
-                    "queue": queue | {"run_time_model": "assumed", "estimates": estimates},
-                    "run": {"seed": options.seed, "snapshots": 0, "observables": ["runs"]},
-                }
-                labels = {"log": log, "part": number, "load": load, "estimates": estimates}
-                labels |= {"scenario": scenario, "off": off[scenario]}
-                found.append(study_point(f"{NAME}-queue", config, labels))
+    loads = [AT_ONCE, *(["0.7"] if options.quick else map(str, STUDY["loads"]))]
+    for (log, these), load in itertools.product(stretches, loads):
+        for (number, stretch), scenario in itertools.product(enumerate(these), space.SCENARIOS_RUN):
+            queue = {"policies": [space.REFERENCE, *POLICIES], "window": WINDOW}
+            config = {
+                "machine": stretch.sections["machine"],
+                "workload": stretch.at_load(load) | {"walltimes": walltimes},
+                "queue": queue | {"scenario": scenario, "run_time_model": "assumed"},
+                "run": {"seed": options.seed, "snapshots": 0, "observables": ["runs"]},
+            }
+            off = percent_off(stretch.jobs.n_nodes, stretch.jobs.run_time_s)[scenario]
+            labels = {"log": log, "part": number, "load": load, "walltimes": walltimes}
+            labels |= {"scenario": scenario, "off": off}
+            found.append(study_point(f"{NAME}-queue", config, labels))
     return found
 
 
@@ -194,12 +192,12 @@ def _over_stretches(values: FloatArray) -> Any:
 
 def ratios(runs: pd.DataFrame) -> pd.DataFrame:
     """Each isolating queue's metrics over those without isolation, by stretch and scenario."""
-    keys = ["log", "load", "estimates", "part"]
+    keys = ["log", "load", "walltimes", "part", "scenario", "off"]
     base = runs[runs["policy"] == space.REFERENCE].set_index(keys)[list(METRICS.values())]
     found = runs[runs["policy"] != space.REFERENCE].join(base.add_prefix("base_"), on=keys)
     for metric, column in METRICS.items():
         found[metric] = found[column] / found[f"base_{column}"]
-    return found[[*keys, "policy", "scenario", "off", *METRICS]].reset_index(drop=True)
+    return found[[*keys, "policy", *METRICS]].reset_index(drop=True)
 
 
 def break_evens(each: pd.DataFrame) -> pd.DataFrame:
@@ -208,7 +206,7 @@ def break_evens(each: pd.DataFrame) -> pd.DataFrame:
     A stretch that is even without a gain needs 0.
     """
     rows = []
-    for cell, part in cells(each, "log", "load", "estimates", "policy"):
+    for cell, part in cells(each, "log", "load", "walltimes", "policy"):
         for metric in METRICS:
             needed, none = [], []
             for _, mine in cells(part.sort_values("off"), "part"):
@@ -225,21 +223,21 @@ def phases(gain: pd.DataFrame, queue: pd.DataFrame) -> pd.DataFrame:
     """Does isolation pay, by cell, policy and metric? The queue's ratio at each stretch's gain."""
     curves = {
         tuple(key.values()): part.sort_values("off")
-        for key, part in cells(queue, "log", "load", "estimates", "policy", "part")
+        for key, part in cells(queue, "log", "load", "walltimes", "policy", "part")
     }
     rows = []
     for cell, part in cells(gain, "log", *FACTORS, "policy"):
-        for estimates, metric in itertools.product(ESTIMATES, METRICS):
+        for walltimes, metric in itertools.product(WALLTIMES, METRICS):
             column = "by_node" if metric == BY_NODE else "by_job"
             found = []
             for number, off in zip(part["part"], part[column], strict=True):
-                key = (cell["log"], cell["load"], estimates, cell["policy"], number)
+                key = (cell["log"], cell["load"], walltimes, cell["policy"], number)
                 if key in curves:
                     curve = curves[key]
                     found.append(foretold(curve["off"], curve[metric], off))
             if found:
                 decided = verdict(np.array(found))
-                row = {**cell, "estimates": estimates, "metric": metric, "stretches": len(found)}
+                row = {**cell, "walltimes": walltimes, "metric": metric, "stretches": len(found)}
                 row |= interval_columns("ratio", decided.ratio)
                 rows.append(row | {"verdict": decided.word, "would_decide": decided.would_decide})
     return pd.DataFrame(rows)

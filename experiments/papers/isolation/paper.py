@@ -14,6 +14,7 @@ from typing import Any
 from experiments.papers.isolation import (
     cab,
     cells,
+    cells_draw,
     loop,
     placement,
     placement_draw,
@@ -49,7 +50,7 @@ PARTS: dict[str, tuple[Any, ...]] = {
         surface_draw.draw,
         FollowUp(OBSERVE, surface_points.queue_points),
     ),
-    "cells": (cells.FUNCTION, cells.points, cells.analyse, None),
+    "cells": (cells.FUNCTION, cells.points, cells.analyse, cells_draw.draw),
     "predictor": (
         MEASURED,
         predictor.points,

@@ -2,6 +2,7 @@
 
   netcosim isolation-gain CONFIG.toml --minutes 10 --jobs 2
   netcosim isolation-gain CONFIG.toml --predict          no packets, seconds; with its error
+  netcosim isolation-gain CONFIG.toml --map --minutes 15 over load and share
 
 The first policy of the config (or reference.policy) is what runs today; each other one that
 isolates is compared with it. Queue runs yield the break-even gain; packet simulations, at one
@@ -36,8 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="M",
         help="time budget in minutes (default 10)",
     )
-    parser.add_argument(
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
         "--predict", action="store_true", help="estimate the gain without packets, in seconds"
+    )
+    what.add_argument(
+        "--map",
+        action="store_true",
+        help="answer for four loads of the queue and three shares of communication",
     )
 
 
@@ -60,11 +67,13 @@ def run(args: argparse.Namespace) -> int:
         out = Path(args.out or f"netcosim-gain-{path.stem}")
         config = prepare_run(requested.config, out, args.jobs)
         # what they import takes a while and must not come before a word on compiling
+        from netcosim.gain.phase_map import IsolationMap
         from netcosim.gain.study import IsolationGain
         from netcosim.study.budget import TimeBudget
         from netcosim.study.study import run_study
 
         budget = TimeBudget(time.time(), args.minutes, args.jobs)
-        study = IsolationGain(replace(requested, config=config), budget, args.predict)
-        run_study(study, out, args.jobs)
+        requested = replace(requested, config=config)
+        gain = IsolationGain(requested, budget, args.predict)
+        run_study(IsolationMap(requested, budget) if args.map else gain, out, args.jobs)
     return 0

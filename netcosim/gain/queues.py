@@ -65,9 +65,12 @@ class QueueTrial(Trial):
     Attributes
     ----------
     budget : TimeBudget
+    queue_names : str
+        Begins the names of all parts that are queues.
     """
 
     budget: TimeBudget = field(kw_only=True)
+    queue_names: str = field(default="", kw_only=True)
 
     @cached_property
     def context(self) -> RunContext:
@@ -113,7 +116,9 @@ class QueueTrial(Trial):
     def schedules(self) -> dict[str, QueueResult]:
         """With the run times of the log, by policy."""
         names = self.config.queue.policies
-        found, self.queues_s = self.run_queues("queue", dict.fromkeys(names, self.context.queues))
+        found, self.queues_s = self.run_queues(
+            f"{self.queue_names}queue", dict.fromkeys(names, self.context.queues)
+        )
         return found
 
     @cached_property
@@ -143,7 +148,10 @@ class QueueTrial(Trial):
             )
 
         _ = self.schedules
-        parts = [Part(f"queue, {n}, {g:g} % shorter", partial(compute, n, g)) for n, g in wanted]
+        parts = [
+            Part(f"{self.queue_names}queue, {n}, {g:g} % shorter", partial(compute, n, g))
+            for n, g in wanted
+        ]
         found = self.each(parts, "queues with gains")
         curve = {name: {0.0: self.ratios(name, self.logged[name])} for name in self.isolating}
         for (name, gain), one in zip(wanted, found, strict=True):
@@ -175,7 +183,7 @@ class QueueTrial(Trial):
             if done < LEAST_DRAWN and self.budget.left_s(PACKETS_SHARE) < 2 * need_s:
                 break
             batch = range(done, min(done + self.budget.jobs, MOST_DRAWN))
-            parts = [Part(f"drawn log {k}", partial(compute, k)) for k in batch]
+            parts = [Part(f"{self.queue_names}drawn log {k}", partial(compute, k)) for k in batch]
             for one in self.each(parts, f"logs drawn again, {done} of {MOST_DRAWN}"):
                 for name in self.isolating:
                     mine = {m: float(one[f"{name}.{m}"]) for m in METRICS}

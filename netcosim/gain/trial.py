@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, get_type_hints
 
@@ -56,7 +56,15 @@ def in_order(n: int) -> list[int]:
 
 @dataclass
 class GainTrial(QueueTrial):
-    """The queues and packets of such a config."""
+    """The queues and packets of such a config.
+
+    Attributes
+    ----------
+    packet_names : str
+        Begins the names of all parts that send packets.
+    """
+
+    packet_names: str = field(default="", kw_only=True)
 
     def compute(self, request: Request) -> Tables:
         """Return all tables, of a measured or of a predicted gain."""
@@ -127,7 +135,9 @@ class GainTrial(QueueTrial):
                     why = TIME_USED
                     break
                 batch = self.order[done : min(done + self.budget.jobs, checkpoint)]
-                parts = [Part(f"snapshot {k}", partial(compute, k)) for k in batch]
+                parts = [
+                    Part(f"{self.packet_names}snapshot {k}", partial(compute, k)) for k in batch
+                ]
                 for one in self.each(parts, f"packets, {done} snapshots"):
                     if "nodes" in one:
                         pairs += pairs_of(one)

@@ -15,17 +15,25 @@ class TimeBudget:
     began_s, minutes : float
     jobs : int
         Processes.
+    of_whole : float
+        What this budget is of one for several points.
     """
 
     began_s: float
     minutes: float
     jobs: int
+    of_whole: float = 1.0
 
     def left_s(self, share: float) -> float:
         """Return the time until this share of the budget has passed."""
         return self.began_s + 60 * self.minutes * share - time.time()
 
+    def part(self, share: float) -> TimeBudget:
+        """Return the budget that ends when this share of it has passed."""
+        return TimeBudget(self.began_s, self.minutes * share, self.jobs, share)
+
     @property
     def used(self) -> float:
-        """The share that has passed, 0 to 1."""
-        return min(max(1 - self.left_s(1.0) / (60 * self.minutes), 0.0), 1.0)
+        """The share of the whole budget that has passed, 0 to 1."""
+        passed = min(max(1 - self.left_s(1.0) / (60 * self.minutes), 0.0), 1.0)
+        return passed * self.of_whole

@@ -9,17 +9,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
-from cosim.isolation.phases import NOT, PAYS, UNKNOWN
-from experiments.figures.style import INK, SOFT, colour, grid, new_figure
+from experiments.figures.phase_map import draw_phases, verdict_legend
+from experiments.figures.style import SOFT, colour, grid, new_figure
 from experiments.frames import first_seen
-from experiments.papers.isolation.cells import METRICS, STUDY, USUAL
+from experiments.papers.isolation.cells import FACTORS, METRICS, STUDY, USUAL
 from experiments.papers.paper import Analysis, Options
 
+CELL = ["log", *FACTORS, "policy"]
 POLICY, METRIC, WALLTIMES = "jigsaw", "turnaround", "logged"
 """What is drawn; the tables have all."""
-PAINT = {PAYS: colour(0), NOT: colour(1), UNKNOWN: "0.88"}
 CAB_PERCENT = 7.4
 """Measured on Cab: 1.08 times as long among others (Pollard et al., SC'18, Fig. 1)."""
 MARKED = {5.0: "5 %", CAB_PERCENT: "Cab", 10.0: "10 %", 20.0: "20 %"}
@@ -31,7 +30,8 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     phases, needed = analysis.tables["phases"], analysis.tables["queue"]
     usual = {name: USUAL[name] for name in ("network", "drive")}
     usual |= {"policy": POLICY, "metric": METRIC, "walltimes": WALLTIMES}
-    mine, gains = _where(phases, usual), _where(analysis.tables["gain"], usual)
+    gains = _where(analysis.tables["gain"], usual).rename(columns={"by_job": "gain_percent"})
+    mine = _where(phases, usual).merge(gains[[*CELL, "gain_percent"]], on=CELL)
     logs, placements = first_seen(mine, "log"), first_seen(mine, "placement")
     wide = 1 + len(placements)
     figure, axes = new_figure(2.3 * wide, 0.5 + 2.3 * len(logs), len(logs), wide)
@@ -40,15 +40,9 @@ def draw(analysis: Analysis, options: Options) -> Figure:
         _needs(first, needed[(needed["log"] == log) & (needed["policy"] == POLICY)], log)
         for axis, placement in zip(panels, placements, strict=True):
             here = {"log": log, "placement": placement}
-            _panel(axis, _where(mine, here), _where(gains, here))
+            draw_phases(axis, _where(mine, here))
             axis.set_title(f"{log}, {placement} before", fontsize=8)
-    figure.legend(
-        handles=[Patch(color=paint, label=f"isolation {word}") for word, paint in PAINT.items()],
-        loc="outside upper center",
-        ncols=len(PAINT),
-        frameon=False,
-        fontsize=8,
-    )
+    verdict_legend(figure)
     return figure
 
 
@@ -79,28 +73,3 @@ def _needs(axis: Axes, needed: pd.DataFrame, log: str) -> None:
     axis.set_xlabel("offered load", fontsize=8)
     axis.legend(frameon=False, fontsize=6)
     grid(axis)
-
-
-def _panel(axis: Axes, verdicts: pd.DataFrame, gains: pd.DataFrame) -> None:
-    """A square for each share and load, with the gain in percent."""
-    shares = sorted(set(verdicts["share"]))
-    loads = sorted(set(verdicts["load"]))
-    gained = gains.set_index(["share", "load"])["by_job"]
-    for row in verdicts.to_dict("records"):
-        x, y = shares.index(row["share"]), loads.index(row["load"])
-        paint = PAINT[row["verdict"]]
-        axis.add_patch(_square(x, y, paint))
-        words = f"{gained[row['share'], row['load']]:.1f}"
-        ink = INK if row["verdict"] == UNKNOWN else "white"
-        axis.annotate(words, (x, y), ha="center", va="center", fontsize=7, color=ink)
-    axis.set_xlim(-0.5, len(shares) - 0.5)
-    axis.set_ylim(-0.5, len(loads) - 0.5)
-    axis.set_xticks(range(len(shares)), [f"{share:g}" for share in shares], fontsize=7)
-    axis.set_yticks(range(len(loads)), [str(load).split()[-1] for load in loads], fontsize=7)
-    axis.set_xlabel("share of communication", fontsize=8)
-
-
-def _square(x: float, y: float, paint: str) -> Any:
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, color=paint, linewidth=0)

@@ -1,0 +1,59 @@
+"""Where isolation pays: a panel of squares, over share of communication and load."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch, Rectangle
+
+from cosim.isolation.phases import NOT, PAYS, UNKNOWN
+from experiments.figures.style import INK, colour
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PAINT = {PAYS: colour(0), NOT: colour(1), UNKNOWN: "0.88"}
+
+
+def verdict_legend(figure: Figure) -> None:
+    """The three colours, above all panels."""
+    figure.legend(
+        handles=[Patch(color=paint, label=f"isolation {word}") for word, paint in PAINT.items()],
+        loc="outside upper center",
+        ncols=len(PAINT),
+        frameon=False,
+        fontsize=8,
+    )
+
+
+def draw_phases(axis: Axes, rows: pd.DataFrame) -> None:
+    """A square for each share and load, with the gain in percent.
+
+    Parameters
+    ----------
+    axis : Axes
+    rows : DataFrame
+        Columns ``share``, ``load`` (texts), ``verdict`` and ``gain_percent``.
+    """
+    shares, loads = sorted(set(rows["share"])), sorted(set(rows["load"]))
+    for row in rows.to_dict("records"):
+        x, y = shares.index(row["share"]), loads.index(row["load"])
+        axis.add_patch(
+            Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, color=PAINT[row["verdict"]], linewidth=0)
+        )
+        axis.annotate(
+            f"{row['gain_percent']:.1f}",
+            (x, y),
+            ha="center",
+            va="center",
+            fontsize=7,
+            color=INK if row["verdict"] == UNKNOWN else "white",
+        )
+    axis.set_xlim(-0.5, len(shares) - 0.5)
+    axis.set_ylim(-0.5, len(loads) - 0.5)
+    axis.set_xticks(range(len(shares)), [f"{share:g}" for share in shares], fontsize=7)
+    axis.set_yticks(range(len(loads)), [load.replace("all at once", "full") for load in loads])
+    axis.tick_params(axis="y", labelsize=7)
+    axis.set_xlabel("share of communication", fontsize=8)

@@ -1,0 +1,208 @@
+"""``isolation-gain --map``: would isolation pay, over the load of the queue and the share?
+
+Each point is a load and a share: the log with its arrivals scaled to that load, its jobs
+communicating for that share of their isolated run time. Queues and packets are those of the
+verdict without ``--map``; the time is divided evenly over the points that are left.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from cosim.isolation.phases import NOT, PAYS, UNKNOWN, word
+from experiments.config import Config
+from experiments.config_load import config_from
+from experiments.figures.phase_map import draw_phases, verdict_legend
+from experiments.figures.style import new_figure
+from experiments.points import replaced
+from experiments.run_context import run_context
+from netcosim.gain.trial import TIME_USED, GainTrial
+from netcosim.gain.verdict import METRICS
+from netcosim.report.page import Section
+from netcosim.study.budget import TimeBudget
+from netcosim.study.results import Tables
+from netcosim.study.study import Frames, NewTrial, Report, Request, Study, Trial
+from netsim.errors import NetcosimError
+from queuesim.statistics import Interval, interval_columns
+from workloads.transform import offered_load
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+AT_ONCE = "all at once"
+LOADS = (AT_ONCE, "0.9", "0.7", "0.5")
+SHARES = (0.3, 0.1, 0.5)
+POINTS = tuple(itertools.product(LOADS, SHARES))
+
+
+def config_at(config: Config, load: str, share: float) -> Config:
+    """Return the config with arrivals that offer so much work, and jobs that communicate so long.
+
+    Raises
+    ------
+    NetcosimError
+        A log whose jobs all arrive at once has no arrivals to scale.
+    """
+    content = replaced(config.resolved(), {"communication.fraction": None})
+    changes: dict[str, object] = {"workload.all_at_zero": load == AT_ONCE}
+    for number in range(len(config.communication.mix)):
+        changes[f"communication.mix.{number}.communication_fraction"] = share
+    if load != AT_ONCE:
+        logged = config_from(replaced(content, {"workload.all_at_zero": False}))
+        queues = run_context(logged).queues
+        offered = offered_load(queues.jobs, queues.topology.n_nodes)
+        if math.isinf(offered):
+            raise NetcosimError(
+                f"{queues.jobs.name}: all jobs arrive at once, so there is no load to vary; "
+                "isolation-gain without --map answers for such jobs"
+            )
+        factor = logged.workload.arrival_factor * offered / float(load)
+        changes["workload.arrival_factor"] = factor
+    return config_from(replaced(content, changes))
+
+
+@dataclass
+class MapTrial(Trial):
+    """One point of the map.
+
+    Attributes
+    ----------
+    budget : TimeBudget
+        Of all points.
+    """
+
+    budget: TimeBudget = field(kw_only=True)
+
+    def compute(self, request: Request) -> Tables:
+        """Return the gain and the queue's ratio at it, a row a policy and metric."""
+        trial = self._trial(request)
+        gains, _, why = trial.measured
+        rows = []
+        for (name, gain), metric in itertools.product(gains.items(), METRICS):
+            line = trial.lines[name][metric]
+            ratio, needed = line.at(gain.of(metric)), line.break_even()
+            row = {**request, "policy": name, "metric": metric}
+            row |= interval_columns("ratio", ratio) | {"verdict": word(ratio)}
+            row |= interval_columns("gain_percent", gain.of(metric))
+            row |= interval_columns("needed_percent", needed or Interval(*[math.nan] * 3))
+            rows.append(row | {"snapshots": gain.snapshots, "jobs": gain.jobs, "why": why})
+        return {"map": rows}
+
+    def compute_parts(self, request: Request) -> None:
+        """Compute the queues and packets of a point."""
+        _ = self._trial(request).measured
+
+    def _trial(self, request: Request) -> GainTrial:
+        load, share = str(request["load"]), float(request["share"])
+        done = (POINTS.index((load, share)) + 1) / len(POINTS)
+        return GainTrial(
+            config_at(self.config, load, share),
+            self.parts,
+            self.reporter,
+            budget=self.budget.part(done),
+            # the queues of a load are the same for all shares
+            queue_names=f"load {load}: ",
+            packet_names=f"load {load}, share {share:g}: ",
+        )
+
+
+@dataclass(frozen=True)
+class IsolationMap(Study):
+    """Where isolation would pay.
+
+    Attributes
+    ----------
+    budget : TimeBudget
+    """
+
+    name: ClassVar[str] = "isolation_map"
+    command: ClassVar[str] = "netcosim isolation-gain --map"
+    budget: TimeBudget
+
+    @property
+    def requests(self) -> Sequence[Request]:
+        """See `netcosim.study.study.Study`."""
+        return [{"load": load, "share": share} for load, share in POINTS]
+
+    @property
+    def new_trial(self) -> NewTrial:
+        """See `netcosim.study.study.Study`."""
+        return partial(MapTrial, budget=self.budget)
+
+    def is_finished(self, tables: Tables) -> bool:
+        """Whether the time sufficed."""
+        return all(row["why"] != TIME_USED for row in tables["map"])
+
+    def next_step(self, out: Path, tables: Tables) -> str:
+        """What would decide more."""
+        if self.is_finished(tables):
+            return ""
+        return "Some points had no time for more snapshots: a longer --minutes in another folder."
+
+    def report(self, tables: Tables, frames: Frames) -> Report:
+        """The answer by policy, the map, and all numbers."""
+        rows = tables["map"]
+        lines = [line for name in _names(rows) for line in map_lines(name, rows)]
+        reference = self.requested.config.queue.policies[0]
+        lead = [*lines, f"Against {reference}; every job of several nodes communicates."]
+        sections = [
+            Section(
+                "Where isolation would pay",
+                "Each square is a load of the queue and a share of the isolated run time in which "
+                "jobs communicate; in it the simulated reduction of run time in percent.",
+                None,
+                map_figure(frames["map"]),
+                "Verdicts by load and share, a panel a policy and metric.",
+            ),
+            Section("Numbers", "", frames["map"]),
+        ]
+        title = f"Where isolation would pay: {_name(self.requested.config)}"
+        return Report(title, [*lead, *self.requested.notes], lead, sections)
+
+
+def _names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(str(row["policy"]) for row in rows))
+
+
+def _name(config: Config) -> str:
+    return run_context(config).queues.jobs.name
+
+
+def map_lines(policy: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line a metric: at how many points isolation would pay, and at which."""
+    lines = []
+    for metric, name in METRICS.items():
+        mine = [row for row in rows if (row["policy"], row["metric"]) == (policy, metric)]
+        clear = [_points(mine, verdict) for verdict in (PAYS, NOT)]
+        unclear = sum(row["verdict"] == UNKNOWN for row in mine)
+        words = "; ".join([*filter(None, clear), f"{UNKNOWN} at {unclear} of {len(mine)} points"])
+        lines.append(f"{policy}, {name}: {words}")
+    return lines
+
+
+def _points(rows: Sequence[Mapping[str, Any]], verdict: str) -> str:
+    """The points of a verdict, share by share."""
+    loads: dict[float, list[str]] = {}
+    for row in rows:
+        if row["verdict"] == verdict:
+            loads.setdefault(float(row["share"]), []).append(str(row["load"]))
+    where = [f"a share of {share:g} (load {', '.join(loads[share])})" for share in sorted(loads)]
+    return f"{verdict} at {', '.join(where)}" if where else ""
+
+
+def map_figure(rows: pd.DataFrame) -> Figure:
+    """A panel a policy and metric."""
+    parts = list(rows.groupby(["policy", "metric"], sort=False))
+    figure, axes = new_figure(3.0 * len(parts), 3.0, 1, len(parts))
+    for axis, ((policy, metric), mine) in zip(axes, parts, strict=True):
+        draw_phases(axis, mine)
+        axis.set_title(f"{policy}, {METRICS[str(metric)]}", fontsize=9)
+    verdict_legend(figure)
+    return figure

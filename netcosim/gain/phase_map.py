@@ -45,6 +45,8 @@ POINTS = tuple(itertools.product(LOADS, SHARES))
 def config_at(config: Config, load: str, share: float) -> Config:
     """Return the config with arrivals that offer so much work, and jobs that communicate so long.
 
+    A log's arrivals are scaled; synthetic jobs are generated for that load.
+
     Raises
     ------
     NetcosimError
@@ -54,7 +56,9 @@ def config_at(config: Config, load: str, share: float) -> Config:
     changes: dict[str, object] = {"workload.all_at_zero": load == AT_ONCE}
     for number in range(len(config.communication.mix)):
         changes[f"communication.mix.{number}.communication_fraction"] = share
-    if load != AT_ONCE:
+    if load != AT_ONCE and config.workload.synthetic is not None:
+        changes["workload.synthetic.load"] = float(load)
+    elif load != AT_ONCE:
         logged = config_from(replaced(content, {"workload.all_at_zero": False}))
         queues = run_context(logged).queues
         offered = offered_load(queues.jobs, queues.topology.n_nodes)
@@ -188,13 +192,14 @@ def map_lines(policy: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _points(rows: Sequence[Mapping[str, Any]], verdict: str) -> str:
-    """The points of a verdict, share by share."""
+    """The points of a verdict, share by share; empty if there are none."""
     loads: dict[float, list[str]] = {}
     for row in rows:
         if row["verdict"] == verdict:
             loads.setdefault(float(row["share"]), []).append(str(row["load"]))
-    where = [f"a share of {share:g} (load {', '.join(loads[share])})" for share in sorted(loads)]
-    return f"{verdict} at {', '.join(where)}" if where else ""
+    where = [f"share {share:g} at load {', '.join(loads[share])}" for share in sorted(loads)]
+    count = sum(map(len, loads.values()))
+    return f"{verdict} at {count} of {len(rows)} points ({'; '.join(where)})" if count else ""
 
 
 def map_figure(rows: pd.DataFrame) -> Figure:

@@ -42,9 +42,13 @@ USUAL: dict[str, str | float] = STUDY["usual"]
 NETWORKS: dict[str, dict[str, str]] = STUDY["networks"]
 AT_ONCE = str(USUAL["load"])
 POLICIES = ("ta", "laas", "jigsaw")
-LOGS = (THUNDER, KTH, ATLAS)
+LOGS = (KTH, THUNDER, ATLAS)
+LIVE, LIVE_POLICY, LIVE_SCENARIO = (KTH.name,), "jigsaw", "live"
+"""The logs and the policy whose queues are simulated with contention, too."""
 QUICK_STRETCHES = 4
 FACTORS = ("placement", "network", "drive", "share", "load")
+HELD = ("network", "drive")
+"""Factors that the cells computed first do not vary."""
 INSTANTS = 4
 """At which packets are simulated, of each stretch on a large machine; `surface_points.SEVERAL` on
 that of KTH."""
@@ -91,9 +95,6 @@ class Stretch:
         return {**self.workload, "all_at_zero": False, "arrival_factor": factor}
 
 
-Stretches = Sequence[tuple[str, Sequence[Stretch]]]
-
-
 def _stretches(options: Options) -> Iterator[tuple[str, list[Stretch]]]:
     """The stretches of each log."""
     known = {log.name: sections for log, sections in space.logs(options, scaled=False)}
@@ -112,10 +113,22 @@ def _stretches(options: Options) -> Iterator[tuple[str, list[Stretch]]]:
 
 
 def points(options: Options) -> list[Point]:
-    """The queues with logged walltimes, the packets of each cell, and queues that know more."""
+    """Of each log its queues, then its cells; last queues that know run times exactly."""
+    cells_of = designed(options)
+    main = [cell for cell in cells_of if all(cell[name] == USUAL[name] for name in HELD)]
     stretches = list(_stretches(options))
-    logged, exact = (queue_points(stretches, options, walltimes) for walltimes in WALLTIMES)
-    return logged + packet_points(stretches, options) + exact
+    found = []
+    for log, these in stretches:
+        found += queue_points(log, these, options, WALLTIMES[0])
+        found += packet_points(log, these, main, options.seed)
+        if log in LIVE or options.quick:
+            found += live_points(log, these, main, options.seed)
+    rest = [cell for cell in cells_of if cell not in main]
+    for log, these in stretches:
+        found += packet_points(log, these, rest, options.seed)
+    for log, these in stretches:
+        found += queue_points(log, these, options, WALLTIMES[1])
+    return found
 
 
 def tables_of(point: Mapping[str, Any]) -> dict[str, Rows]:
@@ -123,32 +136,56 @@ def tables_of(point: Mapping[str, Any]) -> dict[str, Rows]:
     return (measured if point["config"]["run"]["snapshots"] else observe)(point)
 
 
-def packet_points(stretches: Stretches, options: Options) -> list[Point]:
-    """Each cell on every stretch of its log, the packets of all policies at the same instants."""
+def _config(log: str, stretch: Stretch, number: int, cell: Cell, seed: int) -> dict[str, Any]:
+    """The config of a cell on a stretch, its jobs communicating as the studies have it."""
+    v = {f.name: space.middle(f) for f in space.FACTORS} | space.USUAL | cell
+    v |= NETWORKS[cell["network"]] | {"log": log, "chance": str(number)}
+    config = space.content(stretch.sections, v, seed, large=log in space.SCALED)
+    return {**config, "workload": stretch.at_load(cell["load"])}
+
+
+def packet_points(
+    log: str, stretches: Sequence[Stretch], designed: Sequence[Cell], seed: int
+) -> list[Point]:
+    """Each cell on every stretch of a log, the packets of all policies at the same instants."""
     found = []
-    for cell, (log, these) in itertools.product(designed(options), stretches):
-        for number, stretch in enumerate(these):
-            v = {f.name: space.middle(f) for f in space.FACTORS} | space.USUAL | cell
-            v |= NETWORKS[cell["network"]] | {"log": log, "chance": str(number)}
-            config = space.content(stretch.sections, v, options.seed, large=log in space.SCALED)
-            config["workload"] = stretch.at_load(cell["load"])
-            config["queue"]["policies"] = [cell["placement"], *POLICIES]
-            config["run"].pop("only_snapshot", None)
-            if log in space.SCALED:
-                config["run"]["snapshots"] = INSTANTS
-            found.append(study_point(NAME, config, {"log": log, **cell, "part": number}))
+    for cell, (number, stretch) in itertools.product(designed, enumerate(stretches)):
+        config = _config(log, stretch, number, cell, seed)
+        config["queue"]["policies"] = [cell["placement"], *POLICIES]
+        config["run"].pop("only_snapshot", None)
+        if log in space.SCALED:
+            config["run"]["snapshots"] = INSTANTS
+        found.append(study_point(NAME, config, {"log": log, **cell, "part": number}))
     return found
 
 
-def queue_points(stretches: Stretches, options: Options, walltimes: str) -> list[Point]:
+def live_points(
+    log: str, stretches: Sequence[Stretch], designed: Sequence[Cell], seed: int
+) -> list[Point]:
+    """The queues of both policies with run times that follow contention, to compare with."""
+    found = []
+    for cell, (number, stretch) in itertools.product(designed, enumerate(stretches)):
+        config = _config(log, stretch, number, cell, seed)
+        queue = {"policies": [cell["placement"], LIVE_POLICY], "window": WINDOW}
+        config["queue"] = queue | {"run_time_model": "coupled-flow"}
+        config["run"] = {"seed": seed, "snapshots": 0, "observables": ["runs"]}
+        labels = {"log": log, **cell, "part": number, "scenario": LIVE_SCENARIO}
+        found.append(study_point(f"{NAME}-live", config, labels))
+    return found
+
+
+def queue_points(
+    log: str, stretches: Sequence[Stretch], options: Options, walltimes: str
+) -> list[Point]:
     """Each stretch at each load: all queues, those of isolated jobs with run times so much shorter.
 
     Column ``off``: the reduction of run time of jobs of more than one node, by node-hours.
     """
     found = []
     loads = [AT_ONCE, *(["0.7"] if options.quick else map(str, STUDY["loads"]))]
-    for (log, these), load in itertools.product(stretches, loads):
-        for (number, stretch), scenario in itertools.product(enumerate(these), space.SCENARIOS_RUN):
+    for load, (number, stretch) in itertools.product(loads, enumerate(stretches)):
+        reductions = percent_off(stretch.jobs.n_nodes, stretch.jobs.run_time_s)
+        for scenario in space.SCENARIOS_RUN:
             queue = {"policies": [space.REFERENCE, *POLICIES], "window": WINDOW}
             config = {
                 "machine": stretch.sections["machine"],
@@ -156,9 +193,8 @@ def queue_points(stretches: Stretches, options: Options, walltimes: str) -> list
                 "queue": queue | {"scenario": scenario, "run_time_model": "assumed"},
                 "run": {"seed": options.seed, "snapshots": 0, "observables": ["runs"]},
             }
-            off = percent_off(stretch.jobs.n_nodes, stretch.jobs.run_time_s)[scenario]
             labels = {"log": log, "part": number, "load": load, "walltimes": walltimes}
-            labels |= {"scenario": scenario, "off": off}
+            labels |= {"scenario": scenario, "off": reductions[scenario]}
             found.append(study_point(f"{NAME}-queue", config, labels))
     return found
 
@@ -193,11 +229,36 @@ def _over_stretches(values: FloatArray) -> Any:
 def ratios(runs: pd.DataFrame) -> pd.DataFrame:
     """Each isolating queue's metrics over those without isolation, by stretch and scenario."""
     keys = ["log", "load", "walltimes", "part", "scenario", "off"]
-    base = runs[runs["policy"] == space.REFERENCE].set_index(keys)[list(METRICS.values())]
-    found = runs[runs["policy"] != space.REFERENCE].join(base.add_prefix("base_"), on=keys)
+    return _over_reference(runs[runs["scenario"] != LIVE_SCENARIO], keys)
+
+
+def _over_reference(runs: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """The metrics of policies that isolate over those of the other one."""
+    columns, isolating = list(METRICS.values()), runs["policy"].isin(POLICIES)
+    base = runs[~isolating].set_index(keys)[columns].add_prefix("base_")
+    found = runs[isolating].join(base, on=keys, how="inner")
     for metric, column in METRICS.items():
         found[metric] = found[column] / found[f"base_{column}"]
     return found[[*keys, "policy", *METRICS]].reset_index(drop=True)
+
+
+def live(runs: pd.DataFrame, foretold: pd.DataFrame) -> pd.DataFrame:
+    """Queues with contention beside what gain and break-even foretell, by cell and metric."""
+    keys = ["log", *FACTORS]
+    mine = _over_reference(runs[runs["scenario"] == LIVE_SCENARIO], [*keys, "part"])
+    known = foretold[foretold["walltimes"].eq(WALLTIMES[0])].set_index([*keys, "policy", "metric"])
+    rows = []
+    for cell, part in cells(mine, *keys, "policy"):
+        for metric in METRICS:
+            at = (*cell.values(), metric)
+            if at in known.index:
+                decided, told = verdict(part[metric]), known.loc[at]
+                row = {**cell, "metric": metric, "stretches": len(part)}
+                row |= interval_columns("ratio", decided.ratio) | {"verdict": decided.word}
+                row |= {"foretold": told["ratio"], "foretold_verdict": told["verdict"]}
+                same_side = (decided.ratio.value < 1) == (told["ratio"] < 1)
+                rows.append(row | {"same_sign": bool(same_side)})
+    return pd.DataFrame(rows)
 
 
 def break_evens(each: pd.DataFrame) -> pd.DataFrame:
@@ -248,5 +309,6 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     each = gains_by_stretch(frames["pairs"])
     queue = ratios(frames["runs"])
     tables = {"gain": gains(each), "queue": break_evens(queue), "phases": phases(each, queue)}
+    tables["live"] = live(frames["runs"], tables["phases"])
     notes = () if options.quick else log_notes(LOGS, options)
     return Analysis(claims_frame([]), tables, notes)

@@ -245,7 +245,10 @@ def _over_reference(runs: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 def live(runs: pd.DataFrame, foretold: pd.DataFrame) -> pd.DataFrame:
     """Queues with contention beside what gain and break-even foretell, by cell and metric."""
     keys = ["log", *FACTORS]
-    mine = _over_reference(runs[runs["scenario"] == LIVE_SCENARIO], [*keys, "part"])
+    simulated = runs[runs["scenario"] == LIVE_SCENARIO]
+    if simulated.empty:
+        return pd.DataFrame()
+    mine = _over_reference(simulated, [*keys, "part"])
     known = foretold[foretold["walltimes"].eq(WALLTIMES[0])].set_index([*keys, "policy", "metric"])
     rows = []
     for cell, part in cells(mine, *keys, "policy"):

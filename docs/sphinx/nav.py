@@ -45,6 +45,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "isolation-loop",
         "isolation-steps",
         "isolation-dragonfly",
+        "isolation-history",
     ),
     "How true, how fast": ("validation", "calibration", "speed"),
     "More": ("faq", "/CONTRIBUTING", "/CHANGELOG"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
@@ -28,16 +29,19 @@ def verdict_legend(figure: Figure) -> None:
     )
 
 
-def draw_phases(axis: Axes, rows: pd.DataFrame) -> None:
+def draw_phases(
+    axis: Axes, rows: pd.DataFrame, shares: Sequence[float], loads: Sequence[str]
+) -> None:
     """A square for each share and load, with the gain in percent.
 
     Parameters
     ----------
     axis : Axes
     rows : DataFrame
-        Columns ``share``, ``load`` (texts), ``verdict`` and ``gain_percent``.
+        Columns ``share``, ``load``, ``verdict`` and ``gain_percent``.
+    shares, loads : sequences
+        Of all panels, from left to right and from below.
     """
-    shares, loads = sorted(set(rows["share"])), sorted(set(rows["load"]))
     for row in rows.to_dict("records"):
         x, y = shares.index(row["share"]), loads.index(row["load"])
         axis.add_patch(

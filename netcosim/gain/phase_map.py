@@ -207,7 +207,7 @@ def map_figure(rows: pd.DataFrame) -> Figure:
     parts = list(rows.groupby(["policy", "metric"], sort=False))
     figure, axes = new_figure(3.0 * len(parts), 3.0, 1, len(parts))
     for axis, ((policy, metric), mine) in zip(axes, parts, strict=True):
-        draw_phases(axis, mine)
+        draw_phases(axis, mine, sorted(SHARES), sorted(LOADS))
         axis.set_title(f"{policy}, {METRICS[str(metric)]}", fontsize=9)
     verdict_legend(figure)
     return figure

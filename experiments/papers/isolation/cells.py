@@ -58,7 +58,9 @@ METRICS = {
     "makespan": "makespan_s",
     "turnaround": "mean_turnaround_s",
     "slowdown": "mean_bounded_slowdown",
+    "large-turnaround": "mean_turnaround_large_s",
 }
+"""Columns of the runs; the last one, of jobs of more than 100 nodes, small machines do not have."""
 BY_NODE = "makespan"
 """The metric of work: it depends on the gain by node-hours, the others on that by jobs."""
 Cell = Mapping[str, Any]
@@ -238,8 +240,13 @@ def _over_reference(runs: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     base = runs[~isolating].set_index(keys)[columns].add_prefix("base_")
     found = runs[isolating].join(base, on=keys, how="inner")
     for metric, column in METRICS.items():
-        found[metric] = found[column] / found[f"base_{column}"]
+        found[metric] = found[column].astype(float) / found[f"base_{column}"].astype(float)
     return found[[*keys, "policy", *METRICS]].reset_index(drop=True)
+
+
+def _known(rows: pd.DataFrame) -> list[str]:
+    """Metrics that all of these rows have."""
+    return [metric for metric in METRICS if rows[metric].notna().all()]
 
 
 def live(runs: pd.DataFrame, foretold: pd.DataFrame) -> pd.DataFrame:
@@ -252,7 +259,7 @@ def live(runs: pd.DataFrame, foretold: pd.DataFrame) -> pd.DataFrame:
     known = foretold[foretold["walltimes"].eq(WALLTIMES[0])].set_index([*keys, "policy", "metric"])
     rows = []
     for cell, part in cells(mine, *keys, "policy"):
-        for metric in METRICS:
+        for metric in _known(part):
             at = (*cell.values(), metric)
             if at in known.index:
                 decided, told = verdict(part[metric]), known.loc[at]
@@ -271,7 +278,7 @@ def break_evens(each: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for cell, part in cells(each, "log", "load", "walltimes", "policy"):
-        for metric in METRICS:
+        for metric in _known(part):
             needed, none = [], []
             for _, mine in cells(part.sort_values("off"), "part"):
                 ratio = mine[metric].tolist()
@@ -296,8 +303,8 @@ def phases(gain: pd.DataFrame, queue: pd.DataFrame) -> pd.DataFrame:
             found = []
             for number, off in zip(part["part"], part[column], strict=True):
                 key = (cell["log"], cell["load"], walltimes, cell["policy"], number)
-                if key in curves:
-                    curve = curves[key]
+                curve = curves.get(key)
+                if curve is not None and metric in _known(curve):
                     found.append(foretold(curve["off"], curve[metric], off))
             if found:
                 decided = verdict(np.array(found))

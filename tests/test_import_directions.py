@@ -34,12 +34,12 @@ PYDANTIC = "netsim/parameters.py"
 MAX_LINES_OF_PACKAGE = {
     "netsim": 22_700,
     "patterns": 6_000,
-    "workloads": 5_100,
+    "workloads": 5_070,
     "alloc": 6_100,
     "queuesim": 8_200,
     "cosim": 8_300,
-    "experiments": 18_900,
-    "netcosim": 20_300,
+    "experiments": 19_250,
+    "netcosim": 20_480,
 }
 MAX_LINES_OF_FILE = 450
 MAX_FILES_OF_FOLDER = 30

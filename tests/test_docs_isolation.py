@@ -9,11 +9,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+AT_ONCE = "all at once"
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = {
     "isolation": "",
     "isolation-dragonfly": "spread",
+    "isolation-history": "",
     "isolation-loop": ("loop-", "cab"),
     "isolation-placement": "placement-",
     "isolation-shares": "shares",
@@ -81,57 +83,75 @@ def one(row: pd.Series, value: str, digits: int, low: str = "low", high: str = "
 
 
 def cell_table(name: str) -> pd.DataFrame:
-    return pd.read_csv(DOCS / "isolation" / f"cells-{name}.csv")
+    found = pd.read_csv(DOCS / "isolation" / f"cells-{name}.csv")
+    assert (found["stretches"] == 8).all()
+    return found[found["policy"].eq("jigsaw")]
 
 
-def gains_by_cell() -> pd.DataFrame:
-    return cell_table("gain").set_index(["log", "placement", "drive"])
+def test_every_gain_of_the_table_is_that_of_its_cell() -> None:
+    """A row a log and placement, a column a share; all jobs at once."""
+    gain = cell_table("gain")
+    at_once = gain[gain["load"].eq("all at once")]
+    for (log, placement), part in at_once.groupby(["log", "placement"]):
+        [shown] = [r for r in rows_of(page("isolation"), str(log), str(placement)) if len(r) == 5]
+        cells = part.sort_values("share").iterrows()
+        ends = ("by_node", 1, "by_node_low", "by_node_high")
+        assert shown[2:] == [one(row, *ends) for _, row in cells]
 
 
-def test_every_cell_is_on_the_page() -> None:
-    """A row a log and placement, a column a drive."""
-    gain = gains_by_cell()
-    assert (gain["stretches"] == 8).all()
-    for log, placement in dict.fromkeys(key[:2] for key in gain.index):
-        [told] = [r for r in rows_of(page("isolation"), log, placement) if len(r) == 4]
-        cells = [
-            one(gain.loc[(log, placement, drive)], "taken_off", 1)
-            for drive in (1, 2)
-            if (log, placement, drive) in gain.index
-        ]
-        assert told[2 : 2 + len(cells)] == cells
+def test_every_need_of_the_table_is_stored() -> None:
+    """A row a log and metric, a column a load."""
+    queue = cell_table("queue").set_index(["log", "metric", "load"])
+    for log in ("kth-sp2", "thunder"):
+        for metric in ("makespan", "turnaround"):
+            [shown] = [r for r in rows_of(page("isolation"), log, metric) if len(r) == 7]
+            loads = [queue.loc[(log, metric, x)] for x in ("0.5", "0.7", "0.9", "1.0", AT_ONCE)]
+            ends = ("needed", 1, "needed_low", "needed_high")
+            assert shown[2:] == [one(row, *ends) for row in loads]
 
 
-def test_no_break_even_as_logged_and_that_of_all_at_once() -> None:
-    """On both logs Jigsaw costs no makespan with the arrivals of the log."""
-    queue = cell_table("queue").set_index(["log", "metric"])
-    at_once = surface("break-even").set_index(["log", "metric"])
+def test_what_the_page_concludes() -> None:
+    """Against random nodes it pays at a share of 0.3, against the lowest free ones nowhere."""
+    found = cell_table("phases")
+    makespan = found[found["metric"].eq("makespan")]
+    verdicts = makespan.set_index(["log", "placement", "share", "load"])["verdict"]
+    assert verdicts["kth-sp2", "random", 0.3, AT_ONCE] == "would pay"
+    assert verdicts["thunder", "random", 0.3, "0.9"] == "would pay"
+    assert verdicts["thunder", "random", 0.3, AT_ONCE] == "not significant"
+    assert "would pay" not in set(verdicts.xs("baseline", level="placement"))
+    for placement in ("random", "baseline"):
+        assert verdicts["kth-sp2", placement, 0.1, AT_ONCE] == "would not pay"
+    gain = cell_table("gain")
+    assert (gain[gain["share"].eq(0.3)]["by_node"] < 10).all()
+    most = gain[gain["load"].eq(AT_ONCE) & gain["by_node"].gt(10)]
+    assert set(zip(most["placement"], most["share"], strict=True)) == {("random", 0.5)}
+    live = cell_table("live")
+    live = live[live["metric"].isin(["makespan", "turnaround"])]
     text = " ".join(page("isolation").split())
-    for log in ("thunder", "atlas"):
-        assert queue.loc[(log, "makespan"), "break_even"] == 0
-        assert f"{one(at_once.loc[(log, 'makespan')], 'break_even', 1)} %" in text
-        [told] = [r for r in rows_of(page("isolation"), log) if len(r) == 5]
-        ratios = [f"{queue.loc[(log, m), 'ratio']:.4f}" for m in ("makespan", "turnaround")]
-        needed = [f"{queue.loc[(log, m), 'break_even']:.1f}" for m in ("makespan", "turnaround")]
-        assert told[1:] == [ratios[0], needed[0], ratios[1], needed[1]]
+    assert f"{len(live) // 2} cells of KTH were simulated again" in text
+    by_verdict = live.groupby("foretold_verdict")["same_sign"].agg(["sum", "size"])
+    pay, cost, open_ = (
+        by_verdict.loc[name] for name in ("would pay", "would not pay", "not significant")
+    )
+    assert f"{pay['sum']} of the {pay['size']} that are foretold to pay" in text
+    assert f"{cost['sum']} of the {cost['size']} that are foretold not to pay" in text
+    assert f"{open_['sum']} of the {open_['size']} that are not significant" in text
+    clear = live[live["verdict"].ne("not significant") & ~live["same_sign"]]
+    assert clear.empty == ("none is significant on the other side" in text)
 
 
-def test_the_cells_of_the_first_lines_are_stored() -> None:
-    """The page calls neither gain significantly different from the need."""
-    text = " ".join((ROOT / "docs" / "isolation.md").read_text(encoding="utf-8").split())
-    gain = gains_by_cell()
-    need = surface("break-even").set_index(["log", "metric"]).loc[("thunder", "makespan")]
-    lowest, random = (gain.loc[("thunder", name, 1)] for name in ("baseline", "random"))
-    for row, value in ((lowest, "taken_off"), (random, "taken_off"), (need, "break_even")):
-        assert f"{row[value]:.1f} ({row['low']:.1f} .. {row['high']:.1f})" in text
-    for row in (lowest, random):
-        assert row["low"] < need["high"]
-        assert need["low"] < row["high"]
-    assert lowest["taken_off"] < need["break_even"] < random["taken_off"]
+def test_the_readme_has_numbers_of_the_cells() -> None:
+    gain = cell_table("gain")
+    mine = gain[gain["log"].eq("kth-sp2") & gain["share"].eq(0.3) & gain["load"].eq(AT_ONCE)]
+    by_placement = mine.set_index("placement")["by_node"]
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"{by_placement['random']:.1f} % shorter than on random nodes" in text
+    assert f"{by_placement['baseline']:.1f} % shorter than on the lowest free ones" in text
 
 
 def test_break_evens_and_scenarios() -> None:
     for _, row in surface("break-even").iterrows():
-        [told] = [r for r in rows_of(page("isolation"), row["log"], row["metric"]) if len(r) == 9]
+        rows = rows_of(page("isolation-history"), row["log"], row["metric"])
+        [told] = [r for r in rows if len(r) == 9]
         assert told[2] == one(row, "break_even", 1)
         assert told[3:] == [f"{row[k]:.1f}" for k in ("5%", "10%", "20%", "V1", "V2", "Random")]

@@ -368,9 +368,9 @@ def collect(a, n, bucket):
             bits = marked[np.uint64(w)]
             marked[np.uint64(w)] = np.uint64(0)
             while bits != 0:
-                link = np.uint64((w << 6) + low_bit(bits))
-                order[np.uint64(n)] = arriving[link]
-                a.chosen[np.uint64(n)] = a.link_router[link]
+                row = np.uint64((w << 6) + low_bit(bits))
+                order[np.uint64(n)] = arriving[row]
+                a.chosen[np.uint64(n)] = a.link_router[row]
                 n += 1
                 bits &= bits - np.uint64(1)
     return n

@@ -140,7 +140,7 @@ def tables_of(point: Mapping[str, Any]) -> dict[str, Rows]:
 
 def _config(log: str, stretch: Stretch, number: int, cell: Cell, seed: int) -> dict[str, Any]:
     """The config of a cell on a stretch, its jobs communicating as the studies have it."""
-    v = {f.name: space.middle(f) for f in space.FACTORS} | space.USUAL | cell
+    v = {f.name: space.middle(f) for f in space.FACTORS} | space.USUAL | dict(cell)
     v |= NETWORKS[cell["network"]] | {"log": log, "chance": str(number)}
     config = space.content(stretch.sections, v, seed, large=log in space.SCALED)
     return {**config, "workload": stretch.at_load(cell["load"])}

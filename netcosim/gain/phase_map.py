@@ -148,7 +148,7 @@ class IsolationMap(Study):
         """What would decide more."""
         if self.is_finished(tables):
             return ""
-        return "Some points had no time for more snapshots: a longer --minutes in another folder."
+        return "Some points used up their part of the time; more --minutes, in another folder, help."
 
     def report(self, tables: Tables, frames: Frames) -> Report:
         """The answer by policy, the map, and all numbers."""

@@ -18,7 +18,7 @@ from experiments.run_context import run_context
 from netcosim.cli import main
 from netcosim.gain.phase_map import AT_ONCE, POINTS, config_at, map_lines
 from netsim.errors import NetcosimError
-from workloads.transform import offered_load
+from workloads.job import offered_load
 
 
 def test_a_ratio_between_and_beyond_known_gains() -> None:
@@ -50,7 +50,7 @@ def test_every_level_meets_every_stretch_alike() -> None:
     for name in cells.FACTORS:
         seen = Counter((label[name], label["part"]) for label in packets)
         assert len(set(seen.values())) == 1, name
-    queues = [point["labels"] for point in points if not point["config"]["run"]["snapshots"]]
+    queues = [point["labels"] for point in points if "walltimes" in point["labels"]]
     seen = Counter((label["load"], label["walltimes"], label["scenario"]) for label in queues)
     assert set(seen.values()) == {cells.QUICK_STRETCHES}
 

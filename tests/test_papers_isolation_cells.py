@@ -1,4 +1,4 @@
-"""Isolation by cell: one setting, simulated directly on every stretch of a log."""
+"""Isolation by cell: means over stretches, needs, and queues with contention beside them."""
 
 from __future__ import annotations
 
@@ -11,36 +11,72 @@ from experiments.papers.paper import Options
 from netcosim.reproduce import reproduce
 
 QUICK = Options(scale="quick")
+CELL = {"log": "thunder", "placement": "random", "network": "static", "drive": "1"}
+CELL |= {"share": 0.3, "load": "0.9"}
 
 
 def test_a_cells_gain_is_the_mean_of_its_stretches() -> None:
     """Student's t of 0.975 with 3 degrees of freedom: 3.182; neighbours that differ count whole."""
     values = [2.0, 6.0, 3.0, 5.0]
-    rows = [
-        {"log": "thunder", "placement": "random", "drive": "1", "stretch": i, "jobs": 10}
-        | {"policy": policy, "taken_off_percent": value if policy == "jigsaw" else 0.0}
+    # a job of one node and one of three: by nodes the second counts three times
+    pairs = [
+        {**CELL, "policy": "jigsaw", "part": i, "n_nodes": n, "run_ratio": 1 - part / 100}
         for i, value in enumerate(values)
-        for policy in ("random", "jigsaw")
+        for n, part in ((1, value + 3), (3, value - 1))
     ]
-    [found] = cells.gains(pd.DataFrame(rows)).to_dict("records")
+    each = cells.gains_by_stretch(pd.DataFrame(pairs))
+    assert each["by_node"].tolist() == pytest.approx(values)
+    assert each["by_job"].tolist() == pytest.approx([value + 1 for value in values])
+    [found] = cells.gains(each).to_dict("records")
     half = 3.1824 * np.std(values, ddof=1) / 2
-    assert found["taken_off"] == 4.0
-    assert found["high"] - 4.0 == pytest.approx(half, rel=1e-3)
-    assert found["stretches"] == 4
-    assert found["jobs"] == 40
+    assert found["by_node"] == pytest.approx(4.0)
+    assert found["by_node_high"] - 4.0 == pytest.approx(half, rel=1e-3)
+    assert (found["stretches"], found["jobs"]) == (4, 8)
 
 
-def test_a_queue_that_costs_nothing_breaks_even_at_no_gain() -> None:
+def queue_rows(part: int) -> list[dict[str, object]]:
     """Makespan: the last arrival. Turnaround: 1.04 without gain, 0.94 with 10 % faster jobs."""
-    base = {"log": "atlas", "policy": "baseline", "off": 0.0}
-    rows = [base | {"makespan_s": 100.0, "mean_turnaround_s": 10.0}]
-    for off, turnaround in ((0.0, 10.4), (10.0, 9.4)):
-        one = {"log": "atlas", "policy": "jigsaw", "off": off, "makespan_s": 100.0}
-        rows.append(one | {"mean_turnaround_s": turnaround})
-    found = cells.break_evens(pd.DataFrame(rows)).set_index("metric")
-    assert found.loc["makespan", ["ratio", "break_even"]].tolist() == [1.0, 0.0]
-    assert found.loc["turnaround", "ratio"] == pytest.approx(1.04)
-    assert found.loc["turnaround", "break_even"] == pytest.approx(4.0)
+    metrics = dict.fromkeys(cells.METRICS.values(), 100.0)
+    labels = {"log": "thunder", "load": "0.9", "walltimes": "logged", "part": part}
+    rows: list[dict[str, object]] = []
+    for scenario, off, turnaround_s in (("none", 0.0, 104.0), ("10%", 10.0, 94.0)):
+        point = {**labels, "scenario": scenario, "off": off, **metrics}
+        rows.append({**point, "policy": "baseline"})
+        rows.append({**point, "policy": "jigsaw", "mean_turnaround_s": turnaround_s})
+    return rows
+
+
+def test_needs_and_verdicts_by_hand() -> None:
+    runs = pd.DataFrame([row for part in range(4) for row in queue_rows(part)])
+    queue = cells.ratios(runs)
+    needed = cells.break_evens(queue).set_index("metric")
+    assert needed.loc["makespan", ["ratio", "needed"]].tolist() == [1.0, 0.0]
+    assert needed.loc["turnaround", "ratio"] == pytest.approx(1.04)
+    assert needed.loc["turnaround", "needed"] == pytest.approx(4.0)
+    each = pd.DataFrame(
+        {**CELL, "policy": "jigsaw", "part": part, "by_node": 2.0, "by_job": 8.0, "jobs": 1}
+        for part in range(4)
+    )
+    found = cells.phases(each, queue).set_index("metric")
+    # turnaround depends on the gain by jobs
+    assert found.loc["turnaround", "ratio"] == pytest.approx(0.96)
+    assert found["verdict"].to_dict() == {
+        "makespan": "not significant",
+        "turnaround": "would pay",
+        "slowdown": "not significant",
+        "large-turnaround": "not significant",
+    }
+    live = [
+        {**row, **CELL, "scenario": "live", "policy": policy, "mean_turnaround_s": turnaround_s}
+        for row in queue_rows(0)[:1]
+        for part in range(4)
+        for policy, turnaround_s in (("random", 100.0), ("jigsaw", 101.0 + part / 10))
+        for row in [{**row, "part": part}]
+    ]
+    beside = cells.live(pd.DataFrame(live), cells.phases(each, queue)).set_index("metric")
+    assert beside.loc["turnaround", "verdict"] == "would not pay"
+    assert not beside.loc["turnaround", "same_sign"]
+    assert cells.live(runs, cells.phases(each, queue)).empty
 
 
 @pytest.mark.full
@@ -48,7 +84,12 @@ def test_the_figure_on_made_jobs(tmp_path) -> None:
     done = reproduce("isolation", "cells", out_dir=tmp_path, options=QUICK, progress=False)
     assert done is not None
     assert not done.failed
-    gain = done.analysis.tables["gain"]
-    assert len(gain) == len(cells.PLACEMENTS) * len(cells.DRIVES)
-    assert gain["taken_off"].notna().all()
-    assert set(done.analysis.tables["queue"]["metric"]) == set(cells.METRICS)
+    tables = done.analysis.tables
+    n_cells = len(cells.designed(QUICK))
+    assert len(tables["gain"]) == n_cells * len(cells.POLICIES)
+    assert tables["gain"]["by_node"].notna().all()
+    # a small machine has no large jobs
+    metrics = set(cells.METRICS) - {"large-turnaround"}
+    for name in ("queue", "phases", "live"):
+        assert set(tables[name]["metric"]) == metrics
+    assert len(tables["live"]) == n_cells * len(metrics)

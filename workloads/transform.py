@@ -58,16 +58,6 @@ def scale_arrivals(workload: Workload, factor: float) -> Workload:
     return replace(workload, submit_s=workload.submit_s * factor)
 
 
-def offered_load(workload: Workload, n_nodes: int) -> float:
-    """Return the work of all jobs over what so many nodes do between the first and last arrival.
-
-    Infinite if all jobs arrive at once.
-    """
-    work = float((workload.n_nodes * workload.run_time_s).sum())
-    span_s = float(workload.submit_s[-1] - workload.submit_s[0])
-    return work / (n_nodes * span_s) if span_s else float("inf")
-
-
 def all_at_zero(workload: Workload) -> Workload:
     """All jobs are submitted at time 0, in the order of the log."""
     return replace(workload, submit_s=np.zeros(len(workload)))

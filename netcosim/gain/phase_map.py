@@ -30,7 +30,7 @@ from netcosim.study.results import Tables
 from netcosim.study.study import Frames, NewTrial, Report, Request, Study, Trial
 from netsim.errors import NetcosimError
 from queuesim.statistics import Interval, interval_columns
-from workloads.transform import offered_load
+from workloads.job import offered_load
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,7 +148,9 @@ class IsolationMap(Study):
         """What would decide more."""
         if self.is_finished(tables):
             return ""
-        return "Some points used up their part of the time; more --minutes, in another folder, help."
+        return (
+            "Some points used up their part of the time; more --minutes, in another folder, help."
+        )
 
     def report(self, tables: Tables, frames: Frames) -> Report:
         """The answer by policy, the map, and all numbers."""

@@ -32,8 +32,7 @@ from experiments.papers.kit.points import measured, observe
 from experiments.papers.paper import Analysis, Options, Point
 from experiments.store import Rows
 from queuesim.statistics import LEAST_WINDOWS, interval_columns, t_of_snapshots
-from workloads.job import Workload
-from workloads.transform import offered_load
+from workloads.job import Workload, offered_load
 
 NAME = "isolation-cells"
 FUNCTION = "experiments.papers.isolation.cells:tables_of"

@@ -143,10 +143,11 @@ def measure_lone(
     one, two = (lone_time_ps(routing, config, k) for k in (1, 2))
     expected = n * one + (links - n) * (two - one)
     worst = abs(int(latency.sum()) - expected)
-    ends = zip(node[program.send_src()], node[program.send_dst], latency, strict=True)
-    for src, dst, took in ends:
-        rails = routing.topology.rails
-        path = links_on_path(routing, int(src) * rails, int(dst) * rails)
+    src_nodes, dst_nodes = node[program.send_src()], node[program.send_dst]
+    # on each rail the same number of links
+    ports = routing.topology.ports_between(src_nodes, dst_nodes, np.zeros(n, dtype=np.int64))
+    for src, dst, took in zip(*ports, latency, strict=True):
+        path = links_on_path(routing, int(src), int(dst))
         if path is not None:
             worst = max(worst, abs(int(took) - lone_time_ps(routing, config, path)))
     return LoneMessages(

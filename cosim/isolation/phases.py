@@ -26,6 +26,12 @@ def word(ratio: Interval) -> str:
     return NOT if ratio.low > 1 + MATTERS else UNKNOWN
 
 
+def over_stretches(values: ArrayLike) -> Interval:
+    """Return the mean of (n,) values, one of each stretch of a log, with Student's interval."""
+    x = np.asarray(values, dtype=float)
+    return t_of_snapshots(x, np.ones(len(x)), np.arange(len(x)), least_samples=LEAST_WINDOWS)
+
+
 def foretold(gain_percent: ArrayLike, ratio: ArrayLike, gained_percent: float) -> float:
     """Return a queue's ratio at a gain, linear between and beyond those at which it is known.
 
@@ -63,9 +69,8 @@ class Verdict:
 def verdict(ratios: ArrayLike) -> Verdict:
     """Return the verdict on (n,) ratios, one of each stretch of a log."""
     logs = np.log(np.asarray(ratios, dtype=float))
-    n = len(logs)
-    found = t_of_snapshots(logs, np.ones(n), np.arange(n), least_samples=LEAST_WINDOWS)
+    found = over_stretches(logs)
     ratio = Interval(*np.exp([*found]).tolist())
     off = abs(found.value)
-    needed = n * ((found.high - found.value) / off) ** 2 if off else np.inf
+    needed = len(logs) * ((found.high - found.value) / off) ** 2 if off else np.inf
     return Verdict(ratio, word(ratio), float(np.ceil(needed)))

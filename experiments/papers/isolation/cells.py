@@ -13,11 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from cosim.isolation.phases import foretold, verdict
+from cosim.isolation.phases import foretold, over_stretches, verdict
 from experiments.config_load import config_from
 from experiments.config_machine import build_machine
 from experiments.frames import cells
@@ -31,7 +29,7 @@ from experiments.papers.kit.logs import log_notes
 from experiments.papers.kit.points import measured, observe
 from experiments.papers.paper import Analysis, Options, Point
 from experiments.store import Rows
-from queuesim.statistics import LEAST_WINDOWS, interval_columns, t_of_snapshots
+from queuesim.statistics import interval_columns
 from workloads.job import Workload, offered_load
 
 NAME = "isolation-cells"
@@ -63,7 +61,6 @@ METRICS = {
 BY_NODE = "makespan"
 """The metric of work: it depends on the gain by node-hours, the others on that by jobs."""
 Cell = Mapping[str, Any]
-FloatArray = NDArray[np.float64]
 
 
 def designed(options: Options) -> list[dict[str, Any]]:
@@ -217,14 +214,9 @@ def gains(each: pd.DataFrame) -> pd.DataFrame:
     for cell, part in cells(each, "log", *FACTORS, "policy"):
         row = {**cell, "stretches": len(part), "jobs": int(part["jobs"].sum())}
         for column in ("by_node", "by_job"):
-            row |= interval_columns(column, _over_stretches(part[column].to_numpy()))
+            row |= interval_columns(column, over_stretches(part[column]))
         rows.append(row)
     return pd.DataFrame(rows)
-
-
-def _over_stretches(values: FloatArray) -> Any:
-    n = len(values)
-    return t_of_snapshots(values, np.ones(n), np.arange(n), least_samples=LEAST_WINDOWS)
 
 
 def ratios(runs: pd.DataFrame) -> pd.DataFrame:
@@ -261,11 +253,11 @@ def live(runs: pd.DataFrame, foretold: pd.DataFrame) -> pd.DataFrame:
         for metric in _known(part):
             at = (*cell.values(), metric)
             if at in known.index:
-                decided, told = verdict(part[metric]), known.loc[at]
+                decided, expected = verdict(part[metric]), known.loc[at]
                 row = {**cell, "metric": metric, "stretches": len(part)}
                 row |= interval_columns("ratio", decided.ratio) | {"verdict": decided.word}
-                row |= {"foretold": told["ratio"], "foretold_verdict": told["verdict"]}
-                same_side = (decided.ratio.value < 1) == (told["ratio"] < 1)
+                row |= {"foretold": expected["ratio"], "foretold_verdict": expected["verdict"]}
+                same_side = (decided.ratio.value < 1) == (expected["ratio"] < 1)
                 rows.append(row | {"same_sign": bool(same_side)})
     return pd.DataFrame(rows)
 
@@ -284,8 +276,8 @@ def break_evens(each: pd.DataFrame) -> pd.DataFrame:
                 none.append(ratio[0])
                 needed.append(0.0 if ratio[0] <= 1 else break_even(mine["off"].tolist(), ratio))
             row = {**cell, "metric": metric, "stretches": len(none)}
-            row |= interval_columns("ratio", _over_stretches(np.array(none)))
-            rows.append(row | interval_columns("needed", _over_stretches(np.array(needed))))
+            row |= interval_columns("ratio", over_stretches(none))
+            rows.append(row | interval_columns("needed", over_stretches(needed)))
     return pd.DataFrame(rows)
 
 
@@ -306,7 +298,7 @@ def phases(gain: pd.DataFrame, queue: pd.DataFrame) -> pd.DataFrame:
                 if curve is not None and metric in _known(curve):
                     found.append(foretold(curve["off"], curve[metric], off))
             if found:
-                decided = verdict(np.array(found))
+                decided = verdict(found)
                 row = {**cell, "walltimes": walltimes, "metric": metric, "stretches": len(found)}
                 row |= interval_columns("ratio", decided.ratio)
                 rows.append(row | {"verdict": decided.word, "would_decide": decided.would_decide})

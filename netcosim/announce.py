@@ -22,7 +22,7 @@ from netcosim.kernel_parts import (
     USUAL_S,
     mark_of,
 )
-from netsim.kernel_cache import use_kernel_cache
+from netsim.kernel_cache import cache_folder
 from netsim.units import format_quantity
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:
     list of str
         The parts that were compiled now.
     """
-    folder = use_kernel_cache()
+    folder = cache_folder()
     missing = [part for part in PARTS if part in parts and not mark_of(folder, part).exists()]
     if not missing or launched_rank() != 0:
         return []

@@ -15,7 +15,7 @@ from pathlib import Path
 from netcosim.package_check import PACKAGES
 from netsim.atomic_files import make_folder, write_text_atomically
 from netsim.errors import NetcosimError, unknown_name
-from netsim.kernel_cache import use_kernel_cache
+from netsim.kernel_cache import cache_folder
 from netsim.plugins import plugins_in_use
 from netsim.registry import IN_USE
 
@@ -52,7 +52,7 @@ def cached_names(folder: Path | None = None) -> Names:
 
 
 def _own_names(folder: Path | None) -> Names:
-    kept = (folder or use_kernel_cache()) / f"names-{sources_hash()}.json"
+    kept = (folder or cache_folder()) / f"names-{sources_hash()}.json"
     with suppress(OSError, ValueError):
         found: Names = json.loads(kept.read_text(encoding="utf-8"))
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from netsim.kernel_cache import use_kernel_cache
+from netsim.kernel_cache import cache_folder, kernel_sources, sources_hash
 
 PACKETS, CROSSBARS, FLOWS, POLICY_SEARCH = "packets", "crossbars", "flows", "policies"
 QUEUES = "queues"
@@ -12,6 +12,17 @@ QUEUES = "queues"
 PACKET_THREADS, CROSSBAR_THREADS = "packet threads", "crossbar threads"
 PARTS = (PACKETS, CROSSBARS, PACKET_THREADS, CROSSBAR_THREADS, FLOWS, POLICY_SEARCH, QUEUES)
 """The kernels that take long to compile, in the order in which they are compiled."""
+
+CALLED = {
+    PACKETS: "netsim/packet/kernels_engine.py",
+    CROSSBARS: "netsim/packet/kernels_crossbar_run.py",
+    PACKET_THREADS: "netsim/packet/kernels_threads.py",
+    CROSSBAR_THREADS: "netsim/packet/kernels_threads.py",
+    FLOWS: "netsim/flow",
+    POLICY_SEARCH: "alloc",
+    QUEUES: "queuesim/compiled",
+}
+"""The kernels of each part that Python calls; what they import is compiled with them."""
 
 USUAL_S = {
     PACKETS: 40.0,
@@ -33,7 +44,7 @@ def mark_compiled(part: str) -> None:
 
     Numba's files are no indicator: a few are there as soon as a module is imported.
     """
-    mark = mark_of(use_kernel_cache(), part)
+    mark = mark_of(cache_folder(), part)
     try:
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.touch()
@@ -42,5 +53,5 @@ def mark_compiled(part: str) -> None:
 
 
 def mark_of(folder: Path, part: str) -> Path:
-    """The file in a cache folder that marks a part as compiled."""
-    return folder / f"compiled-{part}"
+    """The file in a cache folder that marks a part, as its sources are now, as compiled."""
+    return folder / f"compiled-{part}-{sources_hash(kernel_sources(CALLED[part]))}"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from netsim.atomic_files import make_folder, write_text_atomically
 from netsim.errors import NetcosimError
-from netsim.kernel_cache import use_kernel_cache
+from netsim.kernel_cache import cache_folder
 
 _MODEL_PACKAGES = ("netsim", "patterns", "alloc", "workloads", "queuesim", "cosim")
 
@@ -24,7 +24,7 @@ def code_fingerprint() -> str:
     Kept with each stored point, so that a report can show when points of one store were
     computed by different code. It is not part of a point's key (`MODEL_VERSION` is).
     """
-    return fingerprint_of(Path(__file__).resolve().parent.parent, use_kernel_cache())
+    return fingerprint_of(Path(__file__).resolve().parent.parent, cache_folder())
 
 
 def fingerprint_of(root: Path, folder: Path) -> str:

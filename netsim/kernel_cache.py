@@ -1,61 +1,128 @@
-"""The cache of compiled kernels: a folder named by a hash of the kernel sources.
+"""The cache of compiled kernels: a folder for each kernel file, named by what it is made of.
 
-Numba's on-disk cache does not notice a change in a function that a cached function of
-another module calls, so every version of the kernels gets a folder of its own. Kernel
-code lives in files called ``kernels*.py`` and ``tables.py`` for this reason.
+Numba's own folders are named by a file's path and go stale by its date, so a copy of the same
+sources compiles all again, and a change in a function that a cached function of another module
+calls is not noticed. Here a folder is named by a hash of the file and of every project file that
+it imports, directly or not: a change recompiles what can see it and nothing else, and
+environments that share a cache share its kernels. Kernel code lives in files called
+``kernels*.py`` and ``tables.py`` for this reason.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import sys
+import re
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
 
+_ROOT = Path(__file__).resolve().parent.parent
 _PACKAGES = ("netsim", "patterns", "alloc", "queuesim", "cosim")
+_IMPORT = re.compile(r"^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)
 
 
 @cache
-def kernel_sources() -> tuple[Path, ...]:
-    """Return every file that holds kernel code, sorted."""
-    root = Path(__file__).resolve().parent.parent
+def kernel_sources(under: str = "") -> tuple[Path, ...]:
+    """Return every file that holds kernel code, or those of one folder or name, sorted."""
     found = [
         path
         for package in _PACKAGES
         for pattern in ("kernels*.py", "tables.py")
-        for path in (root / package).rglob(pattern)
+        for path in (_ROOT / package).rglob(pattern)
+        if path.is_relative_to(_ROOT / under)
     ]
     return tuple(sorted(found))
 
 
 @cache
-def kernel_hash() -> str:
-    """Twelve hex digits that change with any kernel source, and with Numba's version."""
+def imported_sources(source: Path) -> tuple[Path, ...]:
+    """The project's modules that a file names in its import statements."""
+    names = set(_IMPORT.findall(source.read_text(encoding="utf-8")))
+    paths = [_ROOT.joinpath(*name.split(".")).with_suffix(".py") for name in sorted(names)]
+    return tuple(path for path in paths if path.is_file())
+
+
+def sources_hash(sources: Iterable[Path]) -> str:
+    """Twelve hex digits of files, of all that they import, and of Numba's version."""
+    seen: set[Path] = set()
+    left = list(sources)
+    while left:
+        source = left.pop()
+        if source not in seen:
+            seen.add(source)
+            left.extend(imported_sources(source))
     digest = hashlib.sha256()
     # the file, for the version's metadata takes longer to import than all of a command's start
     numba = find_spec("numba")
     if numba is not None and numba.origin is not None:
         digest.update(Path(numba.origin).with_name("_version.py").read_bytes())
-    for path in kernel_sources():
-        digest.update(path.name.encode())
-        digest.update(path.read_bytes())
+    for source in sorted(seen):
+        content = source.read_bytes()
+        digest.update(f"{source.relative_to(_ROOT).as_posix()} {len(content)} ".encode())
+        digest.update(content)
     return digest.hexdigest()[:12]
 
 
-def use_kernel_cache() -> Path:
-    """Point Numba at this version's folder; must run before anything is compiled.
+def cache_folder() -> Path:
+    """The folder of compiled kernels and of what else is computed from the sources.
 
-    ``NUMBA_CACHE_DIR``, then ``XDG_CACHE_HOME``, then ``~/.cache`` select the folder.
+    ``NETCOSIM_CACHE_DIR``, ``NUMBA_CACHE_DIR``, then ``XDG_CACHE_HOME``, then ``~/.cache``
+    select it.
     """
     given = os.environ.get("NETCOSIM_CACHE_DIR") or os.environ.get("NUMBA_CACHE_DIR")
     if given:
-        base = Path(given)
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "netcosim"
-    folder = base if base.name.startswith("kernels-") else base / f"kernels-{kernel_hash()}"
-    os.environ["NUMBA_CACHE_DIR"] = str(folder)
-    if "numba" in sys.modules:
-        sys.modules["numba"].config.CACHE_DIR = str(folder)
-    return folder
+        return Path(given)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "netcosim"
+
+
+@cache
+def folder_name_of(source: Path) -> str:
+    """The name of the folder of a kernel file's compiled functions."""
+    module = source.relative_to(_ROOT).with_suffix("").as_posix().replace("/", ".")
+    return f"{module}-{sources_hash([source])}"
+
+
+class KernelLocator:
+    """Tells Numba the folder of a kernel file's compiled functions.
+
+    Has the methods of `numba.core.caching._CacheLocator` without importing Numba. Numba asks one
+    class after another, so functions of other files are kept as Numba always does, and so are
+    kernels where the folder cannot be written.
+    """
+
+    def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
+        self._folder = cache_folder() / folder_name_of(Path(py_file).resolve())
+        self._first_line = py_func.__code__.co_firstlineno
+
+    def get_cache_path(self) -> str:
+        """The folder."""
+        return str(self._folder)
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder; an OSError if it cannot be written."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=self._folder).close()
+
+    def get_source_stamp(self) -> str:
+        """One stamp for all, for another source has another folder."""
+        return "named by its sources"
+
+    def get_disambiguator(self) -> str:
+        """What separates functions of one name in one file."""
+        return str(self._first_line)
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> KernelLocator | None:
+        """The locator of a kernel, or None for another function."""
+        if Path(py_file).resolve() not in kernel_sources():
+            return None
+        locator = cls(py_func, py_file)
+        try:
+            locator.ensure_cache_path()
+        except OSError:
+            return None
+        return locator

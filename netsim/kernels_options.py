@@ -1,10 +1,22 @@
-"""Compile options for kernels that allocate nothing."""
+"""Compile options of kernels; imported by all of them, for it sets where they are kept."""
 
 from __future__ import annotations
 
 from typing import Any
 
-PLAIN_KERNEL: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
+from numba.core.caching import CacheImpl
+
+from netsim.kernel_cache import KernelLocator
+
+# Numba's variable NUMBA_CACHE_LOCATOR_CLASSES would do it too, but a child process that lacks
+# netcosim would fail on it.
+if KernelLocator not in CacheImpl._locator_classes:
+    CacheImpl._locator_classes.insert(0, KernelLocator)
+
+KERNEL: dict[str, Any] = {"cache": True}
+"""Use as ``@njit(**KERNEL)``: the plain option, for kernels that allocate or return arrays."""
+
+PLAIN_KERNEL: dict[str, Any] = KERNEL | {"error_model": "numpy", "_nrt": False}
 """Use as ``@njit(**PLAIN_KERNEL)``.
 
 ``_nrt=False`` leaves out Numba's reference counts: a kernel that reads arrays out of

@@ -9,7 +9,7 @@ import pytest
 
 from netsim import fingerprint
 from netsim.fingerprint import code_fingerprint, fingerprint_of
-from netsim.kernel_cache import use_kernel_cache
+from netsim.kernel_cache import cache_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -61,4 +61,4 @@ def test_a_folder_that_cannot_be_written_costs_time_alone(tmp_path: Path) -> Non
 
 def test_ours_is_that_of_the_sources_here(tmp_path: Path) -> None:
     assert code_fingerprint() == fingerprint_of(ROOT, tmp_path)
-    assert fingerprint_of(ROOT, use_kernel_cache()) == code_fingerprint()
+    assert fingerprint_of(ROOT, cache_folder()) == code_fingerprint()

@@ -32,7 +32,7 @@ BANNED = {
 PYDANTIC = "netsim/parameters.py"
 # Ceilings. Lower one when the code has become smaller; raise one only with a reason in the commit.
 MAX_LINES_OF_PACKAGE = {
-    "netsim": 22_700,
+    "netsim": 22_800,
     "patterns": 6_000,
     "workloads": 5_070,
     "alloc": 6_100,
@@ -154,13 +154,14 @@ def test_folders_of_cosim_import_one_way() -> None:
 
 
 def test_kernels_import_numpy_numba_and_kernels_alone() -> None:
-    """Numba's cache folder is named by the kernel sources, so nothing else may be compiled in."""
+    """Compiled functions are kept by a hash of the file and its imports (`netsim.kernel_cache`)."""
     wrong = []
     for path in filter(is_kernel, SOURCES):
         for line, name in imports(path):
             parts = name.split(".")
             inside = parts[0] in MAY_IMPORT
             kernel = any(p == "tables" or p.startswith("kernels") for p in parts[1:])
+            kernel |= name == "netsim.kernel_cache.KernelLocator"
             if inside and not kernel:
                 wrong.append(f"{name_of(path)}:{line} imports {name}")
             # llvmlite is Numba's own lower half, for intrinsics.

@@ -137,7 +137,7 @@ def test_compilation_is_told_before_it_begins_and_once(
         return [(part, 1.0) for part in parts]
 
     for module in (announce, kernel_parts):
-        monkeypatch.setattr(module, "use_kernel_cache", lambda: tmp_path)
+        monkeypatch.setattr(module, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(warmup, "warm_up", warm_up)
     # a module that compiles one function at its import leaves a file, and had been the end of it
     (tmp_path / "mix64.nbi").touch()
@@ -166,7 +166,7 @@ def test_the_bar_of_compilation_says_what_and_how_long_usually(
             yield part, 20.0
 
     for module in (announce, kernel_parts):
-        monkeypatch.setattr(module, "use_kernel_cache", lambda: tmp_path)
+        monkeypatch.setattr(module, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(warmup, "warm_up", warm_up)
     announce.compile_kernels(["flows", "packets", "policies"])
     assert asked == ["packets", "flows", "policies"]
@@ -242,7 +242,7 @@ def test_the_clock_of_a_run_starts_after_compilation(
         raise BarError
 
     for module in (announce, kernel_parts):
-        monkeypatch.setattr(module, "use_kernel_cache", lambda: tmp_path / "cache")
+        monkeypatch.setattr(module, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr(warmup, "warm_up", warm_up)
     monkeypatch.setattr(run_output, "progress", bar)
     (tmp_path / "c.toml").write_text(config_text({}))

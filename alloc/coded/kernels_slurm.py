@@ -6,10 +6,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from netsim.kernels_options import KERNEL
+
 Ints = NDArray[np.int64]
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def better(i: int, j: int, rest: int, free: Ints, parent: Ints) -> tuple[int, bool]:
     """Return whether leaf i (1) or leaf j (-1) suits better, and whether i's switch fits there."""
     while True:
@@ -31,7 +33,7 @@ def better(i: int, j: int, rest: int, free: Ints, parent: Ints) -> tuple[int, bo
     return (-1, i_fits) if free[i] < free[j] else (0, i_fits)
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def choose_leaves(n_nodes: int, n_leaves: int, free: Ints, parent: Ints, order: Ints) -> int:
     """Return the leaves in the order in which they are used up.
 

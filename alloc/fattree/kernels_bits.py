@@ -13,6 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from netsim.kernels_options import KERNEL
+
 Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
 Word = Any
@@ -40,7 +42,7 @@ class Plan(NamedTuple):
     spines: Ints
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def popcount(x: Word) -> Word:
     x = x - ((x >> 1) & 0x5555555555555555)
     x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333)
@@ -51,7 +53,7 @@ def popcount(x: Word) -> Word:
     return x & 0x7F
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def lowest(x: Word, k: Word) -> Word:
     """Return the k lowest set bits of x (all of them if there are fewer)."""
     out = x & 0
@@ -62,7 +64,7 @@ def lowest(x: Word, k: Word) -> Word:
     return out
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def keep(mask: Word, rest: Word, need: int, width: int, count_gaps: bool) -> Word:
     """Return the ``need`` lowest bits of ``mask``, those of its subset ``rest`` before all others.
 
@@ -81,7 +83,7 @@ def keep(mask: Word, rest: Word, need: int, width: int, count_gaps: bool) -> Wor
     return out
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def write_plan(
     plan: Plan,
     n_leaves: int,
@@ -122,7 +124,7 @@ def write_plan(
     return a, b
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def set_bits(
     placed: Numbers,
     links: Numbers,
@@ -172,7 +174,7 @@ def set_bits(
     return changed
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def write_shape(
     n_L: int,
     L: int,

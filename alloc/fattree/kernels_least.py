@@ -25,7 +25,7 @@ from alloc.fattree.kernels_bits import (
     write_shape,
 )
 from alloc.fattree.kernels_search import search
-from netsim.kernels_options import PLAIN_KERNEL
+from netsim.kernels_options import KERNEL, PLAIN_KERNEL
 
 
 @njit(**PLAIN_KERNEL)
@@ -88,7 +88,7 @@ def able_leaves(n_L: int, m2: int, free: Ints, up: Ints, able: Ints) -> None:
             able[leaf // m2] += 1
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def begin(shape: Shape, tree: Tree, able: Ints) -> Partial:
     """No leaf chosen yet."""
     total = shape.T * shape.L + shape.Lr
@@ -213,7 +213,7 @@ def next_leaf(
     return -1, joined
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def write_found(
     shape: Shape, tree: Tree, part: Partial, pod: int, leaf: int, rest_up: Word, plan: Plan
 ) -> tuple[int, int]:
@@ -242,7 +242,7 @@ def write_found(
     )
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def search_shape(shape: Shape, tree: Tree, able: Ints, budget: int, plan: Plan) -> tuple[int, int]:
     """Place one shape, depth first: (leaves, L2s), (0, 0), or (`CUT`, 0) if the budget ran out."""
     m2, first = tree.m2, shape.T * shape.L
@@ -282,7 +282,7 @@ def search_shape(shape: Shape, tree: Tree, able: Ints, budget: int, plan: Plan) 
             part.used[joined] = False
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def search_least(
     N: int,
     budget: int,
@@ -334,7 +334,7 @@ def search_least(
     return 0, 0, cut
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def place_least(
     N: int,
     budget: int,

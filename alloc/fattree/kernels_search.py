@@ -8,9 +8,10 @@ from numba import njit
 from alloc.fattree.kernels_bits import Ints, Numbers, Plan, popcount, write_plan
 from alloc.fattree.kernels_three_level import search_three_level
 from alloc.fattree.kernels_two_level import search_two_level
+from netsim.kernels_options import KERNEL
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def search(
     N: int,
     two_level: bool,
@@ -49,7 +50,7 @@ def search(
     return found, n_l2
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def place(
     N: int,
     two_level: bool,

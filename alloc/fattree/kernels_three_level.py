@@ -10,11 +10,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from alloc.fattree.kernels_bits import CUT, Ints, Plan, Word, keep, lowest, popcount
+from netsim.kernels_options import KERNEL
 
 Flags = NDArray[np.bool_]
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def remainder_pod(
     r: int,
     Lr: int,
@@ -57,7 +58,7 @@ def remainder_pod(
     return False, -1, positions
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def plan_pods(
     T: int,
     L: int,
@@ -133,7 +134,7 @@ def plan_pods(
     return a, b
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def search_three_level(
     N: int,
     m1: int,

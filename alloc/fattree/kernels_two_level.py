@@ -11,9 +11,10 @@ import numpy as np
 from numba import njit
 
 from alloc.fattree.kernels_bits import CUT, Ints, Plan, Word, keep, lowest, popcount
+from netsim.kernels_options import KERNEL
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def remainder_leaf(
     base: int, m2: int, chosen: Ints, R: int, B: int, mask: Word, free: Ints, up: Ints
 ) -> int:
@@ -32,7 +33,7 @@ def remainder_leaf(
     return -1
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def search_pod(
     pod: int,
     R: int,
@@ -97,7 +98,7 @@ def search_pod(
         leaf = chosen[depth] + 1
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def search_two_level(
     N: int,
     m1: int,

@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     import time
 
     from netcosim.kernel_parts import PARTS, USUAL_S
-    from netsim.kernel_cache import use_kernel_cache
+    from netsim.kernel_cache import cache_folder
     from netsim.units import format_quantity
 
     about = format_quantity(sum(USUAL_S.values()), "time", 2)
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     started = time.perf_counter()
     for what, seconds in _compiled(PARTS) if args.jobs == 1 else _compiled_on_two():
         print(f"{what}: {seconds:.1f} s", flush=True)
-    print(f"ready in {time.perf_counter() - started:.1f} s; kept in {use_kernel_cache()}")
+    print(f"ready in {time.perf_counter() - started:.1f} s; kept in {cache_folder()}")
     return 0
 
 

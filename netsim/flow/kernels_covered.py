@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from netsim.kernels_options import KERNEL
 
-@njit(cache=True)
+
+@njit(**KERNEL)
 def covered_by(inc, link, other):  # type: ignore[no-untyped-def]
     """Return whether all flows of a link go over another, and take no smaller part of it."""
     weighted = len(inc.weight) > 0
@@ -24,7 +26,7 @@ def covered_by(inc, link, other):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def uncovered(inc):  # type: ignore[no-untyped-def]
     """The paths (ptr, links, weight) without the links that are full at most when another is.
 

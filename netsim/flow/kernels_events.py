@@ -12,13 +12,14 @@ from netsim.flow.kernels_covered import uncovered
 from netsim.flow.kernels_filling import fill_state, transpose
 from netsim.flow.kernels_levels import add_flow, end_first, fill_anew, settle_all
 from netsim.flow.kernels_targets import ACTIVE, new_levels
+from netsim.kernels_options import KERNEL
 
 SAME_TIME = 1e-12  # finishes this close, relative, are one event
 MANY = 8  # more than a part of so many of the flows that are there: levels are filled anew
 PATIENCE = 20  # looks at links, as a multiple of all, after which levels are filled anew
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def simulate(ptr, links, weight, capacity, amount, start, by_start):  # type: ignore[no-untyped-def]
     """Finish time of every flow, and how many events and rates it took.
 

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from netsim.kernels_options import PLAIN_KERNEL
+from netsim.kernels_options import KERNEL, PLAIN_KERNEL
 
 TIE = 1e-11  # shares this close, relative, are one: what a link has left for its last few
 # flows is a small difference of large numbers
@@ -47,7 +47,7 @@ class FillState(NamedTuple):
     heap_link: NDArray[np.int32]
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def transpose(ptr, links, weight, capacity):  # type: ignore[no-untyped-def]
     """Return the `Incidence` of flow paths: links get their flows in flow order."""
     n_links, n_flows = len(capacity), len(ptr) - 1
@@ -70,7 +70,7 @@ def transpose(ptr, links, weight, capacity):  # type: ignore[no-untyped-def]
     return Incidence(ptr, links, weight, link_ptr, link_end, link_flow, link_weight, capacity)
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def fill_state(n_flows, n_links):  # type: ignore[no-untyped-def]
     """Fresh working arrays."""
     return FillState(
@@ -181,7 +181,7 @@ def fill(inc, st, link_list, n_list):  # type: ignore[no-untyped-def]
                 st.rising_count[other] -= 1
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def max_min(ptr, links, weight, capacity):  # type: ignore[no-untyped-def]
     """Rates of all flows at once; a flow without links gets inf."""
     n_flows, n_links = len(ptr) - 1, len(capacity)

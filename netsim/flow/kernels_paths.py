@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from netsim.kernels_options import PLAIN_KERNEL
+from netsim.kernels_options import KERNEL, PLAIN_KERNEL
 from netsim.routing.kernels import route
 from netsim.routing.kernels_random import packet_key
 from netsim.routing.kernels_tables import flow_key, hashes_flows
@@ -55,7 +55,7 @@ def walk(rt, node, dst_node, seed, flow, piece, busy, now, view, out, at, limit)
     return -1
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def grown(out, need):  # type: ignore[no-untyped-def]
     """``out``, or a longer copy that holds ``need`` entries."""
     if need <= len(out):
@@ -65,7 +65,7 @@ def grown(out, need):  # type: ignore[no-untyped-def]
     return longer
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def place(rt, src, dst, seed, pieces, sweeps, limit, ticks, calm, busy, view):  # type: ignore[no-untyped-def]
     """The paths of ``pieces`` pieces of every flow: (ptr, links), piece by piece in each flow.
 
@@ -109,7 +109,7 @@ def place(rt, src, dst, seed, pieces, sweeps, limit, ticks, calm, busy, view):  
     return begin, end, out, np.int64(-1)
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def fixed_paths(rt, src, dst, view, limit, walk_once):  # type: ignore[no-untyped-def]
     """Return the CSR paths of a deterministic routing.
 
@@ -148,7 +148,7 @@ def fixed_paths(rt, src, dst, view, limit, walk_once):  # type: ignore[no-untype
     return ptr, out[:at].copy(), np.int64(-1)
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def merge_pieces(begin, end, out, pieces, n_links):  # type: ignore[no-untyped-def]
     """CSR of flows from the paths of their pieces; a link's weight is its part of the pieces."""
     n = len(begin) // pieces
@@ -180,7 +180,7 @@ def merge_pieces(begin, end, out, pieces, n_links):  # type: ignore[no-untyped-d
     return ptr, links[:at].copy(), weight[:at].copy()
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def link_bytes(ptr, links, weight, amount, n_links):  # type: ignore[no-untyped-def]
     """Return the bytes that flows put on each link."""
     load = np.zeros(n_links, np.float64)

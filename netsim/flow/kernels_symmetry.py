@@ -13,12 +13,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from netsim.kernels_options import KERNEL
 from netsim.routing.kernels_random import mix64
 
 MAX_ROUNDS = 64
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def group(colour):  # type: ignore[no-untyped-def]
     """Number equal colours in order of first appearance: (class of each, first of each)."""
     n = len(colour)
@@ -47,7 +48,7 @@ def group(colour):  # type: ignore[no-untyped-def]
     return classes, first[:count].copy()
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def refine(ptr, links, weight, flow_colour, link_colour):  # type: ignore[no-untyped-def]
     """Refine both colourings in place until they are equitable; False if it takes too long."""
     n_flows, n_links = len(ptr) - 1, len(link_colour)
@@ -81,7 +82,7 @@ def refine(ptr, links, weight, flow_colour, link_colour):  # type: ignore[no-unt
     return False
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def quotient(ptr, links, weight, flow_class, flow_first, link_class, link_first):  # type: ignore[no-untyped-def]
     """Return the paths of one flow a class over one link a class, with weights.
 

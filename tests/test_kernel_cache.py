@@ -1,0 +1,83 @@
+"""Compiled kernels are kept by what they are made of."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from pathlib import Path
+
+import pytest
+
+from netsim import kernel_cache as module
+from netsim.kernel_cache import cache_folder, folder_name_of, imported_sources, kernel_sources
+from netsim.routing.kernels import route
+
+ROOT = Path(module.__file__).resolve().parent.parent
+
+
+def imports_of(source: Path) -> set[Path]:
+    """The project's modules that a file imports, by Python's own parser."""
+    found = set()
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
+        paths = (module._ROOT.joinpath(*name.split(".")).with_suffix(".py") for name in names)
+        found |= {path for path in paths if path.is_file()}
+    return found
+
+
+def closure_of(source: Path) -> set[Path]:
+    seen: set[Path] = set()
+    left = {source}
+    while left:
+        seen |= left
+        left = {path for known in left for path in imports_of(known)} - seen
+    return seen
+
+
+@pytest.mark.parametrize("source", kernel_sources(), ids=lambda path: path.stem)
+def test_every_import_is_seen(source: Path) -> None:
+    assert set(imported_sources(source)) == imports_of(source)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "netsim/routing/kernels_fattree.py",
+        "netsim/packet/tables.py",
+        "netsim/kernels_options.py",
+        "alloc/fattree/kernels_ta.py",
+    ],
+)
+def test_a_change_renames_the_folders_of_what_can_see_it_alone(
+    changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for source in {path for kernel in kernel_sources() for path in closure_of(kernel)}:
+        copy = tmp_path / source.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, copy)
+    monkeypatch.setattr(module, "_ROOT", tmp_path)
+
+    def names() -> dict[Path, str]:
+        for cached in (kernel_sources, imported_sources, folder_name_of):
+            cached.cache_clear()
+        return {path: folder_name_of(path) for path in kernel_sources()}
+
+    try:
+        before = names()
+        target = tmp_path / changed
+        target.write_text(target.read_text(encoding="utf-8") + "\n# a remark\n")
+        after = names()
+        renamed = {path for path in before if before[path] != after[path]}
+        assert renamed == {path for path in before if target in closure_of(path)}
+        assert renamed
+    finally:
+        kernel_sources.cache_clear()
+
+
+def test_numba_keeps_kernels_there() -> None:
+    source = ROOT / "netsim" / "routing" / "kernels.py"
+    assert Path(route.stats.cache_path) == cache_folder() / folder_name_of(source)

@@ -62,8 +62,13 @@ class _Parser(argparse.ArgumentParser):
         raise NetcosimError(f"{message} (see {self.prog} --help)")
 
 
-def build_parser(commands: Sequence[str] | None = None) -> argparse.ArgumentParser:
-    """Return the parser with these subcommands, or all; each takes time to import."""
+def build_parser(
+    commands: Sequence[str] | None = None, *, options: bool = True
+) -> argparse.ArgumentParser:
+    """Return the parser with these subcommands, or all, with their options or their names alone.
+
+    Each takes time to import, and its options to make.
+    """
     parser = _Parser(
         prog=PROGRAM,
         description="Job logs, placement policies and packet-level network contention in one loop.",
@@ -78,6 +83,8 @@ def build_parser(commands: Sequence[str] | None = None) -> argparse.ArgumentPars
             description=module.__doc__,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        if not options:
+            continue
         module.add_arguments(sub)
         sub.add_argument(
             "--plugin",
@@ -129,7 +136,8 @@ def _run(given: Sequence[str]) -> int:
     try:
         _check_environment()
         rest, files = _without_plugins(given)
-        args = build_parser(_needed_commands(rest)).parse_args(rest)
+        names_alone = rest[:1] in (["--help"], ["-h"])
+        args = build_parser(_needed_commands(rest), options=not names_alone).parse_args(rest)
         # after the parser: --help and --version do without it
         from netsim.plugins import installed_plugins, load_plugin, using
 

@@ -53,7 +53,6 @@ class AnyRule(Policy):
         self.default = next(iter(self.rules))
         self.counts_only = all(rule.counts_only for rule in self.rules.values())
         self.walltime_aware = any(rule.walltime_aware for rule in self.rules.values())
-        self.compiled = any(rule.compiled for rule in self.rules.values())
         self.placed_by: dict[int, str] = {}
         """By which rule each running job was placed, by its id."""
 

@@ -89,8 +89,8 @@ class Policy(ABC):
     """The topology families that it is for; empty: all."""
     isolates: bool = False
     """Whether no two placements can ever share a router-to-router link."""
-    compiled: bool = False
-    """Whether it runs kernels, whose compilation takes a while on the first use."""
+    kernels: str = ""
+    """The kernels that it runs, by the name with which their compilation is announced; or none."""
     counts_only: bool = False
     """Whether any free nodes will do: `allocate` succeeds if and only if n_nodes <= n_free,
     and takes exactly n_nodes. A queue then finds reservations by counting."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +13,10 @@ from netcosim.folders import need_folder
 from netcosim.kernel_parts import (
     CROSSBAR_THREADS,
     CROSSBARS,
-    FLOWS,
     PACKET_THREADS,
     PACKETS,
     PARTS,
-    POLICY_SEARCH,
     QUEUES,
-    USUAL_S,
     mark_of,
 )
 from netsim.kernel_cache import cache_folder
@@ -49,13 +46,10 @@ def parts_of(config: Config, resamples: int | None = 0) -> tuple[str, ...]:
             parts.append(CROSSBARS)
         if config.run.threads != 1:
             parts.append(CROSSBAR_THREADS if crossbars else PACKET_THREADS)
-    if model.solves_flows:
-        parts.append(FLOWS)
-    if any(policy.compiled for policy in policies):
-        parts.append(POLICY_SEARCH)
+    parts += [model.solves_flows, *(policy.kernels for policy in policies)]
     if _compiles_queues(config, resamples, policies, model):
         parts.append(QUEUES)
-    return tuple(parts)
+    return tuple(part for part in PARTS if part in parts)
 
 
 def _compiles_queues(
@@ -138,7 +132,7 @@ def with_threads_that_fit(config: Config, processes: int) -> tuple[Config, str |
     return checked_config(replaced(config.resolved(), {"run.threads": most})), line
 
 
-def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:
+def compile_kernels(parts: Iterable[str] = tuple(PARTS)) -> list[str]:
     """Compile kernels that the cache of this version lacks, and print so on stderr.
 
     A separate bar shows how far it is. It must come before the bar of a run, whose estimate would
@@ -147,7 +141,7 @@ def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:
 
     Parameters
     ----------
-    parts : sequence of str
+    parts : iterable of str
         Of `netcosim.kernel_parts.PARTS`.
 
     Returns
@@ -159,7 +153,7 @@ def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:
     missing = [part for part in PARTS if part in parts and not mark_of(folder, part).exists()]
     if not missing or launched_rank() != 0:
         return []
-    usual_s = [USUAL_S[part] for part in missing]
+    usual_s = [PARTS[part].usual_s for part in missing]
     print(
         f"netcosim: compiling kernels ({', '.join(missing)}) on the first use of this version, "
         f"about {format_quantity(sum(usual_s), 'time', 2)}, once; kept in {folder}",

@@ -3,39 +3,46 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 from netsim.kernel_cache import cache_folder, kernel_sources, sources_hash
 
-PACKETS, CROSSBARS, FLOWS, POLICY_SEARCH = "packets", "crossbars", "flows", "policies"
+
+class Part(NamedTuple):
+    """Kernels that are compiled together."""
+
+    called: str
+    """The kernels that Python calls, a file or a folder; what they import is compiled with them."""
+
+    usual_s: float
+    """About how long it takes on an idle core, when those before it in `PARTS` are compiled.
+
+    CPU seconds of `netcosim.warmup.warm_up` with an empty cache, on a core of an AMD EPYC.
+    """
+
+
+PACKETS, CROSSBARS = "packets", "crossbars"
+PACKET_THREADS, CROSSBAR_THREADS = "packet threads", "crossbar threads"
+FLOWS, JOB_FLOWS = "flows", "flows of jobs"
 QUEUES = "queues"
 """Compiled by the first queue that needs it: its jobs decide (`queuesim.compiled.choice`)."""
-PACKET_THREADS, CROSSBAR_THREADS = "packet threads", "crossbar threads"
-PARTS = (PACKETS, CROSSBARS, PACKET_THREADS, CROSSBAR_THREADS, FLOWS, POLICY_SEARCH, QUEUES)
-"""The kernels that take long to compile, in the order in which they are compiled."""
 
-CALLED = {
-    PACKETS: "netsim/packet/kernels_engine.py",
-    CROSSBARS: "netsim/packet/kernels_crossbar_run.py",
-    PACKET_THREADS: "netsim/packet/kernels_threads.py",
-    CROSSBAR_THREADS: "netsim/packet/kernels_threads.py",
-    FLOWS: "netsim/flow",
-    POLICY_SEARCH: "alloc",
-    QUEUES: "queuesim/compiled",
+PARTS = {
+    PACKETS: Part("netsim/packet/kernels_engine.py", 30),
+    CROSSBARS: Part("netsim/packet/kernels_crossbar_run.py", 30),
+    PACKET_THREADS: Part("netsim/packet/kernels_threads.py", 22),
+    CROSSBAR_THREADS: Part("netsim/packet/kernels_threads.py", 38),
+    JOB_FLOWS: Part("netsim/flow", 12),
+    FLOWS: Part("netsim/flow", 40),
+    "TA search": Part("alloc/fattree/kernels_ta.py", 2.5),
+    "isolating search": Part("alloc/fattree/kernels_search.py", 9),
+    "least-constrained search": Part("alloc/fattree/kernels_least.py", 14),
+    "Slurm tree": Part("alloc/coded/kernels_slurm.py", 1),
+    QUEUES: Part("queuesim/compiled", 6),
 }
-"""The kernels of each part that Python calls; what they import is compiled with them."""
+"""The kernels that take long to compile, in the order in which they are compiled.
 
-USUAL_S = {
-    PACKETS: 40.0,
-    CROSSBARS: 40.0,
-    PACKET_THREADS: 30.0,
-    CROSSBAR_THREADS: 50.0,
-    FLOWS: 60.0,
-    POLICY_SEARCH: 25.0,
-    QUEUES: 8.0,
-}
-"""About how long each takes to compile on an idle core, when those before it are compiled.
-
-CPU seconds of `netcosim.warmup.warm_up` with an empty cache, on a core of an AMD EPYC.
+A policy names its part, `alloc.policy.Policy.kernels`.
 """
 
 
@@ -54,4 +61,5 @@ def mark_compiled(part: str) -> None:
 
 def mark_of(folder: Path, part: str) -> Path:
     """The file in a cache folder that marks a part, as its sources are now, as compiled."""
-    return folder / f"compiled-{part}-{sources_hash(kernel_sources(CALLED[part]))}"
+    called = kernel_sources(PARTS[part].called)
+    return folder / f"compiled-{part.replace(' ', '-')}-{sources_hash(called)}"

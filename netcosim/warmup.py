@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import numpy as np
 
 from alloc.policy import Request
-from alloc.registry import make_policy, policies_for
+from alloc.registry import POLICIES, make_policy, policies_for
 from netcosim.kernel_parts import (
     CROSSBAR_THREADS,
     CROSSBARS,
     FLOWS,
+    JOB_FLOWS,
     PACKET_THREADS,
     PACKETS,
     PARTS,
-    POLICY_SEARCH,
     QUEUES,
     mark_compiled,
 )
@@ -47,25 +48,27 @@ def _machines() -> list[Topology]:
     ]
 
 
-def warm_up(parts: Sequence[str] = PARTS) -> Iterator[tuple[str, float]]:
+def warm_up(parts: Iterable[str] = tuple(PARTS)) -> Iterator[tuple[str, float]]:
     """Run the kernels of these parts; gives what was run and its seconds, as they are done."""
     machines = _machines()
-    for part, what, step in (
-        (PACKETS, "packet engine and routings", _packets),
-        (CROSSBARS, "packet engine with input-queued routers", _crossbars),
-        (PACKET_THREADS, "packet engine on several threads", _packet_threads),
-        (CROSSBAR_THREADS, "input-queued routers on several threads", _crossbar_threads),
-        (FLOWS, "flow engine", _flows),
-        (POLICY_SEARCH, "policies", _policies),
-        (QUEUES, "queues by node count", _queues),
-    ):
-        if part not in parts:
+    steps: dict[str, Callable[[Topology], None]] = {
+        PACKETS: _packets,
+        CROSSBARS: _crossbars,
+        PACKET_THREADS: _packet_threads,
+        CROSSBAR_THREADS: _crossbar_threads,
+        FLOWS: _flows,
+        JOB_FLOWS: _job_flows,
+        QUEUES: _queues,
+    }
+    wanted = set(parts)
+    for part in PARTS:
+        if part not in wanted:
             continue
         started = time.perf_counter()
         for topology in machines:
-            step(topology)
+            steps.get(part, partial(_policies, kernels=part))(topology)
         mark_compiled(part)
-        yield what, time.perf_counter() - started
+        yield part, time.perf_counter() - started
 
 
 def _crossbars(topology: Topology) -> None:
@@ -96,15 +99,20 @@ def _send_packets(topology: Topology, config: PacketConfig, threads: int = 1) ->
 def _flows(topology: Topology) -> None:
     src, dst = np.arange(4), np.array([1, 2, 3, 0])
     capacity = topology.link_bandwidth_Bps
-    config = PacketConfig()
-    program = make_pattern("all-to-all", 4, 1000, 1, np.random.default_rng(1))
-    job = job_messages(program, 1, config)
     for name in routings_for(topology.family):
         routing = make_routing(topology, name)
         paths = flow_paths(routing, src, dst, 1000.0)
         max_min_rates(paths.ptr, paths.links, capacity, paths.weights)
         run_flows(paths, [1000.0, 2000.0, 1000.0, 3000.0], capacity)
         job_link_load(routing, src, dst, 1000.0, np.arange(4))
+
+
+def _job_flows(topology: Topology) -> None:
+    config = PacketConfig()
+    program = make_pattern("all-to-all", 4, 1000, 1, np.random.default_rng(1))
+    job = job_messages(program, 1, config)
+    for name in routings_for(topology.family):
+        routing = make_routing(topology, name)
         network: MessageNetwork[int] = MessageNetwork(topology.n_links)
         for first in (0, 1):
             nodes = np.arange(first, first + 4, dtype=np.int32)
@@ -118,8 +126,10 @@ def _queues(topology: Topology) -> None:
     run_by_count(QueueSetup(workload, policy, rng=np.random.default_rng(1)))
 
 
-def _policies(topology: Topology) -> None:
+def _policies(topology: Topology, kernels: str) -> None:
     for name in policies_for(topology.family):
+        if POLICIES[name].kernels != kernels:
+            continue
         policy = make_policy(topology, name, np.random.default_rng(1))
         for job, size in enumerate((1, 2, topology.n_nodes // 3)):
             policy.allocate(Request(job, size, end_s=1.0))

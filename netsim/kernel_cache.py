@@ -87,9 +87,9 @@ def folder_name_of(source: Path) -> str:
 
 
 class KernelLocator:
-    """Tells Numba the folder of a kernel file's compiled functions.
+    """The folder of a kernel file's compiled functions, for Numba.
 
-    Has the methods of `numba.core.caching._CacheLocator` without importing Numba. Numba asks one
+    Has the methods of `numba.core.caching._CacheLocator` without importing Numba. Numba tries one
     class after another, so functions of other files are kept as Numba always does, and so are
     kernels where the folder cannot be written.
     """

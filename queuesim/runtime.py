@@ -98,8 +98,9 @@ class RunTimeModel(ABC):
     """Its table of a config, ``[queue.SECTION]``; empty: its keys are in ``[queue]`` itself."""
     fixed: ClassVar[bool] = False
     """Whether `prepare` gives `FixedRunTimes`; such queues may be compiled."""
-    solves_flows: ClassVar[bool] = False
-    """Whether it runs the flow level's kernels, whose compilation takes a while once."""
+    solves_flows: ClassVar[str] = ""
+    """The kernels of the flow level that it runs, by the name with which their compilation is
+    announced; empty: none."""
     reads: ClassVar[tuple[str, ...]] = ("communication", "machine", "run.threads")
     """Keys of a config, or their tables, that it reads beside its own, ``*`` for any name."""
     parameters: ClassVar[type | None] = None

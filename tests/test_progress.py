@@ -9,10 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from alloc.registry import POLICIES
+from cosim.registry import RUNTIME_MODELS
 from experiments import progress
 from experiments.config_load import config_from
 from experiments.progress import clock, line_gap_s, progress_line
 from netcosim import announce, kernel_parts
+from netsim.kernel_cache import kernel_sources
 from netsim.units import format_quantity
 
 
@@ -79,23 +82,39 @@ CONTENT = {
 def test_parts_that_a_config_uses() -> None:
     assert announce.parts_of(config_from(CONTENT)) == ("packets",)
     searching = CONTENT | {"queue": {"policies": ["baseline", "jigsaw"]}}
-    assert announce.parts_of(config_from(searching)) == ("packets", "policies")
+    assert announce.parts_of(config_from(searching)) == ("packets", "isolating search")
     coupled = {
         "machine": {"family": "torus", "dims": [4]},
         "workload": CONTENT["workload"],
         "queue": {"policies": ["baseline"], "run_time_model": "coupled-flow"},
     }
-    assert announce.parts_of(config_from(coupled)) == ("packets", "flows")
+    assert announce.parts_of(config_from(coupled)) == ("packets", "flows of jobs")
     no_snapshot = {"run": {"snapshots": 0}}
     logged = {"queue": {"policies": ["baseline"], "run_time_model": "as-logged"}}
     assert announce.parts_of(config_from(CONTENT | no_snapshot | logged)) == ()
-    assert announce.parts_of(config_from(coupled | no_snapshot)) == ("flows",)
+    assert announce.parts_of(config_from(coupled | no_snapshot)) == ("flows of jobs",)
     queue = {"policies": ["baseline"], "run_time_model": "coupled-packets"}
     live = coupled | no_snapshot | {"queue": queue}
-    assert announce.parts_of(config_from(live)) == ("packets", "flows")
+    assert announce.parts_of(config_from(live)) == ("packets", "flows of jobs")
     machine = {"family": "fattree", "radix": 4, "packet": {"router": "input-queued"}}
     switched = CONTENT | {"machine": machine}
     assert announce.parts_of(config_from(switched)) == ("packets", "crossbars")
+
+
+def test_kernels_of_registry_entries_are_parts_and_each_part_has_sources() -> None:
+    named = {policy.kernels for policy in POLICIES.values()}
+    named |= {model.solves_flows for model in RUNTIME_MODELS.values()}
+    assert named - {""} <= set(kernel_parts.PARTS)
+    assert all(kernel_sources(part.called) for part in kernel_parts.PARTS.values())
+
+
+def test_a_run_compiles_the_searches_of_its_own_policies_alone() -> None:
+    no_packets = CONTENT | {"run": {"snapshots": 0}}
+    queue = {"policies": ["baseline", "jigsaw"], "run_time_model": "as-logged"}
+    assert announce.parts_of(config_from(no_packets | {"queue": queue})) == ("isolating search",)
+    queue |= {"policies": ["lc", "ta"], "run_time_model": "coupled-flow"}
+    expected = ("flows of jobs", "TA search", "least-constrained search")
+    assert announce.parts_of(config_from(no_packets | {"queue": queue})) == expected
 
 
 @pytest.mark.parametrize(
@@ -168,20 +187,19 @@ def test_the_bar_of_compilation_says_what_and_how_long_usually(
     for module in (announce, kernel_parts):
         monkeypatch.setattr(module, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(warmup, "warm_up", warm_up)
-    announce.compile_kernels(["flows", "packets", "policies"])
-    assert asked == ["packets", "flows", "policies"]
+    announce.compile_kernels(["flows", "packets", "TA search"])
+    assert asked == ["packets", "flows", "TA search"]
     first, *lines = capsys.readouterr().err.splitlines()
-    usual = kernel_parts.USUAL_S
-    total = usual["packets"] + usual["flows"] + usual["policies"]
+    usual = {name: part.usual_s for name, part in kernel_parts.PARTS.items()}
+    total = usual["packets"] + usual["flows"] + usual["TA search"]
     about = format_quantity(total, "time", 2)
-    assert f"(packets, flows, policies) on the first use of this version, about {about}," in first
+    assert f"(packets, flows, TA search) on the first use of this version, about {about}," in first
     done, each = 100 * usual["packets"] / total, format_quantity(usual["flows"], "time", 2)
     assert lines[0] == (
         f"netcosim: {done:.0f} %, compiling kernels: flows, about {each}; "
         f"0:20 gone, about {clock(20 * (100 - done) / done)} left"
     )
     assert len(lines) == 2
-    assert set(usual) == set(kernel_parts.PARTS)
 
 
 def test_what_was_found_says_nothing_of_the_time_that_is_left(

@@ -27,7 +27,7 @@ class SlurmTreeCoded(SlurmTree):
 
     name = "slurm-tree-coded"
     description = "Slurm's topology/tree as its code has it: leaf after leaf, as few as it can"
-    compiled = True
+    kernels = "Slurm tree"
 
     def __init__(
         self, topology: Topology, rng: np.random.Generator, parameters: Switches | None = None

@@ -23,6 +23,7 @@ class LeastConstrained(LinkPolicy):
 
     name = "lc"
     description = "least constrained: isolated nodes and links only by Jigsaw's conditions"
+    kernels = "least-constrained search"
 
     def _open(self) -> Masks:
         """Return the nodes and links that a job may get."""

@@ -53,7 +53,7 @@ class LinkPolicy(Policy):
 
     families = ("fattree",)
     isolates = True
-    compiled = True
+    kernels = "isolating search"
     deterministic = True
     holds_any = True
 

@@ -34,7 +34,7 @@ class TopologyAware(NodePolicy):
     description = "topology-aware: isolation by rules on leaves and pods, no links reserved"
     families = ("fattree",)
     isolates = True
-    compiled = True
+    kernels = "TA search"
     deterministic = True
     holds_any = False  # a hold marks the leaves and pods of a job
 

@@ -174,7 +174,7 @@ class CoupledFlow(RunTimeModel):
     name = "coupled-flow"
     description = "live: running jobs slow each other on shared links, as flows do"
     section = "coupled"
-    solves_flows = True
+    solves_flows = "flows of jobs"
     reads = (
         *("communication", "machine.parameters", "machine.routing", "machine.routing_parameters"),
         *(f"machine.packet.{key}" for key in FLOW_KEYS),

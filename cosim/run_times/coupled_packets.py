@@ -56,7 +56,7 @@ class CoupledPackets(RunTimeModel):
     name = "coupled-packets"
     description = "live: groups of jobs that share links sent through the packet engine together"
     section = "coupled"
-    solves_flows = True
+    solves_flows = "flows of jobs"
     parameters = PacketParameters
     network: JobNetwork = field()
     budget: PacketBudget = field(default_factory=PacketBudget)

@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Play, compare, write; status 1 if points failed."""
     from netcosim.announce import compile_kernels
-    from netcosim.kernel_parts import FLOWS
+    from netcosim.kernel_parts import JOB_FLOWS
     from netsim.errors import NetcosimError, unknown_name
 
     for name in args.agent:
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     if args.seed < 0:
         raise NetcosimError(f"--seed {args.seed}; must be at least 0")
     need_folder(Path(args.out))
-    compile_kernels([FLOWS])
+    compile_kernels([JOB_FLOWS])
     # what they import takes a while and must not come before a word on compiling
     from netcosim.bench_rl.cells import SCALES, chosen
     from netcosim.bench_rl.output import play_and_write

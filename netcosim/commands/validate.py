@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Measure, write, print; status 1 if a row fails."""
     from netcosim.announce import compile_kernels
-    from netcosim.kernel_parts import CROSSBARS, FLOWS, PACKETS
+    from netcosim.kernel_parts import CROSSBARS, FLOWS, JOB_FLOWS, PACKETS
     from netcosim.validation.registry import chosen_groups
     from netcosim.validation.row import Setting
     from netsim.errors import NetcosimError
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     setting = Setting(scale=args.scale, seed=args.seed, cases=args.cases, python=args.python)
     for group in groups:
         group.need(setting)
-    compile_kernels((PACKETS, CROSSBARS, FLOWS))
+    compile_kernels((PACKETS, CROSSBARS, JOB_FLOWS, FLOWS))
     # what it imports takes a while and must not come before a word on compiling
     from netcosim.validation.measure import measure_groups
     from netcosim.validation.page import lines_of, write_validation

@@ -9,7 +9,7 @@ are of no use: packet kernels need each other.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from netcosim.commands import add_jobs
 
@@ -25,11 +25,11 @@ def run(args: argparse.Namespace) -> int:
     """Run every kernel once on a tiny case."""
     import time
 
-    from netcosim.kernel_parts import PARTS, USUAL_S
+    from netcosim.kernel_parts import PARTS
     from netsim.kernel_cache import cache_folder
     from netsim.units import format_quantity
 
-    about = format_quantity(sum(USUAL_S.values()), "time", 2)
+    about = format_quantity(sum(part.usual_s for part in PARTS.values()), "time", 2)
     print(f"compiling, about {about} on one core where nothing is cached", flush=True)
     started = time.perf_counter()
     for what, seconds in _compiled(PARTS) if args.jobs == 1 else _compiled_on_two():
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _compiled(parts: Sequence[str]) -> Iterator[tuple[str, float]]:
+def _compiled(parts: Iterable[str]) -> Iterator[tuple[str, float]]:
     from netcosim.warmup import warm_up
 
     return warm_up(parts)
@@ -49,10 +49,10 @@ def _compiled_on_two() -> Iterator[tuple[str, float]]:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    from netcosim.kernel_parts import FLOWS, PARTS, POLICY_SEARCH, QUEUES
+    from netcosim.kernel_parts import PARTS
 
-    others = (FLOWS, POLICY_SEARCH, QUEUES)
-    groups = ([part for part in PARTS if part not in others], others)
+    packets = [name for name, part in PARTS.items() if part.called.startswith("netsim/packet")]
+    groups = (packets, [part for part in PARTS if part not in packets])
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         for found in pool.map(_all_of, groups):
             yield from found

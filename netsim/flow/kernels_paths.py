@@ -123,7 +123,9 @@ def fixed_paths(rt, src, dst, view, limit, walk_once):  # type: ignore[no-untype
     known = np.full(n_routers * n_nodes if walk_once else 0, -1, np.int64)
     ptr = np.zeros(n + 1, np.int64)
     out = np.empty(n * 5 + limit + 2, np.int32)
-    at = np.int64(0)
+    # a plain 0 has a type of its own, for which all routings would be compiled once more
+    zero = np.int64(0)
+    at = zero
     for flow in range(n):
         if src[flow] != dst[flow]:
             out = grown(out, at + limit + 2)
@@ -138,8 +140,9 @@ def fixed_paths(rt, src, dst, view, limit, walk_once):  # type: ignore[no-untype
                     at += 1
             else:
                 at = walk(
-                    rt, src[flow], dst[flow], 0, 0, 0, view.waiting, 0, view, out, begin, limit
-                )
+                    rt, src[flow], dst[flow], zero, zero, zero, view.waiting, zero, view, out,
+                    begin, limit,
+                )  # fmt: skip
                 if at < 0:
                     return ptr, out, flow
                 if walk_once:

@@ -86,7 +86,7 @@ class PartitionBisection(RunTimeModel):
     section = "partition_bisection"
     reads = ()
     knows_needs = True
-    solves_flows = True
+    solves_flows = "flows"
     bound_jobs: Annotated[float, "share of jobs that are contention-bound", Ge(0), Le(1)] = 0.5
     communication: Annotated[
         float, "share of a bound job's logged time that is communication", Ge(0), Le(1)

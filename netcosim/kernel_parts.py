@@ -28,15 +28,15 @@ QUEUES = "queues"
 """Compiled by the first queue that needs it: its jobs decide (`queuesim.compiled.choice`)."""
 
 PARTS = {
-    PACKETS: Part("netsim/packet/kernels_engine.py", 30),
-    CROSSBARS: Part("netsim/packet/kernels_crossbar_run.py", 30),
-    PACKET_THREADS: Part("netsim/packet/kernels_threads.py", 22),
-    CROSSBAR_THREADS: Part("netsim/packet/kernels_threads.py", 38),
-    JOB_FLOWS: Part("netsim/flow", 12),
-    FLOWS: Part("netsim/flow", 40),
+    PACKETS: Part("netsim/packet/kernels_engine.py", 28),
+    CROSSBARS: Part("netsim/packet/kernels_crossbar_run.py", 23),
+    PACKET_THREADS: Part("netsim/packet/kernels_threads.py", 20),
+    CROSSBAR_THREADS: Part("netsim/packet/kernels_threads.py", 34),
+    JOB_FLOWS: Part("netsim/flow", 18),
+    FLOWS: Part("netsim/flow", 13),
     "TA search": Part("alloc/fattree/kernels_ta.py", 2.5),
     "isolating search": Part("alloc/fattree/kernels_search.py", 9),
-    "least-constrained search": Part("alloc/fattree/kernels_least.py", 14),
+    "least-constrained search": Part("alloc/fattree/kernels_least.py", 10),
     "Slurm tree": Part("alloc/coded/kernels_slurm.py", 1),
     QUEUES: Part("queuesim/compiled", 6),
 }

@@ -1,4 +1,9 @@
-"""Compile options of kernels; imported by all of them, for it sets where they are kept."""
+"""Compile options of kernels; imported by all of them, for it sets where they are kept.
+
+A kernel is compiled for every combination of types that it is called with, and a plain 0 or False
+has a type of its own, even where it is only a variable's first value: write ``np.int64(0)`` there,
+and one integer type for one quantity.
+"""
 
 from __future__ import annotations
 

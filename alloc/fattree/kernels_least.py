@@ -300,9 +300,8 @@ def search_least(
     """Return the first placement: Jigsaw's, then fewer nodes a leaf: (leaves or 0, L2s, a bound was
     hit)."""
     two_level = m1 * m2 >= N
-    a, b = search(
-        N, two_level, False, False, False, budget, m1, m2, m3, w2, w3, nodes, up, spine, plan
-    )
+    no = np.bool_(False)
+    a, b = search(N, two_level, no, no, no, budget, m1, m2, m3, w2, w3, nodes, up, spine, plan)
     if a > 0:
         return a, b, False
     cut = a == CUT

@@ -134,16 +134,16 @@ def fill(inc, st, link_list, n_list):  # type: ignore[no-untyped-def]
     """
     weighted = len(inc.weight) > 0
     heap_key, heap_link = st.heap_key, st.heap_link
-    size = 0
+    size = np.int64(0)
     level = 0.0
     for k in range(n_list):
-        link = link_list[k]
+        link = np.int64(link_list[k])
         if st.rising_count[link] > 0:
             share = max(st.left[link], 0.0) / st.rising_weight[link]
             heap_push(heap_key, heap_link, size, share, link)
             size += 1
     while size > 0:
-        link = heap_link[0]
+        link = np.int64(heap_link[0])
         heap_pop(heap_key, heap_link, size)
         size -= 1
         if st.rising_count[link] == 0:

@@ -55,9 +55,9 @@ def enqueue(s, link):  # type: ignore[no-untyped-def]
 def add_flow(inc, s, flow, amount, now):  # type: ignore[no-untyped-def]
     """Let a flow begin: stopped by the link that has least for it."""
     weighted = len(inc.weight) > 0
-    least, link, its_weight = np.inf, -1, 1.0
+    least, link, its_weight = np.inf, np.int64(-1), 1.0
     for j in range(inc.ptr[flow], inc.ptr[flow + 1]):
-        other = inc.links[j]
+        other = np.int64(inc.links[j])
         w = inc.weight[j] if weighted else 1.0
         share = (inc.capacity[other] - s.used[other]) / (s.weight[other] + w)
         if link < 0 or share < least:
@@ -76,7 +76,7 @@ def pass_on(inc, s, flow, link, more, rate):  # type: ignore[no-untyped-def]
     """Add ``more`` to the rate of a flow on its links except the one that stops it."""
     weighted = len(inc.weight) > 0
     for j in range(inc.ptr[flow], inc.ptr[flow + 1]):
-        other = inc.links[j]
+        other = np.int64(inc.links[j])
         if other == link:
             continue
         s.used[other] += inc.weight[j] * more if weighted else more
@@ -134,7 +134,7 @@ def pull(inc, s, link, now):  # type: ignore[no-untyped-def]
     weighted = len(inc.weight) > 0
     capacity = inc.capacity[link]
     share = (capacity - s.used[link]) / s.weight[link] if s.size[link] > 0 else 0.0
-    n = 0
+    n = np.int64(0)
     for i in range(inc.link_ptr[link], inc.link_end[link]):
         flow = inc.link_flow[i]
         at = s.stop[flow]
@@ -166,7 +166,7 @@ def push(inc, s, link, now):  # type: ignore[no-untyped-def]
         flow = s.stopped[base + at]
         least, lowest, weight = share, link, 1.0
         for j in range(inc.ptr[flow], inc.ptr[flow + 1]):
-            other = inc.links[j]
+            other = np.int64(inc.links[j])
             if s.level[other] < least and other != link:
                 least, lowest = s.level[other], other
                 weight = inc.weight[j] if weighted else 1.0
@@ -182,7 +182,7 @@ def push(inc, s, link, now):  # type: ignore[no-untyped-def]
 @njit(**INNER_KERNEL)
 def move(inc, s, flow, link, weight, now):  # type: ignore[no-untyped-def]
     """Let a link stop a flow that another has stopped."""
-    old = s.stop[flow]
+    old = np.int64(s.stop[flow])
     rate, level = s.level[old], s.level[link]
     left = max(0.0, s.target[flow] - work_at(s, old, now))
     old_weight = weight_on(inc, flow, old) if len(inc.weight) > 0 else 1.0
@@ -271,7 +271,7 @@ def settle(inc, s, link, now):  # type: ignore[no-untyped-def]
         level, s.used, s.fastest, s.queued, s.touched,
     )  # fmt: skip
     for k in range(n_queued):
-        enqueue(s, s.touched[k])
+        enqueue(s, np.int64(s.touched[k]))
     return n
 
 
@@ -281,12 +281,12 @@ def settle_all(inc, s, now, most):  # type: ignore[no-untyped-def]
     moved = 0
     for _ in range(most):
         if s.n_queued[0] > 0:
-            link = s.queue[0]
+            link = np.int64(s.queue[0])
             heap_pop(s.queue_key, s.queue, s.n_queued[0])
             s.n_queued[0] -= 1
         elif s.n_queued[1] > 0:
             s.n_queued[1] -= 1
-            link = s.later[s.n_queued[1]]
+            link = np.int64(s.later[s.n_queued[1]])
         else:
             return moved, True
         s.queued[link] = False
@@ -324,7 +324,7 @@ def fill_anew(inc, s, st, now):  # type: ignore[no-untyped-def]
     s.n_queued[:] = 0
     for flow in range(n_flows):
         if s.status[flow] == ACTIVE:
-            link = st.bottleneck[flow]
+            link = np.int64(st.bottleneck[flow])
             s.level[link] = st.rate[flow]
             stop_at(inc, s, flow, link, 0.0, s.target[flow], now)
     for link in range(n_links):

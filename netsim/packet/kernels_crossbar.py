@@ -395,7 +395,7 @@ def arbitrate(border, a, x, rt, r):
             firsts[n] = -1
             n += 1
             out = after
-        crossings = 0
+        crossings = np.int64(0)
         last_input = np.int64(-1)
         begun = False
         while True:

@@ -324,9 +324,9 @@ def fill_anew(inc, s, st, now):  # type: ignore[no-untyped-def]
     s.n_queued[:] = 0
     for flow in range(n_flows):
         if s.status[flow] == ACTIVE:
-            link = np.int64(st.bottleneck[flow])
-            s.level[link] = st.rate[flow]
-            stop_at(inc, s, flow, link, 0.0, s.target[flow], now)
+            bottleneck = np.int64(st.bottleneck[flow])
+            s.level[bottleneck] = st.rate[flow]
+            stop_at(inc, s, flow, bottleneck, 0.0, s.target[flow], now)
     for link in range(n_links):
         count_link(inc, s, link)
         set_clock(inc, s, link)

@@ -219,7 +219,9 @@ def build_arrays(
     n_ports, n_links = topology.n_ports, topology.n_links
     n_ranks, n_messages = program.n_ranks, program.n_messages
     tick = clock.tick_ps
-    vshift = int(routing.n_vcs - 1).bit_length()
+    group_class, n_classes = traffic.priority_classes()
+    class_shift = int(routing.n_vcs - 1).bit_length()
+    vshift = class_shift + (n_classes - 1).bit_length()
     reach = clock.longest_ps // tick + 2
     pool = 4 * (n_ports + 64) + n_links
     starts = ps_array(traffic.start_s)[traffic.rank_group] // tick
@@ -241,6 +243,7 @@ def build_arrays(
     sc[t.REQUEST] = request
     sc[t.COMMON] = common_class(clock)
     sc[t.FETCH_STARTS] = beyond_cache(n_links << vshift)
+    sc[t.CLASS_SHIFT] = class_shift
     recorded = n_messages if record_messages and n_messages else 1
     return Arrays(
         sc=sc,
@@ -250,8 +253,8 @@ def build_arrays(
         channel_ticks=channels.view(np.int64),
         packets=aligned_zeros((pool, t.PK_WIDTH), np.int64),
         credits=aligned_zeros((pool, CR_WIDTH), np.int64),
-        nodes=np.tile(np.array([-1, -1, 0, 0], dtype=np.int64), (n_ports, 1)),
-        ranks=_ranks(traffic),
+        nodes=np.tile(np.array([-1, -1, 0, 0], dtype=np.int64), (n_classes * n_ports, 1)),
+        ranks=_ranks(traffic, group_class),
         messages=messages,
         steps=_steps(program),
         compute=_ticks(clock.compute_ps, tick),
@@ -397,7 +400,7 @@ def _channels(n_links: int, vshift: int, buffer_bytes: int) -> NDArray[np.int32]
     return channels
 
 
-def _ranks(traffic: Traffic) -> NDArray[np.int64]:
+def _ranks(traffic: Traffic, group_class: NDArray[np.int64]) -> NDArray[np.int64]:
     program = traffic.program
     ranks: NDArray[np.int64] = aligned_zeros((program.n_ranks, t.R_WIDTH), np.int64)
     ranks[:, t.STEP] = program.step_ptr[:-1]
@@ -406,6 +409,7 @@ def _ranks(traffic: Traffic) -> NDArray[np.int64]:
     ranks[:, [t.RECV_HEAD, t.RECV_TAIL, t.FINISH, t.READY_NEXT]] = -1
     ranks[:, t.NODE] = traffic.rank_node
     ranks[:, t.RANDOM_SHIFT] = traffic.random_shift()[traffic.rank_group]
+    ranks[:, t.CLASS] = group_class[traffic.rank_group]
     return ranks
 
 

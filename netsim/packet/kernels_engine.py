@@ -40,6 +40,7 @@ from netsim.packet.tables import (
     BUFFER_BYTES,
     CH_BITS,
     CH_WIDTH,
+    CLASS_SHIFT,
     COMPARES_CREDITS,
     CR_WIDTH,
     EARLY,
@@ -188,6 +189,9 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
     vshift = sc[VSHIFT]
     arriving = a.arriving
     one_channel = vshift == 0 and sc[LOOKS_VISITS] == 0
+    # ejection links have a channel a priority class
+    first_many = 2 * n_nodes if vshift == sc[CLASS_SHIFT] else np.int64(0)
+    class_bits = (1 << vshift) - (1 << sc[CLASS_SHIFT])
     opened = a.events.opened
     n_opened = sc[N_OPENED]
     for i in range(n_opened):
@@ -261,7 +265,8 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
                     free_at, waiting, space, room, 1 << vshift, sc[BUFFER_BYTES],
                 )  # fmt: skip
                 packets[packet + STATE] = state
-                q = (out << vshift) | vc
+                # it keeps to the channels of its priority class
+                q = (out << vshift) | (packets[packet + HOLDS] & class_bits) | vc
                 if not late:
                     if k < n_opened:
                         chain[row + EARLY] = q + 1
@@ -274,7 +279,7 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
             link = np.uint64(q >> vshift)
             if paces is None:
                 last = one_channel or n == n_opened + 1 or (known and arriving[link] == k)
-                if (last or q >> vshift < 2 * n_nodes) and start_at_once(border, a, p, q, size):
+                if (last or q >> vshift < first_many) and start_at_once(border, a, p, q, size):
                     continue
             enqueue(a, p, q >> vshift, q, size)
             if paces is not None:  # noqa: SIM102 - left out of what is compiled for None

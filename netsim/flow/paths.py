@@ -84,6 +84,14 @@ class FlowPaths(NamedTuple):
         """Number of flows."""
         return len(self.ptr) - 1
 
+    def only(self, chosen: NDArray[np.bool_]) -> FlowPaths:
+        """Return the paths of the flows marked in (n_flows,) ``chosen``."""
+        length = np.diff(self.ptr)
+        kept = np.repeat(chosen, length)
+        ptr = np.concatenate([[0], np.cumsum(length[chosen])]).astype(np.int64)
+        weights = None if self.weights is None else self.weights[kept]
+        return FlowPaths(ptr, self.links[kept], weights)
+
     def check(self, n_links: int) -> FlowPaths:
         """Return the same paths with the kernels' dtypes, writable and contiguous.
 

@@ -6,7 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from packet_cases import ENGINES, seeded
 
+from cosim.network.communication import Communication
+from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
+from experiments.config_load import load_config
+from experiments.cosim import run_cosim
 from netcosim.validation.cases import Send, Step, program, random_case
 from netcosim.validation.engines import both, same
 from netsim.errors import NetcosimError
@@ -17,7 +22,6 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.hyperx import hyperx
 from netsim.topologies.torus import torus
 from netsim.traffic import Traffic, combine
-from tests.packet_cases import ENGINES, seeded
 
 MB = 10**6
 PACKET = 1000
@@ -191,3 +195,52 @@ def test_more_channels_than_a_link_has_are_refused():
     traffic = pairs([MB] * 5, [0, 1, 2, 3, 4], [0.0] * 5)
     with pytest.raises(NetcosimError, match="5 priorities need 40 channels a link"):
         simulate_packets(routing, traffic, CONFIG, np.random.default_rng(1))
+
+
+def test_a_job_of_a_higher_priority_hardly_notices_the_others():
+    """Two all-to-alls over the same link: both wait alike without priorities."""
+    network = SharedNetwork(two_routers(4), CONFIG, task_mapping="in-order")
+    times = {}
+    for priority in (0, 5):
+        patterns = [Communication("all-to-all", 100_000, priority=p) for p in (priority, 0)]
+        nodes = [np.array([0, 1, 4, 5]), np.array([2, 3, 6, 7])]
+        jobs = [PlacedJob(k, patterns[k], nodes[k]) for k in range(2)]
+        both_s = Ensemble(network, jobs).packets().time_ps / 1e12
+        times[priority] = both_s / (Ensemble(network, jobs).alone(0).packets().time_ps[0] / 1e12)
+    assert times[0] == pytest.approx([2.0, 2.0], rel=0.02)
+    assert times[5] == pytest.approx([1.0, 2.0], rel=0.02)
+
+
+def test_a_config_names_the_priority_of_an_entry_and_flows_of_a_queue_have_none(tmp_path):
+    """Jobs of both priorities share the network, and the flow level of the queue refuses it."""
+    text = """
+        [machine]
+        family = "fattree"
+        radix = 4
+        [workload.synthetic]
+        n_jobs = 10
+        mean_nodes = 4
+        [queue]
+        policies = ["random"]
+        run_time_model = "coupled-flow"
+        [[communication.mix]]
+        pattern = "all-to-all"
+        priority = 3
+        [[communication.mix]]
+        pattern = "halo2d"
+        [run]
+        snapshots = 0
+    """
+    file = tmp_path / "priorities.toml"
+    file.write_text(text)
+    config = load_config(file)
+    assert [entry.priority for entry in config.communication.mix] == [3, 0]
+    assert [entry.get("priority") for entry in config.model_dump()["communication"]["mix"]] == [
+        3,
+        None,
+    ]
+    with pytest.raises(NetcosimError, match=r"priorities \[0, 3\]; coupled-flow has none"):
+        run_cosim(config)
+    file.write_text(text.replace("priority = 3", "priority = 8"))
+    with pytest.raises(NetcosimError, match="priority"):
+        load_config(file)

@@ -143,7 +143,8 @@ def pinned_for(routing: Routing, traffic: Traffic) -> Routing:
     node = np.asarray(traffic.rank_node, dtype=np.int64)
     pair = node[program.send_src()] * n + node[program.send_dst]
     pairs, which = np.unique(pair, return_inverse=True)
-    amount = np.bincount(which.ravel(), program.send_bytes, len(pairs))
+    sent = program.send_bytes.astype(np.float64)
+    amount = np.bincount(which.ravel(), sent, len(pairs)).astype(np.float64)
     _, src, dst, amount = port_flows(routing.topology, pairs // n, pairs % n, amount, None)
     return routing.pin(src, dst, amount, None)
 

@@ -32,14 +32,14 @@ BANNED = {
 PYDANTIC = "netsim/parameters.py"
 # Ceilings. Lower one when the code has become smaller; raise one only with a reason in the commit.
 MAX_LINES_OF_PACKAGE = {
-    "netsim": 22_700,
+    "netsim": 23_250,
     "patterns": 6_000,
     "workloads": 5_070,
     "alloc": 6_100,
     "queuesim": 8_200,
     "cosim": 8_300,
     "experiments": 19_250,
-    "netcosim": 20_480,
+    "netcosim": 20_560,
 }
 MAX_LINES_OF_FILE = 450
 MAX_FILES_OF_FOLDER = 30

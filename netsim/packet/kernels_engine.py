@@ -14,6 +14,7 @@ from numba import njit
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_links import (
     enqueue,
+    next_vc,
     random_key,
     start_at_once,
     try_link,
@@ -32,7 +33,6 @@ from netsim.packet.kernels_wheel import (
     free_packet,
     free_try,
     heap_pop,
-    low_bit,
     next_event,
     unmark,
 )
@@ -289,15 +289,12 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def next_channel(links, link, vshift):
+def next_channel(sc, links, link):
     """Return the channel that a link will serve next, or any of its own."""
     row = np.uint64(link) << L_BITS
     waiting = links[row + VCS] & ((1 << LAST_SHIFT) - 1)
-    left = waiting & ~(links[row + VCS] >> LAST_SHIFT)
-    if left == 0:
-        left = waiting
-    vc = low_bit(np.uint64(left)) if left != 0 else 0
-    return (np.int64(link) << vshift) | vc
+    vc = next_vc(sc, waiting, links[row + VCS] >> LAST_SHIFT) if waiting != 0 else 0
+    return (np.int64(link) << sc[VSHIFT]) | vc
 
 
 @njit(**HOT_KERNEL)
@@ -310,12 +307,12 @@ def fetch_ahead(border, a, i, n, ahead):
     packets = a.packets
     order = a.events.starts
     if i < n:
-        q = next_channel(links, order[i], vshift)
+        q = next_channel(a.sc, links, order[i])
         prefetch(channels, np.uint64(q) << Q_BITS)
     i -= ahead
     if 0 <= i < n:
         if order[i] >= n_nodes:
-            q = next_channel(links, order[i], vshift)
+            q = next_channel(a.sc, links, order[i])
             p = channels[(np.uint64(q) << Q_BITS) + FIFO_HEAD]
             prefetch(packets, np.uint64(p) << PK_BITS)
         else:
@@ -323,7 +320,7 @@ def fetch_ahead(border, a, i, n, ahead):
             prefetch(a.messages, np.uint64(m) << M_BITS)
     i -= ahead
     if 0 <= i < n and order[i] >= n_nodes:
-        q = next_channel(links, order[i], vshift)
+        q = next_channel(a.sc, links, order[i])
         p = np.int64(channels[(np.uint64(q) << Q_BITS) + FIFO_HEAD])
         if p >= 0:
             holds = packets[(np.uint64(p) << PK_BITS) + HOLDS]

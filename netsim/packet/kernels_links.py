@@ -282,6 +282,17 @@ def class_mask(sc, vc):
 
 
 @njit(**PLAIN_KERNEL, inline="always")
+def next_vc(sc, waiting, up_to_last):
+    """Return which of the channels in ``waiting`` is tried first, both halves of VCS given.
+
+    Of the highest class, and of these the first after the one served last.
+    """
+    first = low_bit(np.uint64(waiting))
+    behind = waiting & ~up_to_last & class_mask(sc, first)
+    return low_bit(np.uint64(behind)) if behind != 0 else first
+
+
+@njit(**PLAIN_KERNEL, inline="always")
 def served(sc, up_to_last, vc):
     """Return the upper half of VCS after channel ``vc`` has been served."""
     mine = class_mask(sc, vc)
@@ -345,11 +356,7 @@ def try_link(border, a, link):
     wake = NONE
     ready = False
     while left != 0:
-        # in a class, channels after the one served last come first, then those up to it
-        vc = low_bit(np.uint64(left))
-        behind = left & ~up_to_last & class_mask(sc, vc)
-        if behind != 0:
-            vc = low_bit(np.uint64(behind))
+        vc = next_vc(sc, left, up_to_last)
         left &= ~(np.int64(1) << vc)
         q = (link << vshift) | vc
         channel = np.uint64(q) << Q_BITS

@@ -85,14 +85,14 @@ def test_the_stored_table_is_what_is_measured(number):
 
 @pytest.mark.full
 def test_chosen_paths_are_faster_than_four_hashed_queue_pairs():
-    """With messages of an eighth of the table's, of which latency is a larger part."""
+    """With messages of half the table's, of which latency is a larger part."""
     times = [
         slowest_ms(
-            {"order": "random", "seed": "0", "routing": name, "queue_pairs": pairs}, 32 << 20
+            {"order": "random", "seed": "0", "routing": name, "queue_pairs": pairs}, 128 << 20
         )
         for name, pairs in (("pinned", "1"), ("ecmp", "4"))
     ]
-    assert times[1] > 1.1 * times[0]
+    assert times[1] > 1.2 * times[0]
 
 
 def multi_plane(fabric: str) -> Topology:

@@ -81,6 +81,13 @@ def test_the_highest_priority_does_not_notice_the_others():
     np.testing.assert_allclose(among[top], alone, rtol=1e-9)
 
 
+def test_short_flows_end_at_a_late_hour():
+    """Their times are below the resolution of the clock then."""
+    paths = paths_of([[0], [0]])
+    finish = flow_finish_times(paths, [1e-9, 1e-9], [1.0], [0.0, 1e9], flow_priority=[0, 1])
+    assert finish.tolist() == [1e-9, 1e9]
+
+
 def test_equal_priorities_change_nothing():
     paths, capacity, weight, _ = random_flows(5)
     plain = flow_finish_times(paths, 3.0, capacity, flow_weight=weight)

@@ -37,7 +37,7 @@ MAX_LINES_OF_PACKAGE = {
     "workloads": 5_070,
     "alloc": 6_100,
     "queuesim": 8_200,
-    "cosim": 8_300,
+    "cosim": 8_320,
     "experiments": 19_250,
     "netcosim": 20_560,
 }

@@ -12,7 +12,7 @@ from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from experiments.config_load import load_config
 from experiments.cosim import run_cosim
-from netcosim.validation.cases import Send, Step, program, random_case
+from netcosim.validation.cases import Case, Send, Step, program, random_case
 from netcosim.validation.engines import both, same
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
@@ -22,6 +22,7 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.hyperx import hyperx
 from netsim.topologies.torus import torus
 from netsim.traffic import Traffic, combine
+from patterns.registry import make_pattern
 
 MB = 10**6
 PACKET = 1000
@@ -189,6 +190,17 @@ def test_a_priority_is_from_0_to_7(priorities):
         simulate_packets(two_routers(2), traffic, CONFIG, np.random.default_rng(1))
 
 
+def test_both_engines_agree_on_all_channels_that_a_link_can_have():
+    """Four priorities of eight channels, all nodes to all others."""
+    topology = torus([16])
+    every = make_pattern("all-to-all", 16, 3 * PACKET, 1, np.random.default_rng(1))
+    traffic = combine([every] * 4, [np.arange(16)] * 4, group_priority=[0, 7, 2, 5])
+    config = PacketConfig(packet_bytes=PACKET, buffer_bytes=2 * PACKET)
+    fast, plain = both(Case(make_routing(topology, "shortest-path"), traffic, config))
+    assert same(fast, plain)
+    assert np.argsort(fast.group_finish_ps).tolist() == [1, 3, 2, 0]
+
+
 def test_more_channels_than_a_link_has_are_refused():
     routing = make_routing(torus([16]), "shortest-path")
     assert routing.n_vcs == 8
@@ -209,6 +221,8 @@ def test_a_job_of_a_higher_priority_hardly_notices_the_others():
         times[priority] = both_s / (Ensemble(network, jobs).alone(0).packets().time_ps[0] / 1e12)
     assert times[0] == pytest.approx([2.0, 2.0], rel=0.02)
     assert times[5] == pytest.approx([1.0, 2.0], rel=0.02)
+    with pytest.raises(NetcosimError, match="different priorities need packets"):
+        Ensemble(network, jobs).flows()
 
 
 def test_a_config_names_the_priority_of_an_entry_and_flows_of_a_queue_have_none(tmp_path):

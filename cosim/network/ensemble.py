@@ -322,7 +322,14 @@ class Ensemble:
 
         A job is one bundle: its load on all links grows and shrinks as one. Computing, starts and
         the order of messages do not count.
+
+        Raises
+        ------
+        NetcosimError
+            Jobs of different priorities.
         """
+        if len({job.communication.priority for job in self.jobs}) > 1:
+            raise NetcosimError("jobs of different priorities need packets; bundles have none")
         loads = self.loads
         sending = [i for i, load in enumerate(loads) if len(load.links)]
         stretch = np.ones(len(loads))

@@ -98,6 +98,8 @@ def max_min_rates(
     return rates if shares is None else rates * shares
 
 
+EVENT = 1e-12
+"""Relative difference of times below which flows finish at once."""
 EXHAUSTED = 1e-9
 """Share of a link below which higher priorities leave nothing of it."""
 
@@ -208,13 +210,16 @@ def _run_by_priority(
         if active.any():
             rate = _rates(paths.only(active), capacity, priority[active])
             solved += len(rate)
-            # the highest priority always moves
             with np.errstate(divide="ignore"):
-                until = min(until, now + float((left[active] / rate).min()))
-            left[active] -= rate * (until - now)
-        now = until
-        done = active & (left <= EXHAUSTED * amount)
-        finish[done], todo[done] = now, False
+                needed_s = left[active] / rate
+            # the highest priority always moves, so this is finite
+            step_s = min(until - now, float(needed_s.min()))
+            left[active] -= rate * step_s
+            done = np.flatnonzero(active)[needed_s <= step_s * (1.0 + EVENT)]
+            now = min(until, now + step_s)
+            finish[done], todo[done] = now, False
+        else:
+            now = until
         events += 1
     return FlowRun(finish, paths.n_flows, events, solved)
 

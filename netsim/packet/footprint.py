@@ -31,7 +31,7 @@ def run_bytes(
     topology, program = routing.topology, traffic.program
     links, ports, messages = topology.n_links, topology.n_ports, program.n_messages
     _, classes = traffic.priority_classes()
-    vcs = classes << int(routing.n_vcs - 1).bit_length()
+    vcs = 1 << ((routing.n_vcs - 1).bit_length() + (classes - 1).bit_length())
     packets = min(4 * (ports + 64) + links, _most_packets(traffic, config))
     events = min(4 * (ports + 2 * links), packets)
     parts = 1 if config.eager_limit_bytes is None else 3

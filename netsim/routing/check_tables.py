@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.routing.kernels_codes import RoutingCode
+from netsim.routing.kernels_tables import PIN_WIDTH
 from netsim.topology import Topology
 
 Ints = NDArray[np.integer]
-_PIN_WIDTH = 5
-
 _Lengths = tuple[int, int, int]
 """Of table_a, table_b and table_c."""
 
@@ -47,8 +46,8 @@ def check_tables(
         if len(table) < length:
             raise NetcosimError(f"{where}: {name} has {len(table)} entries; {length} are needed")
     _check_entries(topology, where, RoutingCode(code), tables)
-    if code == RoutingCode.EQUAL_COST and params[_PIN_WIDTH] > 0:
-        _check_pins(where, tables[1], topology.n_ports, int(params[_PIN_WIDTH]))
+    if code == RoutingCode.EQUAL_COST and params[PIN_WIDTH] > 0:
+        _check_pins(where, tables[1], topology.n_ports, int(params[PIN_WIDTH]))
 
 
 def _need(where: str, what: str, value: int, wanted: int) -> None:
@@ -61,7 +60,7 @@ def _by_router(topology: Topology, where: str, code: int, params: NDArray[np.int
     row = topology.n_ports if by_port else topology.n_routers
     _need(where, "entries a router", int(params[1]), row)
     lists = RoutingCode.LEAST_LOADED <= code <= RoutingCode.EQUAL_COST
-    pinned = code == RoutingCode.EQUAL_COST and params[_PIN_WIDTH] > 0
+    pinned = code == RoutingCode.EQUAL_COST and params[PIN_WIDTH] > 0
     return topology.n_routers * row, int(pinned) * (topology.n_ports + 1), int(lists)
 
 

@@ -321,12 +321,7 @@ class Ensemble:
         """Return the stretch of each job when all communicate all the time, at max-min fair rates.
 
         A job is one bundle: its load on all links grows and shrinks as one. Computing, starts and
-        the order of messages do not count.
-
-        Raises
-        ------
-        NetcosimError
-            Jobs of different priorities.
+        the order of messages do not count. Jobs of different priorities are a NetcosimError.
         """
         if len({job.communication.priority for job in self.jobs}) > 1:
             raise NetcosimError("jobs of different priorities need packets; bundles have none")

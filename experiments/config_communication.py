@@ -31,6 +31,7 @@ from experiments.fields import (
     known,
 )
 from netsim.errors import NetcosimError
+from netsim.traffic import PRIORITIES
 from patterns.mapping import MAPPINGS
 from patterns.registry import PATTERNS
 from workloads.shares.distributions import DISTRIBUTIONS, Fractions, make_fractions
@@ -68,6 +69,11 @@ class PatternSection(Section):
     nodes: CountRange | None = Field(
         default=None, description="job sizes that the entry is for", examples=[[2, 8]]
     )
+    priority: Annotated[int, Field(ge=0, lt=PRIORITIES)] = Field(
+        default=0,
+        description="class of its messages on links, which serve the highest first; packets only",
+        examples=[3],
+    )
     file: Input | None = Field(
         default=None, description="file of a pattern that is read from one", examples=["app.goal"]
     )
@@ -89,6 +95,7 @@ class PatternSection(Section):
         content: dict[str, Any] = handler(self)
         sized = self.node_bytes is not None or PATTERNS[self.pattern].recorded_ranks is not None
         idle = {"message_bytes": sized, **{k: content[k] is None for k in _ADDED}}
+        idle["priority"] = self.priority == 0
         return {key: value for key, value in content.items() if not idle.get(key)}
 
     @model_validator(mode="after")

@@ -75,6 +75,7 @@ class RunContext:
                 None
                 if entry.node_bytes is None
                 else max(1, entry.node_bytes // section.ranks_per_node),
+                entry.priority,
             )
             for entry in section.mix
         ]

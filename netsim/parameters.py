@@ -194,6 +194,8 @@ def _shown(value: object) -> str:
 def _kind_in_words(kind: Any) -> str:
     if _is_list(kind):
         inner = _kind_in_words(typing.get_args(kind)[0])
+        if inner.startswith("a list"):
+            return inner.replace("a list", "a list of lists", 1)
         return f"a list of {inner.removeprefix('a ')}{'' if inner.startswith('true') else 's'}"
     return _PLAIN[kind]
 

@@ -105,6 +105,8 @@ class Traffic:
     group_key : (n_groups,) int64, optional
         Random numbers of the routing: a group's messages are numbered from here on for it, so that
         groups of one key draw the same in any company. Without it messages are numbered through.
+    group_priority : (n_groups,) int64, optional
+        Priority of each group's messages, 0 to 7: a link serves the highest first. All 0 without.
     """
 
     program: Program
@@ -112,6 +114,7 @@ class Traffic:
     rank_group: NDArray[np.int32]
     start_s: NDArray[np.float64]
     group_key: NDArray[np.int64] | None = None
+    group_priority: NDArray[np.int64] | None = None
 
     @property
     def n_groups(self) -> int:
@@ -126,6 +129,17 @@ class Traffic:
         first_step = self.program.step_ptr[first_rank]
         return self.group_key - self.program.send_ptr[first_step]
 
+    def priority_classes(self) -> tuple[NDArray[np.int64], int]:
+        """Each group's class among the priorities that occur, 0 the highest; number of classes."""
+        if self.group_priority is None:
+            return np.zeros(self.n_groups, dtype=np.int64), 1
+        found, place = np.unique(self.group_priority, return_inverse=True)
+        return np.asarray(len(found) - 1 - place.ravel(), dtype=np.int64), max(1, len(found))
+
+
+PRIORITIES = 8
+"""Classes that a link distinguishes, as IEEE 802.1Q does."""
+
 
 def _joined_times(parts: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Times one after the other; memory that is only ever 0 is never taken from the system."""
@@ -139,6 +153,7 @@ def combine(
     rank_nodes: Sequence[np.ndarray],
     start_s: Sequence[float] | None = None,
     group_key: Sequence[int] | None = None,
+    group_priority: Sequence[int] | None = None,
 ) -> Traffic:
     """Join several programs, each on its own nodes, into one Traffic.
 
@@ -150,6 +165,8 @@ def combine(
         Start of each group; all zero if left out.
     group_key : sequence of int, optional
         See `Traffic`; below 2^63.
+    group_priority : sequence of int, optional
+        See `Traffic`.
 
     Returns
     -------
@@ -205,6 +222,9 @@ def combine(
     keys = None if group_key is None else np.asarray(group_key, dtype=np.int64)
     if keys is not None and len(keys) != len(programs):
         raise NetcosimError(f"{len(programs)} programs but {len(keys)} keys")
+    priorities = None if group_priority is None else np.asarray(group_priority, dtype=np.int64)
+    if priorities is not None and len(priorities) != len(programs):
+        raise NetcosimError(f"{len(programs)} programs but {len(priorities)} priorities")
     return Traffic(
         program=program,
         rank_node=np.concatenate(list(rank_nodes)).astype(np.int32),
@@ -213,4 +233,5 @@ def combine(
         ),
         start_s=starts,
         group_key=keys,
+        group_priority=priorities,
     )

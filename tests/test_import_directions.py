@@ -37,9 +37,9 @@ MAX_LINES_OF_PACKAGE = {
     "workloads": 5_070,
     "alloc": 6_100,
     "queuesim": 8_200,
-    "cosim": 8_300,
+    "cosim": 8_320,
     "experiments": 19_250,
-    "netcosim": 20_480,
+    "netcosim": 20_560,
 }
 MAX_LINES_OF_FILE = 450
 MAX_FILES_OF_FOLDER = 30

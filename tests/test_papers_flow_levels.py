@@ -54,12 +54,12 @@ def test_held_out_mixes_share_neither_machine_nor_size_nor_draws() -> None:
         tori = {routing for machine, routing in routed if str(machine).startswith("torus")}
         assert {"dimension-order", "minimal-adaptive"} <= tori
     # every family and routing that a queue can have, but for a user's own graph and its routings,
-    # for those that serve comparisons with merlin, and for hashed and sprayed flows
+    # for those that serve comparisons with merlin, and for hashed, sprayed and pinned flows
     assert {(MACHINES[str(p["machine"])]["family"], p["routing"]) for p in held} == {
         (family, name)
         for family in ("fattree", "dragonfly", "torus", "hypercube", "hyperx", "slimfly")
         for name in routings_for(family)
-        if name not in ("min-hop", "adaptive-shortest-path", "ecmp", "spray")
+        if name not in ("min-hop", "adaptive-shortest-path", "ecmp", "spray", "pinned")
         and not name.startswith("merlin-")
     }
 

@@ -40,6 +40,8 @@ class Communication:
     rank_bytes : int, optional
         Bytes that a rank sends in an iteration, in the mean over ranks and about, on any number
         of them; ``message_bytes`` is not looked at then.
+    priority : int
+        Of its messages on links, 0 to 7; the highest is served first.
 
     Examples
     --------
@@ -55,6 +57,7 @@ class Communication:
     iterations: int = 1
     parameters: Mapping[str, object] = field(default_factory=dict)
     rank_bytes: int | None = None
+    priority: int = 0
 
     @property
     def draws(self) -> bool:
@@ -74,7 +77,7 @@ class Communication:
         keys = json.dumps(dict(self.parameters), sort_keys=True)
         message_bytes, more = _sized(self.pattern, n_ranks, self.rank_bytes, keys)
         parameters = {**self.parameters, **more}
-        return Communication(self.pattern, message_bytes, self.iterations, parameters)
+        return replace(self, message_bytes=message_bytes, parameters=parameters, rank_bytes=None)
 
     @property
     def _recorded(self) -> bool:

@@ -321,8 +321,10 @@ class Ensemble:
         """Return the stretch of each job when all communicate all the time, at max-min fair rates.
 
         A job is one bundle: its load on all links grows and shrinks as one. Computing, starts and
-        the order of messages do not count.
+        the order of messages do not count. Jobs of different priorities are a NetcosimError.
         """
+        if len({job.communication.priority for job in self.jobs}) > 1:
+            raise NetcosimError("jobs of different priorities need packets; bundles have none")
         loads = self.loads
         sending = [i for i, load in enumerate(loads) if len(load.links)]
         stretch = np.ones(len(loads))
@@ -360,6 +362,7 @@ class Ensemble:
             pair, index = np.unique(pair[away], return_inverse=True)
             pairs.append(pair)
             amounts.append(np.bincount(index.ravel(), program.send_bytes[away]) / unit)
+        n_flows = [len(p) for p in pairs]
         pair, taken = np.concatenate(pairs), None
         if self._on_one_rail:
             pair, taken = np.divmod(pair, topology.rails)
@@ -368,9 +371,10 @@ class Ensemble:
             flow_paths(self.routing, src, dst, rail=taken),
             np.concatenate(amounts),
             topology.link_bandwidth_Bps,
+            flow_priority=np.repeat([job.communication.priority for job in self.jobs], n_flows),
         )
         last = np.zeros(len(units))
-        np.maximum.at(last, np.repeat(np.arange(len(units)), [len(p) for p in pairs]), finish_s)
+        np.maximum.at(last, np.repeat(np.arange(len(units)), n_flows), finish_s)
         return last * units
 
     @cached_property
@@ -434,7 +438,9 @@ class Ensemble:
             if self._keeps_jobs_to_links
             else None
         )
-        return combine(programs, nodes, [job.start_s for job in self.jobs], keys)
+        priorities = [job.communication.priority for job in self.jobs]
+        starts_s = [job.start_s for job in self.jobs]
+        return combine(programs, nodes, starts_s, keys, priorities if any(priorities) else None)
 
     def _routing_rng(self, stream: int) -> np.random.Generator:
         return np.random.default_rng([self.network.seed, stream])

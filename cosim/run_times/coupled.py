@@ -191,6 +191,12 @@ class CoupledFlow(RunTimeModel):
         return cls(context.network(), parameters.runtime_reference, stretch)
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
+        priorities = sorted({c.priority for c in self.network.communications})
+        if len(priorities) > 1:
+            raise NetcosimError(
+                f"communication.mix has priorities {priorities}; {self.name} has none: use "
+                'run_time_model = "coupled-packets", or the same priority for all'
+            )
         share, fraction = self.network.mix.draw(workload, rng)
         work_s = isolated_work(workload, fraction, self.runtime_reference, self.reference_stretch)
         stretches = FlowStretches(self.network.loads)

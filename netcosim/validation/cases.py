@@ -12,6 +12,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from netsim.errors import NetcosimError
+from netsim.packet.checks import check_priorities
 from netsim.packet.model import (
     ARBITRATIONS,
     CONGESTION_CONTROLS,
@@ -68,6 +70,19 @@ CROSSBARS: Sequence[Mapping[str, Any]] = (
     *({"crossbar_speedup": speedup} for speedup in (0.5, 1, 1.5, 2, 4, UNLIMITED)),
     *({"crossbar_bandwidth_Bps": bandwidth} for bandwidth in (1e9, 4e8, 1.7e9, 1e10)),
 )
+OUTPUT_QUEUED: Mapping[str, Any] = {
+    name: PacketConfig.__dataclass_fields__[name].default
+    for name in (
+        "router",
+        "crossbar_bandwidth_Bps",
+        "crossbar_speedup",
+        "output_buffer_bytes",
+        "arbitration",
+        "crossing_requires",
+        "congestion_control",
+    )
+}
+"""What priorities need."""
 
 
 @dataclass(frozen=True)
@@ -241,7 +256,20 @@ def random_case(rng: np.random.Generator, family: str) -> Case:
     names = routings_for(topology.family)
     name = names[rng.integers(len(names))]
     routing = make_routing(topology, name, random_parameters(rng, topology.family, name))
-    return Case(routing, random_traffic(rng, topology.n_nodes), random_config(rng))
+    case = Case(routing, random_traffic(rng, topology.n_nodes), random_config(rng))
+    return with_priorities(case, rng)
+
+
+def with_priorities(case: Case, rng: np.random.Generator) -> Case:
+    """Return the case with random priorities and output queues, half of the time if it can."""
+    traffic = replace(case.traffic, group_priority=rng.integers(0, 3, case.traffic.n_groups))
+    config = replace(case.config, **OUTPUT_QUEUED)
+    prioritised = Case(case.routing, traffic, config)
+    try:
+        check_priorities(prioritised.routing, traffic, config)
+    except NetcosimError:
+        return case
+    return case if rng.random() < 0.5 else prioritised
 
 
 def random_parameters(rng: np.random.Generator, family: str, routing: str) -> dict[str, Any]:

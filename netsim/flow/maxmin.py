@@ -59,6 +59,7 @@ def max_min_rates(
     weights: NDArray[np.float64] | None = None,
     *,
     flow_weight: ArrayLike | None = None,
+    flow_priority: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
     """Max-min fair rates by progressive filling.
 
@@ -71,11 +72,13 @@ def max_min_rates(
     flow_weight : (n_flows,) or scalar, optional
         Above 0: flows that one link stops get rates in this proportion; by default all alike.
         1 / path latency is how TCP shares, and SimGrid.
+    flow_priority : (n_flows,) or scalar, optional
+        At least 0: flows share what those of higher priorities leave of their links.
 
     Returns
     -------
     (n_flows,) float64
-        Bytes per second; inf for a flow without links.
+        Bytes per second; inf for a flow without links, 0 where higher priorities leave nothing.
 
     Raises
     ------
@@ -91,9 +94,38 @@ def max_min_rates(
     shares = _flow_weights(flow_weight, paths.n_flows)
     if shares is not None:
         paths = _scaled(paths, shares)
-    known = _NO_WEIGHTS if paths.weights is None else paths.weights
-    rates = np.asarray(kernels_filling.max_min(paths.ptr, paths.links, known, capacity))
+    rates = _rates(paths, capacity, _priorities(flow_priority, paths.n_flows))
     return rates if shares is None else rates * shares
+
+
+EVENT = 1e-12
+"""Relative difference of times below which flows finish at once."""
+EXHAUSTED = 1e-9
+"""Share of a link below which higher priorities leave nothing of it."""
+
+
+def _priorities(flow_priority: ArrayLike | None, n_flows: int) -> NDArray[np.float64] | None:
+    return None if flow_priority is None else _per_flow("flow_priority", flow_priority, n_flows)
+
+
+def _rates(
+    paths: FlowPaths, capacity: NDArray[np.float64], priority: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Rates level by level: each priority shares what the higher ones leave of the links."""
+    if priority is None:
+        known = _NO_WEIGHTS if paths.weights is None else paths.weights
+        return np.asarray(kernels_filling.max_min(paths.ptr, paths.links, known, capacity))
+    rates, left = np.zeros(paths.n_flows), capacity.copy()
+    for level in np.unique(priority)[::-1]:
+        mine = priority == level
+        some = paths.only(mine)
+        rates[mine] = got = _rates(some, left, None)
+        carried = np.repeat(got, np.diff(some.ptr))
+        if some.weights is not None:
+            carried *= some.weights
+        left -= np.bincount(some.links, carried, len(left))
+        left[left < EXHAUSTED * capacity] = 0.0
+    return rates
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +156,7 @@ def run_flows(
     start_s: ArrayLike = 0.0,
     *,
     flow_weight: ArrayLike | None = None,
+    flow_priority: ArrayLike | None = None,
 ) -> FlowRun:
     """Simulate flows to their end; like `flow_finish_times`, with counts."""
     capacity = checked_capacity(capacity_Bps)
@@ -133,6 +166,9 @@ def run_flows(
     if shares is not None:
         paths, amount = _scaled(paths, shares), amount / shares
     start = _per_flow("start_s", start_s, paths.n_flows)
+    priority = _priorities(flow_priority, paths.n_flows)
+    if priority is not None and len(np.unique(priority)) > 1:
+        return _run_by_priority(paths, amount, capacity, start, priority)
     ptr, links = paths.ptr, paths.links
     weights = _NO_WEIGHTS if paths.weights is None else paths.weights
     flow_colour = _mixed(amount) + np.uint64(3) * _mixed(start)
@@ -155,6 +191,37 @@ def run_flows(
         start[flow_first],
     )
     return FlowRun(finish[flow_class], len(flow_first), events, solved)
+
+
+def _run_by_priority(
+    paths: FlowPaths,
+    amount: NDArray[np.float64],
+    capacity: NDArray[np.float64],
+    start: NDArray[np.float64],
+    priority: NDArray[np.float64],
+) -> FlowRun:
+    """Simulate flows of several priorities: all rates are solved again at each event."""
+    finish, left = start.copy(), amount.copy()
+    todo = (np.diff(paths.ptr) > 0) & (amount > 0)
+    now, events, solved = float(start.min(initial=0.0)), 0, 0
+    while todo.any():
+        active = todo & (start <= now)
+        until = float(start[todo & ~active].min(initial=np.inf))
+        if active.any():
+            rate = _rates(paths.only(active), capacity, priority[active])
+            solved += len(rate)
+            with np.errstate(divide="ignore"):
+                needed_s = left[active] / rate
+            # the highest priority always moves, so this is finite
+            step_s = min(until - now, float(needed_s.min()))
+            left[active] -= rate * step_s
+            done = np.flatnonzero(active)[needed_s <= step_s * (1.0 + EVENT)]
+            now = min(until, now + step_s)
+            finish[done], todo[done] = now, False
+        else:
+            now = until
+        events += 1
+    return FlowRun(finish, paths.n_flows, events, solved)
 
 
 def _mixed(values: NDArray[np.float64]) -> NDArray[np.uint64]:
@@ -190,6 +257,7 @@ def flow_finish_times(
     start_s: ArrayLike = 0.0,
     *,
     flow_weight: ArrayLike | None = None,
+    flow_priority: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
     """Return the finish time of each flow under max-min fair rates.
 
@@ -205,6 +273,8 @@ def flow_finish_times(
     flow_weight : (n_flows,) or scalar, optional
         As `max_min_rates` takes it. 1 / path latency here and the path latency as ``start_s``
         give the finish times of SimGrid's model CM02.
+    flow_priority : (n_flows,) or scalar, optional
+        As `max_min_rates` takes it; with several priorities all rates are solved at each event.
 
     Returns
     -------
@@ -224,5 +294,12 @@ def flow_finish_times(
     1e-12 of the time since the first start are one event. It is SimGrid's fluid limit at zero
     latency.
     """
-    run = run_flows(paths, message_bytes, capacity_Bps, start_s, flow_weight=flow_weight)
+    run = run_flows(
+        paths,
+        message_bytes,
+        capacity_Bps,
+        start_s,
+        flow_weight=flow_weight,
+        flow_priority=flow_priority,
+    )
     return run.finish_s

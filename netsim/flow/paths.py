@@ -26,7 +26,7 @@ from netsim.routing.kernels_dragonfly_plus import PLUS_UGAL_G, PLUS_UGAL_L
 from netsim.routing.kernels_fattree import D_MOD_K, ROW, TWO_CHOICE
 from netsim.routing.kernels_tables import LEAST_LOADED
 from netsim.routing.kernels_torus import MINIMAL_ADAPTIVE
-from netsim.topology import Topology
+from netsim.routing.pinned import port_flows
 
 PIECES = 8
 """Number of pieces into which a flow with several paths is split."""
@@ -43,7 +43,7 @@ def spreads_up(routing: Routing) -> bool:
 
 def looks_at_others(routing: Routing) -> bool:
     """Return whether `flow_paths` chooses paths by what others put on the links."""
-    return routing.adaptive and not spreads_up(routing)
+    return routing.pin is not None or (routing.adaptive and not spreads_up(routing))
 
 
 def can_detour(routing: Routing) -> bool:
@@ -83,6 +83,14 @@ class FlowPaths(NamedTuple):
     def n_flows(self) -> int:
         """Number of flows."""
         return len(self.ptr) - 1
+
+    def only(self, chosen: NDArray[np.bool_]) -> FlowPaths:
+        """Return the paths of the flows marked in (n_flows,) ``chosen``."""
+        length = np.diff(self.ptr)
+        kept = np.repeat(chosen, length)
+        ptr = np.concatenate([[0], np.cumsum(length[chosen])]).astype(np.int64)
+        weights = None if self.weights is None else self.weights[kept]
+        return FlowPaths(ptr, self.links[kept], weights)
 
     def check(self, n_links: int) -> FlowPaths:
         """Return the same paths with the kernels' dtypes, writable and contiguous.
@@ -179,7 +187,8 @@ def flow_paths(
         Of the routing's draws.
     background_s : (n_links,) float, optional
         How long others keep each link busy while the flows send: loads that the pieces see
-        beside their own. Of no matter to routings that look at no loads, and on fat-trees.
+        beside their own. Of no matter to routings that look at no loads, and on fat-trees; "pinned"
+        flows avoid them.
     rail : (n_flows,) or scalar int, optional
         The rail of each flow where nodes have several ports; by default a flow is spread evenly
         over all.
@@ -208,7 +217,7 @@ def flow_paths(
         if len(nodes) and (nodes.min() < 0 or nodes.max() >= n_nodes):
             raise NetcosimError(f"a flow's node is outside 0..{n_nodes - 1} of {topology.name}")
     amount = np.array(np.broadcast_to(np.asarray(message_bytes, dtype=np.float64), src.shape))
-    parts, src, dst, amount = _port_flows(topology, src, dst, amount, rail)
+    parts, src, dst, amount = port_flows(topology, src, dst, amount, rail)
     several = not is_single_path(routing)
     spread = spreads_up(routing)
     if routing.queue_pairs:
@@ -228,7 +237,8 @@ def flow_paths(
             raise NetcosimError(
                 f"background_s: one time >= 0 for each of the {n_links} links is needed"
             )
-    tables = routing.tables
+    pinned = routing if routing.pin is None else routing.pin(src, dst, amount, others_s)
+    tables = pinned.tables
     tables = tables._replace(code=_WALKED_AS.get(tables.code, tables.code))
     view = walk_view(routing) if view is None else view
     limit = 4 * topology.n_routers + 8
@@ -280,27 +290,6 @@ def paths_bytes(n_flows: int, pieces: int, several: bool) -> int:
 
 
 _FLOW_BYTES, _PIECE_BYTES = 90, 110
-
-
-def _port_flows(
-    topology: Topology,
-    src: NDArray[np.int64],
-    dst: NDArray[np.int64],
-    amount: NDArray[np.float64],
-    rail: ArrayLike | None,
-) -> tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Flows between ports: in how many parts each is cut, then its parts side by side."""
-    rails = topology.n_rails
-    if topology.rails == 1 and rail is None:
-        return 1, src, dst, amount
-    if rail is None:
-        each = np.tile(np.arange(rails), len(src))
-        ends = topology.ports_between(np.repeat(src, rails), np.repeat(dst, rails), each)
-        return rails, *ends, np.repeat(amount / rails, rails)
-    taken = np.broadcast_to(np.asarray(rail, dtype=np.int64), src.shape)
-    if len(taken) and (taken.min() < 0 or taken.max() >= rails):
-        raise NetcosimError(f"a flow's rail is outside 0..{rails - 1} of {topology.name}")
-    return 1, *topology.ports_between(src, dst, taken), amount
 
 
 def _seconds(

@@ -219,7 +219,8 @@ def build_arrays(
     n_ports, n_links = topology.n_ports, topology.n_links
     n_ranks, n_messages = program.n_ranks, program.n_messages
     tick = clock.tick_ps
-    vshift = int(routing.n_vcs - 1).bit_length()
+    _, n_classes = traffic.priority_classes()
+    vshift = (routing.n_vcs - 1).bit_length() + (n_classes - 1).bit_length()
     reach = clock.longest_ps // tick + 2
     pool = 4 * (n_ports + 64) + n_links
     starts = ps_array(traffic.start_s)[traffic.rank_group] // tick
@@ -238,8 +239,7 @@ def build_arrays(
     sc = _scalars(routing, config, clock, seed, n_ranks, record_messages, vshift)
     channels = _channels(n_links, vshift, config.buffer_bytes)
     sc[t.N_MESSAGES] = n_messages if n_parts > 1 or topology.rails > 1 else 0
-    sc[t.REQUEST] = request
-    sc[t.COMMON] = common_class(clock)
+    sc[[t.REQUEST, t.COMMON]] = request, common_class(clock)
     sc[t.FETCH_STARTS] = beyond_cache(n_links << vshift)
     recorded = n_messages if record_messages and n_messages else 1
     return Arrays(
@@ -250,7 +250,7 @@ def build_arrays(
         channel_ticks=channels.view(np.int64),
         packets=aligned_zeros((pool, t.PK_WIDTH), np.int64),
         credits=aligned_zeros((pool, CR_WIDTH), np.int64),
-        nodes=np.tile(np.array([-1, -1, 0, 0], dtype=np.int64), (n_ports, 1)),
+        nodes=np.tile(np.array([-1, -1, 0, 0], dtype=np.int64), (n_classes * n_ports, 1)),
         ranks=_ranks(traffic),
         messages=messages,
         steps=_steps(program),
@@ -360,7 +360,7 @@ def _scalars(
     sc[t.N_TIMERS] = n_ranks
     sc[t.N_NODES] = routing.topology.n_ports
     sc[t.N_LINKS] = routing.topology.n_links
-    sc[t.VSHIFT] = vshift
+    sc[[t.VSHIFT, t.CLASS_SHIFT]] = vshift, (routing.n_vcs - 1).bit_length()
     sc[t.N_VCS] = routing.n_vcs
     sc[t.ROUTER_LATENCY] = to_ps(config.router_latency_s) // clock.tick_ps
     sc[t.SEND_OVERHEAD] = to_ps(config.send_overhead_s) // clock.tick_ps
@@ -406,6 +406,7 @@ def _ranks(traffic: Traffic) -> NDArray[np.int64]:
     ranks[:, [t.RECV_HEAD, t.RECV_TAIL, t.FINISH, t.READY_NEXT]] = -1
     ranks[:, t.NODE] = traffic.rank_node
     ranks[:, t.RANDOM_SHIFT] = traffic.random_shift()[traffic.rank_group]
+    ranks[:, t.CLASS] = traffic.priority_classes()[0][traffic.rank_group]
     return ranks
 
 

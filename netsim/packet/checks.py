@@ -9,8 +9,9 @@ import numpy as np
 from netsim.errors import NetcosimError
 from netsim.limits import shown
 from netsim.packet.model import MAX_DURATION_PS, PS_PER_S, PacketConfig
+from netsim.routing.base import Routing
 from netsim.topology import Topology
-from netsim.traffic import Program, Traffic
+from netsim.traffic import PRIORITIES, Program, Traffic
 
 MAX_PACKET_HOPS = 10**13
 """About 12 days at the engine's 10 million a second; larger requests are mistakes."""
@@ -88,3 +89,37 @@ def check_run(topology: Topology, traffic: Traffic, until_s: float | None) -> No
             raise NetcosimError(f"traffic: start_s has {start_s}; it must be >= 0")
     if until_s is not None and not (math.isfinite(until_s) and until_s >= 0):
         raise NetcosimError(f"until_s = {until_s}; it must be >= 0")
+
+
+MAX_CHANNELS = 32
+"""Of a link: its masks have so many bits."""
+
+
+def check_priorities(routing: Routing, traffic: Traffic, config: PacketConfig) -> None:
+    """Raise NetcosimError where priorities are out of range or cannot be simulated."""
+    if traffic.group_priority is None:
+        return
+    low, high = traffic.group_priority.min(initial=0), traffic.group_priority.max(initial=0)
+    if len(traffic.group_priority) != traffic.n_groups or low < 0 or high >= PRIORITIES:
+        raise NetcosimError(
+            f"traffic: priorities {low} to {high} of {len(traffic.group_priority)} groups; "
+            f"one from 0 to {PRIORITIES - 1} for each of {traffic.n_groups}"
+        )
+    _, classes = traffic.priority_classes()
+    if classes == 1:
+        return
+    unfit = ""
+    if config.input_queued:
+        unfit = f"router = {config.router}"
+    elif config.congestion_control != "none":
+        unfit = f"congestion_control = {config.congestion_control}"
+    elif routing.room_vc >= 0 or routing.compares_credits or routing.compares_queues:
+        unfit = f"routing {routing.name}, which looks at the free space of channels"
+    if unfit:
+        raise NetcosimError(f"messages have {classes} priorities; not available with {unfit}")
+    channels = classes << (routing.n_vcs - 1).bit_length()
+    if channels > MAX_CHANNELS:
+        raise NetcosimError(
+            f"{classes} priorities need {channels} channels a link under routing {routing.name}; "
+            f"at most {MAX_CHANNELS}; use fewer priorities"
+        )

@@ -19,7 +19,7 @@ from netsim.packet.build import (
     paces_of,
 )
 from netsim.packet.build_crossbar import with_crossbars
-from netsim.packet.checks import check_run, check_size, packets_of
+from netsim.packet.checks import check_priorities, check_run, check_size, packets_of
 from netsim.packet.domains import make_domains, router_load
 from netsim.packet.footprint import check_memory
 from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
@@ -28,6 +28,7 @@ from netsim.packet.tables import Arrays
 from netsim.packet.thread_count import threads_used
 from netsim.packet.threads import run_in_domains
 from netsim.routing.base import Routing
+from netsim.routing.pinned import pinned_for
 from netsim.routing.tables import RouteTables
 from netsim.traffic import Traffic
 
@@ -96,7 +97,9 @@ def simulate_packets(
     """
     check_run(routing.topology, traffic, until_s)
     check_size(routing.topology, traffic, config, until_s)
+    check_priorities(routing, traffic, config)
     check_memory(routing, traffic, config, record_messages)
+    routing = pinned_for(routing, traffic)
     program = traffic.program
     sent = packets_of(program, config.packet_bytes)
     n_threads = threads_used(routing, config, threads, sent)

@@ -30,7 +30,8 @@ def run_bytes(
     """
     topology, program = routing.topology, traffic.program
     links, ports, messages = topology.n_links, topology.n_ports, program.n_messages
-    vcs = 1 << int(routing.n_vcs - 1).bit_length()
+    _, classes = traffic.priority_classes()
+    vcs = 1 << ((routing.n_vcs - 1).bit_length() + (classes - 1).bit_length())
     packets = min(4 * (ports + 64) + links, _most_packets(traffic, config))
     events = min(4 * (ports + 2 * links), packets)
     parts = 1 if config.eager_limit_bytes is None else 3
@@ -38,7 +39,7 @@ def run_bytes(
         parts += topology.rails
     found = links * _WORD * (t.L_WIDTH + t.C_WIDTH + _LINK_WORDS + _RESULT_WORDS)
     found += links * vcs * 4 * t.Q_WIDTH
-    found += ports * _WORD * t.N_WIDTH
+    found += classes * ports * _WORD * t.N_WIDTH
     found += packets * (_WORD * (t.PK_WIDTH + t.CR_WIDTH) + 4 * t.CH_WIDTH)
     found += events * (4 * t.CH_WIDTH + 2 * _WORD)
     found += program.n_ranks * _WORD * (t.R_WIDTH + 3)

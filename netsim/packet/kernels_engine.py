@@ -14,6 +14,7 @@ from numba import njit
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_links import (
     enqueue,
+    next_vc,
     random_key,
     start_at_once,
     try_link,
@@ -32,7 +33,6 @@ from netsim.packet.kernels_wheel import (
     free_packet,
     free_try,
     heap_pop,
-    low_bit,
     next_event,
     unmark,
 )
@@ -40,6 +40,7 @@ from netsim.packet.tables import (
     BUFFER_BYTES,
     CH_BITS,
     CH_WIDTH,
+    CLASS_SHIFT,
     COMPARES_CREDITS,
     CR_WIDTH,
     EARLY,
@@ -188,6 +189,9 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
     vshift = sc[VSHIFT]
     arriving = a.arriving
     one_channel = vshift == 0 and sc[LOOKS_VISITS] == 0
+    # ejection links have a channel a priority class
+    first_many = 2 * n_nodes if vshift == sc[CLASS_SHIFT] else np.int64(0)
+    class_bits = (1 << vshift) - (1 << sc[CLASS_SHIFT])
     opened = a.events.opened
     n_opened = sc[N_OPENED]
     for i in range(n_opened):
@@ -261,7 +265,8 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
                     free_at, waiting, space, room, 1 << vshift, sc[BUFFER_BYTES],
                 )  # fmt: skip
                 packets[packet + STATE] = state
-                q = (out << vshift) | vc
+                # it keeps to the channels of its priority class
+                q = (out << vshift) | (packets[packet + HOLDS] & class_bits) | vc
                 if not late:
                     if k < n_opened:
                         chain[row + EARLY] = q + 1
@@ -274,7 +279,7 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
             link = np.uint64(q >> vshift)
             if paces is None:
                 last = one_channel or n == n_opened + 1 or (known and arriving[link] == k)
-                if (last or q >> vshift < 2 * n_nodes) and start_at_once(border, a, p, q, size):
+                if (last or q >> vshift < first_many) and start_at_once(border, a, p, q, size):
                     continue
             enqueue(a, p, q >> vshift, q, size)
             if paces is not None:  # noqa: SIM102 - left out of what is compiled for None
@@ -284,15 +289,12 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def next_channel(links, link, vshift):
+def next_channel(sc, links, link):
     """Return the channel that a link will serve next, or any of its own."""
     row = np.uint64(link) << L_BITS
     waiting = links[row + VCS] & ((1 << LAST_SHIFT) - 1)
-    left = waiting & ~(links[row + VCS] >> LAST_SHIFT)
-    if left == 0:
-        left = waiting
-    vc = low_bit(np.uint64(left)) if left != 0 else 0
-    return (np.int64(link) << vshift) | vc
+    vc = next_vc(sc, waiting, links[row + VCS] >> LAST_SHIFT) if waiting != 0 else 0
+    return (np.int64(link) << sc[VSHIFT]) | vc
 
 
 @njit(**HOT_KERNEL)
@@ -305,12 +307,12 @@ def fetch_ahead(border, a, i, n, ahead):
     packets = a.packets
     order = a.events.starts
     if i < n:
-        q = next_channel(links, order[i], vshift)
+        q = next_channel(a.sc, links, order[i])
         prefetch(channels, np.uint64(q) << Q_BITS)
     i -= ahead
     if 0 <= i < n:
         if order[i] >= n_nodes:
-            q = next_channel(links, order[i], vshift)
+            q = next_channel(a.sc, links, order[i])
             p = channels[(np.uint64(q) << Q_BITS) + FIFO_HEAD]
             prefetch(packets, np.uint64(p) << PK_BITS)
         else:
@@ -318,7 +320,7 @@ def fetch_ahead(border, a, i, n, ahead):
             prefetch(a.messages, np.uint64(m) << M_BITS)
     i -= ahead
     if 0 <= i < n and order[i] >= n_nodes:
-        q = next_channel(links, order[i], vshift)
+        q = next_channel(a.sc, links, order[i])
         p = np.int64(channels[(np.uint64(q) << Q_BITS) + FIFO_HEAD])
         if p >= 0:
             holds = packets[(np.uint64(p) << PK_BITS) + HOLDS]

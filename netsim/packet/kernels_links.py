@@ -18,6 +18,7 @@ from netsim.packet.tables import (
     C_BITS,
     CAME_LATENCY,
     CH_BITS,
+    CLASS_SHIFT,
     COMMON,
     FIFO_HEAD,
     FIFO_TAIL,
@@ -190,24 +191,31 @@ def try_node(border, a, node):
     messages = a.messages
     now = sc[NOW]
     row = np.uint64(node) << L_BITS
-    nic = np.uint64(node) << N_BITS
-    q = node << sc[VSHIFT]
-    channel = np.uint64(q) << Q_BITS
-    m = nodes[nic + NIC_HEAD]
-    message = np.uint64(m) << M_BITS
-    sent = nodes[nic + NIC_SENT]
-    last = sent + 1 == nodes[nic + NIC_COUNT]
-    size_class = np.int64(0)
-    if last:
-        size_class = np.int64(messages[message + M_TAIL])
-    size = a.wire[np.uint64(size_class)]
-    collect_credits(sc, channels, a.channel_ticks, a.credits, q)
-    if channels[channel + SPACE] < size:
-        stall(links, a.counters, node, now)
-        tick = when_room(channels, a.channel_ticks, a.credits, q, size)
-        if tick != NONE:
-            add_try(sc, links, a.events, node, tick)
-        return
+    left = links[row + VCS]
+    wake = NONE
+    while True:
+        vc = low_bit(np.uint64(left))
+        left &= left - 1
+        nic = np.uint64(node + (vc >> sc[CLASS_SHIFT]) * sc[N_NODES]) << N_BITS
+        q = (node << sc[VSHIFT]) | vc
+        channel = np.uint64(q) << Q_BITS
+        m = nodes[nic + NIC_HEAD]
+        message = np.uint64(m) << M_BITS
+        sent = nodes[nic + NIC_SENT]
+        last = sent + 1 == nodes[nic + NIC_COUNT]
+        size_class = np.int64(0)
+        if last:
+            size_class = np.int64(messages[message + M_TAIL])
+        size = a.wire[np.uint64(size_class)]
+        collect_credits(sc, channels, a.channel_ticks, a.credits, q)
+        if channels[channel + SPACE] >= size:
+            break
+        wake = min(wake, when_room(channels, a.channel_ticks, a.credits, q, size))
+        if left == 0:
+            stall(links, a.counters, node, now)
+            if wake != NONE:
+                add_try(sc, links, a.events, node, wake)
+            return
     # Invariant: ROOM is SPACE without what waits in the channel's FIFO; nothing waits in a node's.
     use_space(channels, q, size)
     channels[channel + ROOM] -= size
@@ -234,9 +242,12 @@ def try_node(border, a, node):
         m = np.int64(messages[message + M_NEXT])
         nodes[nic + NIC_HEAD] = m
         if m < 0:
-            return
-        nodes[nic + NIC_SENT] = 0
-        nodes[nic + NIC_COUNT] = messages[(np.uint64(m) << M_BITS) + M_LEFT]
+            links[row + VCS] &= ~(np.int64(1) << vc)
+            if links[row + VCS] == 0:
+                return
+        else:
+            nodes[nic + NIC_SENT] = 0
+            nodes[nic + NIC_COUNT] = messages[(np.uint64(m) << M_BITS) + M_LEFT]
     add_try(sc, links, a.events, node, now + ser)
 
 
@@ -261,6 +272,31 @@ def send_off(border, a, p, q, size_class, ser, tick):
     else:
         depart(border, a, p, link, tick)
         return_space_to(border, a, came_from, back, size)
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def class_mask(sc, vc):
+    """Return the channels of a link in the priority class of channel ``vc``, as bits."""
+    shift = sc[CLASS_SHIFT]
+    return ((np.int64(1) << (np.int64(1) << shift)) - 1) << (vc >> shift << shift)
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def next_vc(sc, waiting, up_to_last):
+    """Return which of the channels in ``waiting`` is tried first, both halves of VCS given.
+
+    Of the highest class, and of these the first after the one served last.
+    """
+    first = low_bit(np.uint64(waiting))
+    behind = waiting & ~up_to_last & class_mask(sc, first)
+    return low_bit(np.uint64(behind)) if behind != 0 else first
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def served(sc, up_to_last, vc):
+    """Return the upper half of VCS after channel ``vc`` has been served."""
+    mine = class_mask(sc, vc)
+    return ((up_to_last & ~mine) | (((np.int64(2) << vc) - 1) & mine)) << LAST_SHIFT
 
 
 @njit(**HOT_KERNEL)
@@ -298,14 +334,14 @@ def start_at_once(border, a, p, q, size):
         channels[channel + ROOM] -= size
         tick += sc[ROUTER_LATENCY]
     vc = q & ((1 << sc[VSHIFT]) - 1)
-    links[row + VCS] = ((np.int64(2) << vc) - 1) << LAST_SHIFT
+    links[row + VCS] = served(sc, links[row + VCS] >> LAST_SHIFT, vc)
     send_off(border, a, p, q, size_class, ser, tick)
     return True
 
 
 @njit(**HOT_KERNEL)
 def try_link(border, a, link):
-    """Let a router's link start a packet if it can; round-robin over its waiting channels."""
+    """Let a router's link start a packet if it can: of the highest priority, then round-robin."""
     sc = a.sc
     links = a.links
     channels = a.channels
@@ -314,21 +350,14 @@ def try_link(border, a, link):
     now = sc[NOW]
     vshift = sc[VSHIFT]
     row = np.uint64(link) << L_BITS
-    # channels after the one served last come first, then those up to it
     waiting = links[row + VCS] & ((1 << LAST_SHIFT) - 1)
     up_to_last = links[row + VCS] >> LAST_SHIFT
-    left = waiting & ~up_to_last
-    rest = waiting & up_to_last
+    left = waiting
     wake = NONE
     ready = False
-    while True:
-        if left == 0:
-            if rest == 0:
-                break
-            left = rest
-            rest = np.int64(0)
-        vc = low_bit(np.uint64(left))
-        left &= left - 1
+    while left != 0:
+        vc = next_vc(sc, left, up_to_last)
+        left &= ~(np.int64(1) << vc)
         q = (link << vshift) | vc
         channel = np.uint64(q) << Q_BITS
         p = np.int64(channels[channel + FIFO_HEAD])
@@ -356,7 +385,7 @@ def try_link(border, a, link):
         channels[channel + FIFO_HEAD] = after
         if after < 0:
             waiting &= ~(np.int64(1) << vc)
-        links[row + VCS] = waiting | (((np.int64(2) << vc) - 1) << LAST_SHIFT)
+        links[row + VCS] = waiting | served(sc, up_to_last, vc)
         links[row + WAITING] -= ser
         send_off(border, a, p, q, size_class, ser, tick)
         if waiting != 0:

@@ -18,6 +18,8 @@ from netsim.packet.kernels_wheel import add_start, heap_push
 from netsim.packet.tables import (
     ARRIVED,
     BEGIN,
+    CLASS,
+    CLASS_SHIFT,
     CPU,
     END,
     FINISH,
@@ -36,6 +38,7 @@ from netsim.packet.tables import (
     M_TO,
     N_BITS,
     N_MESSAGES,
+    N_NODES,
     N_TIMERS,
     NEED,
     NIC_COUNT,
@@ -58,6 +61,8 @@ from netsim.packet.tables import (
     SENDING,
     STEP,
     STEP_END,
+    VCS,
+    VSHIFT,
     WAIT,
     Events,
 )
@@ -184,7 +189,11 @@ def post_part(pr, part, port):
     nodes = pr.nodes
     messages = pr.messages
     row = np.uint64(part) << M_BITS
-    nic = np.uint64(port) << N_BITS
+    link = np.uint64(port) << L_BITS
+    rank_class = np.int64(0)
+    if sc[VSHIFT] > sc[CLASS_SHIFT]:
+        rank_class = pr.ranks[(np.uint64(messages[row + M_RANK]) << R_BITS) + CLASS]
+    nic = np.uint64(rank_class * sc[N_NODES] + port) << N_BITS
     # Invariant: a part is in one list at a time (a port's queue, a rank's arrivals, parked
     # requests), for all of them run through its one M_NEXT.
     messages[row + M_NEXT] = -1
@@ -192,7 +201,8 @@ def post_part(pr, part, port):
         nodes[nic + NIC_HEAD] = part
         nodes[nic + NIC_SENT] = 0
         nodes[nic + NIC_COUNT] = messages[row + M_LEFT]
-        tick = max(sc[NOW], pr.links[(np.uint64(port) << L_BITS) + FREE_AT])
+        pr.links[link + VCS] |= np.int64(1) << (rank_class << sc[CLASS_SHIFT])
+        tick = max(sc[NOW], pr.links[link + FREE_AT])
         add_start(sc, pr.links, pr.events, port, tick)
     else:
         messages[(np.uint64(nodes[nic + NIC_TAIL]) << M_BITS) + M_NEXT] = part

@@ -21,7 +21,10 @@ def raise_stuck(
     if crossbar is not None and crossbar.needs_credit:
         wanted = [q for bids in _bidders(arrays, crossbar).values() for q in bids]
         fifos = np.union1d(fifos, np.array(wanted, dtype=np.int64))
-    senders = np.flatnonzero(arrays.nodes[:, t.NIC_HEAD] >= 0)
+    posting = np.flatnonzero(arrays.nodes[:, t.NIC_HEAD] >= 0)
+    group_class, port = np.divmod(posting, int(arrays.sc[t.N_NODES]))
+    vshift, class_shift = int(arrays.sc[t.VSHIFT]), int(arrays.sc[t.CLASS_SHIFT])
+    senders = (port << vshift) | (group_class << class_shift)
     if len(fifos) or len(senders):
         holders = _holders(arrays, fifos) if crossbar is None else _bidders(arrays, crossbar)
         raise deadlock_error(routing.topology, _waits(arrays, holders, fifos, senders))
@@ -62,5 +65,5 @@ def _waits(
     def channel(q: int) -> Channel:
         return q >> vshift, q & ((1 << vshift) - 1)
 
-    waiting = [*(senders << vshift).tolist(), *fifos.tolist()]
+    waiting = [*senders.tolist(), *fifos.tolist()]
     return {channel(q): {channel(h) for h in holders.get(q, ())} for q in waiting}

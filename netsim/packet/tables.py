@@ -20,13 +20,15 @@ I64 = NDArray[np.int64]
 # HORIZON is the first span of ticks that the fine wheel does not hold, N_LATER what is in later
 # ones; the routing looks at no queue from visit LOOKS_VISITS on; FETCH_STARTS: whether what
 # starts is looked ahead for; COMMON is the size class of most packets; N_STARTS and N_OPENED count
-# what is in `Events`; NEEDS_CREDIT: whether crossings wait for credits
+# what is in `Events`; NEEDS_CREDIT: whether crossings wait for credits; a priority class has
+# 1 << CLASS_SHIFT channels of each link, the highest class the first
 (NOW, HORIZON, END, PK_FREE, PK_USED, N_PK, CR_FREE, CR_USED, N_CR, N_TIMERS, N_FAR, READY_HEAD,
  READY_TAIL, N_NODES, N_LINKS, VSHIFT, N_VCS, ROUTER_LATENCY, SEND_OVERHEAD, SEED,
  RANDOM_VISITS, ROOM_VC, COMPARES_CREDITS, BUFFER_BYTES, HAS_COMPUTE, HAS_RECV_COST,
  RECORD, HEAD_COUNTS, N_MESSAGES, REQUEST, N_LATER, TRY_FREE, TRY_USED, N_TRIES,
- LOOKS_VISITS, FETCH_STARTS, COMMON, N_STARTS, N_OPENED, NEEDS_CREDIT) = range(40)  # fmt: skip
-N_SCALARS = 40
+ LOOKS_VISITS, FETCH_STARTS, COMMON, N_STARTS, N_OPENED, NEEDS_CREDIT,
+ CLASS_SHIFT) = range(41)  # fmt: skip
+N_SCALARS = 41
 
 
 def _fields(n: int) -> tuple[np.uint64, ...]:
@@ -35,7 +37,8 @@ def _fields(n: int) -> tuple[np.uint64, ...]:
 
 
 # links: L[link, ...], a cache line each. TRY_TICK is when the link will be tried; VCS a mask of the
-# channels in whose FIFO packets wait, and from bit 32 on one of those up to the one served last
+# channels in whose FIFO packets wait (of a port's link: in whose queue parts of messages wait), and
+# from bit 32 on one of those up to the one served last in each priority class
 (FREE_AT, WAITING, TRY_TICK, VCS, STALL_START, LATENCY, BANDWIDTH, PACKETS) = _fields(8)
 L_BITS, L_WIDTH = np.uint64(3), 8
 LAST_SHIFT = 32
@@ -72,13 +75,14 @@ CH_BITS, CH_WIDTH = np.uint64(2), 4
 CR_NEXT, CR_TICK, CR_BYTES = _fields(3)
 CR_BITS, CR_WIDTH = np.uint64(2), 4
 
-# network ports: N[port, ...]
+# queues of network ports: N[priority class * N_NODES + port, ...]
 NIC_HEAD, NIC_TAIL, NIC_SENT, NIC_COUNT = _fields(4)
 N_BITS, N_WIDTH = np.uint64(2), 4
 
-# ranks: R[rank, ...]; RANDOM_SHIFT is `Traffic.random_shift` of its group
+# ranks: R[rank, ...]; RANDOM_SHIFT is `Traffic.random_shift` of its group, CLASS the priority class
+# of its messages: 0 is the highest
 (STEP, STEP_END, CPU, BEGIN, WAIT, SENDING, RECV_HEAD, RECV_TAIL, FINISH, READY_NEXT,
- NODE, RANDOM_SHIFT) = _fields(12)  # fmt: skip
+ NODE, RANDOM_SHIFT, CLASS) = _fields(13)  # fmt: skip
 R_BITS, R_WIDTH = np.uint64(4), 16
 
 # messages: M[message, ...] (int32); where they have several parts, part j of message m is in

@@ -15,13 +15,14 @@ and there are as many as the longest path has links; the state is that hop count
 
 Kernel tables: params = 0, entries a router in table_a, channels up a hop (0 or 1). "min-hop":
 table_a has the link toward each port. The others: table_a has for each router where in table_c its
-list begins: number of links, then the links. They have two more params: the queue pairs of "ecmp"
-(0 for others), and 1 if each hop has a hash seed of its own, else 0.
+list begins: number of links, then the links. They have three more params: the queue pairs of "ecmp"
+(0 for others), and 1 if each hop has a hash seed of its own, else 0; the last one and table_b are
+those of `netsim.routing.pinned`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
@@ -238,7 +239,7 @@ def adaptive_shortest_path_routing(topology: Topology) -> Routing:
     NetcosimError
         A router that cannot be reached, or too many routers for a table.
     """
-    return _equal_cost_routing(topology, "adaptive-shortest-path", LEAST_LOADED, least_loaded)
+    return equal_cost_routing(topology, "adaptive-shortest-path", LEAST_LOADED)
 
 
 def ecmp_routing(
@@ -263,7 +264,7 @@ def ecmp_routing(
     need_int("ecmp", "queue_pairs", queue_pairs, 1)
     need_one_of("ecmp", "hash_seeds", hash_seeds, HASH_SEEDS)
     each = hash_seeds == DIFFERENT
-    return _equal_cost_routing(topology, "ecmp", EQUAL_COST, _drawn, queue_pairs, each)
+    return equal_cost_routing(topology, "ecmp", EQUAL_COST, queue_pairs, each)
 
 
 def spray_routing(topology: Topology) -> Routing:
@@ -274,22 +275,32 @@ def spray_routing(topology: Topology) -> Routing:
     NetcosimError
         A router that cannot be reached, or too many routers for a table.
     """
-    return _equal_cost_routing(topology, "spray", EQUAL_COST, _drawn)
+    return equal_cost_routing(topology, "spray", EQUAL_COST)
 
 
-def _drawn(view: View, hops: Sequence[Hop], key: int) -> Hop:
-    return one_of(hops, key, 0)
+def _named_or_drawn(view: View, hops: Sequence[Hop], key: int) -> Hop:
+    return hops[key] if key < len(hops) else one_of(hops, key, 0)
 
 
-def _equal_cost_routing(
+def equal_cost_routing(
     topology: Topology,
     name: str,
     code: int,
-    pick: Callable[[View, Sequence[Hop], int], Hop],
     queue_pairs: int = 0,
     seed_each_hop: bool = True,
 ) -> Routing:
-    """Build a routing that chooses among all links on shortest paths."""
+    """Build a routing that chooses among all links on shortest paths.
+
+    Parameters
+    ----------
+    topology : Topology
+    name : str
+    code : int
+        LEAST_LOADED or EQUAL_COST.
+    queue_pairs, seed_each_hop
+        See `netsim.routing.base.Routing`.
+    """
+    pick = least_loaded if code == LEAST_LOADED else _named_or_drawn
     paths = ShortestPaths(topology)
     n_vcs = channels(paths)
     step = int(n_vcs > 1)
@@ -306,7 +317,7 @@ def _equal_cost_routing(
         hops = choices(router, dst_node, state)
         return hops[0] if len(hops) == 1 else pick(view, hops, key)
 
-    params = (0, topology.n_routers, step, queue_pairs, int(seed_each_hop))
+    params = (0, topology.n_routers, step, queue_pairs, int(seed_each_hop), 0)
     return Routing(
         name=name,
         topology=topology,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from netsim.parameters import Parameter, parameters_of
 from netsim.routing.tables import RouteTables
@@ -50,6 +53,22 @@ class View(Protocol):
         """Bytes of the output buffer of (link, vc) that no packet in its FIFO takes up."""
 
 
+Pins: TypeAlias = Mapping[tuple[int, int, int], Sequence[int]]
+
+
+class Pin(Protocol):
+    """Chooses the paths of flows; see `Routing`."""
+
+    def __call__(
+        self,
+        src: NDArray[np.int64],
+        dst: NDArray[np.int64],
+        amount: NDArray[np.float64],
+        busy_s: NDArray[np.float64] | None = None,
+    ) -> Routing:
+        """Return the routing with these flows pinned."""
+
+
 @dataclass(frozen=True, eq=False)
 class Routing:
     """A named routing on one topology.
@@ -91,6 +110,11 @@ class Routing:
         whose numbers have the same remainder by it (their *queue pair*).
     seed_each_hop : bool
         Whether such a key differs from one visit to the next.
+    pins : mapping of (port, port, queue pair) to places
+        ``key`` of these flows at each visit: the place of their link in ``choices``.
+    pin : callable (src_port, dst_port, bytes, busy_s) -> Routing, optional
+        The routing with ``pins`` chosen for some flows; ``busy_s``: how long others keep each link
+        busy, or None. Engines call it with the flows of their run.
     """
 
     name: str
@@ -108,6 +132,8 @@ class Routing:
     compares_queues: bool = False
     queue_pairs: int = 0
     seed_each_hop: bool = True
+    pins: Pins = field(default_factory=dict)
+    pin: Pin | None = None
 
 
 @dataclass(frozen=True)

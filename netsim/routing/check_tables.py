@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.routing.kernels_codes import RoutingCode
+from netsim.routing.kernels_tables import PIN_WIDTH
 from netsim.topology import Topology
 
 Ints = NDArray[np.integer]
@@ -45,6 +46,8 @@ def check_tables(
         if len(table) < length:
             raise NetcosimError(f"{where}: {name} has {len(table)} entries; {length} are needed")
     _check_entries(topology, where, RoutingCode(code), tables)
+    if code == RoutingCode.EQUAL_COST and params[PIN_WIDTH] > 0:
+        _check_pins(where, tables[1], topology.n_ports, int(params[PIN_WIDTH]))
 
 
 def _need(where: str, what: str, value: int, wanted: int) -> None:
@@ -57,7 +60,8 @@ def _by_router(topology: Topology, where: str, code: int, params: NDArray[np.int
     row = topology.n_ports if by_port else topology.n_routers
     _need(where, "entries a router", int(params[1]), row)
     lists = RoutingCode.LEAST_LOADED <= code <= RoutingCode.EQUAL_COST
-    return topology.n_routers * row, 0, int(lists)
+    pinned = code == RoutingCode.EQUAL_COST and params[PIN_WIDTH] > 0
+    return topology.n_routers * row, int(pinned) * (topology.n_ports + 1), int(lists)
 
 
 def _dragonfly(topology: Topology, where: str, code: int, params: NDArray[np.int64]) -> _Lengths:
@@ -99,7 +103,7 @@ _RULES: dict[
     tuple[int, Callable[[Topology, str, int, NDArray[np.int64]], _Lengths]],
 ] = {
     RoutingCode.WEIGHTED: (3, _by_router),
-    RoutingCode.EQUAL_COST: (5, _by_router),
+    RoutingCode.EQUAL_COST: (6, _by_router),
     RoutingCode.MERLIN_UGAL: (13, _dragonfly),
     RoutingCode.TWO_CHOICE: (12, _fat_tree),
     RoutingCode.MINIMAL_ADAPTIVE: (5, _torus),
@@ -139,3 +143,12 @@ def _check_lists(where: str, places: Ints, lists: Ints, width: int) -> None:
     count = lists[places].astype(np.int64)
     if np.any(count < 0) or np.any(places + width * count >= len(lists)):
         raise NetcosimError(f"{where}: a list does not end within table_c")
+
+
+def _check_pins(where: str, table_b: Ints, n_ports: int, width: int) -> None:
+    """See that the rows of every source port end in the table."""
+    begin = table_b[: n_ports + 1]
+    if begin[0] != 0 or np.any(np.diff(begin) < 0):
+        raise NetcosimError(f"{where}: rows of pinned flows do not follow each other")
+    if len(table_b) < n_ports + 1 + width * int(begin[-1]):
+        raise NetcosimError(f"{where}: a row of pinned flows does not end within table_b")

@@ -96,7 +96,7 @@ def _bytes(rt, link, space, room, nv, buffer_bytes):  # type: ignore[no-untyped-
     p = rt.params
     used = p[COMPARES] == USED_CREDITS
     total = np.int64(0)
-    for vc in range(link * nv, link * nv + rt.n_vcs):
+    for vc in range(link * nv, (link + 1) * nv):
         total += (buffer_bytes if used else entry(space, vc)) - entry(room, vc)
     if used:
         at = p[N_ROUTERS] + 2 * p[N_GLOBAL] + link - p[FIRST_LOCAL]

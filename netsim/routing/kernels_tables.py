@@ -15,7 +15,7 @@ SHORTEST_PATH, BY_DESTINATION, LEAST_LOADED, WEIGHTED, EQUAL_COST = codes_betwee
     RoutingCode.SHORTEST_PATH, RoutingCode.EQUAL_COST
 )
 
-ROW, STEP, QUEUE_PAIRS, SEEDS = 1, 2, 3, 4
+ROW, STEP, QUEUE_PAIRS, SEEDS, PIN_WIDTH = 1, 2, 3, 4, 5
 
 
 @njit(**PLAIN_KERNEL, inline="always")
@@ -24,11 +24,49 @@ def hashes_flows(rt):  # type: ignore[no-untyped-def]
     return rt.code == EQUAL_COST and rt.params[QUEUE_PAIRS] > 0
 
 
+@njit(**INNER_KERNEL)
+def pinned_link(rt, src, flow, visit):  # type: ignore[no-untyped-def]
+    """Return the place among the equal-cost links that a flow is pinned to, -1 if it is not.
+
+    ``flow`` is the destination port times the queue pairs, plus the queue pair.
+    """
+    width = rt.params[PIN_WIDTH]
+    first = len(rt.port_router) + 1
+    low, end = entry(rt.table_b, src), entry(rt.table_b, src + 1)
+    high = end
+    while low < high:
+        middle = (low + high) >> 1
+        if entry(rt.table_b, first + middle * width) < flow:
+            low = middle + 1
+        else:
+            high = middle
+    at = first + low * width
+    if low < end and entry(rt.table_b, at) == flow and visit + 1 < width:
+        return entry(rt.table_b, at + 1 + visit)
+    return np.int64(-1)
+
+
 @njit(**PLAIN_KERNEL, inline="always")
 def flow_key(rt, seed, src, dst, packet, visit):  # type: ignore[no-untyped-def]
-    """Return the key of a router visit: that of all packets between two ports on a queue pair."""
+    """Return the key of a router visit: that of all packets between two ports on a queue pair.
+
+    Of a pinned flow it is the place of its link.
+    """
+    pair = packet % rt.params[QUEUE_PAIRS]
+    if rt.params[PIN_WIDTH] > 0:
+        place = pinned_link(rt, src, dst * rt.params[QUEUE_PAIRS] + pair, visit)
+        if place >= 0:
+            return np.uint64(place)
     flow = (np.int64(src) << 32) | np.int64(dst)
-    return packet_key(seed, flow, packet % rt.params[QUEUE_PAIRS], visit * rt.params[SEEDS])
+    return packet_key(seed, flow, pair, visit * rt.params[SEEDS])
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def equal_cost_place(key, n):  # type: ignore[no-untyped-def]
+    """Return which of n links a key names: that place, or drawn if it is none."""
+    if key < np.uint64(n):
+        return np.int64(key)
+    return draw(key, 0, n)
 
 
 @njit(**INNER_KERNEL)
@@ -51,7 +89,7 @@ def route_tables(rt, router, dst_router, dst_node, key, now, free_at, waiting): 
         return entry(rt.table_a, row + dst_node)
     paths = entry(rt.table_a, row + dst_router)
     if rt.code == EQUAL_COST:
-        return entry(rt.table_c, paths + 1 + draw(key, 0, entry(rt.table_c, paths)))
+        return entry(rt.table_c, paths + 1 + equal_cost_place(key, entry(rt.table_c, paths)))
     if rt.code == WEIGHTED:
         return _drawn(rt, paths, key)
     return choose_up(rt, np.int64(0), paths, key, now, free_at, waiting)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from netsim.errors import unknown_name
 from netsim.parameters import checked
 from netsim.registry import Registry
-from netsim.routing import any_graph, dragonfly, fattree, shortest_path, torus
+from netsim.routing import any_graph, dragonfly, fattree, pinned, shortest_path, torus
 from netsim.routing.base import Routing, RoutingEntry
 from netsim.topologies.registry import FAMILIES, family_of
 from netsim.topology import Topology
@@ -23,6 +23,7 @@ ROUTINGS: Registry[RoutingEntry] = Registry(
         *(entry for family in FAMILIES.own.values() for entry in family.routings),
         *shortest_path.ROUTINGS,
         *any_graph.ROUTINGS,
+        *pinned.ROUTINGS,
     ),
 )
 

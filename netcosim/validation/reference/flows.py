@@ -62,15 +62,35 @@ def reference_rates(
     return rate
 
 
+def reference_rates_by_priority(
+    carried: Matrix,
+    capacity_Bps: NDArray[np.float64],
+    flow_weight: NDArray[np.float64],
+    flow_priority: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """(n_flows,) float64: rates of the highest priority first, then of the next on what is left."""
+    rate, left = np.zeros(carried.shape[1]), capacity_Bps.astype(float)
+    for priority in sorted(set(flow_priority.tolist()), reverse=True):
+        mine = flow_priority == priority
+        # a link of which 1e-9 is left is full
+        left[left < 1e-9 * capacity_Bps] = 0.0
+        rate[mine] = reference_rates(carried[:, mine], left, flow_weight[mine])
+        moving = mine & np.isfinite(rate)
+        left -= carried[:, moving] @ rate[moving]
+    return rate
+
+
 def reference_finish(
     carried: Matrix,
     capacity_Bps: NDArray[np.float64],
     message_bytes: NDArray[np.float64],
     start_s: NDArray[np.float64],
     flow_weight: ArrayLike = 1.0,
+    flow_priority: ArrayLike = 0.0,
 ) -> NDArray[np.float64]:
     """(n_flows,) float64: when each flow ends, in seconds; all rates solved again at each event."""
     weight = np.broadcast_to(np.asarray(flow_weight, dtype=np.float64), carried.shape[1])
+    priority = np.broadcast_to(np.asarray(flow_priority, dtype=np.float64), carried.shape[1])
     finish, left, now = start_s.astype(float), message_bytes.astype(float), 0.0
     todo = (carried.sum(0) > 0) & (message_bytes > 0)
     while todo.any():
@@ -80,8 +100,11 @@ def reference_finish(
         if len(active) == 0:
             now = until
             continue
-        rate = reference_rates(carried[:, active], capacity_Bps, weight[active])
-        then = min(now + (left[active] / rate).min(), until)
+        rate = reference_rates_by_priority(
+            carried[:, active], capacity_Bps, weight[active], priority[active]
+        )
+        moving = rate > 0
+        then = min(now + (left[active][moving] / rate[moving]).min(), until)
         left[active] -= rate * (then - now)
         now = then
         done = active[left[active] <= 1e-9 * message_bytes[active]]

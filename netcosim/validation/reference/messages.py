@@ -25,6 +25,8 @@ class Part:
     src_port, dst_port : int
     chance_number : int
         The message's number in random draws.
+    priority_class : int
+        0 is the highest.
     """
 
     message: int
@@ -33,6 +35,7 @@ class Part:
     src_port: int
     dst_port: int
     chance_number: int
+    priority_class: int
 
     @property
     def flow(self) -> tuple[int, int]:
@@ -67,6 +70,7 @@ class Messages:
         self.send, self.arrive = send, arrive
         self.sender = self.program.send_src()
         self.random_shift = traffic.random_shift()
+        self.group_class, _ = traffic.priority_classes()
         self.request = self.rails if config.rail_policy == "striped" else 1
         self.parts_left: dict[int, int] = {}
         self.begun: set[int] = set()
@@ -155,5 +159,6 @@ class Messages:
         if self.topology.nic_rail is not None and len(set(self.topology.nic_rail[nodes])) > 1:
             into = 0
         src, dst = nodes[0] * self.topology.rails + out, nodes[1] * self.topology.rails + into
-        shift = int(self.random_shift[self.traffic.rank_group[ends[0]]])
-        self.send(Part(message, number, payloads, src, dst, (message + shift) % 2**64))
+        group = self.traffic.rank_group[ends[0]]
+        name = (message + int(self.random_shift[group])) % 2**64
+        self.send(Part(message, number, payloads, src, dst, name, int(self.group_class[group])))

@@ -7,7 +7,7 @@ comes free, the end of a transmission.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -90,8 +90,11 @@ class Link:
     latency_ps: int
     end_router: int | None
     """None at a node."""
+    n_vcs: int
+    """Channels of each priority class; those of the highest come first."""
     channels: list[FifoChannel] = field(default_factory=list)
-    last_vc: int = -1
+    last_vc: list[int] = field(default_factory=list)
+    """In each priority class: the channel served last."""
     free_at_ps: int = 0
     stalled_since_ps: int | None = None
     packets: int = 0
@@ -102,6 +105,20 @@ class Link:
 
     def ser_ps(self, packet: Packet) -> int:
         return serialisation_ps(packet.wire_bytes, self.bandwidth_Bps)
+
+    def turns(self) -> list[FifoChannel]:
+        """Channels in the order in which they may start: by class, then round-robin."""
+        n = self.n_vcs
+        return [
+            self.channels[k * n + (last + 1 + i) % n]
+            for k, last in enumerate(self.last_vc)
+            for i in range(n)
+        ]
+
+    def served(self, channel: FifoChannel) -> None:
+        """A packet of the channel starts."""
+        k, vc = divmod(channel.vc, self.n_vcs)
+        self.last_vc[k] = vc
 
     def end_stall(self, now_ps: int) -> None:
         if self.stalled_since_ps is not None:
@@ -121,11 +138,13 @@ class Network:
         config: PacketConfig,
         seed: int,
         deliver: Callable[[Part], None],
+        n_classes: int = 1,
     ) -> None:
         self.clock, self.order = clock, order
         self.routing, self.config, self.seed = routing, config, seed
         self.deliver = deliver
         """Called with the part whose last packet has arrived."""
+        self.n_classes = n_classes
         self.router_latency_ps = to_ps(config.router_latency_s)
         self.throttle = None if config.congestion_control == "none" else Throttle(config)
         self.packets_left: dict[Part, int] = {}
@@ -145,11 +164,13 @@ class Network:
             bandwidth_Bps=int(t.link_bandwidth_Bps[number]),
             latency_ps=to_ps(float(t.link_latency_s[number])),
             end_router=None if to_node else int(t.link_dst[number]) - t.n_ports,
+            n_vcs=1 if number < t.first_router_link else self.routing.n_vcs,
         )
         free_bytes = _NO_BOUND if to_node else self.config.buffer_bytes
-        n_vcs = 1 if number < t.first_router_link else self.routing.n_vcs
-        link.channels = [FifoChannel(link, vc, free_bytes) for vc in range(n_vcs)]
-        link.last_vc = n_vcs - 1  # so that the first turn is channel 0's
+        n_channels = self.n_classes * link.n_vcs
+        link.channels = [FifoChannel(link, vc, free_bytes) for vc in range(n_channels)]
+        # so that the first turn of a class is its channel 0's
+        link.last_vc = [link.n_vcs - 1] * self.n_classes
         return link
 
     # What a router may look at
@@ -190,7 +211,8 @@ class Network:
         self.packets_left[part] = len(part.payloads)
         for number, payload in enumerate(part.payloads):
             packet = Packet(part, number, payload + self.config.header_bytes)
-            self._join(self.links[part.src_port].channels[0], packet, self.clock.now)
+            channel = self.links[part.src_port].channels[part.priority_class]
+            self._join(channel, packet, self.clock.now)
 
     def _join(self, channel: FifoChannel, packet: Packet, ready_ps: int) -> None:
         packet.ready_ps = ready_ps
@@ -201,16 +223,22 @@ class Network:
         """Let the routing decide where a packet goes from here."""
         part, visits = packet.part, packet.visits
         names = part.chance_number, packet.number + (part.number << 32)
+        pinned: Sequence[int] = ()
         if self.routing.queue_pairs:
-            names = (part.src_port << 32) + part.dst_port, packet.number % self.routing.queue_pairs
+            pair = packet.number % self.routing.queue_pairs
+            pinned = self.routing.pins.get((part.src_port, part.dst_port, pair), ())
+            names = (part.src_port << 32) + part.dst_port, pair
             visits = visits if self.routing.seed_each_hop else 0
-        key = packet_key(*map(np.uint64, (self.seed, *names, visits)))
+        key = int(packet_key(*map(np.uint64, (self.seed, *names, visits))))
+        if packet.visits < len(pinned):
+            key = pinned[packet.visits]
         hop = self.routing.choose(
-            self, router, packet.part.dst_port, packet.state, int(key), packet.wire_bytes
+            self, router, packet.part.dst_port, packet.state, key, packet.wire_bytes
         )
         packet.visits += 1
         packet.state = hop.state
-        return self.links[hop.link].channels[hop.vc]
+        out = self.links[hop.link]
+        return out.channels[part.priority_class * out.n_vcs + hop.vc]
 
     def _reach_router(self, link: Link, packet: Packet) -> None:
         assert link.end_router is not None
@@ -256,9 +284,7 @@ class Network:
             if next_ps > now:
                 self._try_at(link, next_ps)
                 return
-        n = len(link.channels)
-        turns = [link.channels[(link.last_vc + 1 + i) % n] for i in range(n)]
-        ready = [c for c in turns if c.fifo and c.fifo[0].ready_ps <= now]
+        ready = [c for c in link.turns() if c.fifo and c.fifo[0].ready_ps <= now]
         able = [c for c in ready if c.free_bytes >= c.fifo[0].wire_bytes]
         if able:
             if link.stalled_since_ps == now:  # begun in this very tick: none
@@ -275,7 +301,7 @@ class Network:
         now = self.clock.now
         packet = channel.fifo.popleft()
         size, ser = packet.wire_bytes, link.ser_ps(packet)
-        link.last_vc = channel.vc
+        link.served(channel)
         link.free_at_ps = now + ser
         link.packets += 1
         link.bytes += size

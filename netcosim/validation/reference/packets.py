@@ -18,10 +18,11 @@ import simpy
 from netcosim.validation.reference.crossbar import InputQueuedNetwork
 from netcosim.validation.reference.messages import Messages, Part
 from netcosim.validation.reference.network import Clock, Network, Order
-from netsim.packet.checks import check_run
+from netsim.packet.checks import check_priorities, check_run
 from netsim.packet.deadlock import deadlock_error, stuck_error
 from netsim.packet.model import PacketConfig, PacketResult, to_ps
 from netsim.routing.base import Routing
+from netsim.routing.pinned import pinned_for
 from netsim.traffic import Traffic
 
 _Work = Generator[simpy.Event, None, None]
@@ -214,11 +215,14 @@ def simulate_reference(
     seed = int(rng.integers(0, 2**63))
     topology = routing.topology
     check_run(topology, traffic, until_s)
+    check_priorities(routing, traffic, config)
+    routing = pinned_for(routing, traffic)
     clock = Clock(initial_time=0)
     order = Order(traffic.program.n_ranks, topology.n_links)
     ranks = _Ranks(clock, order, traffic, config)
     kind = InputQueuedNetwork if config.input_queued else Network
-    network = kind(clock, order, routing, config, seed, deliver=ranks.part_arrived)
+    _, n_classes = traffic.priority_classes()
+    network = kind(clock, order, routing, config, seed, ranks.part_arrived, n_classes)
     ranks.messages = Messages(traffic, config, topology, network.send, ranks.arrive)
     if until_s is None:
         clock.run()

@@ -1,0 +1,137 @@
+"""Pinned flows: the least loaded path, a table, and the same paths in all engines."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from netsim.errors import NetcosimError
+from netsim.flow.job_load import path_link_bytes
+from netsim.flow.paths import flow_paths
+from netsim.packet.engine import simulate_packets
+from netsim.packet.model import PacketConfig
+from netsim.routing.pinned import pinned_for
+from netsim.routing.registry import make_routing
+from netsim.topologies.fattree import xgft
+from netsim.topologies.gpu_cluster import gpu_cluster
+from netsim.traffic import combine
+from patterns.registry import make_pattern
+
+THREE_LEVELS = gpu_cluster(nodes=8, gpus_per_node=2, nodes_per_leaf=2, nodes_per_pod=4, planes=2)
+
+
+def test_every_flow_has_an_up_link_of_its_own_where_there_are_enough():
+    """Where hashing puts 2.6 of 8 flows on one link (tests/test_routing_ecmp.py)."""
+    tree = xgft(8, 2, w2=8, levels=2)
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        paths = flow_paths(make_routing(tree, "pinned"), np.arange(8), 8 + rng.permutation(8))
+        load = path_link_bytes(paths, np.ones(8), tree.n_links)
+        assert load.max() == 1.0
+
+
+@pytest.mark.parametrize("queue_pairs", [1, 3])
+def test_packets_and_flows_take_the_same_links(queue_pairs):
+    routing = make_routing(THREE_LEVELS, "pinned", {"queue_pairs": queue_pairs})
+    program = make_pattern("all-to-all", 16, 4096 * 2 * 3, 1, np.random.default_rng(0))
+    traffic = combine([program], [np.arange(16)])
+    config = PacketConfig(packet_bytes=4096)
+    done = simulate_packets(routing, traffic, config, np.random.default_rng(5))
+    order = np.argsort(program.send_src() * 16 + program.send_dst)
+    ends = program.send_src()[order], program.send_dst[order]
+    paths = flow_paths(routing, *ends, program.send_bytes[order])
+    load = path_link_bytes(paths, program.send_bytes[order].astype(float), THREE_LEVELS.n_links)
+    assert load == pytest.approx(done.link_bytes)
+
+
+def test_the_largest_flow_comes_first_and_each_takes_the_least_loaded_path():
+    """The rule again, over all shortest paths that networkx finds."""
+    topology = THREE_LEVELS
+    rng = np.random.default_rng(3)
+    src, dst = np.array([(a, b) for a, b in product(range(16), range(16)) if a != b]).T
+    amount = rng.integers(1, 10**6, len(src)).astype(float)
+    routing = make_routing(topology, "pinned")
+    parts = np.repeat(amount / 2, 2)
+    ports = topology.ports_between(np.repeat(src, 2), np.repeat(dst, 2), np.tile([0, 1], len(src)))
+    pinned = routing.pin(*ports, parts)
+
+    network = nx.DiGraph()
+    for link in range(topology.first_router_link, topology.n_links):
+        here, there = (int(end[link]) for end in (topology.link_src, topology.link_dst))
+        network.add_edge(here - topology.n_ports, there - topology.n_ports, link=link)
+    load_s = np.zeros(topology.n_links)
+    flows = sorted(zip(-parts, *ports, strict=True))
+    assert len({size for size, _, _ in flows}) > len(flows) / 3
+    worse = 0
+    for size, a, b in flows:
+        here, there = (int(topology.port_router[port]) for port in (a, b))
+        if here == there:
+            continue
+        found = []
+        for routers in nx.all_shortest_paths(network, here, there):
+            links = [network.edges[edge]["link"] for edge in nx.utils.pairwise(routers)]
+            after = load_s[links] - size / topology.link_bandwidth_Bps[links]
+            found.append((after.max(), after.sum(), links))
+        taken, router = [], here
+        for place in pinned.pins[a, b, 0]:
+            link = routing.choices(router, int(b), 0)[place].link
+            taken.append(link)
+            router = int(topology.link_dst[link]) - topology.n_ports
+        assert router == there
+        best = min(found)
+        mine = next(row for row in found if row[2] == taken)
+        assert mine[:2] == pytest.approx(best[:2], rel=1e-12)
+        worse += max(found)[0] > best[0]
+        load_s[taken] -= size / topology.link_bandwidth_Bps[taken]
+    assert worse > 100
+
+
+def test_a_table_names_the_path_and_others_avoid_it():
+    tree = xgft(4, 2, w2=4, levels=2)
+    up = np.flatnonzero(tree.kind_mask("up1"))
+    for path in range(4):
+        routing = make_routing(tree, "pinned", {"pins": [[1, 5, 0, path]]})
+        paths = flow_paths(routing, [0, 1], [4, 5], [2.0, 1.0])
+        links = [set(paths.links[paths.ptr[i] : paths.ptr[i + 1]]) for i in range(2)]
+        assert up[path] in links[1]
+        assert up[path] not in links[0]
+
+
+def test_flows_avoid_what_others_keep_busy():
+    tree = xgft(4, 2, w2=4, levels=2)
+    up = np.flatnonzero(tree.kind_mask("up1"))
+    busy_s = np.zeros(tree.n_links)
+    busy_s[up[[0, 1, 3]]] = 1.0
+    paths = flow_paths(make_routing(tree, "pinned"), [0], [4], background_s=busy_s)
+    assert up[2] in paths.links
+
+
+def test_what_is_not_pinned_is_hashed():
+    """A clear-to-send goes against the flows of the data."""
+    routing = make_routing(THREE_LEVELS, "pinned")
+    program = make_pattern("broadcast", 16, 10_000, 1, np.random.default_rng(0))
+    traffic = combine([program], [np.arange(16)])
+    config = PacketConfig(packet_bytes=1000, eager_limit_bytes=0)
+    bound = pinned_for(routing, traffic)
+    assert {flow[0] // THREE_LEVELS.rails for flow in bound.pins} == {0}
+    done = simulate_packets(routing, traffic, config, np.random.default_rng(5))
+    assert done.rank_finish_ps.min() >= 0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"queue_pairs": 0}, "queue_pairs"),
+        ({"pins": [[0, 4, 0]]}, r"pins has \[0, 4, 0\]"),
+        ({"pins": [[0, 99, 0, 0]]}, "destination from 0 to 7"),
+        ({"pins": [[0, 4, 1, 0]]}, "queue pair from 0 to 0"),
+        ({"pins": [[0, 4, 0, 4]]}, "path 4 from node 0 to 4, which have 4 of equal length"),
+    ],
+)
+def test_parameters_that_do_not_fit_are_refused(parameters, words):
+    tree = xgft(4, 2, w2=4, levels=2)
+    with pytest.raises(NetcosimError, match=words):
+        flow_paths(make_routing(tree, "pinned", parameters), [0], [4])

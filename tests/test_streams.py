@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.network.communication import with_compute
+from cosim.network.communication import Communication, with_compute
+from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from netcosim.validation.cases import KINDS, Send, Step, program, random_program
 from netcosim.validation.engines import Case, both, same
 from netsim.errors import NetcosimError
@@ -18,6 +19,8 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
 from netsim.traffic import MAX_KINDS, Program, combine
 from patterns.build import build_program, make_messages
+from patterns.training.settings import TrainingSettings
+from patterns.training.times import timeline
 
 US = 10**6
 """Picoseconds."""
@@ -155,3 +158,22 @@ def test_a_stream_that_waits_for_ever_is_named() -> None:
     stuck = program([Step(), Step(need=1)], streams=[[1, 1]], kinds=KINDS)
     with pytest.raises(ProgramStuckError, match=r"rank 0 .* step 0 of its steps \(step 1 of all\)"):
         simulate_packets(ROUTING, combine([stuck], [[0]]), FREE, np.random.default_rng(1))
+
+
+def test_jobs_on_a_network_report_what_is_exposed_by_parallelism() -> None:
+    """By the packets, as by bus bandwidths; a job without kinds reports nothing."""
+    wide = make_routing(
+        make_topology("fattree", {"radix": 16, "levels": 2, "bandwidth_Bps": 50 * 10**9})
+    )
+    given: dict[str, object] = {"model": "llama-7b", "tp": 2, "scale": 1e-3, "blocks": 4}
+    training = PlacedJob(1, Communication("training", parameters=given), np.arange(16))
+    other = PlacedJob(2, Communication("all-to-all"), np.arange(16, 24))
+    network = SharedNetwork(wide, packet=PacketConfig(packet_bytes=4096), task_mapping="in-order")
+    nothing, found = Ensemble(network, [other, training]).packets().exposed_s
+    assert nothing == {}
+    settings = TrainingSettings(**given)  # type: ignore[arg-type]
+    layout = settings.layout(16)
+    closed = timeline(settings.stages(layout), layout, {"tp": 50e9, "dp": 50e9}).exposed_s[0]
+    assert found.keys() == {"tp", "dp"}
+    for kind, seconds in found.items():
+        assert seconds == pytest.approx(1e-3 * closed[kind], rel=0.1)

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 
+MAX_KINDS = 7
+"""Kinds of communication in a run; the packet engine keeps them in three bits."""
+
 
 @dataclass(frozen=True, eq=False)
 class Program:
@@ -21,10 +24,14 @@ class Program:
     receiver* that it counts toward; messages that arrive before their step is reached are buffered.
     The order of sends is their order in the arrays, and a send's index is the message's number.
 
+    A rank may have several streams, which work side by side on processors of their own (as CUDA
+    streams do): stream ``t`` runs its steps ``step_ptr[t] .. step_ptr[t+1]-1`` in order. Streams of
+    a rank wait for each other by messages of 0 bytes, *signals*, which take no time.
+
     Attributes
     ----------
     n_ranks : int
-    step_ptr : (n_ranks+1,) int64
+    step_ptr : (n_streams+1,) int64
     compute_s : (n_steps,) float64
         Seconds of computing before the sends of a step.
     recv_need : (n_steps,) int32
@@ -33,9 +40,17 @@ class Program:
     send_dst : (n_messages,) int32
         Receiving rank.
     send_bytes : (n_messages,) int64
-        At least 1.
+        At least 1; 0 for a signal to a stream of the same rank.
     send_step : (n_messages,) int32
         Global number of the receiver's step that the message counts toward.
+    stream_ptr : (n_ranks+1,) int64, optional
+        Rank ``r`` has the streams ``stream_ptr[r] .. stream_ptr[r+1]-1``, at least one, the first
+        of which computes; None: each rank has one.
+    kinds : tuple of str
+        Kinds of communication that are timed, at most `MAX_KINDS`.
+    step_kind : (n_steps,) int8, optional
+        The kind that a step is part of, from its begin to its end: k for ``kinds[k - 1]``, 0 for
+        none. Needed if there are ``kinds``.
     """
 
     n_ranks: int
@@ -46,6 +61,19 @@ class Program:
     send_dst: NDArray[np.int32]
     send_bytes: NDArray[np.int64]
     send_step: NDArray[np.int32]
+    stream_ptr: NDArray[np.int64] | None = None
+    kinds: tuple[str, ...] = ()
+    step_kind: NDArray[np.int8] | None = None
+
+    @property
+    def n_streams(self) -> int:
+        """Streams of all ranks together."""
+        return len(self.step_ptr) - 1
+
+    @property
+    def rank_step_ptr(self) -> NDArray[np.int64]:
+        """(n_ranks+1,) int64: first step of each rank."""
+        return self.step_ptr if self.stream_ptr is None else self.step_ptr[self.stream_ptr]
 
     @property
     def n_steps(self) -> int:
@@ -65,27 +93,56 @@ class Program:
     def send_src(self) -> NDArray[np.int32]:
         """(n_messages,) int32: the sending rank of each message."""
         steps = np.repeat(np.arange(self.n_steps), np.diff(self.send_ptr))
-        owner = np.repeat(np.arange(self.n_ranks), np.diff(self.step_ptr))
+        owner = np.repeat(np.arange(self.n_ranks), np.diff(self.rank_step_ptr))
         return np.asarray(owner[steps], dtype=np.int32)
+
+    def stream_rank(self) -> NDArray[np.int64]:
+        """(n_streams,) int64: the rank of each stream."""
+        streams = 1 if self.stream_ptr is None else np.diff(self.stream_ptr)
+        return np.repeat(np.arange(self.n_ranks), streams)
+
+    def send_stream(self) -> NDArray[np.int32]:
+        """(n_messages,) int32: the receiving stream of each message."""
+        if self.stream_ptr is None:
+            return self.send_dst
+        owner = np.repeat(np.arange(self.n_streams, dtype=np.int32), np.diff(self.step_ptr))
+        return owner[self.send_step]
 
     def validate(self) -> None:
         """Raise NetcosimError where a pointer, rank, size or step does not fit."""
         n_steps, n_messages = self.n_steps, self.n_messages
-        if len(self.step_ptr) != self.n_ranks + 1 or self.step_ptr[-1] != n_steps:
+        streams = np.arange(self.n_ranks + 1) if self.stream_ptr is None else self.stream_ptr
+        if len(streams) != self.n_ranks + 1 or streams[0] or np.any(np.diff(streams) < 1):
+            raise NetcosimError("program: stream_ptr needs one stream or more of each rank")
+        if self.n_streams != streams[-1] or self.step_ptr[-1] != n_steps:
             raise NetcosimError("program: step_ptr does not cover the steps")
+        kind = self.step_kind
+        if len(self.kinds) > MAX_KINDS:
+            raise NetcosimError(
+                f"program: {len(self.kinds)} kinds of communication; at most {MAX_KINDS} are timed"
+            )
+        if self.kinds and (
+            kind is None
+            or len(kind) != n_steps
+            or (n_steps and not 0 <= kind.min() <= kind.max() <= len(self.kinds))
+        ):
+            raise NetcosimError(f"program: step_kind needs 0..{len(self.kinds)} for each step")
         if len(self.send_ptr) != n_steps + 1 or self.send_ptr[-1] != n_messages:
             raise NetcosimError("program: send_ptr does not cover the messages")
         if len(self.compute_s) != n_steps or (n_steps and self.compute_s.min() < 0):
             raise NetcosimError("program: compute_s needs one value >= 0 a step")
         if n_messages == 0:
             return
-        if self.send_bytes.min() < 1:
-            raise NetcosimError("program: a message has fewer than 1 byte")
         if self.send_dst.min() < 0 or self.send_dst.max() >= self.n_ranks:
             raise NetcosimError(f"program: a receiver is outside ranks 0..{self.n_ranks - 1}")
-        low, high = self.step_ptr[self.send_dst], self.step_ptr[self.send_dst + 1]
+        first = self.rank_step_ptr
+        low, high = first[self.send_dst], first[self.send_dst + 1]
         if np.any((self.send_step < low) | (self.send_step >= high)):
             raise NetcosimError("program: a message counts toward a step of another rank")
+        if self.send_bytes.min() < 1:
+            empty = np.flatnonzero(self.send_bytes < 1)
+            if self.send_bytes.min() < 0 or np.any(self.send_src()[empty] != self.send_dst[empty]):
+                raise NetcosimError("program: a message to another rank has fewer than 1 byte")
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +183,7 @@ class Traffic:
         if self.group_key is None:
             return np.zeros(self.n_groups, dtype=np.int64)
         first_rank = np.searchsorted(self.rank_group, np.arange(self.n_groups))
-        first_step = self.program.step_ptr[first_rank]
+        first_step = self.program.rank_step_ptr[first_rank]
         return self.group_key - self.program.send_ptr[first_step]
 
     def priority_classes(self) -> tuple[NDArray[np.int64], int]:
@@ -146,6 +203,14 @@ def _joined_times(parts: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     if any(part.any() for part in parts):
         return np.concatenate(parts).astype(np.float64)
     return np.zeros(sum(map(len, parts)))
+
+
+def _renumbered(program: Program, kinds: tuple[str, ...]) -> NDArray[np.int8]:
+    """Return the kind of each step by its number among more kinds."""
+    if program.step_kind is None:
+        return np.zeros(program.n_steps, dtype=np.int8)
+    number = [0, *(kinds.index(kind) + 1 for kind in program.kinds)]
+    return np.array(number, dtype=np.int8)[program.step_kind]
 
 
 def combine(
@@ -195,6 +260,7 @@ def combine(
         if p.n_ranks != len(nodes):
             raise NetcosimError(f"group {g}: {p.n_ranks} ranks but {len(nodes)} rank nodes")
     rank0 = np.cumsum([0] + [p.n_ranks for p in programs])
+    stream0 = np.cumsum([0] + [p.n_streams for p in programs])
     step0 = np.cumsum([0] + [p.n_steps for p in programs])
     send0 = np.cumsum([0] + [p.n_messages for p in programs])
 
@@ -202,6 +268,12 @@ def combine(
         shifted = [a[:-1] + o for a, o in zip(parts, offsets, strict=False)]
         return np.concatenate([*shifted, [offsets[-1]]]).astype(np.int64)
 
+    streams = None
+    if any(p.stream_ptr is not None for p in programs):
+        one_each = (np.arange(p.n_ranks + 1) for p in programs)
+        given = zip(programs, one_each, strict=True)
+        streams = ptr([x if p.stream_ptr is None else p.stream_ptr for p, x in given], stream0)
+    kinds = tuple(dict.fromkeys(kind for p in programs for kind in p.kinds))
     program = Program(
         n_ranks=int(rank0[-1]),
         step_ptr=ptr([p.step_ptr for p in programs], step0),
@@ -215,6 +287,9 @@ def combine(
         send_step=np.concatenate(
             [p.send_step + o for p, o in zip(programs, step0, strict=False)]
         ).astype(np.int32),
+        stream_ptr=streams,
+        kinds=kinds,
+        step_kind=np.concatenate([_renumbered(p, kinds) for p in programs]) if kinds else None,
     )
     starts = np.zeros(len(programs)) if start_s is None else np.asarray(start_s, dtype=float)
     if len(starts) != len(programs):

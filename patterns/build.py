@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +28,7 @@ class Messages:
     dst_step : (m,) int64
         Step of the receiver that the message counts toward.
     n_bytes : (m,) int64
-        At least 1.
+        At least 1; 0 for a signal between streams of a rank.
     """
 
     src: NDArray[np.int64]
@@ -114,6 +115,10 @@ def build_program(
     iterations: int = 1,
     compute_s: ArrayLike = 0.0,
     wait: bool = True,
+    *,
+    stream_ptr: NDArray[np.int64] | None = None,
+    kinds: tuple[str, ...] = (),
+    step_kind: ArrayLike = 0,
 ) -> Program:
     """Make the Program in which every rank repeats its steps ``iterations`` times.
 
@@ -130,12 +135,20 @@ def build_program(
         step (if all ranks have the same steps), or one for each step of each rank.
     wait : bool
         True: a step waits for all messages that name it. False: no rank waits.
+    stream_ptr : (n_ranks+1,) int64, optional
+        First stream of each rank. Messages, steps and times are then those of streams, numbered
+        through, where they are those of ranks without it.
+    kinds : tuple of str
+        Kinds of communication.
+    step_kind : int
+        Kind of each step, in the shapes of ``compute_s``; see `netsim.traffic.Program`.
 
     Returns
     -------
     Program
     """
-    per_rank = np.broadcast_to(np.asarray(n_steps, dtype=np.int64), (n_ranks,))
+    n_streams = n_ranks if stream_ptr is None else int(stream_ptr[-1])
+    per_rank = np.broadcast_to(np.asarray(n_steps, dtype=np.int64), (n_streams,))
     need_messages(
         len(messages) * iterations,
         int(per_rank.sum()) * iterations,
@@ -156,34 +169,39 @@ def build_program(
     total = int(step_ptr[-1])
     sends = np.bincount(sender, minlength=total)
     need = np.bincount(receiver, minlength=total) if wait else np.zeros(total)
+    if stream_ptr is not None:
+        dst = np.repeat(np.arange(n_ranks), np.diff(stream_ptr))[dst]
     return Program(
         n_ranks=n_ranks,
         step_ptr=step_ptr,
-        compute_s=_compute(np.asarray(compute_s, dtype=np.float64), per_rank, iterations),
+        compute_s=_of_steps(np.asarray(compute_s, dtype=np.float64), per_rank, iterations),
         recv_need=need.astype(np.int32),
         send_ptr=np.concatenate(([0], np.cumsum(sends))).astype(np.int64),
         send_dst=dst.astype(np.int32),
         send_bytes=n_bytes,
         send_step=receiver.astype(np.int32),
+        stream_ptr=stream_ptr,
+        kinds=kinds,
+        step_kind=_of_steps(np.asarray(step_kind, dtype=np.int8), per_rank, iterations)
+        if kinds
+        else None,
     )
 
 
-def _compute(
-    compute_s: NDArray[np.float64], per_rank: NDArray[np.int64], iterations: int
-) -> NDArray[np.float64]:
-    """(all steps,) seconds, rank after rank, iteration after iteration."""
+def _of_steps(values: NDArray[Any], per_rank: NDArray[np.int64], iterations: int) -> NDArray[Any]:
+    """(all steps,) values, rank after rank, iteration after iteration."""
     once = int(per_rank.sum())
-    if compute_s.ndim == 0:
-        return np.full(once * iterations, float(compute_s))
-    if len(compute_s) != once:
-        compute_s = np.tile(compute_s, len(per_rank))
-    if len(compute_s) != once:
-        raise NetcosimError(f"pattern: {len(compute_s)} compute times for {once} steps")
+    if values.ndim == 0:
+        return np.full(once * iterations, values)
+    if len(values) != once:
+        values = np.tile(values, len(per_rank))
+    if len(values) != once:
+        raise NetcosimError(f"pattern: {len(values)} compute times for {once} steps")
     if iterations == 1:
-        return compute_s.copy()
+        return values.copy()
     # Element j of a rank's repeated steps is element j mod (its steps) of its first steps.
     ptr = np.cumsum(per_rank) - per_rank
     owner = np.repeat(np.arange(len(per_rank)), per_rank * iterations)
     inside = np.arange(once * iterations) - (ptr * iterations)[owner]
-    picked: NDArray[np.float64] = compute_s[ptr[owner] + inside % per_rank[owner]]
+    picked: NDArray[Any] = values[ptr[owner] + inside % per_rank[owner]]
     return picked

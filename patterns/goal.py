@@ -42,7 +42,7 @@ def goal(
     compute: Annotated[bool, "whether the trace's calculations take their time"] = True,
     overlap: Annotated[
         str, "operations of a rank that the trace lets run side by side", OneOf(OVERLAPS)
-    ] = "refuse",
+    ] = "streams",
 ) -> Program:
     """Build the program of a GOAL trace; further ranks of the job are idle.
 
@@ -69,7 +69,7 @@ def goal(
     return trace.program(n_ranks, iterations, scale, compute=compute)
 
 
-def _ranks(file: str, scale: float = 1.0, compute: bool = True, overlap: str = "refuse") -> int:
+def _ranks(file: str, scale: float = 1.0, compute: bool = True, overlap: str = "streams") -> int:
     return read_trace(file, overlap).n_ranks
 
 
@@ -78,7 +78,7 @@ PATTERN = Pattern(
 )
 
 
-def read_trace(path: str | Path, overlap: str = "refuse") -> Trace:
+def read_trace(path: str | Path, overlap: str = "streams") -> Trace:
     """Read a GOAL trace, text (`_parse`) or binary (`patterns.goal_binary`), gzipped or not.
 
     The last few that were read are kept; a file that has changed is read again.
@@ -98,14 +98,14 @@ def _read(path: str, overlap: str, mtime_ns: int, size: int) -> Trace:
     raw = read_bytes(path)
     if is_binary(raw):
         places = Places(path, "operation")
-        return trace_of(operations_in(raw, path, overlap), places, overlap)
+        return trace_of(operations_in(raw, path), places, overlap)
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise NetcosimError(
             f"{path}: neither binary GOAL nor text (no UTF-8 at byte {error.start})"
         ) from None
-    return trace_of(_parse(text, path, overlap), Places(path), overlap)
+    return trace_of(_parse(text, path), Places(path), overlap)
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
@@ -122,7 +122,7 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
                 yield number, statement
 
 
-def _parse(text: str, name: str, overlap: str) -> list[list[Op]]:
+def _parse(text: str, name: str) -> list[list[Op]]:
     """Return the operations of each rank of a GOAL text (Hoefler et al., ICPP 2009).
 
     ::
@@ -133,8 +133,9 @@ def _parse(text: str, name: str, overlap: str) -> list[list[Op]]:
     One statement a line, or several parted by semicolons; ``//``, ``#`` and ``/* */`` comments.
     A ``calc`` is in nanoseconds. A message of 0 bytes is sent as 1 byte. The k-th
     send of a rank to another with some tag meets that rank's k-th receive of them.
-    Operations of a rank that could run in any order run in the order of the text, on one
-    processor. A send is complete when it is posted. ``name`` precedes the line number in errors.
+    Calculations that could run in any order run in the order of the text on each processor
+    (``cpu``). A send is complete when it is posted; the network's rail policy chooses its port, not
+    ``nic``. ``name`` precedes the line number in errors.
     """
     ranks: list[list[Op] | None] | None = None
     current: int | None = None
@@ -173,7 +174,7 @@ def _parse(text: str, name: str, overlap: str) -> list[list[Op]]:
         else:
             own = ranks[current]
             assert own is not None
-            label, op = _operation(statement, number, where, len(ranks), overlap)
+            label, op = _operation(statement, number, where, len(ranks))
             if label in labels:
                 raise NetcosimError(f"{where}: label {label!r} is used twice in rank {current}")
             if label is not None:
@@ -191,9 +192,7 @@ def _integer(digits: str, where: str) -> int:
     return int(digits)
 
 
-def _operation(
-    statement: str, line: int, where: str, n_ranks: int, overlap: str
-) -> tuple[str | None, Op]:
+def _operation(statement: str, line: int, where: str, n_ranks: int) -> tuple[str | None, Op]:
     """Label and operation of a statement."""
     match = _OPERATION.fullmatch(statement)
     if not match or (
@@ -203,19 +202,13 @@ def _operation(
             f"{where}: {statement[:200]!r} is not understood; 'send Nb to R tag T', 'recv Nb from "
             "R tag T', 'calc N' or 'a requires b' are"
         )
-    given = {k: _integer(match[k] or "0", where) for k in ("size", "peer", "tag", "time")}
-    if overlap == "refuse" and (
-        (match["cpu"] or "0").strip("0") or (match["nic"] or "0").strip("0")
-    ):
-        raise NetcosimError(
-            f"{where}: {statement!r}; a rank has one processor and one NIC, 0, unless overlap = "
-            '"serialise" is given'
-        )
+    given = {k: _integer(match[k] or "0", where) for k in ("size", "peer", "tag", "time", "cpu")}
     if match["kind"] is None:
-        return match["label"], Op(line, "calc", given["time"])
+        return match["label"], Op(line, "calc", given["time"], cpu=given["cpu"])
     if given["peer"] >= n_ranks:
         raise NetcosimError(f"{where}: rank {given['peer']}; num_ranks is {n_ranks}")
-    return match["label"], Op(line, match["kind"], given["size"], given["peer"], given["tag"])
+    op = Op(line, match["kind"], given["size"], given["peer"], given["tag"], given["cpu"])
+    return match["label"], op
 
 
 def _link(

@@ -50,7 +50,7 @@ def is_binary(raw: bytes | bytearray) -> bool:
     return len(raw) >= 8 and int.from_bytes(raw[:8], "little") == MARK
 
 
-def operations_in(raw: bytes | bytearray, name: str, overlap: str) -> list[list[Op]]:
+def operations_in(raw: bytes | bytearray, name: str) -> list[list[Op]]:
     """Return the operations of every rank.
 
     Parameters
@@ -59,8 +59,6 @@ def operations_in(raw: bytes | bytearray, name: str, overlap: str) -> list[list[
         The file.
     name : str
         Begins errors.
-    overlap : str
-        With "refuse" an operation on a second processor or NIC is an error.
 
     Returns
     -------
@@ -87,11 +85,11 @@ def operations_in(raw: bytes | bytearray, name: str, overlap: str) -> list[list[
         if not begin <= end <= len(raw) - _AFTER_MARK:
             raise NetcosimError(f"{where}: bytes {begin} to {end} of a file of {len(raw):,} bytes")
         part = memoryview(raw)[_AFTER_MARK + begin : _AFTER_MARK + end]
-        found.append(_rank(part, where, n_ranks, overlap))
+        found.append(_rank(part, where, n_ranks))
     return found
 
 
-def _rank(part: memoryview, where: str, n_ranks: int, overlap: str) -> list[Op]:
+def _rank(part: memoryview, where: str, n_ranks: int) -> list[Op]:
     """Return the operations of one rank."""
     if len(part) < 8:
         raise NetcosimError(f"{where}: cut off")
@@ -102,11 +100,11 @@ def _rank(part: memoryview, where: str, n_ranks: int, overlap: str) -> list[Op]:
         raise NetcosimError(f"{where}: {len(part):,} bytes have no room for {n_ops:,} operations")
     rows = np.frombuffer(part[at:end], dtype=_OPERATION)
     needed_by = np.frombuffer(part[end : end + (len(part) - end) // 4 * 4], dtype="<u4")
-    _check(rows, where, n_ranks, overlap)
+    _check(rows, where, n_ranks)
     ops = [
-        Op(i, _KINDS[kind], value, peer if kind < 3 else -1, tag)
-        for i, (kind, value, peer, tag) in enumerate(
-            rows[["kind", "value", "peer", "tag"]].tolist()
+        Op(i, _KINDS[kind], value, peer if kind < 3 else -1, tag, cpu)
+        for i, (kind, value, peer, tag, cpu) in enumerate(
+            rows[["kind", "value", "peer", "tag", "cpu"]].tolist()
         )
     ]
     for how, complete in (("complete", True), ("started", False)):
@@ -126,7 +124,7 @@ def _rank(part: memoryview, where: str, n_ranks: int, overlap: str) -> list[Op]:
     return ops
 
 
-def _check(rows: Rows, where: str, n_ranks: int, overlap: str) -> None:
+def _check(rows: Rows, where: str, n_ranks: int) -> None:
     """See that every operation can be one."""
     talks = rows["kind"] < 3
     for problem, wrong in (
@@ -135,8 +133,6 @@ def _check(rows: Rows, where: str, n_ranks: int, overlap: str) -> None:
          talks & ((rows["peer"] == _ANY) | (rows["tag"] == _ANY))),
         (f"its rank is not one of {n_ranks}", talks & (rows["peer"] >= n_ranks)),
         ("too large", rows["value"] > _MOST),
-        ('on another processor or NIC than 0, which needs overlap = "serialise"',
-         ((rows["cpu"] > 0) | (rows["nic"] > 0)) & (overlap == "refuse")),
     ):  # fmt: skip
         if wrong.any():
             raise NetcosimError(f"{where}, operation {int(np.argmax(wrong))}: {problem}")

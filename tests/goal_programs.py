@@ -15,7 +15,7 @@ def read_goal(path: str | Path) -> Program:
     return trace.program(trace.n_ranks)
 
 
-def parse_goal(text: str, name: str = "goal", overlap: str = "refuse") -> Program:
+def parse_goal(text: str, name: str = "goal", overlap: str = "streams") -> Program:
     """Return the program of a GOAL text on as many ranks as it has."""
-    trace = trace_of(_parse(text, name, overlap), Places(name), overlap)
+    trace = trace_of(_parse(text, name), Places(name), overlap)
     return trace.program(trace.n_ranks)

@@ -19,16 +19,16 @@ WAITING = sorted(name for name, one in PATTERNS.items() if one.recorded_ranks is
 
 
 def run_untimed(program: Program, pick: np.random.Generator) -> list[int]:
-    """Run a program with messages that arrive at once; the order in which ranks finish.
+    """Run a program with messages that arrive at once; the order in which streams finish.
 
-    A random runnable rank goes on at each turn, so a pattern that only works in one
+    A random runnable stream goes on at each turn, so a pattern that only works in one
     order gets stuck here.
     """
     at = list(program.step_ptr[:-1])
     arrived = [0] * program.n_steps
     sent = [False] * program.n_steps
     finished: list[int] = []
-    waiting = set(range(program.n_ranks))
+    waiting = set(range(program.n_streams))
     while waiting:
         progress = False
         for r in pick.permutation(sorted(waiting)).tolist():
@@ -46,7 +46,7 @@ def run_untimed(program: Program, pick: np.random.Generator) -> list[int]:
                 waiting.discard(r)
                 finished.append(r)
                 progress = True
-        assert progress, f"stuck: ranks {sorted(waiting)}"
+        assert progress, f"stuck: streams {sorted(waiting)}"
     assert arrived == program.recv_need.tolist()
     return finished
 
@@ -74,7 +74,7 @@ def test_every_pattern_runs_to_completion(name: str, n: int, m: int, it: int, se
     need = np.bincount(program.send_step, minlength=program.n_steps)
     assert np.array_equal(need, program.recv_need)
     finished = run_untimed(program, np.random.default_rng(seed))
-    assert sorted(finished) == list(range(program.n_ranks))
+    assert sorted(finished) == list(range(program.n_streams))
 
 
 @pytest.mark.parametrize("name", WAITING)

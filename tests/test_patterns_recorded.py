@@ -31,9 +31,9 @@ PING = "num_ranks 2\nrank 0 {\nc: calc 1000\ns: send 8b to 1\ns requires c\n}\n"
 PING += "rank 1 {\nr: recv 8b from 0\nd: calc 5\nd requires r\n}\n"
 
 
-def binary(raw: bytes, overlap: str = "refuse"):
+def binary(raw: bytes, overlap: str = "streams"):
     places = Places("b", "operation")
-    trace = trace_of(operations_in(raw, "b", overlap), places, overlap)
+    trace = trace_of(operations_in(raw, "b"), places, overlap)
     return trace.program(trace.n_ranks)
 
 

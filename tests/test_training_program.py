@@ -11,16 +11,16 @@ from test_patterns_programs import run_untimed
 
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
-from netsim.packet.model import PacketConfig
+from netsim.packet.model import PacketConfig, PacketResult
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
 from netsim.traffic import Program, combine
 from patterns.registry import PATTERNS, make_pattern
-from patterns.training.layout import Layout
+from patterns.training.layout import KINDS, Layout
 from patterns.training.model import Model
-from patterns.training.operations import iteration
+from patterns.training.operations import OVERLAPS, Operation, iteration, overlapped
 from patterns.training.program import Communicator, groups_of, program_of
-from patterns.training.times import bytes_sent, iteration_s
+from patterns.training.times import bytes_sent, timeline
 
 RNG = np.random.default_rng(1)
 FLOPS, BANDWIDTH = 100e12, 50e9
@@ -31,35 +31,39 @@ RING = Communicator()
 
 
 def program(
-    model: Model, layout: Layout, overlap: bool, links: Communicator = RING, scale: float = 1.0
+    model: Model, layout: Layout, overlap: str, links: Communicator = RING, scale: float = 1.0
 ) -> Program:
-    stages = [iteration(model, layout, stage, FLOPS) for stage in range(layout.pp)]
-    n_ranks = layout.gpus * (2 if overlap else 1)
-    return program_of(
-        stages, layout, n_ranks, 1, overlap=overlap, scale=scale, compute=True, links=links
-    )
+    stages = operations_of(model, layout, overlap)
+    return program_of(stages, layout, layout.gpus, 1, scale=scale, compute=True, links=links)
 
 
-def seconds_of(program: Program, overlap: bool) -> float:
-    """Time of the program on one switch, one GPU a port, links of `BANDWIDTH`."""
+def operations_of(model: Model, layout: Layout, overlap: str) -> list[list[Operation]]:
+    stages = range(layout.pp)
+    return [overlapped(iteration(model, layout, stage, FLOPS), overlap) for stage in stages]
+
+
+def packets_of(program: Program) -> PacketResult:
+    """Run the program on one switch, one GPU a port, links of `BANDWIDTH`."""
     machine = {"radix": 128, "levels": 2, "bandwidth_Bps": int(BANDWIDTH), "latency_s": 1e-9}
     routing = make_routing(make_topology("fattree", machine), "d-mod-k")
-    nodes = np.arange(program.n_ranks) // (2 if overlap else 1)
     packets = PacketConfig(packet_bytes=65536, buffer_bytes=1 << 22, router_latency_s=1e-9)
-    result = simulate_packets(routing, combine([program], [nodes]), packets, RNG)
-    return float(result.group_finish_ps[0]) * 1e-12
+    traffic = combine([program], [np.arange(program.n_ranks)])
+    return simulate_packets(routing, traffic, packets, RNG)
+
+
+def seconds_of(program: Program) -> float:
+    return float(packets_of(program).group_finish_ps[0]) * 1e-12
 
 
 @pytest.mark.parametrize("layout", [EVERY, replace(EVERY, zero=1, sequence_parallel=True)])
-@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("overlap", OVERLAPS)
 @pytest.mark.parametrize("links", [RING, Communicator("hierarchical", 4)])
 def test_ranks_send_the_bytes_of_the_operations_and_finish(
-    layout: Layout, overlap: bool, links: Communicator
+    layout: Layout, overlap: str, links: Communicator
 ) -> None:
     made = program(MIXED, layout, overlap, links)
     made.validate()
-    local = made.send_src() // 2 == made.send_dst // 2 if overlap else np.zeros(made.n_messages)
-    total = made.send_bytes[local == 0].sum()
+    total = made.send_bytes.sum()
     per_stage = layout.gpus // layout.pp
     closed = sum(
         sum(bytes_sent(iteration(MIXED, layout, stage, FLOPS), layout).values()) * per_stage
@@ -67,7 +71,7 @@ def test_ranks_send_the_bytes_of_the_operations_and_finish(
     )
     # what an all-to-all cannot divide is left out
     assert total == pytest.approx(closed, rel=1e-6)
-    assert len(run_untimed(made, RNG)) == made.n_ranks
+    assert len(run_untimed(made, RNG)) == made.n_streams
 
 
 @pytest.mark.parametrize(
@@ -83,36 +87,42 @@ def test_ranks_send_the_bytes_of_the_operations_and_finish(
         Layout(tp=4),
     ],
 )
-@pytest.mark.parametrize("overlap", [False, True])
-def test_packets_take_the_time_of_bus_bandwidths(layout: Layout, overlap: bool) -> None:
-    """On one switch, where a collective has its GPUs' links to itself."""
-    stages = [iteration(SMALL, layout, stage, FLOPS) for stage in range(layout.pp)]
-    if not overlap:
-        stages = [[replace(op, beside=False) for op in operations] for operations in stages]
-    expected = iteration_s(stages, layout, dict.fromkeys(("tp", "pp", "dp"), BANDWIDTH))
-    assert seconds_of(program(SMALL, layout, overlap), overlap) == pytest.approx(expected, rel=0.03)
+@pytest.mark.parametrize("overlap", OVERLAPS)
+def test_packets_take_the_time_of_bus_bandwidths(layout: Layout, overlap: str) -> None:
+    """On one switch, where a collective has its GPUs' links to itself: all, and what is exposed."""
+    if layout.zero == 3 and overlap == "gradients":
+        return  # parameters and gradients share the links
+    bandwidth = dict.fromkeys(("tp", "pp", "dp"), BANDWIDTH)
+    expected = timeline(operations_of(SMALL, layout, overlap), layout, bandwidth)
+    result = packets_of(program(SMALL, layout, overlap))
+    assert result.group_finish_ps[0] * 1e-12 == pytest.approx(expected.seconds, rel=0.03)
+    exposed_s = result.exposed_ps.reshape(layout.pp, -1, len(KINDS)).mean(axis=1) * 1e-12
+    for stage, closed in zip(exposed_s, expected.exposed_s, strict=True):
+        assert stage == pytest.approx(list(closed.values()), abs=0.03 * expected.seconds)
+        assert np.all((stage == 0) == (np.array(list(closed.values())) == 0))
 
 
 def test_overlap_saves_what_the_bus_bandwidths_say() -> None:
     layout = Layout(dp=8)
-    one, two = (seconds_of(program(SMALL, layout, overlap), overlap) for overlap in (False, True))
+    one, two = (seconds_of(program(SMALL, layout, overlap)) for overlap in ("none", "all"))
     assert two < 0.8 * one
 
 
 def test_scaling_keeps_the_share_of_each_part() -> None:
     layout = Layout(dp=8, zero=3)
-    full = seconds_of(program(SMALL, layout, True), True)
-    small = seconds_of(program(SMALL, layout, True, scale=0.1), True)
+    full = seconds_of(program(SMALL, layout, "all"))
+    small = seconds_of(program(SMALL, layout, "all", scale=0.1))
     assert small == pytest.approx(0.1 * full, rel=0.05)
 
 
 def test_tensor_parallelism_as_time_takes_as_long_as_its_messages() -> None:
     layout, links = Layout(tp=4), Communicator(as_time_Bps={"tp": BANDWIDTH})
-    made = program(SMALL, layout, False, links)
+    made = program(SMALL, layout, "all", links)
     assert made.n_messages == 0
-    assert seconds_of(program(SMALL, layout, False), False) == pytest.approx(
-        float(made.compute_s.sum()) / 4, rel=0.03
-    )
+    as_messages, as_time = packets_of(program(SMALL, layout, "all")), packets_of(made)
+    assert as_time.end_ps == pytest.approx(float(made.compute_s.sum()) / 4 * 1e12)
+    assert as_messages.end_ps == pytest.approx(as_time.end_ps, rel=0.03)
+    assert as_messages.exposed_ps[:, 0] == pytest.approx(as_time.exposed_ps[:, 0], rel=0.03)
 
 
 def test_groups_share_all_coordinates_but_their_own() -> None:
@@ -131,7 +141,7 @@ def test_groups_share_all_coordinates_but_their_own() -> None:
     ("n_ranks", "given", "message"),
     [
         (12, {"tp": 8}, "12 ranks; tp 8 * cp 1 * pp 1 needs a multiple of 8"),
-        (8, {"tp": 8, "overlap": True}, "2 ranks a GPU (overlap) needs a multiple of 16"),
+        (8, {"overlap": "some"}, "overlap"),
         (16, {"tp": 2, "dp": 4}, "16 ranks; tp 2 * cp 1 * pp 1 * dp 4 needs 8"),
         (4, {"pp": 4, "interleave": 3, "micro_batches": 2}, "must be a multiple of pp = 4"),
         (4, {"model": "gpt-5"}, "model"),
@@ -153,14 +163,13 @@ def test_a_large_iteration_in_few_messages() -> None:
         "pp": 8,
         "micro_batches": 16,
         "zero": 1,
-        "overlap": True,
         "scale_up_GBps": 450.0,
         "blocks": 2,
         "scale": 1e-3,
     }
-    made = make_pattern("training", 2048, 1, 1, RNG, given)
+    made = make_pattern("training", 1024, 1, 1, RNG, given)
     assert made.n_messages < 100_000
-    lines = PATTERNS["training"].summary(2048, 50e9, **PATTERNS["training"].arguments(given))
+    lines = PATTERNS["training"].summary(1024, 50e9, **PATTERNS["training"].arguments(given))
     assert "1,024 GPUs" in lines[0]
     dp = next(line for line in lines if line.split()[0] == "dp")
     # 5.4 GB reduced and gathered among 16, and what the first stage has more

@@ -13,8 +13,8 @@ import pytest
 from netsim.errors import NetcosimError
 from patterns.training.layout import PEAK_FLOPS, Layout, slots
 from patterns.training.model import MODELS, Model, model_of
-from patterns.training.operations import Operation, iteration
-from patterns.training.times import bubble, bytes_sent, computing_s, exposed_s, iteration_s
+from patterns.training.operations import OVERLAPS, Operation, iteration, overlapped
+from patterns.training.times import bytes_sent, computing_s, timeline, wire_share
 
 FLOPS = 100e12
 GPT_13B = Model(40, 5120, 40, 40, 20480, 2048, 32000, gated=False)
@@ -170,9 +170,13 @@ def test_the_bubble_is_the_closed_form(pp: int, interleave: int, m: int) -> None
                 tag = key + 2 * min(after, chunk)
                 operations.append(Operation("send", "pp", 1, peer=after % pp, tag=tag))
         stages.append(operations)
-    assert iteration_s(stages, layout, {}) == pytest.approx(
-        3 * m * interleave * (1 + bubble(layout))
-    )
+    computing, bubble = 3 * m * interleave, 3 * (pp - 1)
+    found = timeline(stages, layout, {})
+    assert found.seconds == pytest.approx(computing + bubble)
+    # a stage waits from its first to its last pass for those that it does not begin and end
+    for stage, exposed in enumerate(found.exposed_s):
+        assert 0 < exposed["pp"] <= bubble
+        assert stage or exposed["pp"] == pytest.approx(bubble)
 
 
 def test_every_send_of_a_pipeline_has_its_receive() -> None:
@@ -199,7 +203,7 @@ def test_gradients_are_exposed_by_what_exceeds_the_backward_pass() -> None:
     for slower in (0.25, 0.5, 2.0, 4.0):
         window = 4 * model.layer(0).work * 1024 / FLOPS
         bandwidth = layers[0].n_bytes * 1.5 / (slower * window)
-        exposed = exposed_s([operations], layout, {"dp": bandwidth})["dp"]
+        exposed = timeline([operations], layout, {"dp": bandwidth}).exposed_s[0]["dp"]
         closed = (9 * max(0.0, slower - 1) + slower) * window
         assert exposed == pytest.approx(closed, rel=1e-2)
 
@@ -209,7 +213,7 @@ def test_prefetching_hides_what_fits_beside_computing() -> None:
     plain, ahead = Layout(dp=8, zero=3, prefetch=0), Layout(dp=8, zero=3)
     for bandwidth in (50e9, 200e9, 800e9):
         times = [
-            exposed_s([iteration(model, one, 0, FLOPS)], one, {"dp": bandwidth})["dp"]
+            timeline([iteration(model, one, 0, FLOPS)], one, {"dp": bandwidth}).exposed_s[0]["dp"]
             for one in (plain, ahead)
         ]
         assert times[1] < times[0]
@@ -218,6 +222,30 @@ def test_prefetching_hides_what_fits_beside_computing() -> None:
     assert one_gather < window
     # only the first gather, and the last reduction, remain
     assert times[1] < 3 * one_gather
+
+
+def test_without_overlap_all_communication_is_exposed() -> None:
+    """A GPU's time is computing and its waits by kind; what overlaps only ever saves time."""
+    bandwidth = {"tp": 450e9, "cp": 50e9, "pp": 50e9, "dp": 50e9, "ep": 50e9, "edp": 50e9}
+    model, layout = MODELS["mixtral-8x7b"], Layout(2, 2, 2, 8, ep=4, zero=3, micro_batches=4)
+    every = [iteration(model, layout, stage, FLOPS) for stage in range(2)]
+    found = {}
+    for name in OVERLAPS:
+        stages = [overlapped(operations, name) for operations in every]
+        found[name] = timeline(stages, layout, bandwidth)
+        last = [
+            computing_s(operations) + sum(exposed.values())
+            for operations, exposed in zip(stages, found[name].exposed_s, strict=True)
+        ]
+        assert max(last) == pytest.approx(found[name].seconds)
+    assert found["all"].seconds < found["gradients"].seconds < found["none"].seconds
+    sent = [
+        sum(op.n_bytes * wire_share(op.kind, layout.size_of(op.group)) for op in operations
+            if op.group in ("dp", "edp")) / 50e9
+        for operations in every
+    ]  # fmt: skip
+    waited = [exposed["dp"] for exposed in found["none"].exposed_s]
+    assert waited == pytest.approx(sent)
 
 
 def test_merged_blocks_keep_bytes_and_computing() -> None:
@@ -245,7 +273,7 @@ def test_llama3_loses_utilisation_when_the_batch_is_spread_over_twice_the_gpus()
         flops = 0.52 * PEAK_FLOPS["h100"]
         stages = [iteration(model, layout, stage, flops) for stage in range(layout.pp)]
         useful = 6 * model.active_parameters() * model.sequence * micro_batches * dp
-        seconds = iteration_s(stages, layout, bandwidth)
+        seconds = timeline(stages, layout, bandwidth).seconds
         found.append(useful / (seconds * layout.gpus * PEAK_FLOPS["h100"]))
     assert found[0] == pytest.approx(0.43, abs=0.005)
     assert found[1] == pytest.approx(0.41, abs=0.02)

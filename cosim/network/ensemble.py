@@ -25,7 +25,7 @@ from netsim.flow.job_load import JobLoad, job_link_load
 from netsim.flow.maxmin import flow_finish_times
 from netsim.flow.paths import flow_paths
 from netsim.packet.engine import simulate_packets
-from netsim.packet.model import PacketConfig, to_ps
+from netsim.packet.model import PS_PER_S, PacketConfig, to_ps
 from netsim.packet.rails import first_rail
 from netsim.routing.base import Routing
 from netsim.routing.partition import partition_routing
@@ -237,8 +237,18 @@ class Ensemble:
         broadcast = [job.communication.pattern == "broadcast" for job in self.jobs]
         shown = np.where(broadcast, end - 1, end - ranks)
         start_ps = self._start_ps()
+        kinds = traffic.program.kinds
+        means_s = (
+            np.add.reduceat(result.exposed_ps, end - ranks, axis=0) / ranks[:, None] / PS_PER_S
+        )
         return PacketTimes(
-            result.group_finish_ps - start_ps, result.rank_finish_ps[shown] - start_ps, result
+            result.group_finish_ps - start_ps,
+            result.rank_finish_ps[shown] - start_ps,
+            result,
+            tuple(
+                {kind: mean_s for kind, mean_s in zip(kinds, row, strict=True) if mean_s}
+                for row in means_s.tolist()
+            ),
         )
 
     def loops(self, until_s: float, *, stream: int = 0) -> LoopTimes:

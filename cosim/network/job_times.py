@@ -25,11 +25,15 @@ class PacketTimes:
         measure of the Level-Spread authors' simulator.
     packets : PacketResult
         Without times of messages.
+    exposed_s : tuple of dict
+        Of each job: seconds by kind of communication (a parallelism of training, say) for which
+        its ranks have waited, in the mean over ranks; see `netsim.traffic.Program.kinds`.
     """
 
     time_ps: NDArray[np.int64]
     rank0_time_ps: NDArray[np.int64]
     packets: PacketResult
+    exposed_s: tuple[dict[str, float], ...] = ()
 
     @property
     def time_s(self) -> FloatArray:

@@ -67,7 +67,7 @@ def complete_iterations(
     Parameters
     ----------
     traffic : Traffic
-        Each rank of a group has as many steps in each iteration.
+        Each stream of a group has as many steps in each iteration.
     counts : (n_groups,) int64
         Iterations of each group's program.
     result : PacketResult
@@ -76,9 +76,9 @@ def complete_iterations(
     """
     program = traffic.program
     steps = np.diff(program.step_ptr)
-    rank = program.send_dst
-    group = traffic.rank_group[rank]
-    iteration = (program.send_step - program.step_ptr[rank]) // (steps[rank] // counts[group])
+    group, stream = traffic.rank_group[program.send_dst], program.send_stream()
+    begin, each = program.step_ptr[stream], steps[stream] // counts[group]
+    iteration = (program.send_step - begin) // each
     time_s, done = np.full(len(counts), np.nan), np.zeros(len(counts), dtype=np.int64)
     ends_ps = []
     for g, count in enumerate(counts.tolist()):

@@ -87,7 +87,10 @@ OUTPUT_QUEUED: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class Send:
-    """A message: receiver, bytes, and the receiver's step (counted from its own first)."""
+    """A message: receiver, bytes, and the receiver's step (counted from its own first).
+
+    0 bytes are a signal to a stream of the same rank.
+    """
 
     dst: int
     size: int
@@ -101,6 +104,7 @@ class Step:
     sends: Sequence[Send] = ()
     need: int = 0
     compute_ps: int = 0
+    kind: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,47 +116,78 @@ class Case:
     config: PacketConfig
 
 
-def program(*ranks: Sequence[Step]) -> Program:
-    """A program from each rank's list of steps; messages are numbered as they are read."""
+def program(
+    *ranks: Sequence[Step], streams: Sequence[Sequence[int]] = (), kinds: tuple[str, ...] = ()
+) -> Program:
+    """A program from each rank's list of steps; messages are numbered as they are read.
+
+    ``streams`` has the number of steps of each stream of each rank; by default one has all.
+    """
     steps = [step for rank in ranks for step in rank]
     first = np.cumsum([0] + [len(rank) for rank in ranks])
     sends = [send for step in steps for send in step.sends]
+    lengths = [n for rank in streams for n in rank] or [len(rank) for rank in ranks]
+    stream_ptr = np.cumsum([0] + [len(rank) for rank in streams]).astype(np.int64)
     return Program(
         n_ranks=len(ranks),
-        step_ptr=first.astype(np.int64),
+        step_ptr=np.cumsum([0, *lengths]).astype(np.int64),
         compute_s=np.array([step.compute_ps * 1e-12 for step in steps], dtype=np.float64),
         recv_need=np.array([step.need for step in steps], dtype=np.int32),
         send_ptr=np.cumsum([0] + [len(step.sends) for step in steps]).astype(np.int64),
         send_dst=np.array([send.dst for send in sends], dtype=np.int32),
         send_bytes=np.array([send.size for send in sends], dtype=np.int64),
         send_step=np.array([first[send.dst] + send.step for send in sends], dtype=np.int32),
+        stream_ptr=stream_ptr if streams else None,
+        kinds=kinds,
+        step_kind=np.array([step.kind for step in steps], dtype=np.int8) if kinds else None,
     )
 
 
-def random_program(rng: np.random.Generator, n_ranks: int) -> Program:
-    """A program that always ends: a send of step s counts toward a step >= s.
+KINDS = ("tp", "dp", "pp")
 
-    Times are whole multiples of 500 ps, so that many things fall into one tick. Some steps
-    need fewer messages than they get.
+
+def random_program(rng: np.random.Generator, n_ranks: int) -> Program:
+    """A program that always ends: a send of step s of a stream counts toward a step >= s.
+
+    Half of the programs have ranks of up to three streams, with signals between them, and kinds of
+    communication. Times are whole multiples of 500 ps, so that many things fall into one tick. Some
+    steps need fewer messages than they get.
     """
-    n_steps = rng.integers(0, 4, n_ranks)
-    need = [[0] * n for n in n_steps]
-    sends: list[list[list[Send]]] = [[[] for _ in range(n)] for n in n_steps]
-    for rank, step in [(r, s) for r in range(n_ranks) for s in range(n_steps[r])]:
+    with_streams = bool(rng.random() < 0.5)
+    lengths = [
+        rng.integers(0, 4, rng.integers(1, 4) if with_streams else 1).tolist()
+        for _ in range(n_ranks)
+    ]
+    # of each step of a rank: its place in its stream
+    place = [np.concatenate([np.arange(n) for n in of_rank]) for of_rank in lengths]
+    kinds = KINDS[: rng.integers(0, 1 + len(KINDS))] if with_streams else ()
+    need = [np.zeros(len(steps), dtype=np.int64) for steps in place]
+    sends: list[list[list[Send]]] = [[[] for _ in steps] for steps in place]
+    for rank, step in [(r, s) for r in range(n_ranks) for s in range(len(place[r]))]:
         for _ in range(rng.integers(0, 4)):
-            dst = int(rng.integers(n_ranks))
-            if n_steps[dst] > step:
-                to = int(rng.integers(step, n_steps[dst]))
-                sends[rank][step].append(Send(dst, int(rng.choice([1, 8, 500, 1000, 3700])), to))
+            signal = with_streams and rng.random() < 0.3
+            dst = rank if signal else int(rng.integers(n_ranks))
+            later = np.flatnonzero(place[dst] >= place[rank][step])
+            if len(later):
+                to = int(rng.choice(later))
+                size = 0 if signal else int(rng.choice([1, 8, 500, 1000, 3700]))
+                sends[rank][step].append(Send(dst, size, to))
                 need[dst][to] += int(rng.random() < 0.9)
     return program(
         *(
             [
-                Step(sends[r][s], need[r][s], compute_ps=500 * int(rng.choice([0, 0, 1, 2, 4000])))
-                for s in range(n_steps[r])
+                Step(
+                    sends[r][s],
+                    int(need[r][s]),
+                    compute_ps=500 * int(rng.choice([0, 0, 1, 2, 4000])),
+                    kind=int(rng.integers(0, 1 + len(kinds))),
+                )
+                for s in range(len(place[r]))
             ]
             for r in range(n_ranks)
-        )
+        ),
+        streams=lengths if with_streams else (),
+        kinds=kinds,
     )
 
 

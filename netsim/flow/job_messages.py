@@ -14,7 +14,8 @@ FloatArray = NDArray[np.float64]
 LongArray = NDArray[np.int64]
 
 MAX_RANKS = 64
-"""Ranks that are followed, evenly spaced; the job takes as long as the slowest of them."""
+"""Streams of ranks that are followed, evenly spaced; the job takes as long as the slowest of
+them."""
 MAX_STEPS = 16
 """Number of steps of an iteration that are followed, evenly spaced, as a sample of all."""
 
@@ -40,8 +41,8 @@ class JobMessages:
     traced : (t,) int64
         The messages of ranks that are followed, by rank and step.
     rank_ptr, step_ptr : int64
-        Rank ``r`` has the steps ``rank_ptr[r] .. rank_ptr[r+1]-1``, step ``s`` the traced
-        messages ``step_ptr[s] .. step_ptr[s+1]-1``.
+        Stream ``r`` of those followed has the steps ``rank_ptr[r] .. rank_ptr[r+1]-1``, step ``s``
+        the traced messages ``step_ptr[s] .. step_ptr[s+1]-1``.
     n_packets, compute_s : (t,) float64
         Packets of each traced message, and the computing before its step.
     trips : (t,) float64
@@ -87,12 +88,13 @@ def job_messages(program: Program, ranks_per_node: int, config: PacketConfig) ->
         For the sizes of packets.
     """
     step = np.repeat(np.arange(program.n_steps), np.diff(program.send_ptr))
-    rank = np.repeat(np.arange(program.n_ranks), np.diff(program.step_ptr))[step]
+    stream = np.repeat(np.arange(program.n_streams), np.diff(program.step_ptr))[step]
+    rank = program.stream_rank()[stream]
     src, dst = rank // ranks_per_node, program.send_dst.astype(np.int64) // ranks_per_node
     away = src != dst
-    step, rank, src, dst = step[away], rank[away], src[away], dst[away]
+    step, stream, src, dst = step[away], stream[away], src[away], dst[away]
     compute_s = program.compute_s[step]
-    local = step - program.step_ptr[rank]
+    local = step - program.step_ptr[stream]
     n_packets = np.ceil(program.send_bytes[away] / config.packet_bytes)
     limit = np.inf if config.eager_limit_bytes is None else config.eager_limit_bytes
     trips = np.where(program.send_bytes[away] > limit, 3.0, 1.0)
@@ -105,11 +107,11 @@ def job_messages(program: Program, ranks_per_node: int, config: PacketConfig) ->
     short = place[number.ravel()]
     kept = np.flatnonzero(short >= 0)
     used_pairs, used = np.unique(pair.ravel()[kept], return_inverse=True)
-    ranks, who = np.unique(rank[kept], return_inverse=True)
-    traced = np.flatnonzero(np.isin(who.ravel(), _spaced(len(ranks), MAX_RANKS)))
-    traced = traced[np.lexsort((traced, short[kept[traced]], rank[kept[traced]]))]
+    streams, who = np.unique(stream[kept], return_inverse=True)
+    traced = np.flatnonzero(np.isin(who.ravel(), _spaced(len(streams), MAX_RANKS)))
+    traced = traced[np.lexsort((traced, short[kept[traced]], stream[kept[traced]]))]
     of = kept[traced]
-    new_rank = np.diff(rank[of], prepend=-1) != 0
+    new_rank = np.diff(stream[of], prepend=-1) != 0
     new_step = new_rank | (np.diff(short[of], prepend=-1) != 0)
     return JobMessages(
         pair_src=pairs // n_nodes,

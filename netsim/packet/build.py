@@ -139,6 +139,9 @@ def choose_clock(
     program = traffic.program
     size = config.packet_bytes
     sent, of_message = _distinct_bytes(program.send_bytes)
+    is_signal = sent == 0
+    # A signal gets a size that occurs anyway: it is never cut into packets.
+    sent = np.where(is_signal, sent.max(initial=1), sent)
     packets = -(-sent // size)
     last = sent - (packets - 1) * size
     tails, tail_class = classes(last, size)
@@ -163,6 +166,7 @@ def choose_clock(
     used = ser[:, len(wire) - len(sizes_used) :]
     compute = ps_array(program.compute_s, "a compute time") if program.compute_s.any() else None
     recv = ps_array(config.recv_overhead_s + config.copy_s_per_byte * sent)
+    recv[is_signal] = 0
     starts = ps_array(traffic.start_s)
     router = to_ps(config.router_latency_s)
     crossing = np.array([], dtype=np.int64)
@@ -217,14 +221,15 @@ def build_arrays(
     """Fresh arrays: an empty network, and every rank's start on the timer heap."""
     topology, program = routing.topology, traffic.program
     n_ports, n_links = topology.n_ports, topology.n_links
-    n_ranks, n_messages = program.n_ranks, program.n_messages
+    n_streams, n_messages = program.n_streams, program.n_messages
     tick = clock.tick_ps
     _, n_classes = traffic.priority_classes()
     vshift = (routing.n_vcs - 1).bit_length() + (n_classes - 1).bit_length()
     reach = clock.longest_ps // tick + 2
     pool = 4 * (n_ports + 64) + n_links
-    starts = ps_array(traffic.start_s)[traffic.rank_group] // tick
-    order = np.lexsort((np.arange(n_ranks), starts))  # a sorted list is a heap
+    stream_rank = program.stream_rank()
+    starts = ps_array(traffic.start_s)[traffic.rank_group[stream_rank]] // tick
+    order = np.lexsort((np.arange(n_streams), starts))  # a sorted list is a heap
     messages, n_parts, request = message_rows(
         traffic,
         topology,
@@ -236,7 +241,8 @@ def build_arrays(
     )
     if routing.queue_pairs and n_parts == topology.rails == 1:
         messages[:, t.M_FROM] = np.asarray(traffic.rank_node)[program.send_src()]
-    sc = _scalars(routing, config, clock, seed, n_ranks, record_messages, vshift)
+    messages[:n_messages][program.send_bytes == 0, t.M_LEFT] = 0
+    sc = _scalars(routing, config, clock, seed, program, record_messages, vshift)
     channels = _channels(n_links, vshift, config.buffer_bytes)
     sc[t.N_MESSAGES] = n_messages if n_parts > 1 or topology.rails > 1 else 0
     sc[[t.REQUEST, t.COMMON]] = request, common_class(clock)
@@ -251,10 +257,10 @@ def build_arrays(
         packets=aligned_zeros((pool, t.PK_WIDTH), np.int64),
         credits=aligned_zeros((pool, CR_WIDTH), np.int64),
         nodes=np.tile(np.array([-1, -1, 0, 0], dtype=np.int64), (n_classes * n_ports, 1)),
-        ranks=_ranks(traffic),
+        ranks=_ranks(traffic, stream_rank),
         messages=messages,
         steps=_steps(program),
-        compute=_ticks(clock.compute_ps, tick),
+        compute=_work(program, clock),
         recv_cost=_ticks(clock.recv_ps, tick),
         message_post=np.full(recorded, -1, dtype=np.int64),
         message_finish=np.full(recorded, -1, dtype=np.int64),
@@ -273,6 +279,14 @@ def build_arrays(
 def _ticks(durations_ps: NDArray[np.int64] | None, tick_ps: int) -> NDArray[np.int64]:
     """Durations in ticks; kernels look at none where all are 0, but want an array."""
     return np.zeros(1, dtype=np.int64) if durations_ps is None else durations_ps // tick_ps
+
+
+def _work(program: Program, clock: PacketClock) -> NDArray[np.int64]:
+    """Return the ticks of computing in each step, and above them its kind of communication."""
+    ticks = _ticks(clock.compute_ps, clock.tick_ps)
+    if program.step_kind is None:
+        return ticks
+    return (program.step_kind.astype(np.int64) << t.KIND_SHIFT) + ticks
 
 
 def common_class(clock: PacketClock) -> int:
@@ -350,14 +364,14 @@ def _scalars(
     config: PacketConfig,
     clock: PacketClock,
     seed: int,
-    n_ranks: int,
+    program: Program,
     record_messages: bool,
     vshift: int,
 ) -> NDArray[np.int64]:
     sc = np.zeros(t.N_SCALARS, dtype=np.int64)
     sc[[t.PK_FREE, t.CR_FREE, t.TRY_FREE, t.READY_HEAD]] = -1
     sc[t.HORIZON] = 2
-    sc[t.N_TIMERS] = n_ranks
+    sc[t.N_TIMERS] = program.n_streams
     sc[t.N_NODES] = routing.topology.n_ports
     sc[t.N_LINKS] = routing.topology.n_links
     sc[[t.VSHIFT, t.CLASS_SHIFT]] = vshift, (routing.n_vcs - 1).bit_length()
@@ -373,7 +387,7 @@ def _scalars(
     looked_at = config.output_space if routing.compares_queues else config.buffer_bytes
     sc[t.BUFFER_BYTES] = looked_at
     sc[t.NEEDS_CREDIT] = config.crosses_with_credit
-    sc[t.HAS_COMPUTE] = clock.compute_ps is not None
+    sc[t.HAS_COMPUTE] = clock.compute_ps is not None or program.step_kind is not None
     sc[t.HAS_RECV_COST] = clock.recv_ps is not None
     sc[t.RECORD] = record_messages
     sc[t.HEAD_COUNTS] = config.head_counts
@@ -397,16 +411,17 @@ def _channels(n_links: int, vshift: int, buffer_bytes: int) -> NDArray[np.int32]
     return channels
 
 
-def _ranks(traffic: Traffic) -> NDArray[np.int64]:
+def _ranks(traffic: Traffic, stream_rank: NDArray[np.int64]) -> NDArray[np.int64]:
     program = traffic.program
-    ranks: NDArray[np.int64] = aligned_zeros((program.n_ranks, t.R_WIDTH), np.int64)
+    ranks: NDArray[np.int64] = aligned_zeros((program.n_streams, t.R_WIDTH), np.int64)
     ranks[:, t.STEP] = program.step_ptr[:-1]
     ranks[:, t.STEP_END] = program.step_ptr[1:]
     ranks[:, t.CPU] = START
     ranks[:, [t.RECV_HEAD, t.RECV_TAIL, t.FINISH, t.READY_NEXT]] = -1
-    ranks[:, t.NODE] = traffic.rank_node
-    ranks[:, t.RANDOM_SHIFT] = traffic.random_shift()[traffic.rank_group]
-    ranks[:, t.CLASS] = traffic.priority_classes()[0][traffic.rank_group]
+    group = traffic.rank_group[stream_rank]
+    ranks[:, t.NODE] = traffic.rank_node[stream_rank]
+    ranks[:, t.RANDOM_SHIFT] = traffic.random_shift()[group]
+    ranks[:, t.CLASS] = traffic.priority_classes()[0][group]
     return ranks
 
 

@@ -42,10 +42,11 @@ def domain_arrays(
     of either, cores would pass lines to and fro.
     """
     own_messages = (domains.n - 1) * arrays.messages.nbytes <= MOST_COPIES_BYTES
-    of_rank = domains.router[topology.node_router[np.asarray(traffic.rank_node)]]
+    node = np.asarray(traffic.rank_node)[traffic.program.stream_rank()]
+    of_stream = domains.router[topology.node_router[node]]
     parts = []
     for d in range(domains.n):
-        timers = arrays.timers[of_rank[arrays.timers[:, 1]] == d]
+        timers = arrays.timers[of_stream[arrays.timers[:, 1]] == d]
         own = arrays if d == 0 else _own(arrays, own_messages, pool)
         own.sc[t.N_TIMERS] = len(timers)
         # kernels look at no row of no timers, but want one

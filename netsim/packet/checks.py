@@ -79,7 +79,7 @@ def check_run(topology: Topology, traffic: Traffic, until_s: float | None) -> No
             raise NetcosimError(f"traffic: {len(values)} {what} for {program.n_ranks} ranks")
         if len(values) and (values.min() < 0 or values.max() >= top):
             raise NetcosimError(f"traffic: {what} has a value outside 0..{top - 1}")
-    group_of_step = np.repeat(traffic.rank_group, np.diff(program.step_ptr))
+    group_of_step = np.repeat(traffic.rank_group, np.diff(program.rank_step_ptr))
     group_of_send = np.repeat(group_of_step, np.diff(program.send_ptr))
     crossing = np.flatnonzero(group_of_send != np.asarray(traffic.rank_group)[program.send_dst])
     if len(crossing):

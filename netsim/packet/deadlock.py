@@ -74,21 +74,21 @@ def deadlock_error(
     return NetworkDeadlockError(f"network deadlock in {topology.name}: {named}")
 
 
-def stuck_error(traffic: Traffic, rank: int, step: int, counted: int) -> ProgramStuckError:
+def stuck_error(traffic: Traffic, step: int, counted: int) -> ProgramStuckError:
     """Return the error of a program that waits for messages that no rank sends.
 
     Parameters
     ----------
     traffic : Traffic
-    rank : int
-        A rank that is not done; by custom the lowest.
     step : int
-        The step that it waits in (global number).
+        A step that is not complete (global number); by custom that of the lowest stream.
     counted : int
         Messages counted for that step.
     """
     program = traffic.program
-    local = step - int(program.step_ptr[rank])
+    stream = int(np.searchsorted(program.step_ptr, step, side="right")) - 1
+    rank = int(program.stream_rank()[stream])
+    local = step - int(program.step_ptr[stream])
     need = int(np.asarray(program.recv_need)[step])
     return ProgramStuckError(
         f"program stuck: rank {rank} (group {int(traffic.rank_group[rank])}) waits for ever in "

@@ -149,7 +149,7 @@ def router_load(topology: Topology, traffic: Traffic, packet_bytes: int) -> NDAr
     """
     program, n = traffic.program, topology.n_routers
     router = topology.node_router[np.asarray(traffic.rank_node)]
-    first = np.asarray(program.send_ptr)[program.step_ptr]
+    first = np.asarray(program.send_ptr)[program.rank_step_ptr]
     sizes = np.asarray(program.send_bytes)
     if len(sizes) and sizes.min() == sizes.max():
         # by ranks, not by messages: of those there may be millions

@@ -136,7 +136,13 @@ def simulate_packets(
         stalled = links[:, t.STALL_START] >= 0
         counters[stalled, t.STALL_TIME] += until - links[stalled, t.STALL_START]
     tick = clock.tick_ps
+    streams = program.stream_ptr
+    first = slice(None) if streams is None else streams[:-1]
     rank_finish = in_ps(arrays.ranks[:, t.FINISH].copy(), tick)
+    exposed = arrays.ranks[first, int(t.EXPOSED) : int(t.EXPOSED) + len(program.kinds)] * tick
+    if streams is not None:
+        last = np.maximum.reduceat(rank_finish, streams[:-1])
+        rank_finish = np.where(np.minimum.reduceat(rank_finish, streams[:-1]) < 0, -1, last)
     group = np.full(traffic.n_groups, -1, dtype=np.int64)
     lowest = np.full(traffic.n_groups, NEVER, dtype=np.int64)
     np.maximum.at(group, traffic.rank_group, rank_finish)
@@ -156,6 +162,7 @@ def simulate_packets(
         link_busy_ps=(packets * common_ser + counters[:, t.MORE_BUSY]) * tick,
         link_stalls=counters[:, t.STALLS].copy(),
         link_stall_ps=counters[:, t.STALL_TIME] * tick,
+        exposed_ps=exposed,
     )
 
 

@@ -42,8 +42,9 @@ def run_bytes(
     found += classes * ports * _WORD * t.N_WIDTH
     found += packets * (_WORD * (t.PK_WIDTH + t.CR_WIDTH) + 4 * t.CH_WIDTH)
     found += events * (4 * t.CH_WIDTH + 2 * _WORD)
-    found += program.n_ranks * _WORD * (t.R_WIDTH + 3)
-    found += program.n_steps * (4 * t.S_WIDTH + (2 * _WORD if program.compute_s.any() else 0))
+    found += program.n_streams * _WORD * (t.R_WIDTH + 3)
+    works = bool(program.kinds) or bool(program.compute_s.any())
+    found += program.n_steps * (4 * t.S_WIDTH + (2 * _WORD if works else 0))
     found += messages * 4 * t.M_WIDTH * parts
     if messages and program.send_bytes.min() < program.send_bytes.max():
         found += messages * _SIZE_BYTES

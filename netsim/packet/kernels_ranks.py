@@ -1,7 +1,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Ranks: begin steps, post sends, count arrivals, continue (docs/packet-model.md, "Ranks").
 
-``pr`` is the `RankArrays` view of the run's arrays.
+What is called a rank here is a stream of one: streams of a rank are on one node, which is all that
+they have in common. ``pr`` is the `RankArrays` view of the run's arrays.
 """
 
 from __future__ import annotations
@@ -17,16 +18,20 @@ from netsim.packet.kernels_memory import prefetch
 from netsim.packet.kernels_wheel import add_start, heap_push
 from netsim.packet.tables import (
     ARRIVED,
+    BEGAN,
     BEGIN,
     CLASS,
     CLASS_SHIFT,
     CPU,
     END,
+    EXPOSED,
     FINISH,
     FIRST_SEND,
     FREE_AT,
     HAS_COMPUTE,
     HAS_RECV_COST,
+    KIND,
+    KIND_SHIFT,
     L_BITS,
     M_BITS,
     M_FROM,
@@ -294,6 +299,9 @@ def clear_parked(pr, s):
 def next_step(sc, ranks, r):
     """Finish the current step: schedule the next one, or end the program."""
     rank = np.uint64(r) << R_BITS
+    if ranks[rank + KIND] > 0:
+        column = EXPOSED + np.uint64(ranks[rank + KIND] - 1)
+        ranks[rank + column] += sc[NOW] - ranks[rank + BEGAN]
     s = ranks[rank + STEP] + 1
     ranks[rank + STEP] = s
     if s == ranks[rank + STEP_END]:
@@ -332,10 +340,14 @@ def run_rank(pr, r):
         s = ranks[rank + STEP]
         if pr.in_parts is not None and sc[REQUEST] >= 0:
             clear_parked(pr, s)
-        if sc[HAS_COMPUTE] and pr.compute[s] > 0:
-            ranks[rank + CPU] = COMPUTE
-            add_timer(pr, r, sc[NOW] + pr.compute[s])
-            return
+        if sc[HAS_COMPUTE]:
+            kind = pr.compute[s] >> KIND_SHIFT
+            ranks[rank + KIND], ranks[rank + BEGAN] = kind, sc[NOW]
+            ticks = pr.compute[s] - (kind << KIND_SHIFT)
+            if ticks > 0:
+                ranks[rank + CPU] = COMPUTE
+                add_timer(pr, r, sc[NOW] + ticks)
+                return
         if not post_sends(pr, r, node):
             return
 
@@ -350,16 +362,34 @@ def post_sends(pr, r, node):
     last = np.int64(pr.steps[((s + 1) << S_BITS) + FIRST_SEND])
     # the processor counts as busy while it posts: a local answer must not start work on it
     pr.ranks[rank + CPU] = SEND
-    if sc[SEND_OVERHEAD] > 0 and first < last:
-        pr.ranks[rank + SENDING] = first
-        add_timer(pr, r, sc[NOW] + sc[SEND_OVERHEAD])
-        return False
+    if sc[SEND_OVERHEAD] > 0:
+        return post_one_by_one(pr, r, node, first)
     # what this rank will need when it continues
     prefetch(pr.messages, np.uint64(last + 1) << M_BITS)
     prefetch(pr.steps, np.uint64(s + 4) << S_BITS)
     for m in range(first, last):
         post(pr, m, node)
     leave_or_wait(sc, pr.ranks, pr.steps, r)
+    return True
+
+
+@njit(**INNER_KERNEL)
+def post_one_by_one(pr, r, node, m):
+    """Post signals from message ``m`` of a step on; the first other send occupies the processor.
+
+    Returns False if one does.
+    """
+    rank = np.uint64(r) << R_BITS
+    s = pr.ranks[rank + STEP]
+    last = np.int64(pr.steps[((s + 1) << S_BITS) + FIRST_SEND])
+    while m < last:
+        if pr.messages[(np.uint64(m) << M_BITS) + M_LEFT] > 0:
+            pr.ranks[rank + SENDING] = m
+            add_timer(pr, r, pr.sc[NOW] + pr.sc[SEND_OVERHEAD])
+            return False
+        post(pr, m, node)
+        m += 1
+    leave_or_wait(pr.sc, pr.ranks, pr.steps, r)
     return True
 
 
@@ -383,11 +413,8 @@ def on_timer(pr, r):
     elif doing == SEND:
         m = ranks[rank + SENDING]
         post(pr, m, node)
-        if m + 1 < pr.steps[((ranks[rank + STEP] + 1) << S_BITS) + FIRST_SEND]:
-            ranks[rank + SENDING] = m + 1
-            add_timer(pr, r, sc[NOW] + sc[SEND_OVERHEAD])
+        if not post_one_by_one(pr, r, node, m + 1):
             return
-        leave_or_wait(sc, ranks, pr.steps, r)
     else:  # RECEIVE; as `count`, but the rank continues at once
         m = ranks[rank + RECV_HEAD]
         ranks[rank + RECV_HEAD] = pr.messages[(np.uint64(m) << M_BITS) + M_NEXT]

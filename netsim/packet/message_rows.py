@@ -58,7 +58,7 @@ def message_rows(
         rows[:, t.M_NEXT] = -1
         rows[:, t.M_LEFT] = packets
         rows[:, t.M_TAIL] = tail
-        rows[:, t.M_RANK] = program.send_dst
+        rows[:, t.M_RANK] = program.send_stream()
         rows[:, t.M_STEP] = program.send_step
         rows[:, t.M_TO] = dst
         return rows, 1, -1
@@ -79,7 +79,7 @@ def message_rows(
     for j in range(n_parts):
         mine = rows[j * n : (j + 1) * n]
         mine[:, t.M_NEXT] = -1
-        mine[:, t.M_RANK] = program.send_dst
+        mine[:, t.M_RANK] = program.send_stream()
         mine[:, t.M_STEP] = program.send_step
         mine[:, t.M_PARTS] = parts
         if j < n_data:

@@ -359,6 +359,9 @@ class PacketResult:
         -1 if any rank of the group did not finish.
     link_packets, link_bytes, link_busy_ps, link_stalls, link_stall_ps : (n_links,) int64
         Wire bytes; stalls as defined in docs/packet-model.md.
+    exposed_ps : (n_ranks, n_kinds) int64
+        Time that the first stream of a rank has spent in complete steps of each of the program's
+        kinds of communication.
     """
 
     end_ps: int
@@ -371,6 +374,7 @@ class PacketResult:
     link_busy_ps: NDArray[np.int64]
     link_stalls: NDArray[np.int64]
     link_stall_ps: NDArray[np.int64]
+    exposed_ps: NDArray[np.int64]
 
     @property
     def packet_hops(self) -> int:

@@ -25,7 +25,7 @@ def first_rail(traffic: Traffic, rails: int, policy: str) -> NDArray[np.int64]:
     sender = program.send_src().astype(np.int64)
     if policy == "pinned":
         return place_on_node(traffic)[sender] % rails
-    first = np.asarray(program.send_ptr)[np.asarray(program.step_ptr)]
+    first = np.asarray(program.send_ptr)[program.rank_step_ptr]
     return (np.arange(program.n_messages) - first[sender]) % rails
 
 

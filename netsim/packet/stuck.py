@@ -30,9 +30,8 @@ def raise_stuck(
         raise deadlock_error(routing.topology, _waits(arrays, holders, fifos, senders))
     waiting = np.flatnonzero(arrays.ranks[:, t.FINISH] < 0)
     if len(waiting):
-        rank = int(waiting[0])
-        step = int(arrays.ranks[rank, t.STEP])
-        raise stuck_error(traffic, rank, step, int(arrays.steps[step, t.ARRIVED]))
+        step = int(arrays.ranks[waiting[0], t.STEP])
+        raise stuck_error(traffic, step, int(arrays.steps[step, t.ARRIVED]))
 
 
 def _holders(arrays: Arrays, fifos: NDArray[np.int64]) -> dict[int, set[int]]:

@@ -79,15 +79,21 @@ CR_BITS, CR_WIDTH = np.uint64(2), 4
 NIC_HEAD, NIC_TAIL, NIC_SENT, NIC_COUNT = _fields(4)
 N_BITS, N_WIDTH = np.uint64(2), 4
 
-# ranks: R[rank, ...]; RANDOM_SHIFT is `Traffic.random_shift` of its group, CLASS the priority class
-# of its messages: 0 is the highest
+# ranks: R[stream, ...]: each stream of a rank has a row, which the kernels take for a rank of its
+# own; RANDOM_SHIFT is `Traffic.random_shift` of its group; CLASS the priority class of its messages,
+# 0 the highest; BEGAN is when its step began, KIND that step's kind of communication, and the
+# columns from EXPOSED on the ticks in steps of each kind
 (STEP, STEP_END, CPU, BEGIN, WAIT, SENDING, RECV_HEAD, RECV_TAIL, FINISH, READY_NEXT,
- NODE, RANDOM_SHIFT, CLASS) = _fields(13)  # fmt: skip
-R_BITS, R_WIDTH = np.uint64(4), 16
+ NODE, RANDOM_SHIFT, CLASS, BEGAN, KIND, EXPOSED) = _fields(16)  # fmt: skip
+R_BITS, R_WIDTH = np.uint64(5), 32
+
+# `Arrays.compute` has the kind of a step from this bit on
+KIND_SHIFT = 60
 
 # messages: M[message, ...] (int32); where they have several parts, part j of message m is in
 # row m + j * N_MESSAGES, and M_STEP and M_PARTS (parts left) are read only in the first row;
-# where each is one part, M_PARTS is not filled in, and M_FROM only for routings that hash flows
+# where each is one part, M_PARTS is not filled in, and M_FROM only for routings that hash flows.
+# M_RANK is the receiving stream; a signal has no packets left in its first row
 M_NEXT, M_LEFT, M_TAIL, M_RANK, M_STEP, M_FROM, M_TO, M_PARTS = _fields(8)
 M_BITS, M_WIDTH = np.uint64(3), 8
 
@@ -143,7 +149,7 @@ class Arrays(NamedTuple):
     links, counters, channels, packets, credits, nodes, ranks, messages, steps
         Rows as described above.
     compute, recv_cost
-        Of the program; length 1 if all zero.
+        Of the program; length 1 if all zero. The kinds of steps are above the ticks of computing.
     message_post, message_finish
         Length 1 if messages are not recorded.
     ser : (bandwidths, size classes) serialisation

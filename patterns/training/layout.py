@@ -10,6 +10,15 @@ from patterns.training.model import Model
 GROUPS = ("tp", "cp", "pp", "dp", "ep", "edp")
 """Parallelisms: tensor, context, pipeline, data, experts, data of experts' parameters."""
 
+KINDS = ("tp", "cp", "pp", "dp", "ep")
+"""Parallelisms whose communication is timed; those of experts' parameters count as "dp"."""
+
+
+def kind_of(group: str) -> str:
+    """Return the kind of a group of `GROUPS`."""
+    return "dp" if group == "edp" else group
+
+
 PEAK_FLOPS: dict[str, float] = {
     "a100": 312e12,
     "h100": 989e12,

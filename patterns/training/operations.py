@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from patterns.training.layout import Layout, Slot, slots
@@ -45,6 +45,22 @@ class Operation:
     needs: tuple[int, ...] = ()
     peer: int = -1
     tag: int = -1
+
+
+OVERLAPS = {
+    "all": "gradients are reduced and parameters of ZeRO-3 gathered beside computing (DDP, FSDP)",
+    "gradients": "gradients are reduced beside computing, which waits for parameters",
+    "none": "computing waits for all communication, as Megatron does by default",
+}
+"""What of data parallelism runs beside computing, by name."""
+
+
+def overlapped(operations: Sequence[Operation], overlap: str) -> list[Operation]:
+    """Return the operations with those beside computing that a key of `OVERLAPS` names."""
+    beside = {"all": ("all-gather", "reduce-scatter", "all-reduce"), "none": ()}.get(
+        overlap, ("reduce-scatter", "all-reduce")
+    )
+    return [replace(op, beside=op.beside and op.kind in beside) for op in operations]
 
 
 class Collective(NamedTuple):
@@ -290,10 +306,11 @@ class _Stage:
             return
         limit = self.layout.bucket_bytes
         n = max(1, elements * n_bytes // limit) if limit else 1
+        reduced = tuple(i for i, op in enumerate(self.ops) if op.beside)[-1:]
         for k in range(n):
             share = (k + 1) * elements // n - k * elements // n
             padded = -(-share // size) * size
-            self._add(Operation("all-gather", group, padded * n_bytes, 0.0, "step", True))
+            self._add(Operation("all-gather", group, padded * n_bytes, 0.0, "step", True, reduced))
 
 
 def _phase(slot: Slot) -> str:

@@ -8,7 +8,7 @@ from patterns.entry import Pattern
 from patterns.training.layout import GROUPS
 from patterns.training.program import program_of
 from patterns.training.settings import TrainingSettings
-from patterns.training.times import bubble, bytes_sent, computing_s, exposed_s, iteration_s
+from patterns.training.times import bytes_sent, computing_s, timeline
 
 
 def training(
@@ -37,7 +37,6 @@ def training(
         layout,
         n_ranks,
         iterations,
-        overlap=settings.overlap,
         scale=settings.scale,
         compute=settings.compute,
         links=settings.communicator,
@@ -63,26 +62,28 @@ def summary(n_ranks: int, bandwidth_Bps: float, settings: TrainingSettings) -> l
     bandwidths = {group: bandwidth_Bps for group in GROUPS if layout.size_of(group) > 1}
     if settings.scale_up_GBps and layout.tp > 1:
         bandwidths["tp"] = settings.scale_up_GBps * 1e9
-    seconds = iteration_s(stages, layout, bandwidths)
-    exposed = exposed_s(stages, layout, bandwidths)
+    found = timeline(stages, layout, bandwidths)
+    exposed = found.mean_exposed_s()
+    without = {group: speed for group, speed in bandwidths.items() if group != "pp"}
+    bubble_s = timeline(stages, layout, without).mean_exposed_s()["pp"]
     sent = [bytes_sent(operations, layout) for operations in stages]
     tokens = model.sequence * layout.micro_batch * layout.micro_batches * layout.dp
     computing = max(computing_s(operations) for operations in stages)
     useful_s = 6 * model.active_parameters() * tokens / (layout.gpus * settings.flops)
     lines = [
-        f"an isolated iteration of {settings.model} on {layout.gpus:,} GPUs takes {seconds:.4g} s "
-        f"(MFU {100 * settings.mfu * useful_s / seconds:.3g} %)",
+        f"an isolated iteration of {settings.model} on {layout.gpus:,} GPUs takes "
+        f"{found.seconds:.4g} s (MFU {100 * settings.mfu * useful_s / found.seconds:.3g} %)",
         f"  {model.parameters():,} parameters, {tokens:,} tokens an iteration",
-        f"  computing {computing:.4g} s on the busiest stage, bubble {100 * bubble(layout):.3g} % "
-        "of it",
+        f"  computing {computing:.4g} s on the busiest stage, pipeline bubble {bubble_s:.3g} s",
         "  parallelism  GPUs  bytes a GPU sends  bus bandwidth  exposed",
     ]
     for group, bandwidth in bandwidths.items():
         most = max(one[group] for one in sent)
         if most:
+            waited = f"{exposed[group]:.3g} s" if group in exposed else "counted as dp"
             lines.append(
                 f"  {group:11}  {layout.size_of(group):4}  {most / 1e9:14.4g} GB  "
-                f"{bandwidth / 1e9:8.4g} GB/s  {exposed[group]:.3g} s"
+                f"{bandwidth / 1e9:8.4g} GB/s  {waited}"
             )
     return lines
 

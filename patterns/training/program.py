@@ -1,8 +1,7 @@
 """From the operations of pipeline stages to the steps and messages of ranks.
 
-A rank runs one step after the other, so a GPU that communicates beside computing is two ranks on
-one end point: one computes, and runs the collectives that computing waits for; the other runs
-those beside it. They wait for each other by messages of 1 byte, which never enter the network.
+A GPU is a rank. Its first stream computes, and runs the collectives that computing waits for; a
+second one, if there are any, those beside it. They wait for each other by signals.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from netsim.errors import NetcosimError
 from netsim.traffic import Program
 from patterns.build import Messages, build_program, join, make_messages, need_messages
 from patterns.collectives.library import LIBRARY, Collective
-from patterns.training.layout import Layout
+from patterns.training.layout import KINDS, Layout, kind_of
 from patterns.training.operations import Operation
 from patterns.training.times import wire_share
 
@@ -77,18 +76,26 @@ class Communicator:
 
 
 class _Stream:
-    """Steps of one rank of each GPU of a stage; all of them have the same."""
+    """Steps of one stream of each GPU of a stage; all of them have the same."""
 
-    def __init__(self, ranks: IntArray) -> None:
-        self.ranks = ranks
-        """Of each GPU of the stage."""
+    def __init__(self, streams: IntArray) -> None:
+        self.streams = streams
+        """Numbers in the program, of each GPU of the stage."""
         self.compute_s: list[float] = []
+        self.kinds: list[int] = []
         self.pending_s = 0.0
 
-    def step(self, n: int = 1) -> int:
-        """Add steps, the first after the computing that is due, and return its number."""
+    def step(self, n: int = 1, group: str = "", seconds: float = 0.0) -> int:
+        """Add steps of a group's communication, or of none, and return the number of the first.
+
+        The computing that is due has a step of its own before communication.
+        """
+        kind = KINDS.index(kind_of(group)) + 1 if group else 0
+        if kind and self.pending_s:
+            self.step()
         first = len(self.compute_s)
-        self.compute_s += [self.pending_s] + [0.0] * (n - 1)
+        self.compute_s += [self.pending_s + seconds] + [0.0] * (n - 1)
+        self.kinds += [kind] * n
         self.pending_s = 0.0
         return first
 
@@ -110,15 +117,16 @@ class _Writer:
         awaited = {j for op in operations for j in op.needs if operations[j].beside != op.beside}
         signals: dict[int, int] = {}
         for i, op in enumerate(operations):
-            mine = streams[op.beside and self.n_streams > 1]
+            mine = streams[op.beside]
             for j in op.needs:
-                other = streams[operations[j].beside and self.n_streams > 1]
+                other = streams[operations[j].beside]
                 if other is not mine:
+                    waits = mine.step(group=operations[j].group)
                     self.parts.append(
-                        make_messages(other.ranks, signals[j], mine.ranks, mine.step(), 1)
+                        make_messages(other.streams, signals[j], mine.streams, waits, 0)
                     )
             self._operation(number, op, mine, groups)
-            if i in awaited and self.n_streams > 1:
+            if i in awaited:
                 signals[i] = mine.step()
         for stream in streams:
             stream.step()
@@ -131,28 +139,32 @@ class _Writer:
         if op.kind == "compute":
             stream.pending_s += op.seconds * self.scale
         elif op.kind == "send":
-            self.sends[stage, op.peer, op.tag] = stream.ranks, stream.step(), n_bytes
+            self.sends[stage, op.peer, op.tag] = stream.streams, stream.step(), n_bytes
         elif op.kind == "receive":
-            self.receives[op.peer, stage, op.tag] = stream.ranks, stream.step()
+            waits = stream.step(group=op.group)
+            self.receives[op.peer, stage, op.tag] = stream.streams, waits
         elif op.group in self.links.as_time_Bps:
             share = wire_share(op.kind, self.layout.size_of(op.group))
-            stream.pending_s += n_bytes * share / self.links.as_time_Bps[op.group]
+            seconds = n_bytes * share / self.links.as_time_Bps[op.group]
+            stream.step(group=op.group, seconds=seconds)
         elif groups[op.group].shape[1] > 1:
             gpus = groups[op.group]
-            ranks = gpus * self.n_streams + stream.ranks[0] % self.n_streams
+            members = gpus * self.n_streams + stream.streams[0] % self.n_streams
             wanted = self.links.collective(op.kind, gpus)
-            messages, n_steps = wanted.messages(ranks, n_bytes, len(stream.compute_s))
+            if stream.pending_s:
+                stream.step()
+            messages, n_steps = wanted.messages(members, n_bytes, len(stream.kinds))
             self.parts.append(messages)
-            stream.step(n_steps)
+            stream.step(n_steps, op.group)
 
     def pipeline(self) -> Messages:
         """Return all parts, and the messages between stages."""
         if self.sends.keys() != self.receives.keys():
             src, dst, _ = min(self.sends.keys() ^ self.receives.keys())
             raise NetcosimError(f"training: stages {src} and {dst}: a send without its receive")
-        for key, (ranks, step, n_bytes) in self.sends.items():
+        for key, (streams, step, n_bytes) in self.sends.items():
             others, its_step = self.receives[key]
-            self.parts.append(make_messages(ranks, step, others, its_step, n_bytes))
+            self.parts.append(make_messages(streams, step, others, its_step, n_bytes))
         return join(self.parts)
 
 
@@ -162,7 +174,6 @@ def program_of(
     n_ranks: int,
     iterations: int,
     *,
-    overlap: bool,
     scale: float,
     compute: bool,
     links: Communicator,
@@ -175,9 +186,6 @@ def program_of(
         Of each stage of the pipeline.
     layout : Layout
     n_ranks, iterations : int
-    overlap : bool
-        Two ranks for each GPU, 2 g and 2 g + 1; otherwise one, which does one operation after the
-        other.
     scale : float
         Bytes and computing are so many times as large.
     compute : bool
@@ -194,18 +202,25 @@ def program_of(
     # at most 2 p messages of a GPU in a collective of p, in as many steps
     n = (sum(map(len, stages)) + 2 * sum(collectives)) * per_stage * iterations
     need_messages(n, n, f"training on {layout.gpus} GPUs, {iterations} iterations")
-    writer = _Writer(layout, 2 if overlap else 1, scale, links)
-    compute_s, per_rank = [], []
+    beside = any(op.beside for operations in stages for op in operations)
+    writer = _Writer(layout, 2 if beside else 1, scale, links)
+    compute_s: list[NDArray[np.float64]] = []
+    kinds: list[IntArray] = []
+    per_stream: list[int] = []
     for number, operations in enumerate(stages):
         streams = writer.stage(number, operations)
-        times = [np.round(np.array(stream.compute_s), 9) for stream in streams]
-        compute_s += times * per_stage
-        per_rank += [len(one) for one in times] * per_stage
-    idle = n_ranks - len(per_rank)
+        compute_s += [np.round(np.array(stream.compute_s), 9) for stream in streams] * per_stage
+        kinds += [np.array(stream.kinds) for stream in streams] * per_stage
+        per_stream += [len(stream.kinds) for stream in streams] * per_stage
+    idle = n_ranks - layout.gpus
+    of_rank = np.repeat([writer.n_streams, 1], [layout.gpus, idle])
     return build_program(
         n_ranks,
-        np.array([*per_rank, *[1] * idle], dtype=np.int64),
+        np.array([*per_stream, *[1] * idle], dtype=np.int64),
         writer.pipeline(),
         iterations,
         np.concatenate([*compute_s, np.zeros(idle)]) if compute else 0.0,
+        stream_ptr=np.concatenate([[0], np.cumsum(of_rank)]),
+        kinds=KINDS,
+        step_kind=np.concatenate([*kinds, np.zeros(idle, dtype=np.int64)]),
     )

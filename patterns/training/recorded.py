@@ -14,12 +14,12 @@ from annotated_types import Ge, Gt
 
 from netsim.errors import NetcosimError
 from netsim.files import check_file, read_text
-from netsim.parameters import NamesFile
+from netsim.parameters import NamesFile, OneOf
 from netsim.traffic import Program
 from patterns.build import check_common
 from patterns.entry import Pattern
 from patterns.training.layout import Layout
-from patterns.training.operations import Operation
+from patterns.training.operations import OVERLAPS, Operation, overlapped
 from patterns.training.program import Communicator, program_of
 
 _KINDS = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast")
@@ -52,8 +52,8 @@ def training_file(
     scale: Annotated[float, "bytes and computing are so many times as large", Gt(0)] = 1.0,
     compute: Annotated[bool, "whether computing takes time"] = True,
     overlap: Annotated[
-        bool, "two ranks a GPU, one computes and one reduces gradients (ranks_per_node even)"
-    ] = False,
+        str, "data-parallel communication beside computing", OneOf(OVERLAPS)
+    ] = "all",
     scale_up_GBps: Annotated[
         float, "bus bandwidth at which tensor parallelism takes time; 0: it sends messages", Ge(0)
     ] = 0.0,
@@ -63,7 +63,7 @@ def training_file(
     Parameters
     ----------
     n_ranks : int
-        At least the GPUs of the file, twice with overlap.
+        At least the GPUs of the file.
     message_bytes : int
         Not used: the file has the sizes.
     iterations : int
@@ -75,18 +75,16 @@ def training_file(
     """
     check_common(n_ranks, message_bytes, iterations)
     recorded = read_recorded(file)
-    gpus = n_ranks // (2 if overlap else 1)
-    layout = recorded.layout(gpus)
-    if gpus < layout.gpus:
-        raise NetcosimError(f"{file}: operations of {layout.gpus} GPUs, a job of {gpus}")
+    layout = recorded.layout(n_ranks)
+    if n_ranks < layout.gpus:
+        raise NetcosimError(f"{file}: operations of {layout.gpus} GPUs, a job of {n_ranks}")
     if layout.dp % layout.ep:
         raise NetcosimError(f"{file}: ep = {layout.ep} does not divide dp = {layout.dp}")
     return program_of(
-        [recorded.operations],
+        [overlapped(recorded.operations, overlap)],
         layout,
         n_ranks,
         iterations,
-        overlap=overlap,
         scale=scale,
         compute=compute,
         links=Communicator(as_time_Bps={"tp": scale_up_GBps * 1e9} if scale_up_GBps else {}),
@@ -97,10 +95,10 @@ def _ranks(
     file: str,
     scale: float = 1.0,
     compute: bool = True,
-    overlap: bool = False,
+    overlap: str = "all",
     scale_up_GBps: float = 0.0,
 ) -> int:
-    return read_recorded(file).layout(1).gpus * (2 if overlap else 1)
+    return read_recorded(file).layout(1).gpus
 
 
 PATTERN = Pattern(

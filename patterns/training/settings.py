@@ -11,7 +11,7 @@ from netsim.errors import NetcosimError
 from netsim.parameters import OneOf
 from patterns.training.layout import PEAK_FLOPS, Layout
 from patterns.training.model import MODELS, Model, model_of
-from patterns.training.operations import Operation, iteration
+from patterns.training.operations import OVERLAPS, Operation, iteration, overlapped
 from patterns.training.program import Communicator
 
 
@@ -38,9 +38,7 @@ class TrainingSettings:
     gradient_bytes: Annotated[int, "bytes of a gradient that is reduced", Ge(1)] = 2
     gpu: Annotated[str, "GPU, for its peak", OneOf(PEAK_FLOPS)] = "h100"
     mfu: Annotated[float, "share of the peak while it computes", Gt(0), Le(1)] = 0.5
-    overlap: Annotated[
-        bool, "two ranks a GPU, one computes and one communicates (ranks_per_node even)"
-    ] = False
+    overlap: Annotated[str, "data-parallel communication beside computing", OneOf(OVERLAPS)] = "all"
     algorithm: Annotated[str, "of collectives", OneOf(("ring", "hierarchical"))] = "ring"
     gpus_per_node: Annotated[int, "GPUs of a node, for hierarchical", Ge(1)] = 1
     scale_up_GBps: Annotated[
@@ -55,7 +53,7 @@ class TrainingSettings:
     @property
     def ranks_of_replica(self) -> int:
         """Ranks that hold the model once."""
-        return self.tp * self.cp * self.pp * (2 if self.overlap else 1)
+        return self.tp * self.cp * self.pp
 
     @property
     def transformer(self) -> Model:
@@ -85,10 +83,9 @@ class TrainingSettings:
         if n_ranks != dp * self.ranks_of_replica:
             names = {"tp": self.tp, "cp": self.cp, "pp": self.pp} | ({"dp": dp} if self.dp else {})
             product = " * ".join(f"{name} {n}" for name, n in names.items())
-            streams = " * 2 ranks a GPU (overlap)" if self.overlap else ""
             need = dp * self.ranks_of_replica if self.dp else self.ranks_of_replica
             raise NetcosimError(
-                f"pattern training: {n_ranks} ranks; {product}{streams} needs "
+                f"pattern training: {n_ranks} ranks; {product} needs "
                 f"{'' if self.dp else 'a multiple of '}{need}"
             )
         found = Layout(
@@ -107,5 +104,6 @@ class TrainingSettings:
         """Return the operations of each stage of the pipeline."""
         model = self.transformer
         return [
-            iteration(model, layout, stage, self.flops, self.blocks) for stage in range(layout.pp)
+            overlapped(iteration(model, layout, stage, self.flops, self.blocks), self.overlap)
+            for stage in range(layout.pp)
         ]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from netsim.errors import NetcosimError
-from patterns.training.layout import GROUPS, Layout
+from patterns.training.layout import GROUPS, KINDS, Layout, kind_of
 from patterns.training.operations import Operation
 
 
@@ -30,15 +31,32 @@ def computing_s(operations: Sequence[Operation]) -> float:
     return sum(op.seconds for op in operations)
 
 
-def bubble(layout: Layout) -> float:
-    """Return the time that a stage is idle over the time that it computes: (P - 1) / (m v)."""
-    return (layout.pp - 1) / (layout.micro_batches * layout.interleave)
+@dataclass(frozen=True)
+class Timeline:
+    """An iteration of the GPUs of a pipeline.
+
+    Attributes
+    ----------
+    seconds : float
+        Until the last stage is done.
+    exposed_s : tuple of dict
+        Of each stage: time by kind of communication (`patterns.training.layout.KINDS`) for which
+        its computing waits. That of "pp" contains the pipeline's bubble.
+    """
+
+    seconds: float
+    exposed_s: tuple[dict[str, float], ...]
+
+    def mean_exposed_s(self) -> dict[str, float]:
+        """Return the time by kind in the mean over stages."""
+        n = len(self.exposed_s)
+        return {kind: sum(stage[kind] for stage in self.exposed_s) / n for kind in KINDS}
 
 
-def iteration_s(
+def timeline(
     stages: Sequence[Sequence[Operation]], layout: Layout, bandwidth_Bps: Mapping[str, float]
-) -> float:
-    """Return the time of an iteration whose collectives run at given bus bandwidths.
+) -> Timeline:
+    """Return the times of an iteration whose collectives run at given bus bandwidths.
 
     Each stage has two streams, each of which runs its operations in order; an operation begins
     when its stream is free and what it needs is complete. A message takes its bytes over the
@@ -60,41 +78,37 @@ def iteration_s(
     arrives: dict[tuple[int, int, int], float] = {}
     free = [[0.0, 0.0] for _ in stages]
     ends: list[list[float]] = [[] for _ in stages]
+    exposed = tuple(dict.fromkeys(KINDS, 0.0) for _ in stages)
     left = True
     while left:
         left, moved = False, False
         for s, operations in enumerate(stages):
             for op in operations[len(ends[s]) :]:
-                begin = max([free[s][op.beside], *(ends[s][i] for i in op.needs)])
+                arrival = 0.0
+                if op.kind == "receive":
+                    if (op.peer, s, op.tag) not in arrives:
+                        left = True
+                        break
+                    arrival = arrives[op.peer, s, op.tag]
+                last = max(op.needs, key=lambda i: ends[s][i], default=None)
+                begin = max(free[s][op.beside], 0.0 if last is None else ends[s][last])
                 duration = op.seconds
                 if op.group and op.group in bandwidth_Bps:
                     share = wire_share(op.kind, layout.size_of(op.group))
                     duration = op.n_bytes * share / bandwidth_Bps[op.group]
+                end = begin + duration
                 if op.kind == "send":
-                    arrives[s, op.peer, op.tag] = begin + duration
-                    duration = 0.0
+                    arrives[s, op.peer, op.tag], end = end, begin
                 elif op.kind == "receive":
-                    if (op.peer, s, op.tag) not in arrives:
-                        left = True
-                        break
-                    begin, duration = max(begin, arrives[op.peer, s, op.tag]), 0.0
-                free[s][op.beside] = begin + duration
-                ends[s].append(begin + duration)
+                    end = max(begin, arrival)
+                if not op.beside:
+                    if last is not None and operations[last].group:
+                        exposed[s][kind_of(operations[last].group)] += begin - free[s][False]
+                    if op.group:
+                        exposed[s][kind_of(op.group)] += end - begin
+                free[s][op.beside] = end
+                ends[s].append(end)
                 moved = True
         if left and not moved:
             raise NetcosimError("training: stages of the pipeline wait for each other for ever")
-    return max(max(end, default=0.0) for end in ends)
-
-
-def exposed_s(
-    stages: Sequence[Sequence[Operation]], layout: Layout, bandwidth_Bps: Mapping[str, float]
-) -> dict[str, float]:
-    """Return by parallelism how much longer an iteration takes for its communication."""
-    total = iteration_s(stages, layout, bandwidth_Bps)
-    return {
-        group: total
-        - iteration_s(
-            stages, layout, {name: bw for name, bw in bandwidth_Bps.items() if name != group}
-        )
-        for group in bandwidth_Bps
-    }
+    return Timeline(max(max(end, default=0.0) for end in ends), exposed)

@@ -115,7 +115,7 @@ class Messages:
             group, node = self.traffic.rank_group, self.traffic.rank_node
             mates = [r for r in range(rank) if group[r] == group[rank] and node[r] == node[rank]]
             return len(mates) % self.rails
-        first = int(self.program.send_ptr[self.program.step_ptr[rank]])
+        first = int(self.program.send_ptr[self.program.rank_step_ptr[rank]])
         return (message - first) % self.rails
 
     def _send_data(self, message: int) -> None:

@@ -1,0 +1,179 @@
+"""Ranks of several streams: signals, what is exposed, and both packet engines."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cosim.network.communication import Communication, with_compute
+from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
+from netcosim.validation.cases import KINDS, Send, Step, program, random_program
+from netcosim.validation.engines import Case, both, same
+from netsim.errors import NetcosimError
+from netsim.packet.engine import simulate_packets
+from netsim.packet.model import PacketConfig, PacketResult, ProgramStuckError
+from netsim.routing.registry import make_routing
+from netsim.topologies.registry import make_topology
+from netsim.traffic import MAX_KINDS, Program, combine
+from patterns.build import build_program, make_messages
+from patterns.training.settings import TrainingSettings
+from patterns.training.times import timeline
+
+US = 10**6
+"""Picoseconds."""
+ROUTING = make_routing(
+    make_topology("fattree", {"radix": 4, "bandwidth_Bps": 10**9, "latency_s": 0.0})
+)
+FREE = PacketConfig(router_latency_s=0.0, buffer_bytes=1 << 20)
+
+
+def run(made: Program, config: PacketConfig = FREE, n_nodes: int = 16) -> PacketResult:
+    """Both engines on rank r at node r."""
+    traffic = combine([made], [np.arange(made.n_ranks) % n_nodes])
+    fast, plain = both(Case(ROUTING, traffic, config))
+    assert same(fast, plain)
+    return fast
+
+
+def step_of(compute_us: float, n_bytes: int) -> Program:
+    """Rank 0 computes, its second stream sends to rank 1, and it waits for the answer."""
+    wait, done = Step(need=1, kind=1), Step(need=1)
+    # steps of rank 0: 0 starts the other stream, 1 computes, 2 waits; 3 to 5 are the other stream
+    first = [Step([Send(0, 0, 3)]), Step(compute_ps=int(compute_us * US)), wait]
+    second = [done, Step([Send(1, n_bytes, 0)], need=1), Step([Send(0, 0, 2)])]
+    answer = [Step(need=1), Step([Send(0, n_bytes, 4)])]
+    return program([*first, *second], answer, streams=[[3, 3], [2]], kinds=("dp",))
+
+
+@pytest.mark.parametrize("overheads", [(0.0, 0.0), (3e-6, 0.0), (3e-6, 2e-6)])
+@pytest.mark.parametrize("compute_us", [0.0, 40.0, 500.0])
+def test_computing_and_communicating_take_the_longer_of_both(
+    compute_us: float, overheads: tuple[float, float]
+) -> None:
+    """There and back at 1 GB/s, cut-through without latency; signals cost nothing."""
+    send_s, recv_s = overheads
+    config = replace(FREE, send_overhead_s=send_s, recv_overhead_s=recv_s, packet_bytes=1000)
+    got = run(step_of(compute_us, 100_000), config)
+    away_ps = 2 * (100 * US + round((send_s + recv_s) * 1e12))
+    assert got.rank_finish_ps[0] == max(compute_us * US, away_ps)
+    assert got.exposed_ps.tolist() == [[max(0, away_ps - compute_us * US)], [0]]
+
+
+def as_ranks(made: Program) -> Program:
+    """Every stream as a rank of its own on the same node, signals as messages of 1 byte."""
+    return replace(
+        made,
+        n_ranks=made.n_streams,
+        send_dst=made.send_stream(),
+        send_bytes=np.maximum(1, made.send_bytes),
+        stream_ptr=None,
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_streams_are_ranks_of_a_node_where_messages_cost_no_processor(seed: int) -> None:
+    made = random_program(np.random.default_rng(seed), 6)
+    nodes = np.arange(6) * 2 % 16
+    one = combine([made], [nodes])
+    other = combine([as_ranks(made)], [nodes[made.stream_rank()]])
+    a, b = (
+        simulate_packets(ROUTING, traffic, FREE, np.random.default_rng(1))
+        for traffic in (one, other)
+    )
+    np.testing.assert_array_equal(a.message_finish_ps, b.message_finish_ps)
+    np.testing.assert_array_equal(a.link_busy_ps, b.link_busy_ps)
+    last = np.zeros(6, dtype=np.int64)
+    np.maximum.at(last, made.stream_rank(), b.rank_finish_ps)
+    np.testing.assert_array_equal(a.rank_finish_ps, last)
+
+
+def test_threads_change_nothing() -> None:
+    rng = np.random.default_rng(7)
+    made = [random_program(rng, 16) for _ in range(6)]
+    traffic = combine(made, [rng.permutation(16) for _ in made])
+    assert traffic.program.stream_ptr is not None
+    assert traffic.program.kinds
+    one, two = (
+        simulate_packets(ROUTING, traffic, FREE, np.random.default_rng(1), threads=threads)
+        for threads in (1, 2)
+    )
+    assert one.exposed_ps.any()
+    assert same(one, two)
+
+
+def test_joined_programs_keep_their_streams_and_kinds() -> None:
+    plain = program([Step([Send(1, 5)])], [Step(need=1)])
+    tp = replace(step_of(3.0, 9), kinds=("tp",))
+    joined = combine([plain, tp, step_of(4.0, 9)], [[0, 1], [2, 3], [4, 5]]).program
+    joined.validate()
+    assert joined.kinds == ("tp", "dp")
+    assert joined.stream_rank().tolist() == [0, 1, 2, 2, 3, 4, 4, 5]
+    assert np.flatnonzero(joined.step_kind).tolist() == [4, 12]
+    assert joined.step_kind[[4, 12]].tolist() == [1, 2]
+
+
+def test_iterations_repeat_every_stream() -> None:
+    signal = make_messages([0, 1], [0, 1], [1, 0], [0, 1], 0)
+    once = build_program(
+        1, 2, signal, 1, [1e-6, 0], stream_ptr=np.array([0, 2]), kinds=("dp",), step_kind=[0, 1]
+    )
+    thrice = build_program(
+        1, 2, signal, 3, [1e-6, 0], stream_ptr=np.array([0, 2]), kinds=("dp",), step_kind=[0, 1]
+    )
+    assert thrice.step_ptr.tolist() == (3 * once.step_ptr).tolist()
+    assert run(thrice, n_nodes=1).end_ps == 3 * run(once, n_nodes=1).end_ps
+    longer = with_compute(thrice, 3, 5e-6)
+    assert run(longer, n_nodes=1).end_ps == run(thrice, n_nodes=1).end_ps + 3 * 5 * US
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"send_bytes": [0, 9, 0, 9]}, None),
+        ({"send_bytes": [0, 0, 0, 9]}, "a message to another rank has fewer than 1 byte"),
+        ({"send_bytes": [-1, 9, 0, 9]}, "fewer than 1 byte"),
+        ({"stream_ptr": np.array([0, 2, 2])}, "stream_ptr needs one stream or more of each rank"),
+        ({"stream_ptr": np.array([0, 1, 2])}, "step_ptr does not cover the steps"),
+        ({"step_kind": None}, "step_kind needs 0..1 for each step"),
+        ({"step_kind": np.full(8, 2, dtype=np.int8)}, "step_kind needs 0..1 for each step"),
+        ({"kinds": tuple("abcdefgh")}, f"8 kinds of communication; at most {MAX_KINDS} are timed"),
+    ],
+)
+def test_programs_that_do_not_fit_are_refused(
+    change: dict[str, object], message: str | None
+) -> None:
+    fields = {k: np.array(v) if isinstance(v, list) else v for k, v in change.items()}
+    made = replace(step_of(3.0, 9), **fields)  # type: ignore[arg-type]
+    if message is None:
+        made.validate()
+        return
+    with pytest.raises(NetcosimError, match=re.escape(message)):
+        made.validate()
+
+
+def test_a_stream_that_waits_for_ever_is_named() -> None:
+    stuck = program([Step(), Step(need=1)], streams=[[1, 1]], kinds=KINDS)
+    with pytest.raises(ProgramStuckError, match=r"rank 0 .* step 0 of its steps \(step 1 of all\)"):
+        simulate_packets(ROUTING, combine([stuck], [[0]]), FREE, np.random.default_rng(1))
+
+
+def test_jobs_on_a_network_report_what_is_exposed_by_parallelism() -> None:
+    """By the packets, as by bus bandwidths; a job without kinds reports nothing."""
+    wide = make_routing(
+        make_topology("fattree", {"radix": 16, "levels": 2, "bandwidth_Bps": 50 * 10**9})
+    )
+    given: dict[str, object] = {"model": "llama-7b", "tp": 2, "scale": 1e-3, "blocks": 4}
+    training = PlacedJob(1, Communication("training", parameters=given), np.arange(16))
+    other = PlacedJob(2, Communication("all-to-all"), np.arange(16, 24))
+    network = SharedNetwork(wide, packet=PacketConfig(packet_bytes=4096), task_mapping="in-order")
+    nothing, found = Ensemble(network, [other, training]).packets().exposed_s
+    assert nothing == {}
+    settings = TrainingSettings(**given)  # type: ignore[arg-type]
+    layout = settings.layout(16)
+    closed = timeline(settings.stages(layout), layout, {"tp": 50e9, "dp": 50e9}).exposed_s[0]
+    assert found.keys() == {"tp", "dp"}
+    for kind, seconds in found.items():
+        assert seconds == pytest.approx(1e-3 * closed[kind], rel=0.1)

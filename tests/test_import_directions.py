@@ -39,7 +39,7 @@ MAX_LINES_OF_PACKAGE = {
     "queuesim": 8_200,
     "cosim": 8_300,
     "experiments": 19_250,
-    "netcosim": 20_480,
+    "netcosim": 20_880,
 }
 MAX_LINES_OF_FILE = 450
 MAX_FILES_OF_FOLDER = 30

@@ -32,8 +32,8 @@ BANNED = {
 PYDANTIC = "netsim/parameters.py"
 # Ceilings. Lower one when the code has become smaller; raise one only with a reason in the commit.
 MAX_LINES_OF_PACKAGE = {
-    "netsim": 22_700,
-    "patterns": 6_000,
+    "netsim": 22_750,
+    "patterns": 6_350,
     "workloads": 5_070,
     "alloc": 6_100,
     "queuesim": 8_200,

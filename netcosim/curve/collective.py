@@ -47,18 +47,20 @@ def points(
     Raises
     ------
     NetcosimError
-        More GPUs than the machine has, an operation without that algorithm.
+        One GPU, more than the machine has, an operation without that algorithm.
     """
     content, section = config.model_dump(mode="json"), config.collective
     gpus, shape = section.gpus or topology.n_nodes, topology.shape
-    if gpus > topology.n_nodes:
-        raise NetcosimError(f"collective.gpus = {gpus}; {topology.name} has {topology.n_nodes}")
+    if not 2 <= gpus <= topology.n_nodes:
+        raise NetcosimError(
+            f"collective.gpus = {gpus}; allowed: 2 to {topology.n_nodes}, those of {topology.name}"
+        )
     of_node = shape.gpus_per_node if isinstance(shape, GpuClusterShape) else 1
     one = content["collective"] | {"operation": operation, "gpus": gpus}
     one["gpus_per_node"] = section.gpus_per_node or of_node
-    chosen = one.pop("sizes") or list(sizes) or list(SIZES)
+    chosen = dict.fromkeys(one.pop("sizes") or sizes or SIZES)
     found = []
-    for algorithm in one.pop("algorithms"):
+    for algorithm in dict.fromkeys(one.pop("algorithms")):
         Collective(operation, algorithm)  # an operation without that algorithm is refused here
         for size in chosen:
             point = {

@@ -168,7 +168,7 @@ def _needed(node: Any, path: str) -> ChakraNode | None:
         return ChakraNode("compute", 0, node.duration_micros * 1e-6, "")
     if node.type in (_SEND, _RECEIVE):
         raise NetcosimError(f"{where}: a send or receive; only collectives are read")
-    kind = int(attributes.get("comm_type", -1))
+    kind, size = (attributes.get(name, -1) for name in ("comm_type", "comm_size"))
     if node.type == _COLLECTIVE and kind == _BARRIER:
         return None
     if node.type != _COLLECTIVE or kind not in _KINDS:
@@ -177,7 +177,6 @@ def _needed(node: Any, path: str) -> ChakraNode | None:
             f"{where}: type {node.type}, comm_type {kind}; known are computing and collectives: "
             f"{known}"
         )
-    size = int(attributes.get("comm_size", 0))
-    if size < 1:
-        raise NetcosimError(f"{where}: comm_size = {size}; it must be at least 1")
+    if not isinstance(size, int) or size < 1:
+        raise NetcosimError(f"{where}: comm_size = {size}; it must be a number of at least 1")
     return ChakraNode(_KINDS[kind], size, 0.0, str(attributes.get("pg_name", "")))

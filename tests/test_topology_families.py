@@ -70,7 +70,10 @@ def test_presets_are_symmetric_and_named(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "nodes"),
-    [("cab", 1296), ("pinot", 2592), ("theta", 4608), ("mira-midplanes", 96), ("mira", 49152)],
+    [
+        *(("cab", 1296), ("pinot", 2592), ("theta", 4608), ("mira-midplanes", 96), ("mira", 49152)),
+        *(("dgx-b200", 1024), ("alps-gh200", 10_752), ("tpu-v4", 64 * 4**3)),
+    ],
 )
 def test_preset_sizes(name: str, nodes: int) -> None:
     assert preset(name).n_nodes == nodes

@@ -130,3 +130,100 @@ def test_describe_refuses_what_has_no_summary(
 ) -> None:
     with pytest.raises(NetcosimError, match=message):
         summary_of(name, n_ranks, "50 GB/s", settings)
+
+
+def varint(n: int) -> bytes:
+    return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
+
+
+def field(number: int, value: int | bytes) -> bytes:
+    """A field of protobuf: a number, or a length and bytes."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def node(number: int, kind: int, *needs: int, us: int = 0, **attributes: int | str) -> bytes:
+    """A node of a Chakra trace; numbers are int64, texts are strings."""
+    raw = field(1, number) + field(2, f"n{number}".encode()) + field(3, kind)
+    raw += b"".join(field(5, other) for other in needs) + field(7, us)
+    for name, value in attributes.items():
+        coded = field(9, value) if isinstance(value, int) else field(29, value.encode())
+        raw += field(10, field(1, name.encode()) + coded)
+    return raw
+
+
+def chakra(*nodes: bytes) -> bytes:
+    return b"".join(varint(len(raw)) + raw for raw in (field(1, b"0.0.4"), *nodes))
+
+
+def test_chakra_nodes_run_in_the_order_of_their_dependencies(tmp_path: Path) -> None:
+    """Written field by field, apart from the library that reads it."""
+    pytest.importorskip("google.protobuf")
+    path = tmp_path / "step.0.et"
+    path.write_bytes(
+        chakra(
+            node(1, 7, 5, comm_type=0, comm_size=1 << 20, pg_name="0"),
+            node(2, 4, us=1000),
+            node(3, 7, comm_type=9),
+            node(5, 4, 2, us=500),
+            node(7, 7, 1, comm_type=7, comm_size=4096, pg_name="0"),
+            node(8, 2, us=77),
+        )
+    )
+    found = [(op.kind, op.n_bytes, op.seconds) for op in read_recorded(path).operations]
+    assert found == [
+        ("compute", 0, 1e-3),
+        ("compute", 0, 5e-4),
+        ("all-reduce", 1 << 20, 0.0),
+        ("reduce-scatter", 4096, 0.0),
+    ]
+    for p in (4, 8):
+        made = make_pattern("training-file", p, 1, 1, RNG, {"file": str(path)})
+        assert made.total_bytes == 2 * (p - 1) * (1 << 20) + (p - 1) * 4096
+
+
+def test_published_chakra_traces_are_one_collective_of_one_mebibyte(shared_dir: Path) -> None:
+    pytest.importorskip("google.protobuf")
+    files = sorted((shared_dir / "inputs/ai/astra-sim/chakra").glob("*/*.et"))
+    if not files:
+        pytest.skip("the traces of ASTRA-sim are not part of the project")
+    assert len(files) == 24
+    for path in files:
+        gpus = 4 if "4npus" in path.parent.name else 8
+        made = make_pattern("training-file", gpus, 1, 1, RNG, {"file": str(path)})
+        # each GPU sends 2 (p - 1)/p or (p - 1)/p of 1 MiB
+        times = 2 if "all_reduce" in path.name else 1
+        assert made.total_bytes == times * (gpus - 1) << 20
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (chakra(), "a Chakra trace without nodes"),
+        (b"hello, world", "no Chakra trace"),
+        (chakra(node(1, 5)), "node 1 (n1): a send or receive; only collectives are read"),
+        (
+            chakra(node(1, 7, comm_type=3)),
+            "comm_type 3; known are computing and coll",
+        ),
+        (chakra(node(1, 7)), "comm_type -1; known are"),
+        (chakra(node(1, 7, comm_type="all")), "comm_type all; known are"),
+        (chakra(node(1, 7, comm_type=0)), "comm_size = -1; it must be a number"),
+        (chakra(node(1, 4, 2), node(2, 4, 1)), "2 nodes depend on each other"),
+        (chakra(node(1, 4, 9)), "node 1: a number twice, or of no node"),
+        (chakra(node(1, 4))[:-1], "cut off"),
+        (
+            chakra(*(node(i, 7, comm_type=0, comm_size=8, pg_name=str(i)) for i in (1, 2))),
+            "process groups '1', '2'; their members",
+        ),
+    ],
+)
+def test_chakra_traces_that_are_not_read(raw: bytes, message: str, tmp_path: Path) -> None:
+    pytest.importorskip("google.protobuf")
+    path = tmp_path / "step.0.et"
+    path.write_bytes(raw)
+    with pytest.raises(NetcosimError) as caught:
+        read_recorded(path)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(f"{path}: ")

@@ -122,6 +122,9 @@ def test_gpt3_has_the_bytes_of_hpn() -> None:
     [
         ("gpt3-175b", 174.6, 174.6),
         ("llama-7b", 6.738, 6.6),
+        ("llama-13b", 13.02, 12.85),
+        ("llama-30b", 32.53, 32.32),
+        ("llama-65b", 65.29, 65.02),
         ("llama3-8b", 8.03, 7.5),
         ("llama3-70b", 70.55, 69.5),
         ("llama3-405b", 405.85, 403.7),
@@ -134,6 +137,19 @@ def test_models_have_the_published_parameters(name: str, billions: float, active
     """The embedding that is only looked up is no active parameter."""
     assert MODELS[name].parameters() / 1e9 == pytest.approx(billions, rel=0.003)
     assert MODELS[name].active_parameters() / 1e9 == pytest.approx(active, rel=0.003)
+
+
+def test_resnet_has_the_published_parameters_and_work() -> None:
+    """As in PyTorch's model zoo: 25,557,032 parameters, 4.09 multiplications an image in 10^9."""
+    model = MODELS["resnet-50"]
+    assert model.parameters() == 25_557_032
+    assert model.active_parameters() / 1e9 == pytest.approx(4.09, abs=0.005)
+    operations = iteration(model, Layout(dp=64, micro_batch=32), 0, FLOPS)
+    assert sum(op.n_bytes for op in operations if op.group == "dp") == 2 * 25_557_032
+    with pytest.raises(NetcosimError, match="pp = 2: the model's layers differ"):
+        Layout(pp=2).check(model)
+    with pytest.raises(NetcosimError, match="heads = 1 cannot be split over 2"):
+        Layout(tp=2).check(model)
 
 
 @pytest.mark.parametrize("interleave", [1, 2, 3])

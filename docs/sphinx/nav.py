@@ -5,6 +5,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "tutorials/scheduler-researcher",
         "tutorials/network-researcher",
         "tutorials/administrator",
+        "tutorials/gpu-operator",
         "tutorials/paper-reader",
     ),
     "Notebooks": (

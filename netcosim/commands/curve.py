@@ -2,9 +2,11 @@
 
   netcosim curve CONFIG.toml --jobs 2
   mpiexec -n 8 netcosim curve CONFIG.toml
+  netcosim curve CONFIG.toml --collective all-reduce --measured nccl-tests.log
 
-The config has [machine] and [curve]; it may have sections of other commands. Points that
-the folder's store holds are not computed again.
+The config has [machine] and [curve]; it may have sections of other commands. With --collective
+the curve is that of bus bandwidth against bytes, as in nccl-tests, and [collective] is read
+in place of [curve]. Points that the folder's store holds are not computed again.
 """
 
 from __future__ import annotations
@@ -12,17 +14,19 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from netcosim.commands import add_jobs
 from netcosim.folders import need_folder
 
 if TYPE_CHECKING:
+    from experiments.sweep import SweepSummary
     from netcosim.curve.config import CurveConfig
+    from netcosim.study.results import Tables
     from netsim.analysis.bounds import Bounds
     from netsim.topology import Topology
 
-HELP = "load-latency and throughput curves of a machine"
+HELP = "load-latency and throughput curves of a machine; bus bandwidths of collectives"
 STORE = "curve.db"
 
 
@@ -31,6 +35,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", metavar="CONFIG.toml")
     parser.add_argument(
         "--out", metavar="FOLDER", help="where to write; by default curve-CONFIG in this folder"
+    )
+    parser.add_argument(
+        "--collective", metavar="OPERATION", help="bus bandwidth of all-reduce, all-gather, ..."
+    )
+    parser.add_argument(
+        "--measured",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="log of nccl-tests, or CSV, to compare with; may be repeated",
     )
     add_jobs(parser)
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
@@ -50,48 +64,96 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(config: CurveConfig, path: Path, args: argparse.Namespace) -> int:
-    import numpy as np
-
     from experiments.config_machine import build_machine
     from experiments.mpi import launched_rank
     from netcosim.announce import compile_kernels
     from netcosim.kernel_parts import CROSSBARS, PACKETS
+    from netsim.errors import NetcosimError
     from netsim.packet.credit import buffer_warning
     from netsim.packet.model import INPUT_QUEUED
 
+    if args.measured and args.collective is None:
+        raise NetcosimError("--measured is compared with a collective; add --collective all-reduce")
     out = Path(args.out or f"curve-{path.stem}")
     need_folder(out)
     machine = build_machine(config.machine)
-    points = config.points()
     crossbars = config.machine.packet.router == INPUT_QUEUED
     compile_kernels([PACKETS, *([CROSSBARS] if crossbars else [])])
-    # what they import takes a while and must not come before a word on compiling
-    from netcosim.curve.output import format_curves, summary, write
-    from netcosim.curve.point import FUNCTION, node_bandwidth, sources
-    from netcosim.study.points import compute_points, failure_lines
-    from netcosim.study.results import frames_of
-
-    node_bandwidth(machine.topology)
-    for point in points:  # a mistake in one is reported before the first is computed
-        sources(machine.topology, point["curve"], np.random.default_rng(0))
     warning = buffer_warning(machine.topology, machine.packets)
     if warning is not None and launched_rank() == 0:
         print(f"netcosim: warning: {warning}", file=sys.stderr)
-    done = compute_points(FUNCTION, points, out / STORE, jobs=args.jobs, progress=not args.quiet)
+    curve = _bandwidth if args.collective is not None else _latency
+    return curve(config, machine.topology, out, args)
+
+
+def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.Namespace) -> int:
+    """Compute latencies and accepted loads over offered loads."""
+    import numpy as np
+
+    # what they import takes a while and must not come before a word on compiling
+    from netcosim.curve.output import format_curves, summary, write
+    from netcosim.curve.point import FUNCTION, node_bandwidth, sources
+    from netcosim.study.results import frames_of
+
+    points = config.points()
+    node_bandwidth(topology)
+    for point in points:  # a mistake in one is reported before the first is computed
+        sources(topology, point["curve"], np.random.default_rng(0))
+    done = _computed(FUNCTION, points, out, args)
     if done is None:
         return 0
     computed, tables = done
-    print("".join(f"{line}\n" for line in failure_lines(computed)), end="")
     rows = tables.get("curve", ())
     if rows:
-        frame, bounds = frames_of(tables)["curve"], _bounds(machine.topology)
+        frame, bounds = frames_of(tables)["curve"], _bounds(topology)
         uniform = set(config.curve.traffic) <= {"uniform", "uniform-random"}
         ceiling = bounds.uniform_load if bounds is not None and uniform else None
-        figure = write(out, frame, machine.topology.name, ceiling)
+        figure = write(out, frame, topology.name, ceiling)
         print("\n".join([*format_curves(summary(frame)), *(bounds.describe() if bounds else ())]))
-        stored = f"{computed.computed} points computed, {computed.already} were stored"
-        print(f"{stored}; {figure}, curve.csv")
+        print(f"{_counts(computed)}; {figure}, curve.csv")
     return 1 if computed.failed or len(rows) < len(points) else 0
+
+
+def _bandwidth(config: CurveConfig, topology: Topology, out: Path, args: argparse.Namespace) -> int:
+    """Compute bus bandwidths over sizes, beside measured ones."""
+    import pandas as pd
+
+    from netcosim.curve.bandwidth import compared, format_rows, matching, write
+    from netcosim.curve.collective import FUNCTION, points
+    from netcosim.curve.measured import COLUMNS, read_measured
+    from netcosim.study.results import frames_of
+
+    gpus = config.collective.gpus or topology.n_nodes
+    read = [matching(read_measured(file), args.collective, gpus) for file in args.measured]
+    measured = pd.concat(read) if read else pd.DataFrame(columns=COLUMNS)
+    sizes = sorted(set(measured["bytes"].tolist()))
+    chosen = points(config, topology, args.collective, sizes)
+    done = _computed(FUNCTION, chosen, out, args)
+    if done is None:
+        return 0
+    computed, tables = done
+    rows = tables.get("collective", ())
+    if rows:
+        frame = frames_of(tables)["collective"]
+        figure = write(out, frame, measured, f"{args.collective} on {topology.name}")
+        print("\n".join(format_rows(frame, compared(frame, measured))))
+        print(f"{_counts(computed)}; {figure}, collective.csv")
+    return 1 if computed.failed or len(rows) < len(chosen) else 0
+
+
+def _computed(
+    function: str, points: list[dict[str, Any]], out: Path, args: argparse.Namespace
+) -> tuple[SweepSummary, Tables] | None:
+    from netcosim.study.points import compute_points, failure_lines
+
+    done = compute_points(function, points, out / STORE, jobs=args.jobs, progress=not args.quiet)
+    if done is not None:
+        print("".join(f"{line}\n" for line in failure_lines(done[0])), end="")
+    return done
+
+
+def _counts(computed: SweepSummary) -> str:
+    return f"{computed.computed} points computed, {computed.already} were stored"
 
 
 def _bounds(topology: Topology) -> Bounds | None:

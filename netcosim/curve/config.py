@@ -1,4 +1,4 @@
-"""What ``netcosim curve`` reads: ``[machine]``, ``[curve]`` and the seed of ``[run]``."""
+"""What ``netcosim curve`` reads: ``[machine]``, ``[curve]``, ``[collective]``, a seed."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from experiments.config_errors import ConfigError
 from experiments.config_load import parse_toml
 from experiments.config_machine import MachineSection
 from experiments.fields import (
+    Count,
     Input,
     Number,
     Section,
@@ -28,6 +29,7 @@ from netsim.errors import NetcosimError, unknown_name
 from netsim.files import read_text
 from netsim.plugins import installed_plugins, used_by, using
 from netsim.routing.registry import routings_for
+from patterns.collectives.library import ALGORITHMS, CHUNK_BYTES
 from patterns.open_loop import DESTINATIONS, PROCESSES
 
 MATRIX = "matrix"
@@ -88,6 +90,26 @@ class CurveSection(Section):
         return self
 
 
+class CollectiveSection(Section):
+    """``[collective]``: who takes part in the operation of ``--collective``, and how.
+
+    ``gpus`` are the first ones of the machine, all if left out; ``gpus_per_node`` is that of a GPU
+    cluster, else 1. A buffer is sent in chunks of ``chunk_bytes`` a message, at most 32.
+    ``start`` is added to each operation: its launch, and what else does not depend on the size.
+    ``sizes`` are those of measured rows, else 1 KiB to 1 GiB.
+    """
+
+    algorithms: tuple[Annotated[Text, known("algorithm", ALGORITHMS)], ...] = Field(
+        default=("auto",), min_length=1
+    )
+    sizes: tuple[SizeBytes, ...] = ()
+    gpus: Count | None = None
+    gpus_per_node: Count | None = None
+    channels: Count | None = None
+    chunk_bytes: SizeBytes = CHUNK_BYTES
+    start_s: TimeS = 0.0
+
+
 class SeedSection(Section):
     """What of ``[run]`` counts here."""
 
@@ -99,6 +121,7 @@ class CurveConfig(Section):
 
     machine: MachineSection
     curve: CurveSection = CurveSection()
+    collective: CollectiveSection = CollectiveSection()
     run: SeedSection = SeedSection()
     plugins: tuple[dict[str, str], ...] = ()
 

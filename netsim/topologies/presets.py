@@ -49,8 +49,8 @@ def _slingshot(node_Bps: int = _SLINGSHOT, **params: int) -> dict[str, object]:
 
 
 # GPU clusters: NVLink of one direction a GPU (300 GB/s on an A100, 450 on an H100, 200 on an H800,
-# 900 on a GB200) and wires as in SimAI, 25 ns to NVSwitches and 500 ns in the fabric.
-_A100, _H100, _H800, _GB200 = (
+# 900 on a B200) and wires as in SimAI, 25 ns to NVSwitches and 500 ns in the fabric.
+_A100, _H100, _H800, _B200 = (
     {"scale_up_bandwidth_Bps": speed * 10**9} for speed in (300, 450, 200, 900)
 )
 _EFA = {"nic_bandwidth_Bps": 12_500_000_000}
@@ -136,6 +136,13 @@ PRESETS: dict[str, Preset] = {
             ("sequoia", "Sequoia (LLNL)", "98,304", (16, 16, 16, 12, 2)),
         )
     },
+    # Jouppi et al. (ISCA 2023): 64 cubes of 4 x 4 x 4 chips, six links of 50 GB/s a chip and
+    # direction. The optical switches between cubes are wired as one static torus.
+    "tpu-v4": Preset(
+        "TPU v4 pod: 4,096 chips, 64 cubes of 4 x 4 x 4 as one 3D torus",
+        "torus",
+        {"dims": (16, 16, 16), "node_bandwidth_Bps": 6 * _NDR, "link_bandwidth_Bps": _NDR},
+    ),
     # glennklockwood.com/garden/systems/frontier: a group is a cabinet of 128 nodes and 32
     # switches, 4 links to each other group (58.4 of the 102.4 Tbit/s that its nodes inject). The
     # machine uses 9,408 of the 9,472 places; the I/O and service groups are left out. Assumed: a
@@ -237,6 +244,34 @@ PRESETS: dict[str, Preset] = {
             **_H100,
         },
     ),
+    # NVIDIA, DGX B200 SuperPOD reference architecture: as that of H100s, NVLink of 900 GB/s.
+    "dgx-b200": Preset(
+        "DGX B200 SuperPOD: 128 servers of 8 GPUs, rail-optimised in units of 32",
+        "gpu-cluster",
+        {
+            "nodes": 128,
+            "nodes_per_leaf": 32,
+            "spines": 16,
+            "fabric_bandwidth_Bps": 2 * _NDR,
+            **_B200,
+        },
+    ),
+    # docs.cscs.ch/alps/hardware: 2,688 nodes of four GH200, a Slingshot NIC of 200 Gbit/s each.
+    # NVLink: 150 GB/s in each direction between each two of a node (apps.fz-juelich.de/jsc/hps/
+    # jupiter/configuration.html), 450 in all. The groups of its dragonfly are not published.
+    # Assumed: two levels of switches without oversubscription, 16 ports down, rail-optimised.
+    "alps-gh200": Preset(
+        "Alps (CSCS): 2,688 nodes of 4 GH200, 4 ports of 200 Gbit/s a node; a Clos in place of the "
+        "dragonfly is an assumption",
+        "gpu-cluster",
+        {
+            "nodes": 2688,
+            "gpus_per_node": 4,
+            "nodes_per_leaf": 16,
+            "nic_bandwidth_Bps": _SLINGSHOT,
+            **_H100,
+        },
+    ),
     # A rack of 18 trays of 4 GPUs is one NVLink domain; a NIC of 400 Gbit/s a GPU. Assumed: eight
     # racks, each with four leaves of its own.
     "gb200-nvl72": Preset(
@@ -248,7 +283,7 @@ PRESETS: dict[str, Preset] = {
             "gpus_per_node": 4,
             "scale_up_domain": 72,
             "nodes_per_leaf": 18,
-            **_GB200,
+            **_B200,
         },
     ),
     # aws.amazon.com/ec2/instance-types/p4, p5: EFA of 4 and of 32 NICs of 100 Gbit/s. The fabric is

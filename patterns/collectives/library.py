@@ -145,8 +145,10 @@ class Collective:
         Rings or pairs of trees side by side, each with its share of the buffer; as many as a node
         has ranks if left out.
     chunks : int, optional
-        Parts that a channel sends one after the other. If left out, messages of 512 KiB as in NCCL,
-        at most 32 chunks.
+        Parts that a channel sends one after the other. If left out, so many that messages have
+        ``chunk_bytes``, at most 32.
+    chunk_bytes : int
+        512 KiB by default, as in NCCL.
     """
 
     operation: str = "all-reduce"
@@ -154,6 +156,7 @@ class Collective:
     gpus_per_node: int = 1
     channels: int | None = None
     chunks: int | None = None
+    chunk_bytes: int = CHUNK_BYTES
 
     def __post_init__(self) -> None:
         if self.operation not in LIBRARY:
@@ -161,7 +164,7 @@ class Collective:
         if self.algorithm != "auto" and self.algorithm not in LIBRARY[self.operation]:
             known = ("auto", *LIBRARY[self.operation])
             raise unknown_name(f"algorithm of {self.operation}", self.algorithm, known)
-        for key in ("gpus_per_node", "channels", "chunks"):
+        for key in ("gpus_per_node", "channels", "chunks", "chunk_bytes"):
             value = getattr(self, key)
             if value is not None and value < 1:
                 raise NetcosimError(f"collective: {key} = {value}; it must be at least 1")
@@ -184,7 +187,7 @@ class Collective:
         if chunks is None:
             parts = {"ring": n_ranks * channels, "tree": 2 * channels, "nvls": 2 * g}
             per_message = message_bytes / parts.get(name, n_ranks)
-            chunks = min(MAX_CHUNKS, max(1, math.ceil(per_message / CHUNK_BYTES)))
+            chunks = min(MAX_CHUNKS, max(1, math.ceil(per_message / self.chunk_bytes)))
         return LIBRARY[self.operation][name](Layout(n_ranks, g, channels, chunks))
 
     def messages(

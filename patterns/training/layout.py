@@ -22,6 +22,7 @@ def kind_of(group: str) -> str:
 PEAK_FLOPS: dict[str, float] = {
     "a100": 312e12,
     "h100": 989e12,
+    "gh200": 989e12,
     "h800": 989e12,
     "b200": 2250e12,
 }
@@ -95,6 +96,10 @@ class Layout:
             raise NetcosimError(
                 f"micro_batches = {self.micro_batches} with interleave = {self.interleave}: it "
                 f"must be a multiple of pp = {self.pp}"
+            )
+        if self.pp > 1 and not model.hidden:
+            raise NetcosimError(
+                f"pp = {self.pp}: the model's layers differ in what they return; only dp applies"
             )
         if chunks > units:
             raise NetcosimError(

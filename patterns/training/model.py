@@ -1,4 +1,4 @@
-"""Transformers by their sizes: parameters, and the work of a token."""
+"""Models by their sizes: parameters, and the work of a token."""
 
 from __future__ import annotations
 
@@ -123,9 +123,52 @@ class Model:
         return round(sum(u.work for u in self.units()))
 
 
+_CLASSES = 1000
+_STAGES = ((3, 64, 56), (4, 128, 28), (6, 256, 14), (3, 512, 7))
+"""Blocks, width of their 3 x 3 convolutions, and rows of what they return (He et al. 2016)."""
+
+
+@dataclass(frozen=True)
+class Residual(Model):
+    """A network of bottleneck blocks on images of 224 x 224; a token is an image.
+
+    Each convolution is followed by a normalisation of two parameters a channel. The first 3 x 3
+    convolution of a stage has the stride, as in PyTorch (v1.5). Only data parallelism applies.
+    """
+
+    def layer(self, number: int, tp: int = 1, ep: int = 1) -> Unit:
+        """Return a block: 1 x 1, 3 x 3, 1 x 1, and 1 x 1 beside the first block of a stage."""
+        first, before, above = 0, 64, 56
+        for blocks, width, rows in _STAGES:
+            if number < first + blocks:
+                break
+            first, before, above = first + blocks, 4 * width, rows
+        if number > first:
+            before, above = 4 * width, rows
+        convolutions = [
+            (before * width, width, above),
+            (9 * width * width, width, rows),
+            (4 * width * width, 4 * width, rows),
+        ]
+        if number == first:
+            convolutions.append((before * 4 * width, 4 * width, rows))
+        tensors = [n for size, channels, _ in convolutions for n in (size, channels, channels)]
+        work = sum(size * at * at for size, _, at in convolutions)
+        return Unit(tuple(tensors), (), float(work), "dense")
+
+    def embedding(self, tp: int = 1) -> Unit:
+        """Return the first convolution, 7 x 7 with stride 2."""
+        return Unit((49 * 3 * 64, 64, 64), (), 49.0 * 3 * 64 * 112 * 112, "embedding")
+
+    def head(self, tp: int = 1) -> Unit:
+        """Return the classifier."""
+        return Unit((2048 * _CLASSES, _CLASSES), (), 2048.0 * _CLASSES, "head")
+
+
 # Sizes as published: GPT-3 (Brown et al. 2020, table 2.1), GPT-13B (AICB, Workload_spec_v1.1),
 # Llama (Touvron et al. 2023, table 2), Llama 3 (Grattafiori et al. 2024, table 3), Mixtral (Jiang
-# et al. 2024, table 1), DeepSeek-V3 (2024, section 4.2), BERT (Devlin et al. 2019, section 3).
+# et al. 2024, table 1), DeepSeek-V3 (2024, section 4.2), BERT (Devlin et al. 2019, section 3),
+# ResNet-50 (He et al. 2016, table 1).
 _DEEPSEEK_ATTENTION = (
     7168 * 1536 + 1536 + 1536 * 128 * 192 + 7168 * 576 + 512 + 512 * 128 * 256 + 128 * 128 * 7168
 )
@@ -135,6 +178,9 @@ MODELS: dict[str, Model] = {
     "gpt3-175b": Model(96, 12288, 96, 96, 49152, 2048, 50257, gated=False),
     "gpt-13b": Model(40, 5120, 40, 40, 20480, 2048, 50257, gated=False),
     "llama-7b": Model(32, 4096, 32, 32, 11008, 2048, 32000),
+    "llama-13b": Model(40, 5120, 40, 40, 13824, 2048, 32000),
+    "llama-30b": Model(60, 6656, 52, 52, 17920, 2048, 32000),
+    "llama-65b": Model(80, 8192, 64, 64, 22016, 2048, 32000),
     "llama3-8b": Model(32, 4096, 32, 8, 14336, 8192, 128256),
     "llama3-70b": Model(80, 8192, 64, 8, 28672, 8192, 128256),
     "llama3-405b": Model(126, 16384, 128, 8, 53248, 8192, 128256),
@@ -144,6 +190,7 @@ MODELS: dict[str, Model] = {
         attention=_DEEPSEEK_ATTENTION,
     ),
     "bert-large": Model(24, 1024, 16, 16, 4096, 512, 30522, gated=False),
+    "resnet-50": Residual(16, 0, 1, 1, 0, sequence=1, vocabulary=_CLASSES),
 }
 
 

@@ -1,4 +1,4 @@
-"""Iterations of training in files: AICB's operations of a rank (CSV), workloads of SimAI."""
+"""Iterations of training in files: AICB's operations of a rank, SimAI's workloads, Chakra."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from netsim.parameters import NamesFile, OneOf
 from netsim.traffic import Program
 from patterns.build import check_common
 from patterns.entry import Pattern
+from patterns.training.chakra import is_chakra, read_nodes
 from patterns.training.layout import Layout
 from patterns.training.operations import OVERLAPS, Operation, overlapped
 from patterns.training.program import Communicator, program_of
@@ -48,7 +49,7 @@ def training_file(
     n_ranks: int,
     message_bytes: int,
     iterations: int,
-    file: Annotated[str, "AICB's operations (CSV), or a workload of SimAI", NamesFile],
+    file: Annotated[str, "AICB's operations (CSV), a workload of SimAI, a Chakra trace", NamesFile],
     scale: Annotated[float, "bytes and computing are so many times as large", Gt(0)] = 1.0,
     compute: Annotated[bool, "whether computing takes time"] = True,
     overlap: Annotated[
@@ -103,16 +104,16 @@ def _ranks(
 
 PATTERN = Pattern(
     "training-file",
-    "an iteration of training (file): AICB's operations or a workload of SimAI; its sizes, not M",
+    "an iteration of training (file) of AICB, SimAI or Chakra; its sizes, not M",
     training_file,
     _ranks,
 )
 
 
 def read_recorded(path: str | Path) -> Recorded:
-    """Read the first iteration of AICB's operations of a rank, or a workload of SimAI.
+    """Read the first iteration of AICB's operations of a rank, a workload of SimAI, or Chakra.
 
-    Both have one stage of a pipeline. Gradients are reduced beside computing, as soon as they are
+    All have one stage of a pipeline. Gradients are reduced beside computing, as soon as they are
     there; all other collectives are waited for.
 
     AICB: the operations between the first two ``epoch_end``, without barriers. It has no times.
@@ -121,6 +122,8 @@ def read_recorded(path: str | Path) -> Recorded:
     weights' gradients. The collectives of the first two are tensor parallel, that of the third
     data parallel, and those that a name ends in ``_EP`` or ``_DP_EP`` of experts. ``grad_norm``
     gathers the parameters of the data-parallel group.
+    Chakra: the trace of one rank, whose name ends in ``.et``, for all GPUs of the job; see
+    `patterns.training.chakra.read_nodes`. One node runs after the other.
 
     Raises
     ------
@@ -134,6 +137,8 @@ def read_recorded(path: str | Path) -> Recorded:
 
 @lru_cache(maxsize=8)
 def _read(path: str, mtime_ns: int, size: int) -> Recorded:
+    if is_chakra(path):
+        return _from_chakra(path)
     lines = read_text(path).splitlines()
     head = next((i for i, line in enumerate(lines[:2]) if line.startswith("comm_type,")), None)
     if head is not None:
@@ -144,6 +149,21 @@ def _read(path: str, mtime_ns: int, size: int) -> Recorded:
         f"{path}:1: neither AICB's operations (a head that begins with 'comm_type,') nor a "
         "workload of SimAI ('... model_parallel_NPU_group: 8 ...')"
     )
+
+
+def _from_chakra(path: str) -> Recorded:
+    nodes = read_nodes(path)
+    groups = sorted({node.group for node in nodes if node.kind != "compute"})
+    if len(groups) > 1:
+        raise NetcosimError(
+            f"{path}: process groups {', '.join(map(repr, groups[:5]))}; their members are not in "
+            "a trace, so only one is read, of all GPUs"
+        )
+    operations = _Operations()
+    for node in nodes:
+        group = "" if node.kind == "compute" else "dp"
+        operations.add(Operation(node.kind, group, node.n_bytes, node.seconds))
+    return Recorded(operations.complete(), {})
 
 
 class _Operations:

@@ -19,7 +19,7 @@ from patterns.training.program import Communicator
 class TrainingSettings:
     """Parameters of the pattern ``training`` (docs/training.md)."""
 
-    model: Annotated[str, "the transformer", OneOf(MODELS)] = "llama-7b"
+    model: Annotated[str, "the model", OneOf(MODELS)] = "llama-7b"
     sequence: Annotated[int, "tokens of a sequence; 0: as the model was trained", Ge(0)] = 0
     tp: Annotated[int, "tensor parallelism", Ge(1)] = 1
     cp: Annotated[int, "context parallelism", Ge(1)] = 1

@@ -1,0 +1,121 @@
+"""A point of a bandwidth curve: one collective of one size, as nccl-tests measures it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from experiments.config_machine import BuiltMachine, MachineSection, build_machine
+from experiments.points import canonical_json, point_rng
+from netcosim.curve.config import CurveConfig
+from netsim.errors import NetcosimError
+from netsim.packet.engine import simulate_packets
+from netsim.packet.model import MAX_PACKET_BYTES, PS_PER_S, PacketConfig
+from netsim.plugins import pinned_plugin, using
+from netsim.topologies.gpu_cluster import GpuClusterShape
+from netsim.topology import Topology
+from netsim.traffic import combine
+from patterns.build import build_program
+from patterns.collectives.library import Collective
+from patterns.training.times import wire_share
+
+FUNCTION = "netcosim.curve.collective:collective_point"
+SIZES = tuple(1 << k for k in range(10, 31, 2))
+"""1 KiB to 1 GiB."""
+PACKETS_OF_MESSAGE = 64
+"""Larger messages have larger packets: full bandwidth is reached with far fewer."""
+
+
+def points(
+    config: CurveConfig, topology: Topology, operation: str, sizes: Sequence[int] = ()
+) -> list[dict[str, Any]]:
+    """One point an algorithm and size.
+
+    Parameters
+    ----------
+    config : CurveConfig
+    topology : Topology
+    operation : str
+    sizes : sequence of int
+        Where the config has none.
+
+    Raises
+    ------
+    NetcosimError
+        One GPU, more than the machine has, an operation without that algorithm.
+    """
+    content, section = config.model_dump(mode="json"), config.collective
+    gpus, shape = section.gpus or topology.n_nodes, topology.shape
+    if not 2 <= gpus <= topology.n_nodes:
+        raise NetcosimError(
+            f"collective.gpus = {gpus}; allowed: 2 to {topology.n_nodes}, those of {topology.name}"
+        )
+    of_node = shape.gpus_per_node if isinstance(shape, GpuClusterShape) else 1
+    one = content["collective"] | {"operation": operation, "gpus": gpus}
+    one["gpus_per_node"] = section.gpus_per_node or of_node
+    chosen = dict.fromkeys(one.pop("sizes") or sizes or SIZES)
+    found = []
+    for algorithm in dict.fromkeys(one.pop("algorithms")):
+        Collective(operation, algorithm)  # an operation without that algorithm is refused here
+        for size in chosen:
+            point = {
+                "machine": content["machine"],
+                "collective": one | {"algorithm": algorithm, "bytes": size},
+                "seed": content["run"]["seed"],
+            }
+            found.append(point | ({"plugins": content["plugins"]} if config.plugins else {}))
+    return found
+
+
+def collective_point(content: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
+    """Compute a point: table "collective" of one row."""
+    with using(map(pinned_plugin, content.get("plugins", ()))):
+        machine = _built(canonical_json(content["machine"]))
+        one = content["collective"]
+        size, p = one["bytes"], one["gpus"]
+        time_s = one["start_s"] + _time_s(machine, one, point_rng(content, "collective"))
+    algorithm_Bps = size / time_s
+    row = {
+        "operation": one["operation"],
+        "algorithm": one["algorithm"],
+        "gpus": p,
+        "bytes": size,
+        "time_s": time_s,
+        "algbw_Bps": algorithm_Bps,
+        "busbw_Bps": algorithm_Bps * wire_share(one["operation"], p),
+    }
+    return {"collective": [row]}
+
+
+@lru_cache(maxsize=4)
+def _built(content: str) -> BuiltMachine:
+    return build_machine(MachineSection.model_validate_json(content))
+
+
+def _time_s(machine: BuiltMachine, one: Mapping[str, Any], rng: np.random.Generator) -> float:
+    """Send the messages of an operation, without its start."""
+    keys = ("operation", "algorithm", "gpus_per_node", "channels", "chunk_bytes")
+    ranks = np.arange(one["gpus"])
+    collective = Collective(**{key: one[key] for key in keys})
+    messages, n_steps = collective.messages(ranks[None, :], one["bytes"])
+    program = build_program(len(ranks), n_steps, messages)
+    packets = packets_for(machine.packets, int(messages.n_bytes.max(initial=1)))
+    result = simulate_packets(machine.routing, combine([program], [ranks]), packets, rng)
+    return result.end_ps / PS_PER_S
+
+
+def packets_for(packets: PacketConfig, message_bytes: int) -> PacketConfig:
+    """Return packets so large that a message has at most `PACKETS_OF_MESSAGE` of them.
+
+    Buffers hold at least four, so that links stay busy.
+    """
+    size = min(MAX_PACKET_BYTES, math.ceil(message_bytes / PACKETS_OF_MESSAGE))
+    if size <= packets.packet_bytes:
+        return packets
+    room = 4 * (size + packets.header_bytes)
+    return replace(packets, packet_bytes=size, buffer_bytes=max(packets.buffer_bytes, room))

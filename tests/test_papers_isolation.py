@@ -7,8 +7,8 @@ import pytest
 
 from cosim.measuring.pairs import run_time_reduction
 from cosim.network.communication import Communication
+from experiments.papers.isolation.cells import assumed_shares, break_even
 from experiments.papers.isolation.paper import PAPER
-from experiments.papers.isolation.scenario_fit import assumed_shares, break_even
 from experiments.papers.kit.logs import LOGS_VARIABLE
 from experiments.papers.paper import Options
 from netsim.errors import NetcosimError

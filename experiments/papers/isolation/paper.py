@@ -17,7 +17,6 @@ from experiments.papers.isolation import (
     cells_draw,
     loop,
     placement,
-    placement_draw,
     predictor,
     shares,
     spread,
@@ -57,7 +56,7 @@ PARTS: dict[str, tuple[Any, ...]] = {
     ),
     "cab": (cab.PACKED, cab.points, cab.analyse, cab.draw),
     "steps": (MEASURED, steps.points, steps.analyse, steps.draw),
-    "placement": (MEASURED, placement.points, placement.analyse, placement_draw.draw),
+    "placement": (MEASURED, placement.points, placement.analyse, placement.draw),
     "shares": (MEASURED, shares.points, shares.analyse, shares.draw),
     "dragonfly": (MEASURED, spread.points, spread.analyse, spread.draw),
 }

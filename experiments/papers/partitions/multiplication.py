@@ -16,7 +16,7 @@ from experiments.figures.panels import panels
 from experiments.frames import groups
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.kit.data import read_printed
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.papers.paper import Analysis, Options, Point
 from experiments.papers.partitions.bars import two_sides
 from experiments.papers.partitions.machines import geometry_of, labels
 from experiments.store import Rows
@@ -118,12 +118,9 @@ def multiplication_bars(analysis: Analysis, options: Options) -> Figure:
     )
 
 
-def _figure(
-    name: str,
-    description: str,
-    rows: Sequence[Mapping[str, int]],
-    judge: Callable[[pd.DataFrame], Iterator[Claim]],
-) -> PaperFigure:
+def _parts(
+    rows: Sequence[Mapping[str, int]], judge: Callable[[pd.DataFrame], Iterator[Claim]]
+) -> tuple[Any, ...]:
     """A figure of rows of Table 3 or 4; their totals are judged."""
 
     def points(options: Options) -> list[Point]:
@@ -152,23 +149,13 @@ def _figure(
         return Analysis(claims_frame(list(judge(tables["totals"]))), tables)
 
     function = "experiments.papers.partitions.multiplication:multiplication"
-    return PaperFigure(name, description, function, points, analyse, multiplication_bars)
+    return function, points, analyse, multiplication_bars
 
 
-FIG5 = _figure(
-    "fig5",
-    "Mira: Strassen-Winograd communication, current against proposed",
-    printed["table_3"],
-    choice_claims,
-)
-FIG6 = _figure(
-    "fig6",
-    "Mira: strong scaling of Strassen-Winograd communication, matrix dimension 9408",
-    printed["table_4"],
-    scaling_claims,
-)
-
-
+PARTS = {
+    "fig5": _parts(printed["table_3"], choice_claims),
+    "fig6": _parts(printed["table_4"], scaling_claims),
+}
 SPREADS = ("blocks", "cyclic", "random")
 
 

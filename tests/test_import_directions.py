@@ -34,12 +34,12 @@ PYDANTIC = "netsim/parameters.py"
 MAX_LINES_OF_PACKAGE = {
     "netsim": 22_700,
     "patterns": 6_000,
-    "workloads": 5_070,
-    "alloc": 6_100,
-    "queuesim": 8_200,
-    "cosim": 8_300,
-    "experiments": 19_250,
-    "netcosim": 20_480,
+    "workloads": 4_970,
+    "alloc": 6_040,
+    "queuesim": 8_180,
+    "cosim": 8_230,
+    "experiments": 18_390,
+    "netcosim": 20_100,
 }
 MAX_LINES_OF_FILE = 450
 MAX_FILES_OF_FOLDER = 30
@@ -51,7 +51,7 @@ LARGER_FOLDERS = {
 }
 # How many functions may have more than 60 lines, or more than 8 parameters (kernels take arrays).
 MAX_LONG_FUNCTIONS = 59
-MAX_WIDE_FUNCTIONS = 57
+MAX_WIDE_FUNCTIONS = 56
 
 SOURCES = sorted(p for package in MAY_IMPORT for p in (ROOT / package).rglob("*.py"))
 

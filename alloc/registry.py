@@ -9,14 +9,15 @@ import numpy as np
 from alloc.checked import checked_policy
 from alloc.dragonfly.jokanovic import Jokanovic
 from alloc.dragonfly.level_spread import LevelSpread
-from alloc.dragonfly.rdg import RandomGroup
-from alloc.dragonfly.rdn import RandomNode
-from alloc.dragonfly.rdr import RandomRouter
-from alloc.dragonfly.rrn import RoundRobinNode
-from alloc.dragonfly.rrr import RoundRobinRouter
-from alloc.dragonfly.simple import Simple
-from alloc.dragonfly.slurm import Slurm
-from alloc.dragonfly.slurm_dragonfly import SlurmDragonfly
+from alloc.dragonfly.orders import (
+    RandomGroup,
+    RandomNode,
+    RandomRouter,
+    RoundRobinNode,
+    RoundRobinRouter,
+    Simple,
+)
+from alloc.dragonfly.slurm import Slurm, SlurmDragonfly
 from alloc.fattree.jigsaw import Jigsaw
 from alloc.fattree.laas import Laas
 from alloc.fattree.lc import LeastConstrained
@@ -35,8 +36,7 @@ from alloc.hierarchy.slurm_tree import SlurmTree
 from alloc.policy import Policy
 from alloc.random_nodes import RandomNodes
 from alloc.torus.contention_aware import ContentionAware
-from alloc.torus.cuboid_best import CuboidBest
-from alloc.torus.cuboid_worst import CuboidWorst
+from alloc.torus.cuboid_bisection import CuboidBest, CuboidWorst
 from alloc.torus.first_fit_cuboid import FirstFitCuboid
 from netsim.errors import unknown_name
 from netsim.plugins import source_of

@@ -1,8 +1,8 @@
 """Conservative backfilling from its definition: every profile is a list of intervals, made anew.
 
-Nothing is shared with `queuesim.backfilling.conservative` and `queuesim.backfilling.profile`: no
-steps, no SimPy. What is free at a time is counted from the intervals of running jobs and
-reservations, and a job's start is tried at every time at which an interval ends.
+Nothing is shared with `queuesim.backfilling.conservative`: no steps, no SimPy. What is free
+at a time is counted from the intervals of running jobs and reservations, and a job's start is
+tried at every time at which an interval ends.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -16,7 +17,7 @@ import pytest
 
 from netcosim.bench import case as case_module
 from netcosim.bench import memory, packets
-from netcosim.bench.case import Case, Patience, Reading, measure
+from netcosim.bench.case import Case, Patience, Reading, measure, read_bench
 from netcosim.bench.congested import CONGESTED
 from netcosim.bench.fork import in_fork
 from netcosim.bench.host import Host
@@ -90,8 +91,12 @@ def test_rounds_that_do_not_do_the_same_are_a_fault(monkeypatch: pytest.MonkeyPa
 
 def test_names_parts_and_peers_fit_together() -> None:
     assert len({case.description for case in CASES.values()}) == len(CASES)
+    given = {case["name"] for case in read_bench()["cases"]}
+    assert {name for name, case in CASES.items() if case.part != "threads"} < given
+    assert all(0 < peer.low <= peer.high for peer in PEERS.values())
     for name, case in CASES.items():
         assert name == case.name
+        assert inspect.signature(case.prepare.func).bind(**case.prepare.keywords)
         assert case.part in PARTS
         for peer in case.peers:
             assert PEERS[peer].unit in ("hops", "router hops", "flows")
@@ -134,8 +139,8 @@ def test_congested_loads_are_near_saturation(name: str) -> None:
 
 
 def test_machines_are_as_large_as_their_names_say() -> None:
-    for nodes in (1056, 1458, 4160):
-        load = packets.SIZES[nodes]
+    for nodes in (72, 1056, 1458, 4160):
+        load = packets.LOADS[str(nodes)]
         topology = packets.make_topology(load.family, load.parameters)
         assert topology.n_nodes == nodes
         assert load.n_jobs * load.job_nodes <= nodes

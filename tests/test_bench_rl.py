@@ -260,7 +260,7 @@ def test_an_agents_file_holds_its_weights_to_the_last_bit() -> None:
     names: dict[str, Any] = {"__name__": "agent"}
     exec(agent_file("torus-128", "steady", weights), names)
     assert list(names["WEIGHTS"]) == weights
-    assert names["RULES"] == MACHINES["torus-128"].rules
+    assert names["RULES"] == tuple(MACHINES["torus-128"].rules)
     names["Agent"]()
 
 
@@ -342,7 +342,7 @@ def test_a_jobs_score_hangs_on_the_job_and_not_on_its_place() -> None:
     pytest.importorskip("sb3_contrib", reason="sb3-contrib is not installed")
     import torch
 
-    from netcosim.bench_rl.per_job import N_DOMAIN, N_JOB, Scores
+    from netcosim.bench_rl.ppo import N_DOMAIN, N_JOB, Scores
 
     depth, n_rules, n_domains = 5, 3, 4
     torch.manual_seed(1)

@@ -17,7 +17,7 @@ from waiting import wait_until
 import netcosim as nc
 from experiments.archive.values import ArchivedRun
 from netcosim.report.page import render_page
-from netcosim.report.views import views_scripts, views_section, views_styles
+from netcosim.report.run_page import views_scripts, views_section, views_styles
 
 EVIL = '<img src=x onerror="window.hurt = 1"><b>bold</b></script>'
 KEPT = archived_run(

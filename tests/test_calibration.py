@@ -11,6 +11,7 @@ from experiments.papers.calibration.cases import (
     CYCLE_S,
     LINK_BPS,
     NETWORKS,
+    dragonfly_limit,
     limit_of,
 )
 from experiments.papers.calibration.load_curves import (
@@ -24,7 +25,6 @@ from experiments.papers.calibration.point import (
     packet_config,
     run_point,
 )
-from experiments.papers.calibration.saturation import dragonfly_limit
 from experiments.papers.paper import Options
 from netsim.analysis.load_latency import LoadPoint, Window, measure_load
 from netsim.errors import NetcosimError

@@ -51,7 +51,7 @@ LARGER_FOLDERS = {
 }
 # How many functions may have more than 60 lines, or more than 8 parameters (kernels take arrays).
 MAX_LONG_FUNCTIONS = 59
-MAX_WIDE_FUNCTIONS = 57
+MAX_WIDE_FUNCTIONS = 56
 
 SOURCES = sorted(p for package in MAY_IMPORT for p in (ROOT / package).rglob("*.py"))
 

@@ -13,6 +13,7 @@ from cosim.isolation.phases import NOT, PAYS, UNKNOWN, foretold, verdict
 from experiments.config import Config
 from experiments.config_load import config_from
 from experiments.papers.isolation import cells
+from experiments.papers.isolation.stretches import QUICK_STRETCHES
 from experiments.papers.paper import Options
 from experiments.run_context import run_context
 from netcosim.cli import main
@@ -52,7 +53,7 @@ def test_every_level_meets_every_stretch_alike() -> None:
         assert len(set(seen.values())) == 1, name
     queues = [point["labels"] for point in points if "walltimes" in point["labels"]]
     seen = Counter((label["load"], label["walltimes"], label["scenario"]) for label in queues)
-    assert set(seen.values()) == {cells.QUICK_STRETCHES}
+    assert set(seen.values()) == {QUICK_STRETCHES}
 
 
 def own_log(tmp_path: Path, *, between_s: float = 30.0) -> Config:

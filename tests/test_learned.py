@@ -10,8 +10,8 @@ from queue_helpers import same_schedule
 
 from alloc.any_rule import AnyRule
 from alloc.registry import make_policy
-from netcosim.bench_rl.evolve import evolve, rank_weights
 from netcosim.bench_rl.learned import JOB_FEATURES, PLACE_FEATURES, LearnedAgent, n_weights
+from netcosim.bench_rl.points import evolve, rank_weights
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 from queuesim.decide import DecisionPoint

@@ -360,16 +360,12 @@ def test_a_summary_weighs_by_node_hours():
 def test_speedup_rows_are_means_by_class():
     """A class seen in one snapshot alone is left to its neighbours; a pattern never seen has the
     mean of all."""
-    rows = speedup_rows(
-        "jigsaw",
-        ["pairs"] * 5,
-        [16, 16, 64, 64, 5],
-        [0, 1, 2, 3, 4],
-        [0.5, 0.7, 0.9, 0.9, 0.2],
-        [0, 1, 2, 3, 4],
-        ["pairs", "fft3d"],
-        np.random.default_rng(1),
-    )
+    nodes, ratios = [16, 16, 64, 64, 5], [0.5, 0.7, 0.9, 0.9, 0.2]
+    pairs = [
+        {"pattern": "pairs", "n_nodes": n, "snapshot": k, "job_id": k, "run_ratio": ratio}
+        for k, (n, ratio) in enumerate(zip(nodes, ratios, strict=True))
+    ]
+    rows = speedup_rows("jigsaw", pairs, ["pairs", "fft3d"], np.random.default_rng(1))
     assert [(r.pattern, r.min_nodes, r.ratio) for r in rows] == [
         ("pairs", 9, pytest.approx(0.6)),
         ("pairs", 33, pytest.approx(0.9)),

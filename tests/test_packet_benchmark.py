@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from netcosim.bench.packets import REFERENCE_CASE, dragonfly
+from netcosim.bench.packets import LOADS
 from netcosim.validation.reference.packets import simulate_reference
 from netsim.packet import build, kernels_engine
 from netsim.packet import tables as columns
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def usual_case():
     """1056 nodes under UGAL-L, fourteen 64-node jobs."""
-    return dragonfly(4, 8, 33, 14, routing="ugal-l").built()
+    return LOADS["1056-ugal-l"].built()
 
 
 def own_process_peak():
@@ -84,7 +84,7 @@ def test_fourteen_all_to_all_jobs_on_1056_nodes(benchmark):
 
 def test_the_simpy_reference_on_a_small_case(benchmark):
     """72 nodes, one 64-node all-to-all: both engines, equal results."""
-    routing, traffic = REFERENCE_CASE.built()
+    routing, traffic = LOADS["72"].built()
     run = Timed(routing, traffic)
     result = benchmark.pedantic(run, rounds=10, warmup_rounds=1)
     begin = time.process_time()

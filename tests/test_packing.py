@@ -9,7 +9,7 @@ import pytest
 
 from alloc.registry import make_policy
 from cosim.measuring.snapshots import snapshot_times
-from experiments.papers.isolation.packing import LONG_S, packed_jobs
+from experiments.papers.isolation.cab import LONG_S, packed_jobs
 from experiments.papers.kit.size_laws import draw_size
 from netsim.topologies.fattree import fat_tree
 from queuesim.backfilling.backfill import NoBackfill

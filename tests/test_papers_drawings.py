@@ -12,7 +12,7 @@ from experiments.papers.interference.cases import CAB, CAB_PART, CAB_SMALL, SIMU
 from experiments.papers.kit.claims import claims_frame
 from experiments.papers.paper import Analysis, Options
 from experiments.papers.partitions.multiplication import multiplication_bars
-from experiments.papers.partitions.pairing import FIG3
+from experiments.papers.partitions.paper import PAPER
 
 mpl.use("Agg")
 
@@ -61,7 +61,8 @@ def test_legend_and_panels_of_the_multiplication_are_apart(mappings, firsts) -> 
 def test_legend_and_panels_of_the_pairing_are_apart() -> None:
     row = {"first_time_s": 2.0, "second_time_s": 1.0, "speedup": 2.0, "Midplanes": 4}
     table = pd.DataFrame([{**row, "engine": engine} for engine in ("flow", "packet")])
-    assert overlaps(FIG3.draw(Analysis(claims_frame([]), {"pairing": table}), Options())) == []
+    drawn = PAPER.figures["fig3"].draw(Analysis(claims_frame([]), {"pairing": table}), Options())
+    assert overlaps(drawn) == []
 
 
 def test_a_legend_of_long_names_stays_in_the_figure() -> None:

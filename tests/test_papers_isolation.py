@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from cosim.measuring.pairs import run_time_reduction
 from cosim.network.communication import Communication
-from experiments.papers.isolation import surface_points
+from experiments.papers.isolation.cells import assumed_shares, break_even
 from experiments.papers.isolation.paper import PAPER
-from experiments.papers.isolation.scenario_fit import assumed_shares, break_even
 from experiments.papers.kit.logs import LOGS_VARIABLE
 from experiments.papers.paper import Options
-from netcosim.reproduce import reproduce
 from netsim.errors import NetcosimError
 from queuesim.statistics import mean_of_snapshots
 from workloads.shares.study_mix import study_mix
-
-QUICK = Options(scale="quick")
 
 
 @pytest.fixture(autouse=True)
@@ -66,23 +61,6 @@ def test_patterns_send_what_is_asked():
             assert program.total_bytes / n == pytest.approx(100_000, rel=0.2), (said, n)
 
 
-@pytest.mark.full
-def test_the_same_rows_on_one_process_and_on_two(tmp_path):
-    frames = {}
-    for jobs in (1, 2):
-        out = tmp_path / str(jobs)
-        done = reproduce(
-            "isolation", "surface", out_dir=out, jobs=jobs, options=QUICK, progress=False
-        )
-        assert done is not None
-        assert not done.failed
-        frames[jobs] = done.analysis
-    pd.testing.assert_frame_equal(frames[1].claims, frames[2].claims)
-    assert set(frames[1].tables) >= {"points", "indices", "curves", "break-even", "crossings"}
-    for name, table in frames[1].tables.items():
-        pd.testing.assert_frame_equal(table, frames[2].tables[name])
-
-
 def test_what_is_not_there_is_told():
     with pytest.raises(NetcosimError, match="none of this figure's job logs is there"):
         PAPER.figures["placement"].points(Options())
@@ -90,7 +68,3 @@ def test_what_is_not_there_is_told():
         PAPER.check(Options(routings=("d-mod-k",)))
     with pytest.raises(NetcosimError, match="setting"):
         PAPER.check(Options(settings={"colour": "red"}))
-    # the surface has a made log, so that it asks for none
-    assert {point["labels"]["log"] for point in surface_points.points(Options())} == {
-        surface_points.GPU.name
-    }

@@ -11,13 +11,13 @@ from scipy.stats import wasserstein_distance
 
 from experiments.papers.isolation.placement import (
     PLACEMENTS,
+    apart,
     gain_points,
     gain_table,
     gateways,
     hops_points,
     scattered_table,
 )
-from experiments.papers.isolation.scatter import apart
 from experiments.papers.kit.points import measured
 from experiments.papers.paper import Options
 from netsim.topologies.fattree import fat_tree

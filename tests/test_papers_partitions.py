@@ -11,10 +11,9 @@ from experiments.papers.kit.data import read_printed
 from experiments.papers.paper import Options
 from experiments.papers.partitions.bisections import compare_cells, computed, printed_table
 from experiments.papers.partitions.machines import MACHINES, bisections, geometry_for
-from experiments.papers.partitions.multiplication import multiplication
+from experiments.papers.partitions.multiplication import multiplication, spread_ranks
 from experiments.papers.partitions.pairing import pairing
 from experiments.papers.partitions.paper import PAPER
-from experiments.papers.partitions.ranks import spread_ranks
 from netsim.errors import NetcosimError
 from netsim.topologies.presets import PRESETS
 

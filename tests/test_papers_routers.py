@@ -13,7 +13,7 @@ from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
 from experiments.papers.level_spread.paper import PAPER as LEVEL_SPREAD
 from experiments.papers.paper import Options
 from experiments.papers.routers import figures
-from experiments.papers.routers.levels import Samples, level_means
+from experiments.papers.routers.figures import Samples, level_means
 from experiments.papers.routers.paper import PAPER
 from experiments.points import canonical_json
 from netcosim.reproduce import reproduce

@@ -32,7 +32,7 @@ from netsim.errors import NetcosimError
 from netsim.topologies.torus import torus
 from queuesim.capacity import loss_of_capacity, lost_nodes
 from queuesim.metrics import bounded_slowdown, wait_s
-from workloads.months import month_window
+from workloads.source import month_window
 
 OCTOBER_UNIX_S = 1_538_352_000  # 2018-10-01 00:00 UTC
 DAY_S = 86_400

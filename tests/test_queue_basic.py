@@ -10,7 +10,7 @@ from queue_helpers import Contiguous, HeldMask, Mask, make_workload
 
 from cosim.registry import RUNTIME_MODELS
 from netsim.errors import NetcosimError
-from queuesim.backfilling.profile import Profile
+from queuesim.backfilling.conservative import Profile
 from queuesim.queue import fitting, simulate_queue
 from queuesim.registry import BACKFILLS, ORDERS, SCENARIOS
 from queuesim.result import QueueResult

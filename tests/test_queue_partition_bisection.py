@@ -12,7 +12,8 @@ from experiments.config_load import config_from
 from experiments.config_machine import build_machine
 from experiments.papers.kit.points import observe
 from experiments.papers.paper import Options
-from experiments.papers.partitions.queue import FIGURE, POLICIES, months_table
+from experiments.papers.partitions.paper import PAPER
+from experiments.papers.partitions.queue import POLICIES, months_table
 from experiments.schedules import queues_of
 from netsim.errors import NetcosimError
 from netsim.topologies.dragonfly import dragonfly
@@ -89,7 +90,7 @@ def test_extents_of_a_wrapped_cuboid():
 
 def point(share, options=None):
     """The paper's point with this share of bound jobs, in the first month."""
-    points = FIGURE.points(options or Options(scale="quick"))
+    points = PAPER.figures["queue"].points(options or Options(scale="quick"))
     return next(p for p in points if p["labels"]["bound_jobs"] == share)
 
 
@@ -138,7 +139,7 @@ def test_the_log_by_months(shared_dir):
     log = shared_dir / "traces" / "ALCF-Mira-2018.swf.gz"
     if not log.is_file():
         pytest.skip("Mira's log is not here")
-    points = FIGURE.points(Options(settings={"log": str(log)}))
+    points = PAPER.figures["queue"].points(Options(settings={"log": str(log)}))
     found = [queues_at(p).jobs for p in points if p["labels"]["bound_jobs"] == 0]
     assert len(found) == 5
     assert sum(map(len, found)) > 22_000

@@ -30,8 +30,16 @@ from netcosim.export import perfetto
 from netcosim.export.archive_tables import TABLES, archive_frames, link_groups
 from netcosim.export.evalys import procset
 from netcosim.export.files import export_tables
-from netcosim.export.perfetto import FILE, lanes, slices_of, write_trace
-from netcosim.export.protobuf import double, message, text, uint
+from netcosim.export.perfetto import (
+    FILE,
+    double,
+    lanes,
+    message,
+    slices_of,
+    text,
+    uint,
+    write_trace,
+)
 from netcosim.report.figures.drawing import safe_name, safe_names
 
 CONTENT: dict[str, Any] = {

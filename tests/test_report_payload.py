@@ -13,9 +13,8 @@ from kept_runs import archived_run
 import netcosim as nc
 from experiments.archive.extract import machine_of
 from experiments.archive.values import ArchivedRun
-from netcosim.report.columns import packed
-from netcosim.report.payload import NEVER, Cables, parts_of, time_unit_s
-from netcosim.report.views import views_section
+from netcosim.report.payload import NEVER, Cables, packed, parts_of, time_unit_s
+from netcosim.report.run_page import views_section
 
 KEPT = archived_run(nc.make_topology("dragonfly", {"p": 2, "a": 2, "g": 5}), n_jobs=30)
 

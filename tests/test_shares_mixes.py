@@ -17,8 +17,7 @@ from netcosim.catalogue import describe
 from netcosim.cli import main
 from netcosim.report.about import notes_of, other_share
 from netsim.errors import NetcosimError
-from workloads.shares.mixes import MIXES, fractions_of
-from workloads.shares.published import published_shares, shares_of
+from workloads.shares.mixes import MIXES, fractions_of, published_shares, shares_of
 
 DRIVE = {"seren-links", "frontier-congested"}
 

@@ -10,15 +10,13 @@ import pytest
 from cosim.isolation.design import METHODS, Design, Factor, most_confounded
 from cosim.isolation.surface import (
     _terms,
-    band,
     drawn_surfaces,
-    first_reached,
     fit_surface,
     index_rows,
     raw_first_order,
     screened,
 )
-from experiments.papers.isolation.scenario_fit import percent_off
+from experiments.papers.isolation.cells import percent_off
 from netsim.errors import NetcosimError
 
 THREE = [Factor(f"x{i}", -np.pi, np.pi) for i in (1, 2, 3)]
@@ -95,17 +93,6 @@ def test_a_linear_function_with_noise_levels_and_an_interaction():
     # the error of points left out is that of the noise, and R2 what noise leaves
     assert surface.rmse == pytest.approx(0.8, rel=0.15)
     assert surface.r2 == pytest.approx(1 - 0.64 / (whole + 0.64), abs=0.05)
-    # without the others: their mean, here 1/2 of b's range and of the levels' sum
-    of_a = surface.over({"a"}).at(np.array([[0.0, 0, 0, 0], [1.0, 0, 0, 0]]))
-    np.testing.assert_allclose(of_a, np.array([0.0, 6.0]) + 1 + 0.5, atol=0.4)
-    along = surface.places("a", np.array([0.25]), c="r", b=1.0)
-    assert along.tolist() == [[0.25, 1.0, pytest.approx(5 / 6), 0.5]]
-    drawn = drawn_surfaces(surface, places, response)
-    new = Design("latin-hypercube", 50, 9, factors).places()
-    low, high = band(drawn, new)
-    level = np.array([-1.0, 0.0, 2.5])[np.minimum((new[:, 2] * 3).astype(int), 2)]
-    truth = 6 * new[:, 0] + 2 * new[:, 1] + level + 8 * (new[:, 0] - 0.5) * (new[:, 1] - 0.5)
-    assert np.mean((low <= truth) & (truth <= high)) > 0.8
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3, 4])
@@ -276,11 +263,6 @@ def test_a_design_refuses(samples, factors, told):
     assert len(Design("latin-hypercube", 1, 1, THREE).places()) == 1
 
 
-def test_where_a_curve_first_reaches_a_value():
-    x, y = np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 2.0])
-    assert [first_reached(x, y, w) for w in (0.5, 2.0, 3.0, 3.1)] == [0.0, 0.5, 1.0, np.inf]
-
-
 def test_what_a_scenario_takes_off_is_by_node_hours_of_jobs_of_several_nodes():
     """5 % of jobs above 4 nodes: 8 nodes x 3 h of 8 x 3 + 2 x 6 node-hours; one node counts not."""
     off = percent_off([1, 2, 8], [100.0, 6.0, 3.0])
@@ -292,7 +274,6 @@ def test_what_a_scenario_takes_off_is_by_node_hours_of_jobs_of_several_nodes():
 def test_a_factor_has_values_by_place():
     log = Factor("bytes", 16, 4096, log=True, is_integer=True)
     assert [log.value(u) for u in (0, 0.25, 0.5, 1)] == [16, 64, 256, 4096]
-    assert log.place(256) == pytest.approx(0.5)
     # the nearest whole number, not the one below
     assert [Factor("n", 1, 4, is_integer=True).value(u) for u in (0.16, 0.17, 0.9)] == [1, 2, 4]
     assert [Factor("r", levels=("a", "b", "c")).label(u) for u in (0, 0.34, 0.67, 1)] == [*"abcc"]

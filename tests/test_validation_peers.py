@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from netcosim.validation import ns3, simgrid
-from netcosim.validation.one_channel import on_one_channel
+from netcosim.validation.ns3 import on_one_channel
 from netcosim.validation.peer import Peer
 from netcosim.validation.posted import posted_messages
 from netcosim.validation.registry import GROUPS

@@ -9,6 +9,7 @@ GPU jobs. No job of the logs is included.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
 from workloads.job import Workload, bare_jobs
+from workloads.registry import read_published
 from workloads.synthetic import job_count_error
 
 LONGEST_S = 2.0**21
@@ -29,18 +31,18 @@ class GpuCluster:
     Attributes
     ----------
     description : str
-    sizes : tuple of (int, float, float)
+    sizes : sequence of (int, float, float)
         Nodes, jobs of that size and their GPU time, both in per cent of all.
     gpus_of_one_node : float
         Mean GPUs of jobs on one node.
-    shorter_percent : tuple of float
+    shorter_percent : sequence of float
         Jobs in per cent that last at most 1, 2, 4, ... seconds.
     """
 
     description: str
-    sizes: tuple[tuple[int, float, float], ...]
+    sizes: Sequence[tuple[int, float, float]]
     gpus_of_one_node: float
-    shorter_percent: tuple[float, ...]
+    shorter_percent: Sequence[float]
 
     def stretch(self) -> NDArray[np.float64]:
         """Return the mean run time of jobs of each size over that of jobs on one node."""
@@ -50,44 +52,8 @@ class GpuCluster:
         return np.asarray(mean_s / mean_s[0])
 
 
-GPU_CLUSTERS = {
-    "seren": GpuCluster(
-        "Seren, Shanghai AI Laboratory, 2023: 97 % of the jobs on one node, a few on up to 128",
-        (
-            (1, 96.77, 12.36),
-            (2, 1.15, 1.23),
-            (4, 0.97, 5.88),
-            (8, 0.43, 8.26),
-            (16, 0.23, 12.93),
-            (32, 0.18, 12.54),
-            (64, 0.13, 13.32),
-            (96, 0.08, 15.73),
-            (128, 0.06, 14.43),
-        ),
-        3.27,
-        (
-            *(2.67, 3.27, 6.09, 12.2, 23.76, 32.05, 37.44, 49.16, 65.8, 79.31, 88.09, 92.97),
-            *(96.01, 97.55, 98.45, 99.19, 99.64, 99.83, 99.93, 99.98, 100.0, 100.0),
-        ),
-    ),
-    "kalos": GpuCluster(
-        "Kalos, Shanghai AI Laboratory, 2023: 96 % of the GPU time on 32 nodes and more",
-        (
-            (1, 93.95, 1.13),
-            (2, 0.34, 0.01),
-            (4, 0.39, 1.31),
-            (8, 0.68, 1.29),
-            (16, 0.34, 0.49),
-            (32, 1.21, 21.03),
-            (64, 2.04, 39.06),
-            (128, 1.05, 35.68),
-        ),
-        1.43,
-        (
-            *(0.5, 0.5, 0.5, 0.51, 1.97, 19.13, 38.5, 50.72, 69.25, 79.55, 86.01, 92.8),
-            *(97.07, 98.69, 99.12, 99.46, 99.67, 99.84, 99.95, 99.98, 100.0, 100.0),
-        ),
-    ),
+GPU_CLUSTERS: dict[str, GpuCluster] = {
+    name: GpuCluster(**cluster) for name, cluster in read_published()["gpu_clusters"].items()
 }
 
 

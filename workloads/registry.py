@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from netsim.errors import unknown_name
 from workloads.job import Workload
 from workloads.swf import read_swf
 
-_PWA = "Parallel Workloads Archive, https://www.cs.huji.ac.il/labs/parallel/workload/"
-_ALCF = "ALCF Public Data, https://reports.alcf.anl.gov/data/"
+
+@cache
+def read_published() -> dict[str, Any]:
+    """Return ``published.toml``, read once; do not change it."""
+    return tomllib.loads(files("workloads").joinpath("published.toml").read_text("utf-8"))
 
 
 @dataclass(frozen=True)
@@ -22,12 +30,12 @@ class KnownLog:
     description : str
     source : str
         Where a user gets it.
-    file_name : str
-        As the source calls it; empty where the user has to make SWF of it first.
     machine_nodes : int
     processors_per_node : int
         1 where the log counts nodes.
-    statuses : tuple of int or None
+    file_name : str
+        As the source calls it; empty where the user has to make SWF of it first.
+    statuses : sequence of int or None
         Jobs with these are used; None: all.
     max_nodes : int or None
         Larger jobs are left out, as in the paper that used the log.
@@ -37,76 +45,16 @@ class KnownLog:
 
     description: str
     source: str
-    file_name: str
     machine_nodes: int
     processors_per_node: int
-    statuses: tuple[int, ...] | None = None
+    file_name: str = ""
+    statuses: Sequence[int] | None = None
     max_nodes: int | None = None
     carries: str = ""
 
 
 LOGS: dict[str, KnownLog] = {
-    "thunder": KnownLog(
-        "LLNL Thunder, Linux cluster, 2007; Jigsaw's subset: 105,764 jobs",
-        _PWA + "l_llnl_thunder/",
-        "LLNL-Thunder-2007-1.1-cln.swf.gz",
-        1024,
-        4,
-        (0, 1),
-        carries="submit times that act like starts (no waits), requested times of 32 % of the jobs",
-    ),
-    "atlas": KnownLog(
-        "LLNL Atlas, Linux cluster, 2006-2007; Jigsaw's subset: 29,700 jobs of up to 1024 nodes",
-        _PWA + "l_llnl_atlas/",
-        "LLNL-Atlas-2006-2.1-cln.swf.gz",
-        1152,
-        8,
-        (0, 1),
-        1024,
-        "submit times that act like starts (no waits), requested times of 81 % of the jobs",
-    ),
-    "kth-sp2": KnownLog(
-        "KTH IBM SP2, 1996-1997: small, with real waits and requested times",
-        _PWA + "l_kth_sp2/",
-        "KTH-SP2-1996-2.1-cln.swf.gz",
-        100,
-        1,
-        carries="waits, requested times, users",
-    ),
-    "theta": KnownLog(
-        "ALCF Theta, Cray XC40 dragonfly, 2022; jobs of 128 nodes and more, sizes in nodes",
-        _ALCF,
-        "",
-        4360,
-        1,
-        carries="waits, requested times; the ALCF's own table (trace import cobalt) has queues, "
-        "users, projects and node numbers too",
-    ),
-    "mira": KnownLog(
-        "ALCF Mira, Blue Gene/Q, 2018; sizes in nodes, real waits, requested times, users",
-        _ALCF,
-        "",
-        49152,
-        1,
-        carries="waits, requested times, users, projects; the ALCF's own table (trace import "
-        "cobalt) has queues too",
-    ),
-    "intrepid": KnownLog(
-        "ALCF Intrepid, Blue Gene/P, 2009: 68,936 jobs",
-        _PWA + "l_anl_int/",
-        "ANL-Intrepid-2009-1.swf.gz",
-        40960,
-        4,
-        carries="waits, requested times, users",
-    ),
-    "cab": KnownLog(
-        "LLNL Cab, fat-tree cluster, 2014; Jigsaw's four months; SWF must be made of it",
-        "Flux Framework Team, https://doi.org/10.5281/zenodo.3908771",
-        "",
-        1296,
-        16,
-        carries="submit times, requested times",
-    ),
+    name: KnownLog(**log) for name, log in read_published()["logs"].items()
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -16,8 +17,8 @@ from workloads import transform
 from workloads.formats import LogFormat, Reading, format_of
 from workloads.gpu_clusters import gpu_cluster_workload
 from workloads.job import Workload
-from workloads.months import ended_before, month_window
 from workloads.synthetic import laas_workload
+from workloads.transform import select
 
 DAY_S = 86_400.0
 
@@ -208,3 +209,21 @@ def _inside(jobs: Workload, begin_s: float, end_s: float) -> Workload:
     """Return the jobs submitted in a window; there have to be some."""
     inside = transform.time_window(jobs, begin_s, end_s)
     return transform.from_zero(transform.refuse_empty(inside, jobs))
+
+
+HISTORY_S = 61 * 86400.0
+"""Two months before the simulated jobs are what a scheduler may have learnt from."""
+
+
+def month_window(month: str, start_unix_s: float) -> tuple[float, float]:
+    """Return the ends of a calendar month ("2018-10", UTC), from the log's start."""
+    year, number = (int(part) for part in month.split("-"))
+    begin = datetime(year, number, 1, tzinfo=UTC)
+    end = datetime(year + number // 12, number % 12 + 1, 1, tzinfo=UTC)
+    return begin.timestamp() - start_unix_s, end.timestamp() - start_unix_s
+
+
+def ended_before(jobs: Workload, begin_s: float, within_s: float = HISTORY_S) -> Workload:
+    """Return the jobs submitted in the time before an instant that had ended by then, as logged."""
+    end_s = np.nan_to_num(jobs.wait_s) + jobs.submit_s + jobs.run_time_s
+    return select(jobs, (end_s <= begin_s) & (jobs.submit_s >= begin_s - within_s))

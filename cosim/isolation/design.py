@@ -87,17 +87,6 @@ class Factor:
             found = self.low + place * (self.high - self.low)
         return round(found) if self.is_integer else float(f"{found:.{_DIGITS}g}")
 
-    def place(self, value: float) -> float:
-        """Return the coordinate of a number in the range; 0 at its low end, 1 at its high one."""
-        low, high = self.low, self.high
-        if self.log:
-            return float(np.log(value / low) / np.log(high / low))
-        return (value - low) / (high - low)
-
-    def level_place(self, name: str) -> float:
-        """Return the central coordinate of a level."""
-        return (self.levels.index(name) + 0.5) / len(self.levels)
-
     def strata(self, places: FloatArray) -> NDArray[np.int64]:
         """(n,) numbers of levels; of a range, of as many equal parts as points can fill."""
         n = len(self.levels) or n_strata(len(places))

@@ -15,8 +15,8 @@ Chen, Billings and Luo, International Journal of Control 50, 1989 (orthogonal le
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -249,24 +249,6 @@ class Surface:
         matrix = _matrix(self.factors, self.terms, np.atleast_2d(places), self.degree)
         return np.asarray(self.coefficients[0] + matrix @ self.coefficients[1:])
 
-    def places(self, along: str, values: FloatArray, **fixed: float | str) -> FloatArray:
-        """(n, k) places at values of one factor, others fixed, all else in the middle."""
-        found = np.full((len(values), len(self.factors)), 0.5)
-        for i, factor in enumerate(self.factors):
-            if factor.name == along:
-                found[:, i] = [factor.place(value) for value in values]
-            elif factor.name in fixed:
-                at = fixed[factor.name]
-                found[:, i] = factor.level_place(at) if isinstance(at, str) else factor.place(at)
-        return found
-
-    def over(self, names: Collection[str]) -> Surface:
-        """Return the mean over all factors but these: only the terms of these."""
-        kept = [all(self.factors[i].name in names for i, _ in term) for term in self.terms]
-        terms = tuple(itertools.compress(self.terms, kept))
-        coefficients = self.coefficients[[True, *kept]]
-        return replace(self, terms=terms, coefficients=coefficients)
-
     def indices(self) -> tuple[FloatArray, FloatArray]:
         """(k,) float64 first-order and total-order Sobol indices; 0 where the surface is flat."""
         parts, k = self.coefficients[1:] ** 2, len(self.factors)
@@ -355,26 +337,6 @@ def drawn_surfaces(
             )
         )
     return found
-
-
-def band(drawn: Sequence[Surface], places: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(n,) low and high end of the surface at (n, k) places."""
-    return ends_of(np.array([surface.at(places) for surface in drawn]))
-
-
-def ends_of(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the (n,) low and high ends of the predictions of (draws, n) resampled surfaces."""
-    low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-    return low, high
-
-
-def first_reached(x: FloatArray, y: FloatArray, wanted: float) -> float:
-    """Return the least x, ascending, from which y is as much as wanted; inf if it never is."""
-    above = np.flatnonzero(y >= wanted)
-    if not len(above):
-        return float("inf")
-    i = int(above[0])
-    return float(np.interp(wanted, y[i - 1 : i + 1], x[i - 1 : i + 1])) if i else float(x[0])
 
 
 def index_rows(

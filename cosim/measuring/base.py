@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from cosim.measuring.parts import Columns, Part, Progress, ReportProgress, TaskRunner
+from cosim.measuring.parts import Columns, Progress, ReportProgress, TaskRunner, compute_each
 from cosim.measuring.snapshots import Measurement, Study
 
 Generators = Callable[[], np.random.Generator]
@@ -76,11 +75,9 @@ class Measure(ABC):
         def compute(number: int, report: ReportProgress) -> Columns:
             return seen(number)
 
-        found = parts.each(
-            [Part(f"{self.name}, snapshot {n + 1}", partial(compute, n)) for n in study.numbers],
-            progress,
-        )
-        return [columns for columns in found if columns]
+        named = {f"{self.name}, snapshot {n + 1}": (n,) for n in study.numbers}
+        found = compute_each(parts, compute, named, progress)
+        return [columns for _, columns in found if columns]
 
 
 def timings(study: Study) -> int:

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.measuring.parts import Columns, Part, Progress, ReportProgress, TaskRunner, cut
+from cosim.measuring.parts import Columns, Progress, ReportProgress, TaskRunner, compute_each, cut
 from cosim.measuring.snapshots import Measurements, Study, format_snapshots
 from cosim.network.ensemble import Ensemble
 from cosim.network.isolated_loops import loop_isolated
@@ -156,27 +155,20 @@ def neighbours_of(
     progress: Progress | None = None,
 ) -> dict[str, Neighbours]:
     """`neighbours` of some sides, a few snapshots at a time."""
-    pieces = [
-        (name, piece)
+    pieces = {
+        f"isolated jobs, {name}, {format_snapshots(piece)}": (name, piece)
         for name, mine in measured.items()
         for piece in cut(np.unique(mine.snapshot).tolist(), _PIECES)
-    ]
+    }
 
     def compute(name: str, piece: Sequence[int], report: ReportProgress) -> Columns:
         mine = _of_snapshots(measured[name], piece)
         found = neighbours(study, name, mine, lambda done, total: report(done / total))
         return {"alone_s": found.alone_s, "ptr": found.ptr, "job": found.job, "part": found.part}
 
-    found = parts.each(
-        [
-            Part(f"isolated jobs, {name}, {format_snapshots(piece)}", partial(compute, name, piece))
-            for name, piece in pieces
-        ],
-        progress,
-    )
+    found = compute_each(parts, compute, pieces, progress)
     return {
-        name: _together([one for (n, _), one in zip(pieces, found, strict=True) if n == name])
-        for name in measured
+        name: _together([columns for one, _, columns in found if one == name]) for name in measured
     }
 
 

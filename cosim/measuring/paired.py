@@ -15,7 +15,7 @@ import numpy as np
 from cosim.measuring.base import Generators, Measure, timings
 from cosim.measuring.measured import SpeedupRow, SpeedupTable
 from cosim.measuring.pairing import LEAST_PERIODS, Pairing
-from cosim.measuring.pairs import Pair, job_ids, mean_ratio, speedup_rows, summary
+from cosim.measuring.pairs import Pair, mean_ratio, speedup_rows, summary
 from cosim.measuring.parts import Progress, TaskRunner
 from cosim.measuring.snapshots import Measurement, Ratio, Study
 from cosim.measuring.timed import measurements
@@ -95,15 +95,7 @@ def compared(
         row
         for name, mine in by_policy.items()
         for row in speedup_rows(
-            name,
-            [pair.pattern for pair in mine],
-            [pair.n_nodes for pair in mine],
-            [pair.snapshot for pair in mine],
-            [pair.run_ratio for pair in mine],
-            job_ids(mine),
-            patterns,
-            rng(),
-            study.confidence,
+            name, [pair.row() for pair in mine], patterns, rng(), study.confidence
         )
     ]
     ratios = {name: mean_ratio(mine, rng(), study.confidence) for name, mine in by_policy.items()}

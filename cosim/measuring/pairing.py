@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,10 +22,10 @@ from numpy.typing import NDArray
 from cosim.measuring.pairs import Pair
 from cosim.measuring.parts import (
     Columns,
-    Part,
     Progress,
     ReportProgress,
     TaskRunner,
+    compute_each,
     cut,
     packet_columns,
     packets_from,
@@ -146,20 +145,13 @@ class Pairing:
                 "time_ps": np.array([self.isolated_time_ps(*key) for key in piece], dtype=np.int64)
             }
 
-        pieces = cut(indices)
-        found = parts.each(
-            [Part(f"iterations {i}", partial(repeats, piece)) for i, piece in enumerate(pieces)],
-            within(progress, 0.0, 0.5),
-        )
-        for piece, columns in zip(pieces, found, strict=True):
+        pieces = {f"iterations {i}": (piece,) for i, piece in enumerate(cut(indices))}
+        for piece, columns in compute_each(parts, repeats, pieces, within(progress, 0.0, 0.5)):
             often, one_s = columns["often"].tolist(), columns["one_s"].tolist()
             self.repeated |= zip(piece, zip(often, one_s, strict=True), strict=True)
         keys = cut([(name, index) for name in self.study.sides for index in indices])
-        found = parts.each(
-            [Part(f"alone {i}", partial(isolated, piece)) for i, piece in enumerate(keys)],
-            within(progress, 0.5, 1.0),
-        )
-        for piece, columns in zip(keys, found, strict=True):
+        pieces = {f"alone {i}": (piece,) for i, piece in enumerate(keys)}
+        for piece, columns in compute_each(parts, isolated, pieces, within(progress, 0.5, 1.0)):
             for (name, index), time_ps in zip(piece, columns["time_ps"].tolist(), strict=True):
                 self.isolated_ps[self._isolated_key(name, index, index)] = time_ps
 
@@ -186,18 +178,10 @@ class Pairing:
         def compute(name: str, report: ReportProgress) -> Columns:
             return {key: np.array(value) for key, value in self.proof(name).items()}
 
-        found = parts.each(
-            [
-                Part(
-                    f"{name}, jobs isolated and together",
-                    partial(compute, name),
-                )
-                for name in names
-            ]
-        )
+        named = {f"{name}, jobs isolated and together": (name,) for name in names}
         return [
             {"policy": name, **{key: int(value) for key, value in columns.items()}}
-            for name, columns in zip(names, found, strict=True)
+            for name, columns in compute_each(parts, compute, named)
         ]
 
     def proof(self, name: str) -> dict[str, int]:
@@ -255,7 +239,11 @@ class Pairing:
         running = {n: jobs for n in self.study.numbers if (jobs := self.running(at, n))}
         indices = sorted({index for jobs in running.values() for index in jobs})
         self.learn(indices, parts, within(progress, 0.0, _ALONE))
-        pieces = [(name, piece) for piece in cut(list(running)) for name in self.gathered]
+        pieces = {
+            f"{name}, {format_snapshots(piece)}": (name, piece)
+            for piece in cut(list(running))
+            for name in self.gathered
+        }
 
         def compute(name: str, piece: Sequence[int], report: ReportProgress) -> Columns:
             found: dict[str, NDArray[Any]] = {}
@@ -266,18 +254,9 @@ class Pairing:
                 report(done / len(piece))
             return found
 
-        columns = parts.each(
-            [
-                Part(
-                    f"{name}, {format_snapshots(piece)}",
-                    partial(compute, name, piece),
-                )
-                for name, piece in pieces
-            ],
-            within(progress, _ALONE, 1.0),
-        )
+        done = compute_each(parts, compute, pieces, within(progress, _ALONE, 1.0))
         together: dict[int, dict[str, tuple[list[int], PacketResult]]] = {n: {} for n in running}
-        for (name, piece), found in zip(pieces, columns, strict=True):
+        for name, piece, found in done:
             for number in piece:
                 times = found[f"{number}.time_ps"].tolist()
                 together[number][name] = times, packets_from(found, f"{number}.")

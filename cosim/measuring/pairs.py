@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -118,11 +119,7 @@ def run_time_reduction(ratio: ArrayLike, share: ArrayLike) -> NDArray[np.float64
 
 def speedup_rows(
     policy: str,
-    pattern: ArrayLike,
-    n_nodes: ArrayLike,
-    snapshot: ArrayLike,
-    ratio: ArrayLike,
-    job: ArrayLike,
+    pairs: Sequence[Mapping[Any, Any]],
     patterns: Sequence[str],
     rng: np.random.Generator,
     confidence: float = LEVEL,
@@ -139,8 +136,8 @@ def speedup_rows(
     Parameters
     ----------
     policy : str
-    pattern, n_nodes, snapshot, ratio, job : (n,)
-        One a pair.
+    pairs : sequence of mapping
+        ``pattern``, ``n_nodes``, ``snapshot``, ``job_id`` and ``run_ratio``, as of `Pair.row`.
     patterns : sequence of str
         That the table must have.
     rng : numpy.random.Generator
@@ -149,9 +146,12 @@ def speedup_rows(
     least_samples : int
         See `queuesim.statistics.mean_of_snapshots`.
     """
-    names, numbers = np.asarray(pattern), np.asarray(snapshot)
-    ratios, classes = np.asarray(ratio, dtype=np.float64), size_class(n_nodes)
-    jobs = np.asarray(job)
+    names, numbers, jobs, n_nodes = (
+        np.array([pair[key] for pair in pairs])
+        for key in ("pattern", "snapshot", "job_id", "n_nodes")
+    )
+    ratios = np.array([pair["run_ratio"] for pair in pairs], dtype=np.float64)
+    classes = size_class(n_nodes)
 
     def row(of: str, sizes: tuple[int, int], mine: NDArray[np.bool_]) -> SpeedupRow:
         at = numbers[mine]

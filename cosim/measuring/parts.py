@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -62,6 +63,31 @@ class TaskRunner(Protocol):
             A part fails.
         """
         ...
+
+
+def compute_each(
+    runner: TaskRunner,
+    compute: Callable[..., Columns],
+    named: Mapping[str, tuple[Any, ...]],
+    progress: Progress | None = None,
+) -> list[tuple[Any, ...]]:
+    """Compute a part for each entry of a mapping, in its order.
+
+    Parameters
+    ----------
+    runner : TaskRunner
+    compute : callable (*arguments, report) -> columns
+    named : mapping of str to tuple
+        The arguments by the name of their part.
+    progress : callable, optional
+
+    Returns
+    -------
+    list of (*arguments, columns)
+    """
+    parts = [Part(name, partial(compute, *given)) for name, given in named.items()]
+    found = runner.each(parts, progress)
+    return [(*given, columns) for given, columns in zip(named.values(), found, strict=True)]
 
 
 class SerialExecutor:

@@ -75,11 +75,7 @@ def isolated_speedups(
         if mine
         for row in speedup_rows(
             name,
-            [one["pattern"] for one in mine],
-            [one["n_nodes"] for one in mine],
-            [one["snapshot"] for one in mine],
-            [_over(one[column], one["reference_alone_s"]) for one in mine],
-            [one["job_id"] for one in mine],
+            [{**o, "run_ratio": _over(o[column], o["reference_alone_s"])} for o in mine],
             patterns,
             rng(),
             study.confidence,

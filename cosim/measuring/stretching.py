@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,10 @@ from numpy.typing import NDArray
 
 from cosim.measuring.parts import (
     Columns,
-    Part,
     Progress,
     ReportProgress,
     TaskRunner,
+    compute_each,
     cut,
     packet_columns,
     packets_from,
@@ -97,15 +96,12 @@ class IsolatedBaselines:
     def learn(self, keys: Iterable[Key], parts: TaskRunner) -> None:
         """Time those of these jobs that are not known yet."""
         missing = sorted(set(keys) - set(self.known))
-        pieces = cut(missing)
+        pieces = {f"baselines {i}": (piece,) for i, piece in enumerate(cut(missing))}
 
         def compute(piece: Sequence[Key], report: ReportProgress) -> Columns:
             return {"times_s": np.array([self.times_s(key) for key in piece])}
 
-        found = parts.each(
-            [Part(f"baselines {i}", partial(compute, piece)) for i, piece in enumerate(pieces)]
-        )
-        for piece, columns in zip(pieces, found, strict=True):
+        for piece, columns in compute_each(parts, compute, pieces):
             times = map(tuple, columns["times_s"].tolist())
             self.known |= zip(piece, times, strict=True)
 
@@ -230,19 +226,14 @@ def stretches(
         for index in stretching.running(name, number)
     )
     baselines.learn([stretching.key(*one) for one in seen], parts)
-    pieces = [(name, piece) for name in study.sides for piece in cut(study.numbers)]
-    found = parts.each(
-        [
-            Part(
-                f"{name}, {format_snapshots(piece)}",
-                partial(stretching.timed, name, piece),
-            )
-            for name, piece in pieces
-        ],
-        progress,
-    )
+    pieces = {
+        f"{name}, {format_snapshots(piece)}": (name, piece)
+        for name in study.sides
+        for piece in cut(study.numbers)
+    }
+    found = compute_each(parts, stretching.timed, pieces, progress)
     by_side: dict[str, list[Columns]] = {name: [] for name in study.sides}
-    for (name, _), columns in zip(pieces, found, strict=True):
+    for name, _, columns in found:
         by_side[name].append(columns)
     sizes = {
         name: side.schedule.workload.n_nodes.astype(np.int64) for name, side in study.sides.items()

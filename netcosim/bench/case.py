@@ -6,11 +6,21 @@ import resource
 import statistics
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
 
 from netsim.errors import NetcosimError
+
+
+@cache
+def read_bench() -> dict[str, Any]:
+    """Return ``bench.toml``, read once; do not change it."""
+    return tomllib.loads(files("netcosim.bench").joinpath("bench.toml").read_text("utf-8"))
+
 
 Amounts = Mapping[str, float]
 """What one round has done, by unit; the first is the case's."""

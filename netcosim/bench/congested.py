@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netcosim.bench.case import Case, Round
+from netcosim.bench.case import Round, read_bench
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
@@ -85,32 +85,9 @@ def _hotspot(n_nodes: int) -> Destinations:
     return destinations
 
 
-CONGESTED: dict[str, Congested] = {
-    # each group sends to the next; half of the detours leave through the source's full group
-    "congested-adversarial": Congested(
-        "dragonfly", {"p": 4, "a": 8, "g": 33}, "ugal-l", "adversarial", 0.5
-    ),
-    # four hops in one direction of a ring of ten
-    "congested-tornado": Congested(
-        "torus", {"dims": [10, 10, 10]}, "dimension-order", "tornado", 1 / 4
-    ),
-    # a hot node gets 0.1 x 1458 / 16 + 0.9 times what a node sends
-    "congested-hotspot": Congested(
-        "fattree", {"radix": 18}, "d-mod-k", "hotspot", 1 / (HOT_SHARE * 1458 / HOT_NODES + 0.9)
-    ),
-}
+CONGESTED = {name: Congested(traffic=name, **c) for name, c in read_bench()["congested"].items()}
 
 
-def cases() -> list[Case]:
-    """Return one case for each load."""
-    return [
-        Case(
-            name,
-            "congested",
-            f"{load.traffic} on a {load.family} under {load.routing} at 80 % of saturation",
-            load.prepare,
-            "hops",
-            facts={"traffic": load.traffic, "routing": load.routing},
-        )
-        for name, load in CONGESTED.items()
-    ]
+def simulated(traffic: str) -> Round:
+    """Return the timed simulation of the load with this traffic."""
+    return CONGESTED[traffic].prepare()

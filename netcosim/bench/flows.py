@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from netcosim.bench.case import Case, Round
-from netcosim.bench.peers import SIMGRID_DIFFERENT, SIMGRID_DRAGONFLY, SIMGRID_FATTREE
+from netcosim.bench.case import Round
 from netsim.flow.job_messages import job_messages
 from netsim.flow.job_routes import JobRoutes
 from netsim.flow.maxmin import flow_finish_times
@@ -25,17 +25,10 @@ from patterns.registry import make_pattern
 HOSTS = 1024
 
 
-def dragonfly_1056() -> Topology:
-    """The dragonfly of the flow cases."""
-    return dragonfly(4, 8, 33)
-
-
-def fattree_1024() -> Topology:
-    """The fat-tree of the flow cases."""
-    return fat_tree(16)
-
-
-NETWORKS = {"dragonfly-1056": dragonfly_1056, "fattree-1024": fattree_1024}
+NETWORKS: dict[str, Callable[[], Topology]] = {
+    "dragonfly-1056": partial(dragonfly, 4, 8, 33),
+    "fattree-1024": partial(fat_tree, 16),
+}
 
 
 def all_to_all(nodes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -60,7 +53,7 @@ def equal_flows(network: str) -> Round:
 
 def different_flows(hosts: int) -> Round:
     """Paths and finishes of an all-to-all in which no two flows are of one size."""
-    topology = fattree_1024()
+    topology = NETWORKS["fattree-1024"]()
     routing = make_routing(topology)
     src, dst = all_to_all(np.arange(hosts))
     amount = np.random.default_rng(1).uniform(1e5, 1e7, len(src))
@@ -72,8 +65,9 @@ def different_flows(hosts: int) -> Round:
     return run
 
 
-def changes(topology: Topology, n_jobs: int, job_nodes: int, n_changed: int) -> Round:
+def changes(shape: Sequence[int], n_jobs: int, job_nodes: int, n_changed: int) -> Round:
     """All-to-all jobs on scattered nodes, of which some end and start again one by one."""
+    topology = dragonfly(*shape)
     routing, config = make_routing(topology), PacketConfig()
     rng = np.random.default_rng(1)
     program = make_pattern("all-to-all", job_nodes, 1_000_000, 1, rng)
@@ -91,35 +85,3 @@ def changes(topology: Topology, n_jobs: int, job_nodes: int, n_changed: int) -> 
         return {"changes": 2 * n_changed}
 
     return run
-
-
-def cases() -> list[Case]:
-    """All of them."""
-    flows = f"all-to-all of {HOSTS:,} hosts, paths and all finishes"
-    different = "all-to-all of {} hosts on a fat-tree of 1,024, all sizes different"
-    return [
-        Case(
-            "flows-million-dragonfly", "flows", f"dragonfly: {flows}",
-            lambda: equal_flows("dragonfly-1056"), "flows", False, (SIMGRID_DRAGONFLY,),
-        ),
-        Case(
-            "flows-million-fattree", "flows", f"fat-tree: {flows}",
-            lambda: equal_flows("fattree-1024"), "flows", True, (SIMGRID_FATTREE,),
-        ),
-        Case(
-            "flows-different-128", "flows", different.format(128),
-            lambda: different_flows(128), "flows", False, (SIMGRID_DIFFERENT,),
-        ),
-        Case(
-            "flows-different-256", "flows", different.format(256),
-            lambda: different_flows(256), "flows",
-        ),
-        Case(
-            "retiming-64", "flows", "one job of 64 ends or starts on 1,056 nodes",
-            lambda: changes(dragonfly_1056(), 64, 16, 64), "changes", True,
-        ),
-        Case(
-            "retiming-1000", "flows", "one job of 1,000 ends or starts on 8,192 nodes",
-            lambda: changes(dragonfly(4, 16, 128), 1000, 8, 50), "changes", True,
-        ),
-    ]  # fmt: skip

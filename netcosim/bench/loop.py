@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.store import Rows
 from experiments.sweep import run_points
-from netcosim.bench.case import Case, Round
+from netcosim.bench.case import Round
 from netsim.topologies.fattree import fat_tree
 from queuesim.queue import simulate_queue
 from workloads.synthetic import laas_workload
@@ -91,7 +91,7 @@ def store() -> Round:
     return run
 
 
-def command(*arguments: str) -> Round:
+def command(arguments: Sequence[str]) -> Round:
     """Run a command in a separate process."""
 
     def run() -> Mapping[str, float]:
@@ -105,36 +105,3 @@ def command(*arguments: str) -> Round:
         return {"runs": 1}
 
     return run
-
-
-def cases() -> list[Case]:
-    """All of them."""
-    logged = "fat-tree of 1,024 nodes, run times as logged, EASY"
-    live = f"{LOOP_JOBS} jobs on 272 nodes whose contention is judged"
-    return [
-        Case(
-            "queue-baseline", "queue", f"10,000 jobs, any free nodes, {logged}",
-            lambda: queue("baseline", 10_000), "jobs", True,
-        ),
-        Case(
-            "queue-jigsaw", "queue", f"10,000 jobs under Jigsaw, {logged}",
-            lambda: queue("jigsaw", 10_000), "jobs",
-        ),
-        Case(
-            "loop-flow", "loop", f"{live} by flows",
-            lambda: coupled("coupled-flow"), "jobs", True,
-        ),
-        Case(
-            "loop-packets", "loop", f"{live} by packets",
-            lambda: coupled("coupled-packets"), "jobs",
-        ),
-        Case(
-            "store", "around", f"a sweep of {N_POINTS:,} points of no work", store, "points", True,
-            clock="wall",
-        ),
-        Case(
-            "help", "around", "netcosim --help", lambda: command("--help"), "s", True, clock="wall",
-        ),
-        Case("list", "around", "netcosim list", lambda: command("list"), "s", True, clock="wall"),
-        Case("demo", "around", "netcosim demo, all compiled", lambda: command("demo"), "s"),
-    ]  # fmt: skip

@@ -7,12 +7,11 @@ that no cache holds. One chain waits for every line; several chains wait togethe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from netcosim.bench.case import Case, Round
+from netcosim.bench.case import Round
 from netcosim.bench.kernels_walk import walk
 
 BLOCK_BYTES = 256 << 20
@@ -41,15 +40,3 @@ def chains(number: int) -> Round:
         return {"lines": number * steps}
 
     return run
-
-
-def cases() -> list[Case]:
-    """All of them."""
-    description = "cold cache lines read, {} at a time"
-    return [
-        Case(
-            f"memory-{n}", "memory", description.format(n), partial(chains, n), "lines", True,
-            facts={"chains": n},
-        )
-        for n in (1, 8)
-    ]  # fmt: skip

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from netcosim.bench.case import read_bench
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,8 @@ class Peer:
         So many a second.
     how : str
         What was run.
+    beside : sequence of str
+        Measurements, or parts of them, that its rate is printed next to.
     """
 
     name: str
@@ -25,41 +30,11 @@ class Peer:
     low: float
     high: float
     how: str
+    beside: Sequence[str]
 
 
-SST, BOOKSIM, CODES, NS3 = "SST 16", "BookSim2", "CODES", "ns-3 3.44"
-SIMGRID_DRAGONFLY, SIMGRID_FATTREE = "SimGrid 4.1, dragonfly", "SimGrid 4.1, fat-tree"
-SIMGRID_DIFFERENT = "SimGrid 4.1, all different"
-
-_FLOWS = 1024 * 1023
-
-PEERS: dict[str, Peer] = {
-    peer.name: peer
-    for peer in (
-        Peer(SST, "router hops", 49e3, 61e3, "merlin: all-to-all jobs on dragonflies"),
-        Peer(BOOKSIM, "router hops", 50e3, 50e3, "dragonfly of 1056 nodes, packets of 8 flits"),
-        Peer(
-            CODES, "router hops", 195e3, 195e3,
-            "sequential, dragonfly of 1056 nodes; 71,000 with 8320 nodes",
-        ),
-        Peer(NS3, "router hops", 50e3, 124e3, "point-to-point links, drop-tail queues"),
-        Peer(
-            SIMGRID_DRAGONFLY, "flows", _FLOWS / 18.4, _FLOWS / 18.4,
-            "all-to-all of 1024 hosts, 18.4 CPU-s",
-        ),
-        Peer(
-            SIMGRID_FATTREE, "flows", _FLOWS / 6.8, _FLOWS / 6.8,
-            "all-to-all of 1024 hosts, 6.8 CPU-s",
-        ),
-        Peer(
-            SIMGRID_DIFFERENT, "flows", 128 * 127 / 198, 128 * 127 / 198,
-            "all-to-all of 128 hosts, each flow of another size, 198 CPU-s",
-        ),
-    )
-}  # fmt: skip
-"""Each was run on one core of a machine like the one of docs/speed.md."""
-
-PACKET_PEERS = (SST, BOOKSIM, CODES, NS3)
+PEERS = {name: Peer(name, **peer) for name, peer in read_bench()["peers"].items()}
+PACKET_PEERS = tuple(name for name, peer in PEERS.items() if "size" in peer.beside)
 
 
 def times_faster(peer: Peer, rate: float) -> str:

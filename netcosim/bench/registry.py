@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
-from netcosim.bench import congested, flows, loop, memory, packets
-from netcosim.bench.case import Case
-from netsim.errors import NetcosimError
+from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
+from typing import Any
 
-CASES: dict[str, Case] = {
-    case.name: case
-    for cases in (packets.cases(), congested.cases(), flows.cases(), loop.cases(), memory.cases())
-    for case in cases
-}
+from netcosim.bench.case import Case, read_bench
+from netcosim.bench.peers import PEERS
+from netsim.errors import NetcosimError
+from netsim.packet.thread_count import available_cores
+
+
+def _case(name: str, function: str, given: dict[str, Any], part: str, **more: Any) -> Case:
+    module, _, prepare = function.partition(":")
+    timed = getattr(import_module(f"netcosim.bench.{module}"), prepare)
+    peers = tuple(peer.name for peer in PEERS.values() if {name, part} & set(peer.beside))
+    return Case(name, part, prepare=partial(timed, **given), peers=peers, **more)
+
+
+def _cases() -> Iterator[Case]:
+    """Return those of ``bench.toml``; {threads} are all cores of a machine of more than two."""
+    cores = available_cores()
+    for content in read_bench()["cases"]:
+        one = {"given": {}, **content}
+        if "{threads}" in one["name"]:
+            if cores <= 2:
+                continue
+            one |= {key: one[key].format(threads=cores) for key in ("name", "description")}
+            one |= {key: {**one[key], "threads": cores} for key in ("given", "facts")}
+        yield _case(**one)
+
+
+CASES = {case.name: case for case in _cases()}
 
 PARTS = tuple(dict.fromkeys(case.part for case in CASES.values()))
 """Headings, in their order."""

@@ -6,8 +6,10 @@ for training, those behind are held out. Each is played from an empty machine.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from workloads.job import Workload
 from workloads.registry import known_log
 from workloads.transform import from_zero, select
 
+STUDY = tomllib.loads(files("netcosim.bench_rl").joinpath("cells.toml").read_text("utf-8"))
 MAX_HELD_OUT = 10_000
 """Weeks; two hundred years of a log."""
 
@@ -35,29 +38,15 @@ class Machine:
     section : mapping
         Of a config.
     n_nodes : int
-    rules : tuple of str
+    rules : sequence of str
     """
 
     section: Mapping[str, Any]
     n_nodes: int
-    rules: tuple[str, ...]
+    rules: Sequence[str]
 
 
-MACHINES = {
-    "fattree-128": Machine(
-        {"family": "fattree", "radix": 8},
-        128,
-        ("slurm-tree", "flux-locality", "baseline", "random"),
-    ),
-    "dragonfly-272": Machine(
-        {"preset": "dragonfly-272"}, 272, ("rdg", "simple", "level-spread", "rdn")
-    ),
-    "torus-128": Machine(
-        {"family": "torus", "dims": [8, 4, 4]},
-        128,
-        ("flux-locality", "slurm-linear", "baseline", "random"),
-    ),
-}
+MACHINES = {name: Machine(**machine) for name, machine in STUDY["machines"].items()}
 
 
 @dataclass(frozen=True)
@@ -127,52 +116,8 @@ class Jobs:
         return f"put {wanted} into the logs folder; {known_log(self.log).source}"
 
 
-_RUN_TIMES = {"median_run_time": "20 min", "run_time_range": ["1 min", "12 h"]}
-WORKLOADS = {
-    "steady": Jobs(
-        "made: exponential sizes of a tenth of the machine, log-normal run times, Poisson arrivals",
-        120,
-        {"load": 1.0, **_RUN_TIMES},
-        mean_share=1 / 10,
-    ),
-    "bursty": Jobs(
-        "made: as steady with sizes of a sixteenth, 40 jobs at once",
-        120,
-        {"load": 1.0, **_RUN_TIMES},
-        mean_share=1 / 16,
-        burst=40,
-    ),
-    "gpu": Jobs(
-        "made: the published sizes and run times of the GPU cluster Kalos up to 64 nodes, at an "
-        "eightfold load",
-        200,
-        {"cluster": "kalos", "load": 8.0},
-        keys={"max_nodes": 64},
-    ),
-    "kth-sp2": Jobs(
-        "log of KTH-SP2, sizes scaled to the machine, arrivals in 0.8 of the time",
-        150,
-        log="kth-sp2",
-        nodes=100,
-        keys={"arrival_factor": 0.8},
-    ),
-    "thunder": Jobs(
-        "log of Thunder, sizes scaled so that half of Thunder is the machine, arrivals in 0.4 of "
-        "the time, jobs of a minute or more",
-        250,
-        log="thunder",
-        nodes=512,
-        keys={"arrival_factor": 0.4, "min_run_time": "60 s"},
-    ),
-}
-
-COMMUNICATION = {
-    "mix": [
-        {"pattern": name, "node_bytes": "64 KiB", "communication_fraction": [0.1, 0.7]}
-        for name in ("all-to-all", "halo3d", "pairs")
-    ]
-}
-"""What jobs send: one of three patterns, in a tenth to seven tenths of their isolated run time."""
+WORKLOADS = {name: Jobs(**jobs) for name, jobs in STUDY["workloads"].items()}
+COMMUNICATION: dict[str, Any] = STUDY["communication"]
 NETWORK, NO_NETWORK = "coupled-flow", "as-logged"
 
 
@@ -190,7 +135,7 @@ class Scale:
         Of the evolution; ``batch`` training weeks a generation.
     steps : int
         Of a trained MaskablePPO.
-    machines, workloads : tuple of str
+    machines, workloads : sequence of str
     """
 
     training: int
@@ -200,14 +145,11 @@ class Scale:
     pairs: int
     batch: int
     steps: int
-    machines: tuple[str, ...] = tuple(MACHINES)
-    workloads: tuple[str, ...] = tuple(WORKLOADS)
+    machines: Sequence[str] = tuple(MACHINES)
+    workloads: Sequence[str] = tuple(WORKLOADS)
 
 
-SCALES = {
-    "full": Scale(4, 8, 1.0, 16, 6, 2, 60_000),
-    "quick": Scale(2, 4, 0.25, 2, 2, 2, 600, ("fattree-128",), ("bursty",)),
-}
+SCALES = {name: Scale(**scale) for name, scale in STUDY["scales"].items()}
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ def _written(frames: Mapping[str, pd.DataFrame], metric: str, out: Path) -> list
 
 def agent_file(machine: str, workload: str, weights: Sequence[float]) -> str:
     """A trained agent as a Python file: ``Agent`` in it is a decider."""
-    rules = MACHINES[machine].rules
+    rules = tuple(MACHINES[machine].rules)
     shown = "".join(f"    {weight!r},\n" for weight in map(float, weights))
     return (
         f'"""Trained by netcosim bench-rl on {machine}, {workload}."""\n\n'

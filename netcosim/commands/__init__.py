@@ -7,6 +7,7 @@ top level imports nothing heavy, since ``netcosim --help`` loads them all.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:
@@ -14,6 +15,19 @@ def add_jobs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs", type=number_of_processes, default=1, metavar="N", help="local processes"
     )
+
+
+def assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """Return what an option of the form KEY=VALUE that may be repeated was given."""
+    from netsim.errors import NetcosimError
+
+    given = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise NetcosimError(f"{option} {text}: KEY=VALUE is needed")
+        given[key] = value
+    return given
 
 
 def number_of_processes(text: str) -> int:

@@ -12,6 +12,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from netcosim.commands import assignments
+
 HELP = "describe one name: parameters, defaults, sizes"
 
 
@@ -82,12 +84,7 @@ def summary_of(name: str, n_ranks: int, bandwidth: str, settings: Sequence[str])
         raise NetcosimError(f"--ranks: for {', '.join(describing)} only, not {name!r}")
     if n_ranks < 1:
         raise NetcosimError(f"--ranks {n_ranks}; it must be at least 1")
-    given: dict[str, object] = {}
-    for text in settings:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise NetcosimError(f"--set {text}: KEY=VALUE is needed")
-        given[key] = toml_value(value)
+    given = {k: toml_value(value) for k, value in assignments("--set", settings).items()}
     speed = parse_quantity(bandwidth, "bandwidth")
     return summary(n_ranks, float(speed), **PATTERNS[name].arguments(given))
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netcosim.commands import add_jobs
+from netcosim.commands import add_jobs, assignments
 from netcosim.folders import need_folder
 
 if TYPE_CHECKING:
@@ -81,7 +81,6 @@ def run(args: argparse.Namespace) -> int:
     from experiments.papers.paper import Options
     from experiments.papers.registry import load_paper
     from netcosim.announce import compile_kernels
-    from netsim.errors import NetcosimError
 
     paper = load_paper(args.paper)
     wanted = args.figure or paper.default
@@ -90,12 +89,7 @@ def run(args: argparse.Namespace) -> int:
         for name, figure in paper.figures.items():
             print(f"  {name:<10} {figure.description}")
         return 0
-    settings = {}
-    for text in args.settings:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise NetcosimError(f"--set {text}: KEY=VALUE is needed")
-        settings[key] = value
+    settings = assignments("--set", args.settings)
     if args.logs:
         settings["logs"] = args.logs
     options = Options(

@@ -14,6 +14,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from netcosim.commands import assignments
+
 HELP = "which factors of a design of experiments matter for a number"
 
 
@@ -47,12 +49,7 @@ def run(args: argparse.Namespace) -> int:
     table, dot, column = args.of.partition(".")
     if not (table and dot and column):
         raise NetcosimError(f"--of {args.of}: must be TABLE.COLUMN, such as jobs.wait_s")
-    where = {}
-    for word in args.where:
-        name, equals, value = word.partition("=")
-        if not equals:
-            raise NetcosimError(f"--where {word}: must be COLUMN=VALUE")
-        where[name] = value
+    where = assignments("--where", args.where)
     if not 1 <= args.degree <= 8:
         raise NetcosimError(f"--degree {args.degree}: must be 1 to 8")
     if args.seed < 0:

@@ -71,8 +71,7 @@ def run(args: argparse.Namespace) -> int:
         group.need(setting)
     compile_kernels((PACKETS, CROSSBARS, JOB_FLOWS, FLOWS))
     # what it imports takes a while and must not come before a word on compiling
-    from netcosim.validation.measure import measure_groups
-    from netcosim.validation.page import lines_of, write_validation
+    from netcosim.validation.page import lines_of, measure_groups, write_validation
     from netcosim.validation.row import failed
 
     found, seconds = measure_groups(groups, setting)

@@ -234,17 +234,9 @@ class GainTrial(QueueTrial):
         patterns = list(dict.fromkeys(traffic.pattern for traffic in context.communications))
         tables: dict[tuple[str, str], SpeedupTable] = {}
         for name, one in found.items():
-            mine = [pair for pair in pairs if pair.policy == name]
-            rows = speedup_rows(
-                name,
-                [pair.pattern for pair in mine],
-                [pair.n_nodes for pair in mine],
-                [pair.snapshot for pair in mine],
-                [pair.run_ratio for pair in mine],
-                job_ids(mine),
-                patterns,
-                context.queues.draws.rng("bootstrap"),
-            )
+            mine = [pair.row() for pair in pairs if pair.policy == name]
+            rng = context.queues.draws.rng("bootstrap")
+            rows = speedup_rows(name, mine, patterns, rng)
             ends = {"mean": 0.0}
             for metric in METRICS:
                 half = (one.of(metric).high - one.of(metric).low) / 2

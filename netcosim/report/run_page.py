@@ -1,4 +1,8 @@
-"""The page of a run, built from a results file: the result first, then its assumptions."""
+"""The page of a run, built from a results file: the result first, then its assumptions.
+
+The fragment works in a page of `netcosim.report.page` with the scripts and styles beside it; it
+holds its data, and loads nothing.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +34,12 @@ from netcosim.report.about import (
 from netcosim.report.figures.run import RunFigure, pattern_frame, run_figures
 from netcosim.report.glossary import asset, marked
 from netcosim.report.page import Section, long_table, render_page
-from netcosim.report.payload import BASELINE
+from netcosim.report.payload import BASELINE, parts_of
 from netcosim.report.policies import policy_table
 from netcosim.report.svg import figure_html
 from netcosim.report.table import table_html
 from netcosim.report.templates import part
 from netcosim.report.verdict import findings, limits, reference_label
-from netcosim.report.views import views_scripts, views_section, views_styles
 from netsim.errors import NetcosimError
 from netsim.inputs import digests
 from netsim.units import format_quantity
@@ -262,3 +265,34 @@ def _folded(name: str, rows: Rows) -> Section:
     if not text and name in OBSERVABLES:
         text = f"{OBSERVABLES[name].description}."
     return long_table(title, pd.DataFrame(list(rows)), text, folded=True)
+
+
+SCRIPTS = (*("words", "data", "colours", "hands", "gantt", "places", "machine", "panel", "views"),)
+"""In the order of the page, inside of one function: nothing is global."""
+
+VIEWS_TITLE = "Look and ask"
+
+
+def views_section(kept: ArchivedRun, baseline: str = BASELINE) -> Section:
+    """Return the interactive views of a run; its page needs `views_scripts` and `views_styles`.
+
+    Parameters
+    ----------
+    kept : ArchivedRun
+    baseline : str
+        What the run's measure divides a job's communication time by.
+    """
+    return Section(
+        VIEWS_TITLE, html=part("views", Markup(asset("views.html")), parts_of(kept, baseline))
+    )
+
+
+def views_scripts() -> tuple[str, ...]:
+    """JavaScript for the end of a page with `views_section`."""
+    inside = "\n".join(asset(f"{name}.js") for name in SCRIPTS)
+    return (f'(() => {{\n"use strict";\n{inside}}})();',)
+
+
+def views_styles() -> tuple[str, ...]:
+    """CSS of `views_section`."""
+    return (asset("views.css"),)

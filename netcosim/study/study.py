@@ -18,11 +18,11 @@ import numpy as np
 
 from cosim.measuring.parts import (
     Columns,
-    Part,
     Progress,
     ReportProgress,
     SerialExecutor,
     TaskRunner,
+    compute_each,
     schedule_columns,
     schedule_from,
 )
@@ -107,13 +107,12 @@ class Trial(ABC):
             columns = schedule_columns(queues[name].under(name, model))
             return {**columns, "seconds": np.array(time.perf_counter() - began)}
 
-        parts = [Part(f"{what}, {name}", partial(compute, name)) for name in queues]
-        found = dict(zip(queues, self.parts.each(parts, progress), strict=True))
+        found = compute_each(self.parts, compute, {f"{what}, {n}": (n,) for n in queues}, progress)
         schedules = {
             name: schedule_from(columns, queues[name].jobs, queues[name].topology)
-            for name, columns in found.items()
+            for name, columns in found
         }
-        return schedules, float(sum(float(columns["seconds"]) for columns in found.values()))
+        return schedules, float(sum(float(columns["seconds"]) for _, columns in found))
 
 
 NewTrial = Callable[[Config, TaskRunner, ProgressReporter], Trial]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,16 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.figures.style import INK, colour, grid, marker, new_figure
+from experiments.progress import progress
 from netcosim.report.figures.files import write_section_figures
 from netcosim.report.page import Section, render_page, write_page
+from netcosim.validation.registry import Group
 from netcosim.validation.row import (
     COLUMNS,
     Curve,
     Measured,
     Row,
+    Setting,
     as_record,
     as_text,
     failed,
@@ -122,3 +126,24 @@ def lines_of(found: Mapping[str, Measured], seconds: Mapping[str, float]) -> lis
             f"({row.source}), allowed {row.allowed}"
         )
     return lines
+
+
+def measure_groups(
+    groups: Sequence[Group], setting: Setting
+) -> tuple[dict[str, Measured], dict[str, float]]:
+    """What each group finds, and how many seconds it took, by its name.
+
+    Raises
+    ------
+    NetcosimError
+        A peer that is not here, or that ends with an error.
+    """
+    found, seconds = {}, {}
+    with progress(len(groups), "groups") as show:
+        for number, group in enumerate(groups):
+            show.at(number, group.name)
+            started = time.perf_counter()
+            found[group.name] = group.measure(setting)
+            seconds[group.name] = time.perf_counter() - started
+        show.at(len(groups), "done")
+    return found, seconds

@@ -5,12 +5,15 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from netsim.errors import NetcosimError, unknown_name
 
 if TYPE_CHECKING:
     from netcosim.validation.row import Measured, Setting
+
+PEERS = ("ns3", "simgrid")
+"""Groups that run another simulator."""
 
 
 @dataclass(frozen=True)
@@ -20,70 +23,40 @@ class Group:
     Attributes
     ----------
     name, description : str
-    module : str
-        Has ``measure(setting)``.
     peer : bool
         Whether another simulator is run, so that the group is measured only when it is named.
     """
 
     name: str
     description: str
-    module: str
     peer: bool = False
+
+    @property
+    def _module(self) -> Any:
+        """The module that has ``measure(setting)``."""
+        return importlib.import_module(f"netcosim.validation.{self.name.replace('-', '_')}")
 
     def need(self, setting: Setting) -> None:
         """Raise NetcosimError unless the other simulator is here."""
         if self.peer:
-            importlib.import_module(self.module).PEER.interpreter(setting.python)
+            self._module.PEER.interpreter(setting.python)
 
     def measure(self, setting: Setting) -> Measured:
         """Measure the rows."""
-        found: Measured = importlib.import_module(self.module).measure(setting)
+        found: Measured = self._module.measure(setting)
         return found
 
 
-GROUPS: dict[str, Group] = {
-    group.name: group
-    for group in (
-        Group(
-            "closed-forms",
-            "lone messages to the picosecond on every family, saturation of whole networks",
-            "netcosim.validation.closed_forms",
-        ),
-        Group(
-            "engines",
-            "the compiled packet engine against the plain one on random cases",
-            "netcosim.validation.engines",
-        ),
-        Group(
-            "merlin",
-            "SST's merlin: documented times to the nanosecond, mean job times",
-            "netcosim.validation.merlin",
-        ),
-        Group(
-            "shapes",
-            "a switch under uniform load beside its published curves",
-            "netcosim.validation.shapes",
-        ),
-        Group(
-            "flows",
-            "the flow engine against closed forms, a plain solver and the packet engine",
-            "netcosim.validation.flows",
-        ),
-        Group(
-            "ns3",
-            "ns-3: with unlimited queues all flows end in the same nanosecond",
-            "netcosim.validation.ns3",
-            peer=True,
-        ),
-        Group(
-            "simgrid",
-            "SimGrid: flows end at the same time, with and without latency",
-            "netcosim.validation.simgrid",
-            peer=True,
-        ),
-    )
+_DESCRIPTIONS = {
+    "closed-forms": "lone messages to the picosecond on every family, saturation of whole networks",
+    "engines": "the compiled packet engine against the plain one on random cases",
+    "merlin": "SST's merlin: documented times to the nanosecond, mean job times",
+    "shapes": "a switch under uniform load beside its published curves",
+    "flows": "the flow engine against closed forms, a plain solver and the packet engine",
+    "ns3": "ns-3: with unlimited queues all flows end in the same nanosecond",
+    "simgrid": "SimGrid: flows end at the same time, with and without latency",
 }
+GROUPS = {name: Group(name, line, name in PEERS) for name, line in _DESCRIPTIONS.items()}
 
 
 def chosen_groups(peer: str | None, only: Sequence[str]) -> list[Group]:

@@ -1,4 +1,4 @@
-"""Compiled `queuesim.backfilling.profile.Profile`: free nodes over future time, step by step."""
+"""Compiled `Profile` of conservative backfilling: free nodes over future time, step by step."""
 
 from __future__ import annotations
 

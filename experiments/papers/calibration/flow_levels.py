@@ -2,7 +2,7 @@
 
 Each mix fills 90 % of a machine with jobs of random sizes and patterns; all communicate at once.
 At packet level each job repeats its iteration until all end at about the same time
-(`experiments.papers.calibration.flow_vs_packets`). The flow level's form and constants were chosen
+(`experiments.papers.calibration.flow_levels`). The flow level's form and constants were chosen
 on the mixes of the set "chosen on"; those of the set "held out" have other machines, sizes of
 messages, patterns and seeds, and were only judged.
 """
@@ -10,24 +10,29 @@ messages, patterns and seeds, and were only judged.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
+from alloc.policy import Policy, Request
 from alloc.registry import make_policy
 from cosim.network.communication import Communication
 from cosim.network.ensemble import SharedNetwork
-from cosim.network.job_network import JobNetwork
+from cosim.network.job_network import JobLoads, JobNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
-from cosim.run_times.packet_judge import PacketBudget, level_errors
+from cosim.network.running_jobs import RunningJobs
+from cosim.network.situation import Situation
+from cosim.run_times.packet_judge import PacketBudget, PacketJudge, PacketRecord, level_errors
 from experiments.figures.panels import dots, panels
 from experiments.frames import cells
-from experiments.papers.calibration.flow_vs_packets import compare_mix, random_mix
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.kit.data import read_data
+from experiments.papers.kit.size_laws import draw_size
 from experiments.papers.paper import Analysis, Options, Point
 from experiments.points import point_rng
 from netsim.routing.registry import make_routing
@@ -201,3 +206,87 @@ def draw(analysis: Analysis, options: Options) -> Figure:
         ylabel="run time over isolated, flow level",
         legend=False,
     )
+
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class MixComparison:
+    """Slowdowns of the jobs of a mix.
+
+    Attributes
+    ----------
+    share, n_nodes : (k,) int64
+        Index of the job's communication, and its nodes.
+    shares : (k,) bool
+        Whether it uses a router-to-router link that another job of the mix uses too.
+    flow, packet : (k,) float64
+        Slowdown of the job at both levels: its run time over that in isolation.
+    """
+
+    share: NDArray[np.int64]
+    n_nodes: NDArray[np.int64]
+    shares: NDArray[np.bool_]
+    flow: FloatArray
+    packet: FloatArray
+
+
+def random_mix(
+    network: JobNetwork,
+    policy: Policy,
+    rng: np.random.Generator,
+    *,
+    largest: int,
+    fill: float = 0.9,
+) -> list[Situation]:
+    """Jobs placed on an empty machine until a share of it is full or a job does not fit.
+
+    Sizes are log-uniform from 2 to ``largest`` nodes, patterns uniform over the mix, and fractions
+    uniform between the two of the pattern.
+    """
+    total, used = policy.topology.n_nodes, 0
+    jobs: list[Situation] = []
+    while used < fill * total:
+        size = draw_size("log", 2, largest, rng)
+        placement = policy.allocate(Request(len(jobs), size))
+        if placement is None:
+            break
+        used += len(placement.nodes)
+        share = int(rng.integers(len(network.communications)))
+        entry = network.mix.shares[share]
+        fraction = float(rng.uniform(entry.fraction_low, entry.fraction_high))
+        jobs.append(Situation(share, placement.nodes[:size].astype(np.int32).tobytes(), fraction))
+    return jobs
+
+
+def compare_mix(network: JobNetwork, jobs: list[Situation], budget: PacketBudget) -> MixComparison:
+    """Slowdown of every job of a mix at flow and at packet level, all jobs at once.
+
+    Parameters
+    ----------
+    network : JobNetwork
+    jobs : list of Situation
+        At least one, each of at least 2 nodes.
+    budget : PacketBudget
+        Its ``max_simulations`` and ``tolerance`` do not count; messages are not scaled.
+    """
+    loads = JobLoads(network)
+    flows = RunningJobs(loads)
+    placed = {k: (job, loads.load(job)) for k, job in enumerate(jobs)}
+    flows.change(placed, [])
+    judge = PacketJudge(loads, budget, PacketRecord())
+    return MixComparison(
+        np.array([job.share for job in jobs]),
+        np.array([job.n_nodes for job in jobs]),
+        _sharing([load.links for _, load in placed.values()]),
+        np.array([job.slowdown(flows.stretch(k)) for k, job in enumerate(jobs)]),
+        np.array(judge.judge(tuple(jobs))),
+    )
+
+
+def _sharing(links: list[NDArray[np.int32]]) -> NDArray[np.bool_]:
+    """(k,) bool: jobs with a link that is another's too."""
+    used, jobs = np.unique(np.concatenate(links), return_counts=True)
+    common = used[jobs > 1]
+    return np.array([bool(np.isin(own, common).any()) for own in links])

@@ -9,13 +9,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.policy import Placement, Request
+from alloc.policy import Placement, Policy, Request
 from alloc.registry import make_policy
 from cosim.network.communication import Communication
-from experiments.papers.interference.aged import allocate_after
 from experiments.papers.interference.cases import Case
 from experiments.papers.kit.data import read_printed
-from netsim.errors import unknown_name
+from netsim.errors import NetcosimError, unknown_name
 from netsim.topologies.fattree import fat_tree
 from netsim.topology import Topology
 
@@ -123,3 +122,41 @@ def communication(case: Case, job: Job) -> Communication:
     large = job.pattern in ("stencil4d", "pairs")
     size = case.large_bytes if large else case.small_bytes
     return Communication(job.pattern, size, parameters=own)
+
+
+def allocate_after(
+    policy: Policy, before: Sequence[int], sizes: Sequence[int], rng: np.random.Generator
+) -> list[Placement]:
+    """Place jobs one by one; while there is no room, earlier jobs leave in random order.
+
+    Parameters
+    ----------
+    policy : Policy
+        Of an empty machine.
+    before : sequence of int
+        Nodes of the earlier jobs, in the order in which they came; they leave room for each other
+        in the same way. Those that need not leave stay.
+    sizes : sequence of int
+        Nodes of the requested jobs; each fits with all the others of them on the empty machine.
+    rng : numpy.random.Generator
+        Which of the earlier jobs leaves.
+
+    Returns
+    -------
+    list of Placement
+        Of the requested jobs.
+
+    Raises
+    ------
+    NetcosimError
+        A job finds no place when all earlier ones have left.
+    """
+    running: list[Placement] = []
+    found: list[Placement] = []
+    for i, n_nodes in enumerate([*before, *sizes]):
+        while (placement := policy.allocate(Request(i, n_nodes))) is None:
+            if not running:
+                raise NetcosimError(f"{n_nodes} nodes: {policy.name} finds no place for this job")
+            policy.release(running.pop(int(rng.integers(len(running)))))
+        (running if i < len(before) else found).append(placement)
+    return found

@@ -7,7 +7,7 @@ are the config's keys. Nothing is fitted: the entire table is predicted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from alloc.policy import Policy, Request
 from alloc.registry import make_policy
 from experiments.config_load import config_from
 from experiments.config_machine import build_machine
@@ -24,7 +25,6 @@ from experiments.cosim_tables import result_tables
 from experiments.figures.panels import panels
 from experiments.frames import groups
 from experiments.papers.isolation.base import study_content, study_point
-from experiments.papers.isolation.packing import packed_jobs
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.kit.data import read_data, read_printed
 from experiments.papers.kit.size_laws import draw_size
@@ -32,6 +32,7 @@ from experiments.papers.paper import Analysis, Options, Point
 from experiments.points import point_rng
 from experiments.store import Rows
 from queuesim.statistics import LEAST_WINDOWS, Interval, t_of_snapshots
+from workloads.job import Workload, bare_jobs
 
 printed = read_printed("interference")
 ALL = "all"
@@ -174,4 +175,63 @@ def draw(analysis: Analysis, options: Options) -> Figure:
         xlabel="time over time under TA, mean over jobs; dashed: measured on Cab",
         title=lambda: "30 % communication",
         legend=False,
+    )
+
+
+PATIENCE = 10
+"""Draws in a row that find no place, after which a machine is full."""
+LONG_S, SHORT_S = 1e6, 600.0
+"""Run times: of the packed jobs, and at most of those before them."""
+
+
+def packed_jobs(
+    policy: Policy,
+    draw_size: Callable[[np.random.Generator], int],
+    rng: np.random.Generator,
+    *,
+    generations: int = 0,
+) -> Workload:
+    """Jobs that fill a machine together, and others that were there before.
+
+    Jobs of drawn sizes are packed by the policy until `PATIENCE` draws in a row find no place. All
+    are submitted at 0, those before them first: these end one by one, at random, and the packed
+    ones take, first come first served, the nodes that become free. So under a queue without
+    backfilling free nodes lie scattered when a packed job comes, as on a machine in use; at half
+    of the work all packed jobs run, and no other job.
+
+    Parameters
+    ----------
+    policy : Policy
+        Of an empty machine.
+    draw_size : callable (rng) -> int
+        Nodes of the next job.
+    rng : numpy.random.Generator
+    generations : int
+        As many machines full of jobs were there before.
+
+    Returns
+    -------
+    Workload
+        Packed jobs are numbered 1, 2, ..., those before them from there on.
+    """
+    sizes: list[int] = []
+    missed = 0
+    while missed < PATIENCE:
+        n_nodes = draw_size(rng)
+        missed += 1
+        if policy.allocate(Request(len(sizes), n_nodes)) is not None:
+            missed = 0
+            sizes.append(n_nodes)
+    before: list[int] = []
+    while sum(before) < generations * policy.topology.n_nodes:
+        before.append(draw_size(rng))
+    run_s = np.concatenate([rng.uniform(1, SHORT_S, len(before)), np.full(len(sizes), LONG_S)])
+    ids = np.concatenate([len(sizes) + np.arange(len(before)), np.arange(len(sizes))]) + 1
+    return bare_jobs(
+        "packing",
+        submit_s=np.zeros(len(run_s)),
+        run_time_s=run_s,
+        n_nodes=np.array([*before, *sizes]),
+        requested_s=run_s,
+        job_id=ids,
     )

@@ -1,54 +1,104 @@
 """Figure ``cells``: does isolation pay? Gain and break-even, simulated cell by cell.
 
 A cell is a log on its own machine, the placement before, a network (routing and rank order), a
-drive, the mean share of communication and the load of the queue; all else is
-`surface_points.USUAL`. Nothing is fitted or interpolated between cells. Each cell is simulated on
+drive, the mean share of communication and the load of the queue; all else is in `stretches`
+and ``paper.toml``. Nothing is fitted or interpolated between cells. Each cell is simulated on
 every stretch of its log, its packets and its queues, so gain and need are paired by stretch.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
 from cosim.isolation.phases import foretold, over_stretches, verdict
-from experiments.config_load import config_from
-from experiments.config_machine import build_machine
 from experiments.frames import cells
-from experiments.papers.isolation import surface_points as space
 from experiments.papers.isolation.base import WINDOW, study_point
-from experiments.papers.isolation.scenario_fit import break_even, percent_off
-from experiments.papers.jigsaw.logs import ATLAS, KTH, THUNDER
+from experiments.papers.isolation.stretches import (
+    AT_ONCE,
+    LOGS,
+    REFERENCE,
+    STUDY,
+    Stretch,
+    cell_content,
+    stretches_of,
+)
+from experiments.papers.jigsaw.logs import KTH
 from experiments.papers.kit.claims import claims_frame
-from experiments.papers.kit.data import read_data
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.kit.points import measured, observe
 from experiments.papers.paper import Analysis, Options, Point
 from experiments.store import Rows
+from queuesim.assumed import SCENARIOS
 from queuesim.statistics import interval_columns
-from workloads.job import Workload, offered_load
+
+FloatArray = NDArray[np.float64]
+ASSUMED = tuple(name for name in SCENARIOS if name != "none")
+DRAWS = 12
+
+
+def assumed_shares(n_nodes: ArrayLike) -> dict[str, FloatArray]:
+    """Return each scenario's reduction of the run time of jobs of these sizes, for all its draws.
+
+    Returns
+    -------
+    dict of str to (`DRAWS`, n) float64
+        Every scenario picks one of two, three or four equally likely values, so as many evenly
+        spread draws have its exact distribution.
+    """
+    sizes = np.asarray(n_nodes, dtype=np.int32)
+    draws = (np.arange(DRAWS) + 0.5) / DRAWS
+    return {
+        name: np.array([SCENARIOS[name].reduction(sizes, np.full(len(sizes), u)) for u in draws])
+        for name in ("none", *ASSUMED)
+    }
+
+
+def percent_off(n_nodes: ArrayLike, run_time_s: ArrayLike) -> dict[str, float]:
+    """Percent off the run time by scenario, over the node-hours of jobs of more than one node."""
+    nodes = np.asarray(n_nodes)
+    several = nodes > 1
+    weights = (nodes * np.asarray(run_time_s, dtype=np.float64))[several]
+    shares = assumed_shares(nodes[several])
+    return {s: 100 * float(np.average(v.mean(axis=0), weights=weights)) for s, v in shares.items()}
+
+
+def break_even(percent: Sequence[float], ratio: Sequence[float]) -> float:
+    """Percent off the run time at which a ratio is 1, linear between and beyond what is known.
+
+    Parameters
+    ----------
+    percent, ratio : sequences of float, two or more
+        Ascending percents, and the ratio with each.
+
+    Returns
+    -------
+    float
+        From the first two whose ends have 1 between them, else from the two at the nearer end;
+        below 0 where the ratio would be 1 with longer runs. nan where that line is level.
+    """
+    x, y = np.asarray(percent, dtype=float), np.asarray(ratio, dtype=float)
+    i = int(np.argmax(y <= 1)) if (y <= 1).any() else len(y) - 1
+    i = max(i, 1)
+    if y[i] == y[i - 1]:
+        return float("nan")
+    return float(x[i] + (1 - y[i]) * (x[i] - x[i - 1]) / (y[i] - y[i - 1]))
+
 
 NAME = "isolation-cells"
 FUNCTION = "experiments.papers.isolation.cells:tables_of"
-STUDY = read_data("isolation")["cells"]
 USUAL: dict[str, str | float] = STUDY["usual"]
-NETWORKS: dict[str, dict[str, str]] = STUDY["networks"]
-AT_ONCE = str(USUAL["load"])
 POLICIES = ("ta", "laas", "jigsaw")
-LOGS = (KTH, THUNDER, ATLAS)
 LIVE, LIVE_POLICY, LIVE_SCENARIO = (KTH.name,), "jigsaw", "live"
 """The logs and the policy whose queues are simulated with contention, too."""
-QUICK_STRETCHES = 4
 FACTORS = ("placement", "network", "drive", "share", "load")
 HELD = ("network", "drive")
 """Factors that the cells computed first do not vary."""
-INSTANTS = 4
-"""At which packets are simulated, of each stretch on a large machine; `surface_points.SEVERAL` on
-that of KTH."""
 WALLTIMES = ("logged", "exact")
 """That the queues of the break-even plan with."""
 METRICS = {
@@ -76,45 +126,11 @@ def designed(options: Options) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-@dataclass(frozen=True)
-class Stretch:
-    """Part of a log: sections of configs, and its jobs as they were submitted."""
-
-    sections: dict[str, Any]
-    workload: dict[str, Any]
-    jobs: Workload
-    n_nodes: int
-
-    def at_load(self, load: str) -> dict[str, Any]:
-        """The workload's section with arrivals that offer so much work, or all at once."""
-        if load == AT_ONCE:
-            return {**self.workload, "all_at_zero": True}
-        factor = offered_load(self.jobs, self.n_nodes) / float(load)
-        return {**self.workload, "all_at_zero": False, "arrival_factor": factor}
-
-
-def _stretches(options: Options) -> Iterator[tuple[str, list[Stretch]]]:
-    """The stretches of each log."""
-    known = {log.name: sections for log, sections in space.logs(options, scaled=False)}
-    names = list(known) if options.quick else [log.name for log in LOGS if log.name in known]
-    for name in names:
-        sections = space.with_submits(known[name])
-        content = {key: sections[key] for key in ("machine", "workload")}
-        machine = config_from({**content, "queue": {"policies": [space.REFERENCE]}}).machine
-        n_nodes = build_machine(machine).topology.n_nodes
-        found = []
-        for number in range(QUICK_STRETCHES if options.quick else space.STRETCHES):
-            workload = space.stretch_workload(sections, number)
-            jobs = space.jobs_of({**sections, "workload": workload})
-            found.append(Stretch(sections, workload, jobs, n_nodes))
-        yield name, found
-
-
 def points(options: Options) -> list[Point]:
     """Of each log its queues, then its cells; last queues that know run times exactly."""
     cells_of = designed(options)
     main = [cell for cell in cells_of if all(cell[name] == USUAL[name] for name in HELD)]
-    stretches = list(_stretches(options))
+    stretches = list(stretches_of(options))
     found = []
     for log, these in stretches:
         found += queue_points(log, these, options, WALLTIMES[0])
@@ -134,26 +150,14 @@ def tables_of(point: Mapping[str, Any]) -> dict[str, Rows]:
     return (measured if point["config"]["run"]["snapshots"] else observe)(point)
 
 
-def _config(log: str, stretch: Stretch, number: int, cell: Cell, seed: int) -> dict[str, Any]:
-    """The config of a cell on a stretch, its jobs communicating as the studies have it."""
-    v = {f.name: space.middle(f) for f in space.FACTORS} | space.USUAL | dict(cell)
-    v |= NETWORKS[cell["network"]] | {"log": log, "chance": str(number)}
-    config = space.content(stretch.sections, v, seed, large=log in space.SCALED)
-    return {**config, "workload": stretch.at_load(cell["load"])}
-
-
 def packet_points(
     log: str, stretches: Sequence[Stretch], designed: Sequence[Cell], seed: int
 ) -> list[Point]:
     """Each cell on every stretch of a log, the packets of all policies at the same instants."""
     found = []
-    for cell, (number, stretch) in itertools.product(designed, enumerate(stretches)):
-        config = _config(log, stretch, number, cell, seed)
-        config["queue"]["policies"] = [cell["placement"], *POLICIES]
-        config["run"].pop("only_snapshot", None)
-        if log in space.SCALED:
-            config["run"]["snapshots"] = INSTANTS
-        found.append(study_point(NAME, config, {"log": log, **cell, "part": number}))
+    for cell, stretch in itertools.product(designed, stretches):
+        config = cell_content(log, stretch, cell, POLICIES, seed)
+        found.append(study_point(NAME, config, {"log": log, **cell, "part": stretch.number}))
     return found
 
 
@@ -162,12 +166,11 @@ def live_points(
 ) -> list[Point]:
     """The queues of both policies with run times that follow contention, to compare with."""
     found = []
-    for cell, (number, stretch) in itertools.product(designed, enumerate(stretches)):
-        config = _config(log, stretch, number, cell, seed)
-        queue = {"policies": [cell["placement"], LIVE_POLICY], "window": WINDOW}
-        config["queue"] = queue | {"run_time_model": "coupled-flow"}
+    for cell, stretch in itertools.product(designed, stretches):
+        config = cell_content(log, stretch, cell, (LIVE_POLICY,), seed)
+        config["queue"]["run_time_model"] = "coupled-flow"
         config["run"] = {"seed": seed, "snapshots": 0, "observables": ["runs"]}
-        labels = {"log": log, **cell, "part": number, "scenario": LIVE_SCENARIO}
+        labels = {"log": log, **cell, "part": stretch.number, "scenario": LIVE_SCENARIO}
         found.append(study_point(f"{NAME}-live", config, labels))
     return found
 
@@ -181,17 +184,17 @@ def queue_points(
     """
     found = []
     loads = [AT_ONCE, *(["0.7"] if options.quick else map(str, STUDY["loads"]))]
-    for load, (number, stretch) in itertools.product(loads, enumerate(stretches)):
+    for load, stretch in itertools.product(loads, stretches):
         reductions = percent_off(stretch.jobs.n_nodes, stretch.jobs.run_time_s)
-        for scenario in space.SCENARIOS_RUN:
-            queue = {"policies": [space.REFERENCE, *POLICIES], "window": WINDOW}
+        for scenario in STUDY["scenarios"]:
+            queue = {"policies": [REFERENCE, *POLICIES], "window": WINDOW}
             config = {
-                "machine": stretch.sections["machine"],
+                "machine": stretch.machine,
                 "workload": stretch.at_load(load) | {"walltimes": walltimes},
                 "queue": queue | {"scenario": scenario, "run_time_model": "assumed"},
                 "run": {"seed": options.seed, "snapshots": 0, "observables": ["runs"]},
             }
-            labels = {"log": log, "part": number, "load": load, "walltimes": walltimes}
+            labels = {"log": log, "part": stretch.number, "load": load, "walltimes": walltimes}
             labels |= {"scenario": scenario, "off": reductions[scenario]}
             found.append(study_point(f"{NAME}-queue", config, labels))
     return found

@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 from experiments.figures.phase_map import draw_phases, verdict_legend
 from experiments.figures.style import SOFT, colour, grid, new_figure
 from experiments.frames import first_seen
-from experiments.papers.isolation.cells import AT_ONCE, BY_NODE, FACTORS, HELD, STUDY, USUAL
+from experiments.papers.isolation.cells import BY_NODE, FACTORS, HELD, USUAL
+from experiments.papers.isolation.stretches import AT_ONCE, STUDY
 from experiments.papers.paper import Analysis, Options
 
 CELL = ["log", *FACTORS, "policy"]

@@ -2,9 +2,9 @@
 
 Pollard et al. (SC'18) and Smith and Lowenthal (Jigsaw, HPDC'21) let isolated jobs run 5, 10 or
 20 % shorter, or by the scenarios V1, V2, Random. Here the same jobs of the same logs communicate
-in packets, under the policies' own schedules: a surface over the factors of the gain, and a study
-of each of its premises. Zhang et al. (Level-Spread, IPDPS'18) measured communication on dragonflies
-without a queue; here they share it.
+in packets, under the policies' own schedules: cell by cell, and a study of each premise. Zhang et
+al. (Level-Spread, IPDPS'18) measured communication on dragonflies without a queue; here they share
+it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,14 @@ from experiments.papers.isolation import (
     cells_draw,
     loop,
     placement,
-    placement_draw,
     predictor,
     shares,
     spread,
     steps,
-    surface,
-    surface_draw,
-    surface_points,
 )
 from experiments.papers.kit.data import paper_figures, read_data
 from experiments.papers.kit.logs import logs_folder
-from experiments.papers.kit.points import MEASURED, OBSERVE
+from experiments.papers.kit.points import MEASURED
 from experiments.papers.kit.windows import WITH_SPEEDUPS
 from experiments.papers.paper import FollowUp, Options, Paper, check_known
 from netsim.errors import NetcosimError
@@ -43,13 +39,6 @@ def check(options: Options) -> None:
 
 
 PARTS: dict[str, tuple[Any, ...]] = {
-    "surface": (
-        MEASURED,
-        surface_points.points,
-        surface.analyse,
-        surface_draw.draw,
-        FollowUp(OBSERVE, surface_points.queue_points),
-    ),
     "cells": (cells.FUNCTION, cells.points, cells.analyse, cells_draw.draw),
     "predictor": (
         MEASURED,
@@ -67,7 +56,7 @@ PARTS: dict[str, tuple[Any, ...]] = {
     ),
     "cab": (cab.PACKED, cab.points, cab.analyse, cab.draw),
     "steps": (MEASURED, steps.points, steps.analyse, steps.draw),
-    "placement": (MEASURED, placement.points, placement.analyse, placement_draw.draw),
+    "placement": (MEASURED, placement.points, placement.analyse, placement.draw),
     "shares": (MEASURED, shares.points, shares.analyse, shares.draw),
     "dragonfly": (MEASURED, spread.points, spread.analyse, spread.draw),
 }

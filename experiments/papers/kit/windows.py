@@ -73,13 +73,10 @@ def table_of(
     found: list[SpeedupRow] = []
     for policy in policies:
         mine = pairs[pairs["policy"] == policy]
+        instant = mine["window"].rank(method="dense") * 10**6 + mine["snapshot"]
         found += speedup_rows(
             policy,
-            mine["pattern"].to_numpy(),
-            mine["n_nodes"].to_numpy(),
-            mine["window"].rank(method="dense").to_numpy() * 10**6 + mine["snapshot"].to_numpy(),
-            mine["run_ratio"].to_numpy(),
-            mine["job_id"].to_numpy(),
+            mine.assign(snapshot=instant).to_dict("records"),
             patterns,
             point_rng({"seed": seed}, "bootstrap"),
             least_samples=LEAST_WINDOWS if several else LEAST_SAMPLES,

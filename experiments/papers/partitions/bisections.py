@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import chain
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -11,22 +12,15 @@ from matplotlib.figure import Figure
 
 from experiments.figures.panels import Draw, curves, grouped_bars, panels
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
-from experiments.papers.kit.data import read_printed
+from experiments.papers.kit.data import read_data, read_printed
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 
 printed = read_printed("partitions")["tables"]
 BLANK = ""
+Parts = tuple[Any, ...]
+"""Arguments of `PaperFigure` after its description."""
 FUNCTION = "experiments.papers.partitions.machines:bisections"
-_MIRA = (("mira", "mira-current"), ("mira", "best"))
-_JUQUEEN = (("juqueen", "worst"), ("juqueen", "best"))
-_THREE = (("juqueen", "best"), ("juqueen-54", "best"), ("juqueen-48", "best"))
-COLUMNS = {
-    "table1": _MIRA,
-    "table2": _JUQUEEN,
-    "table5": _THREE,
-    "table6": _MIRA,
-    "table7": _JUQUEEN,
-}
+COLUMNS: dict[str, list[list[str]]] = read_data("partitions")["columns"]
 """Machine and choice of each pair of columns, geometry and bisection."""
 
 
@@ -141,37 +135,18 @@ def three_machines(analysis: Analysis, options: Options) -> Figure:
     return _panel(analysis, "choice", title, _lines("machine", str.upper))
 
 
-def _figure(
-    name: str,
-    table: str,
-    description: str = "",
-    draw: Callable[[Analysis, Options], Figure] | None = None,
-) -> PaperFigure:
+def _parts(table: str, draw: Callable[[Analysis, Options], Figure] | None = None) -> Parts:
     """A table, or a figure of bisections, judged by the table that holds its numbers."""
 
     def points(options: Options) -> list[Point]:
         return [{"what": "bisections", "machine": m, "choice": c} for m, c in COLUMNS[table]]
 
-    description = description or printed[table]["caption"]
-    return PaperFigure(name, description, FUNCTION, points, analyse_table(table), draw)
+    return FUNCTION, points, analyse_table(table), draw
 
 
-TABLES = tuple(_figure(name, name) for name in COLUMNS)
-FIG1 = _figure(
-    "fig1",
-    "table6",
-    "Mira: bisection of current and proposed partitions",
-    current_and_proposed,
-)
-FIG2 = _figure(
-    "fig2",
-    "table7",
-    "JUQUEEN: bisection of best and worst partitions",
-    best_and_worst,
-)
-FIG7 = _figure(
-    "fig7",
-    "table5",
-    "bisection of JUQUEEN, JUQUEEN-54 and JUQUEEN-48, best partitions",
-    three_machines,
-)
+TABLES = {name: PaperFigure(name, printed[name]["caption"], *_parts(name)) for name in COLUMNS}
+PARTS = {
+    "fig1": _parts("table6", current_and_proposed),
+    "fig2": _parts("table7", best_and_worst),
+    "fig7": _parts("table5", three_machines),
+}

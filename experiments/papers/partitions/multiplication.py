@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from alloc.bluegene.pairing import partition
 from experiments.figures.panels import panels
 from experiments.frames import groups
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.kit.data import read_printed
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.papers.paper import Analysis, Options, Point
 from experiments.papers.partitions.bars import two_sides
 from experiments.papers.partitions.machines import geometry_of, labels
-from experiments.papers.partitions.ranks import SPREADS, level_messages, spread_ranks
 from experiments.store import Rows
+from netsim.errors import unknown_name
 from netsim.flow.job_load import job_link_load
 from netsim.routing.registry import make_routing
+from patterns.strassen_winograd import strassen_winograd
 
 printed = read_printed("partitions")["multiplication"]
 KEYS = ["mapping", "first_groups", "Midplanes"]
@@ -114,12 +118,9 @@ def multiplication_bars(analysis: Analysis, options: Options) -> Figure:
     )
 
 
-def _figure(
-    name: str,
-    description: str,
-    rows: Sequence[Mapping[str, int]],
-    judge: Callable[[pd.DataFrame], Iterator[Claim]],
-) -> PaperFigure:
+def _parts(
+    rows: Sequence[Mapping[str, int]], judge: Callable[[pd.DataFrame], Iterator[Claim]]
+) -> tuple[Any, ...]:
     """A figure of rows of Table 3 or 4; their totals are judged."""
 
     def points(options: Options) -> list[Point]:
@@ -148,18 +149,57 @@ def _figure(
         return Analysis(claims_frame(list(judge(tables["totals"]))), tables)
 
     function = "experiments.papers.partitions.multiplication:multiplication"
-    return PaperFigure(name, description, function, points, analyse, multiplication_bars)
+    return function, points, analyse, multiplication_bars
 
 
-FIG5 = _figure(
-    "fig5",
-    "Mira: Strassen-Winograd communication, current against proposed",
-    printed["table_3"],
-    choice_claims,
-)
-FIG6 = _figure(
-    "fig6",
-    "Mira: strong scaling of Strassen-Winograd communication, matrix dimension 9408",
-    printed["table_4"],
-    scaling_claims,
-)
+PARTS = {
+    "fig5": _parts(printed["table_3"], choice_claims),
+    "fig6": _parts(printed["table_4"], scaling_claims),
+}
+SPREADS = ("blocks", "cyclic", "random")
+
+
+def spread_ranks(spread: str, ranks: int, n_nodes: int, seed: int) -> NDArray[np.int64]:
+    """(ranks,) int64: node of each rank, as even as can be.
+
+    "blocks": consecutive ranks share a node, nodes in order. "cyclic": one rank a node in
+    turn. "random": blocks with the ranks shuffled. Any number of ranks fits, unlike in
+    `patterns.mapping.map_ranks`.
+
+    Raises
+    ------
+    NetcosimError
+        A name that is not in `SPREADS`.
+    """
+    if spread not in SPREADS:
+        raise unknown_name("spread of ranks", spread, SPREADS)
+    rank = np.arange(ranks, dtype=np.int64)
+    if spread == "cyclic":
+        return rank % n_nodes
+    blocks = rank * n_nodes // ranks
+    return np.random.default_rng(seed).permutation(blocks) if spread == "random" else blocks
+
+
+@lru_cache(maxsize=2)
+def level_messages(
+    ranks: int, matrix_dim: int, first_groups: str
+) -> list[tuple[NDArray[np.int32], NDArray[np.int32], int]]:
+    """Of one multiplication, senders and receivers of each level with the bytes down and up.
+
+    Both directions of a level use the same pairs, so their loads add up.
+    """
+    program = strassen_winograd(ranks, 1, matrix_dim=matrix_dim, first_groups=first_groups)
+    steps = program.n_steps // ranks
+    # Every rank sends the same number of messages in every step, step after step.
+    each = program.n_messages // program.n_steps
+    src, dst, size = (
+        column.reshape(ranks, steps, each).swapaxes(0, 1).reshape(steps, -1)
+        for column in (program.send_src(), program.send_dst, program.send_bytes)
+    )
+    levels = []
+    for level in range(steps // 2):
+        back = steps - 1 - level
+        assert np.array_equal(dst[level], dst[back])
+        assert np.ptp(size[level]) == np.ptp(size[back]) == 0
+        levels.append((src[level], dst[level], int(size[level, 0] + size[back, 0])))
+    return levels

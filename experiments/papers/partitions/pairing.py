@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from alloc.bluegene.pairing import LINK_BPS, furthest_nodes, partition
 from experiments.figures.panels import panels
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
-from experiments.papers.kit.data import read_printed
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.papers.kit.data import read_data, read_printed
+from experiments.papers.paper import Analysis, Options, Point
 from experiments.papers.partitions.bars import two_sides
 from experiments.papers.partitions.machines import geometry_of, labels
 from experiments.store import Rows
@@ -27,19 +27,8 @@ from netsim.traffic import combine
 from patterns.bisection_pairing import bisection_pairing
 
 printed = read_printed("partitions")
-ROUNDS = {"rounds": 26, "warmup_rounds": 4}
-FLOW = {"engine": "flow", "message_bytes": 134_200_000, "chunks": 16}
-"""The paper's messages."""
-PACKET = {
-    "engine": "packet",
-    "message_bytes": 16_384,
-    "chunks": 1,
-    "packet_bytes": 2048,
-    "buffer_bytes": 65536,
-}
-"""Scaled messages."""
+STUDY = read_data("partitions")["pairing"]
 ROUTINGS = {"flow": "dimension-order", "packet": "minimal-adaptive"}
-"""Large messages go adaptively on Blue Gene/Q."""
 ROUTER_LATENCY_S = 40e-9
 PERCENT = {"flow": 1, "packet": 5}
 """How near each engine must come."""
@@ -54,24 +43,26 @@ class Comparison(NamedTuple):
 
     Attributes
     ----------
-    number : int
-        Of the figure; ``table`` is the number of the table with the bisections.
+    name : str
+        Of the figure.
+    table : int
+        Number of the table with the bisections.
     machine, choices, sizes
         See `geometry_of`.
-    names : (str, str)
+    names : sequence of str
         What the paper calls the machine's two choices.
     """
 
-    number: int
+    name: str
     table: int
     machine: str
-    choices: tuple[str, str]
-    names: tuple[str, str]
-    sizes: tuple[int, ...]
+    choices: Sequence[str]
+    names: Sequence[str]
+    sizes: Sequence[int]
 
     def points(self, options: Options) -> list[Point]:
         """Both engines; quick: packets on up to 8 midplanes and for fewer rounds."""
-        few = {"rounds": 6, "warmup_rounds": 2} if options.quick else {}
+        few, engines = STUDY["quick"] if options.quick else {}, STUDY["engines"]
         return [
             {
                 "what": "pairing",
@@ -81,7 +72,7 @@ class Comparison(NamedTuple):
                 "routing": (*options.routings, ROUTINGS[str(setting["engine"])])[0],
                 **setting,
             }
-            for setting in (FLOW | ROUNDS, PACKET | ROUNDS | few)
+            for setting in (engines["flow"], engines["packet"] | few)
             for size in self.sizes
             if not (few and setting["engine"] == "packet" and size > 8)
             for choice in self.choices
@@ -181,7 +172,7 @@ def pairing_table(pairing: pd.DataFrame, first: str, second: str) -> pd.DataFram
 
 def _speedups(table: pd.DataFrame, compared: Comparison) -> Iterator[Claim]:
     """Each speed-up beside the bisections, the text's prediction and what was measured."""
-    figure = f"Fig. {compared.number}"
+    figure = f"Fig. {compared.name.removeprefix('fig')}"
     for row in table.to_dict("records"):
         size, percent = int(row["Midplanes"]), PERCENT[row["engine"]]
         condition = f"{size} midplanes, {row['engine']}"
@@ -216,31 +207,6 @@ def _growths(table: pd.DataFrame, compared: Comparison) -> Iterator[Claim]:
                 yield check.near(growth["what"], growth["factor"], value, within=within, unit="%")
 
 
-def _figure(description: str, compared: Comparison) -> PaperFigure:
-    name, function = f"fig{compared.number}", "experiments.papers.partitions.pairing:pairing"
-    draw = compared.draw
-    return PaperFigure(name, description, function, compared.points, compared.analyse, draw)
-
-
-FIG3 = _figure(
-    "Mira: bisection pairing, current against proposed partitions",
-    Comparison(
-        number=3,
-        table=1,
-        machine="mira",
-        choices=("mira-current", "mira-proposed"),
-        names=("current", "proposed"),
-        sizes=(4, 8, 16, 24),
-    ),
-)
-FIG4 = _figure(
-    "JUQUEEN: bisection pairing, worst against best partitions",
-    Comparison(
-        number=4,
-        table=2,
-        machine="juqueen",
-        choices=("worst", "best"),
-        names=("worst case", "best case"),
-        sizes=(4, 6, 8, 12, 16, 24),
-    ),
-)
+FUNCTION = "experiments.papers.partitions.pairing:pairing"
+COMPARISONS = [Comparison(name, **given) for name, given in STUDY["figures"].items()]
+PARTS = {one.name: (FUNCTION, one.points, one.analyse, one.draw) for one in COMPARISONS}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from experiments.papers.kit.data import paper_figures, read_data
 from experiments.papers.paper import Options, Paper
-from experiments.papers.partitions.bisections import FIG1, FIG2, FIG7, TABLES
-from experiments.papers.partitions.multiplication import FIG5, FIG6
-from experiments.papers.partitions.pairing import FIG3, FIG4
-from experiments.papers.partitions.queue import FIGURE as QUEUE
+from experiments.papers.partitions import bisections, multiplication, pairing, queue
 from netsim.errors import NetcosimError, unknown_name
 
 NAME = "partitions"
@@ -28,9 +26,10 @@ def _check(options: Options) -> None:
             raise unknown_name(f"setting of {NAME}", key, SETTINGS)
 
 
+PARTS = bisections.PARTS | pairing.PARTS | multiplication.PARTS | queue.PARTS
 PAPER = Paper(
     name=NAME,
-    title="Oltchik and Schwartz, Network Partitioning and Avoidable Contention",
-    figures={f.name: f for f in (*TABLES, FIG1, FIG2, FIG3, FIG4, FIG5, FIG6, FIG7, QUEUE)},
+    title=read_data(NAME)["title"],
+    figures={**bisections.TABLES, **paper_figures(NAME, PARTS)},
     check=_check,
 )

@@ -16,33 +16,21 @@ from experiments.figures.panels import grouped_bars, panels
 from experiments.figures.style import colour
 from experiments.frames import groups
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
+from experiments.papers.kit.data import read_data
 from experiments.papers.kit.points import OBSERVE, config_points
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.papers.paper import Analysis, Options, Point
 from netsim.inputs import checked_path, input_file
 from queuesim.statistics import bootstrap_ratio
 from workloads.registry import read_known_log
 
-POLICIES = ("menu", "menu-proposed", "cuboid-best", "contention-aware")
+STUDY = read_data("partitions")["queue"]
+QUEUE: dict[str, Any] = STUDY["config"]
+POLICIES: list[str] = QUEUE["policies"]
 BASELINE = "menu"
 KEYS = ("order", "bound_jobs", "communication")
 POINT = [*KEYS, "month", "policy"]
 MIDPLANE_NODES = 512
 MONTH_S = 30.5 * 86400
-QUEUE = {
-    "policies": list(POLICIES),
-    "order": "wfp",
-    "window": 50,
-    "run_time_model": "partition-bisection",
-}
-"""docs/partitions.md has results with this window of backfilling."""
-MADE = {
-    "sizes": [1, 2, 4, 8, 16, 24, 32, 48],
-    "median_run_time_s": 4915.0,
-    "run_time_range_s": [60.0, 86400.0],
-    "load": 0.9,
-    "requested_factor": [1.0, 3.0],
-}
-"""Jobs where no log is given."""
 METRICS = ("mean_turnaround_s", "bound_turnaround_s", "mean_wait_s", "bound_run_s")
 SHOWN = (*METRICS, "bound_wait_s", "mean_bounded_slowdown", "utilisation", "loss_of_capacity")
 
@@ -55,7 +43,7 @@ def _workloads(options: Options) -> list[dict[str, Any]]:
     months = range(1 if options.quick else 5)
     path = options.settings.get("log", "")
     if not path:
-        made = {**MADE, "n_jobs": 300 if options.quick else 1500}
+        made = {**STUDY["synthetic"], "n_jobs": 300 if options.quick else 1500}
         return [{"synthetic": made} for _ in months]
     log = input_file(path)
     first_s = float(read_known_log("mira", checked_path(log)).submit_s.min())
@@ -153,11 +141,4 @@ def queue_bars(analysis: Analysis, options: Options) -> Figure:
     )
 
 
-FIGURE = PaperFigure(
-    "queue",
-    "not in the paper: its proposed scheduler, in Mira's queue (--set log=FILE)",
-    OBSERVE,
-    _points,
-    analyse_queue,
-    queue_bars,
-)
+PARTS = {"queue": (OBSERVE, _points, analyse_queue, queue_bars)}

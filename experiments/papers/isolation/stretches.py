@@ -1,0 +1,156 @@
+"""Stretches of logs, and configs whose jobs communicate as all cells have it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from experiments.config_load import config_from
+from experiments.config_machine import build_machine
+from experiments.papers.isolation.base import study_content
+from experiments.papers.jigsaw.logs import ATLAS, KTH, LINK_BPS, THUNDER, fat_tree
+from experiments.papers.kit.data import read_data
+from experiments.papers.kit.logs import PaperLog, present
+from experiments.papers.paper import Options
+from workloads.job import Workload, offered_load
+from workloads.shares.study_mix import study_mix
+
+STRETCHES, QUICK_STRETCHES = 8, 4
+STRETCH_JOBS = 4000
+"""A log has so many stretches, of so many jobs each, evenly over it."""
+LOGS = (KTH, THUNDER, ATLAS)
+SMALL = PaperLog(
+    "synth-small",
+    fat_tree(4),
+    {"synthetic": {"n_jobs": 60, "mean_nodes": 4, "load": 0.9}, "all_at_zero": True},
+)
+"""The jobs of a quick look."""
+REFERENCE = "baseline"
+INSTANTS, INSTANTS_LARGE = 8, 4
+"""At which packets are simulated, of each stretch; on a large machine many jobs run at once."""
+LARGE = (THUNDER.name, ATLAS.name)
+LARGEST = 64
+"""Ranks of an all-to-all; larger jobs have sub-a2a instead."""
+STUDY = read_data("isolation")["cells"]
+NODE_BYTES: int = STUDY["node_bytes"]
+NETWORKS: dict[str, dict[str, str]] = STUDY["networks"]
+AT_ONCE = str(STUDY["usual"]["load"])
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Part of a log: its number, sections of configs, and its jobs as they were submitted."""
+
+    number: int
+    machine: dict[str, Any]
+    workload: dict[str, Any]
+    jobs: Workload
+    n_nodes: int
+
+    def at_load(self, load: str) -> dict[str, Any]:
+        """The workload's section with arrivals that offer so much work, or all at once."""
+        if load == AT_ONCE:
+            return {**self.workload, "all_at_zero": True}
+        factor = offered_load(self.jobs, self.n_nodes) / float(load)
+        return {**self.workload, "all_at_zero": False, "arrival_factor": factor}
+
+
+def stretches_of(options: Options) -> Iterator[tuple[str, list[Stretch]]]:
+    """The stretches of each log that is there; with ``--scale quick`` of synthetic jobs."""
+    if options.quick:
+        found = [(SMALL, SMALL.sections(None) or {})]
+    else:
+        found = present(LOGS, options)
+    for log, sections in found:
+        whole, n_nodes = _jobs(sections)
+        stretches = []
+        for number in range(QUICK_STRETCHES if options.quick else STRETCHES):
+            workload = _workload(sections["workload"], whole, number)
+            jobs, _ = _jobs({**sections, "workload": workload})
+            stretches.append(Stretch(number, sections["machine"], workload, jobs, n_nodes))
+        yield log.name, stretches
+
+
+def _workload(section: Mapping[str, Any], whole: Workload, number: int) -> dict[str, Any]:
+    """The section of a stretch of a log; synthetic jobs are drawn otherwise."""
+    if "log" not in section:
+        made = dict(section["synthetic"])
+        # as many jobs more draw others
+        return {**section, "synthetic": {**made, "n_jobs": made["n_jobs"] + number}}
+    begin = float(whole.submit_s[number * len(whole) // STRETCHES])
+    return {**section, "start_s": begin, "first_jobs": STRETCH_JOBS}
+
+
+def _jobs(sections: Mapping[str, Any]) -> tuple[Workload, int]:
+    """The jobs as they were submitted, and the nodes of their machine."""
+    queue = {"policies": [REFERENCE], "run_time_model": "as-logged"}
+    config = config_from({key: sections[key] for key in ("machine", "workload")} | {"queue": queue})
+    source = replace(config.workload.source(), all_at_zero=False)
+    n_nodes = build_machine(config.machine).topology.n_nodes
+    return source.jobs(n_nodes, np.random.default_rng(0)), n_nodes
+
+
+def _machine(section: Mapping[str, Any], drive: float) -> dict[str, Any]:
+    """The tree by its levels, with nodes that drive a part of a link."""
+    half = section["radix"] // 2
+    return {
+        "family": "fattree",
+        "m1": half,
+        "m2": half,
+        "m3": section.get("pods", section["radix"]),
+        "node_bandwidth_Bps": round(drive * LINK_BPS),
+        "level1_bandwidth_Bps": LINK_BPS,
+        "level2_bandwidth_Bps": LINK_BPS,
+    }
+
+
+def cell_content(
+    log: str, stretch: Stretch, cell: Mapping[str, Any], policies: tuple[str, ...], seed: int
+) -> dict[str, Any]:
+    """The config of a cell on a stretch: packets of jobs in loops at some instants.
+
+    Parameters
+    ----------
+    log : str
+    stretch : Stretch
+    cell : mapping
+        ``placement``, ``network``, ``drive``, ``share`` and ``load``.
+    policies : tuple of str
+        Beside the placement before, which comes first.
+    seed : int
+    """
+    mix = study_mix(None, NODE_BYTES)
+    # of all ranks with all others there are too many messages sooner than elsewhere: of few bytes
+    mix[0]["nodes"][1] = LARGEST
+    mix[-1]["nodes"][0] = LARGEST + 1
+    for entry in mix:
+        # one factor for all weights changes the draws and nothing else
+        entry["weight"] = round(0.125 * (1 + stretch.number), 6)
+    network = NETWORKS[cell["network"]]
+    return study_content(
+        {
+            "machine": _machine(stretch.machine, float(cell["drive"])),
+            "workload": stretch.at_load(cell["load"]),
+        },
+        "fattree",
+        [cell["placement"], *policies],
+        snapshots=INSTANTS_LARGE if log in LARGE else INSTANTS,
+        seed=seed,
+        changes={
+            "machine.routing": network["routing"],
+            "machine.packet": STUDY["packet"],
+            "communication.mix": mix,
+            "communication.ranks_per_node": 1,
+            "communication.task_mapping": network["mapping"],
+            "communication.fraction": {
+                "distribution": "uniform",
+                "mean": cell["share"],
+                "spread": 0.0,
+                "size_correlation": 0.0,
+            },
+            "run.steady": STUDY["steady"],
+        },
+    )

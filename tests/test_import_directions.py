@@ -46,7 +46,7 @@ MAX_FILES_OF_FOLDER = 30
 LARGER_FOLDERS = {
     "experiments": 37,
     "netsim/packet": 31,
-    "netsim/routing": 31,
+    "netsim/routing": 32,
     "patterns": 31,
 }
 # How many functions may have more than 60 lines, or more than 8 parameters (kernels take arrays).

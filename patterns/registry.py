@@ -32,8 +32,8 @@ from patterns import (
     unstructured_mesh,
 )
 from patterns.entry import Pattern
+from patterns.training import inference, recorded
 from patterns.training import pattern as training
-from patterns.training import recorded
 
 PATTERNS: Registry[Pattern] = Registry(
     "patterns.registry:PATTERNS",
@@ -61,6 +61,7 @@ PATTERNS: Registry[Pattern] = Registry(
         *synthetic_loads.PATTERNS,
         training.PATTERN,
         recorded.PATTERN,
+        inference.PATTERN,
     ),
 )
 

@@ -243,8 +243,8 @@ def recorded(name: str, folder: Path) -> dict[str, object]:
     }
     if PATTERNS[name].recorded_ranks is None:
         return {}
-    if name == "training":
-        return {"parameters": {"scale": 1e-7}}
+    if name in ("training", "inference"):
+        return {"parameters": {"scale": 1e-7} | ({"tp": 1} if name == "inference" else {})}
     (folder / "recorded").write_text(text[name])
     return {"file": str(folder / "recorded")}
 

@@ -80,9 +80,9 @@ NIC_HEAD, NIC_TAIL, NIC_SENT, NIC_COUNT = _fields(4)
 N_BITS, N_WIDTH = np.uint64(2), 4
 
 # ranks: R[stream, ...]: each stream of a rank has a row, which the kernels take for a rank of its
-# own; RANDOM_SHIFT is `Traffic.random_shift` of its group; CLASS the priority class of its messages,
-# 0 the highest; BEGAN is when its step began, KIND that step's kind of communication, and the
-# columns from EXPOSED on the ticks in steps of each kind
+# own; RANDOM_SHIFT is `Traffic.random_shift` of its group; CLASS the priority class of its
+# messages, 0 the highest; BEGAN is when its step began, KIND that step's kind of communication,
+# and the columns from EXPOSED on the ticks in steps of each kind
 (STEP, STEP_END, CPU, BEGIN, WAIT, SENDING, RECV_HEAD, RECV_TAIL, FINISH, READY_NEXT,
  NODE, RANDOM_SHIFT, CLASS, BEGAN, KIND, EXPOSED) = _fields(16)  # fmt: skip
 R_BITS, R_WIDTH = np.uint64(5), 32

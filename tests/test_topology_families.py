@@ -407,6 +407,6 @@ def test_every_parameter_of_a_machine_is_declared() -> None:
 
 
 def test_unknown_machine_lists_the_known() -> None:
-    with pytest.raises(NetcosimError, match="unknown machine 'cap'; valid: archer2, aurora"):
+    with pytest.raises(NetcosimError, match="unknown machine 'cap'; valid: alps-gh200, archer2"):
         preset("cap")
     assert all(entry.description for entry in FAMILIES.values())

@@ -85,7 +85,6 @@ SECOND = FIRST + 39
         (spoilt(SECOND + 5, "<I", 5), "b, rank 0, operation 1: its rank is not one of 2"),
         (spoilt(SECOND + 5, "<I", 2**32 - 1), "operation 1: receives from any rank"),
         (spoilt(SECOND + 9, "<Q", 2**63), "b, rank 0, operation 1: too large"),
-        (spoilt(SECOND + 21, "<B", 1), "operation 1: on another processor"),
         (spoilt(FIRST + 23, "<I", 50), "b, rank 0, operation 0: more need it than the file has"),
         (spoilt(SECOND + 39, "<I", 7), "b, rank 0, operation 0: operation 7 of 2"),
         (spoilt(SECOND, "<I", 2), "b, rank 0, operation 1: needs 2, found 1"),

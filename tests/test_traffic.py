@@ -24,7 +24,7 @@ TWO_RANKS = program([Step([Send(1, 8, 1)])], [Step(), Step(need=1)])
         ({"send_ptr": [0, 1, 1, 2]}, "send_ptr does not cover the messages"),
         ({"compute_s": [0.0, 0.0]}, "compute_s needs one value >= 0 a step"),
         ({"compute_s": [0.0, -1e-9, 0.0]}, "compute_s needs one value >= 0 a step"),
-        ({"send_bytes": [0]}, "a message has fewer than 1 byte"),
+        ({"send_bytes": [0]}, "a message to another rank has fewer than 1 byte"),
         ({"send_dst": [2]}, r"a receiver is outside ranks 0\.\.1"),
         ({"send_dst": [-1]}, r"a receiver is outside ranks 0\.\.1"),
         ({"send_step": [0]}, "counts toward a step of another rank"),

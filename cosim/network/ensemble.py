@@ -238,18 +238,13 @@ class Ensemble:
         shown = np.where(broadcast, end - 1, end - ranks)
         start_ps = self._start_ps()
         kinds = traffic.program.kinds
-        means_s = (
-            np.add.reduceat(result.exposed_ps, end - ranks, axis=0) / ranks[:, None] / PS_PER_S
+        total_ps = np.add.reduceat(result.exposed_ps, end - ranks, axis=0)
+        exposed_s = tuple(
+            {kind: mean_s for kind, mean_s in zip(kinds, row, strict=True) if mean_s}
+            for row in (total_ps / ranks[:, None] / PS_PER_S).tolist()
         )
-        return PacketTimes(
-            result.group_finish_ps - start_ps,
-            result.rank_finish_ps[shown] - start_ps,
-            result,
-            tuple(
-                {kind: mean_s for kind, mean_s in zip(kinds, row, strict=True) if mean_s}
-                for row in means_s.tolist()
-            ),
-        )
+        finish_ps = result.group_finish_ps - start_ps
+        return PacketTimes(finish_ps, result.rank_finish_ps[shown] - start_ps, result, exposed_s)
 
     def loops(self, until_s: float, *, stream: int = 0) -> LoopTimes:
         """Let each job repeat its iteration until a moment, and time the complete ones.

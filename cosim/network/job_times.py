@@ -26,8 +26,8 @@ class PacketTimes:
     packets : PacketResult
         Without times of messages.
     exposed_s : tuple of dict
-        Of each job: seconds by kind of communication (a parallelism of training, say) for which
-        its ranks have waited, in the mean over ranks; see `netsim.traffic.Program.kinds`.
+        Of each job: seconds by kind of communication, such as a parallelism of training, for
+        which its ranks have waited, in the mean over ranks; see `netsim.traffic.Program`.
     """
 
     time_ps: NDArray[np.int64]

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.packet import tables as t
-from netsim.packet.kernels_ranks import START
 from netsim.packet.kernels_wheel import NONE, SPAN, SPAN_BITS
-from netsim.packet.message_rows import message_rows
+from netsim.packet.message_rows import message_rows, rank_rows, step_rows
 from netsim.packet.model import (
     MAX_DURATION_PS,
     MAX_SLOWDOWN,
@@ -257,9 +256,9 @@ def build_arrays(
         packets=aligned_zeros((pool, t.PK_WIDTH), np.int64),
         credits=aligned_zeros((pool, CR_WIDTH), np.int64),
         nodes=np.tile(np.array([-1, -1, 0, 0], dtype=np.int64), (n_classes * n_ports, 1)),
-        ranks=_ranks(traffic, stream_rank),
+        ranks=rank_rows(traffic, stream_rank),
         messages=messages,
-        steps=_steps(program),
+        steps=step_rows(program),
         compute=_work(program, clock),
         recv_cost=_ticks(clock.recv_ps, tick),
         message_post=np.full(recorded, -1, dtype=np.int64),
@@ -351,14 +350,6 @@ def paces_of(
     )
 
 
-def _steps(program: Program) -> NDArray[np.int32]:
-    rows: NDArray[np.int32] = aligned_zeros((program.n_steps + 1, t.S_WIDTH), np.int32)
-    rows[:-1, t.NEED] = program.recv_need
-    rows[:, t.PARKED] = -1
-    rows[:, t.FIRST_SEND] = program.send_ptr
-    return rows
-
-
 def _scalars(
     routing: Routing,
     config: PacketConfig,
@@ -409,20 +400,6 @@ def _channels(n_links: int, vshift: int, buffer_bytes: int) -> NDArray[np.int32]
     channels[:, [t.SPACE, t.ROOM]] = buffer_bytes
     channels.view(np.int64)[:, t.CREDIT_TICK] = NONE
     return channels
-
-
-def _ranks(traffic: Traffic, stream_rank: NDArray[np.int64]) -> NDArray[np.int64]:
-    program = traffic.program
-    ranks: NDArray[np.int64] = aligned_zeros((program.n_streams, t.R_WIDTH), np.int64)
-    ranks[:, t.STEP] = program.step_ptr[:-1]
-    ranks[:, t.STEP_END] = program.step_ptr[1:]
-    ranks[:, t.CPU] = START
-    ranks[:, [t.RECV_HEAD, t.RECV_TAIL, t.FINISH, t.READY_NEXT]] = -1
-    group = traffic.rank_group[stream_rank]
-    ranks[:, t.NODE] = traffic.rank_node[stream_rank]
-    ranks[:, t.RANDOM_SHIFT] = traffic.random_shift()[group]
-    ranks[:, t.CLASS] = traffic.priority_classes()[0][group]
-    return ranks
 
 
 def kernel_tables(tables: RouteTables, tick_ps: int) -> RouteTables:

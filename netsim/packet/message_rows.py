@@ -1,4 +1,4 @@
-"""Rows of messages and of their parts, for the kernels (docs/packet-model.md, "Rails")."""
+"""Rows of messages, steps and streams, for the kernels (docs/packet-model.md)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from netsim.errors import NetcosimError
 from netsim.limits import MAX_INDEX
 from netsim.packet import tables as t
+from netsim.packet.kernels_ranks import START
 from netsim.packet.rails import first_rail
 from netsim.topology import Topology
-from netsim.traffic import Traffic
+from netsim.traffic import Program, Traffic
 
 
 def message_rows(
@@ -94,3 +95,27 @@ def message_rows(
         one, other = (dst, src) if back else (src, dst)
         mine[:, t.M_FROM], mine[:, t.M_TO] = topology.ports_between(one, other, rail)
     return rows, n_parts, request
+
+
+def step_rows(program: Program) -> NDArray[np.int32]:
+    """Return a row for each step, and one more."""
+    rows: NDArray[np.int32] = t.aligned_zeros((program.n_steps + 1, t.S_WIDTH), np.int32)
+    rows[:-1, t.NEED] = program.recv_need
+    rows[:, t.PARKED] = -1
+    rows[:, t.FIRST_SEND] = program.send_ptr
+    return rows
+
+
+def rank_rows(traffic: Traffic, stream_rank: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return a row for each stream, from the rank of each."""
+    program = traffic.program
+    ranks: NDArray[np.int64] = t.aligned_zeros((program.n_streams, t.R_WIDTH), np.int64)
+    ranks[:, t.STEP] = program.step_ptr[:-1]
+    ranks[:, t.STEP_END] = program.step_ptr[1:]
+    ranks[:, t.CPU] = START
+    ranks[:, [t.RECV_HEAD, t.RECV_TAIL, t.FINISH, t.READY_NEXT]] = -1
+    group = traffic.rank_group[stream_rank]
+    ranks[:, t.NODE] = traffic.rank_node[stream_rank]
+    ranks[:, t.RANDOM_SHIFT] = traffic.random_shift()[group]
+    ranks[:, t.CLASS] = traffic.priority_classes()[0][group]
+    return ranks

@@ -59,6 +59,8 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
         tables["speedups"] = speedup_rows(result.table)
         tables["measured_jobs"] = _measured_rows(result)
         tables["links"] = _link_rows(result)
+        if exposed := _exposed_rows(result):
+            tables["exposed"] = exposed
         tables |= result.measurement.tables
     reports: dict[str, list[dict[str, object]]] = {}
     for name, schedule in result.schedules.items():
@@ -118,6 +120,30 @@ def _measured_rows(result: CosimResult) -> Rows:
         for name, m in result.measured.items()
         for i in range(len(m.job))
     ]
+
+
+def _exposed_rows(result: CosimResult) -> list[dict[str, object]]:
+    """Exposed communication of jobs that have kinds of it, in the mean over their snapshots."""
+    rows: list[dict[str, object]] = []
+    mix = result.config.communication.mix
+    for name, measured in result.measured.items():
+        m = measured.communicating
+        for job in np.unique(m.job).tolist():
+            mine = m.job == job
+            means_s = {kind: float(s[mine].mean()) for kind, s in m.exposed_s.items()}
+            if not any(means_s.values()):
+                continue
+            first, time_s = int(np.argmax(mine)), float(m.time_s[mine].mean())
+            row: dict[str, object] = {
+                "policy": name,
+                "job_id": int(result.workload.job_id[job]),
+                "n_nodes": int(m.n_nodes[first]),
+                "pattern": mix[int(m.share[first])].pattern,
+                "snapshots": int(mine.sum()),
+                "time_s": time_s,
+            }
+            rows.append(row | {f"exposed_{kind}": s / time_s for kind, s in means_s.items()})
+    return rows
 
 
 def _link_rows(result: CosimResult) -> list[dict[str, object]]:

@@ -10,8 +10,13 @@ import pytest
 
 from cosim.network.communication import Communication, with_compute
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
+from experiments.config_load import config_from
+from experiments.config_machine import build_machine
+from experiments.cosim import run_cosim
+from experiments.cosim_tables import result_tables
 from netcosim.validation.cases import KINDS, Send, Step, program, random_program
 from netcosim.validation.engines import Case, both, same
+from netcosim.validation.reference.packets import simulate_reference
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig, PacketResult, ProgramStuckError
@@ -175,3 +180,86 @@ def test_jobs_on_a_network_report_what_is_exposed_by_parallelism() -> None:
     layout = settings.layout(16)
     closed = timeline(settings.stages(layout), layout, {"dp": 50e9}).exposed_s[0]
     assert found == pytest.approx({"dp": 1e-2 * closed["dp"]}, rel=0.05)
+
+
+@pytest.mark.parametrize("until_us", [0, 40, 41, 100, 150, 200, 400])
+def test_a_run_that_is_cut_counts_the_steps_in_progress(until_us: int) -> None:
+    """Rank 0 computes for 40 us, then waits until 200 us for what it sends there and back."""
+    made = step_of(40.0, 100_000)
+    traffic = combine([made], [np.arange(2)])
+    config = replace(FREE, packet_bytes=1000)
+    results = [
+        engine(ROUTING, traffic, config, np.random.default_rng(1), until_s=until_us * 1e-6)
+        for engine in (simulate_packets, simulate_reference)
+    ]
+    assert same(*results)
+    assert results[0].exposed_ps[0, 0] == (min(max(until_us, 40), 200) - 40) * US
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_both_engines_cut_random_programs_alike(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    traffic = combine([random_program(rng, 6)], [rng.permutation(16)[:6]])
+    whole = simulate_packets(ROUTING, traffic, FREE, np.random.default_rng(1))
+    for share in (0.2, 0.5, 0.8):
+        until_s = int(share * whole.end_ps) * 1e-12
+        cut = [
+            engine(ROUTING, traffic, FREE, np.random.default_rng(1), until_s=until_s)
+            for engine in (simulate_packets, simulate_reference)
+        ]
+        assert same(*cut)
+
+
+def test_exposed_times_of_loops_are_those_of_an_iteration() -> None:
+    """Computing between iterations is not exposed; a cut in an iteration changes a few per cent."""
+    machine = make_topology("gpu-cluster", {"nodes": 4, "gpus_per_node": 8, "nodes_per_leaf": 4})
+    network = SharedNetwork(
+        make_routing(machine, "ecmp"), PacketConfig(packet_bytes=16384), 1, "in-order"
+    )
+    step = {"model": "llama-13b", "tp": 8, "zero": 1, "scale_up_GBps": 400.0}
+    training = Communication("training", 1, 1, {**step, "blocks": 1, "scale": 1e-3})
+    job = PlacedJob(1, training, np.arange(32, dtype=np.int32))
+    once = Ensemble(network, [job]).packets()
+    for compute_s in (0.0, 1e-3):  # in the loop, before each iteration
+        looping = Ensemble(network, [replace(job, compute_s=compute_s)]).loops(0.02)
+        assert looping.time_s[0] == pytest.approx(once.time_s[0] + compute_s, rel=0.01)
+        assert looping.exposed_s[0] == pytest.approx(once.exposed_s[0], rel=0.06)
+
+
+@pytest.mark.parametrize("together", ["always", "by-share"])
+def test_a_run_has_exposed_communication_by_job(together: str) -> None:
+    """A share of the iteration; what a job computes between iterations is not in it."""
+    step = {"model": "llama-13b", "tp": 8, "zero": 1, "scale_up_GBps": 400}
+    config = config_from(
+        {
+            "machine": {
+                "family": "gpu-cluster",
+                "nodes": 8,
+                "gpus_per_node": 8,
+                "nodes_per_leaf": 4,
+                "oversubscription": 4.0,
+                "packet": {"packet_bytes": "16 KiB"},
+            },
+            "workload": {"synthetic": {"n_jobs": 3, "sizes": [16]}},
+            "queue": {"policies": ["baseline", "random"], "run_time_model": "as-logged"},
+            "communication": {
+                "task_mapping": "in-order",
+                "together": together,
+                "mix": [{"pattern": "training", "parameters": {**step, "scale": 1e-3}}],
+            },
+            "run": {"snapshots": 1},
+        }
+    )
+    machine = build_machine(config.machine)
+    network = SharedNetwork(machine.routing, machine.packets, 1, "in-order")
+    training = Communication("training", 1, 1, {**step, "scale": 1e-3})
+    job = PlacedJob(1, training, np.arange(16, dtype=np.int32))
+    once = Ensemble(network, [job]).packets()
+    alone = [once.exposed_s[0][kind] / once.time_s[0] for kind in ("tp", "dp")]
+    rows = result_tables(run_cosim(config))["exposed"]
+    assert {row["policy"] for row in rows} == {"baseline", "random"}
+    for row in rows:
+        assert row["exposed_tp"] > 0
+        assert row["exposed_tp"] + row["exposed_dp"] < 1
+        if row["policy"] == "baseline":  # each on a leaf of its own: as in isolation
+            assert (row["exposed_tp"], row["exposed_dp"]) == pytest.approx(alone, rel=0.1)

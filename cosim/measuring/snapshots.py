@@ -267,6 +267,9 @@ class Measurements:
         When the snapshots were, by their number, in the schedule that they were taken of.
     compute_s : (k,) float64, optional
         Computing between iterations, where times are periods without an isolated one.
+    exposed_s : mapping of str to (k,) float64
+        Of ``time_s``, by kind of communication, for how long ranks have waited, in the mean over
+        ranks (`cosim.network.job_times.PacketTimes`); of the first random starts.
     """
 
     policy: str
@@ -280,6 +283,7 @@ class Measurements:
     alone_s: FloatArray | None = None
     instant_s: FloatArray | None = None
     compute_s: FloatArray | None = None
+    exposed_s: Mapping[str, FloatArray] = field(default_factory=dict)
 
     @property
     def stretch(self) -> FloatArray:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,6 +106,30 @@ class IsolatedBaselines:
             self.known |= zip(piece, times, strict=True)
 
 
+EXPOSED = "exposed_s "
+"""How the names of the columns of exposed communication begin."""
+
+
+class Together(NamedTuple):
+    """Jobs of a snapshot on the network at the same time: as `PacketTimes` has it, a job each."""
+
+    running: list[int]
+    time_s: FloatArray
+    packets: PacketResult
+    exposed_s: tuple[dict[str, float], ...]
+
+
+def _exposed(found: Sequence[Columns]) -> dict[str, FloatArray]:
+    """Exposed communication by kind, 0 in the parts in which no job has that kind."""
+    names = dict.fromkeys(c for columns in found for c in columns if c.startswith(EXPOSED))
+    return {
+        name.removeprefix(EXPOSED): np.concatenate(
+            [columns.get(name, np.zeros(len(columns["job"]))) for columns in found]
+        )
+        for name in names
+    }
+
+
 @dataclass
 class Stretching:
     """A study's jobs on the network, and the isolated baselines of their times.
@@ -136,9 +160,8 @@ class Stretching:
         running = self.study.running(name, number)
         return [index for index in running if self.key(name, index)[2] > 0]
 
-    def together(self, name: str, number: int) -> tuple[list[int], FloatArray, PacketResult] | None:
-        """Return the jobs of a snapshot that send anything, their times, and packets; None without
-        any.
+    def together(self, name: str, number: int) -> Together | None:
+        """Return the jobs of a snapshot that send anything, with their times; None without any.
 
         The routing's stream is the snapshot's number, on every side.
         """
@@ -148,7 +171,7 @@ class Stretching:
         jobs = [self.job(name, index) for index in running]
         if not self.study.by_share:
             run = Ensemble(network, jobs).packets(stream=number)
-            return running, run.time_s, run.packets
+            return Together(running, run.time_s, run.packets, run.exposed_s)
         sends = Ensemble(network, jobs).least_s > 0
         pairs = list(zip(running, jobs, sends.tolist(), strict=True))
         loops = {
@@ -163,7 +186,8 @@ class Stretching:
             for draw in range(n_starts(len(loops)))
         ]
         period_s = np.mean([period_s for period_s, _ in runs], axis=0)
-        return list(loops), period_s, without_messages(runs[0][1])
+        first = runs[0][1]
+        return Together(list(loops), period_s, without_messages(first.packets), first.exposed_s)
 
     def isolated_s(self, name: str, index: int) -> tuple[float, float]:
         """Computing of a job between iterations, and what its time is divided by."""
@@ -180,23 +204,29 @@ class Stretching:
         Returns
         -------
         mapping of str to ndarray
-            "snapshot", "job" and "time_s", a row a job, and the packets of each snapshot that has
-            jobs (`cosim.measuring.parts.packet_columns`).
+            "snapshot", "job" and "time_s", a row a job, "exposed_s KIND" for each kind of
+            communication that is timed, and the packets of each snapshot that has jobs
+            (`cosim.measuring.parts.packet_columns`).
         """
         snapshot, job, time_s = [], [], []
+        exposed_s: list[dict[str, float]] = []
         packets: dict[str, NDArray[Any]] = {}
         for done, number in enumerate(numbers, start=1):
             if (found := self.together(name, number)) is not None:
-                running, times_s, sent = found
-                snapshot += [number] * len(running)
-                job += running
-                time_s += times_s.tolist()
-                packets |= packet_columns(sent, f"{number}.")
+                snapshot += [number] * len(found.running)
+                job += found.running
+                time_s += found.time_s.tolist()
+                exposed_s += found.exposed_s
+                packets |= packet_columns(found.packets, f"{number}.")
             report(done / len(numbers))
         return {
             "snapshot": np.array(snapshot, dtype=np.int64),
             "job": np.array(job, dtype=np.int64),
             "time_s": np.array(time_s, dtype=np.float64),
+            **{
+                f"{EXPOSED}{kind}": np.array([row.get(kind, 0.0) for row in exposed_s])
+                for kind in dict.fromkeys(kind for row in exposed_s for kind in row)
+            },
             **packets,
         }
 
@@ -266,6 +296,7 @@ def stretches(
                 for number in np.unique(columns["snapshot"]).tolist()
             ),
             instant_s=study.instants_s(name),
+            exposed_s=_exposed(by_side[name]),
         )
         for name, (snapshot, job, time_s) in rows.items()
     }

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from alloc.policy import Placement
 from cosim.network.communication import Communication, noisy, with_compute
-from cosim.network.job_times import FlowTimes, PacketTimes
+from cosim.network.job_times import FlowTimes, PacketTimes, exposed_times_s
 from cosim.network.loops import LEAST_COUNTED, LoopTimes, complete_iterations, least_iteration_s
 from netsim.errors import NetcosimError
 from netsim.flow.bundles import bundle_stretches
@@ -25,7 +25,7 @@ from netsim.flow.job_load import JobLoad, job_link_load
 from netsim.flow.maxmin import flow_finish_times
 from netsim.flow.paths import flow_paths
 from netsim.packet.engine import simulate_packets
-from netsim.packet.model import PS_PER_S, PacketConfig, to_ps
+from netsim.packet.model import PacketConfig, to_ps
 from netsim.packet.rails import first_rail
 from netsim.routing.base import Routing
 from netsim.routing.partition import partition_routing
@@ -237,14 +237,9 @@ class Ensemble:
         broadcast = [job.communication.pattern == "broadcast" for job in self.jobs]
         shown = np.where(broadcast, end - 1, end - ranks)
         start_ps = self._start_ps()
-        kinds = traffic.program.kinds
-        total_ps = np.add.reduceat(result.exposed_ps, end - ranks, axis=0)
-        exposed_s = tuple(
-            {kind: mean_s for kind, mean_s in zip(kinds, row, strict=True) if mean_s}
-            for row in (total_ps / ranks[:, None] / PS_PER_S).tolist()
-        )
         finish_ps = result.group_finish_ps - start_ps
-        return PacketTimes(finish_ps, result.rank_finish_ps[shown] - start_ps, result, exposed_s)
+        rank0_ps = result.rank_finish_ps[shown] - start_ps
+        return PacketTimes(finish_ps, rank0_ps, result, exposed_times_s(traffic, result))
 
     def loops(self, until_s: float, *, stream: int = 0) -> LoopTimes:
         """Let each job repeat its iteration until a moment, and time the complete ones.
@@ -287,7 +282,13 @@ class Ensemble:
             )
             ended = result.group_finish_ps >= 0
             if not ended.any():
-                return complete_iterations(traffic, counts, result, self._start_ps())
+                found = complete_iterations(traffic, counts, result, self._start_ps())
+                share = found.time_s / (until_s - start_s)
+                exposed_s = tuple(
+                    {kind: float(spent_s * part) for kind, spent_s in job.items()}
+                    for job, part in zip(exposed_times_s(traffic, result), share, strict=True)
+                )
+                return replace(found, exposed_s=exposed_s)
             counts[ended] *= 2
 
     @cached_property

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cosim.network.communication import Communication, rounded_s
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
-from cosim.network.loops import means_s
+from cosim.network.loops import LoopTimes, means_s
 from cosim.network.situation import Situation
 from netsim.packet.model import PacketResult
 from queuesim.draws import substitute_id
@@ -82,7 +82,7 @@ def loop_together(
     n_watched: int | None = None,
     draw: int = 0,
     stream: int = 0,
-) -> tuple[NDArray[np.float64], PacketResult]:
+) -> tuple[NDArray[np.float64], LoopTimes]:
     """Let jobs loop together from random starts.
 
     Parameters
@@ -101,14 +101,15 @@ def loop_together(
     Returns
     -------
     (n_watched,) float64
-        Mean period of each watched job.
-    PacketResult
+        Mean period of each watched job, its first iterations left out.
+    LoopTimes
+        Of the watched jobs.
     """
     together = Ensemble(network, [loop.started(network, draw) for loop in loops])
     until_s = periods * max(loop.period_s for loop in loops)
     watched = len(loops) if n_watched is None else n_watched
     run = together.watched(until_s, watched, stream=stream)
-    return means_s(run.ends_ps, run.iterations, WARM_UP), run.packets
+    return means_s(run.ends_ps, run.iterations, WARM_UP), run
 
 
 class IsolatedLoops:

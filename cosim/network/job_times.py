@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.packet.model import PS_PER_S, PacketResult
+from netsim.traffic import Traffic
 
 FloatArray = NDArray[np.float64]
 
@@ -44,6 +45,16 @@ class PacketTimes:
     def rank0_time_s(self) -> FloatArray:
         """(n_jobs,) float64: see ``rank0_time_ps``."""
         return self.rank0_time_ps / PS_PER_S
+
+
+def exposed_times_s(traffic: Traffic, result: PacketResult) -> tuple[dict[str, float], ...]:
+    """Return `PacketTimes.exposed_s` of a run; a kind for which no rank has waited is left out."""
+    ranks = np.bincount(traffic.rank_group)
+    total_ps = np.add.reduceat(result.exposed_ps, np.cumsum(ranks) - ranks, axis=0)
+    return tuple(
+        {kind: mean_s for kind, mean_s in zip(traffic.program.kinds, row, strict=True) if mean_s}
+        for row in (total_ps / ranks[:, None] / PS_PER_S).tolist()
+    )
 
 
 @dataclass(frozen=True, eq=False)

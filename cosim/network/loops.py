@@ -27,17 +27,27 @@ class LoopTimes:
         With the times of all messages.
     ends_ps : tuple of (iterations,) int64
         By job, when each complete iteration ended: when its last message had arrived.
+    exposed_s : tuple of dict
+        As `cosim.network.job_times.PacketTimes` has it, of an iteration: ``time_s`` times the share
+        of the whole run for which ranks have waited.
     """
 
     time_s: NDArray[np.float64]
     iterations: NDArray[np.int64]
     packets: PacketResult
     ends_ps: tuple[NDArray[np.int64], ...]
+    exposed_s: tuple[dict[str, float], ...] = ()
 
     def first(self, n_jobs: int) -> LoopTimes:
         """Return the times of the first jobs; the packets are those of all."""
         mine = slice(n_jobs)
-        return LoopTimes(self.time_s[mine], self.iterations[mine], self.packets, self.ends_ps[mine])
+        return replace(
+            self,
+            time_s=self.time_s[mine],
+            iterations=self.iterations[mine],
+            ends_ps=self.ends_ps[mine],
+            exposed_s=self.exposed_s[mine],
+        )
 
 
 def without_messages(result: PacketResult) -> PacketResult:

@@ -250,7 +250,7 @@ class PacketJudge:
     ) -> FloatArray:
         """(k,) float64: period of each job among the others over its isolated one."""
         together = [*loops, *beside]
-        period_s, packets = loop_together(
+        period_s, run = loop_together(
             self.network.shared,
             together,
             self.budget.periods,
@@ -258,6 +258,6 @@ class PacketJudge:
             draw=draw,
             stream=substitute_id([*(loop.job.job_id for loop in together), draw]),
         )
-        self.record.packet_hops += packets.packet_hops
+        self.record.packet_hops += run.packets.packet_hops
         slowdown: FloatArray = period_s / np.array([loop.period_s for loop in loops])
         return slowdown

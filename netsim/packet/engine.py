@@ -140,6 +140,8 @@ def simulate_packets(
     first = slice(None) if streams is None else streams[:-1]
     rank_finish = in_ps(arrays.ranks[:, t.FINISH].copy(), tick)
     exposed = arrays.ranks[first, int(t.EXPOSED) : int(t.EXPOSED) + len(program.kinds)] * tick
+    if until_s is not None:
+        _add_steps_in_progress(exposed, arrays.ranks[first], end_ps, tick)
     if streams is not None:
         last = np.maximum.reduceat(rank_finish, streams[:-1])
         rank_finish = np.where(np.minimum.reduceat(rank_finish, streams[:-1]) < 0, -1, last)
@@ -164,6 +166,15 @@ def simulate_packets(
         link_stall_ps=counters[:, t.STALL_TIME] * tick,
         exposed_ps=exposed,
     )
+
+
+def _add_steps_in_progress(
+    exposed_ps: NDArray[np.int64], ranks: NDArray[np.int64], end_ps: int, tick_ps: int
+) -> None:
+    """Add the time that ranks have spent in the steps in which a run was cut."""
+    begun = (ranks[:, t.KIND] > 0) & (ranks[:, t.BEGIN] == 0) & (ranks[:, t.FINISH] < 0)
+    rank = np.flatnonzero(begun)
+    exposed_ps[rank, ranks[rank, t.KIND] - 1] += end_ps - ranks[rank, t.BEGAN] * tick_ps
 
 
 def _run_on_one(

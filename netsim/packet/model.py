@@ -360,8 +360,8 @@ class PacketResult:
     link_packets, link_bytes, link_busy_ps, link_stalls, link_stall_ps : (n_links,) int64
         Wire bytes; stalls as defined in docs/packet-model.md.
     exposed_ps : (n_ranks, n_kinds) int64
-        Time that the first stream of a rank has spent in complete steps of each of the program's
-        kinds of communication.
+        Time that the first stream of a rank has spent in steps of each of the program's kinds of
+        communication.
     """
 
     end_ps: int

@@ -88,10 +88,11 @@ class _Stream:
     def step(self, n: int = 1, group: str = "", seconds: float = 0.0) -> int:
         """Add steps of a group's communication, or of none, and return the number of the first.
 
-        The computing that is due has a step of its own before communication.
+        The computing that is due has a step of its own before communication, and so has what a job
+        computes between iterations, which is put into the first step of all.
         """
         kind = KINDS.index(kind_of(group)) + 1 if group else 0
-        if kind and self.pending_s:
+        if kind and (self.pending_s or not self.kinds):
             self.step()
         first = len(self.compute_s)
         self.compute_s += [self.pending_s + seconds] + [0.0] * (n - 1)
@@ -151,7 +152,7 @@ class _Writer:
             gpus = groups[op.group]
             members = gpus * self.n_streams + stream.streams[0] % self.n_streams
             wanted = self.links.collective(op.kind, gpus)
-            if stream.pending_s:
+            if stream.pending_s or not stream.kinds:
                 stream.step()
             messages, n_steps = wanted.messages(members, n_bytes, len(stream.kinds))
             self.parts.append(messages)

@@ -47,7 +47,7 @@ class _Stream:
     begin_ps: int = -1
     """Of its step."""
     exposed_ps: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    """Time in complete steps, by `Program.step_kind`."""
+    """Time in steps, by `Program.step_kind`."""
 
 
 class _Ranks:
@@ -257,6 +257,10 @@ def simulate_reference(
     else:
         end_ps = to_ps(until_s)
         clock.run(until=end_ps + 1)
+        for stream in ranks.streams:
+            if stream.state in ("working", "waiting") and program.step_kind is not None:
+                kind = int(program.step_kind[stream.step])
+                stream.exposed_ps[kind] += end_ps - stream.begin_ps
     for link in network.links:
         link.end_stall(end_ps)
 

@@ -32,14 +32,14 @@ BANNED = {
 PYDANTIC = "netsim/parameters.py"
 # Ceilings. Lower one when the code has become smaller; raise one only with a reason in the commit.
 MAX_LINES_OF_PACKAGE = {
-    "netsim": 22_800,
-    "patterns": 6_000,
-    "workloads": 5_070,
-    "alloc": 6_100,
-    "queuesim": 8_200,
+    "netsim": 23_500,
+    "patterns": 6_500,
+    "workloads": 4_970,
+    "alloc": 6_040,
+    "queuesim": 8_180,
     "cosim": 8_320,
-    "experiments": 19_250,
-    "netcosim": 20_560,
+    "experiments": 18_420,
+    "netcosim": 20_700,
 }
 MAX_LINES_OF_FILE = 450
 MAX_FILES_OF_FOLDER = 30
@@ -50,8 +50,8 @@ LARGER_FOLDERS = {
     "patterns": 31,
 }
 # How many functions may have more than 60 lines, or more than 8 parameters (kernels take arrays).
-MAX_LONG_FUNCTIONS = 59
-MAX_WIDE_FUNCTIONS = 56
+MAX_LONG_FUNCTIONS = 62
+MAX_WIDE_FUNCTIONS = 57
 
 SOURCES = sorted(p for package in MAY_IMPORT for p in (ROOT / package).rglob("*.py"))
 

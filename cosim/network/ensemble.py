@@ -238,8 +238,8 @@ class Ensemble:
         shown = np.where(broadcast, end - 1, end - ranks)
         start_ps = self._start_ps()
         finish_ps = result.group_finish_ps - start_ps
-        rank0_ps = result.rank_finish_ps[shown] - start_ps
-        return PacketTimes(finish_ps, rank0_ps, result, exposed_times_s(traffic, result))
+        exposed_s = exposed_times_s(traffic, result)
+        return PacketTimes(finish_ps, result.rank_finish_ps[shown] - start_ps, result, exposed_s)
 
     def loops(self, until_s: float, *, stream: int = 0) -> LoopTimes:
         """Let each job repeat its iteration until a moment, and time the complete ones.
@@ -282,13 +282,7 @@ class Ensemble:
             )
             ended = result.group_finish_ps >= 0
             if not ended.any():
-                found = complete_iterations(traffic, counts, result, self._start_ps())
-                share = found.time_s / (until_s - start_s)
-                exposed_s = tuple(
-                    {kind: float(spent_s * part) for kind, spent_s in job.items()}
-                    for job, part in zip(exposed_times_s(traffic, result), share, strict=True)
-                )
-                return replace(found, exposed_s=exposed_s)
+                return complete_iterations(traffic, counts, result, self._start_ps())
             counts[ended] *= 2
 
     @cached_property

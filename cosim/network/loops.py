@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.network.job_times import exposed_times_s
 from netsim.packet.model import PS_PER_S, PacketResult
 from netsim.topology import Topology
 from netsim.traffic import Program, Traffic
@@ -101,7 +102,12 @@ def complete_iterations(
         if done[g]:
             time_s[g] = (late_ps[done[g] - 1] - start_ps[g]) / PS_PER_S / done[g]
         ends_ps.append(late_ps[: done[g]])
-    return LoopTimes(time_s, done, result, tuple(ends_ps))
+    share = time_s * PS_PER_S / (result.end_ps - start_ps)
+    exposed_s = tuple(
+        {kind: float(spent_s * part) for kind, spent_s in job.items()}
+        for job, part in zip(exposed_times_s(traffic, result), share, strict=True)
+    )
+    return LoopTimes(time_s, done, result, tuple(ends_ps), exposed_s)
 
 
 LEAST_COUNTED = 4

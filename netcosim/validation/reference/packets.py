@@ -259,8 +259,7 @@ def simulate_reference(
         clock.run(until=end_ps + 1)
         for stream in ranks.streams:
             if stream.state in ("working", "waiting") and program.step_kind is not None:
-                kind = int(program.step_kind[stream.step])
-                stream.exposed_ps[kind] += end_ps - stream.begin_ps
+                stream.exposed_ps[int(program.step_kind[stream.step])] += end_ps - stream.begin_ps
     for link in network.links:
         link.end_stall(end_ps)
 

@@ -46,6 +46,15 @@ def imported_sources(source: Path) -> tuple[Path, ...]:
     return tuple(path for path in paths if path.is_file())
 
 
+@cache
+def _numba_version() -> bytes:
+    """The file, for the version's metadata takes longer to import than all of a command's start."""
+    numba = find_spec("numba")
+    if numba is None or numba.origin is None:
+        return b""
+    return Path(numba.origin).with_name("_version.py").read_bytes()
+
+
 def sources_hash(sources: Iterable[Path]) -> str:
     """Twelve hex digits of files, of all that they import, and of Numba's version."""
     seen: set[Path] = set()
@@ -55,11 +64,7 @@ def sources_hash(sources: Iterable[Path]) -> str:
         if source not in seen:
             seen.add(source)
             left.extend(imported_sources(source))
-    digest = hashlib.sha256()
-    # the file, for the version's metadata takes longer to import than all of a command's start
-    numba = find_spec("numba")
-    if numba is not None and numba.origin is not None:
-        digest.update(Path(numba.origin).with_name("_version.py").read_bytes())
+    digest = hashlib.sha256(_numba_version())
     for source in sorted(seen):
         content = source.read_bytes()
         digest.update(f"{source.relative_to(_ROOT).as_posix()} {len(content)} ".encode())

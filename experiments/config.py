@@ -308,7 +308,7 @@ class Config(Section):
         description="Python files or modules that register names of your own ([extend](extend.md))",
         examples=[["my_policy.py"]],
     )
-    _reference: Reference | None = PrivateAttr(default=None)
+    _reference: Reference[Config] | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _paired_knows_what_a_node_sends(self) -> Config:
@@ -366,11 +366,11 @@ class Config(Section):
         return without(content, idle if content["policies"] else [*idle, "policies"])
 
     @property
-    def relative_to(self) -> Reference:
+    def relative_to(self) -> Reference[Config]:
         """What results are relative to; by default the first policy."""
         return self._reference or Reference(self.queue.policies[0], (), None)
 
-    def with_reference(self, reference: Reference) -> Config:
+    def with_reference(self, reference: Reference[Config]) -> Config:
         """Return the config with its ``[reference]`` resolved."""
         config = self.model_copy()
         config._reference = reference

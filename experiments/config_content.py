@@ -152,7 +152,7 @@ def _in_si(
     return found
 
 
-def _reference_of(config: Config) -> Reference:
+def _reference_of(config: Config) -> Reference[Config]:
     """Return what the results of a config with a ``[reference]`` are relative to.
 
     Raises

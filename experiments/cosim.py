@@ -147,7 +147,7 @@ class _Loop:
     """
 
     context: RunContext
-    reference: Reference
+    reference: Reference[Config]
     reporter: ProgressReporter
     parts: TaskRunner
     there: _Loop | None = None

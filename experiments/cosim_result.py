@@ -57,7 +57,7 @@ class CosimResult:
     schedules: dict[str, QueueResult]
     measurement: Measurement | None
     run_time_model: RunTimeModel
-    reference: Reference
+    reference: Reference[Config]
     reference_schedule: QueueResult
     share: NDArray[np.int64]
     fraction: NDArray[np.float64]

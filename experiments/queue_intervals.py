@@ -20,6 +20,7 @@ from experiments.cosim_result import CosimResult
 from experiments.store import Rows
 from netsim.errors import NetcosimError
 from queuesim.metrics import bounded_slowdown, makespan_s, turnaround_s, wait_s
+from queuesim.queue import run_queue
 from queuesim.result import QueueResult
 from queuesim.statistics import Interval, interval_columns, interval_of_redrawn
 from workloads.drawn import drawn_log, n_blocks
@@ -130,7 +131,7 @@ def redrawn(result: CosimResult, resamples: int) -> Redrawn:
         else:
             other = replace(queues, jobs=drawn_log(queues.jobs, draws.rng("bootstrap", which)))
         for name, metrics in values.items():
-            schedule = other.redrawn(name, result.run_time_model, resamples, which).result()
+            schedule = run_queue(other.redrawn(name, result.run_time_model, resamples, which))
             for metric, value in queue_metrics(schedule).items():
                 metrics.setdefault(metric, []).append(value)
     arrays = {

@@ -8,14 +8,14 @@ share one reference instead of having one each.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Generic, TypeVar
 
-if TYPE_CHECKING:
-    from experiments.config import Config
+Run = TypeVar("Run")
+"""A config; the class is generic, since a config contains its reference."""
 
 
 @dataclass(frozen=True)
-class Reference:
+class Reference(Generic[Run]):
     """What the numbers of a run are relative to.
 
     Attributes
@@ -23,13 +23,13 @@ class Reference:
     policy : str
     differs : tuple of str
         ``"KEY = VALUE"`` of what ``[reference]`` sets.
-    elsewhere : Config or None
+    elsewhere : Run or None
         The reference's own config, of that one policy; None if it is a policy of the run.
     """
 
     policy: str
     differs: tuple[str, ...]
-    elsewhere: Config | None
+    elsewhere: Run | None
 
     @property
     def label(self) -> str:

@@ -33,7 +33,8 @@ from queuesim.decide import Decider
 from queuesim.estimates import EstimateModel
 from queuesim.logged import with_replay_notes
 from queuesim.ordering.orders import Order
-from queuesim.queue import QueueSetup, fitting
+from queuesim.queue import fitting, run_queue
+from queuesim.queue_setup import QueueSetup
 from queuesim.registry import BACKFILLS, DECIDERS, ESTIMATES
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel
@@ -147,7 +148,7 @@ class Queues:
                 given["overrun"] = overrun
             if bandwidth_Bps is not None:
                 given["bandwidth_Bps"] = bandwidth_Bps
-            return self._setup(policy, model, who)(**given).result()
+            return run_queue(self._setup(policy, model, who)(**given))
 
     def redrawn(
         self, policy: str, model: RunTimeModel, repeats: int, which: str = ""

@@ -36,7 +36,7 @@ from netsim.topology import Topology
 from netsim.traffic import combine
 from patterns.registry import make_pattern
 from queuesim.compiled.by_count import run_by_count
-from queuesim.queue import QueueSetup
+from queuesim.queue_setup import QueueSetup
 from workloads.synthetic import laas_workload
 
 

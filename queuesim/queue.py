@@ -8,41 +8,22 @@ changes it takes stock of what it has done and plans its end anew (`queuesim.run
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
-from netsim.errors import NetcosimError, unknown_name
-from queuesim.backfilling.backfill import Backfill, Start, check_window
-from queuesim.backfilling.easy_sets import node_set_method
-from queuesim.compiled.choice import why_by_events
-from queuesim.decide import Decided, Decider, known_at_submit
+from queuesim.decide import Decider
 from queuesim.estimates import EstimateModel
 from queuesim.fixed_run import FixedRun
-from queuesim.machine import Machine
 from queuesim.ordering.orders import Order
-from queuesim.registry import find_backfill, find_order
+from queuesim.queue_setup import NO_RULES, QueueSetup
 from queuesim.result import QueueResult
-from queuesim.run import Labels, Run
-from queuesim.runtime import AsLogged, FixedRunTimes, RunTimeModel
-from queuesim.site.dependencies import Dependencies
-from queuesim.site.node_sets import NodeSetMachine
-from queuesim.site.ruled_run import RuledRun
+from queuesim.run import Run
+from queuesim.runtime import FixedRunTimes, RunTimeModel
 from queuesim.site.rules import Rules
-from queuesim.waiting import WaitingQueue
 from workloads.job import Workload
 from workloads.transform import drop
-
-NO_RULES = Rules()
-
-OVERRUNS: dict[str, str] = {
-    "keep": "a job past its walltime runs on until its work is done",
-    "cut": "a job ends at its walltime, done or not, as real schedulers have it",
-}
-"""What happens to a job that still has work at its requested walltime."""
 
 
 def simulate_queue(
@@ -130,120 +111,21 @@ def simulate_queue(
         keep_placements=keep_placements,
         progress=progress,
     )
-    return setup.result()
+    return run_queue(setup)
 
 
-@dataclass
-class QueueSetup:
-    """A queue before its first arrival: takes and refuses what `simulate_queue` does.
+def run_queue(setup: QueueSetup) -> QueueResult:
+    """Run a queue, compiled where it can be."""
+    if not setup.why_by_events:
+        from queuesim.compiled.by_count import run_by_count  # imports Numba
 
-    Attributes
-    ----------
-    chosen : Order
-        In which the jobs wait.
-    labels : Labels
-    run_times : RunTimes
-    known_s : Estimates or None
-        Run times passed to the policy; None for the requested ones.
-    only_times : bool
-        Only starts and ends are needed: the policy is not called for placements, even if it
-        would draw them.
-    repeats : int
-        Number of such queues: a kernel is loaded for many small ones too.
-    """
-
-    workload: Workload
-    policy: Policy
-    _: KW_ONLY
-    order: str | Order = "fcfs"
-    backfill: str | Decider = "easy"
-    window: int | None = None
-    overrun: str = "keep"
-    run_time_model: RunTimeModel | None = None
-    rng: np.random.Generator
-    bandwidth_Bps: NDArray[np.float64] | None = None
-    estimates: EstimateModel | None = None
-    rules: Rules = NO_RULES
-    keep_placements: bool = False
-    progress: Callable[[int, int], None] | None = None
-    only_times: bool = False
-    repeats: int = 1
-
-    def __post_init__(self) -> None:
-        workload, policy, rules = self.workload, self.policy, self.rules
-        check_window(self.window)
-        if self.overrun not in OVERRUNS:
-            raise unknown_name("overrun", self.overrun, OVERRUNS)
-        _check_fits(workload, policy, rules)
-        self.chosen = find_order(self.order) if isinstance(self.order, str) else self.order
-        self._model = model = AsLogged() if self.run_time_model is None else self.run_time_model
-        if self.bandwidth_Bps is not None and len(self.bandwidth_Bps) != len(workload):
-            raise NetcosimError(
-                f"bandwidth_Bps has {len(self.bandwidth_Bps)} values for {len(workload)} jobs"
-            )
-        self.known_s = None if self.estimates is None else self.estimates.prepare(workload)
-        if isinstance(self.backfill, Decider) and rules.uses_node_sets:
-            raise NetcosimError(
-                f"decider {self.backfill.name!r} does not support partitions, reservations and "
-                "failures of nodes"
-            )
-        self._method, named = _method(self.backfill, workload, policy, self.rng)
-        self._access = rules.access(workload, policy) if rules.uses_node_sets else None
-        if self._access is not None:
-            self._method = node_set_method(named)
-            self.chosen = rules.ordered(self.chosen, self._access)
-        self.labels = Labels(self.chosen.name, named, self.window, self.overrun, model.label)
-        self.run_times = model.prepare(workload, policy, self.rng)
-
-    @property
-    def why_by_events(self) -> str:
-        """Why this queue is not compiled; empty if it is."""
-        n_jobs, order = len(self.workload) * self.repeats, self.chosen
-        return why_by_events(n_jobs, self.policy, order, self.backfill, self.rules, self._model)
-
-    def result(self) -> QueueResult:
-        """Run the queue, compiled where it can be."""
-        if not self.why_by_events:
-            from queuesim.compiled.by_count import run_by_count  # imports Numba
-
-            result = run_by_count(self)
-            if result is not None:
-                return result
-        fixed = type(self.run_times) is FixedRunTimes and self.policy.relents_after_s is None
-        run = self.by_events(FixedRun if fixed else Run)
-        run.run()
-        return run.result()
-
-    def by_events(self, kind: type[Run] = Run) -> Run:
-        """Return the queue as SimPy runs it, to advance pass by pass (`Run.passes`)."""
-        given = (self.workload, self.policy, self.bandwidth_Bps, self.known_s)
-        access, rules = self._access, self.rules
-        run = (kind if rules.plain else RuledRun)(
-            self.workload,
-            Machine(*given) if access is None else NodeSetMachine(*given, access),
-            self.chosen,
-            self._method,
-            self.labels,
-            rules.grace_s if self.overrun == "cut" else None,
-            self.run_times,
-            self.keep_placements,
-            self.progress,
-        )
-        if isinstance(run, RuledRun):
-            waits = Dependencies(self.workload) if rules.has_dependencies else None
-            run.under(waits, access, rules.requeues)
-        return run
-
-
-def _method(
-    backfill: str | Decider, workload: Workload, policy: Policy, rng: np.random.Generator
-) -> tuple[Callable[[Machine, WaitingQueue, int | None, Start], Backfill], str]:
-    """Return the object that runs the passes, and its name."""
-    if isinstance(backfill, str):
-        return find_backfill(backfill), backfill
-    # draws of its own, so that what it draws moves no job's
-    backfill.begin(known_at_submit(workload), policy.topology, rng.spawn(1)[0])
-    return partial(Decided, decider=backfill), backfill.name
+        result = run_by_count(setup)
+        if result is not None:
+            return result
+    fixed = type(setup.run_times) is FixedRunTimes and setup.policy.relents_after_s is None
+    run = setup.by_events(FixedRun if fixed else Run)
+    run.run()
+    return run.result()
 
 
 def fitting(workload: Workload, policy: Policy, rules: Rules = NO_RULES) -> Workload:
@@ -263,26 +145,3 @@ def fitting(workload: Workload, policy: Policy, rules: Rules = NO_RULES) -> Work
         reason = next(iter(unfit))
         workload = drop(workload, unfit[reason], reason)
     return workload
-
-
-def _check_fits(workload: Workload, policy: Policy, rules: Rules) -> None:
-    bad = [int(n) for n in np.unique(workload.n_nodes) if not policy.fits_empty(int(n))]
-    if bad:
-        jobs = np.flatnonzero(np.isin(workload.n_nodes, bad))
-        raise NetcosimError(
-            f"{workload.name}: {len(jobs)} jobs can never be placed by {policy.name!r} on "
-            f"{policy.topology.name} ({policy.topology.n_nodes} nodes), the first is job "
-            f"{workload.job_id[jobs[0]]} with {workload.n_nodes[jobs[0]]} nodes; "
-            'larger_jobs = "drop" leaves them out'
-        )
-    for reason, unfit in rules.unfit(workload, policy).items():
-        first = int(np.flatnonzero(unfit)[0])
-        raise NetcosimError(
-            f"{workload.name}: {int(unfit.sum())} jobs can never run ({reason}), the first is job "
-            f"{workload.job_id[first]} with {workload.n_nodes[first]} nodes for "
-            f'{workload.requested_s[first]:g} s; larger_jobs = "drop" leaves them out'
-        )
-    if len(workload) and np.any(np.diff(workload.submit_s) < 0):
-        raise NetcosimError(f"{workload.name}: jobs must be sorted by submit time")
-    if len(workload) and not np.all(workload.requested_s > 0):
-        raise NetcosimError(f"{workload.name}: requested times must be > 0")

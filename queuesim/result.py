@@ -92,7 +92,7 @@ class QueueResult:
         Names.
     window : int or None
     overrun : str
-        A key of `queuesim.queue.OVERRUNS`.
+        A key of `queuesim.queue_setup.OVERRUNS`.
     topology : Topology
     wall_s : float
         Wall-clock time that the simulation took.

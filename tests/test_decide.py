@@ -19,7 +19,8 @@ from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
 from queuesim.decide import Choice, Decider, DecisionPoint, Easy, Strict
-from queuesim.queue import QueueSetup, simulate_queue
+from queuesim.queue import simulate_queue
+from queuesim.queue_setup import QueueSetup
 from queuesim.run import Run
 from workloads.job import Workload
 from workloads.synthetic import laas_workload

@@ -16,7 +16,7 @@ from netsim.topologies.registry import make_topology
 from queuesim.decide import Choice
 from queuesim.deciders import LargestThatFits
 from queuesim.learning.episode import LONGEST_S, REWARDS, Domains, Episode, View, log_time
-from queuesim.queue import QueueSetup
+from queuesim.queue_setup import QueueSetup
 from workloads.job import Workload
 
 DRAGONFLY = make_topology("dragonfly", {"p": 2, "a": 4, "g": 5})

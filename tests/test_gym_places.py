@@ -16,7 +16,7 @@ from netsim.errors import NetcosimError
 from netsim.hierarchy import hierarchy_of
 from netsim.topologies.registry import make_topology
 from queuesim.decide import DecisionPoint
-from queuesim.queue import QueueSetup
+from queuesim.queue_setup import QueueSetup
 from workloads.synthetic import laas_workload
 
 gymnasium = pytest.importorskip("gymnasium", reason="gymnasium is not installed (extra [rl])")

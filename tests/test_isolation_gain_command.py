@@ -15,6 +15,7 @@ from experiments.store import Store
 from netcosim.cli import main
 from netcosim.gain.config import load_gain_config
 from netcosim.gain.queues import GAINS, metrics
+from netcosim.gain.tables import TabulatedGain
 from netcosim.gain.trial import GainTrial
 from netcosim.study.budget import TimeBudget
 
@@ -120,7 +121,7 @@ def test_the_time_that_is_used_is_told_and_the_same_command_goes_on(
 
 def trial(config: Path) -> GainTrial:
     budget = TimeBudget(0.0, 1e12, 1)
-    return GainTrial(load_gain_config(config).config, SerialExecutor(), budget=budget)
+    return TabulatedGain(load_gain_config(config).config, SerialExecutor(), budget=budget)
 
 
 def test_node_hours_of_the_curve_have_the_closed_form(config: Path) -> None:

@@ -7,8 +7,7 @@ import pytest
 from queue_helpers import Mask, make_workload
 
 from netcosim.gain.queues import Shorter, arrays, numbers
-from netcosim.gain.tables import _node_hours, _times
-from netcosim.gain.trial import GainTrial
+from netcosim.gain.tables import TabulatedGain, _node_hours, _times
 from netcosim.gain.verdict import Gain, Line
 from netcosim.study.budget import TimeBudget
 from queuesim.queue import simulate_queue
@@ -55,7 +54,7 @@ def test_what_is_left_of_the_time() -> None:
     assert numbers(arrays({"a": 1.5, "b": -2.0})) == {"a": 1.5, "b": -2.0}
 
 
-class Known(GainTrial):
+class Known(TabulatedGain):
     """Ratios of drawn logs, and of queues with gains, that are given."""
 
     logged = {"base": {"makespan": 200.0}, "iso": {"makespan": 210.0}}  # noqa: RUF012

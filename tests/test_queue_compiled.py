@@ -21,7 +21,8 @@ from queuesim.compiled.by_count import run_by_count
 from queuesim.estimates import Adjusted
 from queuesim.fixed_run import FixedRun
 from queuesim.ordering.orders import Order
-from queuesim.queue import QueueSetup, simulate_queue
+from queuesim.queue import run_queue, simulate_queue
+from queuesim.queue_setup import QueueSetup
 from queuesim.registry import ORDERS
 from queuesim.result import PlacementArrays, QueueResult
 from queuesim.run import Run
@@ -246,9 +247,11 @@ def test_logs_are_equal_to_the_bit(shared_dir: Path, log: str, n_nodes: int, n_j
 def test_a_window_of_more_jobs_than_a_number_holds_is_all() -> None:
     workload = make_workload([0] * 6, [5, 3, 9, 2, 4, 1], [3, 2, 4, 1, 2, 3], [6, 4, 9, 3, 5, 2])
     found = [
-        QueueSetup(
-            workload, Mask(4), window=window, rng=np.random.default_rng(1), repeats=repeats
-        ).result()
+        run_queue(
+            QueueSetup(
+                workload, Mask(4), window=window, rng=np.random.default_rng(1), repeats=repeats
+            )
+        )
         for window, repeats in ((10**30, 10_000), (None, 10_000), (10**30, 1))
     ]
     for other in found[1:]:

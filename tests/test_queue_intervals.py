@@ -23,7 +23,8 @@ from experiments.schedules import queues_of
 from netcosim.cli import main
 from netsim.errors import NetcosimError
 from queuesim.metrics import wait_s
-from queuesim.queue import QueueSetup
+from queuesim.queue import run_queue
+from queuesim.queue_setup import QueueSetup
 from queuesim.statistics import interval_of_redrawn
 from workloads.drawn import drawn_log, n_blocks
 from workloads.job import Workload
@@ -53,7 +54,7 @@ def poisson_jobs(rng: np.random.Generator, load: float, n: int) -> Workload:
 def mean_wait_s(jobs: Workload) -> float:
     rng = np.random.default_rng(0)
     setup = QueueSetup(jobs, Mask(1), rng=rng, repeats=20_000, only_times=True)
-    return float(wait_s(setup.result()).mean())
+    return float(wait_s(run_queue(setup)).mean())
 
 
 @pytest.mark.full

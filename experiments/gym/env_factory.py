@@ -27,7 +27,7 @@ from experiments.unread import warn_of_unread
 from netsim.errors import NetcosimError, unknown_name
 from queuesim.decide import Decider, Easy, Strict, known_at_submit
 from queuesim.learning.episode import REWARDS, Domains, Episode, View
-from queuesim.queue import QueueSetup
+from queuesim.queue_setup import QueueSetup
 from queuesim.rule_times import RuleModel
 from queuesim.runtime import RunTimeModel
 from workloads.transform import from_zero, select

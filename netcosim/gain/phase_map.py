@@ -22,6 +22,7 @@ from experiments.figures.phase_map import draw_phases, verdict_legend
 from experiments.figures.style import new_figure
 from experiments.points import replaced
 from experiments.run_context import run_context
+from netcosim.gain.tables import TabulatedGain
 from netcosim.gain.trial import TIME_USED, GainTrial
 from netcosim.gain.verdict import METRICS
 from netcosim.report.page import Section
@@ -106,7 +107,7 @@ class MapTrial(Trial):
     def _trial(self, request: Request) -> GainTrial:
         load, share = str(request["load"]), float(request["share"])
         done = (POINTS.index((load, share)) + 1) / len(POINTS)
-        return GainTrial(
+        return TabulatedGain(
             config_at(self.config, load, share),
             self.parts,
             self.reporter,

@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 
 from experiments.figures.style import SOFT, grid, new_figure, policy_colours
 from netcosim.gain.sentences import answer, lines_of, rests_on
-from netcosim.gain.trial import PREDICT, TIME_USED, GainTrial
+from netcosim.gain.tables import TabulatedGain
+from netcosim.gain.trial import PREDICT, TIME_USED
 from netcosim.gain.verdict import METRICS, PAPERS_PERCENT
 from netcosim.report.page import Section, long_table
 from netcosim.study.budget import TimeBudget
@@ -50,7 +51,7 @@ class IsolationGain(Study):
     @property
     def new_trial(self) -> NewTrial:
         """See `netcosim.study.study.Study`."""
-        return partial(GainTrial, budget=self.budget)
+        return partial(TabulatedGain, budget=self.budget)
 
     def is_finished(self, tables: Tables) -> bool:
         """Whether the time sufficed."""

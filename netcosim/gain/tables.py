@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cosim.isolation.isolation_gain import Columns, Predictor, shipped
 from cosim.isolation.phases import UNKNOWN, word
+from netcosim.gain.trial import PREDICT, GainTrial
 from netcosim.gain.verdict import (
     METRICS,
     PAPERS_PERCENT,
@@ -18,18 +19,24 @@ from netcosim.gain.verdict import (
     with_noise,
 )
 from netcosim.study.results import Tables
+from netcosim.study.study import Request
 from netsim.errors import NetcosimError
 from queuesim.result import Rows
 from queuesim.statistics import Interval, interval_cells, interval_columns
-
-if TYPE_CHECKING:
-    from netcosim.gain.trial import GainTrial
 
 PREDICTED_SNAPSHOTS = 16
 FACTORS = (0.5, 1.0, 2.0)
 """Of the communication share, for what the answer would be."""
 FEATURED = 8
 """Snapshots from which the predictor estimates the effect of a share."""
+
+
+class TabulatedGain(GainTrial):
+    """A trial whose results are the tables of this file."""
+
+    def compute(self, request: Request) -> Tables:
+        """Return all tables, of a measured or of a predicted gain."""
+        return predicted_tables(self) if request[PREDICT] else measured_tables(self)
 
 
 def measured_tables(trial: GainTrial) -> Tables:

@@ -31,9 +31,7 @@ from netcosim.gain.queues import (
     metrics,
     numbers,
 )
-from netcosim.gain.tables import measured_tables, predicted_tables
 from netcosim.gain.verdict import METRICS, Gain, snapshots_to_decide
-from netcosim.study.results import Tables
 from netcosim.study.study import Request
 from netsim.errors import NetcosimError
 from queuesim.statistics import Interval, t_of_snapshots
@@ -65,10 +63,6 @@ class GainTrial(QueueTrial):
     """
 
     packet_names: str = field(default="", kw_only=True)
-
-    def compute(self, request: Request) -> Tables:
-        """Return all tables, of a measured or of a predicted gain."""
-        return predicted_tables(self) if request[PREDICT] else measured_tables(self)
 
     def compute_parts(self, request: Request) -> None:
         """Compute queues, and packets unless the gain is predicted."""

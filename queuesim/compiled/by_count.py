@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import nan
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,11 +36,9 @@ from queuesim.compiled.kernels_state import (
 from queuesim.compiled.kernels_waiting import BLOCK, PAIR
 from queuesim.machine import Machine
 from queuesim.ordering.order_checks import with_checks
+from queuesim.queue_setup import QueueSetup
 from queuesim.result import COMPLETED, CUT, PlacementArrays, QueueResult
 from queuesim.run import delay
-
-if TYPE_CHECKING:
-    from queuesim.queue import QueueSetup
 
 PASSES = {"none": STRICT, "easy": EASY, "easy-retest": EASY, "conservative": CONSERVATIVE}
 """How the kernel calls a backfilling; by count nothing is held, and "easy-retest" is "easy"."""

@@ -79,13 +79,13 @@ def peers(found: Mapping[str, Any], _: str) -> list[str]:
     beside |= {peer: r for r in found["readings"] if r["part"] == "flows" for peer in r["peers"]}
     for name, reading in beside.items():
         peer = PEERS[name]
-        ours = rate(reading, peer.unit)
+        simulated = rate(reading, peer.unit)
         recorded = rate_shown(peer.low) + (
             f" to {rate_shown(peer.high)}" if peer.high > peer.low else ""
         )
-        ratios = [shown_ratio(ours / peer.high), shown_ratio(ours / peer.low)]
+        ratios = [shown_ratio(simulated / peer.high), shown_ratio(simulated / peer.low)]
         lines.append(
-            f"| {name} | {recorded} {peer.unit}/s | {peer.how} | {rate_shown(ours)} "
+            f"| {name} | {recorded} {peer.unit}/s | {peer.how} | {rate_shown(simulated)} "
             f"(`{reading['name']}`) | {' to '.join(dict.fromkeys(ratios))} x |"
         )
     return lines

@@ -40,7 +40,7 @@ def table(records: Sequence[Record]) -> str:
         cells = (
             row["what"],
             number(row["expected"]) + unit,
-            number(row["ours"]) + unit,
+            number(row["simulated"]) + unit,
             row["allowed"],
             row["verdict"],
             told,

@@ -85,7 +85,7 @@ def attacked(folder: Path, machine: str, workload: str, logs: str) -> list[dict[
                     "difference": off.value,
                     "low": off.low,
                     "high": off.high,
-                    "says": word(off),
+                    "verdict": word(off),
                 }
             )
     return rows

@@ -27,7 +27,7 @@ class FactorSection(Section):
     low: int | float | str | None = None
     high: int | float | str | None = None
     log: Flag = False
-    whole: Flag = False
+    integer: Flag = False
     levels: tuple[Any, ...] = ()
 
     @model_validator(mode="after")
@@ -39,7 +39,7 @@ class FactorSection(Section):
         if (
             len(ends) == 1
             or ranged == bool(self.levels)
-            or (self.levels and (self.log or self.whole))
+            or (self.levels and (self.log or self.integer))
         ):
             raise NetcosimError(f"factor {self.called} needs low and high, or levels")
         if ranged and self.keys:
@@ -63,7 +63,7 @@ class FactorSection(Section):
             return Factor(self.called, levels=tuple(_word(level) for level in self.levels))
         where, unit = f"factor {self.called}", unit_of(self.low)
         low, high = (float(exact_number(v, where, unit)) for v in (self.low, self.high))
-        return Factor(self.called, low, high, self.log, self.whole)
+        return Factor(self.called, low, high, self.log, self.integer)
 
     def changes(self, place: float) -> dict[str, object]:
         """Keys and their values at a place of the factor."""
@@ -120,7 +120,7 @@ class SweepSection(Section):
                 "samples": 4,
                 "factors": [
                     {"key": "machine.radix", "levels": [4, 6]},
-                    {"key": "run.seed", "low": 1, "high": 99, "whole": True},
+                    {"key": "run.seed", "low": 1, "high": 99, "integer": True},
                 ],
             }
         ],

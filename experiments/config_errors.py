@@ -129,8 +129,15 @@ def _lookup(raw: Any, loc: Sequence[int | str]) -> object:
     return raw
 
 
+RENAMED_KEYS = {"whole": "integer"}
+"""Keys of version 0.1, and their names since."""
+
+
 def _in_words(error: Any, loc: Sequence[int | str], model: type[BaseModel]) -> str:
     if error["type"] == "extra_forbidden":
+        renamed = RENAMED_KEYS.get(str(loc[-1]))
+        if renamed in _allowed_keys(model, loc[:-1]):
+            return f"unknown key; it is called {renamed!r} since version 0.2"
         return f"unknown key;{near(loc[-1], _allowed_keys(model, loc[:-1]))}"
     return mistake_in_words(error)
 

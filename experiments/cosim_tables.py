@@ -115,7 +115,7 @@ def _measured_rows(result: CosimResult) -> Rows:
             "n_nodes": int(m.n_nodes[i]),
             "pattern": mix[int(m.share[i])].pattern,
             "time_s": float(m.time_s[i]),
-            "yardstick_s": float(m.baseline_s[i]),
+            "baseline_s": float(m.baseline_s[i]),
         }
         for name, m in result.measured.items()
         for i in range(len(m.job))

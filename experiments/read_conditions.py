@@ -437,7 +437,7 @@ CONDITIONS = (
 
 
 @lru_cache(maxsize=4096)
-def conditions_on(key: str, whole: bool) -> tuple[Condition, ...]:
+def conditions_on(key: str, is_config: bool) -> tuple[Condition, ...]:
     """The conditions on a key of a `Config`, or of another config with a machine."""
-    among = CONDITIONS if whole else MACHINE_CONDITIONS
+    among = CONDITIONS if is_config else MACHINE_CONDITIONS
     return tuple(condition for condition in among if matches(key, condition.keys))

@@ -112,7 +112,7 @@ def kept_measured(
         snapshot=np.array(at, dtype=np.int32),
         job=np.array(job, dtype=np.int64),
         time_s=alone * rng.uniform(1.0, 1.8, len(job)),
-        yardstick_s=alone,
+        baseline_s=alone,
         alone_s=alone,
         range_ptr=ptr,
         range_first=first,

@@ -138,7 +138,7 @@ def test_the_best_hand_rule_is_chosen_on_the_training_weeks() -> None:
     told = differences(weeks, "x").set_index("player")
     assert set(told["best_hand"]) == {"shortest + a"}
     assert told.loc[AGENT, "difference"] == pytest.approx(-0.5)
-    assert told.loc[AGENT, "says"] == BETTER
+    assert told.loc[AGENT, "verdict"] == BETTER
     assert told.loc["best in hindsight", "is"] == "fcfs + a"
     half = told.loc[AGENT, "high"] - told.loc[AGENT, "difference"]
     assert told.loc[AGENT, "detectable_percent"] == pytest.approx(100 * detectable(half, 5) / 2.0)
@@ -148,7 +148,7 @@ def test_the_best_hand_rule_is_chosen_on_the_training_weeks() -> None:
     assert told.loc[AGENT, "ratio"] == pytest.approx(np.exp(off.mean()))
     [row] = between(weeks, "x", AGENT, BLIND).to_dict("records")
     assert row["difference"] == pytest.approx(-1.0)
-    assert row["says"] == BETTER
+    assert row["verdict"] == BETTER
 
 
 @pytest.fixture(scope="module")

@@ -69,7 +69,7 @@ def test_the_pages_rows_are_the_tables() -> None:
         line = (
             f"| {row['machine']}, {row['workload']} | {row['best_hand']} | "
             f"{row['best_hand_score']:.2f} | {row['score']:.2f} | {row['difference']:+.2f} "
-            f"({row['low']:+.2f} to {row['high']:+.2f}) | {row['says']} | "
+            f"({row['low']:+.2f} to {row['high']:+.2f}) | {row['verdict']} | "
             f"{percent_shown(row['detectable_percent'])} |"
         )
         assert line in PAGE
@@ -78,7 +78,7 @@ def test_the_pages_rows_are_the_tables() -> None:
         line = (
             f"| {row['machine']}, {row['workload']} | {row['score']:.2f} | "
             f"{row['other_score']:.2f} | {row['difference']:+.2f} "
-            f"({row['low']:+.2f} to {row['high']:+.2f}) | {row['says']} | "
+            f"({row['low']:+.2f} to {row['high']:+.2f}) | {row['verdict']} | "
             f"{percent_shown(row['detectable_percent'])} |"
         )
         assert line in PAGE
@@ -93,7 +93,7 @@ def test_the_pages_counts_are_the_tables() -> None:
 def test_an_interval_says_what_its_word_says() -> None:
     for name in ("differences", "networks", "attacks", "seeds"):
         for row in stored(name).to_dict("records"):
-            assert row["says"] == word(Interval(row["difference"], row["low"], row["high"]))
+            assert row["verdict"] == word(Interval(row["difference"], row["low"], row["high"]))
             assert row["difference"] == pytest.approx((row["low"] + row["high"]) / 2, abs=2e-3)
 
 
@@ -105,7 +105,7 @@ def test_the_headline_says_what_could_have_been_found() -> None:
         half = (row["high"] - row["low"]) / 2
         percent = 100 * detectable(half, row["weeks"]) / row["best_hand_score"]
         assert row["detectable_percent"] == pytest.approx(percent, rel=1e-3, abs=1e-3)
-    n = int((told["says"] == NOT_SIGNIFICANT).sum())
+    n = int((told["verdict"] == NOT_SIGNIFICANT).sum())
     low, middle, high = map(percent_shown, told["detectable_percent"].quantile([0, 0.5, 1]))
     power = f"detectable difference {middle} % (median; {low} to {high} by cell)"
     head = f"not significant in {n} of {len(told)} cells"
@@ -124,7 +124,7 @@ def test_attacks_judge_by_every_score() -> None:
 
 def test_the_pages_words_on_attacks_are_the_tables() -> None:
     attacks = stored("attacks")
-    told = attacks.groupby(["player", "metric"])["says"].value_counts()
+    told = attacks.groupby(["player", "metric"])["verdict"].value_counts()
 
     def cells(player: str, metric: str, says: str) -> int:
         return int(told.get((player, metric, says), 0))
@@ -132,8 +132,8 @@ def test_the_pages_words_on_attacks_are_the_tables() -> None:
     made = attacks[(attacks["jobs"] == "other seed") & (attacks["player"] == AGENT)]
     own = made[made["metric"].isin([METRIC, "bounded-slowdown"])]
     assert len(own) == 2 * 9
-    [differs] = own[own["says"] != NOT_SIGNIFICANT].to_dict("records")
-    assert (differs["metric"], differs["says"]) == ("bounded-slowdown", BETTER)
+    [differs] = own[own["verdict"] != NOT_SIGNIFICANT].to_dict("records")
+    assert (differs["metric"], differs["verdict"]) == ("bounded-slowdown", BETTER)
     text = " ".join(PAGE.split())
     for line, metric in (
         ("by turnaround the agent is better in {} and worse in {} of 15 cells", "turnaround"),
@@ -143,13 +143,13 @@ def test_the_pages_words_on_attacks_are_the_tables() -> None:
         assert line.format(*found) in text
     cell = f"{differs['machine']}, {differs['workload']}"
     assert f"bounded slowdown one is better ({cell};" in text
-    both = attacks["says"].value_counts()
+    both = attacks["verdict"].value_counts()
     n, chance = len(attacks), round(len(attacks) * 0.05)
     line = "all {} comparisons of the table {} are significantly better and {} worse, where chance"
     assert line.format(n, both[BETTER], both[WORSE]) in text
     assert f"chance alone makes about {chance}" in text
     silent = attacks[attacks["player"] == f"{AGENT}, told nothing"]
-    apart = int((silent[silent["metric"] == METRIC]["says"] != NOT_SIGNIFICANT).sum())
+    apart = int((silent[silent["metric"] == METRIC]["verdict"] != NOT_SIGNIFICANT).sum())
     assert f"significantly from the hand rule by bounded stretch in {apart} of 15 cells" in text
 
 
@@ -180,7 +180,7 @@ def test_maskable_ppo_is_judged_as_the_others() -> None:
         line = (
             f"| {row['machine']}, {row['workload']} | {row['score']:,.2f} | "
             f"{row['difference']:+,.2f} ({row['low']:+,.2f} to {row['high']:+,.2f}) | "
-            f"{row['says']} | {percent_shown(row['detectable_percent'])} | "
+            f"{row['verdict']} | {percent_shown(row['detectable_percent'])} | "
             f"{chance[row['machine'], row['workload'], RANDOM]:.2f} |"
         )
         assert line in PAGE

@@ -20,11 +20,11 @@ def stored(figure: str) -> pd.DataFrame:
     return table.set_index(["conclusion", "routing", "router"])
 
 
-def cell(row: pd.Series, column: str = "ours") -> str:
+def cell(row: pd.Series, column: str = "simulated") -> str:
     """A number with its interval, speed-ups with one digit more; changes with their sign."""
     digits = 2 if row["neutral"] == 1 else 1
     sign = "+" if column == "change" else ""
-    names = ("low", "high") if column == "ours" else ("change_low", "change_high")
+    names = ("low", "high") if column == "simulated" else ("change_low", "change_high")
     low, high = (f"{row[name]:{sign}.{digits}f}" for name in names)
     ends = "" if row["n"] < LEAST_SAMPLES else f" ({low} .. {high})"
     return f"{row[column]:{sign}.{digits}f}{ends}"
@@ -63,10 +63,12 @@ def test_the_stored_tables_are_whole() -> None:
 
 def span(figure: str, conclusion: str, routing: str, digits: int = 1) -> tuple[str, str, str]:
     """With the ideal router; least and most of the others."""
-    ours = stored(figure)["ours"].xs((conclusion, routing), level=("conclusion", "routing"))
-    others = ours.drop(OUTPUT_QUEUED)
+    simulated = stored(figure)["simulated"].xs(
+        (conclusion, routing), level=("conclusion", "routing")
+    )
+    others = simulated.drop(OUTPUT_QUEUED)
     low, high = others.min(), others.max()
-    return (f"{ours[OUTPUT_QUEUED]:.{digits}f}", f"{low:.{digits}f}", f"{high:.{digits}f}")
+    return (f"{simulated[OUTPUT_QUEUED]:.{digits}f}", f"{low:.{digits}f}", f"{high:.{digits}f}")
 
 
 def test_what_the_pages_tell_in_words() -> None:
@@ -83,7 +85,7 @@ def test_what_the_pages_tell_in_words() -> None:
     assert f"{ideal} % with the ideal router and {low} to {high}" in flat["routers"]
     ideal, low, high = span("level-spread", reduction, "minimal")
     assert f"Level-Spread {ideal} and {low} to {high} %" in flat["routers"]
-    table = stored("level-spread")["ours"]
+    table = stored("level-spread")["simulated"]
     one = {name: f"{table[(lead, name, 'crossbar-1')]:.1f}" for name in ("minimal", "ugal-l")}
     blind, seen = table.xs(lead)["ugal-l, output-queue"], table.xs(lead)["ugal-l"]
     assert (
@@ -102,8 +104,9 @@ def test_what_the_pages_tell_in_words() -> None:
             )
     what = "jigsaw against random: off the run time (%)"
     rows = stored("isolation").loc[(what, "d-mod-k")]
+    percent = rows["simulated"]
     assert (
-        f"Jigsaw reduces run time by {rows['ours'].min():.1f} to {rows['ours'].max():.1f} %"
+        f"Jigsaw reduces run time by {percent.min():.1f} to {percent.max():.1f} %"
         in flat["routers"]
     )
     slow = rows.loc["crossbar-1"]
@@ -112,8 +115,10 @@ def test_what_the_pages_tell_in_words() -> None:
     assert (rows.drop("crossbar-1")["change"].abs() < 0.2).all()
     ideal, low, high = span("isolation", what, "d-mod-k")
     assert f"{ideal} % with the ideal router and {low} to {high}" in flat["isolation"]
-    ours = stored("isolation")["ours"].xs(("d-mod-k", OUTPUT_QUEUED), level=("routing", "router"))
-    off = {what.split()[0]: f"{value:.1f}" for what, value in ours.items()}
+    simulated = stored("isolation")["simulated"].xs(
+        ("d-mod-k", OUTPUT_QUEUED), level=("routing", "router")
+    )
+    off = {what.split()[0]: f"{value:.1f}" for what, value in simulated.items()}
     told = (
         f"TA reduces run time by {off['ta']}, LaaS by {off['laas']} and Jigsaw by {off['jigsaw']} %"
     )
@@ -123,10 +128,12 @@ def test_what_the_pages_tell_in_words() -> None:
 def test_level_spreads_claims_by_used_credits() -> None:
     """What the page on Level-Spread says of the default UGAL-L."""
     table = pd.read_csv(ROOT / "docs" / "routers" / "level-spread-used-credits.csv")
-    ours = table.set_index(["figure", "claim"])
+    simulated = table.set_index(["figure", "claim"])
 
-    def at(figure: str, begins: str, column: str = "ours") -> str:
-        [value] = [v for (f, c), v in ours[column].items() if f == figure and c.startswith(begins)]
+    def at(figure: str, begins: str, column: str = "simulated") -> str:
+        [value] = [
+            v for (f, c), v in simulated[column].items() if f == figure and c.startswith(begins)
+        ]
         return f"{value:.1f}"
 
     better, worse, gain = ("Level-Spread strictly better (", "a baseline", "mean reduction")
@@ -145,7 +152,7 @@ def test_level_spreads_claims_by_used_credits() -> None:
     by_theirs = [
         float(value)
         for what in (better.removesuffix(" ("), worse, gain)
-        for value in theirs["ours"][theirs["claim"].str.startswith(what)][:1]
+        for value in theirs["simulated"][theirs["claim"].str.startswith(what)][:1]
     ]
     told = "{:.1f} / {:.1f} / {:.1f} by used credits".format(*by_theirs)
     assert told in " ".join(page.split())

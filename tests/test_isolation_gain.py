@@ -440,5 +440,5 @@ def test_the_page_has_the_stored_numbers() -> None:
     for log in pairs["log"].unique():
         seen = means.loc[("all", log)]
         ends = f"{seen.measured:.1f} ({seen.measured_low:.1f} to {seen.measured_high:.1f})"
-        product = means.loc[("product", log)].told
-        assert f"| {log} | {ends} | {product:.1f} | {seen.told:.1f} |" in page
+        product = means.loc[("product", log)].predicted
+        assert f"| {log} | {ends} | {product:.1f} | {seen.predicted:.1f} |" in page

@@ -176,7 +176,7 @@ def test_neighbours_use_the_job_s_own_links(result: CosimResult, kept: ArchivedR
         looping = replace(
             side.placed(job, study.communication(job)), compute_s=float(measured.compute_s[row])
         )
-        until_s = 6 * float(rows.yardstick_s[row])
+        until_s = 6 * float(rows.baseline_s[row])
         run = Ensemble(side.network, [looping]).watched(until_s, 1, stream=int(rows.snapshot[row]))
         carried = run.packets.link_bytes[topology.first_router_link :]
         sent[job] = carried / (run.packets.end_ps / PS_PER_S)

@@ -1,4 +1,4 @@
-"""What stands in the column "paper": numbers that a paper printed, never ours."""
+"""What stands in the column "paper": numbers that a paper printed, never simulated ones."""
 
 from __future__ import annotations
 
@@ -213,14 +213,15 @@ def test_the_column_paper_holds_what_was_printed(path: Path) -> None:
 
 
 TRAPS = {
-    "from our result": "Claim('c', 'w', True, 'r', '', min(max(ours, LOW_PAPER), 2.0), ours)",
-    "from a table": "Claim('c', 'w', True, 'r', paper=row['paper'], ours=ours)",
-    "a sum of ours": "Claim('c', 'w', True, 'r', '', float(frame['jobs'].sum()), ours)",
-    "an unknown helper": "Claim('c', 'w', True, 'r', '', nearest(ours), ours)",
-    "by a rule": "Says('w').near('c', min(ours, LOW_PAPER), ours, within=1)",
-    "by a rule, named": "says.below('c', ours, 1.0, paper=row['paper'])",
-    "from a row of a table": "Says('w').near('c', told, ours, within=1)",
-    "one of two ways": "Claim('c', 'w', True, 'r', '', paper if ours else 1.0, ours)",
+    "from our result": "Claim('c', 'w', True, 'r', '', "
+    "min(max(simulated, LOW_PAPER), 2.0), simulated)",
+    "from a table": "Claim('c', 'w', True, 'r', paper=row['paper'], simulated=simulated)",
+    "a sum": "Claim('c', 'w', True, 'r', '', float(frame['jobs'].sum()), simulated)",
+    "an unknown helper": "Claim('c', 'w', True, 'r', '', nearest(simulated), simulated)",
+    "by a rule": "Says('w').near('c', min(simulated, LOW_PAPER), simulated, within=1)",
+    "by a rule, named": "says.below('c', simulated, 1.0, paper=row['paper'])",
+    "from a row of a table": "Says('w').near('c', told, simulated, within=1)",
+    "one of two ways": "Claim('c', 'w', True, 'r', '', paper if simulated else 1.0, simulated)",
 }
 
 
@@ -232,11 +233,11 @@ def test_the_check_sees_what_is_not_printed(text: str, tmp_path: Path) -> None:
         "def nearest(x):\n    return max(x, LOW_PAPER)\n"
         "def analyse(frame):\n"
         "    for row in frame:\n"
-        "        ours = row['x']\n"
-        "        paper = LOW_PAPER if len(row) else ours\n"
-        "    for told, x in ((1.0, ours), (ours, 2.0)):\n"
+        "        simulated = row['x']\n"
+        "        paper = LOW_PAPER if len(row) else simulated\n"
+        "    for told, x in ((1.0, simulated), (simulated, 2.0)):\n"
         f"        yield {text}\n"
-        "        yield Claim('c', 'w', True, 'r', '', 2 * LOW_PAPER, ours)\n"
+        "        yield Claim('c', 'w', True, 'r', '', 2 * LOW_PAPER, simulated)\n"
     )
     module = Module(path)
     found = [
@@ -266,7 +267,7 @@ def test_no_range_of_the_paper_follows_our_results() -> None:
         pd.testing.assert_frame_equal(claims[columns], found[0][columns])
         laas = claims[claims["claim"].str.contains("laas: ")]
         assert laas[["paper", "paper_high"]].to_numpy().tolist() == [[90, 91], [90, 91]]
-    assert found[0]["ours"].tolist() != found[1]["ours"].tolist()
+    assert found[0]["simulated"].tolist() != found[1]["simulated"].tolist()
 
 
 def test_an_interval_is_of_our_number() -> None:
@@ -279,5 +280,5 @@ def test_an_interval_is_of_our_number() -> None:
     )
     [claim] = claims_frame(between_claims(table)).to_dict("records")
     assert (claim["paper"], claim["verdict"]) == (1.30, "holds")
-    assert all(pd.isna(claim[column]) for column in ("ours", "low", "high"))
+    assert all(pd.isna(claim[column]) for column in ("simulated", "low", "high"))
     assert claim["condition"] == "random 1.90, aged 1.20"

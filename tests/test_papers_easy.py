@@ -61,8 +61,8 @@ def mean_slowdown(jobs: Workload, start_s: np.ndarray) -> float:
 def test_published_to_ten_digits(name: str, walltimes: str, shared_dir: Path) -> None:
     jobs, processors = study_log(name, shared_dir)
     assert len(jobs) == LOGS[name]["jobs"]
-    ours = study_slowdown(jobs, processors, walltimes)
-    assert ours == pytest.approx(DIGITS[name, walltimes], rel=1e-11)
+    simulated = study_slowdown(jobs, processors, walltimes)
+    assert simulated == pytest.approx(DIGITS[name, walltimes], rel=1e-11)
 
 
 @pytest.mark.shared
@@ -85,13 +85,13 @@ def test_both_passes_agree_where_walltimes_are_exact(shared_dir: Path) -> None:
     plain = easy_by_events(exact, processors)
     result = simulate_queue(exact, Mask(processors), rng=np.random.default_rng(0))
     assert np.array_equal(result.start_s, plain)
-    ours = study_slowdown(jobs, processors, "exact")
-    assert ours == pytest.approx(mean_slowdown(exact, plain), rel=1e-12)
+    simulated = study_slowdown(jobs, processors, "exact")
+    assert simulated == pytest.approx(mean_slowdown(exact, plain), rel=1e-12)
     # with the users' walltimes they do not
     short = cut(jobs)
     plain = mean_slowdown(short, easy_by_events(short, processors))
-    ours = study_slowdown(jobs, processors, "requested")
-    assert 1e-4 < abs(ours / plain - 1) < 0.02
+    simulated = study_slowdown(jobs, processors, "requested")
+    assert 1e-4 < abs(simulated / plain - 1) < 0.02
 
 
 SWF = """; MaxProcs: 4
@@ -127,9 +127,9 @@ def test_a_log_that_is_not_there_is_a_row(tmp_path: Path, monkeypatch: pytest.Mo
     assert not done.failed
     table = done.analysis.tables["easy"].set_index(["log", "walltimes"])
     assert len(table) == 2 * len(LOGS)
-    assert table.loc[("KTH-SP2", "requested"), "ours"] == pytest.approx(1.25)
+    assert table.loc[("KTH-SP2", "requested"), "simulated"] == pytest.approx(1.25)
     assert table.loc[("CTC-SP2", "exact"), "file"] == "not in the logs folder"
-    assert table["ours"].isna().sum() == 2 * (len(LOGS) - 1)
+    assert table["simulated"].isna().sum() == 2 * (len(LOGS) - 1)
     notes = "\n".join(done.analysis.notes)
     assert "CTC-SP2: not computed; put CTC-SP2-1996-3.1-cln.swf.gz into the logs folder" in notes
     assert "KTH-SP2: 2 jobs in KTH-SP2-1996-2.swf, the study had 28,481" in notes

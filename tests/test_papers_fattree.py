@@ -56,10 +56,10 @@ def test_hops_by_brute_force():
     jobs = [rng.permutation(18)[:n].astype(np.int32) for n in (1, 2, 5, 11, 18)]
     ptr = np.cumsum([0, *(len(job) for job in jobs)])
     found = average_pairwise_hops(np.concatenate(jobs), ptr, shape)
-    for job, ours in zip(jobs, found, strict=True):
+    for job, simulated in zip(jobs, found, strict=True):
         pairs = [apart(a, b) for a, b in permutations(job.tolist(), 2)]
-        assert ours == pytest.approx(np.mean(pairs) if pairs else 0.0)
-        assert least_hops(len(job), shape) <= ours + 1e-12
+        assert simulated == pytest.approx(np.mean(pairs) if pairs else 0.0)
+        assert least_hops(len(job), shape) <= simulated + 1e-12
 
 
 def test_least_hops_is_the_least_of_all_subsets():
@@ -173,7 +173,7 @@ def test_why_names_the_reading_that_closes_a_gap():
     jigsaw, ta, makespan = claims.to_dict("records")
     assert jigsaw["condition"] == "jigsaw, exact walltimes, easy"
     assert [row["verdict"] for row in (jigsaw, ta, makespan)] == ["holds", "differs", "holds"]
-    assert makespan["ours"] == pytest.approx(5.5)
+    assert makespan["simulated"] == pytest.approx(5.5)
 
 
 def made_jobs(seed):

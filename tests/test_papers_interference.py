@@ -145,9 +145,9 @@ def test_thirty_percent_of_communication_lasts_as_long_as_both_at_most():
 @pytest.mark.parametrize(("fraction", "speedup"), [(0.3, 1.35), (1.0, 1.5), (0.0, 3.0)])
 def test_both_forms_of_the_speed_up_with_computing_agree(fraction, speedup):
     """The share under TA is f, that of the slower run g = f s / (1 - f + f s)."""
-    ours = with_computing(speedup, fraction)
-    share = fraction * speedup / ours
-    assert ours == pytest.approx(1 / ((1 - share) + share / speedup))
+    simulated = with_computing(speedup, fraction)
+    share = fraction * speedup / simulated
+    assert simulated == pytest.approx(1 / ((1 - share) + share / speedup))
 
 
 def test_a_workload_is_packed_and_depends_on_its_seed_alone():
@@ -247,8 +247,8 @@ def test_speed_ups_are_means_over_jobs_of_the_ratio_to_ta():
     runs = runs.assign(jobs=[18, 24] * 3, shared_links=0)
     claims = analyse({"jobs": jobs, "runs": runs}, Options()).claims.set_index("claim")
     row = claims.loc[f"{CAB.name}, pairs: mean speed-up of jobs under TA"]
-    assert (row["paper"], row["ours"], row["verdict"]) == (1.10, 1.0, "differs")
-    assert claims.loc[f"{CAB.name}: jobs of a workload", "ours"] == 21.0
+    assert (row["paper"], row["simulated"], row["verdict"]) == (1.10, 1.0, "differs")
+    assert claims.loc[f"{CAB.name}: jobs of a workload", "simulated"] == 21.0
 
 
 def test_the_gain_that_thirty_percent_gives_is_compared_with_the_gain_that_follows():
@@ -267,7 +267,7 @@ def test_the_gain_that_thirty_percent_gives_is_compared_with_the_gain_that_follo
     )
     claims = analyse({"jobs": pd.DataFrame(rows), "runs": runs}, Options()).claims
     [gain] = claims[claims["claim"].str.contains("undiminished")].to_dict("records")
-    assert gain["ours"] == pytest.approx(0.15 / 0.3)
+    assert gain["simulated"] == pytest.approx(0.15 / 0.3)
     assert gain["paper"] == pytest.approx(0.08 / (0.3 * 0.35))
     # half is left where three quarters are in the paper: no agreement
     assert gain["verdict"] == "differs"

@@ -24,12 +24,12 @@ QUICK, FULL = Options(scale="quick"), Options()
 
 
 def test_the_tree_of_18_and_4_is_cab() -> None:
-    ours, preset = (
+    simulated, preset = (
         build_machine(config_from({**QUEUE, "machine": machine}).machine).topology
         for machine in (cab.tree(18, 4), {"preset": "cab"})
     )
     for name in ("link_src", "link_dst", "link_bandwidth_Bps"):
-        np.testing.assert_array_equal(getattr(ours, name), getattr(preset, name))
+        np.testing.assert_array_equal(getattr(simulated, name), getattr(preset, name))
 
 
 def test_every_variant_of_cab_is_a_config_of_its_own() -> None:

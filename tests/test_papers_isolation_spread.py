@@ -140,9 +140,9 @@ def test_a_quick_run_says_what_its_configs_say(tmp_path: Path) -> None:
     [point] = [p for p in made if p["labels"]["cell"] == MINIMAL]
     ran = result_tables(run_cosim(config_from(point["config"])))["steady"]
     for row in ran:
-        ours = table.loc[(MINIMAL, row["policy"], "rdn")]
+        simulated = table.loc[(MINIMAL, row["policy"], "rdn")]
         for mine, theirs in (("off", ""), ("off_low", "_low"), ("off_high", "_high")):
             expected = row[f"taken_off_percent{theirs}"]
             # a table has None where an end is not known
             told = np.nan if expected is None else expected
-            assert ours[mine] == pytest.approx(told, nan_ok=True)
+            assert simulated[mine] == pytest.approx(told, nan_ok=True)

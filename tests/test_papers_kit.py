@@ -53,7 +53,7 @@ def test_a_rule_says_what_was_asked(claim: Claim, holds: bool, rule: str) -> Non
 
 def test_an_interval_of_ours_stands_in_its_columns() -> None:
     row = says.near("c", 0.6, SURE, within=1).row()
-    assert (row["ours"], row["low"], row["high"], row["ratio"]) == (1.2, 1.1, 1.3, 2.0)
+    assert (row["simulated"], row["low"], row["high"], row["ratio"]) == (1.2, 1.1, 1.3, 2.0)
     assert row["verdict"] == "holds"
 
 

@@ -213,7 +213,7 @@ def test_fig2_orders_the_policies_as_the_paper(tmp_path: Path) -> None:
     assert set(orders["verdict"]) == {"holds"}
     # The paper: RDN 30 % below RDG with 4 x 68 nodes.
     minimal = claims[(claims["condition"] == "minimal") & (claims["paper"] == 30.0)]
-    assert 20 < minimal["ours"].iloc[0] < 40
+    assert 20 < minimal["simulated"].iloc[0] < 40
     assert all(path.stat().st_size for path in done.files)
 
 
@@ -305,7 +305,7 @@ def test_ugal_is_held_against_the_authors_crossbar() -> None:
     frames = {"times": pd.DataFrame(times), "one_way": pd.DataFrame(alone)}
     done = PAPER.figures["sst"].analyse(frames, Options())
     first = done.claims.iloc[0]
-    assert (first["expected"], first["ours"], first["verdict"]) == (738.0, 420.0, "differs")
+    assert (first["expected"], first["simulated"], first["verdict"]) == (738.0, 420.0, "differs")
     assert pd.isna(first["paper"])
     ratios = done.tables["times"].set_index("case")["ratio"]
     assert ratios["4 x 68"] == pytest.approx(0.57, abs=0.005)

@@ -1,4 +1,4 @@
-"""The partition paper: printed tables against ours, pairing against closed forms."""
+"""The partition paper: printed tables against simulated, pairing against closed forms."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_wrong_cell_is_found():
     partitions.loc[partitions["geometry"] == "2x2x1x1", "bisection"] = 513
     cells = compare_cells(printed_table("table1"), computed("table1", partitions))
     wrong = cells[~cells["equal"]]
-    assert wrong[["Midplanes", "column", "paper", "ours"]].to_numpy().tolist() == [
+    assert wrong[["Midplanes", "column", "paper", "simulated"]].to_numpy().tolist() == [
         [4, "Proposed BW", 512, 513]
     ]
 

@@ -83,8 +83,8 @@ def times(level_spread: dict[str, float]) -> pd.DataFrame:
     """Six workloads of Fig. 10 under two routers; RDN takes 10 us, Level-Spread by router."""
     rows = [
         {"routing": "minimal", "router": router, "workload": index, "policy": policy, "kind": kind}
-        | {"set": "", "time_us": ours * (1 + index % 2) if policy == "level-spread" else 10.0}
-        for router, ours in level_spread.items()
+        | {"set": "", "time_us": simulated * (1 + index % 2) if policy == "level-spread" else 10.0}
+        for router, simulated in level_spread.items()
         for index in range(6)
         for policy in ("level-spread", "rdn")
         for kind in ("small", "large")
@@ -106,12 +106,12 @@ def test_level_spreads_conclusions_by_hand() -> None:
     done = figures.analyse(frames, Options(), samples=figures.level_spread)
     table = done.tables["routers"].set_index(["conclusion", "router"])
     below = table.loc["Fig. 2, 4 x 68 nodes: RDN below RDG (%)"]
-    assert below["ours"].tolist() == pytest.approx([30.0, 30.0])
+    assert below["simulated"].tolist() == pytest.approx([30.0, 30.0])
     better = table.loc["Fig. 10: Level-Spread strictly better (%)"]
-    assert better["ours"].tolist() == [100.0, 50.0]
+    assert better["simulated"].tolist() == [100.0, 50.0]
     assert better["change"].tolist() == [0.0, -50.0]
     mean = table.loc["Fig. 10: mean reduction by Level-Spread (%)"]
-    assert mean["ours"].tolist() == pytest.approx([40.0, (20 - 60) / 2])
+    assert mean["simulated"].tolist() == pytest.approx([40.0, (20 - 60) / 2])
     verdicts = done.claims.set_index("claim")["verdict"]
     assert verdicts["Fig. 2, 4 x 68 nodes: RDN below RDG (%)"] == "holds"
     assert verdicts["Fig. 10: mean reduction by Level-Spread (%)"] == "differs"
@@ -131,7 +131,7 @@ def test_a_quick_run(name: str, tmp_path: Path) -> None:
     assert not done.failed
     table = done.analysis.tables["routers"]
     assert (table.groupby("conclusion")["router"].agg(tuple) == tuple(ROUTERS)).all()
-    inside = (table["low"] <= table["ours"]) & (table["ours"] <= table["high"])
+    inside = (table["low"] <= table["simulated"]) & (table["simulated"] <= table["high"])
     assert (inside == (table["n"] >= LEAST_SAMPLES)).all()
     assert table.loc[~inside, ["low", "high"]].isna().all(axis=None)
     assert bool(len(done.analysis.claims)) is bool(inside.any())

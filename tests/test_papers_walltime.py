@@ -202,7 +202,7 @@ def test_gains_by_hand(tmp_path: Path) -> None:
     # Every day has the same gain, so drawing days anew changes nothing.
     assert waits["low"].tolist() == pytest.approx([0.5, -0.1])
     assert waits["high"].tolist() == pytest.approx([0.5, -0.1])
-    claims = fig9_analyse(frames_by_hand(), options).claims.set_index("claim")["ours"]
+    claims = fig9_analyse(frames_by_hand(), options).claims.set_index("claim")["simulated"]
     assert claims["average wait: gain above 20%: share of 2 cases"] == 0.5
     assert claims["loss of capacity: gain above 0%: share of 2 cases"] == 0.0
     assert claims["wait shorter by 10 to 66 min: share of 2 cases"] == 0.5

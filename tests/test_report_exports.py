@@ -118,7 +118,7 @@ def test_tables_read_back_are_what_was_kept(file: Path, run: ArchivedRun, tmp_pa
         assert np.array_equal(rows["time_s"], schedule.measured.time_s)
         near = found["kept_neighbours"][found["kept_neighbours"]["policy"] == policy]
         assert np.array_equal(near["part"], schedule.measured.part)
-        stretch = (schedule.measured.time_s / schedule.measured.yardstick_s)[
+        stretch = (schedule.measured.time_s / schedule.measured.baseline_s)[
             schedule.measured.job == schedule.measured.job[0]
         ].mean()
         assert mine["stretch"].iloc[schedule.measured.job[0]] == pytest.approx(stretch)

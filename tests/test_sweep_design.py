@@ -54,7 +54,7 @@ log = true
 key = "workload.synthetic.mean_nodes"
 low = 2
 high = 8
-whole = true
+integer = true
 [[sweep.design.factors]]
 name = "router"
 keys = ["machine.packet.router", "machine.routing"]
@@ -141,7 +141,7 @@ def test_morris_of_a_sweep(tmp_path: Path, monkeypatch, capsys) -> None:
         ('low = "0.5 GB/s"', 'low = "9 GB/s"', "low must be below high"),
         ('high = "8 GB/s"', 'high = "8 s"', "all bounds need like units"),
         ('"0.5 GB/s"', '"0 GB/s"', "log needs low above 0"),
-        ("whole = true", "levels = [2, 4]", "needs low and high, or levels"),
+        ("integer = true", "levels = [2, 4]", "needs low and high, or levels"),
         ('["output-queued", "minimal"],', '["output-queued"],', "a value for every key"),
         ("mix.0.comm", "mix.3.comm", "key communication.mix.3.communication_fraction: '3' is no"),
         ("machine.global_bandwidth", "machine.globl", "machine.globl: unknown"),
@@ -184,7 +184,7 @@ def test_results_that_confound_two_factors_warn_in_one_line(monkeypatch, capsys)
 def test_a_confounded_design_is_refused_before_it_is_computed(tmp_path: Path) -> None:
     many = "".join(
         f'[[sweep.design.factors]]\nname = "x{i}"\nkey = "run.seed"\n'
-        + ("levels = [1, 2, 3, 4, 5]\n" if i % 2 else "low = 1\nhigh = 9\nwhole = true\n")
+        + ("levels = [1, 2, 3, 4, 5]\n" if i % 2 else "low = 1\nhigh = 9\ninteger = true\n")
         for i in range(20)
     )
     path = file(tmp_path, "sobol-sequence", ("samples = 16", "samples = 64"))

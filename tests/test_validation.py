@@ -169,7 +169,7 @@ def test_verdicts(row: Row, verdict: str, allowed: str) -> None:
 def test_files_have_all_rows_and_the_page_has_a_figure(tmp_path: Path) -> None:
     rows = [exact("one, two", 1, 1, "ps", "by hand"), at_most("three", 2.5, 2, "us", "a book")]
     curves = [
-        Curve("waits", "ours", [0.1, 0.5], [1, 2]),
+        Curve("waits", "simulated", [0.1, 0.5], [1, 2]),
         Curve("waits", "theirs", [0.1, 0.5], [1, 2], published=True),
     ]
     found = {"first": Measured(rows, curves), "second": Measured([at_least("x", 1, 2, "", "")])}

@@ -70,7 +70,7 @@ def test_one_flow_that_ends_a_nanosecond_later_there_fails() -> None:
     assert ns3.compared(flows, answer).verdict == "holds"
     answer["end_ns"][7] += 1  # type: ignore[index]
     row = ns3.compared(flows, answer)
-    assert (row.verdict, row.ours) == ("fails", 1.0)
+    assert (row.verdict, row.simulated) == ("fails", 1.0)
     assert "1 flows differ" in row.note
 
 

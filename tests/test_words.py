@@ -32,14 +32,10 @@ PLAIN = {
     "nobody|everybody": "no job, all ranks",
 }
 """Patterns, and what to write instead."""
-PACKAGES = ("netsim", "alloc", "workloads", "patterns", "queuesim", "cosim")
+PACKAGES = (
+    *("netsim", "alloc", "workloads", "patterns", "queuesim", "cosim", "experiments", "netcosim"),
+)
 """Packages whose names, docstrings, comments and messages are checked."""
-PROSE_OF = {
-    "experiments": "experiments/papers",
-    "netcosim": "netcosim/validation",
-}
-"""Packages whose prose is checked: all but a folder whose stored tables have "ours" beside "paper",
-and names that are columns or keys."""
 IN_CODE = PLAIN | {
     "no ways?|(?:longest|shorte[rs]t?|direct|minimal) ways?": "path",
     "by chance|equal chance|with chance|without chance": "at random, probability, deterministic",
@@ -127,19 +123,6 @@ def test_code_uses_the_fields_words(package: str) -> None:
     for path in sorted((ROOT / package).rglob("*.py")):
         source = path.read_text(encoding="utf-8")
         found = [*sorted(wrong_names(source)), *wrong_prose(prose_of(source))]
-        if found:
-            wrong[path.relative_to(ROOT).as_posix()] = found
-    assert wrong == {}
-
-
-@pytest.mark.parametrize("package", PROSE_OF)
-def test_prose_in_code_uses_the_fields_words(package: str) -> None:
-    wrong = {}
-    for path in sorted((ROOT / package).rglob("*.py")):
-        if path.is_relative_to(ROOT / PROSE_OF[package]):
-            continue
-        texts = prose_of(path.read_text(encoding="utf-8"))
-        found = wrong_prose(text for text in texts if " " in text.strip())
         if found:
             wrong[path.relative_to(ROOT).as_posix()] = found
     assert wrong == {}

@@ -215,7 +215,7 @@ def _check_schedule(archive: ArchivedRun, schedule: ArchivedSchedule) -> None:
                 raise ValueError(f"{name} of links: {shape}")
     if measured is not None:
         rows = _flat("job", measured.job)
-        for name in ("snapshot", "time_s", "yardstick_s", "alone_s"):
+        for name in ("snapshot", "time_s", "baseline_s", "alone_s"):
             _long(name, getattr(measured, name), rows)
         _within("job", measured.job, n)
         _check_ranges(archive.machine, measured, rows)

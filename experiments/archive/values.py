@@ -140,7 +140,7 @@ class ArchivedMeasured:
         From 0; `ArchivedLinks.number` has those of its rows.
     job : (k,) int64
         Index into the jobs.
-    time_s, yardstick_s : (k,) float64
+    time_s, baseline_s : (k,) float64
         With all others, and what the measure compares it with (alone on the same nodes, ...).
     alone_s : (k,) float64
         Alone on the same nodes; nan where that was not measured. ``time_s / alone_s - 1`` is what
@@ -160,7 +160,7 @@ class ArchivedMeasured:
     snapshot: IntArray
     job: LongArray
     time_s: FloatArray
-    yardstick_s: FloatArray
+    baseline_s: FloatArray
     alone_s: FloatArray
     range_ptr: LongArray
     range_first: IntArray

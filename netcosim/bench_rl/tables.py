@@ -117,7 +117,7 @@ def _beside(held: pd.DataFrame, one: str, other: str) -> dict[str, object]:
     off = t_interval(held[one] - held[other])
     ratio = np.exp(list(t_interval(np.log(held[one] / held[other])))).tolist()
     cells: dict[str, object] = {"difference": off.value, "low": off.low, "high": off.high}
-    cells["says"] = word(off)
+    cells["verdict"] = word(off)
     least = detectable(off.high - off.value, len(held))
     cells["detectable_percent"] = 100 * least / float(held[other].mean())
     return cells | dict(zip(("ratio", "ratio_low", "ratio_high"), ratio, strict=True))
@@ -130,7 +130,7 @@ def counted(table: pd.DataFrame, by: Sequence[str] = ("player",)) -> list[str]:
     """
     lines = []
     for names, mine in table.groupby(list(by), sort=False):
-        counts = mine["says"].value_counts()
+        counts = mine["verdict"].value_counts()
         better, worse = (counts.get(which, 0) for which in (BETTER, WORSE))
         percent = 100 * (float(np.exp(np.mean(np.log(list(mine["ratio"]))))) - 1)
         lines.append(

@@ -172,7 +172,7 @@ def _range(row: Mapping[str, object], low: str, high: str) -> str:
 
 def _with_ends(row: Mapping[str, object]) -> str:
     """Return netcosim's number with its 95 % interval where it has one."""
-    value = _number(row["ours"])
+    value = _number(row["simulated"])
     return f"{value} ({_range(row, 'low', 'high')})" if _known(row["low"]) else value
 
 

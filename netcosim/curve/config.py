@@ -127,8 +127,8 @@ class CurveConfig(Section):
 
     def points(self) -> list[dict[str, Any]]:
         """One point a routing, traffic and load; load 0 is messages without contention."""
-        whole = self.model_dump(mode="json")
-        curve, machine = whole["curve"], whole["machine"]
+        content = self.model_dump(mode="json")
+        curve, machine = content["curve"], content["machine"]
         routings = curve.pop("routings") or [machine["routing"]]
         traffics, loads = curve.pop("traffic"), curve.pop("loads")
         file, parameters = curve.pop("file"), curve.pop("parameters")
@@ -143,9 +143,9 @@ class CurveConfig(Section):
                     point = {
                         "machine": machine | {"routing": routing},
                         "curve": one | {"load": float(load)},
-                        "seed": whole["run"]["seed"],
+                        "seed": content["run"]["seed"],
                     }
-                    found.append(point | ({"plugins": whole["plugins"]} if self.plugins else {}))
+                    found.append(point | ({"plugins": content["plugins"]} if self.plugins else {}))
         return found
 
 

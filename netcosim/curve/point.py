@@ -70,10 +70,10 @@ def sources(
         table = read_matrix(path)
         if len(table) > n:
             raise NetcosimError(f"{path}: {len(table)} ranks; {topology.name} has {n} nodes")
-        whole = np.zeros((n, n))
-        whole[: len(table), : len(table)] = table
-        rows = whole.sum(axis=1)
-        return matrix_destinations(whole), rows / rows.max()
+        matrix = np.zeros((n, n))
+        matrix[: len(table), : len(table)] = table
+        rows = matrix.sum(axis=1)
+        return matrix_destinations(matrix), rows / rows.max()
     params = traffic_params(topology, name) | curve["parameters"]
     return named_destinations(name, n, rng, params), np.ones(n)
 
@@ -120,7 +120,7 @@ def _loaded(
     window_s = curve["window_s"] or least_s
     warm_up_s = curve["warm_up_s"] or window_s
     # under a matrix: of what the nodes would send if all were the busiest one
-    whole = float(shares.mean())
+    mean_share = float(shares.mean())
     for left in range(curve["doublings"], -1, -1):
         window = Window(warm_up_s, window_s, window_s / 2)
         program = open_loop(
@@ -136,7 +136,7 @@ def _loaded(
         warm_up_s, window_s = 2 * warm_up_s, 2 * window_s
     row = asdict(got) | {"warm_up_s": warm_up_s, "window_s": window_s, "state": state}
     del row["warning"]
-    return row | {"offered": got.offered / whole, "accepted": got.accepted / whole}
+    return row | {"offered": got.offered / mean_share, "accepted": got.accepted / mean_share}
 
 
 def _state(got: LoadPoint, tolerance: float) -> str:

@@ -102,7 +102,7 @@ def mean_stretch(run: ArchivedRun, schedule: ArchivedSchedule) -> np.ndarray:
     measured = schedule.measured
     total, count = np.zeros(len(run.jobs)), np.zeros(len(run.jobs))
     if measured is not None:
-        np.add.at(total, measured.job, measured.time_s / measured.yardstick_s)
+        np.add.at(total, measured.job, measured.time_s / measured.baseline_s)
         np.add.at(count, measured.job, 1.0)
     with np.errstate(invalid="ignore"):
         return np.asarray(total / count)
@@ -220,7 +220,7 @@ def measured_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> Columns:
         "job_id": run.jobs.job_id[measured.job],
         "nodes": [ranges(measured, i) for i in range(len(measured.job))],
         "time_s": measured.time_s,
-        "yardstick_s": measured.yardstick_s,
+        "baseline_s": measured.baseline_s,
         "alone_s": measured.alone_s,
     }
 

@@ -59,21 +59,21 @@ def _smallest(column: Column) -> tuple[NDArray[np.number], bool]:
     """The column in the smallest kind that holds it, and whether it has steps, not values."""
     if column.dtype.kind == "f":
         return column.astype(np.float32), False
-    whole = column.astype(np.int64)
-    steps = np.diff(whole, prepend=0)
+    integers = column.astype(np.int64)
+    steps = np.diff(integers, prepend=0)
     # what never falls is small as steps, and packs far better
-    if len(whole) and whole[0] >= 0 and steps.min() >= 0:
+    if len(integers) and integers[0] >= 0 and steps.min() >= 0:
         return _fitting(steps), True
-    return _fitting(whole), False
+    return _fitting(integers), False
 
 
-def _fitting(whole: NDArray[np.int64]) -> NDArray[np.number]:
-    low, high = int(whole.min(initial=0)), int(whole.max(initial=0))
+def _fitting(integers: NDArray[np.int64]) -> NDArray[np.number]:
+    low, high = int(integers.min(initial=0)), int(integers.max(initial=0))
     for kind in WHOLE:
         limits = np.iinfo(kind)
         if limits.min <= low and high <= limits.max:
-            return whole.astype(kind)
-    return whole.astype(np.float64)
+            return integers.astype(kind)
+    return integers.astype(np.float64)
 
 
 Loads = Mapping[str, LongArray]
@@ -318,7 +318,7 @@ def _measured(measured: ArchivedMeasured | None, numbers: NDArray[np.int64]) -> 
         "measured_snapshot": np.searchsorted(numbers, measured.snapshot),
         "measured_job": measured.job,
         "measured_time": measured.time_s,
-        "measured_baseline": measured.yardstick_s,
+        "measured_baseline": measured.baseline_s,
         "measured_alone": measured.alone_s,
         "measured_ranges": np.diff(measured.range_ptr),
         "measured_first": measured.range_first,

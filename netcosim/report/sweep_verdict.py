@@ -107,10 +107,10 @@ def _where(compared: Compared, mine: Sequence[Cell], cells: Sequence[Cell]) -> s
     left, places = set(mine), []
     for i, axis in sorted(enumerate(axes), key=lambda pair: bool(pair[1].values)):
         for at, label in enumerate(axis.labels):
-            whole = {cell for cell in cells if cell[i] == at}
-            if len(whole) > 1 and whole <= left:
+            row_cells = {cell for cell in cells if cell[i] == at}
+            if len(row_cells) > 1 and row_cells <= left:
                 places.append(f"{axis.title} {label}")
-                left -= whole
+                left -= row_cells
     places += [compared.swept.describe(cell) for cell in sorted(left)]
     more = len(places) - _MOST_PLACES
     if more > 0:

@@ -15,7 +15,7 @@ REDRAWN = (
     "Intervals of waits come from {resamples} {jobs}, the same under every policy. Measured "
     "speed-ups are held fixed."
 )
-LUCK = (
+SAMPLING_VARIATION = (
     "Waits have no interval: each policy has one schedule of one sequence of jobs, and small "
     "differences may be sampling variation. --resamples 200 or a sweep over run.seed measures it."
 )
@@ -57,7 +57,7 @@ def limits(tables: Mapping[str, Rows]) -> list[str]:
 
 def _on_waits(tables: Mapping[str, Rows]) -> str:
     redrawn = tables.get("queue_intervals", ())
-    return REDRAWN.format(**redrawn[0]) if redrawn else LUCK
+    return REDRAWN.format(**redrawn[0]) if redrawn else SAMPLING_VARIATION
 
 
 def _compared(tables: Mapping[str, Rows]) -> tuple[Row | None, list[Row]]:

@@ -76,8 +76,8 @@ def _closed_forms() -> list[Row]:
         ("weights 1 and 3 on a link of 12: rate of the second", 9.0, weighted[1]),
     ]
     return [
-        within(what, expected, float(ours), "", by_hand, share=ROUNDING)
-        for what, expected, ours in found
+        within(what, expected, float(simulated), "", by_hand, share=ROUNDING)
+        for what, expected, simulated in found
     ]
 
 
@@ -93,12 +93,12 @@ def _plain(setting: Setting, *, weighted: bool) -> Row:
         capacity, amount = rng.uniform(1, 4, n_links), rng.uniform(1, 5, n)
         start = rng.choice([0.0, 0.5, 2.0], n)
         weight = rng.uniform(0.1, 10, n) if weighted else np.ones(n)
-        ours = flow_finish_times(
+        simulated = flow_finish_times(
             paths, amount, capacity, start, flow_weight=weight if weighted else None
         )
         carried = dense(paths.ptr, paths.links, n_links, paths.weights)
         plain = reference_finish(carried, capacity, amount, start, weight)
-        worst = max(worst, float(np.abs(ours / plain - 1).max()))
+        worst = max(worst, float(np.abs(simulated / plain - 1).max()))
     kind = "weights between flows" if weighted else "plain max-min"
     return at_most(
         f"finish times, {kind}: furthest from the plain solver (relative)",

@@ -119,10 +119,10 @@ def _finish_ns(routing: Routing, src: Sequence[int], dst: Sequence[int], size: i
 def _one_way(routing: Routing, links: int, size: int) -> Row:
     n = routing.topology.n_nodes
     target = next(k for k in range(1, n) if links_on_path(routing, 0, k) == links + 2)
-    (ours,) = _finish_ns(routing, [0], [target], size)
+    (simulated,) = _finish_ns(routing, [0], [target], size)
     later = LONG_MESSAGE_US * 1000 if size > PACKET_NS else 0.0
     what = f"message of {size:,} bytes over {links} router links"
-    return exact(what, round(ONE_WAY_NS[links] + later, 3), ours, "ns", SST)
+    return exact(what, round(ONE_WAY_NS[links] + later, 3), simulated, "ns", SST)
 
 
 def _two_flows(routing: Routing) -> Row:

@@ -3,7 +3,7 @@
 ns-3 stores and forwards, with unlimited queues here; netcosim's get a router latency of one
 packet's time, which is store and forward, buffers that never limit and one channel a link. Times
 are random to the nanosecond on slow links, so no two packets come to a queue at once and no order
-is anybody's choice.
+is chosen by an engine.
 """
 
 from __future__ import annotations

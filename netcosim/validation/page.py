@@ -79,8 +79,8 @@ def sections_of(found: Mapping[str, Measured]) -> list[Section]:
     """The one table, then a figure for all curves."""
     rows = [as_text(name, row) for name, m in found.items() for row in m.rows]
     cells = (
-        "ours: measured by this run. difference: ours less expected, in the row's unit. allowed: "
-        "where ours may lie; 0 is no difference at all."
+        "simulated: the value of this run. difference: simulated less expected, in the row's unit. "
+        "allowed: range of the simulated value; 0 is no difference at all."
     )
     sections = [Section("Rows", cells, pd.DataFrame(rows))]
     curves = [curve for m in found.values() for curve in m.curves]
@@ -122,7 +122,7 @@ def lines_of(found: Mapping[str, Measured], seconds: Mapping[str, float]) -> lis
     for name, row in failed(found):
         cells = as_text(name, row)
         lines.append(
-            f"fails: {name}: {row.what}: {cells['ours']}, expected {cells['expected']} "
+            f"fails: {name}: {row.what}: {cells['simulated']}, expected {cells['expected']} "
             f"({row.source}), allowed {row.allowed}"
         )
     return lines

@@ -19,20 +19,20 @@ class Row:
     ----------
     what : str
         What is measured, and on what.
-    expected, ours : float
+    expected, simulated : float
     unit : str
         Of both.
     source : str
         Where the expected number is from.
     low, high : float
-        ``ours``, netcosim's value, may be from ``low`` to ``high``.
+        Allowed range of ``simulated``.
     note : str
         What else a reader has to know.
     """
 
     what: str
     expected: float
-    ours: float
+    simulated: float
     unit: str
     source: str
     low: float
@@ -42,12 +42,12 @@ class Row:
     @property
     def verdict(self) -> Verdict:
         """Whether the number lies where it may."""
-        return "holds" if self.low <= self.ours <= self.high else "fails"
+        return "holds" if self.low <= self.simulated <= self.high else "fails"
 
     @property
     def difference(self) -> float:
         """netcosim's value less the expected one, in the unit of the row."""
-        return self.ours - self.expected
+        return self.simulated - self.expected
 
     @property
     def allowed(self) -> str:
@@ -61,15 +61,17 @@ class Row:
         return f"{_shown(self.low)} to {_shown(self.high)}"
 
 
-def exact(what: str, expected: float, ours: float, unit: str, source: str, note: str = "") -> Row:
+def exact(
+    what: str, expected: float, simulated: float, unit: str, source: str, note: str = ""
+) -> Row:
     """A row whose number has to be the expected one."""
-    return Row(what, expected, ours, unit, source, expected, expected, note)
+    return Row(what, expected, simulated, unit, source, expected, expected, note)
 
 
 def within(
     what: str,
     expected: float,
-    ours: float,
+    simulated: float,
     unit: str,
     source: str,
     *,
@@ -78,19 +80,21 @@ def within(
 ) -> Row:
     """A row whose number may be off by a share of the expected one."""
     room = abs(expected) * share
-    return Row(what, expected, ours, unit, source, expected - room, expected + room, note)
+    return Row(what, expected, simulated, unit, source, expected - room, expected + room, note)
 
 
 def at_least(
-    what: str, expected: float, ours: float, unit: str, source: str, note: str = ""
+    what: str, expected: float, simulated: float, unit: str, source: str, note: str = ""
 ) -> Row:
     """A row whose number may not be below the expected one."""
-    return Row(what, expected, ours, unit, source, expected, math.inf, note)
+    return Row(what, expected, simulated, unit, source, expected, math.inf, note)
 
 
-def at_most(what: str, expected: float, ours: float, unit: str, source: str, note: str = "") -> Row:
+def at_most(
+    what: str, expected: float, simulated: float, unit: str, source: str, note: str = ""
+) -> Row:
     """A row whose number may not be above the expected one."""
-    return Row(what, expected, ours, unit, source, -math.inf, expected, note)
+    return Row(what, expected, simulated, unit, source, -math.inf, expected, note)
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,7 @@ COLUMNS = (
     "group",
     "what",
     "expected",
-    "ours",
+    "simulated",
     "difference",
     "unit",
     "allowed",
@@ -174,7 +178,7 @@ def as_text(group: str, row: Row) -> dict[str, str]:
         "what": row.what,
         "expected": f"{_shown(row.expected)}{unit}",
         "from": row.source,
-        "ours": f"{_shown(row.ours)}{unit}",
+        "simulated": f"{_shown(row.simulated)}{unit}",
         "difference": _shown(row.difference),
         "allowed": row.allowed,
         "verdict": row.verdict,

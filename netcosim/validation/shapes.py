@@ -65,12 +65,12 @@ def measure(setting: Setting) -> Measured:
     panel = f"a switch of {PORTS} ports: mean wait (slots)"
     curves = [
         Curve(panel, "output queues, published", fine, [published_wait(p) for p in fine], True),
-        Curve(panel, "ours, output-queued", loads, waits),
+        Curve(panel, "netcosim, output-queued", loads, waits),
     ]
     for name, router, most in (("speedup 1", fifo, 0.5), ("speedup 2", fast, 0.9)):
         below = [load for load in loads if load <= most]
         found = [mean_wait(router, load, slots, setting.seed) for load in below]
-        curves.append(Curve(panel, f"ours, input-queued, {name}", below, found))
+        curves.append(Curve(panel, f"netcosim, input-queued, {name}", below, found))
     return Measured(rows, curves)
 
 

@@ -80,20 +80,20 @@ def _beside(number: int, case: Case, setting: Setting) -> Row:
             for pair, bytes_, start in zip(pairs, size, start_s, strict=True)
         ],
     }
-    theirs = np.array(PEER.ask(question, setting.python)["end_s"])
+    simgrid_s = np.array(PEER.ask(question, setting.python)["end_s"])
     latency_s = path_latency_s(paths, topology.link_latency_s)
     speed, begin_s = topology.link_bandwidth_Bps, start_s + latency_s
     plain = flow_finish_times(paths, size, speed, begin_s)
-    note, ours = "plain max-min", plain
+    note, simulated = "plain max-min", plain
     if case.latency:
-        ours = flow_finish_times(paths, size, speed, begin_s, flow_weight=1 / latency_s)
-        off = float(np.abs(plain / theirs - 1).max())
+        simulated = flow_finish_times(paths, size, speed, begin_s, flow_weight=1 / latency_s)
+        off = float(np.abs(plain / simgrid_s - 1).max())
         note = f"weights of 1 / latency; without them up to {off:.0%} off"
     wires = "with latency" if case.latency else "no latency"
     return at_most(
         f"{topology.name}, {case.routing}, {wires}: {count} flows, furthest end (relative)",
         CLOSE,
-        float(np.abs(ours / theirs - 1).max()),
+        float(np.abs(simulated / simgrid_s - 1).max()),
         "",
         "SimGrid's model CM02 in a process of its own",
         note,

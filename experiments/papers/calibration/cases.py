@@ -70,7 +70,7 @@ def dragonfly_limit(p: int, a: int, g: int, routing: str, traffic: str) -> Limit
         return Limit(min(1.0, both), 0.9 * both, "about 1/2: two global links a packet")
     rule = "above 0.9 with a = 2p = 2h"
     if routing != "minimal":
-        rule = "no closed form; asked for what minimal routing gives, 0.9"
+        rule = "no closed form; checked against minimal routing, 0.9"
     return Limit(1.0, 0.9, rule, at_least=True)
 
 

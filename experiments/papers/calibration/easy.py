@@ -33,7 +33,7 @@ from workloads.swf_parse import parse_rows
 LOGS: dict[str, dict[str, Any]] = read_printed("calibration")["easy"]
 FUNCTION = "experiments.papers.calibration.easy:run_point"
 ARCHIVE = "Parallel Workloads Archive, https://www.cs.huji.ac.il/labs/parallel/workload/"
-COLUMNS = ["log", "walltimes", "paper", "ours", "ratio", "paper_jobs", "jobs", "file"]
+COLUMNS = ["log", "walltimes", "paper", "simulated", "ratio", "paper_jobs", "jobs", "file"]
 MISSING = "not in the logs folder"
 QUICK = ("KTH-SP2",)
 WALLTIMES = ("requested", "exact")
@@ -118,18 +118,18 @@ def run_point(config: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
     """One log with one kind of walltimes: table "easy"."""
     row: dict[str, object] = {key: config[key] for key in ("log", "walltimes")}
     if not config["file"]:
-        return {"easy": [row | {"jobs": None, "ours": None, "file": ""}]}
+        return {"easy": [row | {"jobs": None, "simulated": None, "file": ""}]}
     path = checked_path(config["file"])
     jobs, processors = read_study_log(path)
     simulated = study_slowdown(jobs, processors, config["walltimes"])
-    return {"easy": [row | {"jobs": len(jobs), "ours": simulated, "file": Path(path).name}]}
+    return {"easy": [row | {"jobs": len(jobs), "simulated": simulated, "file": Path(path).name}]}
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Add the paper's number and the ratio; a missing log is a row without a value, and a note."""
 
     table = frames["easy"]
-    simulated = table["ours"].astype(float)
+    simulated = table["simulated"].astype(float)
     published = np.array(
         [_paper(*key) for key in zip(table["log"], table["walltimes"], strict=True)]
     )
@@ -157,7 +157,9 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
             check = ClaimBuilder("SC'15 and the results published beside it", f"walltimes {kind}")
             what, paper = f"{name}: mean bounded slowdown under EASY", _paper(name, kind)
             within, note = WITHIN[kind]
-            claims.append(check.near(what, paper, row["ours"], within=within, unit="%", note=note))
+            claims.append(
+                check.near(what, paper, row["simulated"], within=within, unit="%", note=note)
+            )
     return Analysis(claims_frame(claims), {"easy": table}, tuple(notes))
 
 

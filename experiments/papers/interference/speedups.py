@@ -115,10 +115,10 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         claims.append(ClaimBuilder("III-B").equal(what, 0.0, float(part["shared_links"].max())))
         typical = printed["jobs"].get(case)
         if typical is not None and not options.quick:
-            ours_jobs = float(part.drop_duplicates("workload")["jobs"].mean())
+            simulated_jobs = float(part.drop_duplicates("workload")["jobs"].mean())
             what = f"{case}: jobs of a workload"
             claims.append(
-                ClaimBuilder(WHERE).near(what, float(typical), ours_jobs, within=25, unit="%")
+                ClaimBuilder(WHERE).near(what, float(typical), simulated_jobs, within=25, unit="%")
             )
     claims += between_claims(table) + fraction_claims(table)
     notes = (QUICK_NOTE, PLACEMENT_NOTE) if options.quick else (PLACEMENT_NOTE,)
@@ -134,7 +134,7 @@ def between_claims(table: pd.DataFrame) -> list[Claim]:
             low, high = sorted(mean[name] for name in OBLIVIOUS)
             paper = printed["speedups"][case][ALL]
             both = " and ".join(OBLIVIOUS)
-            what = f"{case}: the paper's mean of all jobs between ours for {both}"
+            what = f"{case}: the paper's mean of all jobs between those simulated for {both}"
             check = ClaimBuilder(WHERE, ", ".join(f"{name} {mean[name]:.2f}" for name in OBLIVIOUS))
             claims.append(check.holds(what, low <= paper <= high, "between the two", paper=paper))
     return claims
@@ -153,9 +153,9 @@ def fraction_claims(table: pd.DataFrame) -> list[Claim]:
     """The case of 30 % communication against what follows from 100 % communication."""
     claims = []
     mean = lookup(table[table["pattern"] == ALL], ["case", "placement"], "packets")
-    theirs = {name: means[ALL] for name, means in printed["speedups"].items()}
-    follows = with_computing(theirs[CAB_SMALL.name], printed["communication_fraction"])
-    paper = (theirs[CAB_PART.name] - 1) / (follows - 1)
+    paper_speedups = {name: means[ALL] for name, means in printed["speedups"].items()}
+    follows = with_computing(paper_speedups[CAB_SMALL.name], printed["communication_fraction"])
+    paper = (paper_speedups[CAB_PART.name] - 1) / (follows - 1)
     what = (
         f"{CAB_PART.name}: gain measured over the gain (f (s - 1)) that contention"
         " undiminished would give"

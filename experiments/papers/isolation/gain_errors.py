@@ -162,7 +162,7 @@ def log_rows(rows: Columns) -> list[dict[str, object]]:
             low, high = known_ends(seen)
             ends = {"measured": seen.value, "measured_low": low, "measured_high": high}
             found.append(
-                {"law": law, "log": name, "told": round(means[name][0], 3)}
+                {"law": law, "log": name, "predicted": round(means[name][0], 3)}
                 | {key: None if x is None else round(x, 3) for key, x in ends.items()}
             )
     return found

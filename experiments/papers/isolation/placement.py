@@ -227,10 +227,10 @@ def apart(hops: ArrayLike, others: ArrayLike, kind: ArrayLike) -> NDArray[np.flo
     (n,) float64
         At the places of each kind's jobs: its hops by rank, one way less the other, positive.
     """
-    mine, theirs, of = np.asarray(hops), np.asarray(others), np.asarray(kind)
+    mine, placed, of = np.asarray(hops), np.asarray(others), np.asarray(kind)
     order = np.argsort(of, kind="stable")
     found = np.empty(len(of))
-    found[order] = np.abs(mine[np.lexsort((mine, of))] - theirs[np.lexsort((theirs, of))])
+    found[order] = np.abs(mine[np.lexsort((mine, of))] - placed[np.lexsort((placed, of))])
     return found
 
 
@@ -246,7 +246,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     axes[0].set_ylabel("average pairwise hops (quartiles)", fontsize=8)
     cases = list(groups(gain, "drive", "io", "io_bytes"))
     _gain(axes[wide], cases[0][1], policies)
-    axes[wide].set_title("what Jigsaw takes off, by placement", fontsize=9)
+    axes[wide].set_title("reduction of run time by Jigsaw, by placement", fontsize=9)
     axes[wide].set_ylabel("off the run time (%)", fontsize=8)
     _cases(axes[wide + 1], gain, policies)
     axes[wide + 1].set_title("against baseline and random nodes, by case", fontsize=9)

@@ -167,7 +167,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
             axis.plot(x, y, marker(k), color=colour(k), markersize=4, label=log)
         axis.axline((0, 0), slope=1, color=SOFT, linewidth=1.0)
         axis.set_title(f"{law}: means of snapshots")
-        axis.set_xlabel("told, without having seen the log (%)")
+        axis.set_xlabel("predicted without having seen the log (%)")
         axis.set_ylabel("measured (% off)")
         grid(axis, "both")
     axes[0].legend(frameon=False, fontsize=8)

@@ -162,7 +162,7 @@ def _claims(spread: pd.DataFrame) -> list[Claim]:
         less = Interval(*(float(row[column]) for column in LESS))
         what = f"{row['log']}: communication, less under Level-Spread than {row['against']} (%)"
         check = ClaimBuilder("Level-Spread, abstract and VI-D", row["cell"])
-        note = "theirs: eight policies, random workloads"
+        note = "paper: eight policies, random workloads"
         claims.append(
             check.near(
                 what, printed["mean reduction (%)"], less, within=5, unit="points", note=note

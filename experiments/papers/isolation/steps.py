@@ -142,7 +142,7 @@ def windows(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def against_chance(rows: pd.DataFrame) -> pd.DataFrame:
+def compared_with_random_phases(rows: pd.DataFrame) -> pd.DataFrame:
     """A late window less the value for random phases, snapshot by snapshot.
 
     The latter is from phases that are drawn anew (in the first iterations), and what the most
@@ -172,8 +172,8 @@ def even_periods_s(compute_s: Sequence[float], send_s: Sequence[float]) -> NDArr
     """Mean time of an iteration of each of some jobs that share one link evenly, clocks apart.
 
     The set S of those that send has the weight |S|! times the product of c over S and of p over
-    the others. For two jobs that is the time alone and c_1 c_2 over the other's period: both lose
-    the same part f_1 f_2 of their run time.
+    the others. For two jobs that is the isolated time and c_1 c_2 over the other's
+    period: both lose the same part f_1 f_2 of their run time.
 
     Parameters
     ----------
@@ -188,8 +188,8 @@ def even_periods_s(compute_s: Sequence[float], send_s: Sequence[float]) -> NDArr
             of_size = np.append(of_size * p, 0) + np.append(0, of_size * c)
         return float(sum(factorial(m) * x for m, x in enumerate(of_size.tolist())))
 
-    whole = weigh(pairs)
-    return np.array([whole / weigh(pairs[:j] + pairs[j + 1 :]) for j in range(len(pairs))])
+    total = weigh(pairs)
+    return np.array([total / weigh(pairs[:j] + pairs[j + 1 :]) for j in range(len(pairs))])
 
 
 def one_link() -> pd.DataFrame:
@@ -210,7 +210,11 @@ def one_link() -> pd.DataFrame:
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """By window, against phases drawn anew, and the closed forms beside them."""
     rows = frames["steps"]
-    tables = {"windows": windows(rows), "chance": against_chance(rows), "one-link": one_link()}
+    tables = {
+        "windows": windows(rows),
+        "chance": compared_with_random_phases(rows),
+        "one-link": one_link(),
+    }
     notes = () if options.quick else log_notes([THUNDER], options)
     return Analysis(claims_frame([]), tables, notes)
 

@@ -65,22 +65,22 @@ def stretches_of(options: Options) -> Iterator[tuple[str, list[Stretch]]]:
     else:
         found = present(LOGS, options)
     for log, sections in found:
-        whole, n_nodes = _jobs(sections)
+        complete, n_nodes = _jobs(sections)
         stretches = []
         for number in range(QUICK_STRETCHES if options.quick else STRETCHES):
-            workload = _workload(sections["workload"], whole, number)
+            workload = _workload(sections["workload"], complete, number)
             jobs, _ = _jobs({**sections, "workload": workload})
             stretches.append(Stretch(number, sections["machine"], workload, jobs, n_nodes))
         yield log.name, stretches
 
 
-def _workload(section: Mapping[str, Any], whole: Workload, number: int) -> dict[str, Any]:
+def _workload(section: Mapping[str, Any], complete: Workload, number: int) -> dict[str, Any]:
     """The section of a stretch of a log; synthetic jobs are drawn otherwise."""
     if "log" not in section:
         made = dict(section["synthetic"])
         # as many jobs more draw others
         return {**section, "synthetic": {**made, "n_jobs": made["n_jobs"] + number}}
-    begin = float(whole.submit_s[number * len(whole) // STRETCHES])
+    begin = float(complete.submit_s[number * len(complete) // STRETCHES])
     return {**section, "start_s": begin, "first_jobs": STRETCH_JOBS}
 
 

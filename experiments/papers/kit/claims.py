@@ -24,7 +24,7 @@ CLAIM_COLUMNS = (
     "paper",
     "paper_high",
     "expected",
-    "ours",
+    "simulated",
     "low",
     "high",
     "ratio",
@@ -50,7 +50,7 @@ class Claim:
         When it counts as holding.
     condition : str
         For which routing, pattern, ...
-    paper, ours : float or None
+    paper, simulated : float or None
         Numbers, if the claim has any. ``paper`` holds what the paper printed (or what follows
         from its numbers alone), never anything that depends on the simulation; else it is empty.
     low, high : float or None
@@ -67,7 +67,7 @@ class Claim:
     rule: str
     condition: str = ""
     paper: float | None = None
-    ours: float | None = None
+    simulated: float | None = None
     low: float | None = None
     high: float | None = None
     paper_high: float | None = None
@@ -79,10 +79,10 @@ class Claim:
 
     def row(self) -> dict[str, object]:
         """Cells of `CLAIM_COLUMNS`; ratio is simulated / printed where that is one number."""
-        known = self.paper and self.ours is not None and self.paper_high is None
+        known = self.paper and self.simulated is not None and self.paper_high is None
         return {
             **{c: getattr(self, c) for c in CLAIM_COLUMNS if c not in ("ratio", "verdict")},
-            "ratio": self.ours / self.paper if known else None,  # type: ignore[operator]
+            "ratio": self.simulated / self.paper if known else None,  # type: ignore[operator]
             "verdict": "holds" if self.holds else "differs",
         }
 
@@ -130,7 +130,7 @@ class ClaimBuilder:
             rule=rule,
             condition=self.condition,
             paper=paper,
-            ours=value,
+            simulated=value,
             low=low,
             high=high,
             paper_high=paper_high,

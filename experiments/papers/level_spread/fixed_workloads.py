@@ -72,7 +72,7 @@ DRAWN = ("packets", "stall_us")
 """SST counts the time for which a port is stalled, so that is drawn."""
 VARIATION = "coefficient_of_variation"
 FIVE = ("min", "q25", "median", "q75", "max")
-RULE = "the largest is at most the others' least, not all 0; ours: ratio of means"
+RULE = "the largest is at most the others' least, not all 0; simulated: ratio of means"
 COMPARED = {
     "Fig. 5, VI-A": (
         ("packets", "mean", "mean packets", COMPACT, "spreading"),

@@ -64,7 +64,7 @@ def run_workload(config: Mapping[str, Any]) -> dict[str, Rows]:
     machine = built(config["machine"])
     largest_first = config["order"] == "largest"
     types = sorted(config["jobs"], key=lambda job: job["n_nodes"], reverse=largest_first)
-    said = [
+    traffic = [
         WholeNanoseconds(job["pattern"], job["message_bytes"], parameters=job["parameters"])
         for job in types
     ]
@@ -82,7 +82,7 @@ def run_workload(config: Mapping[str, Any]) -> dict[str, Rows]:
     links: list[dict[str, object]] = []
     for policy in config["policies"]:
         placed = place_all(machine.topology, policy, sizes, point_rng(draws, "placement"))
-        jobs = [PlacedJob(i, said[k], placed[i]) for i, k in enumerate(which)]
+        jobs = [PlacedJob(i, traffic[k], placed[i]) for i, k in enumerate(which)]
         result = Ensemble(shared, jobs).packets()
         head = {"n_nodes": machine.topology.n_nodes, **config["labels"], "policy": policy}
         times += [{**head, **row} for row in _time_rows(machine.topology, result, kinds)]

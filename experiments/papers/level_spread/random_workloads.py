@@ -151,7 +151,7 @@ def mixed_analyse(
             claims.append(check.near(what, paper, computed, within=WITHIN_POINTS, unit="points"))
         better, worse = row[BETTER], row[WORSE]
         what = "Level-Spread strictly better more often than strictly worse"
-        rule = f"percent better, ours, above percent worse, {worse:.1f}"
+        rule = f"percent better, above percent worse, {worse:.1f}"
         claims.append(ClaimBuilder(where, condition).holds(what, better > worse, rule, better))
     dots = dots_of(times, measure_column(options), LEVEL_SPREAD)
     return Analysis(claims_frame(claims), {"summary": summary, "dots": dots})

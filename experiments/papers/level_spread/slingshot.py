@@ -35,9 +35,9 @@ QUICK = {"p": 4, "a": 8, "g": 16, "h": 8}, JobType(14, 32, "all-to-all", MESSAGE
 
 def section(shape: Mapping[str, int], arrangement: str, routing: str) -> dict[str, Any]:
     """``[machine]`` with links of 25 GB/s."""
-    whole = {**shape, "arrangement": arrangement}
+    parameters = {**shape, "arrangement": arrangement}
     packet = {**PACKETS, "router_latency_s": ROUTER_LATENCY_S}
-    return dragonfly(whole, routing, packet, LINK_LATENCY_S, LINK_BPS, LINK_BPS)
+    return dragonfly(parameters, routing, packet, LINK_LATENCY_S, LINK_BPS, LINK_BPS)
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:

@@ -69,7 +69,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         if times is not None:
             what = f"{workload} grouped, all-to-all 1000 B: mean job time (us)"
             labels = {"case": workload, "routing": routing, "what": what}
-            rows.append(labels | {"sst": times, "ours": float(row[column])})
+            rows.append(labels | {"sst": times, "simulated": float(row[column])})
         if faster is not None:
             apart = {"case": f"{workload}, SST's crossbar 4 GB/s", "what": None}
             rows.append(rows[-1] | apart | {"sst": faster})
@@ -80,15 +80,15 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         sst = ONE_WAY_NS[hops] / 1000 + (LONG_MESSAGE_US if size > 1000 else 0)
         with_own = row["time_ns"] / 1000
         rows.append(
-            labels | {"sst": sst, "ours": row["head_ns"] / 1000, "with_own_bytes": with_own}
+            labels | {"sst": sst, "simulated": row["head_ns"] / 1000, "with_own_bytes": with_own}
         )
     table = pd.DataFrame(rows)
-    table["ratio"] = table["ours"] / table["sst"]
+    table["ratio"] = table["simulated"] / table["sst"]
     claims = []
     for row in table.dropna(subset="what").to_dict("records"):
         check, good = (
             ClaimBuilder("SST, measured", row["routing"]),
             abs(row["ratio"] - 1) <= TOLERANCE,
         )
-        claims.append(check.holds(row["what"], good, RULE, row["ours"], expected=row["sst"]))
+        claims.append(check.holds(row["what"], good, RULE, row["simulated"], expected=row["sst"]))
     return Analysis(claims_frame(claims), {"times": table.drop(columns="what")})

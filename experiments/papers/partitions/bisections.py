@@ -17,7 +17,7 @@ from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 
 printed = read_printed("partitions")["tables"]
 BLANK = ""
-Parts = tuple[Any, ...]
+FigureParts = tuple[Any, ...]
 """Arguments of `PaperFigure` after its description."""
 FUNCTION = "experiments.papers.partitions.machines:bisections"
 COLUMNS: dict[str, list[list[str]]] = read_data("partitions")["columns"]
@@ -61,14 +61,14 @@ def computed(name: str, partitions: pd.DataFrame) -> pd.DataFrame:
 
 
 def compare_cells(paper: pd.DataFrame, computed_cells: pd.DataFrame) -> pd.DataFrame:
-    """One row for each cell of either table: midplanes, column, paper, ours, equal."""
+    """One row for each cell of either table: midplanes, column, paper, simulated, equal."""
     tables = [table.set_index("Midplanes", drop=False) for table in (paper, computed_cells)]
     cells = []
     for size in sorted(set(paper["Midplanes"]) | set(computed_cells["Midplanes"])):
         for column in paper.columns:
             both = [t.loc[size, column] if size in t.index else "no row" for t in tables]
             cells.append((size, column, *both, both[0] == both[1]))
-    return pd.DataFrame(cells, columns=["Midplanes", "column", "paper", "ours", "equal"])
+    return pd.DataFrame(cells, columns=["Midplanes", "column", "paper", "simulated", "equal"])
 
 
 def analyse_table(name: str) -> Callable[[Mapping[str, pd.DataFrame], Options], Analysis]:
@@ -85,7 +85,7 @@ def analyse_table(name: str) -> Callable[[Mapping[str, pd.DataFrame], Options], 
             claims.append(
                 check.holds(what, bool(equal.all()), rule, cells_equal, expected=expected)
             )
-        tables = {"ours": computed_cells, "printed": printed_cells, "cells": cells}
+        tables = {"computed": computed_cells, "printed": printed_cells, "cells": cells}
         return Analysis(claims_frame(claims), tables | {"partitions": frames["partitions"]})
 
     return analyse
@@ -135,7 +135,7 @@ def three_machines(analysis: Analysis, options: Options) -> Figure:
     return _panel(analysis, "choice", title, _lines("machine", str.upper))
 
 
-def _parts(table: str, draw: Callable[[Analysis, Options], Figure] | None = None) -> Parts:
+def _parts(table: str, draw: Callable[[Analysis, Options], Figure] | None = None) -> FigureParts:
     """A table, or a figure of bisections, judged by the table that holds its numbers."""
 
     def points(options: Options) -> list[Point]:

@@ -157,8 +157,7 @@ def pairing(config: Mapping[str, Any]) -> dict[str, Rows]:
 def pairing_table(pairing: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
     """Times of two choices side by side, one row an engine and size.
 
-    Columns ``speedup`` (first over second) and ``by_bisection`` (what the bisections alone
-    say).
+    Columns ``speedup`` (first over second) and ``by_bisection`` (what the bisections predict).
     """
     old, new = (
         pairing[pairing["choice"] == choice].set_index(KEYS)[VALUES].add_prefix(f"{side}_")

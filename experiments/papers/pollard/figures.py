@@ -207,8 +207,8 @@ def fig10_claims(frames: Frames) -> Found:
         what = f"{log}: TA's wait falls with 5, 10, 20 % (h at 20 %)"
         ascending = {f"TA {s}": wait["ta", s] for s in ("20%", "10%", "5%", "none")}
         claims.append(check.ordered(what, ascending, wait["ta", "20%"]))
-    whole = runs.assign(bin="all")[["log", *CASE, "bin", "jobs", "mean_wait_s"]]
-    table = pd.concat([bins[list(whole.columns)], whole], ignore_index=True)
+    all_sizes = runs.assign(bin="all")[["log", *CASE, "bin", "jobs", "mean_wait_s"]]
+    table = pd.concat([bins[list(all_sizes.columns)], all_sizes], ignore_index=True)
     return claims, {"waits": table}
 
 

@@ -105,7 +105,7 @@ def analyse(
 ) -> Analysis:
     """Each conclusion under each router, and whether it is the same under all.
 
-    Table "routers": ``ours`` with ``low`` and ``high`` over ``n`` workloads, snapshots or
+    Table "routers": ``simulated`` with ``low`` and ``high`` over ``n`` workloads, snapshots or
     repetitions; ``change`` from the output-queued router, these drawn for both alike.
     """
     by: dict[Conclusion, dict[str, Samples]] = {}
@@ -116,7 +116,7 @@ def analyse(
         means = level_means(routers, OUTPUT_QUEUED, options.seed)
         for router, level in means.items():
             row = {"conclusion": what, "routing": routing, "router": router, "neutral": neutral}
-            row |= zip(("ours", "low", "high"), level.mean, strict=True)
+            row |= zip(("simulated", "low", "high"), level.mean, strict=True)
             row |= zip(("change", "change_low", "change_high"), level.change, strict=True)
             rows.append(row | {"n": level.n_units})
         # a side needs an interval: without one there is nothing to judge
@@ -135,7 +135,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     paint = {name: colour(i) for i, name in enumerate(first_seen(table, "routing"))}
 
     def bars(axis: Axes, part: pd.DataFrame) -> None:
-        by = ("router", "routing", "ours")
+        by = ("router", "routing", "simulated")
         grouped_bars(axis, part, *by, ends=ends, order=tuple(ROUTERS), colours=paint)
         axis.axhline(part["neutral"].iloc[0], color=INK, lw=1.0, ls="--")
         axis.tick_params(axis="x", labelsize=7)

@@ -23,7 +23,7 @@ class Part:
     payloads : tuple of int
         Bytes of each packet.
     src_port, dst_port : int
-    chance_number : int
+    draw_number : int
         The message's number in random draws.
     priority_class : int
         0 is the highest.
@@ -34,7 +34,7 @@ class Part:
     payloads: tuple[int, ...]
     src_port: int
     dst_port: int
-    chance_number: int
+    draw_number: int
     priority_class: int
 
     @property

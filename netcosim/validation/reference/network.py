@@ -276,7 +276,7 @@ class Network:
     def _choose(self, router: int, packet: Packet) -> FifoChannel:
         """Let the routing decide where a packet goes from here."""
         part, visits = packet.part, packet.visits
-        names = part.chance_number, packet.number + (part.number << 32)
+        names = part.draw_number, packet.number + (part.number << 32)
         pinned: Sequence[int] = ()
         if self.routing.queue_pairs:
             pair = packet.number % self.routing.queue_pairs

@@ -47,25 +47,24 @@ def parts_of(config: Config, resamples: int | None = 0) -> tuple[str, ...]:
         if config.run.threads != 1:
             parts.append(CROSSBAR_THREADS if crossbars else PACKET_THREADS)
     parts += [model.solves_flows, *(policy.kernels for policy in policies)]
-    if _compiles_queues(config, resamples, policies, model):
-        parts.append(QUEUES)
+    parts += _queue_parts(config, resamples, policies, model)
     return tuple(part for part in PARTS if part in parts)
 
 
-def _compiles_queues(
+def _queue_parts(
     config: Config,
     resamples: int | None,
     policies: Sequence[type[Policy]],
     model: type[RunTimeModel],
-) -> bool:
-    """Return whether a run compiles its queues; a log, not yet read, counts as a long one."""
+) -> list[str]:
+    """Return the part that compiles a run's queues; a log, not yet read, counts as a long one."""
     from experiments.queue_intervals import RESAMPLES
     from queuesim.compiled.choice import LEAST_JOBS, why_by_events
     from queuesim.setup import setup_of
 
     section, synthetic = config.queue, config.workload.synthetic
     if section.decider is not None:
-        return False
+        return []
     n_jobs = LEAST_JOBS if synthetic is None else synthetic.n_jobs
     order, rules = setup_of(section, lambda: None)
 
@@ -74,8 +73,11 @@ def _compiles_queues(
         return [not why_by_events(n_jobs * repeats, policy, *rest) for policy in policies]
 
     if resamples is None:
-        return any(compiled(1)) or all(compiled(RESAMPLES))
-    return any(compiled(max(1, resamples)))
+        needed = any(compiled(1)) or all(compiled(RESAMPLES))
+    else:
+        needed = any(compiled(max(1, resamples)))
+    part = QUEUES[order.static_key is None, section.backfill == "conservative"]
+    return [part] if needed else []
 
 
 def report_unread(file: object, points: Sequence[Any]) -> None:

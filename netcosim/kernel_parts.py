@@ -24,8 +24,16 @@ class Part(NamedTuple):
 PACKETS, CROSSBARS = "packets", "crossbars"
 PACKET_THREADS, CROSSBAR_THREADS = "packet threads", "crossbar threads"
 FLOWS, JOB_FLOWS = "flows", "flows of jobs"
-QUEUES = "queues"
-"""Compiled by the first queue that needs it: its jobs decide (`queuesim.compiled.choice`)."""
+QUEUES = {
+    (False, False): "queues",
+    (True, False): "queues by score",
+    (False, True): "conservative queues",
+    (True, True): "conservative queues by score",
+}
+"""Parts by whether scores order the jobs, and whether backfilling is conservative.
+
+Compiled by the first queue that needs it: its jobs decide (`queuesim.compiled.choice`).
+"""
 
 PARTS = {
     PACKETS: Part("netsim/packet/kernels_engine.py", 28),
@@ -38,7 +46,7 @@ PARTS = {
     "isolating search": Part("alloc/fattree/kernels_search.py", 9),
     "least-constrained search": Part("alloc/fattree/kernels_least.py", 10),
     "Slurm tree": Part("alloc/coded/kernels_slurm.py", 1),
-    QUEUES: Part("queuesim/compiled", 6),
+    **{part: Part("queuesim/compiled", 2.5) for part in QUEUES.values()},
 }
 """The kernels that take long to compile, in the order in which they are compiled.
 

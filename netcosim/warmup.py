@@ -58,7 +58,7 @@ def warm_up(parts: Iterable[str] = tuple(PARTS)) -> Iterator[tuple[str, float]]:
         CROSSBAR_THREADS: _crossbar_threads,
         FLOWS: _flows,
         JOB_FLOWS: _job_flows,
-        QUEUES: _queues,
+        **{part: partial(_queues, *kind) for kind, part in QUEUES.items()},
     }
     wanted = set(parts)
     for part in PARTS:
@@ -120,10 +120,17 @@ def _job_flows(topology: Topology) -> None:
         network.change([], [0])
 
 
-def _queues(topology: Topology) -> None:
+def _queues(by_score: bool, conservative: bool, topology: Topology) -> None:
     workload = laas_workload(2, 2.0, np.random.default_rng(1))
     policy = make_policy(topology, "baseline", np.random.default_rng(1))
-    run_by_count(QueueSetup(workload, policy, rng=np.random.default_rng(1)))
+    setup = QueueSetup(
+        workload,
+        policy,
+        order="wfp" if by_score else "fcfs",
+        backfill="conservative" if conservative else "easy",
+        rng=np.random.default_rng(1),
+    )
+    run_by_count(setup)
 
 
 def _policies(topology: Topology, kernels: str) -> None:

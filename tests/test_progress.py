@@ -142,6 +142,22 @@ def test_queues_are_a_part_where_some_are_compiled(
     assert ("queues" in announce.parts_of(config, resamples)) == compiled
 
 
+@pytest.mark.parametrize(
+    ("order", "backfill", "part"),
+    [
+        ("shortest", "easy", "queues"),
+        ("wfp", "none", "queues by score"),
+        ("fcfs", "conservative", "conservative queues"),
+        ("wfp", "conservative", "conservative queues by score"),
+    ],
+)
+def test_a_run_compiles_the_passes_of_its_own_queue(order: str, backfill: str, part: str) -> None:
+    queue = {"policies": ["baseline"], "run_time_model": "as-logged"}
+    content = CONTENT | {"queue": queue | {"order": order, "backfill": backfill}}
+    content |= {"run": {"snapshots": 0}}
+    assert announce.parts_of(config_from(content), 1000) == (part,)
+
+
 def test_compilation_is_told_before_it_begins_and_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import nan
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,10 @@ from queuesim.compiled.kernels_state import (
     STATE,
     STRICT,
     STUCK,
+    Plan,
     Queue,
 )
-from queuesim.compiled.kernels_waiting import BLOCK, PAIR
+from queuesim.compiled.kernels_waiting import BLOCK, PAIR, Rows
 from queuesim.machine import Machine
 from queuesim.ordering.order_checks import with_checks
 from queuesim.queue_setup import QueueSetup
@@ -53,9 +54,10 @@ def run_by_count(setup: QueueSetup) -> QueueResult | None:
         One whose `why_by_events` is empty.
     """
     began = perf_counter()
-    queue, state = _empty_queue(setup)
-    if not _run(setup, queue, state):
+    columns = _empty_queue(setup)
+    if not _run(setup, columns):
         return None
+    state, queue, *_ = columns
     n, by_rank = len(setup.workload), queue.jobs
     job = by_rank[queue.arrivals["rank"]]
     overran = job["late"] == 1
@@ -95,8 +97,17 @@ def run_by_count(setup: QueueSetup) -> QueueResult | None:
     ).frozen()
 
 
-def _empty_queue(setup: QueueSetup) -> tuple[Queue, Any]:
-    """The columns of a queue before its first arrival, and its state."""
+class _Columns(NamedTuple):
+    """What `advance` works on."""
+
+    state: Any
+    queue: Queue
+    ranked: Rows | None
+    plan: Plan | None
+
+
+def _empty_queue(setup: QueueSetup) -> _Columns:
+    """The columns of a queue before its first arrival."""
     workload, window = setup.workload, setup.labels.window
     n, n_free = len(workload), setup.policy.n_free
     order = with_checks(setup.chosen)
@@ -115,9 +126,6 @@ def _empty_queue(setup: QueueSetup) -> tuple[Queue, Any]:
         jobs[column] = nan
     jobs["reserved_in"] = -1
     passes, by_score = PASSES[setup.labels.backfill], order.static_key is None
-    n_ranked = n if by_score or passes == CONSERVATIVE else 0
-    # every running job is a step of a profile; each that waits adds two in either half of a pass
-    n_steps = n_free + 4 * n + 2 if passes == CONSERVATIVE else 0
     n_running = min(n, n_free) + 1
     queue = Queue(
         jobs,
@@ -126,10 +134,13 @@ def _empty_queue(setup: QueueSetup) -> tuple[Queue, Any]:
         np.empty(2 * n, dtype=EVENT),
         np.empty(n_running, dtype=PROMISE),
         np.empty(n_running, dtype=PAIR),
-        np.empty(n_ranked, dtype=LISTED),
-        np.empty(n_ranked, dtype=PAIR),
-        np.empty(n_steps, dtype=STEP),
+        np.empty(n if by_score or passes == CONSERVATIVE else 0, dtype=LISTED),
     )
+    ranked = np.empty(n, dtype=PAIR) if by_score else None
+    plan = None
+    if passes == CONSERVATIVE:
+        # a step for each running job, and two for each that waits, in either half of a pass
+        plan = Plan(np.empty(n_free + 4 * n + 2, dtype=STEP), np.empty(n, dtype=PAIR))
     state = np.zeros(1, dtype=STATE)
     state["backfill"] = passes
     state["window"] = MANY if window is None else min(window, MANY)
@@ -143,17 +154,17 @@ def _empty_queue(setup: QueueSetup) -> tuple[Queue, Any]:
     state["reserved_for"] = -1
     state["shadow_s"] = state["due_s"] = np.inf
     state["first_blocked_s"] = nan
-    return queue, state
+    return _Columns(state, queue, ranked, plan)
 
 
-def _run(setup: QueueSetup, queue: Queue, state: Any) -> bool:
+def _run(setup: QueueSetup, columns: _Columns) -> bool:
     """Run the kernel to the last end; false if that does not come."""
-    n, s = len(setup.workload), state[0]
+    n, s, queue = len(setup.workload), columns.state[0], columns.queue
     score = with_checks(setup.chosen).score
     while s["n_done"] < n:
         # in portions, so that an interrupt is heard
         until = min(n, int(s["n_done"]) + max(1, n // 100))
-        status = advance(state, queue, until)
+        status = advance(*columns, until)
         if status == STUCK:
             return False
         if status == NEEDS_SCORES:

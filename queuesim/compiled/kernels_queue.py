@@ -3,6 +3,10 @@
 Jobs are known by their *rank*: their place in a static order, or their index where a score orders
 them anew at each pass. Every float is the result of the same operations in the same order as in
 `queuesim.run` and `queuesim.backfilling`, so that all times are equal to the bit.
+
+Two arguments are None where a queue does not need them: ``ranked``, the heap of those that wait by
+score, and ``plan``, the arrays of conservative backfilling. Numba leaves out what depends on an
+argument that is None, so that a queue compiles no other queue's pass.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from queuesim.compiled.kernels_state import (
     MANY,
     NEEDS_SCORES,
     STUCK,
+    Plan,
     Queue,
 )
 from queuesim.compiled.kernels_waiting import (
@@ -38,7 +43,7 @@ from queuesim.compiled.kernels_waiting import (
 
 
 @njit(**PLAIN_KERNEL)
-def advance(state: State, queue: Queue, until: int) -> int:
+def advance(state: State, queue: Queue, ranked: Rows | None, plan: Plan | None, until: int) -> int:
     """Go on until so many jobs are over, or what only the caller can do is due."""
     s = state[0]
     n = len(queue.jobs)
@@ -48,11 +53,11 @@ def advance(state: State, queue: Queue, until: int) -> int:
         next_s = min(arrives, end)
         # All arrivals and ends of an instant come before its pass.
         if s.due and next_s > s.now_s:
-            if s.by_score and not s.scored and needs_scores(s):
+            if ranked is not None and not s.scored and needs_scores(s):
                 s.n_listed = list_waiting(s, queue.blocks, queue.listed, n)
                 s.scored = 1
                 return NEEDS_SCORES
-            if not run_pass(s, queue):
+            if not run_pass(s, queue, ranked, plan):
                 return STUCK
             s.due = 0
             s.scored = 0
@@ -176,41 +181,41 @@ def start_job(s: State, queue: Queue, rank: int) -> None:
 
 
 @njit(**INNER_KERNEL)
-def run_pass(s: State, queue: Queue) -> bool:
+def run_pass(s: State, queue: Queue, ranked: Rows | None, plan: Plan | None) -> bool:
     """Start every job that may start now; false if one can never start."""
-    if s.by_score and s.scored:
-        rank_by_score(s, queue)
-    if s.backfill == CONSERVATIVE:
-        return conservative_pass(s, queue)
+    if ranked is not None and s.scored:
+        rank_by_score(s, queue.listed, ranked)
+    if plan is not None:
+        return conservative_pass(s, queue, ranked, plan)
     if s.backfill == EASY:
-        easy_pass(s, queue)
+        easy_pass(s, queue, ranked)
     else:
-        start_heads(s, queue)
+        start_heads(s, queue, ranked)
     return True
 
 
 @njit(**INNER_KERNEL)
-def rank_by_score(s: State, queue: Queue) -> None:
+def rank_by_score(s: State, listed: Rows, ranked: Rows) -> None:
     """Make a heap of those that wait: by score, then by job index."""
     for k in range(s.n_listed):
-        queue.ranked[k].key = -queue.listed[k].score
-        queue.ranked[k].tie = queue.listed[k].rank
-    order_ranked(s, queue, s.n_listed)
+        ranked[k].key = -listed[k].score
+        ranked[k].tie = listed[k].rank
+    order_ranked(s, ranked, s.n_listed)
 
 
 @njit(**INNER_KERNEL)
-def order_ranked(s: State, queue: Queue, size: int) -> None:
+def order_ranked(s: State, ranked: Rows, size: int) -> None:
     """Make a heap of the first pairs of ``ranked``."""
     s.n_ranked = size
     for i in range((size >> 1) - 1, -1, -1):
-        heap_sift(queue.ranked, size, i)
+        heap_sift(ranked, size, i)
 
 
 @njit(**INNER_KERNEL)
-def pop_ranked(s: State, queue: Queue) -> int:
+def pop_ranked(s: State, ranked: Rows) -> int:
     """Take out the first of those that wait by score."""
-    rank = queue.ranked[0].tie
-    heap_pop(queue.ranked, s.n_ranked)
+    rank = ranked[0].tie
+    heap_pop(ranked, s.n_ranked)
     s.n_ranked -= 1
     return rank
 
@@ -223,27 +228,30 @@ def note_blocked(s: State) -> None:
 
 
 @njit(**INNER_KERNEL)
-def start_heads(s: State, queue: Queue) -> int:
+def start_heads(s: State, queue: Queue, ranked: Rows | None) -> int:
     """Start jobs in strict order; the first for which nodes are missing, -1 if it is not known."""
     while s.n_waiting > 0:
         if s.n_free == 0:
             note_blocked(s)
             return -1
-        rank = queue.ranked[0].tie if s.by_score else first_waiting(s, queue.blocks)
+        if ranked is not None:
+            rank = ranked[0].tie
+        else:
+            rank = first_waiting(s, queue.blocks)
         if queue.jobs[rank].nodes > s.n_free:
             note_blocked(s)
             return rank
-        if s.by_score:
-            pop_ranked(s, queue)
+        if ranked is not None:
+            pop_ranked(s, ranked)
         start_job(s, queue, rank)
     return -1
 
 
 @njit(**INNER_KERNEL)
-def easy_pass(s: State, queue: Queue) -> None:
+def easy_pass(s: State, queue: Queue, ranked: Rows | None) -> None:
     """See `queuesim.backfilling.easy.EasyBackfill.run_pass`."""
     before = s.n_running
-    head = start_heads(s, queue)
+    head = start_heads(s, queue, ranked)
     if s.n_running > before:
         s.reserved_for = -1
     if head < 0:
@@ -255,8 +263,8 @@ def easy_pass(s: State, queue: Queue) -> None:
     s.changed = 0
     if not kept:
         s.reserved_for = -1
-    if s.by_score:
-        try_by_score(s, queue, head)
+    if ranked is not None:
+        try_by_score(s, queue, ranked, head)
     else:
         try_by_rank(s, queue, head)
 
@@ -269,10 +277,10 @@ def overrun_since_shadow(s: State, queue: Queue) -> bool:
 
 
 @njit(**INNER_KERNEL)
-def try_by_score(s: State, queue: Queue, head: int) -> None:
+def try_by_score(s: State, queue: Queue, ranked: Rows, head: int) -> None:
     """Try the jobs behind the head, the largest score first."""
-    ranked, jobs = queue.ranked, queue.jobs
-    pop_ranked(s, queue)  # the head
+    jobs = queue.jobs
+    pop_ranked(s, ranked)  # the head
     if s.window >= s.n_ranked:
         # Nodes only become fewer in a pass: who finds too few now may be left out.
         size = 0
@@ -281,11 +289,11 @@ def try_by_score(s: State, queue: Queue, head: int) -> None:
                 ranked[size].key = ranked[i].key
                 ranked[size].tie = ranked[i].tie
                 size += 1
-        order_ranked(s, queue, size)
+        order_ranked(s, ranked, size)
     for _ in range(min(s.window, s.n_ranked)):
         if s.n_free == 0:
             return
-        try_behind(s, queue, pop_ranked(s, queue), head)
+        try_behind(s, queue, pop_ranked(s, ranked), head)
 
 
 @njit(**INNER_KERNEL)
@@ -367,16 +375,16 @@ def reserve(s: State, queue: Queue, head: int) -> None:
 
 
 @njit(**INNER_KERNEL)
-def conservative_pass(s: State, queue: Queue) -> bool:
+def conservative_pass(s: State, queue: Queue, ranked: Rows | None, plan: Plan) -> bool:
     """See `queuesim.backfilling.conservative`; false if a job never finds enough nodes."""
     if not (s.released or s.changed or s.due_s <= s.now_s):
         return True
     s.released = 0
     s.changed = 0
     s.n_passes += 1
-    now, steps = s.now_s, queue.steps
-    read_front(s, queue)
-    keep_reservations(s, queue)
+    now, steps = s.now_s, plan.steps
+    read_front(s, queue, ranked)
+    keep_reservations(s, queue, plan)
     s.due_s = np.inf
     for i in range(s.n_listed):
         rank = queue.listed[i].rank
@@ -402,20 +410,20 @@ def conservative_pass(s: State, queue: Queue) -> bool:
 
 
 @njit(**INNER_KERNEL)
-def read_front(s: State, queue: Queue) -> None:
+def read_front(s: State, queue: Queue, ranked: Rows | None) -> None:
     """List the jobs that a pass can read, in their order."""
-    if s.by_score:
+    if ranked is not None:
         s.n_listed = min(s.depth, s.n_waiting)
         for i in range(s.n_listed):
-            queue.listed[i].rank = pop_ranked(s, queue)
+            queue.listed[i].rank = pop_ranked(s, ranked)
     else:
         s.n_listed = list_waiting(s, queue.blocks, queue.listed, s.depth)
 
 
 @njit(**INNER_KERNEL)
-def keep_reservations(s: State, queue: Queue) -> None:
+def keep_reservations(s: State, queue: Queue, plan: Plan) -> None:
     """Begin a profile with the running jobs, and move reservations back only where they must."""
-    running, steps, kept = queue.running, queue.steps, queue.ranked
+    running, steps, kept = queue.running, plan.steps, plan.kept
     steps[0].time_s = s.now_s
     steps[0].free = s.n_free
     s.n_steps = 1

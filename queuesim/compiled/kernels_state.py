@@ -72,10 +72,6 @@ class Queue(NamedTuple):
     ends : (room,) PAIR
         Heap of the ends as they come: time and number of the start among the events.
     listed : (n,) LISTED
-    ranked : (n,) PAIR
-        Heap of those that wait by score, or of reservations by their start.
-    steps : (room,) STEP
-        A profile of free nodes.
     """
 
     jobs: Rows
@@ -85,5 +81,18 @@ class Queue(NamedTuple):
     running: Rows
     ends: Rows
     listed: Rows
-    ranked: Rows
+
+
+class Plan(NamedTuple):
+    """The arrays of conservative backfilling.
+
+    Attributes
+    ----------
+    steps : (room,) STEP
+        A profile of free nodes.
+    kept : (n,) PAIR
+        Heap of reservations by their start.
+    """
+
     steps: Rows
+    kept: Rows

@@ -43,8 +43,8 @@ PARTS = {
     JOB_FLOWS: Part("netsim/flow", 18),
     FLOWS: Part("netsim/flow", 13),
     "TA search": Part("alloc/fattree/kernels_ta.py", 2.5),
-    "isolating search": Part("alloc/fattree/kernels_search.py", 9),
-    "least-constrained search": Part("alloc/fattree/kernels_least.py", 10),
+    "isolating search": Part("alloc/fattree/kernels_search.py", 6),
+    "least-constrained search": Part("alloc/fattree/kernels_least.py", 8),
     "Slurm tree": Part("alloc/coded/kernels_slurm.py", 1),
     **{part: Part("queuesim/compiled", 2.5) for part in QUEUES.values()},
 }

@@ -30,14 +30,16 @@ NamedTuples otherwise counts every array of the tuple on every call (measured: a
 integer division by zero is not noticed (``error_model="numpy"``).
 """
 
-INNER_KERNEL: dict[str, Any] = PLAIN_KERNEL | {
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-}
+_INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+INNER_KERNEL: dict[str, Any] = PLAIN_KERNEL | _INNER
 """For kernels that only kernels call: nothing is compiled to call them from Python.
 
 What takes arrays in NamedTuples apart for such a call takes longer to compile than many a kernel.
 """
+
+INNER_ALLOCATING_KERNEL: dict[str, Any] = KERNEL | _INNER
+"""For kernels that only kernels call and that allocate arrays."""
 
 HOT_KERNEL: dict[str, Any] = INNER_KERNEL | {"forceinline": True}
 """For kernels that other kernels call once per packet and hop: no call is left of them."""

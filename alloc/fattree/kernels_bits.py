@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from netsim.kernels_options import KERNEL
+from netsim.kernels_options import INNER_ALLOCATING_KERNEL, KERNEL
 
 Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
@@ -42,7 +42,7 @@ class Plan(NamedTuple):
     spines: Ints
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def popcount(x: Word) -> Word:
     x = x - ((x >> 1) & 0x5555555555555555)
     x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333)
@@ -53,7 +53,7 @@ def popcount(x: Word) -> Word:
     return x & 0x7F
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def lowest(x: Word, k: Word) -> Word:
     """Return the k lowest set bits of x (all of them if there are fewer)."""
     out = x & 0
@@ -64,7 +64,7 @@ def lowest(x: Word, k: Word) -> Word:
     return out
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def keep(mask: Word, rest: Word, need: int, width: int, count_gaps: bool) -> Word:
     """Return the ``need`` lowest bits of ``mask``, those of its subset ``rest`` before all others.
 
@@ -83,7 +83,7 @@ def keep(mask: Word, rest: Word, need: int, width: int, count_gaps: bool) -> Wor
     return out
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def write_plan(
     plan: Plan,
     n_leaves: int,
@@ -174,7 +174,7 @@ def set_bits(
     return changed
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def write_shape(
     n_L: int,
     L: int,

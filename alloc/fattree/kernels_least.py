@@ -25,10 +25,10 @@ from alloc.fattree.kernels_bits import (
     write_shape,
 )
 from alloc.fattree.kernels_search import search
-from netsim.kernels_options import KERNEL, PLAIN_KERNEL
+from netsim.kernels_options import INNER_ALLOCATING_KERNEL, INNER_KERNEL, KERNEL
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def join_spines(pod: int, need: int, w2: int, spine: Ints, before: Ints, after: Ints) -> Word:
     """Add a pod to the common spines: the mask of positions that keep ``need`` of them."""
     good = 0
@@ -79,7 +79,7 @@ class Partial(NamedTuple):
     used: NDArray[np.bool_]
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def able_leaves(n_L: int, m2: int, free: Ints, up: Ints, able: Ints) -> None:
     """Count into ``able`` the leaves of each pod that could be equal leaves."""
     able[:] = 0
@@ -88,7 +88,7 @@ def able_leaves(n_L: int, m2: int, free: Ints, up: Ints, able: Ints) -> None:
             able[leaf // m2] += 1
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def begin(shape: Shape, tree: Tree, able: Ints) -> Partial:
     """No leaf chosen yet."""
     total = shape.T * shape.L + shape.Lr
@@ -102,13 +102,13 @@ def begin(shape: Shape, tree: Tree, able: Ints) -> Partial:
     return Partial(able, chosen, ports, common, good, np.zeros(tree.m3, dtype=np.bool_))
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def stage_of(shape: Shape, k: int) -> int:
     """Return the stage of the leaf that is chosen after k others."""
     return k // shape.L if k < shape.T * shape.L else shape.T
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def last_leaf(
     shape: Shape, tree: Tree, pod: int, positions: Word, chosen: Ints, start: int, stop: int
 ) -> int:
@@ -126,7 +126,7 @@ def last_leaf(
     return -1
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def rest_beside_leaves(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, int, int, Word]:
     """Return the nr nodes on a leaf of the pod that has the Lr equal ones."""
     T, first = shape.T, shape.T * shape.L
@@ -145,7 +145,7 @@ def rest_beside_leaves(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, i
     return True, pod, leaf, lowest(tree.up[leaf] & wider, shape.nr)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def rest_alone(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, int, int, Word]:
     """Return the nr nodes on a leaf of a pod that has none of the equal ones."""
     T = shape.T
@@ -160,7 +160,7 @@ def rest_alone(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, int, int,
     return False, -1, -1, 0
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def rest_of(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, int, int, Word]:
     """Return the remainder after the equal leaves: (found, pod, leaf or -1, its positions)."""
     if shape.Lr > 0:
@@ -170,7 +170,7 @@ def rest_of(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, int, int, Wo
     return True, -1, -1, 0
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def next_leaf(
     shape: Shape, tree: Tree, part: Partial, k: int, leaf: int, joined: int
 ) -> tuple[int, int]:
@@ -213,7 +213,7 @@ def next_leaf(
     return -1, joined
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def write_found(
     shape: Shape, tree: Tree, part: Partial, pod: int, leaf: int, rest_up: Word, plan: Plan
 ) -> tuple[int, int]:
@@ -242,7 +242,7 @@ def write_found(
     )
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def search_shape(shape: Shape, tree: Tree, able: Ints, budget: int, plan: Plan) -> tuple[int, int]:
     """Place one shape, depth first: (leaves, L2s), (0, 0), or (`CUT`, 0) if the budget ran out."""
     m2, first = tree.m2, shape.T * shape.L
@@ -282,7 +282,7 @@ def search_shape(shape: Shape, tree: Tree, able: Ints, budget: int, plan: Plan) 
             part.used[joined] = False
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def search_least(
     N: int,
     budget: int,

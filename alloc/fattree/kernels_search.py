@@ -8,10 +8,10 @@ from numba import njit
 from alloc.fattree.kernels_bits import Ints, Numbers, Plan, popcount, write_plan
 from alloc.fattree.kernels_three_level import search_three_level
 from alloc.fattree.kernels_two_level import search_two_level
-from netsim.kernels_options import KERNEL
+from netsim.kernels_options import INNER_ALLOCATING_KERNEL, KERNEL
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def search(
     N: int,
     two_level: bool,

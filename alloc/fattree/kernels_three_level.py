@@ -10,12 +10,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from alloc.fattree.kernels_bits import CUT, Ints, Plan, Word, keep, lowest, popcount
-from netsim.kernels_options import KERNEL
+from netsim.kernels_options import INNER_ALLOCATING_KERNEL
 
 Flags = NDArray[np.bool_]
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def remainder_pod(
     r: int,
     Lr: int,
@@ -58,7 +58,7 @@ def remainder_pod(
     return False, -1, positions
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def plan_pods(
     T: int,
     L: int,
@@ -134,7 +134,7 @@ def plan_pods(
     return a, b
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def search_three_level(
     N: int,
     m1: int,

@@ -11,10 +11,10 @@ import numpy as np
 from numba import njit
 
 from alloc.fattree.kernels_bits import CUT, Ints, Plan, Word, keep, lowest, popcount
-from netsim.kernels_options import KERNEL
+from netsim.kernels_options import INNER_ALLOCATING_KERNEL
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def remainder_leaf(
     base: int, m2: int, chosen: Ints, R: int, B: int, mask: Word, free: Ints, up: Ints
 ) -> int:
@@ -33,7 +33,7 @@ def remainder_leaf(
     return -1
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def search_pod(
     pod: int,
     R: int,
@@ -98,7 +98,7 @@ def search_pod(
         leaf = chosen[depth] + 1
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def search_two_level(
     N: int,
     m1: int,
@@ -118,7 +118,13 @@ def search_two_level(
     A, the nodes of the equal leaves, falls from min(N, m1) to 1; pods with fewest free
     nodes come first, ties by number.
     """
-    order = np.argsort(pod_free, kind="mergesort")
+    order = np.arange(m3)
+    for i in range(1, m3):  # a stable insertion: argsort takes longer to compile than this search
+        pod = order[i]
+        while i > 0 and pod_free[order[i - 1]] > pod_free[pod]:
+            order[i] = order[i - 1]
+            i -= 1
+        order[i] = pod
     chosen = np.empty(m2, dtype=np.int64)
     masks = np.empty(m2 + 1, dtype=np.int64)
     at_least = np.zeros((m3, m1 + 1), dtype=np.int64)

@@ -131,6 +131,7 @@ def test_lines_that_are_missing_are_named(tmp_path: Path) -> None:
         assert line in done.stdout
 
 
+@pytest.mark.full
 def test_examples_do_what_they_show(house: Path, tmp_path: Path) -> None:
     for title, text in SECTIONS.items():
         [shown] = re.findall(r"^```pycon\n(.*?)^```", text, re.M | re.S)

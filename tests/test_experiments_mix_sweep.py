@@ -170,6 +170,7 @@ def test_labels_tell_what_is_not_at_its_default() -> None:
 # Speed-ups out and in again
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("snapshots", first_only([3, 1]))
 def test_exported_speed_ups_are_read_back(tmp_path: Path, snapshots: int) -> None:
     """Run, export, read, and run with it: the same table, the same schedules."""

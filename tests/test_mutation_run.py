@@ -37,6 +37,7 @@ def tree(tmp_path: Path) -> Path:
     return tree
 
 
+@pytest.mark.full
 def test_a_change_is_killed_or_survives_and_the_copy_is_as_before(tree: Path) -> None:
     suites, mutants = read_table(tree / "table.toml", tree)
     assert [(m.line, m.equivalent) for m in mutants] == [(2, "")] * 2 + [(2, "the same number")]
@@ -51,6 +52,7 @@ def test_a_change_is_killed_or_survives_and_the_copy_is_as_before(tree: Path) ->
     assert (tree / "code_here.py").stat().st_mtime_ns == stat.st_mtime_ns
 
 
+@pytest.mark.full
 def test_a_hanging_run_has_failed(tree: Path) -> None:
     loop = Mutant(
         1, "code_here.py", "return", "while True:\n        pass\n    return", "sign", "", 2

@@ -1,6 +1,6 @@
 """Write the tables of ``speed.md`` and draw its figures: ``python docs/draw_speed.py``.
 
-With ``--measure`` everything is measured first, on this machine, as ``netcosim bench --full --json
+With ``--measure`` everything is measured first, on this machine, as ``netcosim bench --full --out
 docs/speed.json`` does; otherwise the stored file is drawn as it is. A test holds page and file
 together.
 """
@@ -224,7 +224,7 @@ def main(arguments: Sequence[str]) -> None:
         from netcosim.cli import main as netcosim
 
         # 1 says that something could not be measured; the rest is worth having
-        if netcosim(["bench", "--full", "--json", str(STORED)]) > 1:
+        if netcosim(["bench", "--full", "--out", str(STORED)]) > 1:
             raise SystemExit(2)
     found = stored()
     PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")

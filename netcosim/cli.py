@@ -10,7 +10,6 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from netcosim import __version__
 from netcosim.package_check import foreign_package
@@ -22,6 +21,7 @@ if _FOREIGN is not None:
     sys.exit(2)
 
 from experiments.mpi import launched_rank  # noqa: E402
+from netcosim.parser import Parser  # noqa: E402
 from netcosim.stopping import Stopped, close_pipes, open_streams, stoppable  # noqa: E402
 from netsim.errors import NetcosimError, UnreadKeyWarning  # noqa: E402
 from netsim.limits import memory_bytes, shown_bytes  # noqa: E402
@@ -54,14 +54,6 @@ def command_names() -> list[str]:
     return [n for n in _FIRST if n in found] + sorted(found - set(_FIRST))
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser whose mistakes are one line like all others."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise NetcosimError instead of printing the usage."""
-        raise NetcosimError(f"{message} (see {self.prog} --help)")
-
-
 def build_parser(
     commands: Sequence[str] | None = None, *, options: bool = True
 ) -> argparse.ArgumentParser:
@@ -69,7 +61,7 @@ def build_parser(
 
     Each takes time to import, and its options to make.
     """
-    parser = _Parser(
+    parser = Parser(
         prog=PROGRAM,
         description="Job logs, placement policies and packet-level network contention in one loop.",
     )

@@ -14,7 +14,7 @@ from experiments.cosim import point_result, run_cosim
 from experiments.cosim_result import CosimResult
 from experiments.outcome import Outcome, encode_tables
 from experiments.points import point_key
-from experiments.progress import progress
+from experiments.progress import progress as show_progress
 from experiments.queue_intervals import RESAMPLES, redrawn, why_not_redrawn, with_intervals
 from experiments.signals import defer_signals
 from experiments.store import Rows, Store
@@ -36,6 +36,7 @@ def run_and_report(
     title: str,
     jobs: int = 1,
     resamples: int | None = None,
+    progress: bool = True,
 ) -> Path:
     """Run a config, print the table of policies, and write results file and page.
 
@@ -55,6 +56,8 @@ def run_and_report(
     resamples : int or None
         Logs that the queues are simulated on for intervals of waits. None:
         `experiments.queue_intervals.RESAMPLES` where these queues are compiled, else none.
+    progress : bool
+        Whether to show progress.
 
     Returns
     -------
@@ -68,7 +71,7 @@ def run_and_report(
     """
     results = results_in(out)
     started = time.perf_counter()
-    with progress(100, "%") as show:
+    with show_progress(100, "%", shown=progress) as show:
         journal = Journal(out / journal_name(point_key(config.resolved())), show.restart)
         with worker_pool(config, journal, jobs, show.print_line):
             result = run_cosim(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
+from netcosim.parser import Parser
 from netsim.errors import NetcosimError, unknown_name
 
 if TYPE_CHECKING:
@@ -14,17 +15,9 @@ if TYPE_CHECKING:
     from workloads.importers.entry import Importer
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        """A mistake is one line."""
-        raise NetcosimError(f"{message} (see {self.prog} --help)")
-
-
 def import_parser(importer: Importer) -> argparse.ArgumentParser:
     """The command line of one kind, built from what its reader declares."""
-    parser = _Parser(
-        prog=f"netcosim trace import {importer.name}", description=importer.description
-    )
+    parser = Parser(prog=f"netcosim trace import {importer.name}", description=importer.description)
     parser.add_argument("file", metavar="FILE", help="gzipped or not; - for a pipe, with --out")
     parser.add_argument(
         "--out", metavar="JOBS.csv", help="the table; FILE with the ending .csv by default"

@@ -82,7 +82,7 @@ def test_a_full_disk_leaves_what_was_there(
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_text("; the log of before\n")
     with full_disk(4096):
-        status = cli.main(["trace", "generate", name, "--jobs", "3000"])
+        status = cli.main(["trace", "generate", "--out", name, "--n-jobs", "3000"])
     assert status == 2
     assert f"{name}: cannot be written" in capsys.readouterr().err
     assert (tmp_path / name).read_text() == "; the log of before\n"

@@ -242,7 +242,7 @@ def test_the_command_measures_and_stores(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / "new" / "speed.json"
-    assert main(["bench", "--json", str(target)]) == 0
+    assert main(["bench", "--out", str(target)]) == 0
     out = capsys.readouterr().out
     assert re.search(r"^good +[\d.]+ [Mk]? ?hops/s", out, re.M)
     found = json.loads(target.read_text())
@@ -259,7 +259,7 @@ def test_the_command_measures_and_stores(
 
 def test_mistakes_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, told in (
-        (["--json", str(tmp_path)], "cannot be written: a folder; name a regular file"),
+        (["--out", str(tmp_path)], "cannot be written: a folder; name a regular file"),
         (["--only", "nothing"], "--only nothing: no such measurement"),
         (["--quick", "--full"], "not allowed with"),
     ):

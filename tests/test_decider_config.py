@@ -344,11 +344,11 @@ def test_a_file_is_looked_up_beside_the_config_by_every_command(
         ["run", "there/c.toml", "--dry-run"],
         ["run", "there/c.toml", "--out", "out", "--jobs", "2"],
         ["sweep", "there/c.toml", "--dry-run"],
-        ["sweep", "there/c.toml", "--store", "s.db", "--quiet"],
+        ["sweep", "there/c.toml", "--out", "s.db", "--quiet"],
     ):
         assert main(command) == 0, command
     capsys.readouterr()
-    assert main(["report", "s.db", "--html", "page.html"]) == 0
+    assert main(["report", "s.db", "--out", "page.html"]) == 0
     page = (folder / "page.html").read_text()
     for name in ("agent.py", "weights.json"):
         assert digest(folder / "there" / name) in page

@@ -250,7 +250,7 @@ def test_the_wheel_works_where_nothing_else_is(built: tuple[Path, Path], tmp_pat
         return done.stdout
 
     assert netcosim("--version") == f"netcosim {version('netcosim')}\n"
-    netcosim("trace", "generate", "few.swf", "--jobs", "30", "--mean-nodes", "4")
+    netcosim("trace", "generate", "--out", "few.swf", "--n-jobs", "30", "--mean-nodes", "4")
     out = netcosim("demo", "--log", "few.swf", "--policies", "rdn,simple", "--out", "demo")
     assert "communication_time is relative to rdn" in out
     again = netcosim("run", "demo/demo.toml", "--out", "again", "--jobs", "2")

@@ -14,7 +14,8 @@ from page_words import words
 
 from experiments.store import Store
 from netcosim import cached_names, catalogue
-from netcosim.cli import command_names, main
+from netcosim.cli import build_parser, command_names, main
+from netcosim.parser import RENAMED
 from workloads.swf import read_swf
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -88,13 +89,13 @@ def test_describe_tells_sizes(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_trace_generate_convert_info(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = tmp_path / "a.swf.gz", tmp_path / "b.swf"
-    generate = ("trace", "generate", first, "--jobs", "50", "--seed", "3")
+    generate = ("trace", "generate", "--out", first, "--n-jobs", "50", "--seed", "3")
     assert told(capsys, *generate)[0] == 0
     again = tmp_path / "again.swf.gz"
-    told(capsys, "trace", "generate", again, "--jobs", "50", "--seed", "3")
+    told(capsys, "trace", "generate", "--out", again, "--n-jobs", "50", "--seed", "3")
     assert gzip.decompress(again.read_bytes()) == gzip.decompress(first.read_bytes())
     options = ("--first-jobs", "20", "--size-factor", "0.5")
-    status, out, _ = told(capsys, "trace", "convert", first, second, *options)
+    status, out, _ = told(capsys, "trace", "convert", first, "--out", second, *options)
     assert status == 0
     assert "20 jobs written" in out
     before, after = read_swf(first), read_swf(second)
@@ -164,7 +165,7 @@ def test_mistakes_are_one_line_and_status_2(
         (["trace", "info", broken_gzip(tmp_path)], "cut.swf.gz"),
         (["trace", "info", text_in_a_number(tmp_path)], "text.swf:2"),
         (["trace", "info", tmp_path], str(tmp_path)),
-        (["trace", "generate", "no/such/folder.swf"], "no/such/folder.swf"),
+        (["trace", "generate", "--out", "no/such/folder.swf"], "no/such/folder.swf"),
         (["list", "foods"], "valid: backfills"),
         (["describe", "level-spred"], "did you mean level-spread"),
         (["report", "notes.db"], "not a netcosim results file"),
@@ -188,11 +189,57 @@ def test_mistakes_are_one_line_and_status_2(
         assert expected in err
     # A sweep into a file that is not ours leaves it alone; nothing half-written is left.
     config = configured(tmp_path, "p = 2", "p = 2")
-    status, _, err = told(capsys, "sweep", config, "--store", "notes.db")
+    status, _, err = told(capsys, "sweep", config, "--out", "notes.db")
     assert status == 2
     assert "not a netcosim results file" in err
     left = {p.name for p in tmp_path.iterdir()}
     assert left == {"notes.db", "cut.swf.gz", "text.swf", "c.toml"}
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("sweep c.toml --store r.db", "--store is now --out (see netcosim sweep --help)"),
+        ("surface r.db --of a.b --csv=t.csv", "--csv is now --out"),
+        ("bench --json t.json", "--json is now --out"),
+        ("report r.db --html p.html", "--html is now --out"),
+        ("report r.db --folder f", "--folder is now --out"),
+        ("report r.db --figures svg", "--figures is now --format"),
+        ("demo --first 5", "--first is now --first-jobs"),
+        ("trace generate --out j.swf --jobs 5", "--jobs is now --n-jobs"),
+        ("trace generate j.swf", "required: --out"),
+        ("trace convert a.swf b.swf", "required: --out"),
+        ("rnu c.toml", "did you mean run? (see netcosim --help)"),
+        ("trace inof j.swf", "did you mean info?"),
+        ("run c.toml --job 2", "--job 2; did you mean --jobs? (see netcosim run --help)"),
+        ("report r.db --export parket", "did you mean parquet?"),
+        ("trace import sacct j.txt --timezon UTC", "did you mean --timezone?"),
+        ("curve c.toml --zzz", "unrecognized arguments: --zzz (see netcosim curve --help)"),
+    ],
+)
+def test_unknown_words_name_the_nearest_and_old_options_the_new(
+    capsys: pytest.CaptureFixture[str], line: str, expected: str
+) -> None:
+    status, out, err = told(capsys, *line.split())
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert expected in err
+
+
+def options_of(name: str) -> set[str]:
+    return {option for option in build_parser([name]).options() if option.startswith("--")}
+
+
+def test_options_have_one_name_in_all_commands() -> None:
+    """An output is --out; what computes with progress has --quiet, and figure files --format."""
+    options = {name: options_of(name) for name in command_names()}
+    assert not {old for found in options.values() for old in set(RENAMED) - {"--jobs"} & found}
+    without = {"list", "describe", "warmup", "completion", "schema"}
+    assert {name for name in options if "--out" not in options[name]} <= without
+    loops = {*("bench", "bench-rl", "curve", "demo", "isolation-gain", "judge", "reproduce")}
+    loops |= {"run", "sweep", "validate"}
+    assert {name for name in options if "--quiet" in options[name]} >= loops
+    timed = {"bench", "validate"}
+    assert {name for name in options if "--jobs" in options[name]} >= loops - timed
 
 
 @pytest.mark.parametrize(
@@ -210,7 +257,7 @@ def test_points_that_cannot_be_run_are_recorded(
     expected: str,
 ) -> None:
     config = configured(tmp_path, old, new)
-    status, out, _ = told(capsys, "sweep", config, "--quiet", "--store", tmp_path / "r.db")
+    status, out, _ = told(capsys, "sweep", config, "--quiet", "--out", tmp_path / "r.db")
     assert status == 1
     assert "2 failed" in out
     assert expected in out

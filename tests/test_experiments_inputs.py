@@ -96,7 +96,7 @@ def test_a_sweep_computes_again_what_a_changed_file_changes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     folder = folder_with(tmp_path / "a")
-    command = ["sweep", str(folder / "c.toml"), "--store", str(folder / "r.db"), "--quiet"]
+    command = ["sweep", str(folder / "c.toml"), "--out", str(folder / "r.db"), "--quiet"]
 
     def computed() -> str:
         assert main(command) == 0
@@ -109,7 +109,7 @@ def test_a_sweep_computes_again_what_a_changed_file_changes(
     with Store(folder / "r.db", "read") as store:
         told = digests(point.config for point in store.points())
     assert len(told[str(folder / name)].split(", ")) == 2
-    assert main(["report", str(folder / "r.db"), "--html", str(folder / "r.html")]) == 0
+    assert main(["report", str(folder / "r.db"), "--out", str(folder / "r.html")]) == 0
     page = (folder / "r.html").read_text()
     for digest in (file_digest(folder / "jobs.swf"), *told[str(folder / name)].split(", ")):
         assert digest in page

@@ -132,7 +132,7 @@ def test_three_fractions_are_told_what_they_could_be(tmp_path: Path) -> None:
 
 def swept(folder: Path, text: str) -> Path:
     store = folder / "s.db"
-    assert main(["sweep", str(file(folder, text)), "--store", str(store), "--quiet"]) == 0
+    assert main(["sweep", str(file(folder, text)), "--out", str(store), "--quiet"]) == 0
     assert main(["report", str(store), "--export", "csv"]) == 0
     return store
 

@@ -214,7 +214,7 @@ def test_pages_say_what_numbers_are_relative_to(
         path = tmp_path / f"{name}.toml"
         path.write_text(SWEEP + reference)
         store = tmp_path / f"{name}.db"
-        assert main(["sweep", str(path), "--store", str(store), "--quiet"]) == 0
+        assert main(["sweep", str(path), "--out", str(store), "--quiet"]) == 0
         assert main(["report", str(store), "--export", "csv"]) == 0
         page = store.with_suffix(".html").read_text(encoding="utf-8")
         assert told in words(page)

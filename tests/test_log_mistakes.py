@@ -264,8 +264,8 @@ def test_the_key_or_the_option_is_named(tmp_path: Path, capsys: pytest.CaptureFi
             }
         )
     out = tmp_path / "a.swf"
-    assert main(["trace", "generate", str(out), "--jobs", str(10**12)]) == 2
-    assert "error: --jobs 1,000,000,000,000 jobs would take 100,000 GB" in capsys.readouterr().err
+    assert main(["trace", "generate", "--out", str(out), "--n-jobs", str(10**12)]) == 2
+    assert "error: --n-jobs 1,000,000,000,000 jobs would take 100,000 GB" in capsys.readouterr().err
     assert not out.exists()
 
 

@@ -164,7 +164,7 @@ def test_trace_info_prints_the_headers_numbers(
     out = capsys.readouterr().out
     assert "largest 1,152" in out
     assert "1 processor a node, as given; the header has 8" in out
-    assert main(["trace", "convert", str(path), str(tmp_path / "nodes.swf")]) == 0
+    assert main(["trace", "convert", str(path), "--out", str(tmp_path / "nodes.swf")]) == 0
     assert "8 processors a node, from the header" in capsys.readouterr().out
     assert read_swf(tmp_path / "nodes.swf").n_nodes.tolist() == [144]
     path = written(tmp_path, "; MaxProcs: 1152", line())
@@ -225,8 +225,8 @@ def test_the_demo_says_what_it_takes(
     assert "16 processors a node, as given; the header has 8" in capsys.readouterr().out
     assert main(["demo", "--processors-per-node", "8", "--out", str(out)]) == 2
     assert "add --log" in capsys.readouterr().err
-    assert main(["demo", "--first", "0", "--out", str(out)]) == 2
-    assert "--first 0; it must be at least 1" in capsys.readouterr().err
+    assert main(["demo", "--first-jobs", "0", "--out", str(out)]) == 2
+    assert "--first-jobs 0; it must be at least 1" in capsys.readouterr().err
     table = tmp_path / "jobs.csv"
     table.write_text("job,nodes,arrival_s,run_s\n1,40,0,9\n")
     assert main([*arguments[:1], "--log", str(table), "--out", str(out)]) == 2

@@ -319,7 +319,7 @@ def write_archive(folder: Path) -> Path:
 
 def test_an_archive_of_four_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     archive, out = write_archive(tmp_path / "a"), tmp_path / "a.goal"
-    assert main(["trace", "convert", "otf2", str(archive), "--out", str(out)]) == 0
+    assert main(["trace", "convert", str(archive), "--out", str(out)]) == 0
     told = capsys.readouterr().out
     n_bytes = sum(1000 + r for r in range(4)) + 8 * 16 + 500
     assert f"4 ranks, 13 messages, {n_bytes:,} bytes" in told
@@ -343,7 +343,7 @@ def test_an_archive_of_four_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert messages == Counter([*ring, *halves, (1, 3, 500)])
 
     quick = ["--no-compute"]
-    assert main(["trace", "convert", "otf2", str(archive), "--out", str(out), *quick]) == 0
+    assert main(["trace", "convert", str(archive), "--out", str(out), *quick]) == 0
     assert read_goal(out).compute_s.sum() == 0
 
 
@@ -353,7 +353,7 @@ def test_the_ping_pong_of_another_project(tmp_path: Path, shared_dir: Path) -> N
     if not archive.is_file():
         pytest.skip("the archive otf2-ping-pong is not in the reference data")
     out = tmp_path / "p.goal"
-    assert main(["trace", "convert", "otf2", str(archive), "--out", str(out)]) == 0
+    assert main(["trace", "convert", str(archive), "--out", str(out)]) == 0
     program = read_goal(out)
     assert program.n_ranks == 2
     assert program.send_bytes.tolist() == PING_PONG * 2  # there and back, from 16 KiB to 2 MiB
@@ -368,7 +368,7 @@ def test_a_cut_archive_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[
     archive = write_archive(tmp_path / "a")
     for event_file in (tmp_path / "a" / "traces").glob("*.evt"):
         event_file.write_bytes(event_file.read_bytes()[:20])
-    assert main(["trace", "convert", "otf2", str(archive), "--out", str(tmp_path / "o.goal")]) == 2
+    assert main(["trace", "convert", str(archive), "--out", str(tmp_path / "o.goal")]) == 2
     [line] = capfd.readouterr().err.splitlines()
     assert "cannot read this archive" in line
     assert not (tmp_path / "o.goal").exists()

@@ -167,9 +167,9 @@ def test_workers_load_it_and_the_page_tells_of_it(folder: Path) -> None:
     (folder / "c.toml").write_text(toml)
     for plugin, jobs in (("half.py", "2"), ("half.py", "1")):
         store = f"jobs{jobs}.db"
-        command = ["sweep", "c.toml", "--plugin", plugin, "--jobs", jobs, "--store", store]
+        command = ["sweep", "c.toml", "--plugin", plugin, "--jobs", jobs, "--out", store]
         assert main([*command, "--quiet"]) == 0
-    assert main(["report", "jobs2.db", "--html", "page.html"]) == 0
+    assert main(["report", "jobs2.db", "--out", "page.html"]) == 0
     page = (folder / "page.html").read_text()
     for name in ("last.py", "half.py"):
         assert load_plugin(name).sha256 in page

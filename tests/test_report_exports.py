@@ -197,8 +197,8 @@ def evalys_rows(path: Path) -> list[dict[str, str]]:
 
 
 def evalys_file(file: Path, folder: Path) -> Mapping[str, Path]:
-    assert main(["report", str(file), "--export", "evalys", "--folder", str(folder)]) == 0
-    return {path.stem: path for path in folder.glob("*.csv")}
+    assert main(["report", str(file), "--export", "evalys", "--out", f"{folder}.html"]) == 0
+    return {path.stem: path for path in Path(f"{folder}-evalys").glob("*.csv")}
 
 
 def test_evalys_tables_obey_its_rules(file: Path, run: ArchivedRun, tmp_path: Path) -> None:
@@ -372,11 +372,9 @@ def test_perfettos_own_protos_read_the_trace(run: ArchivedRun) -> None:
 
 def test_the_trace_is_the_same_bytes_each_time(file: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
-        assert (
-            main(["report", str(file), "--export", "perfetto", "--folder", str(tmp_path / name)])
-            == 0
-        )
-    first, second = ((tmp_path / name / FILE).read_bytes() for name in ("a", "b"))
+        page = str(tmp_path / f"{name}.html")
+        assert main(["report", str(file), "--export", "perfetto", "--out", page]) == 0
+    first, second = ((tmp_path / f"{name}-perfetto" / FILE).read_bytes() for name in ("a", "b"))
     assert first == second
     assert gzip.decompress(first)
 
@@ -417,9 +415,9 @@ def test_jobs_that_never_ran_are_left_out(run: ArchivedRun) -> None:
 
 @pytest.mark.parametrize("form", first_only(["svg", "pdf", "png"]))
 def test_every_figure_is_a_file(file: Path, tmp_path: Path, form: str) -> None:
-    folder = tmp_path / "figures"
-    assert main(["report", str(file), "--figures", form, "--folder", str(folder)]) == 0
-    found = sorted(folder.iterdir())
+    page = str(tmp_path / "p.html")
+    assert main(["report", str(file), "--format", form, "--out", page]) == 0
+    found = sorted((tmp_path / "p-figures").iterdir())
     assert len(found) >= 5
     start = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}[form]
     assert all(path.suffix == f".{form}" for path in found)

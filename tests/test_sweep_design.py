@@ -101,7 +101,7 @@ def test_a_sweep_and_what_its_surface_says(tmp_path: Path, monkeypatch, capsys) 
     monkeypatch.chdir(tmp_path)
     path = file(tmp_path, "sobol-sequence", ("n_jobs = 20", "n_jobs = 60"))
     assert main(["sweep", str(path), "--quiet"]) == 0
-    asked = ["surface", "d.db", "--of", "policies.mean_wait_s", "--csv", "s.csv"]
+    asked = ["surface", "d.db", "--of", "policies.mean_wait_s", "--out", "s.csv"]
     assert main([*asked, "--where", "policy=simple"]) == 0
     assert "16 of 16 rows of the design" in capsys.readouterr().out
     import pandas as pd
@@ -123,7 +123,7 @@ def test_morris_of_a_sweep(tmp_path: Path, monkeypatch, capsys) -> None:
     assert len(load_sweep(path).points) == 3 * 5
     assert main(["sweep", str(path), "--quiet"]) == 0
     asked = ["surface", "d.db", "--of", "policies.mean_wait_s", "--where", "policy=rdn"]
-    assert main([*asked, "--csv", "m.csv"]) == 0
+    assert main([*asked, "--out", "m.csv"]) == 0
     import pandas as pd
 
     table = pd.read_csv("m.csv").set_index("factor")

@@ -103,7 +103,7 @@ def record(case: Case, reading: Reading) -> dict[str, object]:
 
 
 def report(host: Host, readings: Readings) -> dict[str, object]:
-    """All of it, for ``--json``."""
+    """All of it, for ``--out``."""
     return {
         "format": FORMAT,
         "machine": host.record(),

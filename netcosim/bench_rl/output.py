@@ -31,6 +31,7 @@ def play_and_write(
     jobs: int = 1,
     ppo: bool = False,
     progress: bool = True,
+    form: str = "png",
 ) -> tuple[SweepSummary, list[str]] | None:
     """Play the points that ``out`` does not hold yet, and write what all of them show.
 
@@ -45,6 +46,8 @@ def play_and_write(
     ppo : bool
         Train MaskablePPO too.
     progress : bool
+    form : {"png", "svg", "pdf"}
+        Of the figures.
 
     Returns
     -------
@@ -74,7 +77,7 @@ def play_and_write(
     if "weeks" not in frames or "curve" not in frames:
         first = summary.failed[0][1] if summary.failed else "nothing is stored"
         raise NetcosimError(f"bench-rl: no agent could be trained: {first}")
-    lines = _written(frames, training.reward, out)
+    lines = _written(frames, training.reward, out, form)
     computed = f"{summary.total} points, {summary.computed} computed in {summary.seconds:.0f} s"
     return summary, [computed, *lines, *failure_lines(summary)]
 
@@ -85,7 +88,7 @@ def _longest_first(point: Mapping[str, Any]) -> int:
     return order.index(player) if player in order else len(order)
 
 
-def _written(frames: Mapping[str, pd.DataFrame], metric: str, out: Path) -> list[str]:
+def _written(frames: Mapping[str, pd.DataFrame], metric: str, out: Path, form: str) -> list[str]:
     """Write tables, figures and agents; return what they show, and their names."""
     weeks, curve = frames["weeks"], frames["curve"]
     compared, found = differences(weeks, metric), scores(weeks, metric)
@@ -104,7 +107,7 @@ def _written(frames: Mapping[str, pd.DataFrame], metric: str, out: Path) -> list
     figures = {"learning": learning_figure(curve, found, compared)} if len(compared) else {}
     if len(compared):
         figures["held-out"] = held_out_figure(compared, metric)
-    files += [save_figure(figure, out / f"{name}.png", "png") for name, figure in figures.items()]
+    files += [save_figure(figure, out / f"{name}.{form}", form) for name, figure in figures.items()]
     agents = frames["weights"]
     for (machine, workload, player), mine in agents.groupby(
         ["machine", "workload", "player"], sort=False

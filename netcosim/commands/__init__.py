@@ -9,11 +9,29 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+FORMATS = ("png", "svg", "pdf")
 
-def add_jobs(parser: argparse.ArgumentParser) -> None:
+
+def add_jobs(parser: argparse.ArgumentParser, default: int = 1) -> None:
     """Add ``--jobs``, the number of local processes."""
     parser.add_argument(
-        "--jobs", type=number_of_processes, default=1, metavar="N", help="local processes"
+        "--jobs",
+        type=number_of_processes,
+        default=default,
+        metavar="N",
+        help=f"local processes (default {default}); they change no result",
+    )
+
+
+def add_quiet(parser: argparse.ArgumentParser) -> None:
+    """Add ``--quiet``."""
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def add_format(parser: argparse.ArgumentParser, default: str = FORMATS[0]) -> None:
+    """Add ``--format``, the kind of figure files."""
+    parser.add_argument(
+        "--format", choices=FORMATS, default=default, help=f"of the figures (default {default})"
     )
 
 

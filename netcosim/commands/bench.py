@@ -1,7 +1,7 @@
 """Measure how fast this machine runs packets, flows, queues and all around them.
 
   netcosim bench
-  netcosim bench --full --json speed.json
+  netcosim bench --full --out speed.json
 
 Every measurement is repeated; the table has the best round, the median above it, and the CPU
 time. Below the table are ratios to other simulators, whose rates were recorded on a machine like
@@ -11,6 +11,8 @@ that of docs/speed.md. An idle machine gives the best answers.
 from __future__ import annotations
 
 import argparse
+
+from netcosim.commands import add_quiet
 
 HELP = "measure how fast this machine runs all of it"
 
@@ -23,7 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--only", metavar="NAME", help="one measurement or part: size, tick, flows, loop, ..."
     )
-    parser.add_argument("--json", metavar="FILE", help="write all that was measured here, too")
+    parser.add_argument("--out", metavar="FILE.json", help="write all that was measured here, too")
+    add_quiet(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     from netsim.atomic_files import make_folder, need_regular, write_text_atomically
     from netsim.errors import NetcosimError
 
-    target = None if args.json is None else Path(args.json)
+    target = None if args.out is None else Path(args.out)
     if target is not None:
         need_regular(target)
         need_folder(target.parent)
@@ -54,7 +57,8 @@ def run(args: argparse.Namespace) -> int:
     print("\n".join([*host.lines(), "", head()]), flush=True)
     readings = []
     for number, case in enumerate(cases, start=1):
-        print(f"netcosim: {number} of {len(cases)}: {case.name}", file=sys.stderr, flush=True)
+        if not args.quiet:
+            print(f"netcosim: {number} of {len(cases)}: {case.name}", file=sys.stderr, flush=True)
         try:
             readings.append((case, in_fork(partial(measure, case, patience))))
         except NetcosimError as error:

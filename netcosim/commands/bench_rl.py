@@ -16,7 +16,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from netcosim.commands import add_jobs
+from netcosim.commands import add_format, add_jobs, add_quiet
 from netcosim.folders import need_folder
 
 HELP = "a fixed benchmark for agents that learn to schedule on a shared network"
@@ -57,7 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the training")
     add_jobs(parser)
     parser.add_argument("--out", default="bench-rl", metavar="DIR", help="default: bench-rl")
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_format(parser)
+    add_quiet(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -90,6 +91,7 @@ def run(args: argparse.Namespace) -> int:
         Path(args.out),
         jobs=args.jobs,
         ppo=bool(args.agent),
+        form=args.format,
         progress=not args.quiet,
     )
     if played is None:

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netcosim.commands import add_jobs
+from netcosim.commands import add_format, add_jobs, add_quiet
 from netcosim.folders import need_folder
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="log of nccl-tests, or CSV, to compare with; may be repeated",
     )
     add_jobs(parser)
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_format(parser)
+    add_quiet(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -108,7 +109,7 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
         frame, bounds = frames_of(tables)["curve"], _bounds(topology)
         uniform = set(config.curve.traffic) <= {"uniform", "uniform-random"}
         ceiling = bounds.uniform_load if bounds is not None and uniform else None
-        figure = write(out, frame, topology.name, ceiling)
+        figure = write(out, frame, topology.name, ceiling, args.format)
         print("\n".join([*format_curves(summary(frame)), *(bounds.describe() if bounds else ())]))
         print(f"{_counts(computed)}; {figure}, curve.csv")
     return 1 if computed.failed or len(rows) < len(points) else 0
@@ -135,7 +136,7 @@ def _bandwidth(config: CurveConfig, topology: Topology, out: Path, args: argpars
     rows = tables.get("collective", ())
     if rows:
         frame = frames_of(tables)["collective"]
-        figure = write(out, frame, measured, f"{args.collective} on {topology.name}")
+        figure = write(out, frame, measured, f"{args.collective} on {topology.name}", args.format)
         print("\n".join(format_rows(frame, compared(frame, measured))))
         print(f"{_counts(computed)}; {figure}, collective.csv")
     return 1 if computed.failed or len(rows) < len(chosen) else 0

@@ -14,7 +14,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from netcosim.commands import add_resamples
+from netcosim.commands import add_jobs, add_quiet, add_resamples
 from netcosim.folders import need_folder
 
 HELP = "simulate queue and network in a minute or two, with a report"
@@ -29,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="1 where the log counts nodes; by default from a known log or the log's header",
     )
-    parser.add_argument("--first", type=int, metavar="N", help="use the log's first N jobs only")
+    parser.add_argument(
+        "--first-jobs", type=int, metavar="N", help="use the log's first N jobs only"
+    )
     parser.add_argument(
         "--policies",
         default="rdn,rdg,simple,level-spread",
@@ -38,6 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, help="default: %(default)s")
     add_resamples(parser)
     parser.add_argument("--out", default="netcosim-demo", metavar="FOLDER")
+    add_jobs(parser, min(2, os.cpu_count() or 1))
+    add_quiet(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -50,8 +54,8 @@ def run(args: argparse.Namespace) -> int:
     from netsim.atomic_files import make_folder, write_text_atomically
     from netsim.errors import NetcosimError
 
-    if args.first is not None and args.first < 1:
-        raise NetcosimError(f"--first {args.first}; it must be at least 1")
+    if args.first_jobs is not None and args.first_jobs < 1:
+        raise NetcosimError(f"--first-jobs {args.first_jobs}; it must be at least 1")
     if args.log is None and args.processors_per_node is not None:
         raise NetcosimError("--processors-per-node is for reading a log; add --log")
     log = None if args.log is None else read_demo_log(Path(args.log), args.processors_per_node)
@@ -60,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"{log.path.name}{read_as}: {log.nodes:,} nodes, {log.nodes_from}")
         print("".join(f"  {line}\n" for line in left_out_and_notes(log.jobs)), end="", flush=True)
     policies = [name.strip() for name in args.policies.split(",") if name.strip()]
-    text = demo_config_text(log, args.first, policies, args.seed)
+    text = demo_config_text(log, args.first_jobs, policies, args.seed)
     out = Path(args.out)
     need_folder(out)
     made = not out.exists()
@@ -75,9 +79,14 @@ def run(args: argparse.Namespace) -> int:
         # what it imports takes a while and must not come before a word on compiling
         from netcosim.run_output import run_and_report
 
-        jobs = min(2, os.cpu_count() or 1)
         page = run_and_report(
-            config, text, out, title="netcosim demo", jobs=jobs, resamples=args.resamples
+            config,
+            text,
+            out,
+            title="netcosim demo",
+            jobs=args.jobs,
+            resamples=args.resamples,
+            progress=not args.quiet,
         )
     except NetcosimError:
         # The config alone is no result. Whatever else is new was computed: it stays, and the

@@ -18,7 +18,7 @@ import sys
 import time
 from pathlib import Path
 
-from netcosim.commands import add_jobs
+from netcosim.commands import add_jobs, add_quiet
 
 HELP = "would isolation pay on your own log and fat-tree?"
 
@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="FOLDER", help="where to write; by default netcosim-gain-CONFIG here"
     )
     add_jobs(parser)
+    add_quiet(parser)
     parser.add_argument(
         "--minutes",
         type=float,
@@ -75,5 +76,6 @@ def run(args: argparse.Namespace) -> int:
         budget = TimeBudget(time.time(), args.minutes, args.jobs)
         requested = replace(requested, config=config)
         gain = IsolationGain(requested, budget, args.predict)
-        run_study(IsolationMap(requested, budget) if args.map else gain, out, args.jobs)
+        study = IsolationMap(requested, budget) if args.map else gain
+        run_study(study, out, args.jobs, shown=not args.quiet)
     return 0

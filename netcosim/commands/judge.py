@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from netcosim.commands import add_jobs
+from netcosim.commands import add_jobs, add_quiet
 
 HELP = "does a topology setting pay? a log, a machine and policies to one page"
 
@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", default="netcosim-judge", metavar="FOLDER")
     add_jobs(parser)
+    add_quiet(parser)
     parser.add_argument("--bandwidth", metavar="BW", help='of every link, "100 Gbit/s"')
     parser.add_argument(
         "--taper", type=float, help="bandwidth up for what comes from below a switch"
@@ -77,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         from netcosim.judge.study import Judge
         from netcosim.study.study import run_study
 
-        run_study(Judge(replace(requested, config=config)), out, args.jobs)
+        run_study(Judge(replace(requested, config=config)), out, args.jobs, shown=not args.quiet)
     return 0
 
 

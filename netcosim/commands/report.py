@@ -2,7 +2,7 @@
 
 netcosim report RESULTS.db                     writes RESULTS.html: of a run, or of a sweep
 netcosim report SWEEP.db --point 3f9a          the page of one point of a sweep, as of a run
-netcosim report RESULTS.db --figures svg       every figure as a file: svg, pdf or png
+netcosim report RESULTS.db --format svg        every figure as a file: svg, pdf or png
 netcosim report RESULTS.db --export csv        tables and all that was kept, or parquet
 netcosim report RESULTS.db --export evalys     jobs of each policy as evalys reads them
 netcosim report RESULTS.db --export perfetto   a trace for the Perfetto viewer
@@ -14,6 +14,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from netcosim.commands import FORMATS
 from netcosim.folders import need_folder
 
 if TYPE_CHECKING:
@@ -23,26 +24,30 @@ HELP = "make an HTML page of a results file; export figures, tables, jobs, trace
 EXPORTS = ("csv", "parquet", "evalys", "perfetto")
 OF_ONE_POINT = {"evalys": "evalys", "perfetto": "a trace"}
 """Exports of one point that kept its jobs, as messages call them."""
-FORMS = ("svg", "pdf", "png")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``netcosim report``."""
     parser.add_argument("store", metavar="RESULTS.db")
-    parser.add_argument("--html", metavar="FILE", help="by default RESULTS.html")
+    parser.add_argument(
+        "--out",
+        metavar="FILE.html",
+        help="the page, by default RESULTS.html; all else goes beside it: FILE-figures, FILE-csv",
+    )
     parser.add_argument(
         "--point",
         metavar="KEY",
         help="one point of a sweep, by the first letters of its key (the sweep's page lists them)",
     )
-    parser.add_argument("--figures", choices=FORMS, help="write every figure of the page as a file")
+    parser.add_argument(
+        "--format", choices=FORMATS, help="write every figure of the page as a file of this format"
+    )
     parser.add_argument(
         "--export",
         choices=EXPORTS,
         help="write tables and what was kept (csv, parquet), job tables for evalys, or a trace "
         "for the Perfetto viewer",
     )
-    parser.add_argument("--folder", metavar="FOLDER", help="where to; by default RESULTS-csv, ...")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -57,19 +62,17 @@ def run(args: argparse.Namespace) -> int:
     path = Path(args.store)
     with Store(path, "read") as store:
         key = chosen_point(store, args.point)
-        html = Path(args.html or _beside(path, args.point and key, ".html"))
+        html = Path(args.out or _beside(path, args.point and key, ".html"))
         if html.exists() and html.samefile(path):
             raise NetcosimError(f"{html}: the results file itself; it would be lost")
         # before the page, which takes a while to draw
         if args.export in OF_ONE_POINT:
             archived_run(store, key, OF_ONE_POINT[args.export])
         need_regular(html)
-        if args.folder:
-            need_folder(Path(args.folder))
         if args.export in ("csv", "parquet"):
             check_file_names(store.table_names())
         page, failed = _page(store, key)
-        written = _files(store, key, args)
+        written = _files(store, key, html, args)
         # printed when all of it is written
         print("\n".join(map(str, [write_page(html, page), *written])))
     return 1 if failed else 0
@@ -86,20 +89,20 @@ def _page(store: Store, key: str | None) -> tuple[str, int]:
     return stored_run_page(store, key), 0
 
 
-def _files(store: Store, key: str | None, args: argparse.Namespace) -> list[Path]:
-    """Write the requested files."""
+def _files(store: Store, key: str | None, page: Path, args: argparse.Namespace) -> list[Path]:
+    """Write the requested files, in folders beside the page."""
     written: list[Path] = []
     point = key if args.point else None
 
     def folder(what: str) -> Path:
-        chosen = Path(args.folder or _beside(store.path, point, f"-{what}"))
+        chosen = page.with_name(f"{page.stem}-{what}")
         need_folder(chosen)
         return chosen
 
-    if args.figures:
+    if args.format:
         from netcosim.report.figures.files import write_figures
 
-        written += write_figures(store, key, folder("figures"), args.figures)
+        written += write_figures(store, key, folder("figures"), args.format)
     if args.export in ("csv", "parquet"):
         from netcosim.export.files import export_tables
 

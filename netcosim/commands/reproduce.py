@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netcosim.commands import add_jobs, assignments
+from netcosim.commands import add_format, add_jobs, add_quiet, assignments
 from netcosim.folders import need_folder
 
 if TYPE_CHECKING:
@@ -42,12 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scale", default="full", metavar="SCALE", help="full (default), or quick: a small part"
     )
-    parser.add_argument(
-        "--format",
-        choices=("png", "svg", "pdf"),
-        default="png",
-        help="of the drawing (default: png); what is computed is not computed again",
-    )
+    add_format(parser)
+    add_quiet(parser)
     parser.add_argument("--out", default="results", metavar="DIR", help="default: results")
     parser.add_argument(
         "--routing",
@@ -109,7 +105,13 @@ def run(args: argparse.Namespace) -> int:
     failed = False
     for name in names:
         done = reproduce(
-            args.paper, name, out_dir=args.out, jobs=args.jobs, options=options, form=args.format
+            args.paper,
+            name,
+            out_dir=args.out,
+            jobs=args.jobs,
+            options=options,
+            progress=not args.quiet,
+            form=args.format,
         )
         if done is not None:
             print("\n".join(lines_of(args.paper, done)))

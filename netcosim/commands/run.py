@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netcosim.commands import add_jobs, add_resamples
+from netcosim.commands import add_jobs, add_quiet, add_resamples
 
 if TYPE_CHECKING:
     from experiments.config import Config
@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="FOLDER", help="where to write; by default netcosim-CONFIG in this folder"
     )
     add_jobs(parser)
+    add_quiet(parser)
     add_resamples(parser)
     parser.add_argument(
         "--dry-run", action="store_true", help="only print the number of parts and estimated time"
@@ -60,6 +61,13 @@ def _run(config: Config, text: str, path: Path, args: argparse.Namespace) -> int
         return 0
     from netcosim.run_output import run_and_report
 
-    title, resamples = config.run.name or path.stem, args.resamples
-    run_and_report(config, text, out, title=title, jobs=args.jobs, resamples=resamples)
+    run_and_report(
+        config,
+        text,
+        out,
+        title=config.run.name or path.stem,
+        jobs=args.jobs,
+        resamples=args.resamples,
+        progress=not args.quiet,
+    )
     return 0

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--degree", type=int, default=2, metavar="N", help="of the polynomials (default 2)"
     )
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the intervals' draws")
-    parser.add_argument("--csv", metavar="FILE", help="write the table too")
+    parser.add_argument("--out", metavar="FILE.csv", help="write the table too")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
             f"the variance, error {first['cross_validated_rmse']:.3g}"
         )
     print(found.to_string(index=False, float_format=lambda x: f"{x:.3g}"))
-    if args.csv:
-        with atomic_write(Path(args.csv)) as part:
+    if args.out:
+        with atomic_write(Path(args.out)) as part:
             found.to_csv(part, index=False)
     return 0

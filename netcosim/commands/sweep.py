@@ -13,7 +13,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from netcosim.commands import add_jobs
+from netcosim.commands import add_jobs, add_quiet
 
 HELP = "compute all points of a config with lists or ranges"
 POINT_FUNCTION = "experiments.cosim:cosim_point"
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``netcosim sweep``."""
     parser.add_argument("config", metavar="CONFIG.toml")
     parser.add_argument(
-        "--store", metavar="FILE", help="results file; by default CONFIG.db in this folder"
+        "--out", metavar="FILE.db", help="results file; by default CONFIG.db in this folder"
     )
     add_jobs(parser)
     parser.add_argument(
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--retry-failed", action="store_true", help="compute points again that failed before"
     )
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_quiet(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         for line in dict.fromkeys(line for _, line in fitting if line is not None):
             print(f"netcosim: {line}", file=sys.stderr)
     points = [as_read(point).resolved() for point, _ in fitting]
-    store = Path(args.store or f"{sweep.path.stem}.db")
+    store = Path(args.out or f"{sweep.path.stem}.db")
     compile_kernels(sorted({part for point in sweep.points for part in parts_of(point)}))
     # what it imports takes a while and must not come before a word on compiling
     from experiments.sweep import plan_points, run_points

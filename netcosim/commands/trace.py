@@ -3,9 +3,9 @@
 netcosim trace info LOG
 zcat LOG.gz | netcosim trace info -
 netcosim trace import sacct sacct.txt --out jobs.csv --timezone Europe/Berlin
-netcosim trace convert LOG OUT.swf.gz --first-jobs 1000 --size-factor 0.5
-netcosim trace convert otf2 ARCHIVE/traces.otf2 --out FILE.goal
-netcosim trace generate OUT.swf --jobs 1000 --mean-nodes 16 --seed 1
+netcosim trace convert LOG --out OUT.swf.gz --first-jobs 1000 --size-factor 0.5
+netcosim trace convert ARCHIVE/traces.otf2 --out FILE.goal
+netcosim trace generate --out OUT.swf --n-jobs 1000 --mean-nodes 16 --seed 1
 """
 
 from __future__ import annotations
@@ -36,16 +36,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="netcosim trace import KIND --help lists the options of a kind",
     )
     convert = actions.add_parser(
-        "convert", help="read, filter, scale and write; otf2: a recorded MPI run to GOAL"
+        "convert", help="read, filter, scale and write; a recorded MPI run (OTF2) to GOAL"
     )
     _add_reading(convert)
-    convert.add_argument("out", metavar="OUT.swf[.gz]", help="after otf2: ARCHIVE/traces.otf2")
+    convert.add_argument(
+        "--out", required=True, metavar="FILE", help="OUT.swf[.gz]; OUT.goal of a recorded MPI run"
+    )
     convert.add_argument("--first-jobs", type=int, metavar="N", help="keep the first N jobs")
     convert.add_argument("--arrival-factor", type=float, default=1.0, metavar="X")
     convert.add_argument("--size-factor", type=float, default=1.0, metavar="X")
     convert.add_argument("--all-at-zero", action="store_true", help="submit all jobs at time 0")
-    recorded = convert.add_argument_group("of convert otf2 ARCHIVE/traces.otf2")
-    recorded.add_argument("--out", dest="goal", metavar="FILE.goal", help="the schedule")
+    recorded = convert.add_argument_group("of convert ARCHIVE/traces.otf2")
     compute = recorded.add_mutually_exclusive_group()
     compute.add_argument(
         "--no-compute", action="store_true", help="without the time between MPI calls"
@@ -57,8 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--leave-out", metavar="A,B", help="collectives that cannot be converted and may be missing"
     )
     generate = actions.add_parser("generate", help="synthetic jobs as in the LaaS paper")
-    generate.add_argument("out", metavar="OUT.swf[.gz]")
-    generate.add_argument("--jobs", type=int, default=1000, metavar="N")
+    generate.add_argument("--out", required=True, metavar="OUT.swf[.gz]")
+    generate.add_argument("--n-jobs", type=int, default=1000, metavar="N")
     generate.add_argument("--mean-nodes", type=float, default=16.0, metavar="X")
     generate.add_argument("--load", type=float, metavar="X", help="arrivals for this utilisation")
     generate.add_argument("--machine-nodes", type=int, metavar="N", help="goes with --load")
@@ -90,7 +91,7 @@ _OF_LOGS = {
     "size_factor": 1.0,
     "all_at_zero": False,
 }
-_OF_RECORDED = {"goal": None, "no_compute": False, "compute_scale": None, "leave_out": None}
+_OF_RECORDED = {"no_compute": False, "compute_scale": None, "leave_out": None}
 
 
 def _refuse(args: argparse.Namespace, others: Mapping[str, object], what: str) -> None:
@@ -99,8 +100,8 @@ def _refuse(args: argparse.Namespace, others: Mapping[str, object], what: str) -
 
     for name, default in others.items():
         if getattr(args, name) != default:
-            option = "--out" if name == "goal" else f"--{name.replace('_', '-')}"
-            raise NetcosimError(f"{option}: trace convert has no such option for {what}")
+            option = name.replace("_", "-")
+            raise NetcosimError(f"--{option}: trace convert has no such option for {what}")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -109,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
         from netcosim.trace_import import run_import
 
         return run_import(args.kind, args.rest)
-    if args.action == "convert" and args.log == "otf2":
+    if args.action == "convert" and args.log.endswith(".otf2"):
         return _convert_otf2(args)
     if args.action == "convert":
         _refuse(args, _OF_RECORDED, "a job log")
@@ -129,21 +130,19 @@ def _convert_otf2(args: argparse.Namespace) -> int:
     from netsim.files import write_text
     from netsim.optional import optional_module
 
-    _refuse(args, _OF_LOGS, "otf2")
+    _refuse(args, _OF_LOGS, "a recorded MPI run")
     reader = optional_module("patterns.importers.otf2_archive")
     if reader is None:
-        raise NetcosimError("trace convert otf2: the folder patterns/importers has been deleted")
-    if args.goal is None:
-        raise NetcosimError("trace convert otf2: give the schedule's file with --out FILE.goal")
+        raise NetcosimError("trace convert of OTF2: the folder patterns/importers has been deleted")
     scale = 1.0 if args.compute_scale is None else args.compute_scale
     if not (isfinite(scale) and scale >= 0):
         raise NetcosimError(f"--compute-scale {scale}; it must be a number of 0 or more")
     left_out = (name.strip().lower() for name in (args.leave_out or "").split(","))
     names = tuple(name for name in left_out if name)
-    made = reader.otf2_goal(args.out, 0.0 if args.no_compute else scale, names)
-    write_text(args.goal, made.text)
+    made = reader.otf2_goal(args.log, 0.0 if args.no_compute else scale, names)
+    write_text(args.out, made.text)
     print(
-        f"{args.goal}: {made.n_ranks:,} ranks, {made.n_messages:,} messages, {made.n_bytes:,} bytes"
+        f"{args.out}: {made.n_ranks:,} ranks, {made.n_messages:,} messages, {made.n_bytes:,} bytes"
     )
     print(f"  {made.compute_ns * 1e-9:.6g} s of computing on all ranks together")
     kinds = ", ".join(f"{name} {n:,}" for name, n in sorted(made.collectives.items()))
@@ -160,13 +159,13 @@ def _generate(args: argparse.Namespace) -> int:
 
     if args.seed < 0:
         raise NetcosimError(f"--seed {args.seed}; it must be 0 or more")
-    wrong = job_count_error(args.jobs)
+    wrong = job_count_error(args.n_jobs)
     if wrong is not None:
-        raise NetcosimError(f"--jobs {wrong}")
+        raise NetcosimError(f"--n-jobs {wrong}")
     rng = point_rng({"seed": args.seed}, "workload")
     return _write(
         laas_workload(
-            args.jobs, args.mean_nodes, rng, load=args.load, machine_nodes=args.machine_nodes
+            args.n_jobs, args.mean_nodes, rng, load=args.load, machine_nodes=args.machine_nodes
         ),
         args.out,
     )

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from netcosim.commands import add_format, add_quiet
 from netcosim.folders import need_folder
 
 HELP = "measure closed forms, both engines and published numbers again, and judge them"
@@ -47,6 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the interpreter that has the peer's package; by default looked for",
     )
     parser.add_argument("--out", default="netcosim-validate", metavar="FOLDER")
+    add_format(parser, "svg")
+    add_quiet(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -74,9 +77,9 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.validation.page import lines_of, measure_groups, write_validation
     from netcosim.validation.row import failed
 
-    found, seconds = measure_groups(groups, setting)
+    found, seconds = measure_groups(groups, setting, shown=not args.quiet)
     again = {"--seed": args.seed, "--scale": args.scale, "--cases": args.cases}
-    written = write_validation(out, found, again)
+    written = write_validation(out, found, again, args.format)
     print("\n".join(lines_of(found, seconds)))
     print("\n".join(f"wrote {path}" for path in written))
     return 1 if failed(found) else 0

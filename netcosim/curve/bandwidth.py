@@ -89,13 +89,11 @@ def draw(rows: pd.DataFrame, measured: pd.DataFrame, title: str) -> Figure:
     return figure
 
 
-def write(folder: Path, rows: pd.DataFrame, measured: pd.DataFrame, title: str) -> Path:
-    """Write tables as CSV and the figure as PNG, SVG and PDF; return the PNG's path."""
+def write(folder: Path, rows: pd.DataFrame, measured: pd.DataFrame, title: str, form: str) -> Path:
+    """Write tables as CSV and the figure; return its path."""
     tables = {"collective": rows}
     if len(measured):
         tables["measured"] = compared(rows, measured)
     figure = draw(rows, measured, title)
     write_tables(folder, tables)
-    for form in ("svg", "pdf", "png"):
-        save_figure(figure, folder / f"collective.{form}", form)
-    return folder / "collective.png"
+    return save_figure(figure, folder / f"collective.{form}", form)

@@ -95,10 +95,8 @@ def draw(rows: pd.DataFrame, title: str, ceiling: float | None) -> Figure:
     return figure
 
 
-def write(folder: Path, rows: pd.DataFrame, title: str, ceiling: float | None) -> Path:
-    """Write tables as CSV and the figure as PNG, SVG and PDF; return the PNG's path."""
+def write(folder: Path, rows: pd.DataFrame, title: str, ceiling: float | None, form: str) -> Path:
+    """Write tables as CSV and the figure; return its path."""
     figure = draw(rows, title, ceiling)
     write_tables(folder, {"curve": rows, "saturation": summary(rows)})
-    for form in ("svg", "pdf", "png"):
-        save_figure(figure, folder / f"curve.{form}", form)
-    return folder / "curve.png"
+    return save_figure(figure, folder / f"curve.{form}", form)

@@ -182,7 +182,7 @@ class Study(ABC):
         return ""
 
 
-def run_study(study: Study, out: Path, jobs: int) -> None:
+def run_study(study: Study, out: Path, jobs: int, *, shown: bool = True) -> None:
     """Compute what is not stored, write the page and files, and print the answer.
 
     Parameters
@@ -192,6 +192,8 @@ def run_study(study: Study, out: Path, jobs: int) -> None:
         Folder; made if it is missing.
     jobs : int
         Local processes.
+    shown : bool
+        Whether to show progress.
 
     Raises
     ------
@@ -199,7 +201,7 @@ def run_study(study: Study, out: Path, jobs: int) -> None:
         What a point refuses, or a folder that cannot be written.
     """
     started = time.perf_counter()
-    tables = _computed(study, results_in(out), jobs)
+    tables = _computed(study, results_in(out), jobs, shown)
     frames, config = frames_of(tables), study.requested.config
     report = study.report(tables, frames)
     page = render_page(
@@ -219,7 +221,7 @@ def run_study(study: Study, out: Path, jobs: int) -> None:
         print(line)
 
 
-def _computed(study: Study, results: Path, jobs: int) -> Tables:
+def _computed(study: Study, results: Path, jobs: int, shown: bool) -> Tables:
     """Return the tables of all points, as they are stored."""
     config = study.requested.config
     content = config.resolved()
@@ -230,7 +232,7 @@ def _computed(study: Study, results: Path, jobs: int) -> Tables:
         return read_tables(results, points)
     run_key = point_key({**content, study.name: {}})
     requests = [point[study.name] for point in missing]
-    with progress(100, "%") as show:
+    with progress(100, "%", shown=shown) as show:
         journal = Journal(results.parent / journal_name(run_key), show.restart)
         reporter = ProgressReporter(lambda what, share: show.at(100 * share, what), show.print_line)
         helping = partial(compute_with_others, study.new_trial, requests)

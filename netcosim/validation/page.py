@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from experiments.figures.style import INK, colour, grid, marker, new_figure
 from experiments.progress import progress
-from netcosim.report.figures.files import write_section_figures
+from netcosim.report.figures.files import Form, write_section_figures
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.validation.registry import Group
 from netcosim.validation.row import (
@@ -31,9 +31,9 @@ PAGE, TABLE, RECORDS = "validation.html", "validation.csv", "validation.json"
 
 
 def write_validation(
-    folder: Path, found: Mapping[str, Measured], seeds: Mapping[str, object]
+    folder: Path, found: Mapping[str, Measured], seeds: Mapping[str, object], form: Form = "svg"
 ) -> list[Path]:
-    """Write page, CSV, JSON and the figure as SVG into a folder, each whole or not at all.
+    """Write page, CSV, JSON and the figure into a folder, each whole or not at all.
 
     Parameters
     ----------
@@ -43,6 +43,8 @@ def write_validation(
         What each group has measured.
     seeds : mapping
         What the numbers can be got again with, for the page.
+    form : {"svg", "pdf", "png"}
+        Of the figure.
 
     Raises
     ------
@@ -58,7 +60,7 @@ def write_validation(
         write_page(folder / PAGE, page),
         write_page(folder / TABLE, table),
         write_page(folder / RECORDS, json.dumps(records, indent=1) + "\n"),
-        *write_section_figures(sections, folder, "svg"),
+        *write_section_figures(sections, folder, form),
     ]
 
 
@@ -129,7 +131,7 @@ def lines_of(found: Mapping[str, Measured], seconds: Mapping[str, float]) -> lis
 
 
 def measure_groups(
-    groups: Sequence[Group], setting: Setting
+    groups: Sequence[Group], setting: Setting, *, shown: bool = True
 ) -> tuple[dict[str, Measured], dict[str, float]]:
     """What each group finds, and how many seconds it took, by its name.
 
@@ -139,7 +141,7 @@ def measure_groups(
         A peer that is not here, or that ends with an error.
     """
     found, seconds = {}, {}
-    with progress(len(groups), "groups") as show:
+    with progress(len(groups), "groups", shown=shown) as show:
         for number, group in enumerate(groups):
             show.at(number, group.name)
             started = time.perf_counter()

@@ -17,7 +17,7 @@ from hostile.row import Make, Row, all_of, config_text, nothing, written
 
 REPORT = ("report", "r.db")
 EXPORT = ("report", "r.db", "--export", "csv")
-SWEEP = ("sweep", "c.toml", "--store", "r.db", "--quiet")
+SWEEP = ("sweep", "c.toml", "--out", "r.db", "--quiet")
 CONFIG = written("c.toml", config_text({}))
 
 
@@ -234,7 +234,7 @@ KEPT_DAMAGED: dict[str, Make] = {
     "renamed": sql("UPDATE kept SET name = '../' || name", base=run_store),
 }
 OUTPUTS = {
-    "figures": ("--figures", "svg"),
+    "figures": ("--format", "svg"),
     "tables": ("--export", "csv"),
     "jobs": ("--export", "evalys"),
     "a trace": ("--export", "perfetto"),
@@ -257,17 +257,17 @@ ROWS = [
     Row("report of /", ("report", "/"), "directory", nothing),
     Row("report of .", ("report", "."), "directory", nothing),
     Row("report of a file in a file", ("report", "r.db/x"), "r.db", store),
-    Row("page to /", (*REPORT, "--html", "/"), "/", store),
-    Row("page to .", (*REPORT, "--html", "."), ".", store),
-    Row("page to ..", (*REPORT, "--html", ".."), "..", store),
-    Row("page to a folder", (*REPORT, "--html", "page"), "page", all_of(store, html_folder)),
-    Row("page to no folder", (*REPORT, "--html", "no/such/x.html"), "no/such", store),
-    Row("page to a device's folder", (*REPORT, "--html", "/dev/null/x"), "/dev/null", store),
-    Row("page to /proc", (*REPORT, "--html", "/proc/x.html"), "/proc", store),
-    Row("page of a long name", (*REPORT, "--html", "x" * 5000), "x", store),
-    Row("page onto the store", (*REPORT, "--html", "r.db"), "itself", store),
-    Row("page onto the store by a link", (*REPORT, "--html", "link.html"), "itself", same_file),
-    Row("tables to a file", (*EXPORT, "--html", "/dev/null/x", "--folder", "r.db"), "", store),
+    Row("page to /", (*REPORT, "--out", "/"), "/", store),
+    Row("page to .", (*REPORT, "--out", "."), ".", store),
+    Row("page to ..", (*REPORT, "--out", ".."), "..", store),
+    Row("page to a folder", (*REPORT, "--out", "page"), "page", all_of(store, html_folder)),
+    Row("page to no folder", (*REPORT, "--out", "no/such/x.html"), "no/such", store),
+    Row("page to a device's folder", (*REPORT, "--out", "/dev/null/x"), "/dev/null", store),
+    Row("page to /proc", (*REPORT, "--out", "/proc/x.html"), "/proc", store),
+    Row("page of a long name", (*REPORT, "--out", "x" * 5000), "x", store),
+    Row("page onto the store", (*REPORT, "--out", "r.db"), "itself", store),
+    Row("page onto the store by a link", (*REPORT, "--out", "link.html"), "itself", same_file),
+    Row("tables to a file", (*EXPORT, "--out", "r.db/x.html"), "", store),
     *(
         Row(f"{what} of what was kept: {name}", (*REPORT, *arguments), "r.db", make)
         for name, make in KEPT_DAMAGED.items()
@@ -275,12 +275,12 @@ ROWS = [
         if what != "figures"
     ),
     *(
-        Row(f"{what} into a file", (*REPORT, *arguments, "--folder", "out"), "out", make)
+        Row(f"{what} into a file", (*REPORT, *arguments, "--out", "out/p.html"), "out", make)
         for what, arguments in OUTPUTS.items()
         for make in [all_of(run_store, a_file)]
     ),
     *(
-        Row(f"{what} below /dev/null", (*REPORT, *arguments, "--folder", "/dev/null/x"), "x", make)
+        Row(f"{what} below /dev/null", (*REPORT, *arguments, "--out", "/dev/null/x"), "x", make)
         for what, arguments in OUTPUTS.items()
         for make in [run_store]
     ),
@@ -289,8 +289,8 @@ ROWS = [
     Row("a point of all letters", (*REPORT, "--point", "0" * 5000), "no point of r.db", store),
     Row("an ambiguous point", (*REPORT, "--point", "000"), "begin so; give more letters", store),
     Row("a point without policies", (*REPORT, "--point", "0" * 64), "no table of policies", store),
-    Row("figures of tables", (*REPORT, "--figures", "svg"), "no figures", store),
-    Row("figures as text", (*REPORT, "--figures", "txt"), "txt", store),
+    Row("figures of tables", (*REPORT, "--format", "svg"), "no figures", store),
+    Row("figures as text", (*REPORT, "--format", "txt"), "txt", store),
     Row("a trace of two points", (*REPORT, "--export", "perfetto"), "--point KEY", store),
     Row("jobs of two points", (*REPORT, "--export", "evalys"), "--point KEY", store),
     Row(

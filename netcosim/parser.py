@@ -1,0 +1,69 @@
+"""Command-line parsers whose mistakes are one line that names the nearest command or option."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import NoReturn
+
+from netsim.errors import NetcosimError
+
+RENAMED = {
+    "--csv": "--out",
+    "--figures": "--format",
+    "--first": "--first-jobs",
+    "--folder": "--out",
+    "--html": "--out",
+    "--jobs": "--n-jobs",
+    "--json": "--out",
+    "--store": "--out",
+}
+"""Options of earlier versions, and their names today."""
+
+_UNKNOWN = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises NetcosimError, and takes options by their full names alone."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, allow_abbrev=False, **kwargs)  # type: ignore[arg-type]
+
+    def error(self, message: str) -> NoReturn:
+        """Raise NetcosimError instead of printing the usage."""
+        subs = self._subcommands()
+        prog = subs[0].prog if len(subs) == 1 else self.prog
+        raise NetcosimError(f"{message}{self._hint(message)} (see {prog} --help)")
+
+    def options(self) -> list[str]:
+        """Return the options of this parser and of its subcommands."""
+        mine = [name for action in self._actions for name in action.option_strings]
+        return [*mine, *(name for sub in self._subcommands() for name in sub.options())]
+
+    def _subcommands(self) -> list[Parser]:
+        tables = [a.choices for a in self._actions if isinstance(a.choices, dict)]
+        return [sub for table in tables for sub in table.values()]
+
+    def _hint(self, message: str) -> str:
+        """What was probably meant by a word that the parser does not know."""
+        unknown = _UNKNOWN.search(message)
+        if unknown is not None:
+            return near(unknown[1], re.findall(r"[\w-]+", unknown[2]))
+        options = self.options()
+        if not message.startswith("unrecognized arguments:"):
+            return ""
+        for word in message.split()[2:]:
+            option = word.partition("=")[0]
+            if RENAMED.get(option) in options:
+                return f"; {option} is now {RENAMED[option]}"
+            if option.startswith("--"):
+                return near(option, options)
+        return ""
+
+
+def near(word: str, valid: list[str]) -> str:
+    """Return "; did you mean X?" where valid names are near a word, else nothing."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, sorted(set(valid)), n=1, cutoff=0.6)
+    return f"; did you mean {close[0]}?" if close else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from netsim.errors import NetcosimError
 
@@ -26,8 +26,9 @@ _UNKNOWN = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
 class Parser(argparse.ArgumentParser):
     """A parser that raises NetcosimError, and takes options by their full names alone."""
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__(*args, allow_abbrev=False, **kwargs)  # type: ignore[arg-type]
+    def __init__(self, **settings: Any) -> None:
+        # argparse makes subparsers itself, of this class and with settings of its own
+        super().__init__(**{"allow_abbrev": False, **settings})
 
     def error(self, message: str) -> NoReturn:
         """Raise NetcosimError instead of printing the usage."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.parameters import Parameter, checked, parameters_of
+from netsim.short_repr import short_repr
 from netsim.topology import Topology
 
 
@@ -53,6 +54,7 @@ class Request:
     nodes: NDArray[np.int32] | None = field(default=None, repr=False, compare=False)
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class Placement:
     """Nodes and links of a job.
@@ -73,6 +75,7 @@ class Placement:
     links: NDArray[np.int32] = field(default_factory=_no_links)
 
 
+@short_repr("name", "topology.name", "n_free")
 class Policy(ABC):
     """A policy with its view of the machine.
 

@@ -39,6 +39,7 @@ from alloc.torus.contention_aware import ContentionAware
 from alloc.torus.cuboid_bisection import CuboidBest, CuboidWorst
 from alloc.torus.first_fit_cuboid import FirstFitCuboid
 from netsim.errors import unknown_name
+from netsim.kinds import need_kinds
 from netsim.plugins import source_of
 from netsim.registry import Registry
 from netsim.topology import Topology
@@ -133,6 +134,10 @@ def make_policy(
     >>> placement.nodes.tolist(), len(placement.links)
     ([0, 1, 2], 4)
     """
+    need_kinds(
+        "make_policy",
+        {"topology": (topology, Topology), "name": (name, str), "rng": (rng, np.random.Generator)},
+    )
     valid = policies_for(topology.family)
     if name not in valid:
         raise unknown_name(f"allocation policy for a {topology.family}", name, valid)

@@ -49,6 +49,7 @@ from experiments.reference import Reference
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import NamesIn, Parameter, model_from, parameters_of
 from netsim.plugins import pinned_plugin, using
+from netsim.short_repr import short_repr
 from netsim.topologies.registry import FAMILIES
 from queuesim.placing import QUEUE
 from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS
@@ -281,6 +282,10 @@ _NO_ANALYSIS = AnalysisSection()
 _TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
 
 
+@short_repr(
+    *("machine.family", "machine.parameters", "queue.policies", "queue.order", "queue.backfill"),
+    *("queue.run_time_model", "run.seed", "run.snapshots"),
+)
 class Config(Section):
     """A whole config; see `experiments.config_load` for reading one.
 

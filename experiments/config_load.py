@@ -21,6 +21,7 @@ from experiments.points import replaced
 from experiments.unread import warn_of_unread
 from netsim.errors import NetcosimError
 from netsim.files import read_text
+from netsim.kinds import need_kinds
 from netsim.plugins import installed_plugins, using
 from patterns.registry import PATTERNS
 
@@ -74,6 +75,7 @@ def load_config(path: str | Path) -> Config:
     >>> config.queue.policies, config.queue.backfill
     (('rdn', 'level-spread'), 'easy')
     """
+    need_kinds("load_config", {"path": (path, (str, Path))})
     config = load_config_text(path)[0]
     warn_of_unread(config)
     return config
@@ -215,6 +217,7 @@ def config_from(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
     >>> config.machine.parameters["global_bandwidth_Bps"]
     4000000000
     """
+    need_kinds("config_from", {"raw": (raw, Mapping)})
     config = checked_config(raw, folder)
     warn_of_unread(config)
     return config

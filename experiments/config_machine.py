@@ -28,6 +28,7 @@ from netsim.parameters import NamesIn, mistake_in, parameters_of
 from netsim.recipes import RECIPES, Recipe
 from netsim.routing.base import Routing
 from netsim.routing.registry import ROUTINGS, make_routing, routings_for
+from netsim.short_repr import short_repr
 from netsim.topologies.family import Family, needed
 from netsim.topologies.presets import PRESETS
 from netsim.topologies.registry import FAMILIES, make_topology
@@ -334,6 +335,7 @@ def _check(family: Family, parameters: Mapping[str, Any], written: Mapping[str, 
         raise ConfigError(f"machine.{written.get(name, short_name(name))}", parameters[name], why)
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class BuiltMachine:
     """The network of a config.

@@ -49,6 +49,7 @@ from experiments.reference import Reference
 from experiments.reporter import Notice, ProgressReporter
 from experiments.run_context import RunContext, run_context
 from netsim.errors import NetcosimError
+from netsim.kinds import need_kinds
 from netsim.topologies.registry import family_of
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel
@@ -98,6 +99,7 @@ def run_cosim(
     >>> round(result.ratios["simple"].ratio, 2)
     0.94
     """
+    need_kinds("run_cosim", {"config": (config, Config)})
     with config.plugged():
         return _run(
             config,

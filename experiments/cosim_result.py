@@ -15,12 +15,17 @@ from experiments.config import Config
 from experiments.config_machine import BuiltMachine
 from experiments.reference import Reference
 from experiments.schedules import Queues
+from netsim.short_repr import short_repr
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.result import QueueResult
 from queuesim.runtime import RunTimeModel
 from workloads.job import Workload
 
 
+@short_repr(
+    *("machine.topology.name", "workload.name", "run_time_model.name", "reference.policy"),
+    *("schedules", "measured"),
+)
 @dataclass(frozen=True, eq=False)
 class CosimResult:
     """What a run gave, by policy in the config's order.

@@ -10,6 +10,7 @@ from cosim.measuring.speedup_file import speedup_rows
 from experiments.cosim_result import CosimResult
 from experiments.store import Rows
 from netsim.analysis.bounds import bounds_of
+from netsim.kinds import need_kinds
 from netsim.packet.model import PS_PER_S
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.observables.registry import observed
@@ -44,6 +45,7 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
     >>> [(row["policy"], row["jobs"]) for row in tables["policies"]]
     [('rdn', 30), ('simple', 30)]
     """
+    need_kinds("result_tables", {"result": (result, CosimResult)})
     reference = summarise(result.reference_schedule)
     tables: dict[str, Rows] = {
         "policies": [

@@ -26,6 +26,7 @@ from experiments.config import Config, QueueSection
 from experiments.config_decider import backfill_or_decider, check_by_count
 from experiments.config_policies import PolicyTables
 from experiments.draws import Draws
+from netsim.short_repr import short_repr
 from netsim.topology import Topology
 from queuesim.backfilling.easy_sets import node_set_method
 from queuesim.compiled.choice import why_by_events
@@ -49,6 +50,7 @@ Count = Callable[[int, int], None]
 """``count(jobs done, jobs)``."""
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class Queues:
     """A machine and its jobs, which wait for a policy.

@@ -37,8 +37,10 @@ from experiments.store_format import (
     read_rows,
     varying,
 )
-from netsim.errors import NetcosimError
+from netsim.errors import NetcosimError, unknown_name
 from netsim.file_lock import acquire_lock, let_go
+from netsim.kinds import need_kinds
+from netsim.short_repr import short_repr
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,6 +85,7 @@ class StoredPoint:
     code: str
 
 
+@short_repr("path", "mode")
 class Store:
     """A results file, opened for reading or for writing.
 
@@ -122,6 +125,9 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str], mode: Literal["read", "write"]) -> None:
+        need_kinds("Store", {"path": (path, (str, os.PathLike))})
+        if mode not in ("read", "write"):
+            raise unknown_name("mode of a store", mode, ("read", "write"))
         self.path = Path(path)
         self.mode = mode
         self._guard = threading.RLock()

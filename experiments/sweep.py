@@ -20,8 +20,11 @@ from experiments.store import Store
 from experiments.worker import PointFunction, compute, function_path
 from netsim.fingerprint import code_fingerprint
 from netsim.inputs import refuse_bare_paths
+from netsim.kinds import need_kinds
+from netsim.short_repr import short_repr
 
 
+@short_repr()
 @dataclass(frozen=True)
 class SweepSummary:
     """What a sweep did.
@@ -152,6 +155,8 @@ def run_points(
     >>> first.computed, again.computed
     (1, 0)
     """
+    for number, point in enumerate(points):
+        need_kinds("run_points", {f"points[{number}]": (point, Mapping)})
     check_jobs(jobs)
     comm = world()
     # inside, so that the other ranks end, too, where the store cannot be used

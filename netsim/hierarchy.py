@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from netsim.kinds import need_kinds
 from netsim.topologies.domains import Hierarchy
 from netsim.topologies.registry import family_of
 from netsim.topology import Topology
@@ -28,4 +29,5 @@ def hierarchy_of(topology: Topology) -> Hierarchy:
     >>> h.levels, h.counts
     (('machine', 'group', 'router'), (1, 9, 36))
     """
+    need_kinds("hierarchy_of", {"topology": (topology, Topology)})
     return family_of(topology).hierarchy(topology)

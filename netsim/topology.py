@@ -13,12 +13,17 @@ from numpy.typing import NDArray
 from netsim.errors import NetcosimError
 from netsim.hostlist import places_of
 from netsim.limits import shown
+from netsim.short_repr import short_repr
 
 IntArray = NDArray[np.int32]
 LongArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 
+@short_repr(
+    *("name", "family", "n_nodes", "n_routers", "rails", "kinds"),
+    *("link_bandwidth_Bps", "link_latency_s"),
+)
 @dataclass(frozen=True, eq=False)
 class Topology:
     """Nodes, their ports, routers and directed links, with no notion of routing.

@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
+from netsim.kinds import need_kinds
+from netsim.short_repr import short_repr
 
 MAX_KINDS = 7
 """Kinds of communication in a run; the packet engine keeps them in three bits."""
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class Program:
     """A communication program of ``n_ranks`` ranks; ranks only, no nodes.
@@ -145,6 +148,7 @@ class Program:
                 raise NetcosimError("program: a message to another rank has fewer than 1 byte")
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class Traffic:
     """Programs put on nodes: what an engine runs.
@@ -254,6 +258,8 @@ def combine(
     >>> traffic.n_groups, traffic.rank_node.tolist()
     (2, [0, 4, 1, 5])
     """
+    for number, program in enumerate(programs):
+        need_kinds("combine", {f"programs[{number}]": (program, Program)})
     if not programs or len(programs) != len(rank_nodes):
         raise NetcosimError(f"{len(programs)} programs but {len(rank_nodes)} rank lists")
     for g, (p, nodes) in enumerate(zip(programs, rank_nodes, strict=True)):

@@ -224,3 +224,28 @@ def _significant(number: Fraction, digits: int) -> str:
     rounded = round(number, places) if places > 0 else Fraction(round(value, places))
     text = f"{float(rounded):.{max(places, 0)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+_UNIT_OF_COLUMN = {
+    "_s": "s",
+    "_ms": "ms",
+    "_us": "us",
+    "_ns": "ns",
+    "_ps": "ps",
+    "_min": "min",
+    "_h": "h",
+    "_d": "d",
+    "_bytes": "bytes",
+    "_Bps": "B/s",
+    "_GBps": "GB/s",
+    "_percent": "%",
+}
+
+
+def title_and_unit(column: str) -> tuple[str, str]:
+    """Return title and unit of a column: "mean wait" in "s" for ``mean_wait_s``."""
+    column = column.removeprefix("n_")
+    for suffix, unit in _UNIT_OF_COLUMN.items():
+        if column.endswith(suffix) and len(column) > len(suffix):
+            return column[: -len(suffix)].replace("_", " "), unit
+    return column.replace("_", " "), ""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from netsim.errors import NetcosimError, unknown_name
+from netsim.kinds import need_kinds
 from netsim.limits import shown
 from netsim.registry import Registry
 from netsim.traffic import Program
@@ -106,6 +107,14 @@ def make_pattern(
     >>> program.n_messages, program.total_bytes
     (14, 14000)
     """
+    need_kinds(
+        "make_pattern",
+        {
+            "name": (name, str),
+            "n_ranks": (n_ranks, (int, np.integer)),
+            "rng": (rng, np.random.Generator),
+        },
+    )
     if name not in PATTERNS:
         raise unknown_name("pattern", name, PATTERNS)
     pattern = PATTERNS[name]

@@ -8,6 +8,7 @@ from math import nan
 import numpy as np
 from numpy.typing import NDArray
 
+from netsim.kinds import need_kinds
 from queuesim.capacity import loss_of_capacity, mean_utilisation, steady_state_utilisation
 from queuesim.result import QueueResult
 
@@ -100,6 +101,7 @@ def summarise(result: QueueResult) -> QueueSummary:
     >>> jobs.n_nodes.tolist(), summary.makespan_s, summary.mean_wait_s
     ([2, 2, 10], 60.0, 0.0)
     """
+    need_kinds("summarise", {"result": (result, QueueResult)})
     result = result.of_those_that_ran
     if len(result) == 0:
         return QueueSummary(n_jobs=0, n_overran=0)

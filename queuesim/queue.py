@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
+from netsim.kinds import need_kinds
 from queuesim.decide import Decider
 from queuesim.estimates import EstimateModel
 from queuesim.fixed_run import FixedRun
@@ -96,6 +97,14 @@ def simulate_queue(
     >>> summary.n_jobs, round(summary.makespan_s), round(summary.utilisation, 3)
     (100, 11411, 0.853)
     """
+    need_kinds(
+        "simulate_queue",
+        {
+            "workload": (workload, Workload),
+            "policy": (policy, Policy),
+            "rng": (rng, np.random.Generator),
+        },
+    )
     setup = QueueSetup(
         workload,
         policy,

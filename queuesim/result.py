@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from alloc.policy import Placement
 from netsim.errors import NetcosimError
+from netsim.short_repr import short_repr
 from netsim.topology import Topology
 from workloads.job import Workload
 from workloads.transform import select
@@ -24,6 +25,7 @@ OUTCOMES = ("completed", "cut at their walltime", "stopped by a node that failed
 COMPLETED, CUT, FAILED, NEVER_RUN = range(len(OUTCOMES))
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class PlacementArrays:
     """Nodes and reserved links of every job: job i has ``nodes[node_ptr[i]:node_ptr[i+1]]``.
@@ -63,6 +65,7 @@ class PlacementArrays:
         )
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """Running jobs at an instant.
@@ -81,6 +84,7 @@ class Snapshot:
     placements: tuple[Placement, ...]
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class QueueResult:
     """A finished queue simulation; columns are one a job, as in the workload.

@@ -21,11 +21,11 @@ from netcosim.report.figures.policies import bars_against_baseline, ratio_dots, 
 from netcosim.report.glossary import asset, marked, terms_in
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.svg import css_colour, figure_html
-from netcosim.report.table import format_number, head_of, table_html
+from netcosim.report.table import format_number, table_html
 from netcosim.report.templates import part
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
-from netsim.units import time_scale
+from netsim.units import time_scale, title_and_unit
 
 POLICIES = ["simple", "rdn", "rdg", "level-spread"]
 
@@ -308,8 +308,8 @@ def test_numbers_stand_right_and_units_in_the_head() -> None:
     assert '<td class="number" data-value="1234.5678">1,235</td>' in html
     assert '<td class="number">7</td>' in html
     assert "<td>a</td>" in html
-    assert head_of("message_bytes") == ("message", "bytes")
-    assert head_of("policy") == ("policy", "")
+    assert title_and_unit("message_bytes") == ("message", "bytes")
+    assert title_and_unit("policy") == ("policy", "")
 
 
 def test_a_term_is_explained_where_it_first_stands() -> None:

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from netsim.short_repr import short_repr
 from workloads.details import JobDetails
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class Workload:
     """Jobs as columns, sorted by submit time (ties: as in the log).

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.files import read_lines, write_text
+from netsim.kinds import need_kinds
 from workloads.job import Workload
 from workloads.node_size import node_size, size_doubts
 from workloads.swf_parse import SwfHeader, parse_header, parse_rows
@@ -89,6 +90,7 @@ def read_swf(
     >>> len(jobs), jobs.n_nodes.tolist()
     (5, [17, 4, 86, 5, 1])
     """
+    need_kinds("read_swf", {"path": (path, (str, Path))})
     if node_field not in NODE_FIELDS:
         raise unknown_name("node field", node_field, NODE_FIELDS)
     header, lines = parse_header(read_lines(path))
@@ -219,6 +221,7 @@ def write_swf(workload: Workload, path: str | Path, *, processors_per_node: int 
     >>> Path("jobs.swf").read_text().splitlines()[3]
     '; MaxNodes: 86'
     """
+    need_kinds("write_swf", {"workload": (workload, Workload), "path": (path, (str, Path))})
     top = int(workload.n_nodes.max()) if len(workload) else 0
     lines = [
         "; Version: 2.2",

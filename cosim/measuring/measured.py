@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.limits import MAX_INDEX
+from netsim.short_repr import short_repr
 from queuesim.statistics import NO_INTERVAL
 
 FloatArray = NDArray[np.float64]
@@ -57,6 +58,7 @@ class SpeedupRow:
             )
 
 
+@short_repr()
 @dataclass(frozen=True)
 class SpeedupTable:
     """Measured ratios by pattern, size class and policy.

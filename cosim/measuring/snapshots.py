@@ -21,6 +21,7 @@ from cosim.network.ensemble import PlacedJob, SharedNetwork
 from cosim.network.gateways import GatewayIo
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketResult
+from netsim.short_repr import short_repr
 from queuesim.placing import QUEUE, in_order, placed_anew
 from queuesim.result import QueueResult, Rows
 
@@ -98,6 +99,7 @@ def snapshot_times(result: QueueResult, n_snapshots: int) -> FloatArray:
     return np.asarray(time_s[after - 1] + part * (time_s[after] - time_s[after - 1]))
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class Side:
     """A policy's schedule, and the network on which its jobs run.
@@ -157,6 +159,7 @@ class Side:
         return replace(self, schedule=placed_anew(self.schedule, self.empty(number), jobs))
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class Study:
     """Schedules and settings of a measurement.
@@ -247,6 +250,7 @@ class Study:
         return self.communications[int(self.share[index])]
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class Measurements:
     """Communication times of the jobs of all snapshots under one policy, one row a job.
@@ -318,6 +322,7 @@ class Ratio:
     n_jobs: int
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class Measurement:
     """Result of a measure.

@@ -9,152 +9,38 @@ draws belong to (seed, stream) and, on machines whose jobs can have links of the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from alloc.policy import Placement
-from cosim.network.communication import Communication, noisy, with_compute
+from cosim.network.communication import with_compute
 from cosim.network.job_times import FlowTimes, PacketTimes, exposed_times_s
 from cosim.network.loops import LEAST_COUNTED, LoopTimes, complete_iterations, least_iteration_s
+from cosim.network.placed_job import PlacedJob as PlacedJob
+from cosim.network.placed_job import SharedNetwork as SharedNetwork
 from netsim.errors import NetcosimError
 from netsim.flow.bundles import bundle_stretches
 from netsim.flow.job_load import JobLoad, job_link_load
 from netsim.flow.maxmin import flow_finish_times
 from netsim.flow.paths import flow_paths
+from netsim.kinds import need_kinds
 from netsim.packet.engine import simulate_packets
-from netsim.packet.model import PacketConfig, to_ps
+from netsim.packet.model import to_ps
 from netsim.packet.rails import first_rail
 from netsim.routing.base import Routing
 from netsim.routing.partition import partition_routing
+from netsim.short_repr import short_repr
 from netsim.topologies.registry import family_of
 from netsim.traffic import Program, Traffic, combine
-from patterns.mapping import map_ranks
-from queuesim.draws import JobStreams, job_streams, substitute_id
+from queuesim.draws import substitute_id
 
 FloatArray = NDArray[np.float64]
 _DOUBLINGS = 8
 
 
-@dataclass(frozen=True, eq=False)
-class PlacedJob:
-    """A job that communicates.
-
-    Attributes
-    ----------
-    job_id : int
-        At least 0; or what `substitute_id` gives.
-    communication : Communication
-    nodes : (k,) int32
-        Nodes that it uses, in the order of the placement.
-    partition : Placement or None
-        Where the job has links of its own: they, and all nodes they serve (a policy that rounds
-        up gives more than the job uses). On a fat-tree it is then routed only on them.
-    repeats : int
-        How often it goes through its communication.
-    compute_s : float
-        Computing before each iteration; the mean if that varies.
-    start_s : float
-        When it begins.
-    compute_noise : float
-        Standard deviation over the mean of the computing time, drawn anew for each iteration
-        (gamma); all ranks compute as long.
-    task_mapping : str
-        Its own, a name of `patterns.mapping.MAPPINGS`; empty: the network's.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import netcosim as nc
-    >>> halo = nc.Communication("halo2d", iterations=2)
-    >>> nc.PlacedJob(7, halo, np.arange(16), repeats=5).iterations
-    10
-    """
-
-    job_id: int
-    communication: Communication
-    nodes: NDArray[np.integer]
-    partition: Placement | None = None
-    repeats: int = 1
-    compute_s: float = 0.0
-    start_s: float = 0.0
-    compute_noise: float = 0.0
-    task_mapping: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "nodes", np.ascontiguousarray(self.nodes, dtype=np.int32))
-        if self.job_id < 0 or self.repeats < 1:
-            raise NetcosimError(
-                f"job {self.job_id}, repeats = {self.repeats}; need an id >= 0, repeats >= 1"
-            )
-
-    @property
-    def iterations(self) -> int:
-        """Number of iterations in all repeats."""
-        return self.communication.iterations * self.repeats
-
-
-@dataclass(frozen=True, eq=False)
-class SharedNetwork:
-    """Settings common to all jobs on a network.
-
-    Attributes
-    ----------
-    routing : Routing
-        Of the machine.
-    packet : PacketConfig
-    ranks_per_node : int
-    task_mapping : str
-        A name of `patterns.mapping.MAPPINGS`.
-    seed : int
-        Of all random draws: see `job_streams` and `Ensemble.packets`.
-    threads : int or "auto"
-        Of a packet simulation (`netsim.packet.engine.simulate_packets`); they change no result.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import netcosim as nc
-    >>> network = nc.SharedNetwork(
-    ...     nc.make_routing(nc.preset("dragonfly-272")), ranks_per_node=2, task_mapping="in-order"
-    ... )
-    >>> network.rank_node(nc.PlacedJob(1, nc.Communication("all-to-all"), np.array([9, 4])))
-    array([9, 9, 4, 4], dtype=int32)
-    """
-
-    routing: Routing
-    packet: PacketConfig = field(default_factory=PacketConfig)
-    ranks_per_node: int = 1
-    task_mapping: str = "random"
-    seed: int = 0
-    threads: int | str = 1
-
-    def streams(self, job: PlacedJob) -> JobStreams:
-        """Return the job's generators, as new."""
-        return job_streams(self.seed, job.job_id)
-
-    def rank_node(self, job: PlacedJob) -> NDArray[np.int32]:
-        """(n_ranks,) int32: node of each of the job's ranks."""
-        rng = self.streams(job).mapping
-        return map_ranks(job.task_mapping or self.task_mapping, job.nodes, self.ranks_per_node, rng)
-
-    def computing_s(self, job: PlacedJob, iterations: int) -> float | FloatArray:
-        """Return the computing time before each iteration, one number or one per iteration."""
-        if not job.compute_noise:
-            return job.compute_s
-        rng = self.streams(job).computing
-        return noisy(job.compute_s, job.compute_noise, iterations, rng)
-
-    def program(self, job: PlacedJob, iterations: int) -> Program:
-        """Return the program of a number of iterations, without computing between them."""
-        communication = replace(job.communication, iterations=iterations)
-        return communication.program(
-            len(job.nodes) * self.ranks_per_node, self.streams(job).partners
-        )
-
-
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class Ensemble:
     """Jobs that are on a network at the same time.
@@ -184,6 +70,9 @@ class Ensemble:
     jobs: Sequence[PlacedJob]
 
     def __post_init__(self) -> None:
+        need_kinds(
+            "Ensemble", {"network": (self.network, SharedNetwork), "jobs": (self.jobs, Sequence)}
+        )
         if not self.jobs:
             raise NetcosimError("no jobs to run: give at least 1")
 

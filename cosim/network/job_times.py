@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.packet.model import PS_PER_S, PacketResult
+from netsim.short_repr import short_repr
 from netsim.traffic import Traffic
 
 FloatArray = NDArray[np.float64]
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class PacketTimes:
     """Times of jobs that run together, packet by packet.
@@ -57,6 +59,7 @@ def exposed_times_s(traffic: Traffic, result: PacketResult) -> tuple[dict[str, f
     )
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class FlowTimes:
     """Times of jobs at max-min fair rates, each job one bundle of flows.

@@ -36,6 +36,7 @@ from netsim.flow.message_load import MessageLoad
 from netsim.flow.message_network import TOLERANCE, MessageNetwork
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
+from netsim.short_repr import short_repr
 from netsim.topologies.checks import need_int
 from netsim.topologies.registry import preset
 from netsim.topology import Topology
@@ -49,6 +50,7 @@ NODE_BYTES = 1_000_000
 """Bytes that a node sends in an iteration by default."""
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class LiveJob:
     """A job that starts.

@@ -16,6 +16,7 @@ from experiments.archive.values import (
     ArchivedSchedule,
 )
 from experiments.cosim_result import CosimResult
+from netsim.kinds import need_kinds
 from netsim.layout import layout_of
 from netsim.topology import Topology
 from queuesim.result import QueueResult
@@ -46,6 +47,7 @@ def archive_of(result: CosimResult) -> ArchivedRun:
     >>> kept.schedules["simple"].nodes_of(0)
     array([0, 1, 2, 3])
     """
+    need_kinds("archive_of", {"result": (result, CosimResult)})
     jobs = result.workload
     return ArchivedRun(
         machine_of(result.machine.topology),

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from netsim.short_repr import short_repr
+
 FloatArray = NDArray[np.float64]
 LongArray = NDArray[np.int64]
 IntArray = NDArray[np.int32]
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class ArchivedMachine:
     """The machine: enough of it to be drawn, without the config's files.
@@ -65,6 +68,7 @@ class ArchivedMachine:
         return 2 * len(self.port_router)
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class ArchivedJobs:
     """The jobs that all policies were given, in the order of their submission.
@@ -102,6 +106,7 @@ class ArchivedJobs:
         return len(self.job_id)
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class ArchivedLinks:
     """Counters of every link at every snapshot of a policy.
@@ -127,6 +132,7 @@ class ArchivedLinks:
     stall_ps: LongArray
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class ArchivedMeasured:
     """Communication times of jobs at snapshots, where they sat then, and who held them up.
@@ -170,6 +176,7 @@ class ArchivedMeasured:
     part: FloatArray
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class ArchivedSchedule:
     """What became of every job under one policy.
@@ -216,6 +223,7 @@ class ArchivedSchedule:
         )
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class ArchivedRun:
     """A run, for drawing and later analysis.

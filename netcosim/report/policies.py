@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from experiments.store import Rows
+from netsim.kinds import need_kinds
 
 
 def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
@@ -38,6 +39,7 @@ def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
     0     rdn  3580.5
     1  simple  3580.5
     """
+    need_kinds("policy_table", {"tables": (tables, Mapping)})
     rows = []
     for row in tables["policies"]:
         measured = {}

@@ -8,34 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from markupsafe import Markup
 
 from netcosim.report.templates import part
+from netsim.units import title_and_unit
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _MINUS, _DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
-
-_UNITS = {
-    "_s": "s",
-    "_ms": "ms",
-    "_us": "us",
-    "_ns": "ns",
-    "_min": "min",
-    "_h": "h",
-    "_d": "d",
-    "_bytes": "bytes",
-    "_Bps": "B/s",
-    "_GBps": "GB/s",
-    "_percent": "%",
-}
-
-
-def head_of(column: str) -> tuple[str, str]:
-    """Title and unit of a column: ``mean_wait_s`` is "mean wait" in "s"."""
-    column = column.removeprefix("n_")
-    for suffix, unit in _UNITS.items():
-        if column.endswith(suffix) and len(column) > len(suffix):
-            return column[: -len(suffix)].replace("_", " "), unit
-    return column.replace("_", " "), ""
 
 
 def format_number(value: float, digits: int = 4) -> str:
@@ -75,7 +53,7 @@ def table_html(frame: pd.DataFrame, digits: int = 4) -> Markup:
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     numeric = [is_numeric_dtype(frame[c]) and not is_bool_dtype(frame[c]) for c in frame.columns]
-    heads = [(*head_of(str(c)), number) for c, number in zip(frame.columns, numeric, strict=True)]
+    heads = [(*title_and_unit(str(c)), n) for c, n in zip(frame.columns, numeric, strict=True)]
     rows = [
         [_cell(value, number, digits) for value, number in zip(values, numeric, strict=True)]
         for values in frame.itertuples(index=False, name=None)

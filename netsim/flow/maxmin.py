@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from netsim.errors import NetcosimError
 from netsim.flow import kernels_events, kernels_filling, kernels_symmetry
 from netsim.flow.paths import FlowPaths
+from netsim.short_repr import short_repr
 
 _NO_WEIGHTS = np.empty(0, dtype=np.float64)
 _WORTHWHILE = 0.5  # classes over flows, above which classes save nothing
@@ -128,6 +129,7 @@ def _rates(
     return rates
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class FlowRun:
     """Finish times and what they cost.

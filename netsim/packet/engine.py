@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from netsim.kinds import need_kinds
 from netsim.packet import kernels_engine
 from netsim.packet import tables as t
 from netsim.packet.build import (
@@ -95,6 +96,15 @@ def simulate_packets(
     >>> float(result.group_finish_ps[0] / 1e6), result.packet_hops
     (10.18, 10)
     """
+    need_kinds(
+        "simulate_packets",
+        {
+            "routing": (routing, Routing),
+            "traffic": (traffic, Traffic),
+            "config": (config, PacketConfig),
+            "rng": (rng, np.random.Generator),
+        },
+    )
     check_run(routing.topology, traffic, until_s)
     check_size(routing.topology, traffic, config, until_s)
     check_priorities(routing, traffic, config)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Annotated, TypeGuard
 
 import numpy as np
@@ -11,8 +12,10 @@ from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
+from netsim.kinds import need_kinds
 from netsim.limits import shown
 from netsim.parameters import Example, NamesIn, ReadIf, documented
+from netsim.short_repr import short_repr
 from netsim.units import short_name
 
 PS_PER_S = 10**12
@@ -166,6 +169,8 @@ class PacketConfig:
     ] = 5e-6
 
     def __post_init__(self) -> None:
+        sizes = ("packet_bytes", "header_bytes", "buffer_bytes")
+        need_kinds("PacketConfig", {name: (getattr(self, name), Real) for name in sizes})
         if not 1 <= self.packet_bytes <= MAX_PACKET_BYTES:
             raise NetcosimError(
                 f"packet_bytes = {shown(self.packet_bytes)}; allowed: 1 to {MAX_PACKET_BYTES}"
@@ -344,6 +349,7 @@ class PacketConfig:
         return max(1, round(exact / unit) * unit)
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class PacketResult:
     """Result of a run; times in picoseconds, -1 for never.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from netsim.parameters import Parameter, parameters_of
 from netsim.routing.tables import RouteTables
+from netsim.short_repr import short_repr
 from netsim.topology import Topology
 
 
@@ -69,6 +70,7 @@ class Pin(Protocol):
         """Return the routing with these flows pinned."""
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class Routing:
     """A named routing on one topology.

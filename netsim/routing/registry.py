@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from netsim.errors import unknown_name
+from netsim.kinds import need_kinds
 from netsim.parameters import checked
 from netsim.registry import Registry
 from netsim.routing import any_graph, dragonfly, fattree, pinned, shortest_path, torus
@@ -67,6 +68,9 @@ def make_routing(
     >>> nc.make_routing(torus).name, nc.make_routing(torus, "minimal-adaptive").name
     ('dimension-order', 'minimal-adaptive')
     """
+    need_kinds(
+        "make_routing", {"topology": (topology, Topology), "name": (name, (str, type(None)))}
+    )
     name = default_routing(topology) if name is None else name
     valid = routings_for(topology.family)
     if name not in valid:

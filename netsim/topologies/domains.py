@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from netsim.errors import NetcosimError
+from netsim.short_repr import short_repr
 from netsim.topology import Topology
 
 MACHINE = "machine"
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
     """Nested domains of nodes, from the whole machine down to those behind one router.

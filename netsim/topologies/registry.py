@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from netsim.errors import NetcosimError, unknown_name
+from netsim.kinds import need_kinds
 from netsim.parameters import checked
 from netsim.registry import Registry
 from netsim.topologies import (
@@ -78,6 +79,7 @@ def make_topology(family: str, params: Mapping[str, object]) -> Topology:
     >>> topology.n_nodes, topology.n_routers, int(topology.kind_mask("global").sum())
     (72, 36, 72)
     """
+    need_kinds("make_topology", {"family": (family, str), "params": (params, Mapping)})
     if family not in FAMILIES:
         raise unknown_name("topology", family, FAMILIES)
     builder = FAMILIES[family].builder_for(params)
@@ -133,6 +135,7 @@ def preset(name: str) -> Topology:
     >>> cab.family, cab.n_nodes
     ('fattree', 1296)
     """
+    need_kinds("preset", {"name": (name, str)})
     if name not in PRESETS:
         raise unknown_name("machine", name, PRESETS)
     entry = PRESETS[name]

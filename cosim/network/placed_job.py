@@ -1,0 +1,153 @@
+"""A job that communicates, and what all jobs on a network have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.policy import Placement
+from cosim.network.communication import Communication, noisy
+from netsim.errors import NetcosimError
+from netsim.kinds import need_kinds
+from netsim.packet.model import PacketConfig
+from netsim.routing.base import Routing
+from netsim.short_repr import short_repr
+from netsim.traffic import Program
+from patterns.mapping import map_ranks
+from queuesim.draws import JobStreams, job_streams
+
+FloatArray = NDArray[np.float64]
+
+
+@short_repr()
+@dataclass(frozen=True, eq=False)
+class PlacedJob:
+    """A job that communicates.
+
+    Attributes
+    ----------
+    job_id : int
+        At least 0; or what `substitute_id` gives.
+    communication : Communication
+    nodes : (k,) int32
+        Nodes that it uses, in the order of the placement.
+    partition : Placement or None
+        Where the job has links of its own: they, and all nodes they serve (a policy that rounds
+        up gives more than the job uses). On a fat-tree it is then routed only on them.
+    repeats : int
+        How often it goes through its communication.
+    compute_s : float
+        Computing before each iteration; the mean if that varies.
+    start_s : float
+        When it begins.
+    compute_noise : float
+        Standard deviation over the mean of the computing time, drawn anew for each iteration
+        (gamma); all ranks compute as long.
+    task_mapping : str
+        Its own, a name of `patterns.mapping.MAPPINGS`; empty: the network's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import netcosim as nc
+    >>> halo = nc.Communication("halo2d", iterations=2)
+    >>> nc.PlacedJob(7, halo, np.arange(16), repeats=5).iterations
+    10
+    """
+
+    job_id: int
+    communication: Communication
+    nodes: NDArray[np.integer]
+    partition: Placement | None = None
+    repeats: int = 1
+    compute_s: float = 0.0
+    start_s: float = 0.0
+    compute_noise: float = 0.0
+    task_mapping: str = ""
+
+    def __post_init__(self) -> None:
+        need_kinds(
+            "PlacedJob",
+            {
+                "job_id": (self.job_id, (int, np.integer)),
+                "communication": (self.communication, Communication),
+            },
+        )
+        object.__setattr__(self, "nodes", np.ascontiguousarray(self.nodes, dtype=np.int32))
+        if self.job_id < 0 or self.repeats < 1:
+            raise NetcosimError(
+                f"job {self.job_id}, repeats = {self.repeats}; need an id >= 0, repeats >= 1"
+            )
+
+    @property
+    def iterations(self) -> int:
+        """Number of iterations in all repeats."""
+        return self.communication.iterations * self.repeats
+
+
+@short_repr()
+@dataclass(frozen=True, eq=False)
+class SharedNetwork:
+    """Settings common to all jobs on a network.
+
+    Attributes
+    ----------
+    routing : Routing
+        Of the machine.
+    packet : PacketConfig
+    ranks_per_node : int
+    task_mapping : str
+        A name of `patterns.mapping.MAPPINGS`.
+    seed : int
+        Of all random draws: see `job_streams` and `Ensemble.packets`.
+    threads : int or "auto"
+        Of a packet simulation (`netsim.packet.engine.simulate_packets`); they change no result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import netcosim as nc
+    >>> network = nc.SharedNetwork(
+    ...     nc.make_routing(nc.preset("dragonfly-272")), ranks_per_node=2, task_mapping="in-order"
+    ... )
+    >>> network.rank_node(nc.PlacedJob(1, nc.Communication("all-to-all"), np.array([9, 4])))
+    array([9, 9, 4, 4], dtype=int32)
+    """
+
+    routing: Routing
+    packet: PacketConfig = field(default_factory=PacketConfig)
+    ranks_per_node: int = 1
+    task_mapping: str = "random"
+    seed: int = 0
+    threads: int | str = 1
+
+    def __post_init__(self) -> None:
+        need_kinds(
+            "SharedNetwork",
+            {"routing": (self.routing, Routing), "packet": (self.packet, PacketConfig)},
+        )
+
+    def streams(self, job: PlacedJob) -> JobStreams:
+        """Return the job's generators, as new."""
+        return job_streams(self.seed, job.job_id)
+
+    def rank_node(self, job: PlacedJob) -> NDArray[np.int32]:
+        """(n_ranks,) int32: node of each of the job's ranks."""
+        rng = self.streams(job).mapping
+        return map_ranks(job.task_mapping or self.task_mapping, job.nodes, self.ranks_per_node, rng)
+
+    def computing_s(self, job: PlacedJob, iterations: int) -> float | FloatArray:
+        """Return the computing time before each iteration, one number or one per iteration."""
+        if not job.compute_noise:
+            return job.compute_s
+        rng = self.streams(job).computing
+        return noisy(job.compute_s, job.compute_noise, iterations, rng)
+
+    def program(self, job: PlacedJob, iterations: int) -> Program:
+        """Return the program of a number of iterations, without computing between them."""
+        communication = replace(job.communication, iterations=iterations)
+        return communication.program(
+            len(job.nodes) * self.ranks_per_node, self.streams(job).partners
+        )

@@ -14,12 +14,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from experiments.frames import frames_of
 from netcosim.bench_rl.cells import SCALES, WORKLOADS, Scale, chosen
 from netcosim.bench_rl.learned import JOB_FEATURES, LearnedAgent
 from netcosim.bench_rl.play import METRICS, BenchmarkCase, costs
 from netcosim.bench_rl.points import AGENT, BLIND, ORDER_ALONE, Training, points_of
 from netcosim.bench_rl.tables import word
-from netcosim.study.results import frames_of, read_tables
+from netcosim.study.results import read_tables
 from queuesim.statistics import t_interval
 
 SCALE = "full"

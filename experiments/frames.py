@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from netsim.units import title_and_unit
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from experiments.store import Rows
+
+
+def with_units(frame: pd.DataFrame) -> pd.DataFrame:
+    """Put the unit of each column that has one into ``frame.attrs["units"]``; return the frame."""
+    units = {str(column): title_and_unit(str(column))[1] for column in frame.columns}
+    frame.attrs["units"] = {column: unit for column, unit in units.items() if unit}
+    return frame
+
+
+def frames_of(tables: Mapping[str, Rows]) -> dict[str, pd.DataFrame]:
+    """Return tables as data frames with units."""
+    import pandas as pd
+
+    return {name: with_units(pd.DataFrame(rows)) for name, rows in tables.items()}
 
 
 def groups(frame: pd.DataFrame, *keys: str) -> Iterator[tuple[tuple[Any, ...], Any]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -61,16 +63,24 @@ def progress(
     file = sys.stderr if file is None else file
     if not shown:
         yield Show(lambda done, what: None, lambda line: None)
-    elif file.isatty():
+    elif file.isatty() or in_notebook():
         with _bar(total, unit, begun, file) as show:
             yield show
     else:
         yield _lines(total, unit, begun, file)
 
 
+def in_notebook() -> bool:
+    """Return whether a Jupyter kernel shows stderr."""
+    return type(getattr(builtins, "get_ipython", str)()).__name__ == "ZMQInteractiveShell"
+
+
 @contextmanager
 def _bar(total: float, unit: str, begun: float, file: TextIO) -> Iterator[Show]:
-    from tqdm import tqdm
+    with warnings.catch_warnings():
+        # without ipywidgets a notebook gets a bar of characters
+        warnings.simplefilter("ignore")
+        from tqdm.auto import tqdm
 
     form = "{desc:<44} {percentage:3.0f}% |{bar}| {elapsed}, {remaining} left"
     with tqdm(

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from experiments.archive.serialize import deserialize
 from experiments.archive.values import ArchivedRun
+from experiments.frames import with_units
 from experiments.outcome import Outcome
 from experiments.points import canonical_json, flatten, plain
 from experiments.signals import defer_signals
@@ -401,8 +402,9 @@ class Store:
     def frame(self, table: str) -> pd.DataFrame:
         """One table of all points: the parameters that vary, then the table's columns.
 
-        Points come in the order of their parameters' text, so the frame does not depend on
-        the order of computing. A parameter with the name of a column is left out.
+        ``attrs["units"]`` has the units of columns. Points come in the order of their parameters'
+        text, so the frame does not depend on the order of computing. A parameter with the name of
+        a column is left out.
 
         Raises
         ------
@@ -433,4 +435,4 @@ class Store:
             cells = {name: [cell(v) for v in values] for name, values in columns.items()}
             frames.append(pd.DataFrame({"point": [key] * length, **lead, **cells}))
         filled = [frame for frame in frames if len(frame)]
-        return pd.concat(filled, ignore_index=True) if filled else frames[0]
+        return with_units(pd.concat(filled, ignore_index=True) if filled else frames[0])

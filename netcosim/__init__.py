@@ -5,7 +5,7 @@ The names that a notebook needs, each from the package that it belongs to::
     import netcosim as nc
 
     machine = nc.preset("dragonfly-272")
-    result = nc.run_cosim(nc.load_config("config.toml"))
+    result = nc.run("config.toml")
 
 A name is imported when it is first used, so that ``import netcosim`` takes no time. All the
 rest of the packages can be imported as well: these names are the same objects.
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from experiments.sweep import run_points
     from netcosim.catalogue import describe, entries
     from netcosim.report.policies import policy_table
+    from netcosim.run_result import run
     from netsim.errors import NetcosimError
     from netsim.hierarchy import hierarchy_of
     from netsim.packet.engine import simulate_packets
@@ -57,6 +58,7 @@ _HOMES = {
     "experiments.sweep": ("run_points",),
     "netcosim.catalogue": ("describe", "entries"),
     "netcosim.report.policies": ("policy_table",),
+    "netcosim.run_result": ("run",),
     "netsim.errors": ("NetcosimError",),
     "netsim.hierarchy": ("hierarchy_of",),
     "netsim.packet.engine": ("simulate_packets",),
@@ -103,6 +105,7 @@ __all__ = [
     "preset",
     "read_swf",
     "result_tables",
+    "run",
     "run_cosim",
     "run_points",
     "simulate_packets",

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from experiments.figures.style import save_figure
+from experiments.frames import frames_of
 from experiments.papers.paper import (
     Analysis,
     Options,
@@ -17,7 +18,7 @@ from experiments.papers.paper import (
 from experiments.papers.registry import load_paper
 from experiments.sweep import SweepSummary, run_points
 from netcosim.report.page import Section, long_table, render_page, write_page
-from netcosim.study.results import frames_of, read_tables, write_tables
+from netcosim.study.results import read_tables, write_tables
 from netsim.errors import NetcosimError
 
 

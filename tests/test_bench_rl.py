@@ -15,6 +15,7 @@ from queue_helpers import same_schedule
 from alloc.any_rule import AnyRule
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
+from experiments.frames import frames_of
 from experiments.run_context import run_context
 from netcosim.bench_rl.cells import MACHINES, SCALES, WORKLOADS, chosen, weeks_of
 from netcosim.bench_rl.figure import held_out_figure
@@ -33,7 +34,7 @@ from netcosim.bench_rl.tables import (
     word,
 )
 from netcosim.cli import main
-from netcosim.study.results import frames_of, read_tables
+from netcosim.study.results import read_tables
 from netsim.errors import NetcosimError
 from queuesim.queue import simulate_queue
 from queuesim.statistics import t_interval

@@ -9,13 +9,14 @@ from typing import Any
 import pandas as pd
 
 from experiments.figures.style import save_figure
+from experiments.frames import frames_of
 from experiments.sweep import SweepSummary
 from netcosim.bench_rl.cells import COMMUNICATION, MACHINES, Cell
 from netcosim.bench_rl.figure import held_out_figure, learning_figure
 from netcosim.bench_rl.points import AGENT, BLIND, FUNCTION, ORDER_ALONE, Training, points_of
 from netcosim.bench_rl.tables import between, counted, differences, scores
 from netcosim.study.points import compute_points, failure_lines
-from netcosim.study.results import frames_of, write_tables
+from netcosim.study.results import write_tables
 from netsim.atomic_files import write_text_atomically
 from netsim.errors import NetcosimError
 

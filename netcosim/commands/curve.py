@@ -91,10 +91,11 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
     """Compute latencies and accepted loads over offered loads."""
     import numpy as np
 
+    from experiments.frames import frames_of
+
     # what they import takes a while and must not come before a word on compiling
     from netcosim.curve.output import format_curves, summary, write
     from netcosim.curve.point import FUNCTION, node_bandwidth, sources
-    from netcosim.study.results import frames_of
 
     points = config.points()
     node_bandwidth(topology)
@@ -119,10 +120,10 @@ def _bandwidth(config: CurveConfig, topology: Topology, out: Path, args: argpars
     """Compute bus bandwidths over sizes, beside measured ones."""
     import pandas as pd
 
+    from experiments.frames import frames_of
     from netcosim.curve.bandwidth import compared, format_rows, matching, write
     from netcosim.curve.collective import FUNCTION, points
     from netcosim.curve.measured import COLUMNS, read_measured
-    from netcosim.study.results import frames_of
 
     gpus = config.collective.gpus or topology.n_nodes
     read = [matching(read_measured(file), args.collective, gpus) for file in args.measured]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from experiments.frames import with_units
 from experiments.store import Rows
 from netsim.kinds import need_kinds
 
@@ -57,7 +58,7 @@ def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
             }
             | ({"cut_jobs": _cut_jobs(row, tables)} if row.get("overrun") == "cut" else {})
         )
-    return pd.DataFrame(rows)
+    return with_units(pd.DataFrame(rows))
 
 
 def _cut_jobs(row: Mapping[str, object], tables: Mapping[str, Rows]) -> object:

@@ -73,13 +73,6 @@ def read_tables(path: str | Path, points: Sequence[Point]) -> Tables:
     return dict(tables)
 
 
-def frames_of(tables: Mapping[str, Rows]) -> dict[str, pd.DataFrame]:
-    """Return tables as data frames."""
-    import pandas as pd
-
-    return {name: pd.DataFrame(rows) for name, rows in tables.items()}
-
-
 def write_tables(
     folder: Path, frames: Mapping[str, pd.DataFrame], float_format: str | None = None
 ) -> list[Path]:

@@ -28,6 +28,7 @@ from cosim.measuring.parts import (
 )
 from experiments.config import Config
 from experiments.config_load import config_from
+from experiments.frames import frames_of
 from experiments.outcome import Outcome, encode_tables
 from experiments.points import point_key
 from experiments.progress import progress
@@ -40,7 +41,6 @@ from netcosim.study.config import StudyConfig
 from netcosim.study.results import (
     PAGE_FILE,
     Tables,
-    frames_of,
     put_point,
     read_tables,
     results_in,

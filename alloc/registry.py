@@ -39,7 +39,7 @@ from alloc.torus.contention_aware import ContentionAware
 from alloc.torus.cuboid_bisection import CuboidBest, CuboidWorst
 from alloc.torus.first_fit_cuboid import FirstFitCuboid
 from netsim.errors import unknown_name
-from netsim.kinds import need_kinds
+from netsim.kinds import RNG, need_kinds
 from netsim.plugins import source_of
 from netsim.registry import Registry
 from netsim.topology import Topology
@@ -135,8 +135,7 @@ def make_policy(
     ([0, 1, 2], 4)
     """
     need_kinds(
-        "make_policy",
-        {"topology": (topology, Topology), "name": (name, str), "rng": (rng, np.random.Generator)},
+        "make_policy", {"topology": (topology, Topology), "name": (name, str), "rng": (rng, RNG)}
     )
     valid = policies_for(topology.family)
     if name not in valid:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from netsim.errors import NetcosimError, unknown_name
-from netsim.kinds import need_kinds
 from netsim.optional import optional_module
 from netsim.parameters import Parameter
 from netsim.plugins import source_of
@@ -265,6 +264,8 @@ def describe(name: str, among: Sequence[str] | None = None) -> Lines:
     dragonfly-272 (machine)
       dragonfly of 17 groups of 4 routers of 4 nodes, 8 Gbit/s links
     """
+    from netsim.kinds import need_kinds
+
     need_kinds("describe", {"name": (name, str)})
     found: Lines = []
     names: set[str] = set()

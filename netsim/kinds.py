@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from netsim.errors import NetcosimError
 from netsim.short_repr import text_of
+
+WHOLE = (int, np.integer)
+RNG = np.random.Generator
 
 _SOURCES = {
     "Config": "config_from(dict) or load_config(path) returns one",
@@ -40,9 +45,9 @@ def need_kinds(where: str, given: Mapping[str, tuple[object, type | tuple[type, 
     """
     for name, (value, kind) in given.items():
         if not isinstance(value, kind):
-            kinds = [k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,))]
-            source = _SOURCES.get(kinds[0])
+            names = ["int"] if kind is WHOLE else [k.__name__ for k in np.atleast_1d(kind)]
+            source = _SOURCES.get(names[0], "")
             raise NetcosimError(
-                f"{where}: {name} = {text_of(value)}; it must be {' or '.join(kinds)}"
-                f"{f' ({source})' if source else ''}"
+                f"{where}: {name} = {text_of(value)}; it must be {' or '.join(names)}"
+                f"{source and f' ({source})'}"
             )

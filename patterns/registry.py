@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from netsim.errors import NetcosimError, unknown_name
-from netsim.kinds import need_kinds
+from netsim.kinds import RNG, WHOLE, need_kinds
 from netsim.limits import shown
 from netsim.registry import Registry
 from netsim.traffic import Program
@@ -108,12 +108,7 @@ def make_pattern(
     (14, 14000)
     """
     need_kinds(
-        "make_pattern",
-        {
-            "name": (name, str),
-            "n_ranks": (n_ranks, (int, np.integer)),
-            "rng": (rng, np.random.Generator),
-        },
+        "make_pattern", {"name": (name, str), "n_ranks": (n_ranks, WHOLE), "rng": (rng, RNG)}
     )
     if name not in PATTERNS:
         raise unknown_name("pattern", name, PATTERNS)

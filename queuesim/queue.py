@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
-from netsim.kinds import need_kinds
+from netsim.kinds import RNG, need_kinds
 from queuesim.decide import Decider
 from queuesim.estimates import EstimateModel
 from queuesim.fixed_run import FixedRun
@@ -99,11 +99,7 @@ def simulate_queue(
     """
     need_kinds(
         "simulate_queue",
-        {
-            "workload": (workload, Workload),
-            "policy": (policy, Policy),
-            "rng": (rng, np.random.Generator),
-        },
+        {"workload": (workload, Workload), "policy": (policy, Policy), "rng": (rng, RNG)},
     )
     setup = QueueSetup(
         workload,

@@ -49,7 +49,8 @@ def results(done: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, An
         network, [placed, nc.PlacedJob(2, placed.communication, np.arange(200, 260))]
     )
     path = tmp_path_factory.mktemp("store") / "s.db"
-    point = nc.config_from(CONTENT | {"run": {"snapshots": 0}}).resolved()
+    logged = {"policies": ["rdn"], "run_time_model": "as-logged"}
+    point = nc.config_from(CONTENT | {"queue": logged, "run": {"snapshots": 0}}).resolved()
     summary = nc.run_points("experiments.cosim:cosim_point", [point], path, progress=False)
     live = nc.Live(topology)
     job = nc.LiveJob("a", range(40))

@@ -271,14 +271,14 @@ def test_the_clock_of_a_run_starts_after_compilation(
     class BarError(Exception):
         pass
 
-    def bar(total: float, unit: str) -> None:
+    def bar(total: float, unit: str, *, shown: bool) -> None:
         events.append("bar")
         raise BarError
 
     for module in (announce, kernel_parts):
         monkeypatch.setattr(module, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr(warmup, "warm_up", warm_up)
-    monkeypatch.setattr(run_output, "progress", bar)
+    monkeypatch.setattr(run_output, "show_progress", bar)
     (tmp_path / "c.toml").write_text(config_text({}))
     with pytest.raises(BarError):
         main(["run", str(tmp_path / "c.toml"), "--out", str(tmp_path / "out")])

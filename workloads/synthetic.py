@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from netsim.kinds import need_kinds
+from netsim.kinds import RNG, WHOLE, need_kinds
 from workloads.job import Workload, bare_jobs
 from workloads.swf_parse import MAX_TIME_S
 
@@ -101,9 +101,7 @@ def laas_workload(
     >>> len(jobs), float(jobs.n_nodes.mean()), int(jobs.n_nodes.max())
     (1000, 16.589, 134)
     """
-    need_kinds(
-        "laas_workload", {"n_jobs": (n_jobs, (int, np.integer)), "rng": (rng, np.random.Generator)}
-    )
+    need_kinds("laas_workload", {"n_jobs": (n_jobs, WHOLE), "rng": (rng, RNG)})
     low, high = run_time_range_s
     wrong = job_count_error(n_jobs)
     if wrong is not None:

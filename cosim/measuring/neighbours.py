@@ -20,6 +20,7 @@ from cosim.measuring.snapshots import Measurements, Study, format_snapshots
 from cosim.network.ensemble import Ensemble
 from cosim.network.isolated_loops import loop_isolated
 from netsim.packet.model import PS_PER_S
+from netsim.short_repr import short_repr
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -31,6 +32,7 @@ MOST_REPORTED = 12
 """Neighbours of a job that are kept: those with the largest parts."""
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class Neighbours:
     """Measured jobs, one row each as in `Measurements`, and the jobs that delay them.

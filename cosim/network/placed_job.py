@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from alloc.policy import Placement
 from cosim.network.communication import Communication, noisy
 from netsim.errors import NetcosimError
-from netsim.kinds import need_kinds
+from netsim.kinds import WHOLE, need_kinds
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.short_repr import short_repr
@@ -70,10 +70,7 @@ class PlacedJob:
     def __post_init__(self) -> None:
         need_kinds(
             "PlacedJob",
-            {
-                "job_id": (self.job_id, (int, np.integer)),
-                "communication": (self.communication, Communication),
-            },
+            {"job_id": (self.job_id, WHOLE), "communication": (self.communication, Communication)},
         )
         object.__setattr__(self, "nodes", np.ascontiguousarray(self.nodes, dtype=np.int32))
         if self.job_id < 0 or self.repeats < 1:

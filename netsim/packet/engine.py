@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.kinds import need_kinds
+from netsim.kinds import RNG, need_kinds
 from netsim.packet import kernels_engine
 from netsim.packet import tables as t
 from netsim.packet.build import (
@@ -102,7 +102,7 @@ def simulate_packets(
             "routing": (routing, Routing),
             "traffic": (traffic, Traffic),
             "config": (config, PacketConfig),
-            "rng": (rng, np.random.Generator),
+            "rng": (rng, RNG),
         },
     )
     check_run(routing.topology, traffic, until_s)

@@ -105,17 +105,40 @@ def demo_config_text(
         largest = int(log.jobs.n_nodes.max())
         machine = f"# {log.nodes} nodes: {log.nodes_from}.\n"
         machine += 'preset = "theta"' if log.known == "theta" else dragonfly_for(log.nodes)
-        workload = f"log = {json.dumps(str(log.path.resolve()))}\n"
-        workload += f'known_log = "{log.known}"\n' if log.known else ""
-        if log.processors_per_node is not None:
-            workload += f"processors_per_node = {log.processors_per_node}\n"
-        workload += f"first_jobs = {first}\n" if first is not None else ""
-        workload += 'larger_jobs = "drop"'
+        workload = log_keys(log, first)
+    return config_text(f'{machine}\nrouting = "ugal-l"', workload, largest, policies, seed)
+
+
+def log_keys(log: DemoLog, first: int | None = None) -> str:
+    """Return the keys of ``[workload]`` for a log."""
+    keys = f"log = {json.dumps(str(log.path.resolve()))}\n"
+    keys += f'known_log = "{log.known}"\n' if log.known else ""
+    if log.processors_per_node is not None:
+        keys += f"processors_per_node = {log.processors_per_node}\n"
+    keys += f"first_jobs = {first}\n" if first is not None else ""
+    return f'{keys}larger_jobs = "drop"'
+
+
+def config_text(
+    machine: str, workload: str, largest: int, policies: Sequence[str], seed: int
+) -> str:
+    """Return a commented config with a mix of patterns that suits the jobs.
+
+    Parameters
+    ----------
+    machine, workload : str
+        Keys of ``[machine]`` and ``[workload]``.
+    largest : int
+        Nodes of the largest job.
+    policies : sequence of str
+    seed : int
+    """
     large = largest > LARGE_JOB
     mix = MIX.format(
         exchange="sub-a2a" if large else "all-to-all", halo="20 KB" if large else "100 KB"
     )
     return TEMPLATE.format(
+        schema=SCHEMA_LINE,
         machine=machine,
         workload=workload,
         policies=json.dumps(list(policies)),
@@ -168,10 +191,14 @@ pattern = "halo3d26"
 message_bytes = "{halo}"
 communication_fraction = [0.1, 0.5]"""
 
-TEMPLATE = """# The machine: a preset or a family with its parameters (netcosim list topologies).
+SCHEMA_FILE = "netcosim.schema.json"
+SCHEMA_LINE = f"#:schema ./{SCHEMA_FILE}"
+"""First line of written configs: Even Better TOML and Taplo read the schema beside the config."""
+
+TEMPLATE = """{schema}
+# The machine: a preset or a family with its parameters (netcosim list topologies).
 [machine]
 {machine}
-routing = "ugal-l"
 
 [workload]
 {workload}

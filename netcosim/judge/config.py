@@ -17,7 +17,7 @@ from experiments.config_errors import ConfigError, validated
 from experiments.config_load import config_from, errors_name, read_config, section_of
 from experiments.config_machine import build_machine
 from experiments.fields import Section, Share
-from netcosim.demo_config import known_name
+from netcosim.demo_config import SCHEMA_LINE, known_name
 from netcosim.judge.machine_file import machine_of, with_bandwidth
 from netcosim.study.config import StudyConfig
 from netsim.errors import NetcosimError
@@ -274,7 +274,8 @@ def _assumed_mix(large: bool, drawn: bool) -> list[dict[str, Any]]:
     ]
 
 
-HEAD = """# Written by netcosim judge; netcosim judge --config FILE runs it again.
+HEAD = f"""{SCHEMA_LINE}
+# Written by netcosim judge; netcosim judge --config FILE runs it again.
 # The first policy is what the others are compared with.
 
 """

@@ -22,6 +22,7 @@ from netsim.fingerprint import code_fingerprint
 from netsim.inputs import refuse_bare_paths
 from netsim.kinds import need_kinds
 from netsim.short_repr import short_repr
+from netsim.units import format_quantity
 
 
 @short_repr()
@@ -71,6 +72,15 @@ class SweepPlan:
     to_do: int
     seconds_per_point: float
     workers: int
+
+    def lines(self) -> str:
+        """Return the plan as two lines."""
+        a_point = format_quantity(self.seconds_per_point, "time", 3)
+        return (
+            f"{self.total:,} points, {self.already:,} stored, {self.to_do:,} to compute\n"
+            f"estimate: {format_quantity(self.estimated_s, 'time', 3)} on {self.workers} "
+            f"process{'es' if self.workers > 1 else ''} ({a_point} a point)"
+        )
 
     @property
     def estimated_s(self) -> float:

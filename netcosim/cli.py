@@ -29,7 +29,7 @@ from netsim.limits import memory_bytes, shown_bytes  # noqa: E402
 PROGRAM = "netcosim"
 _LONGEST = 1000
 _LONG_WORD = re.compile(r"\S{200,}")
-_KEEPS_POINTS = ("bench-rl", "judge", "sweep", "reproduce")
+_KEEPS_POINTS = ("bench-rl", "curve", "judge", "sweep", "reproduce")
 _ROOT = Path(__file__).resolve().parents[1]
 # Folders that can be deleted, and their commands with them.
 _FOLDERS = {

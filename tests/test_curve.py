@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from experiments.papers.calibration.offered import lone_time_ps
 from netcosim.cli import main
+from netcosim.curve.adaptive import loads_between
 from netcosim.curve.config import curve_from
 from netcosim.curve.output import format_curves, summary
 from netcosim.curve.point import curve_point
@@ -214,3 +216,99 @@ def test_nodes_with_unlike_links_have_no_common_load() -> None:
     speeds[1] *= 2
     with pytest.raises(NetcosimError, match="a curve needs the same for all"):
         node_bandwidth(replace(topology, link_bandwidth_Bps=speeds))
+
+
+# Loads that the command chooses
+
+
+def curve_rows(latencies: dict[float, float], saturated: Sequence[float]) -> pd.DataFrame:
+    rows = [
+        {
+            "routing": "minimal", "traffic": "uniform", "load": load,
+            "state": "alone" if not load else "saturated" if load in saturated else "steady",
+            "latency_mean_s": latency,
+        }
+        for load, latency in latencies.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(
+    ("latencies", "saturated", "expected"),
+    [
+        ({0: 1, 0.1: 1, 0.4: 1.2, 0.7: 1.4}, (), []),  # flat
+        ({0: 1, 0.1: 1, 0.4: 1.5, 0.7: 1.6}, (), [0.25]),
+        ({0: 1, 0.1: 1, 0.4: 1.1, 0.7: 9, 1: 99}, (0.7, 1), [0.55]),  # nothing above saturation
+        ({0: 1, 0.1: 9, 0.4: 99}, (0.1, 0.4), []),
+        ({0: 1, 0.5: 1, 0.52: 9}, (0.52,), []),  # near enough
+    ],
+)
+def test_loads_are_added_where_a_curve_is_steep(
+    latencies: dict[float, float], saturated: Sequence[float], expected: list[float]
+) -> None:
+    found = loads_between(curve_rows(latencies, saturated))
+    assert [load for _, _, load in found] == pytest.approx(expected)
+
+
+def test_adaptive_loads_find_saturation_with_few_points(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Adversarial traffic between groups of 8 nodes with one link saturates at 1/8 (minimal)."""
+    monkeypatch.chdir(tmp_path)
+    text = CONFIG.replace('traffic = "uniform-random"', 'traffic = "adversarial"')
+    Path("c.toml").write_text(text)
+    command = ["curve", "c.toml", "--quiet", "--adaptive"]
+    assert main(command) == 0
+    line = capsys.readouterr().out.splitlines()[-1]
+    frame = pd.read_csv("curve-c/curve.csv")
+    assert f"{len(frame)} points computed, 0 were stored" in line
+    for _, curve in frame.groupby("routing"):
+        loaded = curve[curve["state"] != "alone"].sort_values("load")
+        assert len(loaded) <= 14
+        steady = loaded["state"] == "steady"
+        first = int(np.argmax(~steady.to_numpy()))
+        assert not steady.iloc[first]
+        assert first == 0 or np.diff(loaded["load"])[first - 1] <= 0.025
+    # all of them are stored, and the same loads are chosen again
+    assert main(command) == 0
+    assert f"0 points computed, {len(frame)} were stored" in capsys.readouterr().out
+
+
+def test_loads_of_the_command_line_and_a_dry_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("c.toml").write_text(CONFIG)
+    assert main(["curve", "c.toml", "--loads", "0.1,0.3,0.5", "--dry-run"]) == 0
+    plan = capsys.readouterr().out.splitlines()
+    assert plan[0] == "8 points, 0 stored, 8 to compute"
+    assert plan[1].startswith("estimate: ")
+    assert not Path("curve-c/curve.db").exists()
+    for options, expected in [
+        (("--loads", "0.2,2"), "key curve.loads.1: 2.0; must be at most 1"),
+        (("--loads", "x"), "--loads x; must be numbers, 0.1,0.5"),
+        (("--loads", "0.2", "--adaptive"), "not allowed with argument --loads"),
+        (("--adaptive", "--collective", "all-reduce"), "are for latencies, not for --collective"),
+    ]:
+        assert main(["curve", "c.toml", *options]) == 2
+        assert expected in capsys.readouterr().err
+
+
+def test_a_stopped_curve_is_drawn_as_far_as_it_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("c.toml").write_text(CONFIG)
+    assert main(["curve", "c.toml", "--quiet", "--loads", "0.2"]) == 0
+    Path("curve-c/curve.png").unlink()
+    capsys.readouterr()
+
+    def stopped(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("netcosim.study.points.compute_points", stopped)
+    assert main(["curve", "c.toml", "--quiet"]) == 130
+    out, err = capsys.readouterr()
+    assert "4 of 6 points are stored; curve-c/curve.png" in out
+    assert "what was computed is stored, the same command goes on from there" in err
+    assert Path("curve-c/curve.png").exists()

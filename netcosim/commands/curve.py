@@ -1,6 +1,7 @@
 """Latency and accepted load of the network alone against offered load: one curve a routing.
 
   netcosim curve CONFIG.toml --jobs 2
+  netcosim curve CONFIG.toml --adaptive
   mpiexec -n 8 netcosim curve CONFIG.toml
   netcosim curve CONFIG.toml --collective all-reduce --measured nccl-tests.log
 
@@ -13,11 +14,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netcosim.commands import add_format, add_jobs, add_quiet
 from netcosim.folders import need_folder
+from netsim.errors import NetcosimError
 
 if TYPE_CHECKING:
     from experiments.sweep import SweepSummary
@@ -46,6 +49,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="log of nccl-tests, or CSV, to compare with; may be repeated",
     )
+    loads = parser.add_mutually_exclusive_group()
+    loads.add_argument("--loads", metavar="L,L,...", help="instead of those of the config")
+    loads.add_argument(
+        "--adaptive",
+        action="store_true",
+        help="choose loads: few where the curve is flat, more where it rises and saturates",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="only print the number of points and estimated time"
+    )
     add_jobs(parser)
     add_format(parser)
     add_quiet(parser)
@@ -58,10 +71,24 @@ def run(args: argparse.Namespace) -> int:
     from netsim.plugins import pinned_plugin, using
 
     path = Path(args.config)
-    config = load_curve(path)
+    config = load_curve(path, _loads(args))
     report_unread(path, [config])
     with using(map(pinned_plugin, config.plugins)):
         return _run(config, path, args)
+
+
+def _loads(args: argparse.Namespace) -> Sequence[float]:
+    """Return the loads that options give; none for those of the config."""
+    if args.collective is not None and (args.loads or args.adaptive):
+        raise NetcosimError("--loads and --adaptive are for latencies, not for --collective")
+    if args.adaptive:
+        from netcosim.curve.adaptive import FIRST_LOADS
+
+        return FIRST_LOADS
+    try:
+        return [float(load) for load in (args.loads or "").split(",") if load.strip()]
+    except ValueError:
+        raise NetcosimError(f"--loads {args.loads}; must be numbers, 0.1,0.5") from None
 
 
 def _run(config: CurveConfig, path: Path, args: argparse.Namespace) -> int:
@@ -69,7 +96,6 @@ def _run(config: CurveConfig, path: Path, args: argparse.Namespace) -> int:
     from experiments.mpi import launched_rank
     from netcosim.announce import compile_kernels
     from netcosim.kernel_parts import CROSSBARS, PACKETS
-    from netsim.errors import NetcosimError
     from netsim.packet.credit import buffer_warning
     from netsim.packet.model import INPUT_QUEUED
 
@@ -91,28 +117,50 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
     """Compute latencies and accepted loads over offered loads."""
     import numpy as np
 
-    from experiments.frames import frames_of
-
     # what they import takes a while and must not come before a word on compiling
+    from experiments.frames import frames_of
+    from netcosim.curve.adaptive import ROUNDS, refined
     from netcosim.curve.output import format_curves, summary, write
     from netcosim.curve.point import FUNCTION, node_bandwidth, sources
+    from netcosim.study.results import read_tables
 
     points = config.points()
     node_bandwidth(topology)
     for point in points:  # a mistake in one is reported before the first is computed
         sources(topology, point["curve"], np.random.default_rng(0))
-    done = _computed(FUNCTION, points, out, args)
+    if args.dry_run:
+        return _planned(FUNCTION, points, out, args)
+    bounds = _bounds(topology)
+    uniform = set(config.curve.traffic) <= {"uniform", "uniform-random"}
+    ceiling = bounds.uniform_load if bounds is not None and uniform else None
+
+    def written(tables: Tables) -> str:
+        frame = frames_of(tables)["curve"]
+        figure = write(out, frame, topology.name, ceiling, args.format)
+        print("\n".join([*format_curves(summary(frame)), *(bounds.describe() if bounds else ())]))
+        return f"{figure}, curve.csv"
+
+    try:
+        done = _computed(FUNCTION, points, out, args)
+        new = 0 if done is None else done[0].computed
+        # MPI ranks other than 0 take part in each round, with the points that they know
+        for _ in range(ROUNDS if args.adaptive else 0):
+            if done is not None and "curve" in done[1]:
+                points += refined(points, frames_of(done[1])["curve"])
+            done = _computed(FUNCTION, points, out, args)
+            new += 0 if done is None else done[0].computed
+    except KeyboardInterrupt:
+        stored = read_tables(out / STORE, points) if (out / STORE).exists() else {}
+        if stored:
+            print(f"{len(stored['curve'])} of {len(points)} points are stored; {written(stored)}")
+        raise
     if done is None:
         return 0
     computed, tables = done
     rows = tables.get("curve", ())
     if rows:
-        frame, bounds = frames_of(tables)["curve"], _bounds(topology)
-        uniform = set(config.curve.traffic) <= {"uniform", "uniform-random"}
-        ceiling = bounds.uniform_load if bounds is not None and uniform else None
-        figure = write(out, frame, topology.name, ceiling, args.format)
-        print("\n".join([*format_curves(summary(frame)), *(bounds.describe() if bounds else ())]))
-        print(f"{_counts(computed)}; {figure}, curve.csv")
+        files = written(tables)
+        print(f"{new} points computed, {len(rows) - new} were stored; {files}")
     return 1 if computed.failed or len(rows) < len(points) else 0
 
 
@@ -130,6 +178,8 @@ def _bandwidth(config: CurveConfig, topology: Topology, out: Path, args: argpars
     measured = pd.concat(read) if read else pd.DataFrame(columns=COLUMNS)
     sizes = sorted(set(measured["bytes"].tolist()))
     chosen = points(config, topology, args.collective, sizes)
+    if args.dry_run:
+        return _planned(FUNCTION, chosen, out, args)
     done = _computed(FUNCTION, chosen, out, args)
     if done is None:
         return 0
@@ -141,6 +191,17 @@ def _bandwidth(config: CurveConfig, topology: Topology, out: Path, args: argpars
         print("\n".join(format_rows(frame, compared(frame, measured))))
         print(f"{_counts(computed)}; {figure}, collective.csv")
     return 1 if computed.failed or len(rows) < len(chosen) else 0
+
+
+def _planned(
+    function: str, points: list[dict[str, Any]], out: Path, args: argparse.Namespace
+) -> int:
+    from experiments.mpi import launched_rank
+    from experiments.sweep import plan_points
+
+    if launched_rank() == 0:
+        print(plan_points(function, points, out / STORE, jobs=args.jobs).lines())
+    return 0
 
 
 def _computed(
@@ -161,7 +222,6 @@ def _counts(computed: SweepSummary) -> str:
 def _bounds(topology: Topology) -> Bounds | None:
     """What its halves let through, where that can be worked out."""
     from netsim.analysis.bounds import bounds_of
-    from netsim.errors import NetcosimError
 
     try:
         return bounds_of(topology)

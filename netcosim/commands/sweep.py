@@ -63,13 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.dry_run:
         if launched_rank() == 0:
-            plan = plan_points(POINT_FUNCTION, points, store, jobs=args.jobs)
-            print(f"{plan.total:,} points, {plan.already:,} stored, {plan.to_do:,} to compute")
-            print(
-                f"estimate: {format_quantity(plan.estimated_s, 'time', 3)} on {plan.workers} "
-                f"process{'es' if plan.workers > 1 else ''} "
-                f"({format_quantity(plan.seconds_per_point, 'time', 3)} a point)"
-            )
+            print(plan_points(POINT_FUNCTION, points, store, jobs=args.jobs).lines())
         return 0
     summary = run_points(
         POINT_FUNCTION,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from experiments.config import Config, file_keys
 from experiments.config_content import plugins_of, validated_sections
 from experiments.config_errors import ConfigError
-from experiments.config_load import parse_toml
+from experiments.config_load import parse_toml, section_of
 from experiments.config_machine import MachineSection
 from experiments.fields import (
     Count,
@@ -152,11 +152,11 @@ class CurveConfig(Section):
 _ELSEWHERE = set(Config.model_fields) - set(CurveConfig.model_fields)
 
 
-def load_curve(path: Path) -> CurveConfig:
+def load_curve(path: Path, loads: Sequence[float] = ()) -> CurveConfig:
     """Read a config for ``netcosim curve``.
 
     Sections of other commands (``[workload]``, ``[queue]``, ...) may be in the same file; of
-    ``[run]`` the seed counts.
+    ``[run]`` the seed counts. ``loads`` replace those of the file.
 
     Raises
     ------
@@ -164,6 +164,8 @@ def load_curve(path: Path) -> CurveConfig:
         One line with the file, the key, the value and what is allowed.
     """
     raw = parse_toml(read_text(path, limit_bytes=MAX_BYTES).replace("\r\n", "\n"), path)
+    if loads:
+        raw["curve"] = section_of(raw, "curve") | {"loads": list(loads)}
     try:
         return curve_from(raw, path.parent)
     except ConfigError as error:

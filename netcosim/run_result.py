@@ -23,6 +23,7 @@ from netcosim.report.policies import policy_table
 from netsim.errors import unknown_name
 from netsim.kinds import need_kinds
 from netsim.short_repr import short_repr
+from netsim.units import title_and_unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +59,7 @@ class Plot:
 
     def _repr_png_(self) -> bytes:
         drawn = io.BytesIO()
-        self.figure.savefig(drawn, format="png", dpi=90, metadata={"Software": None})
+        self.figure.savefig(drawn, format="png", dpi=72, metadata={"Software": None})
         return drawn.getvalue()
 
 
@@ -110,9 +111,9 @@ class Run(CosimResult):
         return Plot(name, found.caption or found.words, found.draw())
 
     def _repr_html_(self) -> str:
-        from netcosim.report.table import table_html
-
-        return str(table_html(self.policies))
+        shown = self.policies
+        heads = {c: "{} ({})".format(*title_and_unit(c)).removesuffix(" ()") for c in shown}
+        return shown.rename(columns=heads).to_html(index=False, float_format="{:.4g}".format)
 
 
 def run(config: Config | Mapping[str, Any] | str | Path, *, progress: bool = True) -> Run:

@@ -39,7 +39,8 @@ def short_repr(*names: str) -> Callable[[Kind], Kind]:
         rows = []
         for name, value in _shown(self, names).items():
             title, unit = title_and_unit(name.replace(".", " "))
-            cells = f"<th{_LEFT}>{escape(title)}</th><td{_LEFT}>{escape(value)} {unit}</td>"
+            shown = escape(f"{value} {unit}".rstrip())
+            cells = f"<th{_LEFT}>{escape(title)}</th><td{_LEFT}>{shown}</td>"
             rows.append(f"<tr>{cells}</tr>")
         return f"<table><caption>{type(self).__name__}</caption>{''.join(rows)}</table>"
 

@@ -84,7 +84,10 @@ class Snapshot:
     placements: tuple[Placement, ...]
 
 
-@short_repr()
+@short_repr(
+    *("workload", "topology", "policy", "order", "backfill", "run_time_model", "overrun"),
+    *("start_s", "end_s", "outcome", "allocated_nodes"),
+)
 @dataclass(frozen=True, eq=False)
 class QueueResult:
     """A finished queue simulation; columns are one a job, as in the workload.

@@ -224,7 +224,9 @@ def test_nodes_with_unlike_links_have_no_common_load() -> None:
 def curve_rows(latencies: dict[float, float], saturated: Sequence[float]) -> pd.DataFrame:
     rows = [
         {
-            "routing": "minimal", "traffic": "uniform", "load": load,
+            "routing": "minimal",
+            "traffic": "uniform",
+            "load": load,
             "state": "alone" if not load else "saturated" if load in saturated else "steady",
             "latency_mean_s": latency,
         }

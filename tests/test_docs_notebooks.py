@@ -37,16 +37,17 @@ def test_outputs_are_what_comes_out(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_there_are_four_of_them_in_order() -> None:
+def test_there_are_five_of_them_in_order() -> None:
     """Each begins with a title, is small, and its cells are numbered as they ran."""
     assert [path.stem for path in NOTEBOOKS] == [
         "first-comparison",
         "isolation-on-your-log",
         "learning-agent",
         "own-policy",
+        "tour",
     ]
     for path in NOTEBOOKS:
-        assert path.stat().st_size < 60_000
+        assert path.stat().st_size < 90_000
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         assert cells[0]["source"][0].startswith("# ")
         counts = [cell["execution_count"] for cell in cells if cell["cell_type"] == "code"]

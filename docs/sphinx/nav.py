@@ -9,6 +9,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "tutorials/paper-reader",
     ),
     "Notebooks": (
+        "notebooks/tour",
         "notebooks/first-comparison",
         "notebooks/own-policy",
         "notebooks/isolation-on-your-log",
@@ -24,6 +25,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "observables",
         "sweeps",
         "results",
+        "editors",
         "curve",
         "live",
         "training",

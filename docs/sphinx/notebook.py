@@ -54,10 +54,19 @@ def run_cells(cells: list[Cell]) -> Iterator[list[Output]]:
                     "output_type": "execute_result",
                     "execution_count": number + 1,
                     "metadata": {},
-                    "data": {"text/plain": _lines(repr(value))},
+                    "data": {"text/plain": _lines(repr(value)), **_rich(value)},
                 }
             )
         yield outputs
+
+
+def _rich(value: object) -> dict[str, Any]:
+    """What Jupyter would show of a value instead of its text."""
+    if hasattr(value, "_repr_png_"):
+        return {"image/png": base64.b64encode(value._repr_png_()).decode()}
+    if hasattr(value, "_repr_html_"):
+        return {"text/html": _lines(value._repr_html_())}
+    return {}
 
 
 def _pictures() -> Iterator[Output]:
@@ -99,9 +108,11 @@ def markdown_of(cells: list[Cell]) -> str:
             continue
         parts.append(f"```python\n{cell['source']}\n```")
         for output, text in zip(cell["outputs"], texts(cell["outputs"]), strict=True):
-            picture = output.get("data", {}).get("image/png")
-            if picture:
+            data = output.get("data", {})
+            if picture := data.get("image/png"):
                 parts.append(f"![figure of the cell above](data:image/png;base64,{picture})")
+            elif table := data.get("text/html"):
+                parts.append("".join(line.strip() for line in table if line.strip()))
             else:
                 parts.append(f"```text\n{text.rstrip()}\n```")
     return "\n\n".join(parts) + "\n"

@@ -57,6 +57,7 @@ def test_sweeps_have_the_points_that_the_page_says(text: str) -> None:
     """Each example changes the page's first; its first and last point run."""
     from experiments.config_load import points_of
     from experiments.cosim import run_cosim
+    from experiments.points import point_key
 
     base = BLOCK.search(SWEEPS.read_text(encoding="utf-8"))
     assert base is not None
@@ -64,7 +65,7 @@ def test_sweeps_have_the_points_that_the_page_says(text: str) -> None:
     told = re.match(r"# (\d+) points", text)
     assert told is not None
     assert len(points) == int(told.group(1))
-    assert len({repr(point) for point in points}) == len(points)
+    assert len({point_key(point.resolved()) for point in points}) == len(points)
     for point in (points[0], points[-1]):
         result = run_cosim(point)
         assert list(result.measured) == list(point.queue.policies)

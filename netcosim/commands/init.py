@@ -1,10 +1,10 @@
-"""Write a commented config: asks for machine, log and policies on a terminal.
+"""Write a commented config, with prompts for machine, log and policies on a terminal.
 
   netcosim init
   netcosim init --machine topology.conf --log jobs.swf --policies slurm-tree,random --out mine.toml
 
-What an option gives is not asked; elsewhere than on a terminal nothing is. Beside the config comes
-the schema with which editors complete its keys (netcosim schema).
+There is no prompt for what an option gives, and none away from a terminal. The schema with which
+editors complete keys is written beside the config (netcosim schema).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask what is missing, check the config, write it."""
+    """Prompt for what is missing, check the config, write it."""
     from experiments.config_load import config_from, errors_name, parse_toml
     from experiments.config_machine import build_machine
     from netcosim.config_schema import schema_text
@@ -50,10 +50,10 @@ def run(args: argparse.Namespace) -> int:
     if out.exists():
         raise NetcosimError(f"{out}: exists already; give another name with --out")
     need_folder(out.parent)
-    machine = args.machine or _asked("machine (a preset or a file)", MACHINE)
+    machine = args.machine or _prompt("machine (a preset or a file)", MACHINE)
     section = toml_text(machine_of(machine)).strip()
-    log = args.log or _asked("job log (a file; empty for generated jobs)", "")
-    policies = args.policies or _asked("policies (the first is the reference)", POLICIES)
+    log = args.log or _prompt("job log (a file; empty for generated jobs)", "")
+    policies = args.policies or _prompt("policies (the first is the reference)", POLICIES)
     names = [name.strip() for name in policies.split(",") if name.strip()]
     found = read_demo_log(Path(log)) if log else None
     jobs = _generated(1) if found is None else log_keys(found)
@@ -70,8 +70,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _asked(what: str, default: str) -> str:
-    """The answer on a terminal, else the default."""
+def _prompt(what: str, default: str) -> str:
+    """Return the answer on a terminal, else the default."""
     if not sys.stdin.isatty():
         return default
     try:

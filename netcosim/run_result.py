@@ -112,7 +112,7 @@ class Run(CosimResult):
 
     def _repr_html_(self) -> str:
         shown = self.policies
-        heads = {c: "{} ({})".format(*title_and_unit(c)).removesuffix(" ()") for c in shown}
+        heads = {c: "{} ({})".format(*title_and_unit(str(c))).removesuffix(" ()") for c in shown}
         return shown.rename(columns=heads).to_html(index=False, float_format="{:.4g}".format)
 
 

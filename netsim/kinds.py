@@ -45,7 +45,8 @@ def need_kinds(where: str, given: Mapping[str, tuple[object, type | tuple[type, 
     """
     for name, (value, kind) in given.items():
         if not isinstance(value, kind):
-            names = ["int"] if kind is WHOLE else [k.__name__ for k in np.atleast_1d(kind)]
+            kinds = kind if isinstance(kind, tuple) else (kind,)
+            names = ["int"] if kind is WHOLE else [k.__name__ for k in kinds]
             source = _SOURCES.get(names[0], "")
             raise NetcosimError(
                 f"{where}: {name} = {text_of(value)}; it must be {' or '.join(names)}"

@@ -183,7 +183,7 @@ def test_interrupt_keeps_what_is_stored(tmp_path: Path) -> None:
 def test_plan_counts_and_writes_nothing(tmp_path: Path) -> None:
     points = [{"i": i, "folder": str(tmp_path)} for i in range(5)]
     path = tmp_path / "r.db"
-    plan = plan_points(sweep_points.slow, points, path, jobs=2)
+    plan = plan_points(sweep_points.slow, points, path, workers=2)
     assert (plan.total, plan.already, plan.to_do, plan.workers) == (5, 0, 5, 2)
     assert plan.estimated_s == pytest.approx(3 * plan.seconds_per_point)
     assert plan.seconds_per_point >= 0.03

@@ -29,6 +29,7 @@ def play_and_write(
     out: Path,
     *,
     jobs: int = 1,
+    executor: str = "",
     ppo: bool = False,
     progress: bool = True,
 ) -> tuple[SweepSummary, list[str]] | None:
@@ -40,8 +41,8 @@ def play_and_write(
     training : Training
     out : path
         Folder; made if it is missing.
-    jobs : int
-        Local processes; they change no result.
+    jobs, executor
+        As for `experiments.sweep.run_points`; they change no result.
     ppo : bool
         Train MaskablePPO too.
     progress : bool
@@ -64,6 +65,7 @@ def play_and_write(
         points,
         out / STORE,
         jobs=jobs,
+        executor=executor,
         progress=progress,
         retry_failed=True,
         first=_longest_first,

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netcosim.commands import add_jobs
+from netcosim.commands import add_executor
 from netcosim.folders import need_folder
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="log of nccl-tests, or CSV, to compare with; may be repeated",
     )
-    add_jobs(parser)
+    add_executor(parser)
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
@@ -146,7 +146,14 @@ def _computed(
 ) -> tuple[SweepSummary, Tables] | None:
     from netcosim.study.points import compute_points, failure_lines
 
-    done = compute_points(function, points, out / STORE, jobs=args.jobs, progress=not args.quiet)
+    done = compute_points(
+        function,
+        points,
+        out / STORE,
+        jobs=args.jobs,
+        executor=args.executor,
+        progress=not args.quiet,
+    )
     if done is not None:
         print("".join(f"{line}\n" for line in failure_lines(done[0])), end="")
     return done

@@ -1,0 +1,73 @@
+"""Workers of a Dask scheduler, or of a cluster of local processes."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from experiments.executors.workers import ExecutorEntry, Workers, not_installed
+from netsim.errors import NetcosimError
+
+_AHEAD = 1000
+_CONNECT_S = 30
+_FIRST_WORKER_S = 600
+_ADDRESS = re.compile(r"[a-z]+://[^\s/]+:[0-9]+")
+
+
+def check_address(argument: str) -> None:
+    """Raise NetcosimError unless an argument is an address, a scheduler's file or empty."""
+    if argument and not _ADDRESS.fullmatch(argument) and not argument.endswith(".json"):
+        raise NetcosimError(
+            f"--executor dask:{argument}; must be an address (dask:tcp://host:8786), a scheduler's "
+            "file (dask:scheduler.json), or dask alone for local processes"
+        )
+
+
+@contextmanager
+def _open(argument: str, jobs: int) -> Iterator[Workers]:
+    try:
+        from distributed import Client, LocalCluster
+        from distributed.scheduler import KilledWorker
+    except ImportError:
+        raise not_installed("dask", "dask.distributed") from None
+
+    # it reports a lost scheduler by tracebacks of its own
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with ExitStack() as held:
+        try:
+            if argument.endswith(".json"):
+                if not Path(argument).exists():
+                    raise NetcosimError(f"--executor dask:{argument}: no such file")
+                client = Client(scheduler_file=argument, timeout=_CONNECT_S, set_as_default=False)
+            else:
+                address = argument or held.enter_context(
+                    LocalCluster(jobs, threads_per_worker=1, dashboard_address=None)
+                )
+                client = Client(address, timeout=_CONNECT_S, set_as_default=False)
+            held.callback(client.close, timeout=_CONNECT_S)
+            client.wait_for_workers(1, timeout=_FIRST_WORKER_S)
+            threads = client.nthreads().values()
+        except (OSError, ValueError, RuntimeError) as error:
+            raise NetcosimError(
+                f"--executor dask:{argument}: no scheduler with a worker answers "
+                f"({' '.join(str(error).split())[:200]})"
+            ) from None
+        if max(threads) > 1:
+            raise NetcosimError(
+                f"--executor dask:{argument}: a worker has {max(threads)} threads, but a process "
+                "computes one point at a time; start workers with --nthreads 1"
+            )
+        executor = client.get_executor(pure=False)
+        yield Workers(len(threads), executor, ahead=_AHEAD, lost=(KilledWorker,))
+
+
+DASK = ExecutorEntry(
+    "dask",
+    "workers of a Dask scheduler (dask.distributed), or --jobs local ones",
+    _open,
+    "an address tcp://host:8786 or a scheduler's file",
+    check_address,
+)

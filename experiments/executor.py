@@ -65,8 +65,9 @@ def run_tasks(path: str, tasks: Sequence[Task], finish: Finish, workers: Workers
 
     Any worker may be killed. When a local one dies, the pool cannot report which of the points
     under way killed it. They are run again one by one, each alone in a new pool: the one that
-    kills it twice is recorded as failed, the others get their results. Elsewhere the points of a
-    lost call are run again, each in its own call. A lost MPI rank ends the whole MPI job.
+    kills it twice is recorded as failed, the others get their results. Elsewhere a lost call
+    is made again, and if it is lost again, each of its points in its own call. A lost MPI rank ends
+    the whole MPI job.
 
     Parameters
     ----------
@@ -82,8 +83,10 @@ def run_tasks(path: str, tasks: Sequence[Task], finish: Finish, workers: Workers
         The workers are gone: a scheduler was killed, a batch system refuses jobs.
     """
     if workers.executor is not None:
-        lost = _feed(workers, path, deque(tasks), finish)
-        for key, _ in _feed(replace(workers, points=1), path, deque(lost), finish):
+        left = list(tasks)
+        for points in (workers.points, workers.points, 1)[workers.points == 1 :]:
+            left = _feed(replace(workers, points=points), path, deque(left), finish)
+        for key, _ in left:
             finish(key, Outcome(None, _KILLED, 0.0))
         return
     if workers.count == 1 or len(tasks) < 2:

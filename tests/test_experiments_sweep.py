@@ -31,7 +31,7 @@ FAILING = {i for i in range(N) if i % 7 in (3, 5)}
 @pytest.fixture
 def mpiexec() -> str:
     beside = Path(sys.executable).parent / "mpiexec"
-    found = str(beside) if beside.exists() else shutil.which("mpiexec")
+    found = str(beside.resolve()) if beside.exists() else shutil.which("mpiexec")
     if found is None:
         pytest.skip("no mpiexec here")
     return found

@@ -44,7 +44,7 @@ def _open(argument: str, jobs: int) -> Iterator[Workers]:
                 client = Client(scheduler_file=argument, timeout=_CONNECT_S, set_as_default=False)
             else:
                 address = argument or held.enter_context(
-                    LocalCluster(jobs, threads_per_worker=1, dashboard_address=None)
+                    LocalCluster(jobs, threads_per_worker=1, dashboard_address=":0")
                 )
                 client = Client(address, timeout=_CONNECT_S, set_as_default=False)
             held.callback(client.close, timeout=_CONNECT_S)

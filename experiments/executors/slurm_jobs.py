@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 from experiments.executors.workers import ExecutorEntry, Workers, not_installed
@@ -152,7 +153,8 @@ class SubmititExecutor(Executor):
             future.set_exception(error)
         else:
             future.set_result(job.result())
-            for path in (job.paths.result_pickle, job.paths.submitted_pickle):
+            paths = job.paths
+            for path in (paths.result_pickle, paths.submitted_pickle, paths.stdout, paths.stderr):
                 path.unlink(missing_ok=True)
         del self._jobs[future]
 
@@ -166,14 +168,15 @@ def _open(argument: str, jobs: int) -> Iterator[Workers]:
     except ImportError:
         raise not_installed("slurm", "submitit") from None
 
-    Path(options.folder).mkdir(parents=True, exist_ok=True)
-    # jobs of an earlier run may still write theirs
-    folder = mkdtemp(prefix="", dir=options.folder)
+    # one for each run: jobs of an earlier one may still write theirs
+    folder = Path(options.folder) / f"{socket.gethostname()}-{os.getpid()}"
     local = options.cluster == "local"
     try:
         inner = submitit.AutoExecutor(folder, cluster=options.cluster)
     except RuntimeError as error:
-        raise NetcosimError(f"--executor slurm: {error}; cluster=local runs without") from None
+        raise NetcosimError(
+            f"--executor slurm: {error} (slurm:cluster=local starts jobs on this machine)"
+        ) from None
     site = {key: getattr(options, key) for key in ("partition", "account", "qos", "constraint")}
     inner.update_parameters(
         name="netcosim",
@@ -193,6 +196,9 @@ def _open(argument: str, jobs: int) -> Iterator[Workers]:
             seconds=60 * options.time * _OF_THE_TIME,
             lost=(UncompletedJobError,),
         )
+    with suppress(OSError):  # what jobs printed that failed stays
+        folder.rmdir()
+        folder.parent.rmdir()
 
 
 SLURM = ExecutorEntry(

@@ -44,7 +44,8 @@ def valid_executor(text: str) -> str:
     from netsim.errors import NetcosimError
 
     try:
-        executor_entry(text)
+        if text:
+            executor_entry(text)
     except NetcosimError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return text

@@ -40,6 +40,8 @@ LEAST_RUN_S = 60.0
 Helping = Callable[[Mapping[str, object], TaskRunner], None]
 """What another process does with a resolved config: all parts that no other process does."""
 
+_Given = tuple[Mapping[str, object], str, Helping]
+
 
 def run_parts(content: Mapping[str, object], parts: TaskRunner) -> None:
     """A run's parts."""
@@ -81,7 +83,6 @@ def worker_pool(
     """
     if workers.executor is None and workers.count > 1:
         need_memory(f"--jobs {workers.count}", workers.count * PROCESS_BYTES)
-    helpers = _local_helpers if workers.executor is None else _helpers_elsewhere
     out = journal.folder.parent
     fresh = not out.exists()
     began = time.monotonic()
@@ -97,7 +98,9 @@ def worker_pool(
             print_line(
                 f"{len(journal):,} parts of this run are done: it goes on in {journal.folder}"
             )
-        with helpers(config, journal.folder, workers, print_line, helping):
+        given = (config.resolved(), str(journal.folder.resolve()), helping)
+        helpers = _local_helpers if workers.executor is None else _helpers_elsewhere
+        with helpers(given, workers, print_line):
             yield
     except BaseException as error:
         refused = isinstance(error, Exception) and time.monotonic() - began < LEAST_RUN_S
@@ -121,14 +124,9 @@ def worker_pool(
 
 @contextmanager
 def _helpers_elsewhere(
-    config: Config,
-    folder: Path,
-    workers: Workers,
-    print_line: Callable[[str], None],
-    helping: Helping,
+    given: _Given, workers: Workers, print_line: Callable[[str], None]
 ) -> Iterator[None]:
     assert workers.executor is not None
-    given = (config.resolved(), str(folder.resolve()), helping)
     calls = [workers.executor.submit(help_elsewhere, *given) for _ in range(workers.count)]
     try:
         yield
@@ -148,11 +146,7 @@ def help_elsewhere(content: Mapping[str, object], folder: str, helping: Helping)
 
 @contextmanager
 def _local_helpers(
-    config: Config,
-    folder: Path,
-    workers: Workers,
-    print_line: Callable[[str], None],
-    helping: Helping,
+    given: _Given, workers: Workers, print_line: Callable[[str], None]
 ) -> Iterator[None]:
     jobs = workers.count
     processes: list[BaseProcess] = []
@@ -163,7 +157,6 @@ def _local_helpers(
             context.set_forkserver_preload([])
             start_forkserver()
             for _ in range(jobs - 1):
-                given = (config.resolved(), str(folder), helping)
                 helper = context.Process(target=_help, args=given)
                 # one that has been started must be known, or it would outlive us
                 try:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +18,11 @@ import numpy as np
 import pytest
 import sweep_points
 from selection import first_only
+from test_cluster_kills import WAYS
 from test_experiments_sweep import digest, environment
 from test_study import COMPUTED, CONFIG, squares
 
-from experiments.config_load import config_from
+from experiments.config_load import config_from, load_sweep
 from experiments.executor import run_tasks
 from experiments.executors.merge import merge
 from experiments.executors.registry import EXECUTORS, executor_entry, open_workers
@@ -28,7 +32,8 @@ from experiments.outcome import Outcome
 from experiments.points import point_key
 from experiments.store import Store
 from experiments.sweep import keyed, run_points, sliced
-from netcosim.cli import main
+from netcosim.cli import build_parser, command_names, main
+from netcosim.commands.sweep import slice_of
 from netcosim.journal import Journal
 from netcosim.run_jobs import worker_pool
 from netsim.errors import NetcosimError
@@ -200,6 +205,64 @@ def test_parts_of_a_study_are_computed_elsewhere(tmp_path: Path) -> None:
         with pytest.raises(NetcosimError, match="the run has ended"):
             squares(2).new_trial(config, seen[0], None).compute({"number": 2})  # type: ignore[arg-type]
     assert COMPUTED.count(2) == 0
+
+
+# The page
+
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "clusters.md"
+SCRIPTS = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+
+
+def test_scripts_of_the_page_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the shell, and each command with its options for netcosim."""
+    monkeypatch.chdir(tmp_path)
+    Path("scheduler.json").touch()
+    for name, text in enumerate(SCRIPTS):
+        Path(f"{name}.sh").write_text(text)
+    done = subprocess.run(["bash", "-c", "for f in *.sh; do bash -n $f || exit 1; done"])
+    assert done.returncode == 0
+    found = re.findall(r"netcosim(?:\.sif)? ((?:sweep|merge|report).*)", "\n".join(SCRIPTS))
+    commands = [line.split() for line in found]
+    assert [words[0] for words in commands].count("sweep") == 5
+    for words in commands:
+        args = build_parser(command_names()).parse_args(words)
+        if words[0] == "sweep" and args.slice:
+            text = args.slice.replace("$SLURM_ARRAY_TASK_ID", "7")
+            assert slice_of(text) in ((7, 100), (1, 100))
+
+
+def test_the_page_names_every_executor_and_option() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z]+)", page, re.M)
+    assert sorted({row for row in rows if row in EXECUTORS}) == sorted(EXECUTORS)
+    assert all(f"`{f.name}`" in page or f"{f.name}=" in page for f in fields(SlurmOptions))
+    assert "tasks 40 times" in " ".join(page.split())
+    assert sum(most for _, most, _ in WAYS.values()) == 40
+
+
+@pytest.mark.full
+def test_the_job_array_of_the_page(one: Path, tmp_path: Path) -> None:
+    """Its script once a task, with three tasks, then the merge."""
+    array, merged = (next(t for t in SCRIPTS if words in t) for words in ("--array", "merge"))
+    (tmp_path / "sweep.toml").write_text(SWEEP)
+    command = tmp_path / "bin" / "netcosim"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m netcosim "$@"\n')
+    command.chmod(0o755)
+    path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
+    for task in ("1", "2", "3", ""):
+        text = (array if task else merged).replace("100", "3")
+        subprocess.run(
+            ["bash", "-ec", text],
+            cwd=tmp_path,
+            env={**environment(), "PATH": path, "SLURM_ARRAY_TASK_ID": task},
+            check=True,
+            capture_output=True,
+        )
+    config = load_sweep(tmp_path / "sweep.toml")
+    with Store(tmp_path / "sweep.db", "read") as store:
+        assert set(store.statuses()) == {point_key(point.resolved()) for point in config.points}
 
 
 # Slices

@@ -23,6 +23,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "isolation-gain",
         "observables",
         "sweeps",
+        "clusters",
         "results",
         "curve",
         "live",

@@ -12,14 +12,14 @@ from experiments.executors.workers import ExecutorEntry, Workers, not_installed
 from netsim.errors import NetcosimError
 
 _AHEAD = 1000
-_CONNECT_S = 30
-_FIRST_WORKER_S = 600
-_ADDRESS = re.compile(r"[a-z]+://[^\s/]+:[0-9]+")
+_CONNECT_S, _FIRST_WORKER_S = 30, 600
 
 
 def check_address(argument: str) -> None:
     """Raise NetcosimError unless an argument is an address, a scheduler's file or empty."""
-    if argument and not _ADDRESS.fullmatch(argument) and not argument.endswith(".json"):
+    if argument.endswith(".json") and not Path(argument).exists():
+        raise NetcosimError(f"--executor dask:{argument}: no such file")
+    if not re.fullmatch(r"|[a-z]+://[^\s/]+:[0-9]+|.*\.json", argument):
         raise NetcosimError(
             f"--executor dask:{argument}; must be an address (dask:tcp://host:8786), a scheduler's "
             "file (dask:scheduler.json), or dask alone for local processes"
@@ -32,28 +32,24 @@ def _open(argument: str, jobs: int) -> Iterator[Workers]:
         from distributed import Client, LocalCluster
         from distributed.scheduler import KilledWorker
     except ImportError:
-        raise not_installed("dask", "dask.distributed") from None
+        raise not_installed("dask") from None
 
-    # it reports a lost scheduler by tracebacks of its own
+    # it reports a lost scheduler by tracebacks
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with ExitStack() as held:
         try:
-            if argument.endswith(".json"):
-                if not Path(argument).exists():
-                    raise NetcosimError(f"--executor dask:{argument}: no such file")
-                client = Client(scheduler_file=argument, timeout=_CONNECT_S, set_as_default=False)
-            else:
-                address = argument or held.enter_context(
-                    LocalCluster(jobs, threads_per_worker=1, dashboard_address=":0")
-                )
-                client = Client(address, timeout=_CONNECT_S, set_as_default=False)
+            where = {"scheduler_file" if argument.endswith(".json") else "address": argument}
+            if not argument:
+                local = LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address=":0")
+                where = {"address": held.enter_context(local)}
+            client = Client(**where, timeout=_CONNECT_S, set_as_default=False)
             held.callback(client.close, timeout=_CONNECT_S)
             client.wait_for_workers(1, timeout=_FIRST_WORKER_S)
             threads = client.nthreads().values()
         except (OSError, ValueError, RuntimeError) as error:
+            reason = " ".join(str(error).split())[:200]
             raise NetcosimError(
-                f"--executor dask:{argument}: no scheduler with a worker answers "
-                f"({' '.join(str(error).split())[:200]})"
+                f"--executor dask:{argument}: no scheduler with a worker answers ({reason})"
             ) from None
         if max(threads) > 1:
             raise NetcosimError(
@@ -65,9 +61,5 @@ def _open(argument: str, jobs: int) -> Iterator[Workers]:
 
 
 DASK = ExecutorEntry(
-    "dask",
-    "workers of a Dask scheduler (dask.distributed), or --jobs local ones",
-    _open,
-    "an address tcp://host:8786 or a scheduler's file",
-    check_address,
+    "dask", "workers of a Dask scheduler, or --jobs local ones", _open, check_address
 )

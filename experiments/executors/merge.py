@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from experiments.points import MODEL_VERSION, point_key
 from experiments.store import Store
@@ -39,24 +39,13 @@ _ADD_ARCHIVES = (
 )
 
 
-@dataclass(frozen=True)
-class Merged:
-    """What a merge gave.
-
-    Attributes
-    ----------
-    points, failed : int
-        In the file; of them, failed.
-    repeated : int
-        Points that were in more than one file, alike.
-    codes : int
-        Different sources that computed them.
-    """
+class Merged(NamedTuple):
+    """What a merged file holds, and how many points were in more than one file, alike."""
 
     points: int
     failed: int
-    repeated: int
     codes: int
+    repeated: int
 
 
 def merge(out: Path, files: Sequence[Path]) -> Merged:
@@ -73,25 +62,20 @@ def merge(out: Path, files: Sequence[Path]) -> Merged:
     NetcosimError
         A file that is no results file or of another model version; a point whose tables differ.
     """
-    for file in files:
-        if not file.exists():
-            raise NetcosimError(f"{file}: no such results file")
     lock = acquire_lock(out)
     try:
         sources = list(dict.fromkeys([*([out] if out.exists() else []), *files]))
-        found = 0
         with atomic_write(out) as part:
             with Store(part, "write"):
                 pass
             with closing(sqlite3.connect(part, isolation_level=None, uri=True)) as db:
                 db.execute("PRAGMA foreign_keys = ON")
-                for source in sources:
-                    found += _add(db, source)
+                found = sum([_add(db, source) for source in sources])
                 points, failed, codes = db.execute(
                     "SELECT count(*), coalesce(sum(status = 'failed'), 0), count(DISTINCT code)"
                     " FROM points"
                 ).fetchone()
-        return Merged(points, failed, found - points, codes)
+        return Merged(points, failed, codes, repeated=found - points)
     except sqlite3.Error as error:
         raise NetcosimError(f"{out}: cannot be merged: {error}") from None
     finally:

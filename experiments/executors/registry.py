@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 from experiments.executors.dask_client import DASK
 from experiments.executors.slurm_jobs import SLURM
 from experiments.executors.workers import ExecutorEntry, Workers
 from experiments.mpi import world
 from netsim.errors import NetcosimError, unknown_name
-
-
-@contextmanager
-def _local(argument: str, jobs: int) -> Iterator[Workers]:
-    yield Workers(jobs)
 
 
 @contextmanager
@@ -25,7 +21,8 @@ def _mpi(argument: str, jobs: int) -> Iterator[Workers | None]:
     from mpi4py.futures import MPICommExecutor
 
     # the other ranks have served rank 0 by the time that they get None
-    with MPICommExecutor(comm, root=0) as executor:
+    ranks: Any = MPICommExecutor(comm, root=0)
+    with ranks as executor:
         n_workers = comm.Get_size() - 1
         yield None if executor is None else Workers(n_workers, executor, ahead=3 * n_workers)
 
@@ -33,7 +30,9 @@ def _mpi(argument: str, jobs: int) -> Iterator[Workers | None]:
 EXECUTORS = {
     entry.name: entry
     for entry in (
-        ExecutorEntry("processes", "--jobs local processes (default)", _local),
+        ExecutorEntry(
+            "processes", "--jobs local processes (default)", lambda _, n: nullcontext(Workers(n))
+        ),
         ExecutorEntry("mpi", "the other ranks under mpiexec or srun (default there)", _mpi),
         DASK,
         SLURM,
@@ -53,9 +52,10 @@ def executor_entry(text: str) -> tuple[ExecutorEntry, str]:
     if name not in EXECUTORS:
         raise unknown_name("executor", name, EXECUTORS)
     entry = EXECUTORS[name]
-    if argument and not entry.argument:
+    if argument and entry.check is None:
         raise NetcosimError(f"--executor {text}: {name} has no argument")
-    entry.check(argument)
+    if entry.check is not None:
+        entry.check(argument)
     return entry, argument
 
 

@@ -21,10 +21,8 @@ class Workers:
         Processes that compute at a time.
     executor : Executor or None
         None: local processes, started when there is something to compute.
-    ahead : int
-        Most calls under way.
-    points : int
-        Most points of one call.
+    ahead, points : int
+        Most calls under way; most points of one.
     seconds : float
         A call that has taken so long begins no other point.
     lost : tuple of exception types
@@ -39,10 +37,6 @@ class Workers:
     lost: tuple[type[BaseException], ...] = ()
 
 
-Open = Callable[[str, int], AbstractContextManager[Workers | None]]
-"""From an executor's argument and ``--jobs``; yields None to MPI ranks other than 0."""
-
-
 @dataclass(frozen=True)
 class ExecutorEntry:
     """One way to compute points.
@@ -50,23 +44,20 @@ class ExecutorEntry:
     Attributes
     ----------
     name, description : str
-    open : callable
-        Yields the workers while a block runs.
-    argument : str
-        What may follow the name and a colon; empty if nothing may.
-    check : callable
-        Raises NetcosimError for an argument that is not valid.
+    open : callable (argument, jobs)
+        Yields the workers while a block runs; None to MPI ranks other than 0.
+    check : callable (argument), optional
+        Raises NetcosimError for what may not follow the name and a colon. None: nothing may.
     """
 
     name: str
     description: str
-    open: Open
-    argument: str = ""
-    check: Callable[[str], object] = str
+    open: Callable[[str, int], AbstractContextManager[Workers | None]]
+    check: Callable[[str], object] | None = None
 
 
-def not_installed(name: str, package: str) -> NetcosimError:
+def not_installed(extra: str) -> NetcosimError:
     """Return the error for an executor whose package is missing."""
     return NetcosimError(
-        f"--executor {name} needs {package}: pip install 'netcosim[{name}]' (on the workers, too)"
+        f"--executor {extra}: pip install 'netcosim[{extra}]' (workers need it, too)"
     )

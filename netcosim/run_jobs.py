@@ -130,7 +130,8 @@ def _helpers_elsewhere(
     calls = [workers.executor.submit(help_elsewhere, *given) for _ in range(workers.count)]
     try:
         yield
-        lost = sum(call.done() and call.exception() is not None for call in calls)
+        ended = [call for call in calls if call.done()]
+        lost = sum(call.cancelled() or call.exception() is not None for call in ended)
         if lost:
             print_line(f"{lost} of {workers.count} workers were lost; others did their parts")
     finally:

@@ -18,12 +18,13 @@ import numpy as np
 import pytest
 import sweep_points
 from selection import first_only
-from test_cluster_kills import WAYS
+from test_cluster_kills import SWEEP, WAYS
 from test_experiments_sweep import digest, environment
 from test_study import COMPUTED, CONFIG, squares
 
 from experiments.config_load import config_from, load_sweep
 from experiments.executor import run_tasks
+from experiments.executors import dask_client
 from experiments.executors.merge import merge
 from experiments.executors.registry import EXECUTORS, executor_entry, open_workers
 from experiments.executors.slurm_jobs import SlurmOptions, slurm_options
@@ -108,7 +109,8 @@ def test_workers_that_cannot_be_reached(tmp_path: Path, monkeypatch: pytest.Monk
     cases = {"mpi": "start it with mpiexec"}
     if shutil.which("srun") is None:
         cases["slurm"] = "srun"
-    cases["dask:none.json"] = "none.json: no such file"
+    cases["dask:none.json"] = "dask:none.json: no scheduler with a worker answers .no such file"
+    monkeypatch.setattr(dask_client, "CONNECT_S", 0.2)
     for text, message in cases.items():
         with pytest.raises(NetcosimError, match=message), open_workers(text, 1):
             raise AssertionError
@@ -217,7 +219,6 @@ SCRIPTS = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.
 def test_scripts_of_the_page_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For the shell, and each command with its options for netcosim."""
     monkeypatch.chdir(tmp_path)
-    Path("scheduler.json").touch()
     for name, text in enumerate(SCRIPTS):
         Path(f"{name}.sh").write_text(text)
     done = subprocess.run(["bash", "-c", "for f in *.sh; do bash -n $f || exit 1; done"])
@@ -245,7 +246,7 @@ def test_the_page_names_every_executor_and_option() -> None:
 def test_the_job_array_of_the_page(one: Path, tmp_path: Path) -> None:
     """Its script once a task, with three tasks, then the merge."""
     array, merged = (next(t for t in SCRIPTS if words in t) for words in ("--array", "merge"))
-    (tmp_path / "sweep.toml").write_text(SWEEP)
+    (tmp_path / "sweep.toml").write_text(SWEEP.format(7))
     command = tmp_path / "bin" / "netcosim"
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m netcosim "$@"\n')
@@ -284,27 +285,11 @@ def test_a_slice_is_not_one_value_of_a_key() -> None:
         assert shares.min() > 15  # 33 expected, standard deviation 4
 
 
-SWEEP = """
-[machine]
-family = "torus"
-dims = [4, 4]
-[workload.synthetic]
-n_jobs = 3
-mean_nodes = 2
-[queue]
-policies = ["baseline"]
-run_time_model = "as-logged"
-[run]
-snapshots = 0
-seed = {from = 1, to = 7, step = 1}
-"""
-
-
 def test_slices_and_merge_by_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("c.toml").write_text(SWEEP)
+    Path("c.toml").write_text(SWEEP.format(7))
     assert main(["sweep", "c.toml", "--quiet"]) == 0
     for which in "123":
         assert main(["sweep", "c.toml", "--slice", f"{which}/3", "--quiet"]) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,13 +13,11 @@ from experiments.executors.workers import ExecutorEntry, Workers, not_installed
 from netsim.errors import NetcosimError
 
 _AHEAD = 1000
-_CONNECT_S, _FIRST_WORKER_S = 30, 600
+CONNECT_S, _FIRST_WORKER_S = 30, 600
 
 
 def check_address(argument: str) -> None:
     """Raise NetcosimError unless an argument is an address, a scheduler's file or empty."""
-    if argument.endswith(".json") and not Path(argument).exists():
-        raise NetcosimError(f"--executor dask:{argument}: no such file")
     if not re.fullmatch(r"|[a-z]+://[^\s/]+:[0-9]+|.*\.json", argument):
         raise NetcosimError(
             f"--executor dask:{argument}; must be an address (dask:tcp://host:8786), a scheduler's "
@@ -38,12 +37,17 @@ def _open(argument: str, jobs: int) -> Iterator[Workers]:
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with ExitStack() as held:
         try:
+            last_s = time.monotonic() + CONNECT_S
+            while argument.endswith(".json") and not Path(argument).exists():
+                if time.monotonic() > last_s:
+                    raise OSError("no such file")
+                time.sleep(0.1)
             where = {"scheduler_file" if argument.endswith(".json") else "address": argument}
             if not argument:
                 local = LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address=":0")
                 where = {"address": held.enter_context(local)}
-            client = Client(**where, timeout=_CONNECT_S, set_as_default=False)
-            held.callback(client.close, timeout=_CONNECT_S)
+            client = Client(**where, timeout=CONNECT_S, set_as_default=False)
+            held.callback(client.close, timeout=CONNECT_S)
             client.wait_for_workers(1, timeout=_FIRST_WORKER_S)
             threads = client.nthreads().values()
         except (OSError, ValueError, RuntimeError) as error:

@@ -62,13 +62,8 @@ def executor_entry(text: str) -> tuple[ExecutorEntry, str]:
 def open_workers(text: str, jobs: int) -> AbstractContextManager[Workers | None]:
     """Open the workers that ``--executor`` names, with ``--jobs`` for local ones.
 
-    Yields None to MPI ranks other than 0, which have served rank 0 by then.
-
-    Parameters
-    ----------
-    text : str
-        Empty: the other ranks where an MPI launcher has started several, else local processes.
-    jobs : int
+    An empty text means the other ranks where an MPI launcher has started several, else local
+    processes. Yields None to MPI ranks other than 0, which have served rank 0 by then.
 
     Raises
     ------

@@ -41,13 +41,9 @@ class Workers:
 class ExecutorEntry:
     """One way to compute points.
 
-    Attributes
-    ----------
-    name, description : str
-    open : callable (argument, jobs)
-        Yields the workers while a block runs; None to MPI ranks other than 0.
-    check : callable (argument), optional
-        Raises NetcosimError for what may not follow the name and a colon. None: nothing may.
+    ``open(argument, jobs)`` yields the workers while a block runs (None to MPI ranks other than
+    0); ``check(argument)`` raises NetcosimError for what may not follow the name and a colon.
+    Without ``check`` nothing may.
     """
 
     name: str

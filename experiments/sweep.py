@@ -99,8 +99,10 @@ def sliced(points: Sequence[Point], which: int, count: int) -> list[Point]:
     They follow from the points' keys, which are as good as random: a slice is not all points of
     one value, and none is slow because a value is.
     """
-    key_of = {point_key(point): point for point in points}
-    return [key_of[key] for key in sorted(key_of)[which - 1 :: count]]
+    by_key = {point_key(point): point for point in points}
+    chosen = set(sorted(by_key)[which - 1 :: count])
+    # in their order: neighbours share results in a process
+    return [point for key, point in by_key.items() if key in chosen]
 
 
 def run_points(

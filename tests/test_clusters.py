@@ -242,6 +242,19 @@ def test_the_page_names_every_executor_and_option() -> None:
     assert sum(most for _, most, _ in WAYS.values()) == 40
 
 
+def test_hours_of_the_page_follow_from_seconds() -> None:
+    rows = re.findall(
+        r"^\|.*\| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", PAGE.read_text(), re.M
+    )
+    assert len(rows) == 3
+    for row in rows:
+        seconds, *hours = map(float, row)
+        core_hours = seconds * 100_000 / 3600
+        for shown, exact in zip(hours, (1, 128, 500), strict=True):
+            digits = len(str(shown).partition(".")[2]) if shown < 100 else 0
+            assert shown == pytest.approx(core_hours / exact, abs=0.51 * 10**-digits)
+
+
 @pytest.mark.full
 def test_the_job_array_of_the_page(one: Path, tmp_path: Path) -> None:
     """Its script once a task, with three tasks, then the merge."""
@@ -274,7 +287,8 @@ def test_slices_are_disjoint_balanced_and_complete(count: int) -> None:
     slices = [sliced([*POINTS, *POINTS], which, count) for which in range(1, count + 1)]
     assert sorted(int(str(p["i"])) for points in slices for p in points) == list(range(N))
     assert max(map(len, slices)) - min(map(len, slices)) <= 1
-    assert sliced(POINTS[::-1], 1, count) == slices[0]
+    assert sliced(POINTS[::-1], 1, count) == slices[0][::-1]
+    assert all(points == sorted(points, key=lambda p: int(str(p["i"]))) for points in slices)
 
 
 def test_a_slice_is_not_one_value_of_a_key() -> None:

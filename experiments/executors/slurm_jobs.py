@@ -136,7 +136,7 @@ def _open(argument: str, jobs: int) -> Iterator[Workers]:
     except ImportError:
         raise not_installed("slurm") from None
 
-    # one for each run: jobs of an earlier one may still write theirs
+    # one for each run: jobs of an earlier one may still write their results
     folder = Path(options.folder) / f"{socket.gethostname()}-{os.getpid()}"
     local = options.cluster == "local"
     try:

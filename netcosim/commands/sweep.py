@@ -14,8 +14,12 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from netcosim.commands import add_executor, processes_beside
+
+if TYPE_CHECKING:
+    from experiments.sweep import SweepPlan
 
 HELP = "compute all points of a config with lists or ranges"
 POINT_FUNCTION = "experiments.cosim:cosim_point"
@@ -32,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_executor(parser)
     parser.add_argument(
         "--slice",
+        default="1/1",
         metavar="I/N",
         help="only the points of slice I of N, 1 to N: disjoint, of equal size, drawn by key",
     )
@@ -64,27 +69,21 @@ def run(args: argparse.Namespace) -> int:
         for line in dict.fromkeys(line for _, line in fitting if line is not None):
             print(f"netcosim: {line}", file=sys.stderr)
     points = [as_read(point).resolved() for point, _ in fitting]
-    which = None if args.slice is None else slice_of(args.slice)
-    name = sweep.path.stem if which is None else f"{sweep.path.stem}-{which[0]}-of-{which[1]}"
-    store = Path(args.store or f"{name}.db")
+    which, count = slice_of(args.slice)
+    of_slice = f"-{which}-of-{count}" if count > 1 else ""
+    store = Path(args.store or f"{sweep.path.stem}{of_slice}.db")
     compile_kernels(sorted({part for point in sweep.points for part in parts_of(point)}))
     # what it imports takes a while and must not come before a word on compiling
     from experiments.executors.registry import open_workers
     from experiments.sweep import plan_points, run_points, sliced
 
-    if which is not None:
-        points = sliced(points, *which)
+    points = sliced(points, which, count)
     if args.dry_run:
         with open_workers(args.executor, args.jobs) as workers:
             if workers is None:
                 return 0
             plan = plan_points(POINT_FUNCTION, points, store, workers=workers.count)
-            print(f"{plan.total:,} points, {plan.already:,} stored, {plan.to_do:,} to compute")
-            print(
-                f"estimate: {format_quantity(plan.estimated_s, 'time', 3)} on {plan.workers} "
-                f"process{'es' if plan.workers > 1 else ''} "
-                f"({format_quantity(plan.seconds_per_point, 'time', 3)} a point)"
-            )
+            _print_plan(plan)
         return 0
     summary = run_points(
         POINT_FUNCTION,
@@ -110,6 +109,17 @@ def run(args: argparse.Namespace) -> int:
     if len(summary.failed) > 5:
         print(f"failed: and {len(summary.failed) - 5:,} more; see netcosim report {store}")
     return 1 if summary.failed else 0
+
+
+def _print_plan(plan: SweepPlan) -> None:
+    from netsim.units import format_quantity
+
+    print(f"{plan.total:,} points, {plan.already:,} stored, {plan.to_do:,} to compute")
+    print(
+        f"estimate: {format_quantity(plan.estimated_s, 'time', 3)} on {plan.workers} "
+        f"process{'es' if plan.workers > 1 else ''} "
+        f"({format_quantity(plan.seconds_per_point, 'time', 3)} a point)"
+    )
 
 
 def slice_of(text: str) -> tuple[int, int]:

@@ -65,5 +65,8 @@ def _open(argument: str, jobs: int) -> Iterator[Workers]:
 
 
 DASK = ExecutorEntry(
-    "dask", "workers of a Dask scheduler, or --jobs local ones", _open, check_address
+    "dask",
+    "workers of the scheduler dask:tcp://HOST:PORT or dask:FILE.json, or --jobs local ones",
+    _open,
+    check_address,
 )

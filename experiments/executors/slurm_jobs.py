@@ -162,4 +162,9 @@ def _open(argument: str, jobs: int) -> Iterator[Workers]:
         folder.parent.rmdir()
 
 
-SLURM = ExecutorEntry("slurm", "Slurm jobs of some points each (submitit)", _open, slurm_options)
+SLURM = ExecutorEntry(
+    "slurm",
+    "jobs of some points each, slurm:KEY=VALUE,... with keys of docs/clusters.md",
+    _open,
+    slurm_options,
+)

@@ -19,14 +19,16 @@ def add_jobs(parser: argparse.ArgumentParser) -> None:
 
 def add_executor(parser: argparse.ArgumentParser) -> None:
     """Add ``--jobs``, and ``--executor`` for workers elsewhere."""
+    from experiments.executors.registry import EXECUTORS
+
     add_jobs(parser)
+    described = "; ".join(f"{entry.name}: {entry.description}" for entry in EXECUTORS.values())
     parser.add_argument(
         "--executor",
         type=valid_executor,
         default="",
         metavar="NAME[:ARGUMENT]",
-        help="who computes: processes, mpi, dask[:tcp://HOST:PORT] or slurm[:KEY=VALUE,...] "
-        "(docs/clusters.md; default: the ranks under mpiexec, else processes)",
+        help=f"who computes ({described})",
     )
 
 

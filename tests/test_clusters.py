@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import sweep_points
 from selection import first_only
 from test_cluster_kills import SWEEP, WAYS
 from test_experiments_sweep import digest, environment
@@ -352,11 +351,9 @@ def test_merged_slices_are_the_whole(one: Path, tmp_path: Path) -> None:
     assert (both.points, both.codes) == (N, 1)
     assert both.repeated == len(sliced(POINTS, 1, 3))
     assert digest(out) == digest(one)
-    content = out.read_bytes()
     assert merge(out, [out, *paths]).points == N
     assert digest(out) == digest(one)
-    assert len(content) > 0
-    assert not [p for p in tmp_path.iterdir() if p.suffix not in (".db",)]
+    assert all(p.suffix == ".db" for p in tmp_path.iterdir())
 
 
 def test_a_conflict_is_named_and_nothing_is_merged(tmp_path: Path) -> None:
@@ -408,4 +405,3 @@ def test_files_that_cannot_be_merged(tmp_path: Path) -> None:
     with Store(good, "write"), pytest.raises(NetcosimError, match="another process is writing"):
         merge(good, [good])
     assert sorted(p.name for p in tmp_path.iterdir()) == ["1.db", "2.db", "notes.txt"]
-    assert sweep_points.number({"i": 1}, "i") == 1

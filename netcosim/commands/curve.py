@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netcosim.commands import add_format, add_jobs, add_quiet
+from netcosim.commands import add_executor, add_format, add_quiet
 from netcosim.folders import need_folder
 from netsim.errors import NetcosimError
 
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="only print the number of points and estimated time"
     )
-    add_jobs(parser)
+    add_executor(parser)
     add_format(parser)
     add_quiet(parser)
 
@@ -196,11 +196,12 @@ def _bandwidth(config: CurveConfig, topology: Topology, out: Path, args: argpars
 def _planned(
     function: str, points: list[dict[str, Any]], out: Path, args: argparse.Namespace
 ) -> int:
-    from experiments.mpi import launched_rank
+    from experiments.executors.registry import open_workers
     from experiments.sweep import plan_points
 
-    if launched_rank() == 0:
-        print(plan_points(function, points, out / STORE, jobs=args.jobs).lines())
+    with open_workers(args.executor, args.jobs) as workers:
+        if workers is not None:
+            print(plan_points(function, points, out / STORE, workers=workers.count).lines())
     return 0
 
 
@@ -209,7 +210,14 @@ def _computed(
 ) -> tuple[SweepSummary, Tables] | None:
     from netcosim.study.points import compute_points, failure_lines
 
-    done = compute_points(function, points, out / STORE, jobs=args.jobs, progress=not args.quiet)
+    done = compute_points(
+        function,
+        points,
+        out / STORE,
+        jobs=args.jobs,
+        executor=args.executor,
+        progress=not args.quiet,
+    )
     if done is not None:
         print("".join(f"{line}\n" for line in failure_lines(done[0])), end="")
     return done

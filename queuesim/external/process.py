@@ -1,0 +1,145 @@
+"""A program that answers one JSON line with one JSON line, each within a time limit."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shlex
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from time import monotonic
+from typing import Any
+
+from netsim.errors import NetcosimError
+
+MAX_LINE_BYTES = 1 << 26
+_CHUNK_BYTES = 1 << 16
+_END_LIMIT_S = 5.0
+_SHOWN = 80
+
+
+class LineProcess:
+    """A running program; its standard error is that of this process.
+
+    Parameters
+    ----------
+    command : sequence of str
+        The program and its arguments; no shell reads them.
+    time_limit_s : float
+        For each answer.
+
+    Raises
+    ------
+    NetcosimError
+        A program that cannot be started.
+    """
+
+    def __init__(self, command: Sequence[str], time_limit_s: float) -> None:
+        self._label, self._limit_s = shlex.join(command), time_limit_s
+        try:
+            # A session of its own: Ctrl-C reaches this process, which then ends the program.
+            self._process = subprocess.Popen(
+                list(command),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise NetcosimError(f"{self._label}: cannot be started: {why}") from None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
+        # A program that does not read must not block this one.
+        os.set_blocking(self._in, False)
+        self._writable, self._readable = select.poll(), select.poll()
+        self._writable.register(self._in, select.POLLOUT)
+        self._readable.register(self._out, select.POLLIN)
+        self._read = b""
+
+    def exchange(self, message: Mapping[str, Any]) -> Any:
+        """Send a message and return the answer.
+
+        Raises
+        ------
+        NetcosimError
+            No answer within the time limit, the program ended, or a line that is not JSON.
+        """
+        deadline_s = monotonic() + self._limit_s
+        self._write(json.dumps(message, separators=(",", ":")).encode() + b"\n", deadline_s)
+        while (end := self._read.find(b"\n")) < 0:
+            self._wait(self._readable, deadline_s)
+            chunk = os.read(self._out, _CHUNK_BYTES)
+            if not chunk:
+                raise NetcosimError(self._ended())
+            self._read += chunk
+            if len(self._read) > MAX_LINE_BYTES:
+                raise NetcosimError(f"wrote a line of more than {MAX_LINE_BYTES:,} bytes")
+        line, self._read = self._read[:end], self._read[end + 1 :]
+        if self._read:
+            raise NetcosimError(f"wrote more than one line: {_shown(self._read)}")
+        try:
+            return json.loads(line)
+        except ValueError:
+            raise NetcosimError(f"wrote a line that is not JSON: {_shown(line)}") from None
+
+    def end(self, message: Mapping[str, Any]) -> int | None:
+        """Send the last message, close standard input and wait; then `kill`.
+
+        Returns
+        -------
+        int or None
+            The exit status; None if the program did not end by itself.
+        """
+        with suppress(OSError, NetcosimError):
+            line = json.dumps(message, separators=(",", ":")).encode() + b"\n"
+            self._write(line, monotonic() + _END_LIMIT_S)
+        status = None
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            status = self._process.wait(min(self._limit_s, _END_LIMIT_S))
+        self.kill()
+        return status
+
+    def kill(self) -> None:
+        """End the program, and what it has started, at once."""
+        with suppress(OSError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+    def _write(self, line: bytes, deadline_s: float) -> None:
+        sent = 0
+        try:
+            while sent < len(line):
+                with suppress(BlockingIOError):
+                    sent += os.write(self._in, line[sent:])
+                if sent < len(line):
+                    self._wait(self._writable, deadline_s)
+        except BrokenPipeError:
+            raise NetcosimError(self._ended()) from None
+
+    def _wait(self, ready: select.poll, deadline_s: float) -> None:
+        left_s = deadline_s - monotonic()
+        if left_s <= 0 or not ready.poll(left_s * 1000):
+            raise NetcosimError(f"no answer within {self._limit_s:g} s (time_limit)")
+
+    def _ended(self) -> str:
+        try:
+            status = self._process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            return "closed its standard output"
+        how = f"with status {status}" if status >= 0 else f"by signal {-status}"
+        return f"the program ended {how}; its standard error may show why"
+
+
+def _shown(line: bytes) -> str:
+    text = line[:_SHOWN].decode(errors="replace")
+    return repr(text) + ("..." if len(line) > _SHOWN else "")

@@ -49,7 +49,7 @@ class External(Decider):
         self.status: int | None = None
         """Exit status of the program in the last run; None if it had to be killed."""
         self.n_exchanges, self.exchange_s = 0, 0.0
-        """Messages since `begin`, and the wall-clock time until their answers."""
+        """Decisions since `begin`, and the wall-clock time until their answers."""
         self._process: LineProcess | None = None
 
     def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
@@ -128,6 +128,7 @@ class External(Decider):
         if not isinstance(by_node, bool):
             raise NetcosimError(f"by_node {by_node!r}; must be true or false")
         self._by_node = by_node
+        self.n_exchanges, self.exchange_s = 0, 0.0
 
     def _exchange(self, message: Mapping[str, Any]) -> Any:
         assert self._process is not None
@@ -139,7 +140,7 @@ class External(Decider):
 
     def _message(self, point: DecisionPoint) -> dict[str, Any]:
         message: dict[str, Any] = {"type": "decide", "now_s": point.now_s, "free": point.n_free}
-        if self._by_node and self.n_exchanges == 1:
+        if self._by_node and self.n_exchanges == 0:
             policy = point.machine.policy
             if not isinstance(policy, NodePolicy):
                 raise NetcosimError(f"by_node: policy {policy.name!r} places by more than nodes")

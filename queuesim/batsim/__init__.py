@@ -1,0 +1,1 @@
+"""Schedulers of Batsim, as external schedulers: ``python -m queuesim.batsim COMMAND``."""

@@ -7,10 +7,13 @@ from dataclasses import asdict
 import numpy as np
 
 from cosim.measuring.speedup_file import speedup_rows
+from cosim.network.link_bytes import link_bytes
 from experiments.cosim_result import CosimResult
+from experiments.run_context import run_context
 from experiments.store import Rows
 from netsim.analysis.bounds import bounds_of
 from netsim.packet.model import PS_PER_S
+from queuesim.energy import Energy, Power, energy_of, energy_row, job_rows
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.observables.registry import observed
 
@@ -18,6 +21,7 @@ from queuesim.observables.registry import observed
 def result_tables(result: CosimResult) -> dict[str, Rows]:
     """Tables of a run, for the store.
 
+    With ``[machine.power]`` "energy" has one row a policy, and "energy_jobs" some jobs of each.
     "policies" has one row a policy; ratios there are relative to ``relative_to``, which
     has a separate table "reference" where it is not one of the policies. If packets were sent,
     "speedups" (columns of `cosim.measuring.speedup_file`), "measured_jobs" and "links" follow,
@@ -53,6 +57,13 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
     }
     if result.reference.elsewhere is not None:
         tables["reference"] = [{"reference": result.reference.label, **_queue_row(reference)}]
+    if energies := energies_of(result):
+        tables["energy"] = [{"policy": n, **energy_row(e)} for n, e in energies.items()]
+        tables["energy_jobs"] = [
+            {"policy": name, **row}
+            for name, energy in energies.items()
+            for row in job_rows(result.schedules[name], energy)
+        ]
     if result.config.analysis.bounds:
         tables["bounds"] = [asdict(bounds_of(result.machine.topology))]
     if result.measurement is not None:
@@ -68,6 +79,21 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
             reports.setdefault(table_name, []).append({"policy": name, **row})
     observables = observed(result.schedules, result.config.run.observables)
     return tables | reports | observables
+
+
+def energies_of(result: CosimResult) -> dict[str, Energy]:
+    """Return the energy of each policy's schedule; none without ``[machine.power]``."""
+    section = result.config.machine.power
+    if section is None:
+        return {}
+    power, found = Power(**section.model_dump()), {}
+    for name, schedule in result.schedules.items():
+        sent = None
+        if power.link_J_per_byte:
+            network = run_context(result.config, result.workload).network
+            sent = link_bytes(schedule, network, result.share, result.fraction)
+        found[name] = energy_of(schedule, power, sent)
+    return found
 
 
 def _policy_row(

@@ -275,7 +275,7 @@ class Decider(ABC):
         return
 
     def ended(self, job: int, now_s: float) -> None:
-        """A running job has ended."""
+        """A running job ends; the machine still has its placement."""
         return
 
     def end(self, *, done: bool) -> None:

@@ -293,9 +293,9 @@ class Run:
         self.event_s.append(now)
         self.event_job.append(job)
         self.event_is_start.append(False)
+        self.scheduler.ended(job, now)
         self.machine.release(job, now)
         self.queue.ended(job, now)
-        self.scheduler.ended(job, now)
 
     def _done(self, job: int) -> None:
         """Nothing more will happen to a job."""

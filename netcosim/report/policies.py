@@ -39,6 +39,7 @@ def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
     1  simple  3580.5
     """
     rows = []
+    energy = {row["policy"]: row["total_kWh"] for row in tables.get("energy", ())}
     for row in tables["policies"]:
         measured = {}
         if "communication_ratio" in row:
@@ -53,6 +54,7 @@ def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
                 "utilisation_percent": 100 * float(str(row["utilisation"])),
                 "makespan_h": float(str(row["makespan_s"])) / 3600,
             }
+            | ({"energy_kWh": energy[row["policy"]]} if energy else {})
             | ({"cut_jobs": _cut_jobs(row, tables)} if row.get("overrun") == "cut" else {})
         )
     return pd.DataFrame(rows)

@@ -74,7 +74,7 @@ class Backfill(AbstractContextManager["Backfill"], ABC):
         self.queue.push(job)
 
     def ended(self, job: int, now_s: float) -> None:
-        """Record the end of a job."""
+        """A job ends; the machine still has its placement."""
         return
 
     def __exit__(self, *error: object) -> None:

@@ -71,7 +71,8 @@ class External(Decider):
         self._waiting: set[int] = set()
         self._submitted: list[dict[str, Any]] = []
         self._finished: list[dict[str, Any]] = []
-        self._placed: list[int] = []
+        self._unplaced: list[int] = []
+        self._placed: list[dict[str, Any]] = []
         self._by_node = False
         self._point: DecisionPoint | None = None
         self._choices: deque[Choice] = deque()
@@ -87,6 +88,8 @@ class External(Decider):
         self._submitted.append(row | {"submit_s": submit_s[job]} | user)
 
     def ended(self, job: int, now_s: float) -> None:
+        if job in self._unplaced:
+            self._note_places([job])
         self._finished.append({"id": self._ids[job], "end_s": now_s})
 
     def decide(self, point: DecisionPoint) -> Choice | None:
@@ -98,8 +101,16 @@ class External(Decider):
         choice = self._choices.popleft()
         self._waiting.discard(choice.job)
         if self._by_node and choice.nodes is None:
-            self._placed.append(choice.job)
+            self._unplaced.append(choice.job)
         return choice
+
+    def _note_places(self, jobs: Sequence[int]) -> None:
+        """Note the nodes of running jobs that the policy placed."""
+        assert self._point is not None
+        for job in jobs:
+            nodes = self._point.machine.placements[job].nodes.tolist()
+            self._placed.append({"id": self._ids[job], "nodes": nodes})
+            self._unplaced.remove(job)
 
     def end(self, *, done: bool) -> None:
         process, self._process = self._process, None
@@ -145,13 +156,9 @@ class External(Decider):
             if not isinstance(policy, NodePolicy):
                 raise NetcosimError(f"by_node: policy {policy.name!r} places by more than nodes")
             message["free_nodes"] = policy.free_nodes().tolist()
+        self._note_places(list(self._unplaced))
         if self._placed:
-            places = point.machine.placements
-            message["placed"] = [
-                {"id": self._ids[job], "nodes": places[job].nodes.tolist()}
-                for job in self._placed
-                if job in places
-            ]
+            message["placed"] = self._placed
         if self._finished:
             message["finished"] = self._finished
         if self._submitted:

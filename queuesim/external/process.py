@@ -70,18 +70,15 @@ class LineProcess:
             No answer within the time limit, the program ended, or a line that is not JSON.
         """
         deadline_s = monotonic() + self._limit_s
+        if self._readable.poll(0):
+            self._receive()
+            self._refuse_more()
         self._write(json.dumps(message, separators=(",", ":")).encode() + b"\n", deadline_s)
         while (end := self._read.find(b"\n")) < 0:
             self._wait(self._readable, deadline_s)
-            chunk = os.read(self._out, _CHUNK_BYTES)
-            if not chunk:
-                raise NetcosimError(self._ended())
-            self._read += chunk
-            if len(self._read) > MAX_LINE_BYTES:
-                raise NetcosimError(f"wrote a line of more than {MAX_LINE_BYTES:,} bytes")
+            self._receive()
         line, self._read = self._read[:end], self._read[end + 1 :]
-        if self._read:
-            raise NetcosimError(f"wrote more than one line: {_shown(self._read)}")
+        self._refuse_more()
         try:
             return json.loads(line)
         except ValueError:
@@ -114,6 +111,18 @@ class LineProcess:
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             pipe.close()
+
+    def _receive(self) -> None:
+        chunk = os.read(self._out, _CHUNK_BYTES)
+        if not chunk:
+            raise NetcosimError(self._ended())
+        self._read += chunk
+        if len(self._read) > MAX_LINE_BYTES:
+            raise NetcosimError(f"wrote a line of more than {MAX_LINE_BYTES:,} bytes")
+
+    def _refuse_more(self) -> None:
+        if self._read:
+            raise NetcosimError(f"wrote more than one line: {_shown(self._read)}")
 
     def _write(self, line: bytes, deadline_s: float) -> None:
         sent = 0

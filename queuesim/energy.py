@@ -1,0 +1,155 @@
+"""Energy of a schedule: power of nodes, idle or busy, of switches and links, and of each byte."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from annotated_types import Ge
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+from netsim.parameters import documented
+from queuesim.metrics import makespan_s
+from queuesim.result import COMPLETED, QueueResult, Rows
+
+FloatArray = NDArray[np.float64]
+
+J_PER_KWH = 3.6e6
+MOST_JOBS = 1500
+"""Number of jobs of the table by job, evenly spaced over the log."""
+
+
+@documented
+@dataclass(frozen=True)
+class Power:
+    """``[machine.power]``: power of a machine's parts.
+
+    The defaults are those of RAPS (ExaDigiT; Brewer et al., SC 2024) for a node with two CPUs of
+    90 W idle and 280 W at full load, 74.26 W of memory, a NIC of 20 W, an SSD of 30 W, and a
+    switch of 250 W, which includes its ports at any load.
+    """
+
+    node_idle_W: Annotated[float, "power of a node without a job", Ge(0)] = 304.26
+    node_busy_W: Annotated[float, "power of a node with a job", Ge(0)] = 684.26
+    switch_W: Annotated[float, "power of a switch", Ge(0)] = 250.0
+    link_W: Annotated[float, "power of a link, of each direction of a cable", Ge(0)] = 0.0
+    link_J_per_byte: Annotated[
+        float, "energy of a byte on each link between switches that it crosses", Ge(0)
+    ] = 0.0
+
+    def __post_init__(self) -> None:
+        if self.node_busy_W < self.node_idle_W:
+            raise NetcosimError(
+                f"node_busy_W {self.node_busy_W:g} is below node_idle_W {self.node_idle_W:g}"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Energy:
+    """Energy from the first submission to the last end.
+
+    Attributes
+    ----------
+    nodes_J : (n,) float64
+        Of the nodes of each job while it runs.
+    logged_J : (n,) float64
+        The same with run times as logged; a job that did not complete counts as it ran.
+    traffic_J : (n,) float64
+        Of the bytes of each job.
+    idle_J, switches_J, links_J : float
+        Of nodes without a job, and of all switches and links.
+    """
+
+    nodes_J: FloatArray
+    logged_J: FloatArray
+    traffic_J: FloatArray
+    idle_J: float
+    switches_J: float
+    links_J: float
+
+    @property
+    def jobs_J(self) -> float:
+        """Of all jobs, with their traffic."""
+        return float(self.nodes_J.sum() + self.traffic_J.sum())
+
+    @property
+    def total_J(self) -> float:
+        """Of the machine."""
+        return self.jobs_J + self.idle_J + self.switches_J + self.links_J
+
+    @property
+    def change_percent(self) -> float | None:
+        """How much more the jobs take than with run times as logged."""
+        logged_J = float(self.logged_J.sum() + self.traffic_J.sum())
+        return 100 * (self.jobs_J / logged_J - 1) if logged_J else None
+
+
+def energy_of(result: QueueResult, power: Power, link_bytes: FloatArray | None = None) -> Energy:
+    """Return the energy of a schedule.
+
+    Parameters
+    ----------
+    result : QueueResult
+    power : Power
+    link_bytes : (n,) float64, optional
+        Bytes of each job, counted on each link between switches; by default none.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> import numpy as np
+    >>> from queuesim.energy import Power, energy_of
+    >>> rng = np.random.default_rng(1)
+    >>> jobs = nc.laas_workload(3, 2, rng, run_time_range_s=(60, 60))
+    >>> policy = nc.make_policy(nc.make_topology("fattree", {"radix": 4}), "baseline", rng)
+    >>> schedule = nc.simulate_queue(jobs, policy, rng=rng)
+    >>> energy_of(schedule, Power(100, 300, 50)).total_J  # 14 of 16 nodes and 20 switches, 60 s
+    324000.0
+    """
+    n, topology, size = len(result), result.topology, result.allocated_nodes
+    if n == 0:
+        return Energy(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
+    # signed sums: a job that a failure sent back runs several times
+    busy_s = np.zeros(n)
+    np.add.at(busy_s, result.event_job, np.where(result.event_is_start, -1, 1) * result.event_s)
+    logged_s = np.where(result.outcome == COMPLETED, result.workload.run_time_s, busy_s)
+    span_s = makespan_s(result)
+    idle_node_s = result.machine_nodes * span_s - float((size * busy_s).sum())
+    return Energy(
+        nodes_J=size * power.node_busy_W * busy_s,
+        logged_J=size * power.node_busy_W * logged_s,
+        traffic_J=np.zeros(n) if link_bytes is None else link_bytes * power.link_J_per_byte,
+        idle_J=power.node_idle_W * idle_node_s,
+        switches_J=topology.n_routers * power.switch_W * span_s,
+        links_J=topology.n_links * power.link_W * span_s,
+    )
+
+
+def energy_row(energy: Energy) -> dict[str, object]:
+    """Return the energy of a machine by its parts."""
+    parts = {
+        "total": energy.total_J,
+        "jobs": float(energy.nodes_J.sum()),
+        "traffic": float(energy.traffic_J.sum()),
+        "idle_nodes": energy.idle_J,
+        "switches": energy.switches_J,
+        "links": energy.links_J,
+    }
+    row: dict[str, object] = {f"{name}_kWh": value / J_PER_KWH for name, value in parts.items()}
+    return row | {"jobs_change_percent": energy.change_percent}
+
+
+def job_rows(result: QueueResult, energy: Energy) -> Rows:
+    """Return the energy of some jobs, and that with their run times as logged."""
+    some = np.unique(np.linspace(0, len(result) - 1, min(MOST_JOBS, len(result))).astype(np.int64))
+    return [
+        {
+            "job_id": int(result.workload.job_id[i]),
+            "nodes": int(result.allocated_nodes[i]),
+            "energy_kWh": float(energy.nodes_J[i] + energy.traffic_J[i]) / J_PER_KWH,
+            "logged_kWh": float(energy.logged_J[i] + energy.traffic_J[i]) / J_PER_KWH,
+        }
+        for i in some
+    ]

@@ -325,8 +325,8 @@ class Decided(Backfill):
     def ended(self, job: int, now_s: float) -> None:
         self.decider.ended(job, now_s)
 
-    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        self.decider.end(done=kind is None)
+    def __exit__(self, *error: object) -> None:
+        self.decider.end(done=error[0] is None)
 
     def run_pass(self, now_s: float) -> None:
         point, decide = DecisionPoint(self, now_s), self.decider.decide

@@ -70,12 +70,12 @@ class Energy:
     links_J: float
 
     @property
-    def jobs_J(self) -> float:
+    def jobs_J(self) -> float:  # noqa: N802 - the unit keeps its case
         """Of all jobs, with their traffic."""
         return float(self.nodes_J.sum() + self.traffic_J.sum())
 
     @property
-    def total_J(self) -> float:
+    def total_J(self) -> float:  # noqa: N802 - the unit keeps its case
         """Of the machine."""
         return self.jobs_J + self.idle_J + self.switches_J + self.links_J
 
@@ -119,7 +119,7 @@ def energy_of(result: QueueResult, power: Power, link_bytes: FloatArray | None =
     idle_node_s = result.machine_nodes * span_s - float((size * busy_s).sum())
     return Energy(
         nodes_J=size * power.node_busy_W * busy_s,
-        logged_J=size * power.node_busy_W * logged_s,
+        logged_J=np.asarray(size * power.node_busy_W * logged_s, dtype=np.float64),
         traffic_J=np.zeros(n) if link_bytes is None else link_bytes * power.link_J_per_byte,
         idle_J=power.node_idle_W * idle_node_s,
         switches_J=topology.n_routers * power.switch_W * span_s,

@@ -69,7 +69,8 @@ def main() -> int:
                 return 7
         wrong = faulty(fault, message, waiting, started)
         if fault == "lines":
-            print("{}", flush=True)
+            print("{}\n{}", flush=True)
+            continue
         if fault == "text-line":
             print("hello, world", flush=True)
             continue

@@ -76,7 +76,7 @@ def test_integral_of_power_over_time_is_the_energy(overrun: str) -> None:
 
 def test_longer_runs_take_more_by_their_nodes() -> None:
     found = random_schedule(1)
-    longer = schedule(found.workload, 16, run_time_model=_Longer())
+    longer = schedule(found.workload, 16, run_time_model=a_quarter_longer())
     energy, plain = energy_of(longer, POWER), energy_of(found, POWER)
     assert energy.nodes_J == pytest.approx(1.25 * plain.nodes_J, rel=1e-12)
     assert energy.logged_J == pytest.approx(plain.nodes_J, rel=1e-12)
@@ -86,7 +86,7 @@ def test_longer_runs_take_more_by_their_nodes() -> None:
     assert sum(row["energy_kWh"] for row in rows) * J_PER_KWH == pytest.approx(energy.jobs_J)  # type: ignore[misc]
 
 
-def _Longer() -> Any:
+def a_quarter_longer() -> Any:
     from queuesim.runtime import FixedRunTimes, RunTimeModel
 
     class Longer(RunTimeModel):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -12,8 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import simpy
 from queue_helpers import make_workload, same_schedule
 
+import netcosim as nc
 from alloc.registry import make_policy
 from experiments.config_load import config_from, load_config
 from experiments.cosim import run_cosim
@@ -392,3 +396,67 @@ def test_a_scheduler_of_batsim_runs() -> None:
     found, strict = run(work, External(program)), run(work, "none")
     assert found.start_s.mean() < strict.start_s.mean()
     assert (found.start_s >= work.submit_s).all()
+
+
+# The page, and `Live` in somebody's simulator
+
+
+def test_the_messages_of_the_page_are_those_that_are_sent(tmp_path: Path) -> None:
+    """Keys of all messages to a program, and those that the page lists."""
+    log = tmp_path / "lines"
+    program = (
+        f"import sys; sys.path.insert(0, {str(EXAMPLES)!r}); import easy\n"
+        f"log, lines = open({str(log)!r}, 'w', 1), sys.stdin\n"
+        "sys.stdin = (log.write(line) and line for line in lines)\n"
+        "easy.main()\n"
+    )
+    run(jobs(30, 1), External([*PYTHON, "-c", program]))
+    page = (ROOT / "docs" / "external-schedulers.md").read_text()
+    messages = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [m["type"] for m in messages[:2]] == ["hello", "decide"]
+    assert messages[-1] == {"type": "end"}
+    rows = [row for m in messages for row in [*m.get("submitted", ()), *m.get("finished", ())]]
+    for key in {key for one in (*messages, *rows) for key in one} | {"free_nodes", "placed"}:
+        assert f'"{key}"' in page or f"`{key}`" in page, key
+
+
+def simpy_cluster() -> Any:
+    path = EXAMPLES / "simpy_cluster.py"
+    spec = importlib.util.spec_from_file_location("simpy_cluster", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_cluster_in_simpy_has_contention_in_closed_form() -> None:
+    """Two jobs over one cable, fractions f and g: both run 1 + f g times as long while both run."""
+    example = simpy_cluster()
+    machine = make_topology("torus", {"dims": [2], "wrap": False, "concentration": 2})
+
+    class Interleaved(example.Contended):  # type: ignore[misc,name-defined]
+        def __init__(self, env: Any, live: Any) -> None:
+            super().__init__(env, live)
+            self.free = [0, 2, 1, 3]
+
+    def ran(cluster: type, more: list[Any]) -> dict[int, tuple[float, float]]:
+        work = [example.Job(1, 0.0, 2, 100.0, "all-to-all", 0.5), *more]
+        found: dict[int, tuple[float, float]] = example.simulate(
+            cluster(simpy.Environment(), nc.Live(machine, task_mapping="in-order")), work
+        )
+        return found
+
+    other = example.Job(2, 40.0, 2, 1000.0, "all-to-all", 1.0)
+    assert ran(Interleaved, [])[1] == (0, 100)
+    both = ran(Interleaved, [other])
+    assert both[1] == (0, pytest.approx(40 + 60 * 1.5, rel=0.01))
+    # the other has done 90 / 1.5 s of its work until then
+    assert both[2] == (40, pytest.approx(130 + 1000 - 60, rel=0.01))
+
+
+def test_the_example_in_simpy_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    simpy_cluster().main()
+    without, with_contention = capsys.readouterr().out.splitlines()
+    assert without.startswith("without contention: mean run 300 s")
+    assert float(with_contention.split("mean run ")[1].split()[0]) > 300

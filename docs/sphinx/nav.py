@@ -26,6 +26,8 @@ NAV: dict[str, tuple[str, ...]] = {
         "results",
         "curve",
         "live",
+        "external-schedulers",
+        "energy",
         "training",
         "extend",
         "learning",

@@ -109,7 +109,7 @@ def main(command: Sequence[str]) -> int:
         words = [word.replace("{endpoint}", address) for word in command]
         words = words if words != list(command) else [*words, "-s", address]
         scheduler = subprocess.Popen(words, stdout=sys.stderr)
-        socket = zmq.Context.instance().socket(zmq.REQ)
+        socket: Any = zmq.Context.instance().socket(zmq.REQ)
         socket.connect(address)
 
         def exchange(now_s: float, events: Sequence[Event]) -> list[Event]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -43,37 +43,38 @@ class Program(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    command: tuple[InputFile | Text, ...] = Field(min_length=1)
-    time_limit_s: Annotated[TimeS, Field(gt=0)] = 10.0
+    command: tuple[InputFile | Text, ...] = Field(
+        min_length=1,
+        description="program and arguments, as a text or a list",
+        examples=["./my-scheduler --fast"],
+    )
+    time_limit_s: Annotated[TimeS, Field(gt=0)] = Field(
+        default=10.0, description="time limit of each answer", examples=["1 min"]
+    )
 
     def words(self) -> list[str]:
         """Return the program and its arguments; see `InputFile.checked` for what is refused."""
         return [one.checked() if isinstance(one, InputFile) else one for one in self.command]
 
 
-def _words(command: object) -> list[object]:
+def _words(command: object, named: Callable[[str], Any], folder: Path = Path()) -> list[Any]:
+    """Return the words of a command, with what ``named`` makes of those that are files."""
     try:
         found = shlex.split(command) if isinstance(command, str) else command
     except ValueError as error:
         raise NetcosimError(f"command {command!r}: {error}") from None
     if not isinstance(found, list | tuple) or not found:
         raise NetcosimError(f"command {command!r}; must be a text or a list of texts")
-    return list(found)
+
+    def is_file(word: object) -> bool:
+        return isinstance(word, str) and "\0" not in word and (folder / word).is_file()
+
+    return [named(str(folder / word)) if is_file(word) else word for word in found]
 
 
-def _program(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a program with its files as input files, and its time limit in seconds."""
-    found = dict(value)
-    if "time_limit" in found:
-        found["time_limit_s"] = found.pop("time_limit")
-    # a link is not followed: a virtual environment's python is one
-    found["command"] = [
-        {"file": str(Path(word).absolute()), "sha256": file_digest(word)}
-        if isinstance(word, str) and "\0" not in word and Path(word).is_file()
-        else word
-        for word in _words(found["command"])
-    ]
-    return found
+def _pinned(file: str) -> dict[str, str]:
+    """Return an input file; a link is not followed, as a virtual environment's python is one."""
+    return {"file": str(Path(file).absolute()), "sha256": file_digest(file)}
 
 
 def _read(value: Any) -> Any:
@@ -82,7 +83,9 @@ def _read(value: Any) -> Any:
     if is_input(value) and "name" in value:
         return value
     if isinstance(value, Mapping) and "command" in value:
-        return _program(value)
+        limit = {"time_limit_s": value["time_limit"]} if "time_limit" in value else {}
+        rest = {key: given for key, given in value.items() if key != "time_limit"}
+        return rest | limit | {"command": _words(value["command"], _pinned)}
     if not isinstance(value, str):
         raise NetcosimError(f"{value!r}; {_FORMS}")
     file, colon, name = value.rpartition(":")
@@ -116,13 +119,7 @@ DeciderKey = Annotated[
 def placed_decider(value: object, folder: Path) -> object:
     """Shown with its folder in the error message if it is a file in a folder."""
     if isinstance(value, Mapping) and "command" in value:
-        words = [
-            str(folder / word)
-            if isinstance(word, str) and "\0" not in word and (folder / word).is_file()
-            else word
-            for word in _words(value["command"])
-        ]
-        return {**value, "command": words}
+        return {**value, "command": _words(value["command"], str, folder)}
     file, _, name = value.rpartition(":") if isinstance(value, str) else ("", "", "")
     if file and "\0" not in file and (folder / file).exists():
         return f"{folder / file}:{name}"

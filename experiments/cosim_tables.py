@@ -13,7 +13,7 @@ from experiments.run_context import run_context
 from experiments.store import Rows
 from netsim.analysis.bounds import bounds_of
 from netsim.packet.model import PS_PER_S
-from queuesim.energy import Energy, Power, energy_of, energy_row, job_rows
+from queuesim.energy import Energy, Power, energy_of, job_rows
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.observables.registry import observed
 
@@ -58,7 +58,7 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
     if result.reference.elsewhere is not None:
         tables["reference"] = [{"reference": result.reference.label, **_queue_row(reference)}]
     if energies := energies_of(result):
-        tables["energy"] = [{"policy": n, **energy_row(e)} for n, e in energies.items()]
+        tables["energy"] = [{"policy": n, **e.row()} for n, e in energies.items()]
         tables["energy_jobs"] = [
             {"policy": name, **row}
             for name, energy in energies.items()

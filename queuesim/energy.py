@@ -10,7 +10,7 @@ from annotated_types import Ge
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from netsim.parameters import documented
+from netsim.parameters import Example, documented
 from queuesim.metrics import makespan_s
 from queuesim.result import COMPLETED, QueueResult, Rows
 
@@ -34,9 +34,9 @@ class Power:
     node_idle_W: Annotated[float, "power of a node without a job", Ge(0)] = 304.26
     node_busy_W: Annotated[float, "power of a node with a job", Ge(0)] = 684.26
     switch_W: Annotated[float, "power of a switch", Ge(0)] = 250.0
-    link_W: Annotated[float, "power of a link, of each direction of a cable", Ge(0)] = 0.0
+    link_W: Annotated[float, "power of a link, one direction of a cable", Ge(0), Example(1.5)] = 0.0
     link_J_per_byte: Annotated[
-        float, "energy of a byte on each link between switches that it crosses", Ge(0)
+        float, "energy of a byte on each link between switches", Ge(0), Example(1e-10)
     ] = 0.0
 
     def __post_init__(self) -> None:
@@ -52,10 +52,9 @@ class Energy:
 
     Attributes
     ----------
-    nodes_J : (n,) float64
-        Of the nodes of each job while it runs.
-    logged_J : (n,) float64
-        The same with run times as logged; a job that did not complete counts as it ran.
+    nodes_J, logged_J : (n,) float64
+        Of the nodes of each job: as it ran, and with its run time as logged. A job that did not
+        complete counts as it ran in both.
     traffic_J : (n,) float64
         Of the bytes of each job.
     idle_J, switches_J, links_J : float
@@ -69,21 +68,21 @@ class Energy:
     switches_J: float
     links_J: float
 
-    @property
-    def jobs_J(self) -> float:  # noqa: N802 - the unit keeps its case
-        """Of all jobs, with their traffic."""
-        return float(self.nodes_J.sum() + self.traffic_J.sum())
-
-    @property
-    def total_J(self) -> float:  # noqa: N802 - the unit keeps its case
-        """Of the machine."""
-        return self.jobs_J + self.idle_J + self.switches_J + self.links_J
-
-    @property
-    def change_percent(self) -> float | None:
-        """How much more the jobs take than with run times as logged."""
-        logged_J = float(self.logged_J.sum() + self.traffic_J.sum())
-        return 100 * (self.jobs_J / logged_J - 1) if logged_J else None
+    def row(self) -> dict[str, object]:
+        """Return the parts and their sum, and how much more the jobs take than as logged."""
+        parts_J = {
+            "jobs": float(self.nodes_J.sum()),
+            "traffic": float(self.traffic_J.sum()),
+            "idle_nodes": self.idle_J,
+            "switches": self.switches_J,
+            "links": self.links_J,
+        }
+        logged_J = float(self.logged_J.sum())
+        return {
+            "total_kWh": sum(parts_J.values()) / J_PER_KWH,
+            **{f"{name}_kWh": value / J_PER_KWH for name, value in parts_J.items()},
+            "jobs_change_percent": 100 * (parts_J["jobs"] / logged_J - 1) if logged_J else None,
+        }
 
 
 def energy_of(result: QueueResult, power: Power, link_bytes: FloatArray | None = None) -> Energy:
@@ -105,17 +104,16 @@ def energy_of(result: QueueResult, power: Power, link_bytes: FloatArray | None =
     >>> jobs = nc.laas_workload(3, 2, rng, run_time_range_s=(60, 60))
     >>> policy = nc.make_policy(nc.make_topology("fattree", {"radix": 4}), "baseline", rng)
     >>> schedule = nc.simulate_queue(jobs, policy, rng=rng)
-    >>> energy_of(schedule, Power(100, 300, 50)).total_J  # 14 of 16 nodes and 20 switches, 60 s
-    324000.0
+    >>> row = energy_of(schedule, Power(100, 300, 50)).row()  # 14 of 16 nodes, 20 switches, 60 s
+    >>> round(row["total_kWh"] * 3.6e6)
+    324000
     """
     n, topology, size = len(result), result.topology, result.allocated_nodes
-    if n == 0:
-        return Energy(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
     # signed sums: a job that a failure sent back runs several times
     busy_s = np.zeros(n)
     np.add.at(busy_s, result.event_job, np.where(result.event_is_start, -1, 1) * result.event_s)
     logged_s = np.where(result.outcome == COMPLETED, result.workload.run_time_s, busy_s)
-    span_s = makespan_s(result)
+    span_s = makespan_s(result) if n else 0.0
     idle_node_s = result.machine_nodes * span_s - float((size * busy_s).sum())
     return Energy(
         nodes_J=size * power.node_busy_W * busy_s,
@@ -125,20 +123,6 @@ def energy_of(result: QueueResult, power: Power, link_bytes: FloatArray | None =
         switches_J=topology.n_routers * power.switch_W * span_s,
         links_J=topology.n_links * power.link_W * span_s,
     )
-
-
-def energy_row(energy: Energy) -> dict[str, object]:
-    """Return the energy of a machine by its parts."""
-    parts = {
-        "total": energy.total_J,
-        "jobs": float(energy.nodes_J.sum()),
-        "traffic": float(energy.traffic_J.sum()),
-        "idle_nodes": energy.idle_J,
-        "switches": energy.switches_J,
-        "links": energy.links_J,
-    }
-    row: dict[str, object] = {f"{name}_kWh": value / J_PER_KWH for name, value in parts.items()}
-    return row | {"jobs_change_percent": energy.change_percent}
 
 
 def job_rows(result: QueueResult, energy: Energy) -> Rows:

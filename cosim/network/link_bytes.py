@@ -17,24 +17,11 @@ def link_bytes(
     share: NDArray[np.int64],
     fraction: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return the bytes of each job of a schedule, counted on each link that they cross.
+    """Return the bytes of each job of a schedule (n,), counted on each link that they cross.
 
     A job sends at the rate of its isolated run at flow level, for its run time as logged:
-    contention delays bytes and adds none.
-
-    Parameters
-    ----------
-    result : QueueResult
-        With placements.
-    network : JobNetwork
-    share : (n,) int64
-        Communication of each job.
-    fraction : (n,) float64
-        Share of its isolated run time in which each job communicates.
-
-    Returns
-    -------
-    (n,) float64
+    contention delays bytes and adds none. ``share`` and ``fraction`` are the communication of each
+    job and the share of its isolated run time in which it communicates.
     """
     topology, jobs, kept = network.shared.routing.topology, result.workload, result.placements
     assert kept is not None

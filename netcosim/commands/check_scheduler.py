@@ -13,16 +13,10 @@ HELP = "run an external scheduler on small queues and report the first violation
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``netcosim check-scheduler``."""
-    parser.add_argument(
-        "--time-limit",
-        type=float,
-        default=10.0,
-        metavar="SECONDS",
-        help="for each answer (default: 10)",
-    )
-    parser.add_argument(
-        "program", nargs=argparse.REMAINDER, metavar="COMMAND", help="program and arguments"
-    )
+    each = {"default": 10.0, "help": "for each answer (default: 10)"}
+    parser.add_argument("--time-limit", type=float, metavar="SECONDS", **each)
+    parser.add_argument("program", metavar="COMMAND", help="the program")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="its arguments")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -30,9 +24,7 @@ def run(args: argparse.Namespace) -> int:
     from netsim.errors import NetcosimError
     from queuesim.external.check import check_scheduler
 
-    if not args.program:
-        raise NetcosimError("COMMAND is missing: netcosim check-scheduler ./my-scheduler")
     if not args.time_limit > 0:
         raise NetcosimError(f"--time-limit {args.time_limit:g}; must be above 0")
-    print(check_scheduler(args.program, args.time_limit))
+    print(check_scheduler([args.program, *args.arguments], args.time_limit))
     return 0

@@ -18,7 +18,7 @@ from netsim.errors import NetcosimError
 MAX_LINE_BYTES = 1 << 26
 _CHUNK_BYTES = 1 << 16
 _END_LIMIT_S = 5.0
-_SHOWN = 80
+_SHOWN_BYTES = 80
 
 
 class LineProcess:
@@ -38,22 +38,18 @@ class LineProcess:
     """
 
     def __init__(self, command: Sequence[str], time_limit_s: float) -> None:
-        self._label, self._limit_s = shlex.join(command), time_limit_s
+        self._limit_s = time_limit_s
+        pipe, words = subprocess.PIPE, list(command)
         try:
             # A session of its own: Ctrl-C reaches this process, which then ends the program.
-            self._process = subprocess.Popen(
-                list(command),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                bufsize=0,
-                start_new_session=True,
-            )
+            process = subprocess.Popen(words, stdin=pipe, stdout=pipe, start_new_session=True)
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
-            raise NetcosimError(f"{self._label}: cannot be started: {why}") from None
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
+            raise NetcosimError(f"{shlex.join(command)}: cannot be started: {why}") from None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process, self._pipes = process, (process.stdin, process.stdout)
+        self._in, self._out = (stream.fileno() for stream in self._pipes)
         # A program that does not read must not block this one.
         os.set_blocking(self._in, False)
         self._writable, self._readable = select.poll(), select.poll()
@@ -67,13 +63,14 @@ class LineProcess:
         Raises
         ------
         NetcosimError
-            No answer within the time limit, the program ended, or a line that is not JSON.
+            No answer within the time limit, the program ended, or it wrote anything but one line
+            of JSON.
         """
         deadline_s = monotonic() + self._limit_s
         if self._readable.poll(0):
             self._receive()
             self._refuse_more()
-        self._write(json.dumps(message, separators=(",", ":")).encode() + b"\n", deadline_s)
+        self._write(message, deadline_s)
         while (end := self._read.find(b"\n")) < 0:
             self._wait(self._readable, deadline_s)
             self._receive()
@@ -85,20 +82,14 @@ class LineProcess:
             raise NetcosimError(f"wrote a line that is not JSON: {_shown(line)}") from None
 
     def end(self, message: Mapping[str, Any]) -> int | None:
-        """Send the last message, close standard input and wait; then `kill`.
+        """Send the last message; return the exit status, or None if the program had to be killed.
 
-        Returns
-        -------
-        int or None
-            The exit status; None if the program did not end by itself.
+        The program has some seconds to end.
         """
-        with suppress(OSError, NetcosimError):
-            line = json.dumps(message, separators=(",", ":")).encode() + b"\n"
-            self._write(line, monotonic() + _END_LIMIT_S)
         status = None
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        with suppress(subprocess.TimeoutExpired):
+        with suppress(OSError, NetcosimError, subprocess.TimeoutExpired):
+            self._write(message, monotonic() + _END_LIMIT_S)
+            self._pipes[0].close()
             status = self._process.wait(min(self._limit_s, _END_LIMIT_S))
         self.kill()
         return status
@@ -108,8 +99,7 @@ class LineProcess:
         with suppress(OSError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            assert pipe is not None
+        for pipe in self._pipes:
             pipe.close()
 
     def _receive(self) -> None:
@@ -124,13 +114,13 @@ class LineProcess:
         if self._read:
             raise NetcosimError(f"wrote more than one line: {_shown(self._read)}")
 
-    def _write(self, line: bytes, deadline_s: float) -> None:
-        sent = 0
+    def _write(self, message: Mapping[str, Any], deadline_s: float) -> None:
+        line = json.dumps(message, separators=(",", ":")).encode() + b"\n"
         try:
-            while sent < len(line):
+            while line:
                 with suppress(BlockingIOError):
-                    sent += os.write(self._in, line[sent:])
-                if sent < len(line):
+                    line = line[os.write(self._in, line) :]
+                if line:
                     self._wait(self._writable, deadline_s)
         except BrokenPipeError:
             raise NetcosimError(self._ended()) from None
@@ -150,5 +140,5 @@ class LineProcess:
 
 
 def _shown(line: bytes) -> str:
-    text = line[:_SHOWN].decode(errors="replace")
-    return repr(text) + ("..." if len(line) > _SHOWN else "")
+    more = "..." if len(line) > _SHOWN_BYTES else ""
+    return repr(line[:_SHOWN_BYTES].decode(errors="replace")) + more

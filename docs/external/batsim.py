@@ -1,6 +1,6 @@
 """Connect a scheduler of Batsim (protocol 3 and 4: JSON over ZeroMQ) to netcosim's protocol 1.
 
-``python -m queuesim.batsim pybatsim easyBackfill``: ``{endpoint}`` in the command is replaced by
+``python batsim.py pybatsim easyBackfill``: ``{endpoint}`` in the command is replaced by
 the address at which the scheduler has to listen; without it, ``-s ADDRESS`` is added. The
 scheduler's output goes to standard error. Starts happen at the time of the message: delays
 of decisions, which a scheduler of Batsim may simulate, are left out. Of Batsim's events these
@@ -95,7 +95,7 @@ def answer_of(events: Sequence[Event], calls_s: list[float]) -> dict[str, Any]:
         elif kind == "CALL_ME_LATER":
             calls_s.append(data["timestamp"])
         elif kind not in WITHOUT_EFFECT:
-            sys.exit(f"queuesim.batsim: the scheduler sent {kind}, which is not supported")
+            sys.exit(f"batsim.py: the scheduler sent {kind}, which is not supported")
     until = {"until_s": min(calls_s)} if calls_s else {}
     return {"start": starts, **until}
 
@@ -116,7 +116,7 @@ def main(command: Sequence[str]) -> int:
             socket.send_string(json.dumps({"now": now_s, "events": events}))
             while not socket.poll(200):
                 if scheduler.poll() is not None:
-                    sys.exit(f"queuesim.batsim: the scheduler ended with {scheduler.returncode}")
+                    sys.exit(f"batsim.py: the scheduler ended with {scheduler.returncode}")
             found: list[Event] = json.loads(socket.recv_string())["events"]
             return found
 

@@ -1,1 +1,0 @@
-"""Schedulers of Batsim, as external schedulers: ``python -m queuesim.batsim COMMAND``."""

@@ -49,7 +49,10 @@ class Program(BaseModel):
         examples=["./my-scheduler --fast"],
     )
     time_limit_s: Annotated[TimeS, Field(gt=0)] = Field(
-        default=10.0, description="time limit of each answer", examples=["1 min"]
+        default=10.0,
+        description="time limit of each answer",
+        examples=["1 min"],
+        json_schema_extra={"beside": {"command": "./my-scheduler"}},
     )
 
     def words(self) -> list[str]:

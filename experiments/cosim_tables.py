@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 
 import numpy as np
@@ -57,13 +58,7 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
     }
     if result.reference.elsewhere is not None:
         tables["reference"] = [{"reference": result.reference.label, **_queue_row(reference)}]
-    if energies := energies_of(result):
-        tables["energy"] = [{"policy": n, **e.row()} for n, e in energies.items()]
-        tables["energy_jobs"] = [
-            {"policy": name, **row}
-            for name, energy in energies.items()
-            for row in job_rows(result.schedules[name], energy)
-        ]
+    tables |= _energy_tables(energies_of(result), result)
     if result.config.analysis.bounds:
         tables["bounds"] = [asdict(bounds_of(result.machine.topology))]
     if result.measurement is not None:
@@ -94,6 +89,16 @@ def energies_of(result: CosimResult) -> dict[str, Energy]:
             sent = link_bytes(schedule, network, result.share, result.fraction)
         found[name] = energy_of(schedule, power, sent)
     return found
+
+
+def _energy_tables(energies: Mapping[str, Energy], result: CosimResult) -> dict[str, Rows]:
+    if not energies:
+        return {}
+    jobs = {name: job_rows(result.schedules[name], energy) for name, energy in energies.items()}
+    return {
+        "energy": [{"policy": name, **energy.row()} for name, energy in energies.items()],
+        "energy_jobs": [{"policy": name, **row} for name, rows in jobs.items() for row in rows],
+    }
 
 
 def _policy_row(

@@ -29,7 +29,8 @@ from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 from queuesim.external.check import check_scheduler
 from queuesim.external.decider import External
-from queuesim.queue import QueueSetup, simulate_queue
+from queuesim.queue import run_queue, simulate_queue
+from queuesim.queue_setup import QueueSetup
 from queuesim.result import QueueResult
 from queuesim.run import Run
 from workloads.job import Workload
@@ -77,7 +78,7 @@ def run(work: Workload, backfill: Any, *, kind: type[Run] | None = None) -> Queu
         keep_placements=True,
     )
     if kind is None:
-        return setup.result()
+        return run_queue(setup)
     by_events = setup.by_events(kind)
     by_events.run()
     return by_events.result()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from math import inf, isfinite
+from math import inf
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -23,6 +23,7 @@ from queuesim.external.process import LineProcess
 from workloads.job import Workload
 
 PROTOCOL = 1
+LATEST_S = 1e15
 MOST_WAKES = 100_000
 """Decisions in a row to wait for another time, while nothing happens otherwise."""
 
@@ -36,9 +37,17 @@ class External(Decider):
         The program and its arguments.
     time_limit_s : float
         For each answer.
+
+    Attributes
+    ----------
+    status : int or None
+        Exit status of the program in the last run; None if it had to be killed.
+    n_exchanges : int
+        Decisions of the last run.
+    exchange_s : float
+        Wall-clock time until their answers.
     """
 
-    name = "external"
     description = "a program that reads and writes JSON lines"
     windowed = False
     names_rules = False
@@ -47,20 +56,22 @@ class External(Decider):
         self.command, self.time_limit_s = tuple(command), time_limit_s
         self.name = " ".join(Path(word).name for word in command)
         self.status: int | None = None
-        """Exit status of the program in the last run; None if it had to be killed."""
         self.n_exchanges, self.exchange_s = 0, 0.0
-        """Decisions since `begin`, and the wall-clock time until their answers."""
         self._process: LineProcess | None = None
 
     def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
         self.end(done=False)
-        self._ids: list[int] = workload.job_id.tolist()
-        self._submitted_ids: dict[int, int] = {}
-        if len(set(self._ids)) < len(self._ids):
+        columns = {
+            "id": workload.job_id,
+            "nodes": workload.n_nodes,
+            "walltime_s": workload.requested_s,
+            "submit_s": workload.submit_s,
+            "user": workload.user,
+        }
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        self._jobs: list[dict[str, Any]] = [dict(zip(columns, row, strict=True)) for row in rows]
+        if len({job["id"] for job in self._jobs}) < len(self._jobs):
             raise self._error("the job numbers of the log are not unique")
-        self._n_nodes: list[int] = workload.n_nodes.tolist()
-        self._columns = (workload.requested_s.tolist(), workload.submit_s.tolist())
-        self._users: list[int] = workload.user.tolist()
         self._hello = {
             "type": "hello",
             "protocol": PROTOCOL,
@@ -68,34 +79,34 @@ class External(Decider):
             "nodes": topology.n_nodes,
             "seed": int(rng.integers(2**31)),
         }
+        self._by_id: dict[int, int] = {}
         self._waiting: set[int] = set()
-        self._submitted: list[dict[str, Any]] = []
-        self._finished: list[dict[str, Any]] = []
         self._unplaced: list[int] = []
-        self._placed: list[dict[str, Any]] = []
-        self._by_node = False
-        self._point: DecisionPoint | None = None
+        self._news: dict[str, list[dict[str, Any]]] = {}
         self._choices: deque[Choice] = deque()
+        self._point: DecisionPoint | None = None
+        self._by_node = False
         self._n_wakes = 0
-        self.n_exchanges, self.exchange_s = 0, 0.0
 
     def arrived(self, job: int, now_s: float) -> None:
-        walltime_s, submit_s = self._columns
+        self._by_id[self._jobs[job]["id"]] = job
         self._waiting.add(job)
-        self._submitted_ids[self._ids[job]] = job
-        row = {"id": self._ids[job], "nodes": self._n_nodes[job], "walltime_s": walltime_s[job]}
-        user = {} if self._users[job] < 0 else {"user": self._users[job]}
-        self._submitted.append(row | {"submit_s": submit_s[job]} | user)
+        self._news.setdefault("submitted", []).append(self._jobs[job])
 
     def ended(self, job: int, now_s: float) -> None:
         if job in self._unplaced:
             self._note_places([job])
-        self._finished.append({"id": self._ids[job], "end_s": now_s})
+        self._news.setdefault("finished", []).append({"id": self._jobs[job]["id"], "end_s": now_s})
 
     def decide(self, point: DecisionPoint) -> Choice | None:
         if point is not self._point:
             self._point = point
-            self._choices.extend(self._answer(point))
+            try:
+                if self._process is None:
+                    self._greet()
+                self._choices.extend(self._read(self._exchange(self._message(point)), point))
+            except NetcosimError as error:
+                raise self._error(f"at {point.now_s:g} s: {error}") from None
         if not self._choices:
             return None
         choice = self._choices.popleft()
@@ -104,14 +115,6 @@ class External(Decider):
             self._unplaced.append(choice.job)
         return choice
 
-    def _note_places(self, jobs: Sequence[int]) -> None:
-        """Note the nodes of running jobs that the policy placed."""
-        assert self._point is not None
-        for job in jobs:
-            nodes = self._point.machine.placements[job].nodes.tolist()
-            self._placed.append({"id": self._ids[job], "nodes": nodes})
-            self._unplaced.remove(job)
-
     def end(self, *, done: bool) -> None:
         process, self._process = self._process, None
         if process is not None and done:
@@ -119,23 +122,13 @@ class External(Decider):
         elif process is not None:
             process.kill()
 
-    def _answer(self, point: DecisionPoint) -> list[Choice]:
-        try:
-            if self._process is None:
-                self._greet()
-            return self._read(self._exchange(self._message(point)), point)
-        except NetcosimError as error:
-            raise self._error(f"at {point.now_s:g} s: {error}") from None
-
     def _greet(self) -> None:
         """Start the program and agree on the version and on what it wants to know."""
         self._process = LineProcess(self.command, self.time_limit_s)
         answer = _table("answer to hello", self._exchange(self._hello), ("protocol", "by_node"))
-        if answer.get("protocol") != PROTOCOL:
-            raise NetcosimError(
-                f"answered hello with protocol {answer.get('protocol')!r}; must be {PROTOCOL}"
-            )
-        by_node = answer.get("by_node", False)
+        found, by_node = answer.get("protocol"), answer.get("by_node", False)
+        if found != PROTOCOL:
+            raise NetcosimError(f"answered hello with protocol {found!r}; must be {PROTOCOL}")
         if not isinstance(by_node, bool):
             raise NetcosimError(f"by_node {by_node!r}; must be true or false")
         self._by_node = by_node
@@ -149,6 +142,15 @@ class External(Decider):
         self.n_exchanges += 1
         return answer
 
+    def _note_places(self, jobs: Sequence[int]) -> None:
+        """Note the nodes of running jobs that the policy placed."""
+        assert self._point is not None
+        for job in jobs:
+            nodes = self._point.machine.placements[job].nodes.tolist()
+            row = {"id": self._jobs[job]["id"], "nodes": nodes}
+            self._news.setdefault("placed", []).append(row)
+            self._unplaced.remove(job)
+
     def _message(self, point: DecisionPoint) -> dict[str, Any]:
         message: dict[str, Any] = {"type": "decide", "now_s": point.now_s, "free": point.n_free}
         if self._by_node and self.n_exchanges == 0:
@@ -157,43 +159,36 @@ class External(Decider):
                 raise NetcosimError(f"by_node: policy {policy.name!r} places by more than nodes")
             message["free_nodes"] = policy.free_nodes().tolist()
         self._note_places(list(self._unplaced))
-        if self._placed:
-            message["placed"] = self._placed
-        if self._finished:
-            message["finished"] = self._finished
-        if self._submitted:
-            message["submitted"] = self._submitted
-        woken = not (self._finished or self._submitted or point.running())
-        self._n_wakes = self._n_wakes + 1 if woken else 0
+        self._n_wakes = 0 if self._news or point.running() else self._n_wakes + 1
         if self._n_wakes > MOST_WAKES:
             raise NetcosimError(f"waited {MOST_WAKES:,} times in a row, and no job runs")
-        self._placed, self._finished, self._submitted = [], [], []
+        message |= self._news
+        self._news = {}
         return message
 
     def _read(self, answer: object, point: DecisionPoint) -> list[Choice]:
         """Check an answer; whether given nodes are free is left to the policy."""
         table = _table("answer", answer, ("start", "until_s"))
-        until_s = table.get("until_s", inf)
-        if not _is_number(until_s) or not until_s > point.now_s:
+        until_s, entries = table.get("until_s"), table.get("start", [])
+        timed = type(until_s) in (int, float)
+        if until_s is not None and not (timed and point.now_s < until_s < LATEST_S):
             raise NetcosimError(f"until_s {until_s!r}; must be a time after now")
-        self.until_s = float(until_s)
-        entries = table.get("start", [])
+        self.until_s = inf if until_s is None else float(until_s)
         if not isinstance(entries, list):
             raise NetcosimError(f"start {entries!r}; must be a list")
-        choices, chosen, free = [], set(), point.n_free
+        choices, chosen, free = [], set[int](), point.n_free
         for entry in entries:
             choice = self._choice(entry)
-            job, number = choice.job, self._ids[choice.job]
+            job, number = choice.job, self._jobs[choice.job]["id"]
             if job in chosen:
                 raise NetcosimError(f"starts job {number} twice")
             if job not in self._waiting:
                 runs = job in point.machine.placements
                 raise NetcosimError(f"starts job {number}, which {'runs' if runs else 'is over'}")
-            if self._n_nodes[job] > free:
-                raise NetcosimError(
-                    f"starts job {number} of {self._n_nodes[job]} nodes with {free} free"
-                )
-            free -= self._n_nodes[job]
+            n_nodes = self._jobs[job]["nodes"]
+            if n_nodes > free:
+                raise NetcosimError(f"starts job {number} of {n_nodes} nodes with {free} free")
+            free -= n_nodes
             chosen.add(job)
             choices.append(choice)
         return choices
@@ -203,7 +198,7 @@ class External(Decider):
         if isinstance(entry, dict):
             given = _table("entry of start", entry, ("id", "nodes"))
             entry, nodes = given.get("id"), given.get("nodes")
-        job = self._submitted_ids.get(entry) if type(entry) is int else None
+        job = self._by_id.get(entry) if type(entry) is int else None
         if job is None:
             raise NetcosimError(f"starts job {entry!r}, which was never submitted")
         if nodes is None:
@@ -223,7 +218,3 @@ def _table(what: str, value: object, keys: Sequence[str]) -> dict[str, Any]:
         if key not in keys:
             raise NetcosimError(f"{what} has the key {key!r}; known: {', '.join(keys)}")
     return value
-
-
-def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and (isfinite(value) or value == inf)  # type: ignore[arg-type]

@@ -78,7 +78,7 @@ class LineProcess:
         self._refuse_more()
         try:
             return json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise NetcosimError(f"wrote a line that is not JSON: {_shown(line)}") from None
 
     def end(self, message: Mapping[str, Any]) -> int | None:

@@ -13,8 +13,8 @@ HELP = "run an external scheduler on small queues and report the first violation
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``netcosim check-scheduler``."""
-    each = {"default": 10.0, "help": "for each answer (default: 10)"}
-    parser.add_argument("--time-limit", type=float, metavar="SECONDS", **each)
+    limit = "for each answer (default: 10)"
+    parser.add_argument("--time-limit", type=float, default=10.0, metavar="SECONDS", help=limit)
     parser.add_argument("program", metavar="COMMAND", help="the program")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="its arguments")
 

@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from alloc.nodes import NodePolicy
 from netsim.errors import NetcosimError
@@ -61,7 +62,7 @@ class External(Decider):
 
     def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
         self.end(done=False)
-        columns = {
+        columns: dict[str, NDArray[Any]] = {
             "id": workload.job_id,
             "nodes": workload.n_nodes,
             "walltime_s": workload.requested_s,

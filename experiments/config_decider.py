@@ -19,6 +19,7 @@ from netsim.errors import NetcosimError, unknown_name
 from netsim.inputs import file_digest, input_file, is_input
 from netsim.parameters import NamesIn
 from netsim.plugins import Plugin, pinned_class, using
+from netsim.units import parse_quantity
 from queuesim.decide import Decider
 from queuesim.external.decider import External
 from queuesim.registry import DECIDERS
@@ -86,9 +87,10 @@ def _read(value: Any) -> Any:
     if is_input(value) and "name" in value:
         return value
     if isinstance(value, Mapping) and "command" in value:
-        limit = {"time_limit_s": value["time_limit"]} if "time_limit" in value else {}
-        rest = {key: given for key, given in value.items() if key != "time_limit"}
-        return rest | limit | {"command": _words(value["command"], _pinned)}
+        found = {**value, "command": _words(value["command"], _pinned)}
+        if "time_limit" in found:
+            found["time_limit_s"] = parse_quantity(found.pop("time_limit"), "time")
+        return found
     if not isinstance(value, str):
         raise NetcosimError(f"{value!r}; {_FORMS}")
     file, colon, name = value.rpartition(":")

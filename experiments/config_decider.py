@@ -122,7 +122,7 @@ DeciderKey = Annotated[
 
 
 def placed_decider(value: object, folder: Path) -> object:
-    """Shown with its folder in the error message if it is a file in a folder."""
+    """Return a decider with the folder of its files, where they are in that folder."""
     if isinstance(value, Mapping) and "command" in value:
         return {**value, "command": _words(value["command"], str, folder)}
     file, _, name = value.rpartition(":") if isinstance(value, str) else ("", "", "")

@@ -81,14 +81,17 @@ def energies_of(result: CosimResult) -> dict[str, Energy]:
     section = result.config.machine.power
     if section is None:
         return {}
-    power, found = Power(**section.model_dump()), {}
-    for name, schedule in result.schedules.items():
-        sent = None
-        if power.link_J_per_byte:
-            network = run_context(result.config, result.workload).network
-            sent = link_bytes(schedule, network, result.share, result.fraction)
-        found[name] = energy_of(schedule, power, sent)
-    return found
+    power = Power(**section.model_dump())
+    if not power.link_J_per_byte:
+        return {name: energy_of(schedule, power) for name, schedule in result.schedules.items()}
+    with result.config.plugged():
+        network = run_context(result.config, result.workload).network
+        return {
+            name: energy_of(
+                schedule, power, link_bytes(schedule, network, result.share, result.fraction)
+            )
+            for name, schedule in result.schedules.items()
+        }
 
 
 def _energy_tables(energies: Mapping[str, Energy], result: CosimResult) -> dict[str, Rows]:

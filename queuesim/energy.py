@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.parameters import Example, documented
-from queuesim.metrics import makespan_s
 from queuesim.result import COMPLETED, QueueResult, Rows
 
 FloatArray = NDArray[np.float64]
@@ -113,7 +112,9 @@ def energy_of(result: QueueResult, power: Power, link_bytes: FloatArray | None =
     busy_s = np.zeros(n)
     np.add.at(busy_s, result.event_job, np.where(result.event_is_start, -1, 1) * result.event_s)
     logged_s = np.where(result.outcome == COMPLETED, result.workload.run_time_s, busy_s)
-    span_s = makespan_s(result) if n else 0.0
+    # a job that never ran has no end: the last event is the last end
+    ran = len(result.event_s) > 0
+    span_s = float(result.event_s[-1] - result.workload.submit_s.min()) if ran else 0.0
     idle_node_s = result.machine_nodes * span_s - float((size * busy_s).sum())
     return Energy(
         nodes_J=size * power.node_busy_W * busy_s,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from netsim.errors import NetcosimError
 from netsim.topologies.presets import PRESETS
 from queuesim.energy import J_PER_KWH, Energy, Power, energy_of, job_rows
 from queuesim.queue import simulate_queue
-from queuesim.result import QueueResult
+from queuesim.result import NEVER_RUN, QueueResult
 from workloads.job import Workload
 
 POWER = Power(node_idle_W=100, node_busy_W=300, switch_W=50, link_W=2, link_J_per_byte=1e-6)
@@ -76,6 +77,27 @@ def test_integral_of_power_over_time_is_the_energy(overrun: str) -> None:
         assert total_J(energy) == pytest.approx(parts_J, rel=1e-14)
         # a job that was cut counts as it ran
         assert energy.row()["jobs_change_percent"] == pytest.approx(0, abs=1e-9)
+
+
+def test_a_job_that_never_ran_takes_nothing() -> None:
+    found = random_schedule(2)
+    started, last = found.start_s.copy(), len(found) - 1
+    keep = found.event_job != last
+    never = np.arange(len(found)) == last
+    gone = replace(
+        found,
+        start_s=np.where(never, np.nan, started),
+        end_s=np.where(never, np.nan, found.end_s),
+        outcome=np.where(never, NEVER_RUN, found.outcome).astype(np.int8),
+        allocated_nodes=np.where(never, 0, found.allocated_nodes).astype(np.int32),
+        event_s=found.event_s[keep],
+        event_job=found.event_job[keep],
+        event_is_start=found.event_is_start[keep],
+    )
+    energy = energy_of(gone, POWER)
+    assert np.array_equal(energy.nodes_J[:-1], energy_of(found, POWER).nodes_J[:-1])
+    assert (energy.nodes_J[-1], energy.logged_J[-1]) == (0, 0)
+    assert np.isfinite(total_J(energy))
 
 
 def test_longer_runs_take_more_by_their_nodes() -> None:

@@ -119,6 +119,10 @@ class NodePolicy(Policy):
         """Free nodes (held ones are not free)."""
         return self._n_free
 
+    def free_nodes(self) -> Nodes:
+        """Return the numbers of the free nodes, ascending."""
+        return np.flatnonzero(self._free)
+
     @abstractmethod
     def _select(self, n_nodes: int) -> Nodes | None:
         """Free nodes for a job, in rank order; None if it cannot be placed.

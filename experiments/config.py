@@ -28,7 +28,7 @@ from alloc.registry import POLICIES, policies_for
 from cosim.measuring.rounds import ONE_ROUND
 from cosim.registry import RUNTIME_MODELS
 from experiments.config_communication import CommunicationSection
-from experiments.config_decider import DeciderKey, check_decider
+from experiments.config_decider import DeciderKey, Program, check_decider
 from experiments.config_machine import MachineSection
 from experiments.config_policies import PolicyTables, policy_tables
 from experiments.config_run import AnalysisSection, RunSection
@@ -156,7 +156,9 @@ class _QueueKeys(Section):
     decider: DeciderKey = Field(
         default=None,
         description="what decides which job starts next, in place of backfill; or a class in a "
-        'file of your own, "agent.py:Agent" ([learning](learning.md))',
+        'file of your own, "agent.py:Agent" ([learning](learning.md)), or a program, '
+        '{ command = "./my-scheduler", time_limit = "10 s" } '
+        "([external schedulers](external-schedulers.md))",
         examples=["shortest-that-fits"],
     )
     decider_files: tuple[Input, ...] = Field(
@@ -210,6 +212,9 @@ class _QueueKeys(Section):
             "partitions": bool(section.partitions),
             "outages": section.outages.file is not None,
         }
+        if isinstance(self.decider, Program):  # it keeps its own order
+            others[f'order = "{self.order}"'] = self.order != "fcfs"
+            others[f"window = {self.window}"] = self.window != "all"
         named = self.policies, others
         check_decider(self.decider, self.decider_files, self.placement_rules, *named)
         return self

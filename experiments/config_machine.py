@@ -20,6 +20,7 @@ from pydantic import (
 
 from experiments.config_errors import ConfigError, near
 from experiments.fields import Section, Text, all_finite, quantity, with_keys
+from experiments.points import without
 from netsim.errors import NetcosimError, unknown_name
 from netsim.inputs import checked_path, input_file, is_input
 from netsim.packet.model import PacketConfig
@@ -34,6 +35,7 @@ from netsim.topologies.presets import PRESETS
 from netsim.topologies.registry import FAMILIES, make_topology
 from netsim.topology import Topology
 from netsim.units import quantity_of, short_name
+from queuesim.energy import Power
 
 _PACKET_KEYS = (
     "packet_bytes", "header_bytes", "buffer_bytes", "router_latency_s", "send_overhead_s",
@@ -82,14 +84,27 @@ class _PacketKeys(Section):
         return with_packet_preset(given) if isinstance(given, dict) else given
 
 
+class _PowerKeys(Section):
+    """``[machine.power]``, whose keys `queuesim.energy.Power` declares."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> _PowerKeys:
+        Power(**self.model_dump())
+        return self
+
+
 if TYPE_CHECKING:
 
     class PacketSection(_PacketKeys):
         """With what `netsim.packet.model.PacketConfig` declares."""
 
         def __getattr__(self, name: str) -> Any: ...
+
+    class PowerSection(Section):
+        """With what `queuesim.energy.Power` declares."""
 else:
     PacketSection = with_keys("PacketSection", _PacketKeys, parameters_of(PacketConfig))
+    PowerSection = with_keys("PowerSection", _PowerKeys, parameters_of(Power))
 
 
 class MachineNames(Section):
@@ -127,6 +142,17 @@ class MachineSection(Section):
     )
     routing_parameters: dict[str, Any] = Field(default_factory=dict)
     packet: PacketSection = PacketSection()
+    power: PowerSection | None = Field(
+        default=None,
+        description="power of nodes, switches and links; its table, which may be empty, adds the "
+        "energy of each policy to the results ([energy](energy.md))",
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_power(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Only a machine with power has it in its content."""
+        given: dict[str, Any] = dump(self)
+        return given if given["power"] is not None else without(given, ["power"])
 
     @field_validator("parameters")
     @classmethod
@@ -185,6 +211,8 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
         if family not in (None, preset.family):
             raise ConfigError("machine.family", family, f"preset {name} is a {preset.family}")
         family, parameters = preset.family, {**preset.params, "name": name}
+        if isinstance(raw.get("power"), Mapping):
+            raw = {**raw, "power": {**preset.power, **raw["power"]}}  # type: ignore[dict-item]
     if family is None:
         raise ConfigError("machine", None, "needs preset or family (netcosim list machines)")
     if not isinstance(family, str) or family not in FAMILIES:

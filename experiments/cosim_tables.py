@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 
 import numpy as np
 
 from cosim.measuring.speedup_file import speedup_rows
+from cosim.network.link_bytes import link_bytes
 from experiments.cosim_result import CosimResult
+from experiments.run_context import run_context
 from experiments.store import Rows
 from netsim.analysis.bounds import bounds_of
 from netsim.kinds import need_kinds
 from netsim.packet.model import PS_PER_S
+from queuesim.energy import Energy, Power, energy_of, job_rows
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.observables.registry import observed
 
@@ -19,6 +23,7 @@ from queuesim.observables.registry import observed
 def result_tables(result: CosimResult) -> dict[str, Rows]:
     """Tables of a run, for the store.
 
+    With ``[machine.power]`` "energy" has one row a policy, and "energy_jobs" some jobs of each.
     "policies" has one row a policy; ratios there are relative to ``relative_to``, which
     has a separate table "reference" where it is not one of the policies. If packets were sent,
     "speedups" (columns of `cosim.measuring.speedup_file`), "measured_jobs" and "links" follow,
@@ -55,6 +60,7 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
     }
     if result.reference.elsewhere is not None:
         tables["reference"] = [{"reference": result.reference.label, **_queue_row(reference)}]
+    tables |= _energy_tables(energies_of(result), result)
     if result.config.analysis.bounds:
         tables["bounds"] = [asdict(bounds_of(result.machine.topology))]
     if result.measurement is not None:
@@ -70,6 +76,34 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
             reports.setdefault(table_name, []).append({"policy": name, **row})
     observables = observed(result.schedules, result.config.run.observables)
     return tables | reports | observables
+
+
+def energies_of(result: CosimResult) -> dict[str, Energy]:
+    """Return the energy of each policy's schedule; none without ``[machine.power]``."""
+    section = result.config.machine.power
+    if section is None:
+        return {}
+    power = Power(**section.model_dump())
+    if not power.link_J_per_byte:
+        return {name: energy_of(schedule, power) for name, schedule in result.schedules.items()}
+    with result.config.plugged():
+        network = run_context(result.config, result.workload).network
+        return {
+            name: energy_of(
+                schedule, power, link_bytes(schedule, network, result.share, result.fraction)
+            )
+            for name, schedule in result.schedules.items()
+        }
+
+
+def _energy_tables(energies: Mapping[str, Energy], result: CosimResult) -> dict[str, Rows]:
+    if not energies:
+        return {}
+    jobs = {name: job_rows(result.schedules[name], energy) for name, energy in energies.items()}
+    return {
+        "energy": [{"policy": name, **energy.row()} for name, energy in energies.items()],
+        "energy_jobs": [{"policy": name, **row} for name, rows in jobs.items() for row in rows],
+    }
 
 
 def _policy_row(

@@ -13,6 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
+from math import inf
 from time import perf_counter
 from typing import Any, ClassVar, TypeVar
 
@@ -253,6 +254,8 @@ class Decider(ABC):
     """Whether it considers jobs behind the head, up to the window."""
     names_rules: ClassVar[bool] = True
     """Whether its choices may name a placement rule."""
+    until_s: float = inf
+    """When `decide` is called again at the latest, as long as jobs wait; set by `decide`."""
 
     def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
         """A run begins.
@@ -265,6 +268,18 @@ class Decider(ABC):
         rng : numpy.random.Generator
             For all that it draws.
         """
+        return
+
+    def arrived(self, job: int, now_s: float) -> None:
+        """A job, by index, has joined the waiting queue."""
+        return
+
+    def ended(self, job: int, now_s: float) -> None:
+        """A running job ends; the machine still has its placement."""
+        return
+
+    def end(self, *, done: bool) -> None:
+        """Release what the run needed; ``done``: all jobs have ended."""
         return
 
     @abstractmethod
@@ -303,11 +318,23 @@ class Decided(Backfill):
         self.decider = decider
         self.name = decider.name
 
+    def push(self, job: int, now_s: float) -> None:
+        super().push(job, now_s)
+        self.decider.arrived(job, now_s)
+
+    def ended(self, job: int, now_s: float) -> None:
+        self.decider.ended(job, now_s)
+
+    def __exit__(self, *error: object) -> None:
+        self.decider.end(done=error[0] is None)
+
     def run_pass(self, now_s: float) -> None:
         point, decide = DecisionPoint(self, now_s), self.decider.decide
+        self.until_s = inf
         while len(self.queue):
             choice = decide(point)
             if choice is None:
+                self.until_s = self.decider.until_s
                 self._note_blocked(now_s)
                 return
             self._start(point, choice)

@@ -29,6 +29,10 @@ class FixedRun(Run):
         NetcosimError
             Jobs wait, and nothing will ever happen.
         """
+        with self.scheduler:
+            self._run()
+
+    def _run(self) -> None:
         n = len(self.workload)
         self._ends: list[tuple[float, int, int]] = []  # time, number of the start, job
         self._n_started = 0
@@ -37,9 +41,9 @@ class FixedRun(Run):
         times, k = [*enters_s[jobs].tolist(), inf], 0
         self.now_s = self.env.now
         arrives_s = self._after(times[0])
-        ends, queue, scheduler = self._ends, self.queue, self.scheduler
+        ends, scheduler = self._ends, self.scheduler
         while self.n_done < n:
-            now_s = min(arrives_s, ends[0][0]) if ends else arrives_s
+            now_s = min(arrives_s, self._after(scheduler.until_s), ends[0][0] if ends else inf)
             if now_s == inf:
                 raise NetcosimError(self._stuck(self.now_s))
             self.now_s = now_s
@@ -47,7 +51,7 @@ class FixedRun(Run):
                 self._end(heappop(ends)[2])
             if arrives_s == now_s:
                 while times[k] <= now_s:
-                    queue.push(int(jobs[k]))
+                    scheduler.push(int(jobs[k]), now_s)
                     k += 1
                 arrives_s = self._after(times[k])
             if self.n_done < n:

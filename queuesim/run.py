@@ -105,8 +105,9 @@ class Run:
 
     def run(self) -> None:
         """From the first arrival to the last finish."""
-        for now_s in self.passes():
-            self.scheduler.run_pass(now_s)
+        with self.scheduler:
+            for now_s in self.passes():
+                self.scheduler.run_pass(now_s)
 
     def passes(self) -> Iterator[float]:
         """Return the instants at which jobs may start, from the first arrival to the last finish.
@@ -133,6 +134,8 @@ class Run:
                 self.due = False
                 yield env.now
                 self._settle()
+                if env.now < self.scheduler.until_s < inf:
+                    self._plan_pass(self.scheduler.until_s)
                 continue
             try:
                 env.step()
@@ -143,6 +146,15 @@ class Run:
         self.env.process(self._arrivals())
         if self.machine.policy.relents_after_s is not None:
             self.env.process(self._relents())
+
+    def _plan_pass(self, until_s: float) -> None:
+        """Run a pass at a time, unless one before it changes the time."""
+
+        def is_due(_: simpy.Event) -> None:
+            self.due = self.due or self.scheduler.until_s <= self.env.now
+
+        planned = self.env.timeout(delay(self.env.now, until_s))
+        planned.callbacks.append(is_due)
 
     def _stuck(self, now_s: float) -> str:
         return (
@@ -182,7 +194,7 @@ class Run:
 
     def _arrived(self, job: int) -> None:
         """Add a submitted job."""
-        self.queue.push(job)
+        self.scheduler.push(job, self.env.now)
 
     def _settle(self) -> None:
         """All starts of this instant are reported: update the running jobs."""
@@ -281,6 +293,7 @@ class Run:
         self.event_s.append(now)
         self.event_job.append(job)
         self.event_is_start.append(False)
+        self.scheduler.ended(job, now)
         self.machine.release(job, now)
         self.queue.ended(job, now)
 

@@ -29,6 +29,8 @@ NAV: dict[str, tuple[str, ...]] = {
         "editors",
         "curve",
         "live",
+        "external-schedulers",
+        "energy",
         "training",
         "extend",
         "learning",

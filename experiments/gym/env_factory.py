@@ -18,7 +18,7 @@ from cosim.run_times.measured_times import Measured
 from cosim.run_times.model_context import ModelContext
 from experiments.config import Config, QueueSection
 from experiments.config_content import checked_config
-from experiments.config_decider import check_by_count, make_decider
+from experiments.config_decider import Program, check_by_count, make_decider
 from experiments.config_load import load_config_text
 from experiments.cosim import run_cosim
 from experiments.points import replaced
@@ -234,6 +234,8 @@ def _decider_of(queue: QueueSection) -> Decider:
     """Return what selects the next job, where the agent does not."""
     if queue.decider is None:
         return ORDER_DECIDERS[queue.backfill]()
+    if isinstance(queue.decider, Program):
+        raise NetcosimError("queue.decider: environments do not run programs; use a name or class")
     return make_decider(queue.decider, queue.decider_files)
 
 

@@ -42,6 +42,7 @@ def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
     """
     need_kinds("policy_table", {"tables": (tables, Mapping)})
     rows = []
+    energy = {row["policy"]: row["total_kWh"] for row in tables.get("energy", ())}
     for row in tables["policies"]:
         measured = {}
         if "communication_ratio" in row:
@@ -56,6 +57,7 @@ def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
                 "utilisation_percent": 100 * float(str(row["utilisation"])),
                 "makespan_h": float(str(row["makespan_s"])) / 3600,
             }
+            | ({"energy_kWh": energy[row["policy"]]} if energy else {})
             | ({"cut_jobs": _cut_jobs(row, tables)} if row.get("overrun") == "cut" else {})
         )
     return with_units(pd.DataFrame(rows))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A named machine: a family and its parameters."""
+    """A named machine: a family and its parameters, and power where it is published."""
 
     description: str
     family: str
     params: Mapping[str, object]
+    power: Mapping[str, float] = field(default_factory=dict)
 
 
 def _midplanes(dims: tuple[int, ...], link_Bps: int) -> dict[str, object]:
@@ -153,6 +154,9 @@ PRESETS: dict[str, Preset] = {
         "a pair of groups",
         "dragonfly",
         _slingshot(p=16, a=32, g=74, h=10, rails=4),
+        # RAPS, config/frontier/power.json: a CPU of 90 to 280 W, four MI250X of 88 to 560 W,
+        # 74.26 W of memory, four NICs of 20 W, 30 W of SSDs
+        {"node_idle_W": 626.26, "node_busy_W": 2704.26, "switch_W": 250.0},
     ),
     # docs.alcf.anl.gov/aurora, arXiv:2512.04291: 10,624 nodes of 8 NICs (85,000 in all), 5,600
     # switches (5,312 of them here), a group a rack of 8 chassis of 8 nodes. Assumed: 2 links a pair

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from math import inf
 from typing import ClassVar
 
 import numpy as np
@@ -23,8 +25,8 @@ Start = Callable[[int], None]
 """Called with the index of each job that has just been placed."""
 
 
-class Backfill(ABC):
-    """A method of starting waiting jobs.
+class Backfill(AbstractContextManager["Backfill"], ABC):
+    """A method of starting waiting jobs; a run is inside of its context.
 
     Parameters
     ----------
@@ -55,6 +57,8 @@ class Backfill(ABC):
         """First reserved start of each job that ever had a reservation."""
         self.first_blocked_s: float | None = None
         """First instant after 0 at which the head of the queue could not be placed."""
+        self.until_s = inf
+        """There is a pass then, even if nothing happens."""
         self._set_up()
 
     def _set_up(self) -> None:
@@ -64,6 +68,17 @@ class Backfill(ABC):
     def enters_s(self, workload: Workload) -> NDArray[np.float64]:
         """(n,) when each job enters the waiting queue: as it is submitted."""
         return np.asarray(workload.submit_s, dtype=np.float64)
+
+    def push(self, job: int, now_s: float) -> None:
+        """Add a job to the waiting queue."""
+        self.queue.push(job)
+
+    def ended(self, job: int, now_s: float) -> None:
+        """A job ends; the machine still has its placement."""
+        return
+
+    def __exit__(self, *error: object) -> None:
+        return
 
     @abstractmethod
     def run_pass(self, now_s: float) -> None:

@@ -64,7 +64,7 @@ class RuledRun(Run):
         for job in jobs:
             self.eligible_s[job] = max(self.env.now, self.workload.submit_s[job])
             if job in self._submitted:
-                self.queue.push(job)
+                self.scheduler.push(job, self.env.now)
 
     def _done(self, job: int) -> None:
         over = [job]
@@ -109,7 +109,7 @@ class RuledRun(Run):
             if self.requeues:
                 self.n_requeued += 1
                 self.start_s[job] = self.end_s[job] = np.nan
-                self.queue.push(job)
+                self.scheduler.push(job, now)
             else:
                 self.outcome[job] = FAILED
                 self._done(job)

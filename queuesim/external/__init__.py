@@ -1,0 +1,1 @@
+"""Schedulers in other programs, over standard input and output."""

@@ -1,0 +1,465 @@
+"""Deciders in other programs: the built-in schedules, the protocol's rules, and the process."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import simpy
+from queue_helpers import make_workload, same_schedule
+
+import netcosim as nc
+from alloc.registry import make_policy
+from experiments.config_load import config_from, load_config
+from experiments.cosim import run_cosim
+from experiments.gym.env_factory import env_factory_from
+from experiments.points import point_key
+from experiments.schedules import queues_of
+from netcosim.cli import main
+from netsim.errors import NetcosimError
+from netsim.topologies.registry import make_topology
+from queuesim.external.check import check_scheduler
+from queuesim.external.decider import External
+from queuesim.queue import run_queue, simulate_queue
+from queuesim.queue_setup import QueueSetup
+from queuesim.result import QueueResult
+from queuesim.run import Run
+from workloads.job import Workload
+from workloads.synthetic import laas_workload
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "docs" / "external"
+PYTHON = [sys.executable, "-S"]
+EASY = [*PYTHON, str(EXAMPLES / "easy.py")]
+MACHINE = make_topology("dragonfly", {"p": 2, "a": 4, "g": 5})
+
+
+def example(name: str) -> Any:
+    """One of the programs beside the page, as a module."""
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def helper(fault: str, *more: str) -> list[str]:
+    return [*PYTHON, str(Path(__file__).with_name("external_schedulers.py")), fault, *more]
+
+
+def jobs(n: int, seed: int) -> Workload:
+    """Jobs that request more or less time than they take, some at the same instant."""
+    rng = np.random.default_rng(seed)
+    made = laas_workload(n, 8.0, rng)
+    return replace(
+        made,
+        requested_s=made.run_time_s * rng.uniform(0.8, 3.0, n),
+        submit_s=np.sort(rng.uniform(0, 200 * n, n)).round(-2),
+        n_nodes=np.minimum(made.n_nodes, MACHINE.n_nodes),
+    )
+
+
+def run(work: Workload, backfill: Any, *, kind: type[Run] | None = None) -> QueueResult:
+    setup = QueueSetup(
+        work,
+        make_policy(MACHINE, "simple", np.random.default_rng(1)),
+        backfill=backfill,
+        rng=np.random.default_rng(0),
+        keep_placements=True,
+    )
+    if kind is None:
+        return run_queue(setup)
+    by_events = setup.by_events(kind)
+    by_events.run()
+    return by_events.result()
+
+
+@pytest.mark.parametrize("kind", [None, Run])
+def test_the_python_example_is_easy_job_by_job(kind: type[Run] | None) -> None:
+    for seed in range(3):
+        work = jobs(120, seed)
+        decider = External(EASY)
+        assert same_schedule(run(work, decider, kind=kind), run(work, "easy"))
+        assert decider.status == 0
+        assert decider.n_exchanges > 120
+
+
+def compiled(language: str, folder: Path) -> list[str]:
+    program = folder / f"easy-{language}"
+    source = str(EXAMPLES / f"easy.{language}")
+    compiler = {"cpp": ["g++", "-O2", "-std=c++17"], "rs": ["rustc", "-O"]}[language]
+    if shutil.which(compiler[0]) is None:
+        pytest.skip(f"{compiler[0]} is not here")
+    subprocess.run([*compiler, "-o", str(program), source], check=True)
+    return [str(program)]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("language", ["cpp", "rs"])
+def test_compiled_examples_are_easy_job_by_job(language: str, tmp_path: Path) -> None:
+    program = compiled(language, tmp_path)
+    for seed in range(5):
+        work = jobs(300, seed)
+        assert same_schedule(run(work, External(program)), run(work, "easy"))
+    assert "protocol 1" in check_scheduler(program)
+
+
+@pytest.mark.full
+@pytest.mark.shared
+@pytest.mark.parametrize("language", ["py", "cpp", "rs"])
+def test_all_of_kth_runs_as_under_the_built_in_easy(
+    language: str, tmp_path: Path, shared_dir: Path
+) -> None:
+    program = EASY if language == "py" else compiled(language, tmp_path)
+    machine = {"radix": 10, "pods": 4}
+    config = config_from(
+        {
+            "machine": {"family": "fattree", **machine},
+            "workload": {
+                "log": str(shared_dir / "traces" / "KTH-SP2-1996-2.1-cln.swf.gz"),
+                "known_log": "kth-sp2",
+            },
+            "queue": {"policies": ["baseline"], "run_time_model": "as-logged"},
+        }
+    )
+    queues = queues_of(config, make_topology("fattree", machine))
+    decider = External(program)
+    decided, built_in = (
+        simulate_queue(
+            queues.jobs,
+            make_policy(queues.topology, "baseline", np.random.default_rng(0)),
+            backfill=method,
+            rng=np.random.default_rng(0),
+            keep_placements=True,
+        )
+        for method in (decider, "easy")
+    )
+    assert len(queues.jobs) > 28_000
+    assert same_schedule(decided, built_in)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("dies", "at 0 s: the program ended with status 3"),
+        ("sleeps", r"no answer within 0.3 s \(time_limit\)"),
+        ("protocol", "answered hello with protocol 2; must be 1"),
+        ("lines", "wrote more than one line"),
+        ("text-line", "wrote a line that is not JSON: 'hello, world'"),
+        ("list", r"answer \[\]; must be a JSON object"),
+        ("key", "answer has the key 'begin'; known: start, until_s"),
+        ("start", "start 1; must be a list"),
+        ("unknown", "starts job 1000000, which was never submitted"),
+        ("text", "starts job '1', which was never submitted"),
+        ("future", "starts job 2, which was never submitted"),
+        ("twice", "starts job 1 twice"),
+        ("again", "starts job 1, which runs"),
+        ("large", "starts job 2 of 38 nodes with 36 free"),
+        ("count", "job 1: 1 nodes chosen for a job of 4"),
+        ("outside", "job 1: 2 nodes chosen for a job of 4"),
+        ("nodes", "job 1: nodes '0-1'; must be a list of node numbers"),
+        ("past", "until_s 0.0; must be a time after now"),
+        ("nan", "until_s nan; must be a time after now"),
+        ("never", "no waiting job is ever started"),
+    ],
+)
+def test_a_broken_rule_is_named_in_one_line_and_the_program_ended(
+    fault: str, message: str, tmp_path: Path
+) -> None:
+    work = make_workload([0, 10, 20], [100, 50, 50], [4, 38, 2])
+    pid = tmp_path / "pid"
+    with pytest.raises(NetcosimError, match=message) as raised:
+        run(work, External(helper(fault, str(pid)), 0.3 if fault == "sleeps" else 10.0))
+    assert "\n" not in str(raised.value)
+    assert is_gone(int(pid.read_text()))
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_nodes_that_are_not_free_are_refused() -> None:
+    work = make_workload([0, 10], [100, 50], [2, 2])
+    with pytest.raises(NetcosimError, match="job 2: node 0 is not free"):
+        run(work, External(helper("busy")))
+
+
+def test_the_program_is_ended_on_an_interrupt_and_after_each_run(tmp_path: Path) -> None:
+    def interrupted(done: int, n: int) -> None:
+        raise KeyboardInterrupt
+
+    work, pid = jobs(20, 1), tmp_path / "pid"
+    given: dict[str, Any] = {"policy": make_policy(MACHINE, "simple", np.random.default_rng(1))}
+    with pytest.raises(KeyboardInterrupt):
+        simulate_queue(
+            work,
+            backfill=External(helper("", str(pid))),
+            progress=interrupted,
+            rng=np.random.default_rng(0),
+            **given,
+        )
+    assert is_gone(int(pid.read_text()))
+    decider = External(helper("", str(pid)))
+    starts = [run(work, decider).start_s for _ in range(2)]
+    assert np.array_equal(*starts)
+    assert np.array_equal(starts[0], run(work, "none").start_s)
+    assert is_gone(int(pid.read_text()))
+
+
+def test_a_program_that_cannot_be_started() -> None:
+    with pytest.raises(NetcosimError, match="nowhere: cannot be started: No such file"):
+        run(jobs(3, 1), External(["./nowhere"]))
+
+
+@pytest.mark.parametrize("kind", [None, Run])
+def test_a_program_may_wait_until_a_time(kind: type[Run] | None) -> None:
+    """Jobs start at the next multiple of 100 s, whether or not anything happens then."""
+    submit = [0.0, 30.0, 130.0, 140.5, 1000.0, 1050.0]
+    work = make_workload(submit, [7.0] * 6, [4] * 6)
+    found = run(work, External(helper("hundreds")), kind=kind)
+    assert found.start_s.tolist() == [100 * np.ceil(s / 100) for s in submit]
+
+
+def test_a_program_may_follow_and_choose_nodes() -> None:
+    """It stops with status 7 if the nodes that are free for it are not as many as for netcosim."""
+    work = jobs(150, 4)
+    decider = External(helper("by-node"))
+    found = run(work, decider)
+    assert decider.status == 0
+    assert np.array_equal(found.start_s, run(work, "none").start_s)
+    assert not same_schedule(found, run(work, "none"))
+
+
+def test_long_messages_pass() -> None:
+    """A thousand jobs at once are more than a pipe holds, 64 KiB."""
+    work = replace(jobs(1000, 2), submit_s=np.zeros(1000))
+    assert np.array_equal(run(work, External(EASY)).start_s, run(work, "easy").start_s)
+
+
+# Configs
+
+
+def content(decider: Any, **queue: Any) -> dict[str, Any]:
+    return {
+        "machine": {"family": "dragonfly", "p": 2, "a": 4, "g": 5},
+        "workload": {"larger_jobs": "drop", "synthetic": {"n_jobs": 60, "mean_nodes": 6}},
+        "queue": {"policies": ["simple", "rdn"], "run_time_model": "as-logged"}
+        | {"decider": decider}
+        | queue,
+        "run": {"snapshots": 0},
+    }
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(EXAMPLES / "easy.py", tmp_path)
+    return tmp_path
+
+
+def test_a_config_names_a_program(folder: Path) -> None:
+    given = {"command": f"{sys.executable} easy.py", "time_limit": "20 s"}
+    config = config_from(content(given))
+    section: Any = config.queue.decider
+    assert section.time_limit_s == 20
+    assert section.words() == [sys.executable, str(folder / "easy.py")]
+    again = config_from(config.resolved())
+    assert again.resolved() == config.resolved()
+    found, built_in = (run_cosim(one).schedules for one in (config, config_from(content("easy"))))
+    for name in ("simple", "rdn"):
+        assert same_schedule(found[name], built_in[name])
+    assert found["simple"].backfill == f"{Path(sys.executable).name} easy.py"
+
+
+def test_the_bytes_of_the_program_are_part_of_a_points_key(folder: Path) -> None:
+    command = ["python3", "easy.py"]
+    config = config_from(content({"command": command}))
+    key = point_key(config.resolved())
+    (folder / "there").mkdir()
+    shutil.copy("easy.py", folder / "there")
+    moved = config_from(content({"command": ["python3", "there/easy.py"]}))
+    assert point_key(moved.resolved()) == key
+    with (folder / "easy.py").open("a") as file:
+        file.write("# changed\n")
+    assert point_key(config_from(content({"command": command})).resolved()) != key
+    with pytest.raises(NetcosimError, match=r"easy.py: the file has changed"):
+        run_cosim(config)
+
+
+def test_a_program_is_looked_up_beside_the_config(folder: Path) -> None:
+    (folder / "there").mkdir()
+    shutil.move("easy.py", "there")
+    text = """
+        machine = { family = "dragonfly", p = 2, a = 4, g = 5 }
+        workload.synthetic = { n_jobs = 20, mean_nodes = 4 }
+        run.snapshots = 0
+        [queue]
+        policies = ["simple"]
+        run_time_model = "as-logged"
+        decider = { command = ["python3", "easy.py"] }
+    """
+    (folder / "there" / "c.toml").write_text(text)
+    config = load_config("there/c.toml")
+    section: Any = config.queue.decider
+    assert section.words()[1] == str(folder / "there" / "easy.py")
+    assert len(run_cosim(config).schedules["simple"]) == 20
+
+
+@pytest.mark.parametrize(
+    ("decider", "queue", "message"),
+    [
+        ({"command": ""}, {}, "must be a text or a list of texts"),
+        ({"command": []}, {}, "must be a text or a list of texts"),
+        ({"command": "'a"}, {}, "No closing quotation"),
+        ({"command": [1]}, {}, "queue.decider"),
+        ({"command": "a", "time_limit": "0 s"}, {}, "queue.decider"),
+        ({"command": "a", "time_limit": 5}, {}, "5 has no unit"),
+        ({"command": "a", "limit": 1}, {}, "queue.decider"),
+        ({"command": {"a": 1}}, {}, "must be a text or a list of texts"),
+        ({"command": "a"}, {"order": "wfp"}, 'decider does not go with order = "wfp"'),
+        ({"command": "a"}, {"window": 5}, "decider does not go with window = 5"),
+        ({"command": "a"}, {"backfill": "none"}, 'does not go with backfill = "none"'),
+        ({"command": "a"}, {"placement_rules": ["rdg"]}, "a program names nodes, not rules"),
+    ],
+)
+def test_what_a_program_does_not_go_with(
+    decider: dict[str, Any], queue: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(NetcosimError, match=message):
+        config_from(content(decider, **queue))
+
+
+def test_environments_run_no_programs() -> None:
+    with pytest.raises(NetcosimError, match="environments do not run programs"):
+        env_factory_from(config_from(content({"command": "a"})), decides_jobs=False)
+
+
+# The validator
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("status", 'had status 4 after "end"'),
+        ("draws", "two runs of the same jobs and seed differ"),
+        ("unknown", "which was never submitted"),
+    ],
+)
+def test_the_validator_names_the_first_violation(fault: str, message: str) -> None:
+    with pytest.raises(NetcosimError, match=message):
+        check_scheduler(helper(fault))
+
+
+def test_the_command_checks_a_program(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-scheduler", *EASY]) == 0
+    assert "easy.py: protocol 1, " in capsys.readouterr().out
+    assert main(["check-scheduler", "--time-limit", "0.2", *helper("sleeps")]) == 2
+    assert "no answer within 0.2 s" in capsys.readouterr().err
+    assert main(["check-scheduler"]) == 2
+    assert "COMMAND" in capsys.readouterr().err
+
+
+# Batsim
+
+
+def test_interval_sets_of_batsim() -> None:
+    batsim = example("batsim")
+    nodes_of, answer_of, events_of = batsim.nodes_of, batsim.answer_of, batsim.events_of
+    assert nodes_of("1 2 4-8") == [1, 2, 4, 5, 6, 7, 8]
+    calls: list[float] = []
+    answer = answer_of(
+        [
+            {"type": "EXECUTE_JOB", "data": {"job_id": "w!7", "alloc": "2-3"}},
+            {"type": "CALL_ME_LATER", "data": {"timestamp": 25.5}},
+            {"type": "CALL_ME_LATER", "data": {"timestamp": 20.5}},
+        ],
+        calls,
+    )
+    assert answer == {"start": [{"id": 7, "nodes": [2, 3]}], "until_s": 20.5}
+    with pytest.raises(SystemExit, match="REJECT_JOB, which is not supported"):
+        answer_of([{"type": "REJECT_JOB", "data": {}}], calls)
+    message = {"now_s": 30.0, "finished": [{"id": 7, "end_s": 29.0}]}
+    kinds = [(one["type"], one["timestamp"]) for one in events_of(message, True)]
+    assert kinds == [("JOB_COMPLETED", 29.0), ("REQUESTED_CALL", 30.0)]
+
+
+@pytest.mark.full
+def test_a_scheduler_of_batsim_runs() -> None:
+    """Its EASY backfilling, from PyBatsim: every job runs, earlier than in strict order."""
+    pytest.importorskip("zmq")
+    pytest.importorskip("batsim.batsim", reason="PyBatsim is not here")
+    program = [sys.executable, str(EXAMPLES / "batsim.py"), sys.executable]
+    program += ["-m", "batsim.cmds.launcher", "-v", "error", "easyBackfill"]
+    assert "protocol 1" in check_scheduler(program)
+    work = jobs(100, 2)
+    found, strict = run(work, External(program)), run(work, "none")
+    assert found.start_s.mean() < strict.start_s.mean()
+    assert (found.start_s >= work.submit_s).all()
+
+
+# The page, and `Live` in somebody's simulator
+
+
+def test_the_messages_of_the_page_are_those_that_are_sent(tmp_path: Path) -> None:
+    """Keys of all messages to a program, and those that the page lists."""
+    log = tmp_path / "lines"
+    program = (
+        f"import sys; sys.path.insert(0, {str(EXAMPLES)!r}); import easy\n"
+        f"log, lines = open({str(log)!r}, 'w', 1), sys.stdin\n"
+        "sys.stdin = (log.write(line) and line for line in lines)\n"
+        "easy.main()\n"
+    )
+    run(jobs(30, 1), External([*PYTHON, "-c", program]))
+    page = (ROOT / "docs" / "external-schedulers.md").read_text()
+    messages = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [m["type"] for m in messages[:2]] == ["hello", "decide"]
+    assert messages[-1] == {"type": "end"}
+    rows = [row for m in messages for row in [*m.get("submitted", ()), *m.get("finished", ())]]
+    for key in {key for one in (*messages, *rows) for key in one} | {"free_nodes", "placed"}:
+        assert f'"{key}"' in page or f"`{key}`" in page, key
+
+
+def test_a_cluster_in_simpy_has_contention_in_closed_form() -> None:
+    """Two jobs over one cable, fractions f and g: both run 1 + f g times as long while both run."""
+    cluster = example("simpy_cluster")
+    machine = make_topology("torus", {"dims": [2], "wrap": False, "concentration": 2})
+
+    class Interleaved(cluster.Contended):  # type: ignore[misc,name-defined]
+        def __init__(self, env: Any, live: Any) -> None:
+            super().__init__(env, live)
+            self.free = [0, 2, 1, 3]
+
+    def ran(kind: type, more: list[Any]) -> dict[int, tuple[float, float]]:
+        work = [cluster.Job(1, 0.0, 2, 100.0, "all-to-all", 0.5), *more]
+        found: dict[int, tuple[float, float]] = cluster.simulate(
+            kind(simpy.Environment(), nc.Live(machine, task_mapping="in-order")), work
+        )
+        return found
+
+    other = cluster.Job(2, 40.0, 2, 1000.0, "all-to-all", 1.0)
+    assert ran(Interleaved, [])[1] == (0, 100)
+    both = ran(Interleaved, [other])
+    assert both[1] == (0, pytest.approx(40 + 60 * 1.5, rel=0.01))
+    # the other has done 90 / 1.5 s of its work until then
+    assert both[2] == (40, pytest.approx(130 + 1000 - 60, rel=0.01))
+
+
+def test_the_example_in_simpy_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    example("simpy_cluster").main()
+    without, with_contention = capsys.readouterr().out.splitlines()
+    assert without.startswith("without contention: mean run 300 s")
+    assert float(with_contention.split("mean run ")[1].split()[0]) > 300

@@ -9,7 +9,9 @@ from alloc.hierarchy.base import HierarchyPolicy
 from alloc.nodes import Nodes
 from netsim.topology import Topology
 
-Flags = NDArray[np.bool_]
+Splits = NDArray[np.int64]
+NEVER = 1 << 30
+"""Splits of a cell that cannot hold a job."""
 
 
 class Hived(HierarchyPolicy):
@@ -18,13 +20,13 @@ class Hived(HierarchyPolicy):
     A cell of a level is split into those of the level below, and merges with its buddies when all
     are free: only free nodes are stored. A job is placed in one cell of the lowest level that could
     hold it, its container: as entirely free cells of the level below, and a rest that is placed
-    inside the container by the same rule. Of the containers with room the one is taken for which
-    the fewest entirely free cells are split, then the one with the fewest free nodes, then the
-    fewest free nodes in the cells around it, then the first. A job without such a container waits.
-    Ranks are laid in order of node numbers.
+    inside the container by the same rule. The container is the one for which the fewest entirely
+    free cells are split, then the one with the fewest free nodes, then with the fewest in the cells
+    around it, then the first. A job without such a container waits. Ranks are laid in order of node
+    numbers.
 
     Cells of unequal size: only the largest of a level count as entire cells. An entirely free
-    container in which they do not suffice gives its lowest nodes.
+    container in which they do not suffice gives its lowest nodes for the rest.
     """
 
     name = "hived"
@@ -41,65 +43,73 @@ class Hived(HierarchyPolicy):
         level, cell = 0, 0
         while n_nodes:
             found = self._container(n_nodes, level, cell)
-            if found is None:
-                # only the first container may be missing: it was chosen to hold the rest
-                assert not taken
+            if found is None and not taken:
                 return None
-            level, cell = found
-            taken.append(self._cells(level, cell, n_nodes))
+            if found is None:
+                # only of cells of unequal size: the container has the rest in several cells
+                inside = np.flatnonzero(self._free & (self._of[level] == cell))
+                taken.append(inside[:n_nodes])
+            else:
+                level, cell = found
+                taken.append(self._cells(level, cell, n_nodes))
             self._flip(taken[-1], False)
             n_nodes -= len(taken[-1])
         nodes = np.sort(np.concatenate(taken))
         self._flip(nodes, True)
         return nodes
 
-    def _whole(self, level: int) -> Flags:
+    def _whole(self, level: int) -> NDArray[np.bool_]:
         """(cells of the level,) bool: which are entirely free."""
         return np.equal(self._count[level], self._size[level])
 
-    def _divided(self, level: int, n_nodes: int) -> Flags:
-        """(cells of the level,) bool: which have the cells of the level below for a job."""
+    def _splits(self, level: int, n_nodes: int) -> Splits:
+        """(cells of the level,) int64: entirely free cells that a job in each splits, at least."""
+        whole = self._whole(level)
+        own = (whole & (self._size[level] > n_nodes)).astype(np.int64)
         if level == self.n_levels - 1:
-            return self._count[level] >= n_nodes
-        above, entire = self._above[level + 1], self._largest[level + 1]
-        entire_cells, rest = divmod(n_nodes, entire)
-        whole = self._whole(level + 1) & (self._size[level + 1] == entire)
-        cells = len(self._size[level])
-        enough = np.bincount(above, weights=whole, minlength=cells) >= entire_cells
-        if not rest:
-            return enough
-        # an entirely free cell has room for the rest too
-        able = self._room(level + 1, rest)
-        return enough & (np.bincount(above, weights=able, minlength=cells) > entire_cells)
-
-    def _room(self, level: int, n_nodes: int) -> Flags:
-        """(cells of the level,) bool: which can hold a job."""
-        return self._divided(level, n_nodes) | (self._whole(level) & (self._size[level] >= n_nodes))
+            return np.where(self._count[level] >= n_nodes, own, NEVER)
+        above, below = self._above[level + 1], self._whole(level + 1)
+        entire = self._largest[level + 1]
+        n_entire, rest = divmod(n_nodes, entire)
+        cells = len(whole)
+        here = np.bincount(above, weights=below & (self._size[level + 1] == entire), minlength=cells)
+        inside = np.where(here >= n_entire, 0, NEVER)
+        if rest:
+            splits = self._splits(level + 1, rest)
+            best = np.full((2, cells), NEVER)
+            np.minimum.at(best, (below.astype(int), above), splits)
+            # an entirely free cell can have the rest if it is not one of those for the job
+            inside = np.maximum(
+                inside, np.minimum(best[0], np.where(here > n_entire, best[1], NEVER))
+            )
+        fits_whole = whole & (self._size[level] >= n_nodes)
+        return np.where(inside < NEVER, own + inside, np.where(fits_whole, own, NEVER))
 
     def _container(self, n_nodes: int, scope: int, inside: int) -> tuple[int, int] | None:
         """Return the level and the number of the best container inside a cell."""
         lowest = max(k for k, size in enumerate(self._largest) if size >= n_nodes)
         for level in range(lowest, scope - 1, -1):
-            able = np.flatnonzero(self._room(level, n_nodes))
-            around = [able]
-            for k in range(level, 0, -1):
+            splits = self._splits(level, n_nodes)
+            around = [np.flatnonzero(splits < NEVER)]
+            for k in range(level, scope, -1):
                 around.append(self._above[k][around[-1]])
-            kept = around[level - scope] == inside
+            kept = around[-1] == inside
             around = [cells[kept] for cells in around]
             if len(around[0]):
-                # cells around a split one are split too, if they are entirely free
-                pairs = [(level - k, cells) for k, cells in enumerate(around)]
-                split = sum(self._whole(k)[cells].astype(int) for k, cells in pairs)
-                free = [self._count[k][cells] for k, cells in pairs]
-                return level, int(around[0][np.lexsort((*free[::-1], split))[0]])
+                # entirely free cells around it are split too
+                outer = [self._whole(level - k)[cells] for k, cells in enumerate(around) if k]
+                total = splits[around[0]] + np.sum(outer, axis=0)
+                free = [self._count[level - k][cells] for k, cells in enumerate(around)]
+                return level, int(around[0][np.lexsort((*free[::-1], total))[0]])
         return None
 
     def _cells(self, level: int, cell: int, n_nodes: int) -> Nodes:
         """Return the free nodes of a container's entire cells for a job, or all of the job."""
         inside = np.flatnonzero(self._free & (self._of[level] == cell))
-        if level == self.n_levels - 1 or not self._divided(level, n_nodes)[cell]:
+        if level == self.n_levels - 1:
             return inside[:n_nodes]
         entire = self._largest[level + 1]
         whole = self._whole(level + 1) & (self._size[level + 1] == entire)
         cells = np.flatnonzero(whole & (self._above[level + 1] == cell))[: n_nodes // entire]
-        return inside[np.isin(self._of[level + 1][inside], cells)]
+        chosen = inside[np.isin(self._of[level + 1][inside], cells)]
+        return chosen if len(chosen) else inside[:n_nodes]

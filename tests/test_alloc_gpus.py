@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
 import hierarchy_reference as plain
 import numpy as np
@@ -136,9 +137,7 @@ def test_any_policy_keeps_small_jobs_to_a_server_and_gives_large_ones_entire_ser
         elif name != "hived":
             assert all(room[server] == 4 for server in servers)
         # ranks of a server stay together
-        assert sum(a // 4 != b // 4 for a, b in zip(nodes, nodes[1:], strict=False)) == (
-            len(servers) - 1
-        )
+        assert sum(a // 4 != b // 4 for a, b in pairwise(nodes)) == (len(servers) - 1)
     assert placed > 50
 
 

@@ -410,7 +410,7 @@ def test_any_table_with_a_map_of_its_columns(tmp_path: Path) -> None:
     path = written(tmp_path, TABLE)
     jobs = import_log("csv", path, {"columns": MAP})
     assert jobs.job_id.tolist() == [5, 6]
-    assert jobs.dropped == {"run time missing or 0": 1}
+    assert jobs.dropped == {"never began": 1}
     assert (jobs.wait_s.tolist(), jobs.run_time_s.tolist()) == ([60, 40], [90, 30])
     assert jobs.requested_s.tolist() == [300, 60]
     assert nodes_of(jobs, 0) == ["n1", "n2"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -93,6 +95,13 @@ def test_gpu_time_of_jobs_of_more_than_a_node(name: str, larger: float) -> None:
     area = jobs.n_nodes * jobs.run_time_s
     found = area[jobs.n_nodes > 8].sum() / area.sum()
     assert 0.7 * larger < found < 1.05 * larger
+
+
+def test_the_pages_shares_of_philly() -> None:
+    jobs = gpu_cluster_workload(100_000, "philly", np.random.default_rng(1), size_unit="gpu")
+    shares = [f"{100 * np.mean(jobs.n_nodes <= gpus):.1f} %" for gpus in (1, 8)]
+    page = (Path(__file__).parents[1] / "docs" / "logs.md").read_text(encoding="utf-8")
+    assert f"prints {shares[0]} and {shares[1]}" in page
 
 
 def test_by_hand_what_gpu_time_asks_of_run_times() -> None:

@@ -104,4 +104,4 @@ class Balanced(GroupSpread):
         nodes = nodes[np.argsort(of[nodes], kind="stable")]
         domain = of[nodes]
         turn = np.arange(len(nodes)) - np.searchsorted(domain, domain)
-        return nodes[turn < part[domain] * width][:n_nodes]
+        return np.asarray(nodes[turn < part[domain] * width][:n_nodes], dtype=np.int64)

@@ -92,7 +92,7 @@ class Hived(HierarchyPolicy):
         lowest = max(k for k, size in enumerate(self._largest) if size >= n_nodes)
         for level in range(lowest, scope - 1, -1):
             splits = self._splits(level, n_nodes)
-            around = [np.flatnonzero(splits < NEVER)]
+            around: list[NDArray[np.integer]] = [np.flatnonzero(splits < NEVER)]
             for k in range(level, scope, -1):
                 around.append(self._above[k][around[-1]])
             kept = around[-1] == inside

@@ -84,7 +84,7 @@ class Segment(HierarchyPolicy):
         held = np.clip(n_nodes - rest - np.cumsum(held) + held, 0, held)
         if held.sum() < n_nodes - rest:
             return None
-        used = np.stack([order, held], axis=1)[held > 0]
+        used: NDArray[np.int64] = np.stack([order, held], axis=1)[held > 0]
         if not rest:
             return used
         left = free[order] - held

@@ -90,4 +90,4 @@ class TpuSlices(FirstFitCuboid):
             if found is None:
                 return None
             nodes = found
-        return self._nodes_by_cube[nodes]
+        return np.asarray(self._nodes_by_cube[nodes], dtype=np.int64)

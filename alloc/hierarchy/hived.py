@@ -58,20 +58,20 @@ class Hived(HierarchyPolicy):
         self._flip(nodes, True)
         return nodes
 
-    def _whole(self, level: int) -> NDArray[np.bool_]:
+    def _untouched(self, level: int) -> NDArray[np.bool_]:
         """(cells of the level,) bool: which are entirely free."""
         return np.equal(self._count[level], self._size[level])
 
     def _splits(self, level: int, n_nodes: int) -> Splits:
         """(cells of the level,) int64: entirely free cells that a job in each splits, at least."""
-        whole = self._whole(level)
-        own = (whole & (self._size[level] > n_nodes)).astype(np.int64)
+        untouched = self._untouched(level)
+        own = (untouched & (self._size[level] > n_nodes)).astype(np.int64)
         if level == self.n_levels - 1:
             return np.where(self._count[level] >= n_nodes, own, NEVER)
-        above, below = self._above[level + 1], self._whole(level + 1)
+        above, below = self._above[level + 1], self._untouched(level + 1)
         entire = self._largest[level + 1]
         n_entire, rest = divmod(n_nodes, entire)
-        cells = len(whole)
+        cells = len(untouched)
         here = np.bincount(
             above, weights=below & (self._size[level + 1] == entire), minlength=cells
         )
@@ -84,8 +84,8 @@ class Hived(HierarchyPolicy):
             inside = np.maximum(
                 inside, np.minimum(best[0], np.where(here > n_entire, best[1], NEVER))
             )
-        fits_whole = whole & (self._size[level] >= n_nodes)
-        return np.where(inside < NEVER, own + inside, np.where(fits_whole, own, NEVER))
+        holds_all = untouched & (self._size[level] >= n_nodes)
+        return np.where(inside < NEVER, own + inside, np.where(holds_all, own, NEVER))
 
     def _container(self, n_nodes: int, scope: int, inside: int) -> tuple[int, int] | None:
         """Return the level and the number of the best container inside a cell."""
@@ -99,7 +99,7 @@ class Hived(HierarchyPolicy):
             around = [cells[kept] for cells in around]
             if len(around[0]):
                 # entirely free cells around it are split too
-                outer = [self._whole(level - k)[cells] for k, cells in enumerate(around) if k]
+                outer = [self._untouched(level - k)[cells] for k, cells in enumerate(around) if k]
                 total = splits[around[0]] + np.sum(outer, axis=0)
                 free = [self._count[level - k][cells] for k, cells in enumerate(around)]
                 return level, int(around[0][np.lexsort((*free[::-1], total))[0]])
@@ -111,7 +111,7 @@ class Hived(HierarchyPolicy):
         if level == self.n_levels - 1:
             return inside[:n_nodes]
         entire = self._largest[level + 1]
-        whole = self._whole(level + 1) & (self._size[level + 1] == entire)
-        cells = np.flatnonzero(whole & (self._above[level + 1] == cell))[: n_nodes // entire]
+        usable = self._untouched(level + 1) & (self._size[level + 1] == entire)
+        cells = np.flatnonzero(usable & (self._above[level + 1] == cell))[: n_nodes // entire]
         chosen = inside[np.isin(self._of[level + 1][inside], cells)]
         return chosen if len(chosen) else inside[:n_nodes]

@@ -85,12 +85,12 @@ def _add_task(job: LoggedJob, row: TableRow, gpus: float) -> bool:
     """Add a task's GPUs and times to its job; return whether it has parts of GPUs."""
     start_s, end_s = row.number("start_time"), row.number("end_time")
     first = not job.gpus
-    whole = int(-(-gpus // 1))
-    job.gpus += whole * max(1, row.integer("inst_num"))
+    each = int(-(-gpus // 1))
+    job.gpus += each * max(1, row.integer("inst_num"))
     job.partition = job.partition or row.text("gpu_type")
     if first or row.text("status").lower() != "terminated":
         job.status = row.text("status").lower()
     # a task that has not begun does not make the job begin later, one without an end is running
     job.start_s = start_s if first or isnan(job.start_s) else min(job.start_s, start_s)
     job.end_s = end_s if first or isnan(end_s) else max(job.end_s, end_s)
-    return whole != gpus
+    return each != gpus

@@ -173,8 +173,8 @@ def test_labels_for_patterns_and_quotas(tmp_path: Path) -> None:
     jobs = read(path)
     assert jobs.dropped == {"no GPU": 1}
     details = jobs.details
-    assert details.partition is not None and details.status is not None  # noqa: PT018
-    assert [details.partition[k] for k in range(2)] == ["vcX", "vcY"]
+    assert details.account is not None and details.status is not None  # noqa: PT018
+    assert [details.account[k] for k in range(2)] == ["vcX", "vcY"]
     assert [details.status[k] for k in range(2)] == ["completed", "failed"]
     assert jobs.user.tolist() == [0, 1]
     path.write_text(LINGJUN)

@@ -67,9 +67,8 @@ TABLES = (
     ),
     _table(
         "helios",
-        "GPU jobs of HeliosData (cluster_log.csv; Hu et al., SC'21), virtual clusters as "
-        "partitions",
-        {**_SLURM, "partition": "vc"},
+        "GPU jobs of HeliosData (cluster_log.csv; Hu et al., SC'21), virtual clusters as accounts",
+        {**_SLURM, "account": "vc"},
     ),
     _table(
         "kalos",

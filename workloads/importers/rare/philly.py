@@ -36,7 +36,7 @@ def read_philly(
 
     As in the notebook of the trace, a job runs from the start of its first attempt to the end of
     its last one, on the GPUs of its first; a note counts the jobs with several attempts. The
-    virtual cluster is the partition. Jobs without an attempt, and those whose first start or last
+    virtual cluster is the account. Jobs without an attempt, and those whose first start or last
     end is missing, are left out and counted.
 
     Raises
@@ -90,6 +90,6 @@ def _job(entry: Mapping[str, Any], number: int, clock: LogClock) -> tuple[Logged
         gpus=sum(len(server["gpus"]) for server in servers),
         status=_STATUS.get(status, status),
         user=str(entry.get("user") or ""),
-        partition=str(entry.get("vc") or ""),
+        account=str(entry.get("vc") or ""),
     )
     return job, len(attempts)

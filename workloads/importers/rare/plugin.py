@@ -21,7 +21,7 @@ PLUGIN = [
     *gpu_tables.TABLES,
     Importer(
         "philly",
-        "GPU jobs of Philly (cluster_job_log in JSON), virtual clusters as partitions",
+        "GPU jobs of Philly (cluster_job_log in JSON), virtual clusters as accounts",
         philly.read_philly,
         philly.looks_like,
     ),

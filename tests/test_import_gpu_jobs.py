@@ -89,8 +89,8 @@ def test_its_header_tells_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        ([job(1, 1, 8).replace(",8,", ",many,", 1)], "trace_seren.csv:2: gpus is 'many'"),
-        ([job(1, 1, 8).replace("2023-03-01 01:00:00+08:00", "late")], "end is 'late'; a date"),
+        ([job(1, 1, 8).replace(",8,", ",many,", 1)], "trace_seren.csv:2: gpu_num is 'many'"),
+        ([job(1, 1, 8).replace("2023-03-01 01:00:00+08:00", "late")], "end_time is 'late'; a date"),
         ([job(5, 1, 0)], "no job can be used (1 with no GPU"),
         ([job(1, 1, 8) + ",x"], "12 fields; the header has 11"),
     ],

@@ -58,7 +58,7 @@ class Reading:
         "unit of job sizes in logs and generators of GPU clusters: node (the default), or gpu for "
         "machines whose nodes are GPUs (gpu-cluster)",
         OneOf(UNITS),
-        Example("gpu", {"log": "trace_kalos.csv"}),
+        Example("gpu"),
     ] = None
     log_sha256: str | None = None
 

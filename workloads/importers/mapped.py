@@ -111,12 +111,12 @@ def mapped_rows(
     NetcosimError
         See `read_mapped_csv`.
     """
-    taken = _mapped(path, rows.columns, columns)
+    taken, names = _mapped(path, rows.columns, columns), list(rows.columns)
 
     def renamed() -> Iterator[TableRow]:
         seen: dict[str, int] = {}
         for row in rows:
-            job = TableRow(path, row.line, taken, row.cells)
+            job = TableRow(path, row.line, taken, row.cells, names)
             if refuse_twice and job.text("job") in seen:
                 raise NetcosimError(
                     f"{path}:{row.line}: job {job.text('job')} is listed twice (line "

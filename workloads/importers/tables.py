@@ -31,12 +31,15 @@ class TableRow:
     at : mapping of str to int
         Columns by name.
     cells : sequence of str
+    names : sequence of str
+        Of the columns in the file, for errors; empty: as in ``at``.
     """
 
     path: str | Path
     line: int
     at: Mapping[str, int]
     cells: Sequence[str]
+    names: Sequence[str] = ()
 
     def text(self, column: str) -> str:
         """Return a cell; empty for a missing value or a word for one."""
@@ -107,8 +110,9 @@ class TableRow:
 
     def wrong(self, column: str, needed: str) -> NetcosimError:
         """Return the error of a cell."""
+        name = self.names[self.at[column]] if self.names and column in self.at else column
         return NetcosimError(
-            f"{self.path}:{self.line}: {column} is {short(self.text(column))!r}; {needed}"
+            f"{self.path}:{self.line}: {name} is {short(self.text(column))!r}; {needed}"
         )
 
 

@@ -169,7 +169,8 @@ def _columns(
     no_limit = ~(limit_s > 0)
     if no_limit.any():
         notes.append(
-            f"requested time missing for {100 * no_limit.mean():.2g} % of the {len(jobs)} jobs; "
+            f"requested time missing for {float(f'{100 * no_limit.mean():.2g}'):g} % of the "
+            f"{len(jobs)} jobs; "
             "their run time is taken"
         )
     account = Labels.of(job.account for job in jobs)

@@ -33,6 +33,11 @@ def check_request(request: Request) -> int:
     return request.n_nodes
 
 
+def gpus_per_server(topology: Topology) -> int:
+    """Return how many consecutive nodes of a topology are the GPUs of one server; 1 elsewhere."""
+    return getattr(topology.shape, "gpus_per_node", 1)
+
+
 def fill(order: NDArray[np.int64], counts: Counts, free: Mask, width: int, n_nodes: int) -> Nodes:
     """Return the first ``n_nodes`` free nodes of blocks of ``width`` nodes, block after block.
 
@@ -80,12 +85,19 @@ class NodePolicy(Policy):
     the request than the size. ``block_sizes`` names blocks of
     consecutive nodes (routers, groups, leaves, pods), whose numbers of free nodes are kept
     as nodes come and go: ``self._counts[i]`` belongs to ``block_sizes[i]``.
+
+    Nodes of a topology that are GPUs are given by servers (see `_by_server`).
     """
 
     holds_any = True
 
+    by_server = True
+    """Whether a job gets GPUs of one server, or of entirely free ones."""
+
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
         super().__init__(topology, rng)
+        self._server = gpus_per_server(topology) if self.by_server else 1
+        self.counts_only = self.counts_only and self._server == 1
         self._blocks = self.block_sizes(topology)
         every = np.arange(topology.n_nodes)
         self._block_of = [every // size for size in self._blocks]
@@ -146,10 +158,36 @@ class NodePolicy(Policy):
         n_nodes = check_request(request)
         if n_nodes > self._n_free:
             return None
-        chosen = self._choose(request)
+        chosen = self._choose(request) if self._server == 1 else self._by_server(request)
         if chosen is None:
             return None
         return self._placed(request.job_id, chosen)
+
+    def _by_server(self, request: Request) -> Nodes | None:
+        """As `_choose`, where nodes are GPUs of servers.
+
+        A job of at most a server's GPUs gets them in one server, of those with the fewest free
+        GPUs that suffice. A larger one gets entirely free servers, the last one perhaps in part.
+        It waits if there are none. The policy selects among these servers.
+        """
+        n_gpus, width = request.n_nodes, self._server
+        free = self._free.reshape(-1, width).sum(axis=1)
+        least = free[free >= min(n_gpus, width)].min(initial=width)
+        usable = np.repeat(free == least, width)
+        hidden = np.flatnonzero(self._free & ~usable)
+        if n_gpus > self._n_free - len(hidden):
+            return None
+        self._flip(hidden, False)
+        try:
+            chosen = self._choose(request)
+            if chosen is None:
+                return None
+            # servers in the order in which the policy takes their first GPU
+            servers, first = np.unique(chosen // width, return_index=True)
+            gpus = servers[np.argsort(first)][:, None] * width + np.arange(width)
+            return np.asarray(gpus[self._free[gpus]][:n_gpus], dtype=np.int64)
+        finally:
+            self._flip(hidden, True)
 
     def take(self, job_id: int, nodes: NDArray[np.integer]) -> Placement:
         """Place a job on given nodes.

@@ -25,11 +25,13 @@ from alloc.fattree.lc_s import LeastConstrainedShared
 from alloc.fattree.ta import TopologyAware
 from alloc.first_free import Baseline
 from alloc.hierarchy.flux import FluxHigh, FluxLocality, FluxLow
-from alloc.hierarchy.group_spread import GroupSpread
+from alloc.hierarchy.group_spread import Balanced, GroupSpread
+from alloc.hierarchy.hived import Hived
 from alloc.hierarchy.idle_time import LongestIdle, ShortestIdle
 from alloc.hierarchy.kueue import KueuePreferred, KueueRequired, KueueUnconstrained
 from alloc.hierarchy.pbs_sets import PbsPlacementSets
 from alloc.hierarchy.replay import Replay
+from alloc.hierarchy.segment import Segment
 from alloc.hierarchy.slurm_block import SlurmBlock
 from alloc.hierarchy.slurm_linear import SlurmLinear
 from alloc.hierarchy.slurm_tree import SlurmTree
@@ -38,6 +40,7 @@ from alloc.random_nodes import RandomNodes
 from alloc.torus.contention_aware import ContentionAware
 from alloc.torus.cuboid_bisection import CuboidBest, CuboidWorst
 from alloc.torus.first_fit_cuboid import FirstFitCuboid
+from alloc.torus.tpu_slices import TpuSlices
 from netsim.errors import unknown_name
 from netsim.kinds import RNG, need_kinds
 from netsim.plugins import source_of
@@ -74,6 +77,9 @@ POLICIES: Registry[type[Policy]] = Registry(
         LongestIdle,
         ShortestIdle,
         GroupSpread,
+        Balanced,
+        Segment,
+        Hived,
         Replay,
         TopologyAware,
         Laas,
@@ -84,6 +90,7 @@ POLICIES: Registry[type[Policy]] = Registry(
         CuboidBest,
         CuboidWorst,
         ContentionAware,
+        TpuSlices,
     ),
     classes=True,
     optional=("alloc.coded.plugin", "alloc.bluegene.plugin"),

@@ -66,6 +66,11 @@ class _WorkloadKeys(Section):
 
     synthetic: SyntheticSection | None = None
 
+    @model_serializer(mode="wrap")
+    def _without_later_keys(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = dump(self)
+        return {k: v for k, v in content.items() if k != "size_unit" or v is not None}
+
     @field_validator("known_log", check_fields=False)
     @classmethod
     def _known_log(cls, name: str | None) -> str | None:

@@ -49,6 +49,18 @@ def random(
     return np.repeat(rng.permutation(_nodes(nodes, ranks_per_node)), ranks_per_node)
 
 
+def by_rail(nodes: Sequence[int] | NDArray[np.integer], rails: int) -> NDArray[np.int64]:
+    """Return nodes sorted by rail, which is the number modulo ``rails``, then by number.
+
+    Examples
+    --------
+    >>> by_rail([8, 9, 10, 11, 0, 1, 2, 3], 4).tolist()
+    [0, 8, 1, 9, 2, 10, 3, 11]
+    """
+    found = np.sort(np.asarray(nodes, dtype=np.int64))
+    return found[np.argsort(found % rails, kind="stable")]
+
+
 @dataclass(frozen=True)
 class TaskMapping:
     """An entry of `MAPPINGS`.
@@ -59,12 +71,15 @@ class TaskMapping:
         One line.
     function : callable
         ``(nodes, ranks_per_node, rng)`` -> (n_nodes * ranks_per_node,) int32.
+    by_rail : bool
+        Whether the nodes are given rail by rail (`by_rail`), not in the order of the placement.
     """
 
     description: str
     function: Callable[
         [Sequence[int] | NDArray[np.integer], int, np.random.Generator], NDArray[np.int32]
     ]
+    by_rail: bool = False
 
 
 MAPPINGS: dict[str, TaskMapping] = {
@@ -73,6 +88,15 @@ MAPPINGS: dict[str, TaskMapping] = {
         lambda nodes, ranks_per_node, rng: in_order(nodes, ranks_per_node),
     ),
     "random": TaskMapping("ranks fill the job's nodes in a random order", random),
+    "by-domain": TaskMapping(
+        "ranks fill the job's nodes in the order of their numbers: server by server, leaf by leaf",
+        lambda nodes, ranks_per_node, rng: in_order(np.sort(nodes), ranks_per_node),
+    ),
+    "by-rail": TaskMapping(
+        "on GPU 0 of all servers of the job first, then GPU 1, ...; else as by-domain",
+        lambda nodes, ranks_per_node, rng: in_order(nodes, ranks_per_node),
+        by_rail=True,
+    ),
 }
 
 
@@ -81,8 +105,11 @@ def map_ranks(
     nodes: Sequence[int] | NDArray[np.integer],
     ranks_per_node: int,
     rng: np.random.Generator,
+    rails: int = 1,
 ) -> NDArray[np.int32]:
     """Return the mapping of this name; ``rng`` is used by the random one only.
+
+    ``rails`` is the number of GPUs of a server, where nodes are GPUs.
 
     Raises
     ------
@@ -91,4 +118,7 @@ def map_ranks(
     """
     if name not in MAPPINGS:
         raise unknown_name("task mapping", name, MAPPINGS)
-    return MAPPINGS[name].function(nodes, ranks_per_node, rng)
+    mapping = MAPPINGS[name]
+    return mapping.function(
+        by_rail(nodes, rails) if mapping.by_rail else nodes, ranks_per_node, rng
+    )

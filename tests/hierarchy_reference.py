@@ -287,3 +287,84 @@ def group_spread(row: list[int], free: set[int], n: int) -> list[int]:
         chosen.append(groups[d][used[d]])
         used[d] += 1
     return chosen
+
+
+def _cells(rows: Rows) -> list[dict[int, set[int]]]:
+    return [_nodes_of(row) for row in rows]
+
+
+def _nodes_of(row: list[int]) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = {}
+    for node, domain in enumerate(row):
+        found.setdefault(domain, set()).add(node)
+    return found
+
+
+def split_cells(rows: Rows, free: set[int], placed: set[int]) -> int:
+    """How many entirely free cells a job takes in part."""
+    every = [cell for level in _cells(rows) for cell in level.values()]
+    return sum(cell <= free and bool(cell & placed) and not cell <= placed for cell in every)
+
+
+def fewest_splits(rows: Rows, free: set[int], n: int) -> int | None:
+    """The same of the best placement in one buddy cell, by trying all; None if there is none.
+
+    For machines whose cells of a level are equal.
+    """
+    levels = _cells(rows)
+    size = [len(level[0]) for level in levels]
+    container = max(k for k, nodes in enumerate(size) if nodes >= n)
+    found = [
+        split_cells(rows, free, placed)
+        for cell in levels[container].values()
+        for placed in _placements(levels, container, cell, free, n)
+    ]
+    return min(found, default=None)
+
+
+def _placements(levels, level, cell, free, n):
+    """All buddy placements in a cell, but for which of equal free cells and nodes are taken."""
+    if level == len(levels) - 1:
+        if len(cell & free) >= n:
+            yield set(sorted(cell & free)[:n])
+        return
+    inside = [child for child in levels[level + 1].values() if child <= cell]
+    whole = [child for child in inside if child <= free]
+    entire, rest = divmod(n, len(inside[0]))
+    for last in inside if rest else [set()]:
+        others = [child for child in whole if child is not last]
+        if len(others) >= entire:
+            taken = set().union(*others[:entire])
+            for more in _placements(levels, level + 1, last, free, rest) if rest else [set()]:
+                yield taken | more
+
+
+def segment(row: list[int], free: set[int], n: int, size: int) -> list[int] | None:
+    """Piece by piece into the domain with the fewest free nodes that holds it."""
+    left = {d: sorted(nodes & free) for d, nodes in _nodes_of(row).items()}
+    size = min(size, n)
+    order = [d for _, d in sorted((len(nodes), d) for d, nodes in left.items())]
+    found: list[int] = []
+    for _ in range(n // size):
+        fits = [d for d in order if len(left[d]) >= size]
+        if not fits:
+            return None
+        found += left[fits[0]][:size]
+        del left[fits[0]][:size]
+    rest = n % size
+    if rest:
+        fits = sorted((len(left[d]), order.index(d), d) for d in order if len(left[d]) >= rest)
+        if not fits:
+            return None
+        found += left[fits[0][2]][:rest]
+    return found
+
+
+def balanced(row: list[int], free: set[int], n: int) -> int | None:
+    """The fewest domains on which n nodes can be divided with a difference of at most one."""
+    room = sorted((len(nodes & free) for nodes in _nodes_of(row).values()), reverse=True)
+    for k in range(1, min(n, len(room)) + 1):
+        parts = [n // k + (i < n % k) for i in range(k)]
+        if all(part <= have for part, have in zip(parts, room, strict=False)):
+            return k
+    return None

@@ -15,7 +15,7 @@ from netsim.errors import NetcosimError
 
 CUBOIDS = {"cuboid-best", "cuboid-worst", "menu", "menu-proposed", "contention-aware"}
 BLUE_GENE = {"cobalt", "cobalt-sl", "cobalt-pf", "cobalt-combo"}
-ROUNDS_UP = {"laas", "laas-coded", "first-fit-cuboid"} | CUBOIDS | BLUE_GENE
+ROUNDS_UP = {"laas", "laas-coded", "first-fit-cuboid", "tpu-slices"} | CUBOIDS | BLUE_GENE
 SOME = settings(max_examples=15, deadline=None)
 
 ONCE = first_of_each(CASES, lambda case: case[0], lambda case: case[1])

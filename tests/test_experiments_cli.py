@@ -182,7 +182,7 @@ def test_mistakes_are_one_line_and_status_2(
         assert expected in err
     for old, new, expected in [
         ('"2 Gbit/s"', '"-1 Gbit/s"', "machine.global_bandwidth: -1 Gbit/s; must be positive"),
-        ('"rdn"', '"nearest"', "unknown allocation policy 'nearest'; valid: baseline"),
+        ('"rdn"', '"nearest"', "unknown allocation policy 'nearest'; valid: balanced"),
     ]:
         status, _, err = told(capsys, "sweep", configured(tmp_path, old, new))
         assert (status, err.count("\n")) == (2, 1)

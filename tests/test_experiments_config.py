@@ -198,11 +198,11 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
             "key workload.synthetic.n_jobs: 2.5; must be a whole number",
         ),
         ('["20 s", "1 h"]', '["20 s"]', "key workload.synthetic.run_time_range"),
-        ('"rdn"', '"rnd"', "key queue.policies: unknown allocation policy 'rnd'; valid: baseline"),
+        ('"rdn"', '"rnd"', "key queue.policies: unknown allocation policy 'rnd'; valid: balanced"),
         (
             '"rdn"',
             '"jigsaw"',
-            "unknown allocation policy for a dragonfly 'jigsaw'; valid: baseline",
+            "unknown allocation policy for a dragonfly 'jigsaw'; valid: balanced",
         ),
         ('"rdn"', '"simple"', "a policy is listed twice"),
         (

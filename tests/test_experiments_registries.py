@@ -266,7 +266,7 @@ def test_every_pattern_sends_its_own_packets(name: str, log: Path) -> None:
 @pytest.mark.parametrize("name", sorted(mapping.MAPPINGS))
 def test_every_task_mapping_runs(name: str) -> None:
     halo = {"pattern": "halo3d"}
-    other = "random" if name == "in-order" else "in-order"
+    other = "in-order" if name == "random" else "random"
     bytes_of = [
         run(entry=halo, communication={"task_mapping": mapped}).measured["baseline"].packets[0]
         for mapped in (name, other)

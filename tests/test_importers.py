@@ -410,7 +410,7 @@ def test_any_table_with_a_map_of_its_columns(tmp_path: Path) -> None:
     path = written(tmp_path, TABLE)
     jobs = import_log("csv", path, {"columns": MAP})
     assert jobs.job_id.tolist() == [5, 6]
-    assert jobs.dropped == {"run time missing or 0": 1}
+    assert jobs.dropped == {"never began": 1}
     assert (jobs.wait_s.tolist(), jobs.run_time_s.tolist()) == ([60, 40], [90, 30])
     assert jobs.requested_s.tolist() == [300, 60]
     assert nodes_of(jobs, 0) == ["n1", "n2"]
@@ -427,7 +427,7 @@ def test_any_table_with_a_map_of_its_columns(tmp_path: Path) -> None:
         ([*MAP, "qos"], ("", ""), "columns = 'qos'; NAME=COLUMN is needed"),
         (MAP, ("5;2;", "5;two;"), "log.txt:2: nodes is 'two'; a number is needed"),
         (MAP, ("5;2;", "5;2;2;"), "log.txt:2: 9 fields; the header has 8"),
-        (MAP, ("00:05:00", "soon"), "log.txt:2: requested is 'soon'; a number is needed"),
+        (MAP, ("00:05:00", "soon"), "log.txt:2: limit is 'soon'; a number is needed"),
         (MAP, ("\n6;", "\n5;"), "log.txt:4: job 5 is listed twice (line 2 has it)"),
         (MAP, ("Where;Kind", "Where;where"), "log.txt:1: column 'where' occurs twice"),
     ],

@@ -125,3 +125,13 @@ def test_mappings_keep_the_ranks_of_a_node_together() -> None:
     assert firsts == {2, 4, 7, 9}
     with pytest.raises(NetcosimError, match="ranks_per_node = 0"):
         mapping.in_order(nodes, 0)
+
+
+def test_mappings_by_domain_and_by_rail() -> None:
+    """Two servers of four GPUs, in the order of a placement; rails are GPU numbers in a server."""
+    nodes, rng = np.array([6, 7, 4, 5, 0, 1]), np.random.default_rng(1)
+    by_domain = mapping.map_ranks("by-domain", nodes, 1, rng, rails=4)
+    assert by_domain.tolist() == [0, 1, 4, 5, 6, 7]
+    by_rail = mapping.map_ranks("by-rail", nodes, 1, rng, rails=4)
+    assert by_rail.tolist() == [0, 4, 1, 5, 6, 7]
+    assert mapping.map_ranks("by-rail", nodes, 1, rng).tolist() == by_domain.tolist()

@@ -14,6 +14,7 @@ from netsim.files import first_lines
 from netsim.parameters import Example, NamesFile, OneOf
 from workloads.csv_jobs import is_csv, read_csv
 from workloads.importers.entry import Importer
+from workloads.importers.gpu_sizes import UNITS
 from workloads.importers.registry import IMPORTERS
 from workloads.job import Workload
 from workloads.registry import known_log
@@ -52,6 +53,13 @@ class Reading:
     min_run_time_s: Annotated[float | None, "shorter jobs are left out", Ge(0), Example("10 s")] = (
         None
     )
+    size_unit: Annotated[
+        str | None,
+        "unit of job sizes in logs and generators of GPU clusters: node (the default), or gpu for "
+        "machines whose nodes are GPUs (gpu-cluster)",
+        OneOf(UNITS),
+        Example("gpu"),
+    ] = None
     log_sha256: str | None = None
 
 
@@ -66,12 +74,15 @@ class LogFormat:
         ``read(reading)``: the jobs of ``reading.log``.
     counts_processors : bool
         Whether jobs have processors and statuses; if not, they have nodes.
+    counts_gpus : bool
+        Whether jobs have GPUs, and ``Reading.size_unit`` counts.
     """
 
     name: str
     description: str
     read: Callable[[Reading], Workload]
     counts_processors: bool = False
+    counts_gpus: bool = False
 
 
 def _swf(reading: Reading) -> Workload:
@@ -122,10 +133,12 @@ def format_of(path: str | Path) -> LogFormat:
 
 @cache
 def _imported(importer: Importer) -> LogFormat:
-    """Return a scheduler's log as it is, with the importer's defaults."""
+    """Return a scheduler's log as it is, with the importer's defaults but for the unit of sizes."""
 
     def read(reading: Reading) -> Workload:
         assert reading.log is not None
-        return importer.read(reading.log)
+        unit = {} if reading.size_unit is None else {"size_unit": reading.size_unit}
+        return importer.read(reading.log, **unit)
 
-    return LogFormat(importer.name, importer.description, read)
+    gpus = "size_unit" in importer.parameters
+    return LogFormat(importer.name, importer.description, read, counts_gpus=gpus)

@@ -1,10 +1,6 @@
 """Synthetic jobs of GPU clusters, by published sizes and run times.
 
-The numbers are read off the vector figures of Hu et al., "Characterization of large language model
-development in the datacenter" (NSDI'24), as their repository has them
-(https://github.com/InternLM/AcmeTrace, commit 6d6ac9cd): ``figure/cdf_job_gpunum.pdf``, shares of
-jobs and of GPU time by number of GPUs, eight a node; ``figure/cdf_job_jobtime.pdf``, run times of
-GPU jobs. No job of the logs is included.
+`published.toml` has the numbers and their sources. No job of a log is included.
 """
 
 from __future__ import annotations
@@ -16,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
+from workloads.importers.gpu_sizes import GPU, NODE
 from workloads.job import Workload, bare_jobs
 from workloads.registry import read_published
 from workloads.synthetic import job_count_error
@@ -31,25 +28,37 @@ class GpuCluster:
     Attributes
     ----------
     description : str
-    sizes : sequence of (int, float, float)
-        Nodes, jobs of that size and their GPU time, both in per cent of all.
-    gpus_of_one_node : float
-        Mean GPUs of jobs on one node.
+    sizes : sequence of (int, float) or (int, float, float)
+        GPUs, share of jobs of that size, and their share of GPU time where it is published; up to
+        a common factor. A number of GPUs that is not whole is a mean of ``one_node``.
     shorter_percent : sequence of float
-        Jobs in per cent that last at most 1, 2, 4, ... seconds.
+        Jobs in per cent that last at most 1, 2, 4, ... seconds; empty where not published.
+    run_times_of : str
+        The cluster whose run times are used then.
+    one_node : sequence of (int, float)
+        GPUs and share of jobs, of the jobs of such a mean.
+    gpus_per_node : int
     """
 
     description: str
-    sizes: Sequence[tuple[int, float, float]]
-    gpus_of_one_node: float
-    shorter_percent: Sequence[float]
+    sizes: Sequence[Sequence[float]]
+    shorter_percent: Sequence[float] = ()
+    run_times_of: str = ""
+    one_node: Sequence[tuple[int, float]] = ()
+    gpus_per_node: int = 8
 
     def stretch(self) -> NDArray[np.float64]:
-        """Return the mean run time of jobs of each size over that of jobs on one node."""
-        nodes, jobs, time = np.array(self.sizes).T
-        gpus = np.where(nodes == 1, self.gpus_of_one_node, 8 * nodes)
-        mean_s = time / (jobs * gpus)
-        return np.asarray(mean_s / mean_s[0])
+        """Return the mean run time of jobs of each size over that of jobs on one node.
+
+        The latter is the geometric mean over their sizes. 1 for all sizes where shares of GPU time
+        are not published.
+        """
+        gpus, jobs, *time = np.array(self.sizes).T
+        if not time:
+            return np.ones(len(gpus))
+        mean_s = time[0] / (jobs * gpus)
+        one = gpus <= self.gpus_per_node
+        return np.asarray(mean_s / np.exp(np.average(np.log(mean_s[one]), weights=jobs[one])))
 
 
 GPU_CLUSTERS: dict[str, GpuCluster] = {
@@ -65,6 +74,7 @@ def gpu_cluster_workload(
     load: float | None = None,
     machine_nodes: int | None = None,
     requested_factor: tuple[float, float] | None = None,
+    size_unit: str = NODE,
 ) -> Workload:
     """Generate synthetic jobs like those of a GPU cluster.
 
@@ -81,7 +91,9 @@ def gpu_cluster_workload(
     rng : numpy.random.Generator
         Draws sizes, run times, then arrivals, then requested times.
     load, machine_nodes, requested_factor
-        As in `workloads.synthetic.laas_workload`.
+        As in `workloads.synthetic.laas_workload`; the machine has nodes of this unit.
+    size_unit : str
+        "node" (entire nodes) or "gpu".
 
     Raises
     ------
@@ -96,14 +108,20 @@ def gpu_cluster_workload(
     if load is not None and (machine_nodes is None or not 0 < load <= 1000):
         raise NetcosimError(f"synthetic workload: load = {load}; above 0 and at most 1000")
     published = GPU_CLUSTERS[cluster]
-    sizes, jobs, _ = np.array(published.sizes).T
-    which = rng.choice(len(sizes), n_jobs, p=jobs / jobs.sum())
-    shorter = np.array((0.0, *published.shorter_percent)) / 100
+    gpus, jobs = np.array([size[:2] for size in published.sizes]).T
+    which = rng.choice(len(gpus), n_jobs, p=jobs / jobs.sum())
+    times = GPU_CLUSTERS[published.run_times_of] if published.run_times_of else published
+    shorter = np.array((0.0, *times.shorter_percent)) / 100
     ends = np.arange(-1.0, len(shorter) - 1)
     # run times end at twice the one before: the logarithm is straight between them
     exponent = np.interp(rng.random(n_jobs), *_rising(shorter, ends))
     run_s = np.clip(2.0**exponent * published.stretch()[which], 1.0, LONGEST_S).round()
-    nodes = sizes[which].astype(np.int32)
+    width = 1 if size_unit == GPU else published.gpus_per_node
+    nodes = np.ceil(gpus / width)[which].astype(np.int32)
+    if published.one_node and size_unit == GPU:
+        parts, share = np.array(published.one_node).T
+        drawn = rng.choice(parts.astype(np.int32), n_jobs, p=share / share.sum())
+        nodes = np.where(which == 0, drawn, nodes)
     submit_s = np.zeros(n_jobs)
     if load is not None and machine_nodes is not None:
         gap_s = float(np.mean(nodes * run_s)) / (load * machine_nodes)

@@ -16,6 +16,7 @@ from netsim.parameters import Example, OneOf, ReadIf
 from workloads import transform
 from workloads.formats import LogFormat, Reading, format_of
 from workloads.gpu_clusters import gpu_cluster_workload
+from workloads.importers.gpu_sizes import NODE
 from workloads.job import Workload
 from workloads.synthetic import laas_workload
 from workloads.transform import select
@@ -148,6 +149,12 @@ class JobSource(Reading):
                     raise NetcosimError(
                         f"key workload.{name}: only for logs in SWF; other jobs have nodes"
                     )
+        generated = self.synthetic is not None and "cluster" in self.synthetic
+        if self.size_unit is not None and not (found.counts_gpus if found else generated):
+            raise NetcosimError(
+                f'key workload.size_unit = "{self.size_unit}": the jobs have no GPUs, as those of '
+                "AcmeTrace, Helios or Philly have, or of workload.synthetic.cluster"
+            )
         return found
 
     def _all(self, machine_nodes: int, rng: np.random.Generator) -> Workload:
@@ -157,9 +164,11 @@ class JobSource(Reading):
             assert self.synthetic is not None
             # without a load there is no machine size
             nodes = None if self.synthetic["load"] is None else machine_nodes
-            like_a_cluster = "cluster" in self.synthetic
-            make = gpu_cluster_workload if like_a_cluster else laas_workload
-            jobs = make(rng=rng, machine_nodes=nodes, **self.synthetic)
+            given = {"rng": rng, "machine_nodes": nodes, **self.synthetic}
+            if "cluster" in given:
+                jobs = gpu_cluster_workload(**given, size_unit=self.size_unit or NODE)
+            else:
+                jobs = laas_workload(**given)
         else:
             reading = Reading(*(getattr(self, field.name) for field in fields(Reading)))
             # a file known only by its path may have changed since it was stored

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.nodes import Counts, NodePolicy, Nodes
+from alloc.nodes import Counts, NodePolicy, Nodes, gpus_per_server
 from netsim.errors import unknown_name
-from netsim.hierarchy import hierarchy_of
+from netsim.hierarchy import Hierarchy, hierarchy_of
 from netsim.topology import Topology
 
 Domains = NDArray[np.int64]
@@ -19,11 +19,15 @@ class HierarchyPolicy(NodePolicy):
 
     ``self._of[level]`` has the domain of each node and ``self._count[level]`` the free nodes of
     each domain, both from the whole machine (0) down to the lowest level (-1), which is called a
-    leaf here: the nodes behind one switch.
+    leaf here: the nodes behind one switch. Servers of GPUs are no level, unless the policy places
+    GPUs itself (``by_server`` is False).
     """
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
         self.hierarchy = hierarchy_of(topology)
+        if self.by_server and gpus_per_server(topology) > 1:
+            h = self.hierarchy
+            self.hierarchy = Hierarchy(h.levels[:-1], h.domain[:-1], h.names[:-1])
         self._of = self.hierarchy.domain
         self._above = [self.hierarchy.above(k) for k in range(len(self._of))]
         leaves: NDArray[np.int32] = np.arange(self.hierarchy.counts[-1], dtype=np.int32)

@@ -24,8 +24,8 @@ class Spread:
 
     level: Annotated[
         str | None,
-        "level of the machine over whose domains jobs are spread; the first below the whole "
-        "machine if left out",
+        "level of the machine over whose domains jobs are spread; if left out the first below the "
+        "whole machine (group-spread) or the lowest (balanced)",
         Example("pod"),
     ] = None
 
@@ -49,9 +49,13 @@ class GroupSpread(HierarchyPolicy):
     ) -> None:
         super().__init__(topology, rng)
         given = parameters or Spread()
-        self._level = min(1, self.n_levels - 1)
+        self._level = self.default_level()
         if given.level is not None:
             self._level = self.level_named(given.level)
+
+    def default_level(self) -> int:
+        """Return the level whose domains are used if none is given."""
+        return min(1, self.n_levels - 1)
 
     def _select(self, n_nodes: int) -> Nodes:
         of, free = self._of[self._level], self._count[self._level]
@@ -63,3 +67,41 @@ class GroupSpread(HierarchyPolicy):
         domain = of[nodes]
         turn = np.arange(len(nodes)) - np.searchsorted(domain, domain)
         return nodes[np.lexsort((domain, free[domain], turn))][:n_nodes]
+
+
+class Balanced(GroupSpread):
+    """Equal parts on as few leaves as allow it.
+
+    The smallest number of leaves is used on which the job's nodes, or servers of GPUs, can be
+    divided with a difference of at most one. Of the leaves with enough free nodes those with the
+    fewest are taken. A job that cannot be divided so on any number of leaves is placed by
+    `GroupSpread`. Ranks are laid leaf by leaf.
+    """
+
+    name = "balanced"
+    description = "equal numbers of nodes on as few leaves as allow it"
+
+    def default_level(self) -> int:
+        """Return the lowest level."""
+        return self.n_levels - 1
+
+    def _select(self, n_nodes: int) -> Nodes:
+        of, width = self._of[self._level], self._server if n_nodes > self._server else 1
+        free, parts = self._count[self._level] // width, -(-n_nodes // width)
+        falling = np.sort(free)[::-1]
+        leaves = np.arange(1, min(parts, len(free)) + 1)
+        low, more = np.divmod(parts, leaves)
+        # the k-th fullest leaf has room for the lower part, the fullest ones for one more
+        fits = (falling[leaves - 1] >= low) & (falling[np.maximum(more, 1) - 1] >= low + (more > 0))
+        if not fits.any():
+            return super()._select(n_nodes)
+        k = int(np.argmax(fits))
+        part = np.zeros(len(free), dtype=np.int64)
+        for size, count in ((low[k] + 1, more[k]), (low[k], leaves[k] - more[k])):
+            able = np.flatnonzero((free >= size) & (part == 0))
+            part[able[np.argsort(free[able], kind="stable")][:count]] = size
+        nodes = np.flatnonzero(self._free & (part > 0)[of])
+        nodes = nodes[np.argsort(of[nodes], kind="stable")]
+        domain = of[nodes]
+        turn = np.arange(len(nodes)) - np.searchsorted(domain, domain)
+        return np.asarray(nodes[turn < part[domain] * width][:n_nodes], dtype=np.int64)

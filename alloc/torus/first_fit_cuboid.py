@@ -150,7 +150,7 @@ class FirstFitCuboid(NodePolicy):
 
     def _select(self, n_nodes: int) -> Nodes | None:
         width = self._width
-        free = np.asarray(self._free.reshape(*self._dims, width).all(axis=-1))
+        free = self._free_routers()
         first = int(np.searchsorted(self._volumes, -(-n_nodes // width)))
         last = int(np.searchsorted(self._volumes, int(free.sum()), side="right"))
         tried = min(first + _TRIED, last)
@@ -162,6 +162,10 @@ class FirstFitCuboid(NodePolicy):
         others = tuple(np.delete(edges, axis, axis=1).T - 1)
         fits = np.flatnonzero(edges[:, axis] <= longest[others])
         return self._first_free(free, tried + fits[:1])
+
+    def _free_routers(self) -> NDArray[np.bool_]:
+        """(d0, d1, ...) bool: routers whose nodes are all free."""
+        return np.asarray(self._free.reshape(*self._dims, self._width).all(axis=-1))
 
     def _first_free(self, free: NDArray[np.bool_], cuboids: Iterable[int]) -> Nodes | None:
         """Return the first of these cuboids that is free somewhere, at its first corner."""

@@ -77,7 +77,7 @@ class GeometryPolicy(FirstFitCuboid):
         shapes = self.shapes_for(n_nodes)
         if not shapes or prod(shapes[0]) * self._width > self._n_free:
             return None
-        free = np.asarray(self._free.reshape(*self._dims, self._width).all(axis=-1))
+        free = self._free_routers()
         for shape in shapes:
             corner = self._free_corner(free, shape)
             if corner is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from alloc.nodes import gpus_per_server
 from alloc.policy import Placement
 from cosim.network.communication import Communication, noisy
 from netsim.errors import NetcosimError
@@ -132,8 +133,8 @@ class SharedNetwork:
 
     def rank_node(self, job: PlacedJob) -> NDArray[np.int32]:
         """(n_ranks,) int32: node of each of the job's ranks."""
-        rng = self.streams(job).mapping
-        return map_ranks(job.task_mapping or self.task_mapping, job.nodes, self.ranks_per_node, rng)
+        name, rails = job.task_mapping or self.task_mapping, gpus_per_server(self.routing.topology)
+        return map_ranks(name, job.nodes, self.ranks_per_node, self.streams(job).mapping, rails)
 
     def computing_s(self, job: PlacedJob, iterations: int) -> float | FloatArray:
         """Return the computing time before each iteration, one number or one per iteration."""

@@ -440,8 +440,8 @@ READERS = [
     ),
     acme("an endless quote", "a.csv", ACME_HEAD + '"' + ACME * 3),
     acme("binary", "a.csv", "\x00\x01\xff"),
-    acme("part nodes", "part_nodes", ACME_HEAD + ACME, "--part-nodes", "half"),
-    acme("processors", "cpu_only", ACME_HEAD + ACME, "--cpu-only", "maybe"),
+    acme("a unit", "size_unit", ACME_HEAD + ACME, "--size-unit", "half"),
+    acme("no GPUs a node", "gpus_per_node", ACME_HEAD + ACME, "--gpus-per-node", "0"),
     acme("a zone", "timezone", ACME_HEAD + ACME, "--timezone", "Mars/Base"),
 ]
 

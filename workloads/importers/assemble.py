@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isnan
 from pathlib import Path
 
@@ -33,6 +34,7 @@ def workload_of(
     *,
     shared: str = "refuse",
     cores_per_node: int | None = None,
+    waits: bool = True,
 ) -> Workload:
     """Return the jobs that can be used, from the first submitted on.
 
@@ -43,6 +45,8 @@ def workload_of(
         For errors and the name.
     shared, cores_per_node
         See `workloads.importers.shared_nodes.shared_nodes`.
+    waits : bool
+        Whether the log has both submit times and starts.
 
     Raises
     ------
@@ -59,7 +63,8 @@ def workload_of(
     notes = list(found.notes)
     node_list = _node_lists(jobs, path, notes)
     jobs, node_list = shared_nodes(jobs, node_list, path, shared, cores_per_node, dropped, notes)
-    return _columns(jobs, node_list, path, dropped, notes)
+    workload = _columns(jobs, node_list, path, dropped, notes)
+    return workload if waits else replace(workload, wait_s=np.full(len(workload), np.nan))
 
 
 def last_runs(jobs: Sequence[LoggedJob], dropped: Counter[str]) -> list[LoggedJob]:
@@ -164,7 +169,8 @@ def _columns(
     no_limit = ~(limit_s > 0)
     if no_limit.any():
         notes.append(
-            f"requested time missing for {100 * no_limit.mean():.2g} % of the {len(jobs)} jobs; "
+            f"requested time missing for {float(f'{100 * no_limit.mean():.2g}'):g} % of the "
+            f"{len(jobs)} jobs; "
             "their run time is taken"
         )
     account = Labels.of(job.account for job in jobs)

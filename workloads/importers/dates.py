@@ -12,6 +12,7 @@ from netsim.errors import NetcosimError
 
 _NONE = frozenset(("", "unknown", "none", "n/a", "invalid", "-"))
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?")
+_SLASHED = re.compile(r"([0-9]{4})/([0-9]{1,2})/([0-9]{1,2}) ([0-9:.]+)")
 _UNIX = re.compile(r"[0-9]{1,11}(\.[0-9]+)?")
 _LENGTH = re.compile(
     r"(?:([0-9]{1,7})-)?([0-9]{1,7})(?::([0-9]{1,2}))?(?::([0-9]{1,2}))?(?:\.[0-9]+)?"
@@ -59,6 +60,9 @@ class LogClock:
         text = text.strip()
         if text.lower() in _NONE:
             return nan, nan
+        if slashed := _SLASHED.fullmatch(text):
+            year, month, day, rest = slashed.groups()
+            text = f"{year}-{month:0>2}-{day:0>2} {rest}"
         if _DATE.fullmatch(text):
             day_s = self._days.get(text[:10])
             if day_s is None:

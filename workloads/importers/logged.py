@@ -30,7 +30,7 @@ class LoggedJob:
         Unix time, or any other clock.
     limit_s : float
         Requested walltime.
-    nodes, cpus : int
+    nodes, cpus, gpus : int
         0: not logged.
     hosts : str
         A host list (`netsim.hostlist`).
@@ -48,6 +48,7 @@ class LoggedJob:
     limit_s: float = nan
     nodes: int = 0
     cpus: int = 0
+    gpus: int = 0
     hosts: str = ""
     status: str = ""
     user: str = ""

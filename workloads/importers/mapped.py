@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isnan
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +11,7 @@ from netsim.errors import NetcosimError, unknown_name
 from workloads.dependencies import parse_dependency
 from workloads.importers.assemble import workload_of
 from workloads.importers.dates import LogClock, Zone, in_order
+from workloads.importers.gpu_sizes import NODE, GpusPerNode, SizeUnit, count_by
 from workloads.importers.logged import Found, LoggedJob
 from workloads.importers.shared_nodes import SharedNodes
 from workloads.importers.tables import TableRow, TableRows, csv_rows, parquet_rows
@@ -19,6 +20,7 @@ from workloads.job import Workload
 COLUMNS = (
     "job",
     "nodes",
+    "gpus",
     "submit",
     "start",
     "end",
@@ -48,11 +50,14 @@ def read_mapped_csv(
     columns: ColumnMap = (),
     timezone: Zone = "UTC",
     shared_nodes: SharedNodes = "refuse",
+    size_unit: SizeUnit = NODE,
+    gpus_per_node: GpusPerNode = 8,
 ) -> Workload:
     """Read a table in CSV, separated by commas, semicolons, tabs or bars.
 
-    Needed are job, nodes, submit, and two of start or wait, end or run; a column that has one of
-    our names (`COLUMNS`) need not be mapped. Times are dates or numbers of seconds on any clock,
+    Needed are job, nodes or gpus, submit, and end or run; without start or wait, jobs start when
+    they are submitted and waits are not known. A column that has one of our names (`COLUMNS`) need
+    not be mapped. Times are dates or numbers of seconds on any clock,
     lengths are seconds or hours:minutes:seconds, node lists are host lists, dependencies as
     "afterok:12:13".
 
@@ -63,7 +68,8 @@ def read_mapped_csv(
         ``file:line``) that is not what it should be; and what
         `workloads.importers.assemble.workload_of` refuses.
     """
-    return _read(csv_rows, path, columns, timezone, shared_nodes)
+    rows = mapped_rows(path, csv_rows(path), columns, refuse_twice=True)
+    return read_rows(rows, path, timezone, shared_nodes, size_unit, gpus_per_node)
 
 
 def read_mapped_parquet(
@@ -72,6 +78,8 @@ def read_mapped_parquet(
     columns: ColumnMap = (),
     timezone: Zone = "UTC",
     shared_nodes: SharedNodes = "refuse",
+    size_unit: SizeUnit = NODE,
+    gpus_per_node: GpusPerNode = 8,
 ) -> Workload:
     """Read a table in Parquet as `read_mapped_csv` reads one in CSV; needs pyarrow.
 
@@ -80,30 +88,71 @@ def read_mapped_parquet(
     NetcosimError
         As `read_mapped_csv`, where a line is a row; pyarrow is not installed.
     """
-    return _read(parquet_rows, path, columns, timezone, shared_nodes)
+    rows = mapped_rows(path, parquet_rows(path), columns, refuse_twice=True)
+    return read_rows(rows, path, timezone, shared_nodes, size_unit, gpus_per_node)
 
 
-def _read(
-    reader: Callable[[str | Path], TableRows],
+def mapped_rows(
+    path: str | Path, rows: TableRows, columns: Sequence[str], *, refuse_twice: bool = False
+) -> Iterator[TableRow]:
+    """Return the rows of a table with the names of `COLUMNS`.
+
+    Parameters
+    ----------
+    path : str or Path
+    rows : TableRows
+    columns : sequence of str
+        NAME=COLUMN.
+    refuse_twice : bool
+        Whether two rows of one job are an error.
+
+    Raises
+    ------
+    NetcosimError
+        See `read_mapped_csv`.
+    """
+    taken, names = _mapped(path, rows.columns, columns), list(rows.columns)
+
+    def renamed() -> Iterator[TableRow]:
+        seen: dict[str, int] = {}
+        for row in rows:
+            job = TableRow(path, row.line, taken, row.cells, names)
+            if refuse_twice and job.text("job") in seen:
+                raise NetcosimError(
+                    f"{path}:{row.line}: job {job.text('job')} is listed twice (line "
+                    f"{seen[job.text('job')]} has it)"
+                )
+            seen[job.text("job")] = row.line
+            yield job
+
+    return renamed()
+
+
+def read_rows(
+    rows: Iterable[TableRow],
     path: str | Path,
-    columns: Sequence[str],
     timezone: str,
     shared_nodes: str,
+    size_unit: str,
+    gpus_per_node: int,
 ) -> Workload:
-    clock = LogClock(timezone)
-    rows = reader(path)
-    taken = _mapped(path, rows.columns, columns)
-    found = Found()
-    seen: dict[str, int] = {}
+    """Return the jobs of rows with the names of `COLUMNS`; see `read_mapped_csv`."""
+    clock, found, has = LogClock(timezone), Found(), dict[str, int]()
     for row in rows:
-        job = _job(TableRow(path, row.line, taken, row.cells), clock)
-        if job.id in seen:
-            raise NetcosimError(
-                f"{path}:{row.line}: job {job.id} is listed twice (line {seen[job.id]} has it)"
-            )
-        seen[job.id] = row.line
-        found.jobs.append(job)
-    return workload_of(found, path, shared=shared_nodes)
+        has = has or dict(row.at)
+        job = _job(row, clock)
+        if isnan(job.start_s):
+            found.dropped["never began"] += 1
+        elif "nodes" in has and not job.nodes:
+            found.dropped["no node"] += 1
+        else:
+            found.jobs.append(job)
+    if "gpus" in has:
+        count_by(found, size_unit, gpus_per_node)
+    elif size_unit != NODE:
+        raise NetcosimError(f"{path}: no column for gpus, which size_unit = {size_unit!r} needs")
+    waits = not has or "start" in has or "wait" in has
+    return workload_of(found, path, shared=shared_nodes, waits=waits)
 
 
 def _mapped(path: str | Path, there: Mapping[str, int], given: Sequence[str]) -> dict[str, int]:
@@ -118,9 +167,8 @@ def _mapped(path: str | Path, there: Mapping[str, int], given: Sequence[str]) ->
         if column.lower() not in there:
             raise unknown_name(f"column of {path}", column, there)
         taken[name] = there[column.lower()]
-    missing = [name for name in ("job", "nodes", "submit") if name not in taken]
-    missing += [" or ".join(two) for two in (("start", "wait"), ("end", "run"))
-                if not set(two) & set(taken)]  # fmt: skip
+    needed = (("job",), ("nodes", "gpus"), ("submit",), ("end", "run"))
+    missing = [" or ".join(names) for names in needed if not set(names) & set(taken)]
     if missing:
         raise NetcosimError(
             f"{path}: no column for {', '.join(missing)}; columns = NAME=COLUMN, ... maps columns "
@@ -136,6 +184,8 @@ def _job(row: TableRow, clock: LogClock) -> LoggedJob:
         raise row.wrong("job", "a name or a number is needed")
     run_s, wait_s = row.length_s("run"), row.length_s("wait")
     submit, start, end = (row.date(name, clock) for name in ("submit", "start", "end"))
+    if not {"start", "wait"} & set(row.at):
+        wait_s = 0.0
     if isnan(start[0]):
         start = submit[0] + wait_s, submit[1] + wait_s
     if isnan(end[0]):
@@ -153,6 +203,7 @@ def _job(row: TableRow, clock: LogClock) -> LoggedJob:
         end_s=end_s,
         limit_s=row.length_s("requested"),
         nodes=row.integer("nodes"),
+        gpus=row.integer("gpus"),
         hosts=row.text("node_list"),
         status=row.text("status").lower(),
         user=row.text("user"),

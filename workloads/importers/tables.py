@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import isfinite, nan
 from pathlib import Path
 
@@ -30,12 +31,15 @@ class TableRow:
     at : mapping of str to int
         Columns by name.
     cells : sequence of str
+    names : sequence of str
+        Of the columns in the file, for errors; empty: as in ``at``.
     """
 
     path: str | Path
     line: int
     at: Mapping[str, int]
     cells: Sequence[str]
+    names: Sequence[str] = ()
 
     def text(self, column: str) -> str:
         """Return a cell; empty for a missing value or a word for one."""
@@ -106,8 +110,9 @@ class TableRow:
 
     def wrong(self, column: str, needed: str) -> NetcosimError:
         """Return the error of a cell."""
+        name = self.names[self.at[column]] if self.names and column in self.at else column
         return NetcosimError(
-            f"{self.path}:{self.line}: {column} is {short(self.text(column))!r}; {needed}"
+            f"{self.path}:{self.line}: {name} is {short(self.text(column))!r}; {needed}"
         )
 
 
@@ -138,8 +143,15 @@ class TableRows:
             yield TableRow(self.path, line, self.columns, cells)
 
 
-def csv_rows(path: str | Path) -> TableRows:
+def csv_rows(path: str | Path, usual: Sequence[str] = ()) -> TableRows:
     """Return the rows of a table in CSV; its separator is taken from the header.
+
+    Parameters
+    ----------
+    path : str or Path
+    usual : sequence of str
+        Columns of a file whose first line is no header: one that does not begin with the first of
+        them.
 
     Raises
     ------
@@ -151,6 +163,8 @@ def csv_rows(path: str | Path) -> TableRows:
     head = next(lines, "").rstrip("\r")
     while head.startswith("#"):
         head, comments = next(lines, "").rstrip("\r"), comments + 1
+    if usual and head and not head.lower().startswith(usual[0]):
+        lines, head, comments = chain([head], lines), ",".join(usual), comments - 1
     counts = {c: head.count(c) for c in _SEPARATORS}
     separator = max(counts, key=lambda c: counts[c])
     names = [name.strip().lower() for name in next(csv.reader([head], delimiter=separator), [])]

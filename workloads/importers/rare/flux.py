@@ -45,12 +45,12 @@ def read_flux(
         and what `workloads.importers.assemble.workload_of` refuses.
     """
     found = Found()
-    for number, entry in enumerate(_entries(path), start=1):
+    for number, entry in enumerate(json_jobs(path), start=1):
         _Entry(path, number, entry).add_to(found)
     return workload_of(found, path, shared=shared_nodes, cores_per_node=cores_per_node)
 
 
-def _entries(path: str | Path) -> Iterator[Any]:
+def json_jobs(path: str | Path) -> Iterator[Any]:
     """Return the jobs of a file, one after the other."""
     text = read_text(path)
     try:

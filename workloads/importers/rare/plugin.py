@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workloads.importers.entry import Importer
-from workloads.importers.rare import acme, cobalt, flux
+from workloads.importers.rare import cobalt, flux, gpu_tables, pai, philly
 
 PLUGIN = [
     Importer(
@@ -18,10 +18,17 @@ PLUGIN = [
         flux.read_flux,
         flux.looks_like,
     ),
+    *gpu_tables.TABLES,
     Importer(
-        "acme",
-        "jobs of GPU clusters as AcmeTrace publishes them (trace_seren.csv, trace_kalos.csv)",
-        acme.read_acme,
-        acme.looks_like,
+        "philly",
+        "GPU jobs of Philly (cluster_job_log in JSON), virtual clusters as accounts",
+        philly.read_philly,
+        philly.looks_like,
+    ),
+    Importer(
+        "pai",
+        "GPU jobs of Alibaba's PAI (pai_task_table.csv of cluster-trace-gpu-v2020)",
+        pai.read_pai,
+        pai.looks_like,
     ),
 ]

@@ -1,0 +1,50 @@
+"""Sizes of the jobs of GPU clusters: in GPUs, or in entire nodes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from annotated_types import Ge
+
+from netsim.parameters import OneOf
+from workloads.importers.logged import Found
+
+UNITS = NODE, GPU = ("node", "gpu")
+
+SizeUnit = Annotated[
+    str,
+    "unit of a job's size where the log has GPUs: node (entire nodes), or gpu (a GPU is a node of "
+    "the machines of family gpu-cluster)",
+    OneOf(UNITS),
+]
+GpusPerNode = Annotated[int, "GPUs of a node, where the log has only GPUs", Ge(1)]
+
+
+def count_by(found: Found, unit: str, gpus_per_node: int) -> None:
+    """Set the sizes of all jobs; those without a GPU are left out and counted.
+
+    Parameters
+    ----------
+    found : Found
+        Its jobs are changed. A job with GPUs but no nodes has as few nodes as hold them.
+    unit : str
+        One of `UNITS`.
+    gpus_per_node : int
+    """
+    left, parts = [], 0
+    for job in found.jobs:
+        if not job.gpus:
+            found.dropped["no GPU"] += 1
+            continue
+        nodes = job.nodes or -(-job.gpus // gpus_per_node)
+        parts += job.gpus < nodes * gpus_per_node
+        job.nodes = job.gpus if unit == GPU else nodes
+        left.append(job)
+    found.jobs = left
+    if unit == GPU:
+        found.notes.append("sizes of jobs are GPUs")
+    else:
+        found.notes.append(
+            f"sizes of jobs are entire nodes; {parts:,} jobs have fewer than {gpus_per_node} GPUs "
+            'on a node, and each has exclusive nodes here (size_unit = "gpu" counts GPUs)'
+        )

@@ -1,0 +1,95 @@
+"""Jobs of Microsoft's Philly clusters: cluster_job_log (Jeon et al., ATC'19)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isnan, nan
+from pathlib import Path
+from typing import Any
+
+from netsim.errors import NetcosimError
+from workloads.importers.assemble import workload_of
+from workloads.importers.dates import LogClock, Zone
+from workloads.importers.gpu_sizes import NODE, GpusPerNode, SizeUnit, count_by
+from workloads.importers.logged import Found, LoggedJob
+from workloads.importers.rare.flux import json_jobs
+from workloads.job import Workload
+from workloads.swf_parse import short
+
+_STATUS = {"pass": "completed", "killed": "cancelled"}
+
+
+def looks_like(head: Sequence[str]) -> bool:
+    """Return whether a file that begins with these lines is one."""
+    text = "".join(head)
+    return text.lstrip()[:1] == "[" and '"attempts"' in text and '"submitted_time"' in text
+
+
+def read_philly(
+    path: str | Path,
+    *,
+    timezone: Zone = "UTC",
+    size_unit: SizeUnit = NODE,
+    gpus_per_node: GpusPerNode = 8,
+) -> Workload:
+    """Read a list of jobs in JSON, plain or gzipped.
+
+    As in the notebook of the trace, a job runs from the start of its first attempt to the end of
+    its last one, on the GPUs of its first; a note counts the jobs with several attempts. The
+    virtual cluster is the account. Jobs without an attempt, and those whose first start or last
+    end is missing, are left out and counted.
+
+    Raises
+    ------
+    NetcosimError
+        A file that cannot be read or is no JSON, a job without the keys of the format; and what
+        `workloads.importers.assemble.workload_of` refuses.
+    """
+    clock, found, several = LogClock(timezone), Found(), 0
+    for number, entry in enumerate(json_jobs(path), start=1):
+        try:
+            job, attempts = _job(entry, number, clock)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise NetcosimError(
+                f"{path}: job {number} of the list: {type(error).__name__} {short(str(error))!r}; "
+                "jobid, submitted_time and attempts with start_time, end_time and detail are needed"
+            ) from None
+        if not attempts:
+            found.dropped["never began"] += 1
+        elif isnan(job.start_s):
+            found.dropped["no start in the log"] += 1
+        elif isnan(job.end_s):
+            found.dropped["running when the log was made"] += 1
+        else:
+            found.jobs.append(job)
+            several += attempts > 1
+    if several:
+        found.notes.append(
+            f"{several:,} jobs have several attempts; they run from the first start to the last end"
+        )
+    count_by(found, size_unit, gpus_per_node)
+    return workload_of(found, path)
+
+
+def _job(entry: Mapping[str, Any], number: int, clock: LogClock) -> tuple[LoggedJob, int]:
+    """Return a job and the number of its attempts."""
+    attempts = entry["attempts"]
+    servers = attempts[0]["detail"] if attempts else []
+    status = str(entry.get("status") or "").lower()
+
+    def date(value: object) -> float:
+        return clock.both(str(value or ""))[0]
+
+    job = LoggedJob(
+        id=str(entry["jobid"]),
+        line=number,
+        submit_s=date(entry["submitted_time"]),
+        start_s=date(attempts[0]["start_time"]) if attempts else nan,
+        end_s=date(attempts[-1]["end_time"]) if attempts else nan,
+        nodes=len(servers),
+        gpus=sum(len(server["gpus"]) for server in servers),
+        status=_STATUS.get(status, status),
+        user=str(entry.get("user") or ""),
+        account=str(entry.get("vc") or ""),
+    )
+    return job, len(attempts)

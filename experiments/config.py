@@ -208,6 +208,9 @@ class _QueueKeys(Section):
             f'backfill = "{self.backfill}"': self.backfill != "easy",
             "partitions": bool(section.partitions),
             "outages": section.outages.file is not None,
+            "failures": bool(section.failures.per_node_day or section.failures.per_leaf_day),
+            "preemption": section.preemption.by != "none",
+            "quotas": bool(section.quotas.nodes),
         }
         named = self.policies, others
         check_decider(self.decider, self.decider_files, self.placement_rules, *named)

@@ -71,7 +71,8 @@ def mean_utilisation(result: QueueResult) -> float:
     """Requested node-seconds over the machine's, from the first start to the last end."""
     if not len(result):
         return float("nan")
-    return _requested_in(result, float(result.start_s.min()), float(result.end_s.max()))
+    first_s = result.start_s.min() if result.spent is None else result.event_s[0]
+    return _requested_in(result, float(first_s), float(result.end_s.max()))
 
 
 def steady_state_utilisation(result: QueueResult) -> float:

@@ -1,7 +1,8 @@
 """Preemption: which running jobs a waiting job may take the nodes of.
 
-A job may preempt jobs of a lower level in its own virtual cluster, and, if it would own its nodes,
-jobs of any level that borrow theirs. Of these the lowest level goes first, then the latest start.
+By levels, a job may preempt jobs of a lower level; by quotas, a job that would own its nodes may
+preempt those that borrow theirs. Of these the lowest level goes first, then the latest start.
+Either relation has no cycles; the two together would have some, and are refused.
 """
 
 from __future__ import annotations
@@ -93,13 +94,13 @@ def levels_of(
 
 
 class Preemption:
-    """Levels and quotas of the jobs of a queue, and the starts of those that run.
+    """Levels or quotas of the jobs of a queue, and the starts of those that run.
 
     Parameters
     ----------
-    workload : Workload
     levels : LiveOrder or None
     quotas : Quotas or None
+        Where there are no levels.
     min_run_s : float
     partition : list of int
         Of each job.
@@ -155,20 +156,13 @@ class Preemption:
 
     def victims(self, job: int, now_s: float) -> list[int]:
         """Return the running jobs that a waiting job may preempt, the first to go first."""
-        quotas = self._quotas
         running = [j for j, at_s in self._started_s.items() if now_s >= at_s + self._min_run_s]
-        if not running:
-            return []
-        level = np.zeros(len(running))
-        lower = np.zeros(len(running), dtype=bool)
-        if self._levels is not None:
+        if self._quotas is not None:
+            takes = self._quotas.would_own(job)
+            lower = {j: 0.0 for j in running if takes and self._quotas.borrows(j)}
+        else:
+            assert self._levels is not None
             jobs = np.array([*running, job], dtype=np.int64)
-            *level, mine = self._levels.score(jobs, now_s).tolist()
-            lower = np.array(level) < mine
-        if quotas is not None:
-            own = quotas.cluster[job]
-            takes = quotas.would_own(job)
-            lower &= np.array([quotas.cluster[j] == own for j in running])
-            lower |= np.array([takes and quotas.borrows(j) for j in running])
-        found = [(level[i], -self._started_s[j], -j) for i, j in enumerate(running) if lower[i]]
-        return [-j for _, _, j in sorted(found)]
+            *levels, mine = self._levels.score(jobs, now_s).tolist()
+            lower = {j: level for j, level in zip(running, levels, strict=True) if level < mine}
+        return sorted(lower, key=lambda j: (lower[j], -self._started_s[j], -j))

@@ -9,6 +9,7 @@ import numpy as np
 from annotated_types import Ge
 
 from alloc.policy import Policy, Request
+from netsim.errors import NetcosimError
 from netsim.parameters import Example, OneOf, ReadIf, check_values
 from queuesim.ordering.orders import Order, first_by
 from queuesim.site.access import Access
@@ -76,6 +77,11 @@ class Rules:
 
     def __post_init__(self) -> None:
         check_partitions(self.partitions)
+        if self.preemption.by != "none" and self.quotas.nodes:
+            raise NetcosimError(
+                f'queue.preemption.by = "{self.preemption.by}" does not go with queue.quotas; '
+                "remove one of them"
+            )
 
     @property
     def uses_node_sets(self) -> bool:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from queue_helpers import Contiguous, HeldMask, Mask, flat_machine, make_workload
+from queue_helpers import Contiguous, HeldMask, Mask, make_workload
 
 from alloc.policy import Placement, Policy
 from alloc.registry import make_policy
@@ -376,3 +375,212 @@ def test_quotas_are_lent_and_taken_back() -> None:
     assert runs_of(result) == [[(0, 100)], [(0, 5), (25, 122)], [(5, 15)], [(15, 25)]]
     assert result.spent is not None
     assert result.spent.restart_s.tolist() == [0, 2, 0, 0]
+
+
+# Failures
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_failures_come_as_often_as_they_should(leaves: bool) -> None:
+    """Poisson: the count within four standard deviations, and all units alike."""
+    topology = make_topology("fattree", {"radix": 8})
+    rate, n_days = 0.02, 400
+    failures = Failures(per_leaf_day=rate) if leaves else Failures(per_node_day=rate)
+    n_units, width = (32, 4) if leaves else (128, 1)
+    drawn = []
+    for one in draw_failures(failures, topology, np.random.default_rng(3)):
+        if one.start_s > n_days * DAY_S:
+            break
+        drawn.append(one)
+    expected = n_units * rate * n_days
+    assert abs(len(drawn) - expected) < 4 * np.sqrt(expected)
+    gaps = np.diff([one.start_s for one in drawn])
+    assert gaps.mean() / gaps.std() == pytest.approx(1.0, abs=4 / np.sqrt(expected))
+    hit = np.sum([one.nodes for one in drawn], axis=0)
+    assert {int(one.nodes.sum()) for one in drawn} == {width}
+    units = hit.reshape(n_units, width)
+    assert np.all(units == units[:, :1])
+    # chi-squared of n - 1 degrees: mean n - 1, deviation sqrt(2 n)
+    chi = float(np.sum((units[:, 0] - len(drawn) / n_units) ** 2) / (len(drawn) / n_units))
+    assert abs(chi - (n_units - 1)) < 4 * np.sqrt(2 * n_units)
+
+
+def test_all_policies_see_the_same_failures() -> None:
+    """Also with other jobs, and in another process: they depend on the generator alone."""
+    topology = make_topology("fattree", {"radix": 4})
+    rules = Rules(
+        failures=Failures(per_node_day=50.0, per_leaf_day=20.0, repair_s=600.0),
+        checkpoints=Checkpoints(100.0),
+    )
+    n = 40
+    workload = jobs([float(100 * k) for k in range(n)], [500.0] * n, [1 + k % 9 for k in range(n)])
+    seen, results = [], []
+    for name in ("baseline", "random", "jigsaw", "baseline"):
+        policy = make_policy(topology, name, np.random.default_rng(2))
+        setup = QueueSetup(workload, policy, rules=rules, rng=np.random.default_rng(9))
+        run = setup.by_events()
+        run.run()
+        assert run.access is not None
+        seen.append([(w.start_s, w.end_s, w.nodes.tolist()) for w in run.access.windows])
+        results.append(run.result())
+        assert results[-1].spent is not None
+        assert results[-1].spent.failed.sum() > 5
+        assert np.all(results[-1].outcome == 0)
+    least = min(map(len, seen))
+    assert least > 20
+    assert all(one[:least] == seen[0][:least] for one in seen)
+    assert runs_of(results[0]) == runs_of(results[3])
+
+
+@pytest.mark.parametrize(("rate", "interval_s"), [(0.02, 3600.0), (0.02, 900.0), (0.06, 1800.0)])
+def test_effective_training_time_meets_its_closed_form(rate: float, interval_s: float) -> None:
+    """A job on all 64 nodes of a machine, for about 1,000 failures.
+
+    The closed form is of the first order in x = failures in an interval; what it leaves out is of
+    the order x^2.
+    """
+    n, work_s = 64, 1000 * DAY_S / (64 * rate)
+    checkpoints = Checkpoints(interval_s, 60.0, 300.0)
+    rules = Rules(failures=Failures(per_node_day=rate, repair_s=1.0), checkpoints=checkpoints)
+    result = simulate(jobs([0], [work_s], [n]), Mask(n), rules, "fcfs")
+    assert result.spent is not None
+    failed = int(result.spent.failed[0])
+    share = effective_training_time(result)
+    expected = effective_share(rate / DAY_S, n, 0.0, checkpoints)
+    assert share == pytest.approx(expected, abs=0.003)
+    assert share != pytest.approx(1.0, abs=0.01)
+    # lost: half an interval a failure
+    assert result.spent.lost_s[0] / failed == pytest.approx(interval_s / 2, rel=0.1)
+
+
+def test_a_queue_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("queuesim.site.ruled_run.MOST_FAILURES", 50)
+    rules = Rules(failures=Failures(per_node_day=1000.0, repair_s=1.0))
+    with pytest.raises(NetcosimError, match="50 failures in a row in which no job ended; lower"):
+        simulate(jobs([0], [1e5], [8]), Mask(8), rules, "fcfs")
+
+
+# Contention
+
+
+class HalfSpeed(RunTimes):
+    """Two jobs that run together slow each other to half speed."""
+
+    def __init__(self, work_s: np.ndarray) -> None:
+        self.work, self.running = work_s, set[int]()
+
+    def work_s(self, job: int) -> float:
+        return float(self.work[job])
+
+    def _rates(self) -> Mapping[int, float]:
+        return dict.fromkeys(self.running, 1.0 if len(self.running) < 2 else 0.5)
+
+    def on_start(self, job: int, placement: Placement, now_s: float) -> Mapping[int, float]:
+        self.running.add(job)
+        return self._rates()
+
+    def on_finish(self, job: int, now_s: float) -> Mapping[int, float]:
+        self.running.remove(job)
+        return self._rates()
+
+
+@dataclass(frozen=True)
+class HalfSpeedModel(RunTimeModel):
+    name = "half"
+    description = "half speed beside another job"
+
+    def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
+        return HalfSpeed(workload.run_time_s)
+
+
+def test_neighbours_are_retimed_and_checkpoints_count_work() -> None:
+    """Jobs 1 and 2 share the machine at half speed; job 3 takes the place of both at 50 s.
+
+    Until then each has executed 25 s: two intervals of 8 s with a write of 2 s each, and 5 s of
+    work that is lost. Then 34 s of 50 are left, 4 writes and a restart of 3 s: 45 s. Job 4 takes
+    job 2's place from 70 to 80 s: of 6 s that it has executed, 3 s of work are lost.
+    """
+    workload = jobs([0, 0, 50, 70], [50, 50, 8, 5], [2, 2, 4, 2], priority=[1, 0, 2, 1])
+    rules = Rules(checkpoints=Checkpoints(8.0, 2.0, 3.0), preemption=BY_ORDER)
+    result = simulate(workload, Mask(4), rules, run_time_model=HalfSpeedModel())
+    assert runs_of(result) == [
+        [(0, 50), (58, 148)],
+        [(0, 50), (58, 70), (80, 159)],
+        [(50, 58)],
+        [(70, 80)],
+    ]
+    spent = result.spent
+    assert spent is not None
+    assert spent.preempted.tolist() == [1, 2, 0, 0]
+    assert spent.useful_s.tolist() == [50, 50, 8, 5]
+    assert spent.lost_s.tolist() == [5, 8, 0, 0]
+    assert spent.restart_s.tolist() == [3, 6, 0, 0]
+    assert spent.checkpoint_s.tolist() == [12, 12, 0, 0]
+    # at half speed every second takes another one; job 2 runs its last 11 s alone
+    assert spent.contention_s.tolist() == [70, 65, 0, 5]
+
+
+# Partitions, and what is refused
+
+
+def test_a_partition_of_higher_priority_preempts() -> None:
+    parts = (Partition("low", "0-3", default=True), Partition("high", "2-5", priority=5))
+    workload = jobs([0, 0, 10], [100, 100, 20], [2, 2, 3])
+    labels = Labels.of(["low", "low", "high"])
+    workload = replace(workload, details=replace(workload.details, partition=labels))
+    rules = Rules(
+        partitions=parts, checkpoints=Checkpoints(5.0), preemption=PreemptionKeys("partition")
+    )
+    for backfill in ("none", "easy"):
+        result = simulate(workload, Mask(6), rules, "fcfs", backfill=backfill)
+        # the job on nodes 2 and 3 leaves, as nodes 4 and 5 are not enough; that on 0 and 1 stays
+        assert runs_of(result) == [[(0, 100)], [(0, 10), (30, 120)], [(10, 30)]]
+
+
+@pytest.mark.parametrize(
+    ("rules", "order", "more", "message"),
+    [
+        (Rules(), "las", {}, 'order \'las\' needs preemption; set queue.preemption.by = "order"'),
+        (Rules(preemption=BY_ORDER), "fcfs", {}, 'order \'fcfs\' has no levels; use "priority" or'),
+        (
+            Rules(preemption=PreemptionKeys("partition")),
+            "fcfs", {}, "needs queue.partitions with priorities",
+        ),
+        (
+            Rules(preemption=BY_ORDER),
+            "priority", {"backfill": "conservative"},
+            "backfill 'conservative' does not support preemption and quotas; use none or easy",
+        ),
+        (Rules(quotas=QuotaKeys(["a: 9"])), "fcfs", {}, "9 nodes in all; the machine has 8"),
+        (Rules(quotas=QuotaKeys(["d: 4"])), "fcfs", {}, "unknown account 'd'; valid: a, b"),
+        (
+            Rules(quotas=QuotaKeys(["a: 4"], "user")),
+            "fcfs", {}, "quotas by user: the log has no user of any job",
+        ),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_together_is_one_line(
+    rules: Rules, order: str, more: dict[str, object], message: str
+) -> None:
+    workload = jobs([0, 1], [10, 10], [4, 8], priority=[0, 1], account=["a", "b"])
+    with pytest.raises(NetcosimError) as caught:
+        simulate(workload, Mask(8), rules, order, **more)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: QuotaKeys(["a"]), "'a'; it must be a name and a number of nodes"),
+        (lambda: QuotaKeys(["a: 4", "a: 2"]), "'a' occurs twice"),
+        (lambda: Attained((5.0, 5.0)), "they must ascend"),
+        (
+            lambda: Rules(preemption=BY_ORDER, quotas=QuotaKeys(["a: 4"])),
+            "does not go with queue.quotas; remove one of them",
+        ),
+    ],
+)
+def test_keys_that_make_no_sense(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(NetcosimError, match=message):
+        make()

@@ -95,8 +95,9 @@ class TimeSpent:
     @staticmethod
     def nothing(n_jobs: int) -> TimeSpent:
         """Return the columns before the first start."""
-        times = [np.zeros(n_jobs) for _ in range(6)]
-        return TimeSpent(*times, *(np.zeros(n_jobs, dtype=np.int64) for _ in range(2)))
+        useful, lost, checkpoint, restart, contention, earlier = np.zeros((6, n_jobs))
+        preempted, failed = np.zeros((2, n_jobs), dtype=np.int64)
+        return TimeSpent(useful, lost, checkpoint, restart, contention, earlier, preempted, failed)
 
     @property
     def held_s(self) -> FloatArray:

@@ -55,7 +55,8 @@ class AttainedService(LiveOrder):
         # these are fixed while it runs, so that rounding never moves a job back.
 
     def score(self, jobs: IndexArray, now_s: float) -> FloatArray:
-        return -np.count_nonzero(self._crosses_s[jobs] <= now_s, axis=1).astype(np.float64)
+        passed = np.count_nonzero(self._crosses_s[jobs] <= now_s, axis=1)
+        return np.asarray(-passed, dtype=np.float64)
 
     def changes_s(self, job: int, now_s: float) -> float:
         later = self._crosses_s[job]

@@ -84,7 +84,7 @@ def quantiles(result: QueueResult) -> Rows:
     ]
 
 
-def interruptions(result: QueueResult) -> Rows:
+def interrupted(result: QueueResult) -> Rows:
     """Return the jobs that were interrupted, and what the time on their nodes was spent on."""
     spent, jobs = result.spent, result.workload
     if spent is None:

@@ -3,7 +3,7 @@
 Gu et al., "Tiresias: A GPU cluster manager for distributed deep learning" (NSDI'19), section 3.2.
 A job's attained service is its nodes times the time for which it has run. Thresholds divide jobs
 into queues; the queue of the least service goes first, and jobs of one queue go by submit time. A
-job never returns to an earlier queue (the paper's STARVELIMIT is infinite, as in its experiments).
+job never returns to an earlier queue: the promotion of jobs that wait for long is left out.
 """
 
 from __future__ import annotations

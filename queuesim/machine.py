@@ -191,40 +191,21 @@ class Machine:
             self.forecast_broken = True
 
     def victims_for(
-        self,
-        job: int,
-        now_s: float,
-        victims: Sequence[int],
-        held: Sequence[NodeReservation],
+        self, job: int, now_s: float, victims: Sequence[int], held: Sequence[NodeReservation]
     ) -> list[int]:
-        """Return which of these running jobs must leave, so that a waiting job can be placed.
+        """Return the first of these running jobs that must leave to place a job; empty: no room.
 
-        Parameters
-        ----------
-        job : int
-        now_s : float
-        victims : sequence of int
-            The first to leave first.
-        held : sequence of NodeReservation
-            Reservations that the job keeps clear of.
-
-        Returns
-        -------
-        list of int
-            The first of them with whom there is room, without any that can stay; empty: there is
-            no room even without all of them.
+        None of them could stay, and the job keeps clear of what is held.
         """
         began = perf_counter()
         self._set_hold(False)
-        n = next(
-            (
-                k
-                for k in range(1, len(victims) + 1)
-                if self._has_room(job, now_s, victims[:k], held)
-            ),
-            0,
-        )
-        leave = list(victims[:n])
+        leave: list[int] = []
+        for victim in victims:
+            leave.append(victim)
+            if self._has_room(job, now_s, leave, held):
+                break
+        else:
+            leave = []
         for other in leave[-2::-1]:
             rest = [victim for victim in leave if victim != other]
             if self._has_room(job, now_s, rest, held):

@@ -30,6 +30,7 @@ from queuesim.site.outages import Outage
 from queuesim.site.partitions import Partition
 from queuesim.site.preemption import PreemptionKeys
 from queuesim.site.quotas import QuotaKeys
+from queuesim.site.ruled_run import RuledRun
 from queuesim.site.rules import Rules
 from workloads.details import JobDetails, Labels
 from workloads.job import Workload
@@ -340,20 +341,24 @@ def test_no_owner_waits_while_others_borrow(history: tuple[Workload, Rules, str,
         rules=rules,
     ).by_events()  # fmt: skip
     size, started = workload.n_nodes, run.start_s
+
+    def level_of(job: int) -> float:
+        assert isinstance(run, RuledRun)
+        assert run.preemption is not None
+        return float(run.preemption._levels.score(np.array([job]), now_s)[0])
+
     for now_s in run.passes():
         owned = dict.fromkeys(quotas, 0)
         for job in sorted(run.running, key=lambda j: (started[j], j)):
             name = str(account[job])
-            assert run.preemption is not None
-            if not run.preemption._quotas.borrows(job):
+            if level_of(job):
                 owned[name] += size[job]
         assert all(owned[name] <= nodes for name, nodes in quotas.items())
         free = 8 - sum(size[job] for job in run.running)
         lent = sum(
             size[job]
             for job in run.running
-            if run.preemption._quotas.borrows(job)
-            and now_s >= started[job] + rules.preemption.min_run_s
+            if not level_of(job) and now_s >= started[job] + rules.preemption.min_run_s
         )
         first: dict[str, int] = {}
         for job in run.queue.front(now_s) if len(run.queue) else ():
@@ -448,7 +453,7 @@ def test_effective_training_time_meets_its_closed_form(rate: float, interval_s: 
     assert result.spent is not None
     failed = int(result.spent.failed[0])
     share = effective_training_time(result)
-    expected = effective_share(rate / DAY_S, n, 0.0, checkpoints)
+    expected = effective_share(n * rate / DAY_S, checkpoints)
     assert share == pytest.approx(expected, abs=0.003)
     assert share != pytest.approx(1.0, abs=0.01)
     # lost: half an interval a failure

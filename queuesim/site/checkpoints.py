@@ -53,13 +53,9 @@ class Checkpoints:
     def __post_init__(self) -> None:
         check_values("checkpoint", self)
 
-    @property
-    def _every_s(self) -> float:
-        return inf if self.interval_s is None else self.interval_s
-
     def _n_writes(self, left_s: float) -> int:
         """Checkpoints of a run to the end; none at the end itself."""
-        return max(ceil(left_s / self._every_s) - 1, 0)
+        return max(ceil(left_s / (self.interval_s or inf)) - 1, 0)
 
     def planned(self, left_s: float, *, restarts: bool) -> Spent:
         """Return what a run to the end spends, with so much work left."""
@@ -80,24 +76,13 @@ class Checkpoints:
         return Spent(n * self.interval_s, lost_s, written_s, restart_s)
 
 
-def effective_share(
-    failures_per_node_s: float, n_nodes: int, repair_s: float, checkpoints: Checkpoints
-) -> float:
+def effective_share(failures_per_s: float, checkpoints: Checkpoints) -> float:
     """Return the share of a job's time that is useful work, in closed form.
 
-    (1 - N r (u0 + D/2)) / (1 + w/D), to the first order in the failures: N nodes with r failures a
-    node-second, ``repair_s`` and ``restart_s`` in u0, the interval D and the write w.
-
-    Parameters
-    ----------
-    failures_per_node_s : float
-    n_nodes : int
-    repair_s : float
-        Time that a failure costs beside the restart, if it counts; else 0.
-    checkpoints : Checkpoints
-        With an interval.
+    (1 - N r (u0 + D/2)) / (1 + w/D), to the first order in the failures: those of all of the job's
+    nodes N r, the restart u0, the interval D and the write w.
     """
-    interval_s = checkpoints._every_s
-    cost_s = repair_s + checkpoints.restart_s + interval_s / 2
-    kept = 1.0 - n_nodes * failures_per_node_s * cost_s
-    return kept / (1.0 + checkpoints.write_s / interval_s)
+    interval_s, write_s = checkpoints.interval_s or inf, checkpoints.write_s
+    return (1.0 - failures_per_s * (checkpoints.restart_s + interval_s / 2)) / (
+        1.0 + write_s / interval_s
+    )

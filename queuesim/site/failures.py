@@ -64,19 +64,7 @@ class Failure(NamedTuple):
 def draw_failures(
     failures: Failures, topology: Topology, rng: np.random.Generator
 ) -> Iterator[Failure]:
-    """Return the failures of a machine in order of time, without end.
-
-    Parameters
-    ----------
-    failures : Failures
-        With a rate above 0.
-    topology : Topology
-    rng : numpy.random.Generator
-
-    Yields
-    ------
-    Failure
-    """
+    """Return the failures of a machine in order of time, without end; one rate must be above 0."""
     leaf, n_leaves = np.empty(0, dtype=np.int64), 0
     if failures.per_leaf_day:
         hierarchy = hierarchy_of(topology)

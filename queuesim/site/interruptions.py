@@ -9,13 +9,7 @@ from queuesim.site.checkpoints import Checkpoints
 
 
 class Interruptions:
-    """What jobs have saved, and what the time of their runs was spent on.
-
-    Parameters
-    ----------
-    n_jobs : int
-    checkpoints : Checkpoints
-    """
+    """What jobs have saved, and what the time of their runs was spent on."""
 
     def __init__(self, n_jobs: int, checkpoints: Checkpoints) -> None:
         self._checkpoints = checkpoints
@@ -42,12 +36,8 @@ class Interruptions:
         if not completed:
             executed_s = sum(run) - remaining_s
             run = self._checkpoints.spent(executed_s, left_s, restarts=self._restarts(job))
-        spent = self.spent
-        spent.useful_s[job] += run.useful_s
-        spent.lost_s[job] += run.lost_s
-        spent.checkpoint_s[job] += run.checkpoint_s
-        spent.restart_s[job] += run.restart_s
-        spent.contention_s[job] += held_s - sum(run)
+        for name, time_s in (*run._asdict().items(), ("contention_s", held_s - sum(run))):
+            getattr(self.spent, name)[job] += time_s
         self._saved_s[job] += run.useful_s
 
     def sent_back(self, job: int, held_s: float, *, preempted: bool) -> None:

@@ -1,8 +1,8 @@
 """Preemption: which running jobs a waiting job may take the nodes of.
 
-By levels, a job may preempt jobs of a lower level; by quotas, a job that would own its nodes may
-preempt those that borrow theirs. Of these the lowest level goes first, then the latest start.
-Either relation has no cycles; the two together would have some, and are refused.
+A waiting job may preempt running jobs of a lower level, the lowest first, then the latest start.
+Levels are those of an order, of partitions, or of quotas (a job that would own its nodes is above
+jobs that borrow). No relation of them has cycles; two of them together could, and are refused.
 """
 
 from __future__ import annotations
@@ -58,20 +58,12 @@ def check_preemptive(backfill: str) -> None:
 def levels_of(
     keys: PreemptionKeys, order: Order, workload: Workload, of_partition: FloatArray | None
 ) -> LiveOrder | None:
-    """Return the levels that jobs preempt by, the larger the higher; None: not by levels.
-
-    Parameters
-    ----------
-    keys : PreemptionKeys
-    order : Order
-    workload : Workload
-    of_partition : (n,) float64 or None
-        Priority of each job's partition, where there are partitions.
+    """Return the levels of the jobs, the larger the higher; None: no preemption by levels.
 
     Raises
     ------
     NetcosimError
-        An order without levels, an order that needs preemption and has none; no partitions.
+        An order without levels, or one that needs preemption without; no partitions.
     """
     if order.needs_preemption and keys.by != "order":
         raise NetcosimError(
@@ -94,75 +86,52 @@ def levels_of(
 
 
 class Preemption:
-    """Levels or quotas of the jobs of a queue, and the starts of those that run.
+    """Levels of the jobs of a queue, and the starts of those that run.
 
     Parameters
     ----------
-    levels : LiveOrder or None
-    quotas : Quotas or None
-        Where there are no levels.
+    levels : LiveOrder
+        Those of quotas, or others.
     min_run_s : float
     partition : list of int
-        Of each job.
+        One a job.
     """
 
-    def __init__(
-        self,
-        levels: LiveOrder | None,
-        quotas: Quotas | None,
-        min_run_s: float,
-        partition: list[int],
-    ) -> None:
+    def __init__(self, levels: LiveOrder, min_run_s: float, partition: list[int]) -> None:
         self._levels = levels
-        self._quotas = quotas
         self._min_run_s = min_run_s
-        self._partition = partition
         self._started_s: dict[int, float] = {}
-        self.one_head = quotas is None and len(set(partition)) <= 1
-        """Whether the first waiting job is the only one that may preempt."""
+        self._by_quotas = isinstance(levels, Quotas)
+        cluster = levels.cluster if isinstance(levels, Quotas) else [0] * len(partition)
+        self.head_of = [*zip(partition, cluster, strict=True)]
+        """What a waiting job must be the first of to preempt others, one a job."""
+        self.one_head = len(set(self.head_of)) <= 1 and not self._by_quotas
 
-    def head_of(self, job: int) -> tuple[int, int]:
-        """Return what a waiting job must be the first of to preempt others."""
-        return self._partition[job], -1 if self._quotas is None else self._quotas.cluster[job]
-
-    def goes_first(self, job: int) -> bool:
+    def goes_first(self, job: int, now_s: float) -> bool:
         """Return whether a waiting job has a claim to free nodes before any reservation."""
-        return self._quotas is None or self._quotas.would_own(job)
+        return not self._by_quotas or bool(self._levels.score(np.array([job]), now_s)[0])
 
     def started(self, job: int, now_s: float) -> float:
         """Record a start; return the next time at which another may preempt the job."""
         self._started_s[job] = now_s
-        if self._quotas is not None:
-            self._quotas.started(job)
-        if self._levels is not None:
-            self._levels.started(job, now_s)
+        self._levels.started(job, now_s)
         return self.changes_s(job, now_s)
 
     def ended(self, job: int, now_s: float) -> None:
         """Record an end."""
         del self._started_s[job]
-        if self._quotas is not None:
-            self._quotas.ended(job)
-        if self._levels is not None:
-            self._levels.ended(job, now_s)
+        self._levels.ended(job, now_s)
 
     def changes_s(self, job: int, now_s: float) -> float:
         """Return the next time after now at which a running job's level or protection ends."""
-        if job not in self._started_s:
-            return inf
         protected_s = self._started_s[job] + self._min_run_s
-        level_s = inf if self._levels is None else self._levels.changes_s(job, now_s)
+        level_s = self._levels.changes_s(job, now_s)
         return min(level_s, protected_s if protected_s > now_s else inf)
 
     def victims(self, job: int, now_s: float) -> list[int]:
         """Return the running jobs that a waiting job may preempt, the first to go first."""
         running = [j for j, at_s in self._started_s.items() if now_s >= at_s + self._min_run_s]
-        if self._quotas is not None:
-            takes = self._quotas.would_own(job)
-            lower = {j: 0.0 for j in running if takes and self._quotas.borrows(j)}
-        else:
-            assert self._levels is not None
-            jobs = np.array([*running, job], dtype=np.int64)
-            *levels, mine = self._levels.score(jobs, now_s).tolist()
-            lower = {j: level for j, level in zip(running, levels, strict=True) if level < mine}
+        jobs = np.array([*running, job], dtype=np.int64)
+        *levels, mine = self._levels.score(jobs, now_s).tolist()
+        lower = {j: level for j, level in zip(running, levels, strict=True) if level < mine}
         return sorted(lower, key=lambda j: (lower[j], -self._started_s[j], -j))

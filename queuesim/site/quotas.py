@@ -1,7 +1,7 @@
 """Quotas of virtual clusters: nodes that each may claim, and that others may borrow while idle.
 
 A job *owns* its nodes while they fit into the quota of its virtual cluster, and *borrows* them
-otherwise. A job that would own its nodes may preempt jobs that borrow theirs.
+otherwise. A job that would own its nodes may preempt jobs that borrow.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import Example, OneOf, ReadIf, check_values
+from queuesim.ordering.orders import FloatArray, IndexArray, LiveOrder
 from workloads.details import Labels
 from workloads.job import Workload
 
@@ -66,20 +67,13 @@ class QuotaKeys:
         return found
 
 
-class Quotas:
-    """Which running jobs own their nodes.
-
-    Parameters
-    ----------
-    workload : Workload
-    keys : QuotaKeys
-    machine_nodes : int
+class Quotas(LiveOrder):
+    """Levels by quotas: 1 for jobs that own their nodes or would, 0 for those that borrow.
 
     Raises
     ------
     NetcosimError
-        Quotas of more nodes than the machine has; a log without the column, or a name that it does
-        not have.
+        Quotas of more nodes than the machine has; a log without the column or a name.
     """
 
     def __init__(self, workload: Workload, keys: QuotaKeys, machine_nodes: int) -> None:
@@ -92,27 +86,21 @@ class Quotas:
         code = _cluster_of_jobs(workload, keys.by, nodes)
         self.cluster: list[int] = code.tolist()
         """One a job: the position of its virtual cluster, -1 for none."""
-        self._free = [*nodes.values(), 0]
-        """Nodes of each quota that no job owns; the last entry is for jobs of none."""
         self._n_nodes: list[int] = workload.n_nodes.tolist()
+        self._free = [*nodes.values(), 0]
+        # Nodes of each quota that no job owns; the last entry is for jobs of none.
         self._owns: set[int] = set()
         self._borrows: list[dict[int, None]] = [{} for _ in self._free]
+        # Invariant: no running job that borrows would fit into its quota.
 
-    def would_own(self, job: int) -> bool:
-        """Return whether a waiting job fits into what is left of its quota."""
-        return self._n_nodes[job] <= self._free[self.cluster[job]]
+    def score(self, jobs: IndexArray, now_s: float) -> FloatArray:
+        return np.array([job in self._owns or self._fits(job) for job in jobs.tolist()], float)
 
-    def borrows(self, job: int) -> bool:
-        """Return whether a running job borrows its nodes."""
-        return job not in self._owns
-
-    def started(self, job: int) -> None:
-        """Record a start."""
+    def started(self, job: int, now_s: float) -> None:
         self._borrows[self.cluster[job]][job] = None
         self._promote(self.cluster[job])
 
-    def ended(self, job: int) -> None:
-        """Record an end; jobs that borrow own what fits now, the one that started first first."""
+    def ended(self, job: int, now_s: float) -> None:
         cluster = self.cluster[job]
         if job in self._owns:
             self._owns.remove(job)
@@ -121,11 +109,15 @@ class Quotas:
             del self._borrows[cluster][job]
         self._promote(cluster)
 
+    def _fits(self, job: int) -> bool:
+        return self._n_nodes[job] <= self._free[self.cluster[job]]
+
     def _promote(self, cluster: int) -> None:
-        waiting = self._borrows[cluster]
-        for job in [*waiting] if self._free[cluster] else ():
-            if self.would_own(job):
-                del waiting[job]
+        """Jobs that borrow own what fits now, the one that started first first."""
+        borrow = self._borrows[cluster]
+        for job in [*borrow] if self._free[cluster] else ():
+            if self._fits(job):
+                del borrow[job]
                 self._owns.add(job)
                 self._free[cluster] -= self._n_nodes[job]
 

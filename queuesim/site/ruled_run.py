@@ -235,7 +235,7 @@ class RuledRun(Run):
             started = False
             one = preemption.one_head
             for job in [self.queue.head(now_s)] if one else self.queue.front(now_s):
-                head = preemption.head_of(job)
+                head = preemption.head_of[job]
                 if head not in blocked and self._claim(preemption, job, now_s):
                     started = True
                     break
@@ -244,7 +244,7 @@ class RuledRun(Run):
     def _claim(self, preemption: Preemption, job: int, now_s: float) -> bool:
         """Start a waiting job on free nodes if it goes first, or by preemption."""
         scheduler = self.scheduler
-        if not (preemption.goes_first(job) and scheduler.start_head(job, now_s)):
+        if not (preemption.goes_first(job, now_s) and scheduler.start_head(job, now_s)):
             victims = preemption.victims(job, now_s)
             held = scheduler.held_for(job)
             leave = self.machine.victims_for(job, now_s, victims, held) if victims else []

@@ -108,22 +108,15 @@ class Rules:
     def claims(
         self, workload: Workload, order: Order, access: Access | None, machine_nodes: int
     ) -> Preemption | None:
-        """Return who may preempt whom; None: nobody.
-
-        Raises
-        ------
-        NetcosimError
-            See `levels_of` and `Quotas`.
-        """
+        """Return which jobs may preempt others; None: no preemption. See `levels_of`, `Quotas`."""
         partition = [0] * len(workload) if access is None else access.partition
         priority = None
         if access is not None and self.partitions:
             priority = np.array(access.priority)[access.partition]
         levels = levels_of(self.preemption, order, workload, priority)
-        if not self.preempts:
-            return None
-        quotas = Quotas(workload, self.quotas, machine_nodes) if self.quotas.nodes else None
-        return Preemption(levels, quotas, self.preemption.min_run_s, partition)
+        if self.quotas.nodes:
+            levels = Quotas(workload, self.quotas, machine_nodes)
+        return levels and Preemption(levels, self.preemption.min_run_s, partition)
 
     def access(self, workload: Workload, policy: Policy) -> Access:
         """The nodes that jobs may use; see `Access` and `check_holds_any` for what is refused."""

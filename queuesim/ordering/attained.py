@@ -46,11 +46,9 @@ class AttainedService(LiveOrder):
     """Scores by attained service: 0 in the first queue, -1 in the second, and so on."""
 
     def __init__(self, workload: Workload, parameters: Attained) -> None:
-        n = len(workload)
-        self._thresholds = np.array(parameters.thresholds_s, dtype=np.float64)
         self._n_nodes = workload.n_nodes.astype(np.float64)
-        self._crosses_s = np.full((n, len(self._thresholds)), inf)
-        self._left = np.tile(self._thresholds, (n, 1))
+        self._left = np.tile(np.array(parameters.thresholds_s, float), (len(workload), 1))
+        self._crosses_s = np.full(self._left.shape, inf)
         # Invariant: a job's score is the number of its times in _crosses_s that have passed, and
         # these are fixed while it runs, so that rounding never moves a job back.
 

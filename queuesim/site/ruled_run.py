@@ -69,13 +69,7 @@ class RuledRun(Run):
         self._eligible: list[int] = []
 
     def passes(self) -> Iterator[float]:
-        """Return the instants at which jobs may start; see `queuesim.run.Run.passes`.
-
-        Yields
-        ------
-        float
-            The time, after the preemptions of it.
-        """
+        """Return the instants at which jobs may start, after their preemptions."""
         for now_s in super().passes():
             if self.preemption is not None:
                 self._preempt(self.preemption, now_s)
@@ -158,8 +152,7 @@ class RuledRun(Run):
                     self._fail(access.windows[number].nodes, self.requeues)
             else:
                 access.ends(number)
-            self.machine.released = True
-            self.due = True
+            self._nodes_change()
 
     def _failures(self, access: Access, failures: Iterator[Failure]) -> SimProcess:
         """Nodes fail at random, and are repaired."""
@@ -175,12 +168,14 @@ class RuledRun(Run):
             number = access.adds(failure.start_s, failure.end_s, failure.nodes)
             self._fail(failure.nodes, True)
             env.process(self._repair(access, number))
-            self.machine.released = True
-            self.due = True
+            self._nodes_change()
 
     def _repair(self, access: Access, number: int) -> SimProcess:
         yield self.env.timeout(delay(self.env.now, access.windows[number].end_s))
         access.ends(number)
+        self._nodes_change()
+
+    def _nodes_change(self) -> None:
         self.machine.released = True
         self.due = True
 

@@ -21,7 +21,8 @@ from queuesim.capacity import loss_of_capacity, mean_utilisation
 from queuesim.metrics import effective_training_time, run_s, turnaround_s, wait_s
 from queuesim.ordering.attained import Attained, attained_order
 from queuesim.ordering.orders import Order
-from queuesim.queue import QueueSetup, simulate_queue
+from queuesim.queue import simulate_queue
+from queuesim.queue_setup import QueueSetup
 from queuesim.result import QueueResult
 from queuesim.runtime import RunTimeModel, RunTimes
 from queuesim.site.checkpoints import Checkpoints, effective_share

@@ -116,7 +116,9 @@ class Rules:
         levels = levels_of(self.preemption, order, workload, priority)
         if self.quotas.nodes:
             levels = Quotas(workload, self.quotas, machine_nodes)
-        return levels and Preemption(levels, self.preemption.min_run_s, partition)
+        if levels is None:
+            return None
+        return Preemption(levels, self.preemption.min_run_s, partition)
 
     def access(self, workload: Workload, policy: Policy) -> Access:
         """The nodes that jobs may use; see `Access` and `check_holds_any` for what is refused."""

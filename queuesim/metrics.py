@@ -64,7 +64,8 @@ def interruption_totals(spent: TimeSpent, n_nodes: IntArray) -> dict[str, float]
     """Return the interruptions of all jobs, and what their node time was spent on."""
     nodes = n_nodes.astype(np.float64)
     names = ("useful", "lost", "checkpoint", "restart", "contention")
-    node_s = {f"{name}_node_s": _rounded(getattr(spent, f"{name}_s") @ nodes) for name in names}
+    # the rounding of floats is no contention
+    node_s = {f"{n}_node_s": round(float(getattr(spent, f"{n}_s") @ nodes), 3) for n in names}
     held = sum(node_s.values())
     return {
         "preemptions": int(spent.preempted.sum()),
@@ -73,11 +74,6 @@ def interruption_totals(spent: TimeSpent, n_nodes: IntArray) -> dict[str, float]
         **node_s,
         "effective_training_time": node_s["useful_node_s"] / held if held else nan,
     }
-
-
-def _rounded(node_s: float) -> float:
-    """Return a sum without the rounding of its parts; never -0."""
-    return round(float(node_s), 3) + 0.0
 
 
 @dataclass(frozen=True)

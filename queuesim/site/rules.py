@@ -97,7 +97,7 @@ class Rules:
     def interrupts(self) -> bool:
         """Whether runs may be parts of a job, or more than its work."""
         sends_back = self.preempts or bool(self.failures) or (self.requeues and bool(self.outages))
-        return sends_back or self.checkpoints != Checkpoints()
+        return sends_back or bool(self.checkpoints.interval_s or self.checkpoints.restart_s)
 
     @property
     def plain(self) -> bool:

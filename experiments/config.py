@@ -216,6 +216,9 @@ class _QueueKeys(Section):
             f'backfill = "{self.backfill}"': self.backfill != "easy",
             "partitions": bool(section.partitions),
             "outages": section.outages.file is not None,
+            "failures": bool(section.failures.per_node_day or section.failures.per_leaf_day),
+            "preemption": section.preemption.by != "none",
+            "quotas": bool(section.quotas.nodes),
         }
         if isinstance(self.decider, Program):  # it keeps its own order
             others[f'order = "{self.order}"'] = self.order != "fcfs"

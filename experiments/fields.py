@@ -139,6 +139,9 @@ def config_kind(parameter: Parameter) -> Any:
     names = next((note for note in parameter.notes if isinstance(note, NamesIn)), None)
     if parameter.names_file:
         kind: Any = Input
+    elif unit is not None and parameter.is_list:
+        each: Any = Annotated[float, in_si(unit.dimension), *parameter.limits]
+        kind = Annotated[tuple[each, ...], BeforeValidator(_one_or_more)]
     elif unit is not None:
         kind = Annotated[parameter.kind, in_si(unit.dimension), *parameter.limits]
     elif names is not None:

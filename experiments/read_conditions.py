@@ -208,7 +208,8 @@ def _windowed(config: Config, key: str) -> bool:
     queue: Any = config.queue
     if queue.decider is not None:
         return not isinstance(queue.decider, str) or DECIDERS[queue.decider].windowed
-    on_sets = bool(queue.partitions) or queue.outages.file is not None
+    failures = queue.failures.per_node_day + queue.failures.per_leaf_day
+    on_sets = bool(queue.partitions) or queue.outages.file is not None or failures > 0
     return on_sets or BACKFILLS[queue.backfill].windowed
 
 
@@ -331,6 +332,12 @@ CONDITIONS = (
         _has_partitions,
         _values("queue.partitions"),
         _phrase("[[queue.partitions]]"),
+    ),
+    Condition(
+        ("queue.preemption.min_run_s",),
+        lambda config, key: config.queue.preemption.by != "none" or bool(config.queue.quotas.nodes),
+        _values("queue.preemption.by"),
+        _phrase('queue.preemption.by = "order" or "partition", or queue.quotas.nodes'),
     ),
     Condition(("queue.dependencies",), _from_log, _values("workload.log"), _phrase("workload.log")),
     Condition(

@@ -58,6 +58,10 @@ def sampled_utilisation(result: QueueResult) -> tuple[FloatArray, FloatArray]:
 
 def _requested_in(result: QueueResult, from_s: float, to_s: float) -> float:
     """Return the share of the machine's node-seconds in a window that jobs had requested."""
+    if result.spent is not None and result.spent.earlier_s.any():
+        time_s, share = utilisation_steps(result, requested=True)
+        span_s = np.diff(np.clip(time_s, from_s, to_s), append=to_s)
+        return float(span_s @ share) / (to_s - from_s) if to_s > from_s else float("nan")
     time = np.minimum(result.end_s, to_s) - np.maximum(result.start_s, from_s)
     used = float(np.sum(np.maximum(time, 0.0) * result.workload.n_nodes))
     return used / (result.machine_nodes * (to_s - from_s)) if to_s > from_s else float("nan")
@@ -67,7 +71,8 @@ def mean_utilisation(result: QueueResult) -> float:
     """Requested node-seconds over the machine's, from the first start to the last end."""
     if not len(result):
         return float("nan")
-    return _requested_in(result, float(result.start_s.min()), float(result.end_s.max()))
+    first_s = result.start_s.min() if result.spent is None else result.event_s[0]
+    return _requested_in(result, float(first_s), float(result.end_s.max()))
 
 
 def steady_state_utilisation(result: QueueResult) -> float:
@@ -111,16 +116,16 @@ def lost_nodes(result: QueueResult) -> tuple[FloatArray, LongArray]:
     lost : (m,) int64
         From this event to the next; 0 after the last.
     """
-    workload, start, end = result.workload, result.start_s, result.end_s
-    submit = workload.submit_s
-    times = np.unique(np.concatenate([submit, end]))
+    workload, end = result.workload, result.end_s
+    enters, leaves, job = _waits(result)
+    times = np.unique(np.concatenate([enters, end]))
     step_s, step_busy = result.busy_nodes()
     index = np.searchsorted(step_s, times, side="right") - 1
     busy = np.where(index >= 0, step_busy[np.maximum(index, 0)], 0)
     idle = result.machine_nodes - busy
     lost = np.zeros(len(times), dtype=np.int64)
     waiting: list[tuple[int, int]] = []  # (nodes, job); started jobs leave when they surface
-    sizes, begins, arrivals = workload.n_nodes.tolist(), start.tolist(), submit.tolist()
+    sizes, begins, arrivals = workload.n_nodes[job].tolist(), leaves.tolist(), enters.tolist()
     k = 0
     for i in range(len(times) - 1):
         now = times[i]
@@ -132,6 +137,23 @@ def lost_nodes(result: QueueResult) -> tuple[FloatArray, LongArray]:
         if waiting and waiting[0][0] < idle[i]:
             lost[i] = idle[i]
     return times, lost
+
+
+def _waits(result: QueueResult) -> tuple[FloatArray, FloatArray, LongArray]:
+    """Return when jobs began to wait, ascending, when they started, and the jobs."""
+    enters = np.asarray(result.workload.submit_s, dtype=np.float64)
+    leaves, jobs = result.start_s, np.arange(len(result))
+    if len(result.event_s) == 2 * len(result):
+        return enters, leaves, jobs
+    starts = result.event_is_start
+    order = np.argsort(result.event_job[starts], kind="stable")
+    leaves, jobs = result.event_s[starts][order], result.event_job[starts][order]
+    ends = result.event_job[~starts]
+    ends_s = result.event_s[~starts][np.argsort(ends, kind="stable")]
+    first = np.diff(jobs, prepend=-1) > 0
+    enters = np.where(first, enters[jobs], np.roll(ends_s, 1))
+    by_time = np.argsort(enters, kind="stable")
+    return enters[by_time], leaves[by_time], jobs[by_time]
 
 
 def loss_of_capacity(result: QueueResult) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import inf
 from time import perf_counter
 
@@ -22,6 +23,17 @@ from queuesim.logged import LoggedNodes, logged_nodes
 from workloads.job import Workload
 
 FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class NodeReservation:
+    """Reservation of nodes and links for a job, from its planned start to its end."""
+
+    job: int
+    shadow_s: float
+    end_s: float
+    nodes: NDArray[np.int32]
+    links: NDArray[np.int32]
 
 
 class Machine:
@@ -177,6 +189,41 @@ class Machine:
         self.released = True
         if end > now_s or now_s > self.shadow_s:
             self.forecast_broken = True
+
+    def victims_for(
+        self, job: int, now_s: float, victims: Sequence[int], held: Sequence[NodeReservation]
+    ) -> list[int]:
+        """Return the first of these running jobs that must leave to place a job; empty: no room.
+
+        None of them could stay, and the job keeps clear of what is held.
+        """
+        began = perf_counter()
+        self._set_hold(False)
+        leave: list[int] = []
+        for victim in victims:
+            leave.append(victim)
+            if self._has_room(job, now_s, leave, held):
+                break
+        else:
+            leave = []
+        for other in leave[-2::-1]:
+            rest = [victim for victim in leave if victim != other]
+            if self._has_room(job, now_s, rest, held):
+                leave = rest
+        self.scheduling_s[job] += perf_counter() - began
+        return leave
+
+    def _has_room(
+        self, job: int, now_s: float, gone: Sequence[int], held: Sequence[NodeReservation]
+    ) -> bool:
+        """Return whether a job could be placed now, if some running jobs were gone."""
+        freed = sum(len(self.placements[other].nodes) for other in gone)
+        if self.n_free + freed < self.n_nodes[job] or self.policy.counts_only:
+            return self.n_free + freed >= self.n_nodes[job]
+        trial = self.policy.clone()
+        for other in gone:
+            trial.release(self.placements[other])
+        return trial.allocate(self.request(job, now_s)) is not None
 
     def withdraw(self, job: int) -> None:
         """Undo the `allocate` of this instant: the job would delay the head of the queue."""

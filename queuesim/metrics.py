@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from netsim.kinds import need_kinds
 from queuesim.capacity import loss_of_capacity, mean_utilisation, steady_state_utilisation
-from queuesim.result import QueueResult
+from queuesim.result import IntArray, QueueResult, TimeSpent
 
 FloatArray = NDArray[np.float64]
 
@@ -22,8 +22,17 @@ SLOWDOWN_BOUND_S = 10.0
 
 
 def wait_s(result: QueueResult) -> FloatArray:
-    """(n,) time from submission to start."""
-    return np.maximum(result.start_s - result.workload.submit_s, 0.0)
+    """(n,) time that each job waited: from submission to start, and between its runs."""
+    before_last_s = result.start_s - result.workload.submit_s
+    if result.spent is not None:
+        before_last_s = before_last_s - result.spent.earlier_s
+    return np.maximum(before_last_s, 0.0)
+
+
+def run_s(result: QueueResult) -> FloatArray:
+    """(n,) time that each job held its nodes, in all its runs."""
+    last_s = np.asarray(result.end_s - result.start_s, dtype=np.float64)
+    return last_s if result.spent is None else last_s + result.spent.earlier_s
 
 
 def turnaround_s(result: QueueResult) -> FloatArray:
@@ -33,13 +42,39 @@ def turnaround_s(result: QueueResult) -> FloatArray:
 
 def bounded_slowdown(result: QueueResult, bound_s: float = SLOWDOWN_BOUND_S) -> FloatArray:
     """(n,) turnaround over run time, with run times below the bound raised to it, >= 1."""
-    run = np.maximum(result.end_s - result.start_s, bound_s)
+    run = np.maximum(run_s(result), bound_s)
     return np.maximum(turnaround_s(result) / run, 1.0)
 
 
 def makespan_s(result: QueueResult) -> float:
     """From the first submission to the last end (Pollard et al., section IV-C)."""
     return float(result.end_s.max() - result.workload.submit_s.min())
+
+
+def effective_training_time(result: QueueResult) -> float:
+    """Return the share of the node time of all jobs that is useful work; 1 if none is interrupted.
+
+    The rest is lost work, checkpoints, restarts and contention; see `TimeSpent`.
+    """
+    if result.spent is None:
+        return 1.0
+    return interruption_totals(result.spent, result.workload.n_nodes)["effective_training_time"]
+
+
+def interruption_totals(spent: TimeSpent, n_nodes: IntArray) -> dict[str, float]:
+    """Return the interruptions of all jobs, and what their node time was spent on."""
+    nodes = n_nodes.astype(np.float64)
+    names = ("useful", "lost", "checkpoint", "restart", "contention")
+    # the rounding of floats is no contention
+    node_s = {f"{n}_node_s": round(float(getattr(spent, f"{n}_s") @ nodes), 3) for n in names}
+    held = sum(node_s.values())
+    return {
+        "preemptions": int(spent.preempted.sum()),
+        "failures": int(spent.failed.sum()),
+        "interrupted_jobs": int(np.count_nonzero(spent.preempted + spent.failed)),
+        **node_s,
+        "effective_training_time": node_s["useful_node_s"] / held if held else nan,
+    }
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ def simulate_queue(
     estimates : EstimateModel or None
         Run times passed to the policy (`Request.end_s`); None for the requested ones.
     rules : Rules
-        Partitions, dependencies, outages.
+        Partitions, dependencies, outages, preemption, quotas, failures, checkpoints.
     keep_placements : bool
         Keep every job's nodes and links, for snapshots and charts.
     progress : callable or None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
@@ -22,7 +22,10 @@ from queuesim.registry import find_backfill, find_order
 from queuesim.run import Labels, Run
 from queuesim.runtime import AsLogged, RunTimeModel
 from queuesim.site.dependencies import Dependencies
+from queuesim.site.failures import Failure, draw_failures
+from queuesim.site.interruptions import Interruptions
 from queuesim.site.node_sets import NodeSetMachine
+from queuesim.site.preemption import check_preemptive
 from queuesim.site.ruled_run import RuledRun
 from queuesim.site.rules import Rules
 from queuesim.waiting import WaitingQueue
@@ -86,13 +89,17 @@ class QueueSetup:
                 f"bandwidth_Bps has {len(self.bandwidth_Bps)} values for {len(workload)} jobs"
             )
         self.known_s = None if self.estimates is None else self.estimates.prepare(workload)
-        if isinstance(self.backfill, Decider) and rules.uses_node_sets:
+        if isinstance(self.backfill, Decider) and (rules.uses_node_sets or rules.preempts):
             raise NetcosimError(
                 f"decider {self.backfill.name!r} does not support partitions, reservations and "
-                "failures of nodes"
+                "failures of nodes, preemption and quotas"
             )
         self._method, named = _method(self.backfill, workload, policy, self.rng)
+        if rules.preempts:
+            check_preemptive(named)
         self._access = rules.access(workload, policy) if rules.uses_node_sets else None
+        machine_nodes = policy.topology.n_nodes
+        self._claims = rules.claims(workload, self.chosen, self._access, machine_nodes)
         if self._access is not None:
             self._method = node_set_method(named)
             self.chosen = rules.ordered(self.chosen, self._access)
@@ -122,8 +129,23 @@ class QueueSetup:
         )
         if isinstance(run, RuledRun):
             waits = Dependencies(self.workload) if rules.has_dependencies else None
-            run.under(waits, access, rules.requeues)
+            books = Interruptions(len(self.workload), rules.checkpoints)
+            run.under(
+                waits,
+                access,
+                rules.requeues,
+                books if rules.interrupts else None,
+                self._claims,
+                self._failures(),
+            )
         return run
+
+    def _failures(self) -> Iterator[Failure] | None:
+        """Return the random failures: the same for all policies whose generators are alike."""
+        if not self.rules.failures:
+            return None
+        rng = self.rng.spawn(1)[0]
+        return draw_failures(self.rules.failures, self.policy.topology, rng)
 
 
 def _method(

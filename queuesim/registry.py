@@ -18,6 +18,7 @@ from queuesim.deciders import (
     SmallestAreaThatFits,
 )
 from queuesim.estimates import Actual, Adjusted, EstimateModel, Requested
+from queuesim.ordering.attained import LAS
 from queuesim.ordering.fair_share import FAIR_SHARE
 from queuesim.ordering.multifactor import MULTIFACTOR
 from queuesim.ordering.orders import FCFS, LARGEST, PRIORITY, SHORTEST, SMALLEST, WFP, Order
@@ -35,6 +36,7 @@ ORDERS: Registry[Order] = Registry(
         PRIORITY,
         FAIR_SHARE,
         MULTIFACTOR,
+        LAS,
     ),
 )
 BACKFILLS: Registry[type[Backfill]] = Registry(

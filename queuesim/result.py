@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,53 @@ class PlacementArrays:
 
 @short_repr()
 @dataclass(frozen=True, eq=False)
+class TimeSpent:
+    """What the runs of jobs that may be interrupted spent their time on; columns are one a job.
+
+    The first five columns are seconds that a job held its nodes, and sum to its time on them.
+
+    Attributes
+    ----------
+    useful_s, lost_s : (n,) float64
+        Work that counts, and work since the last checkpoint before an interruption.
+    checkpoint_s, restart_s : (n,) float64
+        Writing checkpoints, and restarting after interruptions.
+    contention_s : (n,) float64
+        What contention added to all of these.
+    earlier_s : (n,) float64
+        The part of the time that is of runs before the last.
+    preempted, failed : (n,) int64
+        How often a job was preempted, and how often sent back by a failure.
+    """
+
+    useful_s: FloatArray
+    lost_s: FloatArray
+    checkpoint_s: FloatArray
+    restart_s: FloatArray
+    contention_s: FloatArray
+    earlier_s: FloatArray
+    preempted: LongArray
+    failed: LongArray
+
+    @staticmethod
+    def nothing(n_jobs: int) -> TimeSpent:
+        """Return the columns before the first start."""
+        useful, lost, checkpoint, restart, contention, earlier = np.zeros((6, n_jobs))
+        preempted, failed = np.zeros((2, n_jobs), dtype=np.int64)
+        return TimeSpent(useful, lost, checkpoint, restart, contention, earlier, preempted, failed)
+
+    @property
+    def held_s(self) -> FloatArray:
+        """(n,) time that each job held its nodes, in all runs."""
+        parts = (self.useful_s, self.lost_s, self.checkpoint_s, self.restart_s, self.contention_s)
+        return np.asarray(sum(parts), dtype=np.float64)
+
+    def take(self, jobs: NDArray[np.bool_]) -> TimeSpent:
+        """Return the columns of some jobs."""
+        return TimeSpent(*(getattr(self, column.name)[jobs] for column in fields(self)))
+
+
+@dataclass(frozen=True, eq=False)
 class Snapshot:
     """Running jobs at an instant.
 
@@ -104,7 +151,7 @@ class QueueResult:
     wall_s : float
         Wall-clock time that the simulation took.
     start_s, end_s : (n,) float64
-        Of the last run of a job that a failure sent back; nan for a job that never ran.
+        Of the last run of a job that was interrupted; nan for a job that never ran.
     eligible_s : (n,) float64
         From when on a job might start: its submission, or the end of its last dependency.
     overran : (n,) bool
@@ -131,6 +178,8 @@ class QueueResult:
         Reports of the run-time model (`queuesim.runtime.RunTimes.report`).
     needs_Bps : (n,) float64 or None
         Bandwidth that each job was known to need.
+    spent : TimeSpent or None
+        Where rules of the queue interrupt jobs, or they write checkpoints.
     """
 
     workload: Workload
@@ -157,6 +206,7 @@ class QueueResult:
     placements: PlacementArrays | None = None
     reports: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     needs_Bps: FloatArray | None = None
+    spent: TimeSpent | None = None
 
     def __len__(self) -> int:
         return len(self.start_s)
@@ -192,6 +242,7 @@ class QueueResult:
             event_job=(np.cumsum(ran) - 1)[self.event_job],
             placements=kept,
             needs_Bps=None if self.needs_Bps is None else self.needs_Bps[ran],
+            spent=None if self.spent is None else self.spent.take(ran),
         )
 
     def busy_nodes(self, *, requested: bool = False) -> tuple[FloatArray, LongArray]:

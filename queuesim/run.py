@@ -22,7 +22,7 @@ from netsim.errors import NetcosimError
 from queuesim.backfilling.backfill import Backfill, Start
 from queuesim.machine import Machine
 from queuesim.ordering.orders import Order
-from queuesim.result import COMPLETED, CUT, PlacementArrays, QueueResult
+from queuesim.result import COMPLETED, CUT, PlacementArrays, QueueResult, TimeSpent
 from queuesim.runtime import RunTimes
 from queuesim.waiting import WaitingQueue, make_queue
 from workloads.job import Workload
@@ -58,6 +58,9 @@ class Running:
 
 class Run:
     """One simulation: SimPy's events and what they share."""
+
+    spent: TimeSpent | None = None
+    """What the time of interrupted jobs was spent on."""
 
     def __init__(
         self,
@@ -233,7 +236,8 @@ class Run:
             if not (isfinite(work) and work > 0):
                 raise NetcosimError(f"job {self._id(job)}: run time {work} s; it must be > 0")
             rate = self._checked(job, rates.pop(job)) if job in rates else 1.0
-            running = Running(work, rate, now + self.machine.requested_s[job])
+            planned_s = self._planned_s(job, work)
+            running = Running(planned_s, rate, now + self.machine.requested_s[job])
             self.running[job] = running
             self._plan(job, running)
         self.new.clear()
@@ -246,6 +250,10 @@ class Run:
             running.rate = new_rate
             self._plan(job, running)
         rates.clear()
+
+    def _planned_s(self, job: int, work_s: float) -> float:
+        """Return what a run needs at rate 1 of a job that has so much work."""
+        return work_s
 
     def _checked(self, job: int, rate: float) -> float:
         if not (isfinite(rate) and rate >= 0):
@@ -336,6 +344,7 @@ class Run:
             placements=kept,
             reports={**self.run_times.report(), **self.reports()},
             needs_Bps=self.machine.needs_Bps,
+            spent=self.spent,
         ).frozen()
 
     def reports(self) -> Mapping[str, Mapping[str, float]]:

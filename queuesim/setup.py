@@ -8,15 +8,26 @@ from typing import Any
 from netsim.parameters import Parameter, parameters_of
 from queuesim.ordering.orders import Order, OrderContext
 from queuesim.registry import ORDERS
+from queuesim.site.checkpoints import Checkpoints
+from queuesim.site.failures import Failures
 from queuesim.site.outages import OutageFile
 from queuesim.site.partitions import Partition, check_partitions
+from queuesim.site.preemption import PreemptionKeys
+from queuesim.site.quotas import QuotaKeys
 from queuesim.site.rules import RuleKeys, Rules
 from workloads.job import Workload
+
+_TABLES: dict[str, type] = {
+    "checkpoint": Checkpoints,
+    "preemption": PreemptionKeys,
+    "quotas": QuotaKeys,
+    "failures": Failures,
+}
 
 
 def setup_tables() -> dict[str, dict[str, Parameter]]:
     """Parameters of orders and rules, by table of ``[queue]``; "" is the table itself."""
-    tables: dict[str, type] = {"": RuleKeys, "outages": OutageFile}
+    tables: dict[str, type] = {"": RuleKeys, "outages": OutageFile, **_TABLES}
     tables |= {o.section: o.parameters for o in ORDERS.values() if o.parameters is not None}
     return {name: dict(parameters_of(factory)) for name, factory in tables.items()}
 
@@ -58,6 +69,10 @@ def setup_of(section: Any, history: Callable[[], Workload | None]) -> tuple[Orde
     partitions = partitions_of(section.partitions)
     outages = OutageFile(**_values(section.outages, parameters_of(OutageFile)))
     keys = RuleKeys(**_values(section, parameters_of(RuleKeys)))
+    given_tables: dict[str, Any] = {
+        name: kind(**_values(getattr(section, name), parameters_of(kind)))
+        for name, kind in _TABLES.items()
+    }
     order = ORDERS[section.order]
     if order.made is not None and order.parameters is not None:
         table = getattr(section, order.section)
@@ -70,6 +85,10 @@ def setup_of(section: Any, history: Callable[[], Workload | None]) -> tuple[Orde
         partitions=partitions,
         outages=outages.read(),
         requeues=outages.after_failure == "requeue",
+        checkpoints=given_tables["checkpoint"],
+        preemption=given_tables["preemption"],
+        quotas=given_tables["quotas"],
+        failures=given_tables["failures"],
     )
 
 

@@ -214,7 +214,7 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
         (
             'window = "all"',
             'order = "lifo"',
-            "key queue.order: unknown order 'lifo'; valid: fair-share, fcfs, largest, multifactor",
+            "key queue.order: unknown order 'lifo'; valid: fair-share, fcfs, largest, las, ",
         ),
         (
             '"halo3d"',

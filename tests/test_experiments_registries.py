@@ -204,7 +204,7 @@ def test_orders_and_backfills_each_run_and_differ() -> None:
         return list(schedule.start_s)
 
     # made jobs have neither users nor priorities: those orders are in tests/test_queue_orders.py
-    names = set(ORDERS) - {"fair-share", "priority"}
+    names = set(ORDERS) - {"fair-share", "las", "priority"}
     by_order = {name: starts(order=name) for name in names}
     assert len({tuple(times) for times in by_order.values()}) == len(names) - 1
     assert by_order["multifactor"] == by_order["fcfs"]  # by age alone

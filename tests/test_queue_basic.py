@@ -100,7 +100,7 @@ def test_conservative_never_delays_a_reservation(workload: Workload, window: int
 
 
 @pytest.mark.parametrize("backfill", BY_COUNT)
-@pytest.mark.parametrize("order", sorted(set(ORDERS) - {"fair-share", "priority"}))
+@pytest.mark.parametrize("order", sorted(set(ORDERS) - {"fair-share", "las", "priority"}))
 @settings(max_examples=15, deadline=None)
 @given(workload=bounded(), seed=st.integers(0, 9))
 def test_every_schedule_is_a_schedule(
@@ -226,7 +226,7 @@ def test_too_large_jobs() -> None:
     [
         (
             {"order": "lifo"},
-            "unknown queue order 'lifo'; valid: fair-share, fcfs, largest, multifactor, priority, ",
+            "unknown queue order 'lifo'; valid: fair-share, fcfs, largest, las, multifactor, ",
         ),
         ({"backfill": "eazy"}, "unknown backfill 'eazy'; valid: as-logged, "),
         ({"window": -1}, "backfill window -1"),

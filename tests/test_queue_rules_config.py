@@ -25,11 +25,15 @@ from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
 from queuesim.metrics import summarise
+from queuesim.observables.jobs import interrupted
 from queuesim.queue import fitting, simulate_queue
 from queuesim.result import CUT, FAILED, NEVER_RUN
+from queuesim.site.checkpoints import Checkpoints
 from queuesim.site.dependencies import Dependencies
+from queuesim.site.failures import Failures
 from queuesim.site.outages import Outage, read_outages
 from queuesim.site.partitions import Partition, node_mask
+from queuesim.site.preemption import PreemptionKeys
 from queuesim.site.rules import Rules
 from workloads import details
 from workloads.details import JobDetails, Labels
@@ -100,6 +104,68 @@ def test_every_rule_comes_from_a_config(tmp_path: Path) -> None:
     for j, mine in nodes.items():
         if np.isin(mine, [0, 1, 2, 9]).any():
             assert result.end_s[j] <= 100 or result.start_s[j] >= 3000
+
+
+INTERRUPTED = content(
+    order="las", las={"thresholds": ["10 min", "1 h"]},
+    preemption={"by": "order", "min_run": "1 min"},
+    checkpoint={"interval": "5 min", "write": "5 s", "restart": "30 s"},
+    failures={"per_node_day": 1.0, "per_leaf_day": 0.5, "repair": "20 min"},
+)  # fmt: skip
+
+
+def test_what_interrupts_jobs_comes_from_a_config() -> None:
+    config = config_from({**INTERRUPTED, "run": {"snapshots": 0, "observables": ["interrupted"]}})
+    result = run_cosim(config)
+    rules = queues_of(config, make_topology("dragonfly", {"p": 2, "a": 4, "g": 5})).rules
+    assert rules.checkpoints == Checkpoints(300.0, 5.0, 30.0)
+    assert rules.preemption == PreemptionKeys("order", 60.0)
+    assert rules.failures == Failures(1.0, 0.5, 1200.0)
+    tables = result_tables(result)
+    for row in tables["interruptions"]:
+        spent = result.schedules[str(row["policy"])].spent
+        assert spent is not None  # it has come from a part
+        assert row["preemptions"] == spent.preempted.sum() > 0
+        assert row["failures"] == spent.failed.sum() > 0
+        of_jobs = result.schedules[str(row["policy"])]
+        listed = interrupted(of_jobs)
+        assert len(listed) == row["interrupted_jobs"] > 0
+        lost = sum(float(str(r["lost_s"])) * int(str(r["nodes"])) for r in listed)
+        assert row["lost_node_s"] == pytest.approx(lost, abs=0.01)
+        assert 0.5 < float(str(row["effective_training_time"])) < 1
+        assert mean_stretches(of_jobs, np.ones(len(of_jobs))) == pytest.approx(1.0)
+    plan = queues_of(config, make_topology("dragonfly", {"p": 2, "a": 4, "g": 5}))
+    assert "failures, preemption, quotas" in plan.why_by_events("simple")
+    # a log of users: quotas by them
+    quotas = {"by": "user", "nodes": ["1: 8", "2: 4"]}
+    assert config_from(content(quotas=quotas)).queue.quotas.nodes == ("1: 8", "2: 4")
+
+
+@pytest.mark.parametrize(
+    ("queue", "message"),
+    [
+        ({"quotas": {"nodes": ["a"]}}, "must be a name and a number of nodes"),
+        ({"order": "las", "las": {"thresholds": ["2 h", "1 h"]}}, "they must ascend"),
+        ({"order": "las"}, "order 'las' needs preemption; set queue.preemption.by = "),
+        (
+            {"preemption": {"by": "partition"}, "quotas": {"nodes": ["a: 2"]}},
+            "does not go with queue.quotas; remove one of them",
+        ),
+        (
+            {"preemption": {"by": "order"}, "order": "wfp"},
+            'order \'wfp\' has no levels; use "priority" or "las"',
+        ),
+        (
+            {**INTERRUPTED["queue"], "backfill": "conservative"},
+            "backfill 'conservative' does not support",
+        ),
+    ],
+)
+def test_interruptions_that_make_no_sense_are_one_line(queue: dict[str, Any], message: str) -> None:
+    with pytest.raises(NetcosimError) as caught:
+        run_cosim(config_from(content(**queue)))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_the_page_counts_what_the_rules_did(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from netsim.packet.model import PacketResult
 from netsim.topology import Topology
-from queuesim.result import PlacementArrays, QueueResult
+from queuesim.result import PlacementArrays, QueueResult, TimeSpent
 from workloads.job import Workload
 
 Columns = Mapping[str, NDArray[Any]]
@@ -180,6 +180,7 @@ def packets_from(columns: Columns, prefix: str) -> PacketResult:
 
 _TIMES = ("start_s", "end_s", "eligible_s", "promised_s", "scheduling_s", "event_s")
 _COLUMNS = (*_TIMES, "overran", "outcome", "allocated_nodes", "event_job", "event_is_start")
+_GROUPS: dict[str, type[Any]] = {"placements": PlacementArrays, "spent": TimeSpent}
 _WORDS = ("policy", "order", "backfill", "run_time_model", "window", "overrun", "wall_s")
 
 
@@ -192,9 +193,10 @@ def schedule_columns(result: QueueResult) -> dict[str, NDArray[Any]]:
     columns["words"] = np.frombuffer(text.encode(), dtype=np.uint8)
     if result.needs_Bps is not None:
         columns["needs_Bps"] = result.needs_Bps
-    if result.placements is not None:
-        kept = {field.name: getattr(result.placements, field.name) for field in fields(_KEPT)}
-        columns |= {f"placements.{name}": column for name, column in kept.items()}
+    for name in _GROUPS:
+        group = getattr(result, name)
+        for field in () if group is None else fields(group):
+            columns[f"{name}.{field.name}"] = getattr(group, field.name)
     return columns
 
 
@@ -202,19 +204,16 @@ def schedule_from(columns: Columns, workload: Workload, topology: Topology) -> Q
     """Return the schedule of `schedule_columns`."""
     found: dict[str, Any] = json.loads(columns["words"].tobytes())
     found |= {name: columns[name] for name in _COLUMNS}
-    kept = None
-    if "placements.nodes" in columns:
-        kept = PlacementArrays(**{f.name: columns[f"placements.{f.name}"] for f in fields(_KEPT)})
+    for name, kind in _GROUPS.items():
+        names = [field.name for field in fields(kind)]
+        if f"{name}.{names[0]}" in columns:
+            found[name] = kind(**{one: columns[f"{name}.{one}"] for one in names})
     return QueueResult(
         workload=workload,
         topology=topology,
         **found,
-        placements=kept,
         needs_Bps=columns.get("needs_Bps"),
     )
-
-
-_KEPT = PlacementArrays
 
 
 def _plain(value: object) -> object:

@@ -116,6 +116,8 @@ def mean_stretches(result: QueueResult, fraction: FloatArray) -> FloatArray:
                 "needs a run that sees all jobs through"
             )
     factor = (result.end_s - result.start_s) / result.workload.run_time_s
+    if result.spent is not None:
+        factor = result.spent.held_s / (result.spent.held_s - result.spent.contention_s)
     talks = fraction > 0
     stretch = np.ones(len(factor))
     stretch[talks] = (factor[talks] - (1 - fraction[talks])) / fraction[talks]

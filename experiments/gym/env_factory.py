@@ -220,6 +220,11 @@ def env_factory_from(
     with config.plugged():
         _check(config, reward, depth, n_jobs, part, decides_jobs)
         context = run_context(config)
+        if context.queues.rules.interrupts:
+            raise NetcosimError(
+                "environments do not support preemption, quotas, random failures, jobs that are "
+                "requeued, and checkpoints; remove them from [queue]"
+            )
         named = tuple(rules or config.queue.policies) if decides_rules else ()
         if decides_domains:
             first = config.queue.policies[0]

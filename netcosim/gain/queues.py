@@ -23,7 +23,7 @@ from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, Line
 from netcosim.study.budget import TimeBudget
 from netcosim.study.study import Trial
 from netsim.errors import NetcosimError
-from queuesim.metrics import makespan_s, turnaround_s
+from queuesim.metrics import makespan_s, run_s, turnaround_s
 from queuesim.result import QueueResult
 from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
 from queuesim.statistics import LEAST_SAMPLES, t_quantile
@@ -220,7 +220,7 @@ def metrics(schedule: QueueResult) -> dict[str, float]:
     return {
         "makespan": makespan_s(ran),
         "mean_turnaround": float(turnaround_s(ran).mean()),
-        "node_hours": float(((ran.end_s - ran.start_s) * ran.allocated_nodes).sum() / 3600),
+        "node_hours": float((run_s(ran) * ran.allocated_nodes).sum() / 3600),
     }
 
 

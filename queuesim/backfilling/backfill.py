@@ -8,7 +8,7 @@ order; the methods with reservations have files of their own.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from math import inf
 from typing import ClassVar
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from queuesim.machine import Machine
+from queuesim.machine import Machine, NodeReservation
 from queuesim.waiting import WaitingQueue
 from workloads.job import Workload
 
@@ -98,6 +98,18 @@ class Backfill(AbstractContextManager["Backfill"], ABC):
                 return job
             self.begin(job, now_s)
         return None
+
+    def held_for(self, job: int) -> Sequence[NodeReservation]:
+        """Return the reservations that a job keeps clear of as a head of the queue."""
+        return ()
+
+    def start_head(self, job: int, now_s: float) -> bool:
+        """Start a waiting job before the pass, if it can be placed; reservations are found anew."""
+        if self.machine.allocate(job, now_s) is None:
+            return False
+        self.machine.forecast_broken = True
+        self.begin(job, now_s)
+        return True
 
     def begin(self, job: int, now_s: float) -> None:
         """Remove a placed job, and its partner, from the queue.

@@ -16,11 +16,13 @@ Under strict order a head bars all nodes of its partition to the jobs behind it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 
 from netsim.errors import NetcosimError
 from queuesim.backfilling.backfill import Backfill
-from queuesim.site.node_sets import NodeReservation, NodeSetMachine
+from queuesim.machine import NodeReservation
+from queuesim.site.node_sets import NodeSetMachine
 
 
 class SetsBackfill(Backfill):
@@ -30,6 +32,13 @@ class SetsBackfill(Backfill):
 
     def _set_up(self) -> None:
         assert isinstance(self.machine, NodeSetMachine)
+
+    def start_head(self, job: int, now_s: float) -> bool:
+        """Start the first job of a partition, if it can be placed."""
+        if self.machine.place(job, now_s, self.held_for(job)) is None:
+            return False
+        self.begin_job(job)
+        return True
 
     def begin_job(self, job: int) -> None:
         """Record that a waiting job has been placed."""
@@ -115,7 +124,7 @@ class EasySets(SetsBackfill):
                 mine = machine.access.partition[job]
                 if mine in heads:
                     self._try_behind(job, heads, now_s)
-                elif self._start_head(job, now_s):
+                elif self.start_head(job, now_s):
                     moved = self.window is not None
                     if moved:
                         break  # the window begins behind the first that waits
@@ -125,13 +134,15 @@ class EasySets(SetsBackfill):
                     if mine in self._held and self._held[mine].job != job:
                         self._lift([mine])
 
-    def _start_head(self, job: int, now_s: float) -> bool:
+    def held_for(self, job: int) -> Sequence[NodeReservation]:
         mine = self.machine.access.partition[job]
-        others = [h for p, h in self._heeded(mine) if p != mine]
-        if self.machine.place(job, now_s, others) is None:
+        return [h for p, h in self._heeded(mine) if p != mine]
+
+    def start_head(self, job: int, now_s: float) -> bool:
+        if self.machine.place(job, now_s, self.held_for(job)) is None:
             return False
         self._started(job, now_s)
-        self._lift([mine])
+        self._lift([self.machine.access.partition[job]])
         return True
 
     def _try_behind(self, job: int, heads: dict[int, int], now_s: float) -> None:

@@ -22,12 +22,15 @@ def why_by_events(
     model: RunTimeModel | type[RunTimeModel],
 ) -> str:
     """Return why a queue runs by SimPy's events; empty if it is compiled."""
+    if not rules.plain:
+        return (
+            "the queue has partitions, dependencies, outages, failures, preemption, quotas, "
+            "checkpoints or a grace period"
+        )
     if n_jobs < LEAST_JOBS:
         return f"it has fewer than {LEAST_JOBS:,} jobs"
     if isinstance(backfill, Decider):
         return f"decider {backfill.name!r} chooses the jobs"
-    if not rules.plain:
-        return "the queue has partitions, dependencies, outages or a grace period"
     if not model.fixed:
         return f"run-time model {model.name!r} may change run times while jobs run"
     if order.static_key is None and order.score is None:

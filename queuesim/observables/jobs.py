@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from queuesim.capacity import lost_nodes
-from queuesim.metrics import bounded_slowdown, turnaround_s, wait_s
+from queuesim.metrics import bounded_slowdown, run_s, turnaround_s, wait_s
 from queuesim.result import QueueResult, Rows
 
 BINS = {
@@ -84,10 +84,24 @@ def quantiles(result: QueueResult) -> Rows:
     ]
 
 
+def interrupted(result: QueueResult) -> Rows:
+    """Return the jobs that were interrupted, and what the time on their nodes was spent on."""
+    spent, jobs = result.spent, result.workload
+    if spent is None:
+        return []
+    counts, times = ("preempted", "failed"), ("useful", "lost", "checkpoint", "restart")
+    return [
+        {"job_id": int(jobs.job_id[i]), "nodes": int(jobs.n_nodes[i])}
+        | {name: int(getattr(spent, name)[i]) for name in counts}
+        | {f"{name}_s": float(getattr(spent, f"{name}_s")[i]) for name in (*times, "contention")}
+        for i in np.flatnonzero(spent.preempted + spent.failed)
+    ]
+
+
 def needs(result: QueueResult) -> Rows:
     """Run times, waits and turnarounds by the bandwidth that jobs need; "unknown" if not known."""
     metrics = {
-        "mean_run_s": result.end_s - result.start_s,
+        "mean_run_s": run_s(result),
         "mean_wait_s": wait_s(result),
         "mean_turnaround_s": turnaround_s(result),
     }

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from queuesim.capacity import range_counts, sampled_utilisation, utilisation_steps
-from queuesim.metrics import LARGE_NODES, summarise
+from queuesim.metrics import LARGE_NODES, run_s, summarise
 from queuesim.result import QueueResult, Rows
 
 QUANTILES = (("least", 0.0), ("q25", 0.25), ("median", 0.5), ("q75", 0.75), ("most", 1.0))
@@ -19,7 +19,7 @@ def runs(result: QueueResult) -> Rows:
     workload = result.workload
     metrics = summarise(result)
     time_s, share = utilisation_steps(result)
-    first_s, last_s = float(result.start_s.min()), float(result.start_s.max())
+    first_s, last_s = float(result.event_s[0]), float(result.start_s.max())
     row: dict[str, object] = {
         "machine_nodes": result.machine_nodes,
         "jobs": metrics.n_jobs,
@@ -27,7 +27,7 @@ def runs(result: QueueResult) -> Rows:
         "large_jobs": int((workload.n_nodes > LARGE_NODES).sum()),
         "overran_jobs": metrics.n_overran,
         "makespan_s": metrics.makespan_s,
-        "mean_run_s": float(np.mean(result.end_s - result.start_s)),
+        "mean_run_s": float(np.mean(run_s(result))),
         "mean_wait_s": metrics.mean_wait_s,
         "mean_turnaround_s": metrics.mean_turnaround_s,
         "mean_turnaround_large_s": metrics.mean_turnaround_large_s,

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from netsim.registry import Registry
 from queuesim.observables.hops import hops, spread
-from queuesim.observables.jobs import bins, classes, days, needs, quantiles
+from queuesim.observables.jobs import bins, classes, days, interrupted, needs, quantiles
 from queuesim.observables.locality import jobs_locality, switches
 from queuesim.observables.machine import minutes, ranges, runs, timing
 from queuesim.result import QueueResult, Rows
@@ -59,6 +59,11 @@ OBSERVABLES: Registry[Observable] = Registry(
         ),
         Observable(
             "needs", "run times, waits and turnarounds by the bandwidth that jobs need", needs
+        ),
+        Observable(
+            "interrupted",
+            "jobs that were preempted or that failures sent back: lost work, restarts, checkpoints",
+            interrupted,
         ),
         Observable("hops", "fat-trees: average pairwise hops by job size, and the least", hops),
         Observable("spread", "fat-trees: nodes, hops and least possible hops of 1500 jobs", spread),

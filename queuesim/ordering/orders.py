@@ -39,6 +39,10 @@ class LiveOrder(ABC):
         """A job runs no more."""
         return
 
+    def changes_s(self, job: int, now_s: float) -> float:
+        """Return when the score of a running job changes next; inf: not while it runs."""
+        return inf
+
 
 @dataclass(frozen=True)
 class OrderContext:
@@ -67,7 +71,12 @@ class Order:
     score : callable or None
         ``score(workload, jobs, now_s)`` -> (k,) float64 for the k job indices, larger first.
     live : callable or None
-        ``live(workload)`` -> `Live`.
+        ``live(workload)`` -> `LiveOrder`.
+    levels : callable or None
+        ``levels(workload)`` -> `LiveOrder`: jobs may preempt running jobs of a smaller score
+        (`queuesim.site.preemption`). None: the order is no reason to preempt.
+    needs_preemption : bool
+        Whether the order makes no sense without.
     parameters : type or None
         The dataclass that declares the keys of its table in ``[queue]`` (`netsim.parameters`);
         the table is called as the order, with ``_`` for ``-``.
@@ -82,6 +91,8 @@ class Order:
     static_key: Callable[[Workload], FloatArray] | None = None
     score: Callable[[Workload, IndexArray, float], FloatArray] | None = None
     live: Callable[[Workload], LiveOrder] | None = None
+    levels: Callable[[Workload], LiveOrder] | None = None
+    needs_preemption: bool = False
     parameters: type | None = None
     made: Callable[[Any, OrderContext], Order] | None = None
 
@@ -185,6 +196,16 @@ def _logged_priority(workload: Workload) -> FloatArray:
     return np.where(np.isnan(given), inf, -given)
 
 
+class FixedScores(LiveOrder):
+    """Scores that do not change."""
+
+    def __init__(self, scores: FloatArray) -> None:
+        self._fixed = scores
+
+    def score(self, jobs: IndexArray, now_s: float) -> FloatArray:
+        return self._fixed[jobs]
+
+
 FCFS = Order("fcfs", "first come, first served: by submit time", static_key=_submitted)
 WFP = Order(
     "wfp", "Cobalt's WFP: (wait / requested walltime)^3 x nodes, largest first", score=wfp_score
@@ -196,4 +217,5 @@ PRIORITY = Order(
     "priority",
     "the log's own priorities, largest first; jobs without one last",
     static_key=_logged_priority,
+    levels=lambda workload: FixedScores(-_logged_priority(workload)),
 )

@@ -87,6 +87,13 @@ class Access:
         """Return whether two partitions have nodes in common."""
         return self._meet[partition][other]
 
+    def adds(self, start_s: float, end_s: float, nodes: Mask) -> int:
+        """Add a failure that begins now; return its number."""
+        none = np.zeros(len(self.partition), dtype=bool)
+        self.windows.append(Window(start_s, end_s, nodes, True, none))
+        self._known.append(len(self.windows) - 1)
+        return len(self.windows) - 1
+
     def begins(self, number: int) -> None:
         """A window has begun: from now on a failure is known."""
         if self.windows[number].failure:

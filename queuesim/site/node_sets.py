@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf
 from time import perf_counter
 
@@ -18,23 +17,12 @@ from numpy.typing import NDArray
 from alloc.policy import Placement, Policy, Request
 from netsim.errors import NetcosimError
 from queuesim.estimates import Estimates
-from queuesim.machine import Machine
+from queuesim.machine import Machine, NodeReservation
 from queuesim.site.access import Access
 from queuesim.site.partitions import Mask
 from workloads.job import Workload
 
 NO_JOB = -1
-
-
-@dataclass(frozen=True, eq=False)
-class NodeReservation:
-    """Reservation of nodes and links for a job, from its planned start to its end."""
-
-    job: int
-    shadow_s: float
-    end_s: float
-    nodes: NDArray[np.int32]
-    links: NDArray[np.int32]
 
 
 class NodeSetMachine(Machine):
@@ -162,6 +150,20 @@ class NodeSetMachine(Machine):
                 "every running job released"
             )
         return NodeReservation(job, time_s, time_s + walltime, placement.nodes, placement.links)
+
+    def _has_room(
+        self, job: int, now_s: float, gone: Sequence[int], held: Sequence[NodeReservation]
+    ) -> bool:
+        usable, links = self._usable(job, now_s, now_s + self.requested_s[job], held)
+        idle = self._idle.copy()
+        for other in gone:
+            idle[self.placements[other].nodes] = True
+        if np.count_nonzero(idle & usable) < self.n_nodes[job]:
+            return False
+        trial = self.policy.clone()
+        for other in gone:
+            trial.release(self.placements[other])
+        return allocate_within(trial, self.request(job, now_s), usable, links) is not None
 
     def _usable(
         self, job: int, start_s: float, end_s: float, held: Sequence[NodeReservation]

@@ -1,21 +1,39 @@
-"""One simulation of a queue with dependencies between jobs, and nodes that fail.
+"""One simulation of a queue whose jobs wait for others, or leave before they are done.
 
-Jobs that wait for others join the queue when they are eligible. When nodes fail, the jobs on
-them are over, or go back to the queue and begin anew; a job that ends in that very instant has
-ended. A job that can never become eligible never runs.
+Jobs that wait for others join the queue when they are eligible. A job that can never become
+eligible never runs.
+
+There is one way in which a job leaves early: it gives back its nodes, keeps its work up to its last
+checkpoint, and goes back to the queue (`queuesim.site.interruptions`). Failures of its nodes and
+jobs that preempt it do so; a job that ends in that very instant has ended. Where a failure sends no
+job back, it is over.
+
+Preemption comes before the pass of an instant: the first waiting job starts on free nodes, or in
+the place of running jobs of lower claims, as long as there is one that can. It preempts nothing if
+it cannot be placed even then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from math import inf
 
 import numpy as np
+import simpy
 
-from queuesim.result import COMPLETED, CUT, FAILED, NEVER_RUN
+from netsim.errors import NetcosimError
+from queuesim.metrics import interruption_totals
+from queuesim.result import COMPLETED, CUT, FAILED, NEVER_RUN, TimeSpent
 from queuesim.run import Run, SimProcess, delay
 from queuesim.site.access import Access
 from queuesim.site.dependencies import Dependencies
+from queuesim.site.failures import Failure
+from queuesim.site.interruptions import Interruptions
 from queuesim.site.node_sets import NodeSetMachine
+from queuesim.site.preemption import Preemption
+
+MOST_FAILURES = 100_000
+"""Failures in a row without a job that ends: the queue would not end either."""
 
 
 class RuledRun(Run):
@@ -25,20 +43,43 @@ class RuledRun(Run):
     access: Access | None = None
     requeues = False
     n_requeued = 0
+    interruptions: Interruptions | None = None
+    preemption: Preemption | None = None
+    failures: Iterator[Failure] | None = None
 
     def under(
-        self, dependencies: Dependencies | None, access: Access | None, requeues: bool
+        self,
+        dependencies: Dependencies | None,
+        access: Access | None,
+        requeues: bool,
+        interruptions: Interruptions | None = None,
+        preemption: Preemption | None = None,
+        failures: Iterator[Failure] | None = None,
     ) -> None:
-        """Return what jobs wait for, which nodes are out when, and what happens to their jobs."""
+        """Set what jobs wait for, which nodes are out when, and what interrupts jobs."""
         self.dependencies = dependencies
         self.access = access
         self.requeues = requeues
+        self.interruptions = interruptions
+        self.spent: TimeSpent | None = None if interruptions is None else interruptions.spent
+        self.preemption = preemption
+        self.failures = failures
+        self._failures_in_a_row = 0
         self._submitted: set[int] = set()
         self._eligible: list[int] = []
+
+    def passes(self) -> Iterator[float]:
+        """Return the instants at which jobs may start, after their preemptions."""
+        for now_s in super().passes():
+            if self.preemption is not None:
+                self._preempt(self.preemption, now_s)
+            yield now_s
 
     def _begin(self) -> None:
         if self.access is not None and self.access.windows:
             self.env.process(self._outages(self.access))
+        if self.access is not None and self.failures is not None:
+            self.env.process(self._failures(self.access, self.failures))
         super()._begin()
 
     def _arrived(self, job: int) -> None:
@@ -50,6 +91,23 @@ class RuledRun(Run):
         super()._started(job)
         if self.dependencies is not None:
             self._eligible += self.dependencies.started(job)
+        if self.preemption is not None:
+            self._look_again(job, self.preemption.started(job, self.env.now))
+
+    def _look_again(self, job: int, time_s: float) -> None:
+        """Let a pass follow when a running job may be preempted that could not be before."""
+        if time_s == inf:
+            return
+        started_s = self.start_s[job]
+
+        def comes(_: simpy.Event) -> None:
+            if job in self.running and self.start_s[job] == started_s:
+                assert self.preemption is not None
+                self.due = True
+                self._look_again(job, self.preemption.changes_s(job, self.env.now))
+
+        event = simpy.Timeout(self.env, delay(self.env.now, time_s))
+        event.callbacks.append(comes)
 
     def _settle(self) -> None:
         super()._settle()
@@ -68,6 +126,7 @@ class RuledRun(Run):
 
     def _done(self, job: int) -> None:
         over = [job]
+        self._failures_in_a_row = 0
         while over:
             job = over.pop()
             if self.dependencies is not None:
@@ -90,13 +149,37 @@ class RuledRun(Run):
             if begins:
                 access.begins(number)
                 if access.windows[number].failure:
-                    self._fail(access.windows[number].nodes)
+                    self._fail(access.windows[number].nodes, self.requeues)
             else:
                 access.ends(number)
-            self.machine.released = True
-            self.due = True
+            self._nodes_change()
 
-    def _fail(self, nodes: np.ndarray) -> None:
+    def _failures(self, access: Access, failures: Iterator[Failure]) -> SimProcess:
+        """Nodes fail at random, and are repaired."""
+        env = self.env
+        for failure in failures:
+            yield env.timeout(delay(env.now, failure.start_s))
+            self._failures_in_a_row += 1
+            if self._failures_in_a_row > MOST_FAILURES:
+                raise NetcosimError(
+                    f"{self.workload.name}: {MOST_FAILURES:,} failures in a row in which no job "
+                    "ended; lower queue.failures, or shorten queue.checkpoint.interval"
+                )
+            number = access.adds(failure.start_s, failure.end_s, failure.nodes)
+            self._fail(failure.nodes, True)
+            env.process(self._repair(access, number))
+            self._nodes_change()
+
+    def _repair(self, access: Access, number: int) -> SimProcess:
+        yield self.env.timeout(delay(self.env.now, access.windows[number].end_s))
+        access.ends(number)
+        self._nodes_change()
+
+    def _nodes_change(self) -> None:
+        self.machine.released = True
+        self.due = True
+
+    def _fail(self, nodes: np.ndarray, requeues: bool) -> None:
         """End the jobs on nodes that fail, or send them back."""
         now = self.env.now
         assert isinstance(self.machine, NodeSetMachine)
@@ -105,23 +188,76 @@ class RuledRun(Run):
         for job in hit:
             if self.running[job].ends_s <= now:
                 continue
-            self._leave(job)
-            if self.requeues:
+            if requeues:
                 self.n_requeued += 1
-                self.start_s[job] = self.end_s[job] = np.nan
-                self.scheduler.push(job, now)
+                self._send_back(job, preempted=False)
             else:
+                self._leave(job)
                 self.outcome[job] = FAILED
                 self._done(job)
-        if self.requeues and hit:
-            # a job that begins anew in this very instant must have left before
+        if requeues and hit:
+            # a job that begins again in this very instant must have left before
             self._change(self.run_times.settle(now))
+
+    def _send_back(self, job: int, *, preempted: bool) -> None:
+        """Interrupt a running job: it waits again, with the work left that no checkpoint has."""
+        held_s = self.env.now - self.start_s[job]
+        self._leave(job)
+        if self.interruptions is not None:
+            self.interruptions.sent_back(job, held_s, preempted=preempted)
+        self.start_s[job] = self.end_s[job] = np.nan
+        self.scheduler.push(job, self.env.now)
+
+    def _planned_s(self, job: int, work_s: float) -> float:
+        return work_s if self.interruptions is None else self.interruptions.planned_s(job, work_s)
+
+    def _leave(self, job: int) -> None:
+        if self.interruptions is not None:
+            now, running = self.env.now, self.running[job]
+            remaining_s = max(0.0, running.remaining - running.rate * (now - running.began))
+            completed = running.ends_s <= now and not running.cut
+            held_s = now - self.start_s[job]
+            self.interruptions.left(job, remaining_s, held_s, completed=completed)
+        if self.preemption is not None:
+            self.preemption.ended(job, self.env.now)
+        super()._leave(job)
+
+    def _preempt(self, preemption: Preemption, now_s: float) -> None:
+        """Start the jobs whose claims go before those of others, while there are such."""
+        blocked: set[tuple[int, int]] = set()
+        started = True
+        while started and len(self.queue):
+            started = False
+            one = preemption.one_head
+            for job in [self.queue.head(now_s)] if one else self.queue.front(now_s):
+                head = preemption.head_of[job]
+                if head not in blocked and self._claim(preemption, job, now_s):
+                    started = True
+                    break
+                blocked.add(head)
+
+    def _claim(self, preemption: Preemption, job: int, now_s: float) -> bool:
+        """Start a waiting job on free nodes if it goes first, or by preemption."""
+        scheduler = self.scheduler
+        if not (preemption.goes_first(job, now_s) and scheduler.start_head(job, now_s)):
+            victims = preemption.victims(job, now_s)
+            held = scheduler.held_for(job)
+            leave = self.machine.victims_for(job, now_s, victims, held) if victims else []
+            if not leave:
+                return False
+            for victim in leave:
+                self._send_back(victim, preempted=True)
+            self._change(self.run_times.settle(now_s))
+            scheduler.start_head(job, now_s)
+        self._settle()
+        return job in self.running
 
     def reports(self) -> Mapping[str, Mapping[str, float]]:
         """Return the rules' counts: a row of the table ``queue_rules``."""
         ran = self.outcome != NEVER_RUN
-        wait_s = np.maximum(self.start_s - self.workload.submit_s, 0.0)[ran]
-        from_eligible_s = np.maximum(self.start_s - self.eligible_s, 0.0)[ran]
+        earlier_s = 0.0 if self.spent is None else self.spent.earlier_s
+        wait_s = np.maximum(self.start_s - self.workload.submit_s - earlier_s, 0.0)[ran]
+        from_eligible_s = np.maximum(self.start_s - self.eligible_s - earlier_s, 0.0)[ran]
         waits = self.dependencies
         row = {
             "never_run_jobs": int((~ran).sum()),
@@ -133,4 +269,9 @@ class RuledRun(Run):
             "mean_wait_s": float(wait_s.mean()) if ran.any() else np.nan,
             "mean_wait_from_eligible_s": float(from_eligible_s.mean()) if ran.any() else np.nan,
         }
-        return {"queue_rules": row}
+        if self.spent is None:
+            return {"queue_rules": row}
+        return {
+            "queue_rules": row,
+            "interruptions": interruption_totals(self.spent, self.workload.n_nodes),
+        }

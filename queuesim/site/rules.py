@@ -1,4 +1,4 @@
-"""Site rules besides order and backfilling: partitions, dependencies, outages, grace."""
+"""Rules of a site besides order and backfilling: partitions, dependencies, outages, preemption."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ import numpy as np
 from annotated_types import Ge
 
 from alloc.policy import Policy, Request
+from netsim.errors import NetcosimError
 from netsim.parameters import Example, OneOf, ReadIf, check_values
 from queuesim.ordering.orders import Order, first_by
 from queuesim.site.access import Access
+from queuesim.site.checkpoints import Checkpoints
+from queuesim.site.failures import Failures
 from queuesim.site.node_sets import allocate_within, check_holds_any
 from queuesim.site.outages import Outage
 from queuesim.site.partitions import Mask, Partition, check_partitions, refused_by
+from queuesim.site.preemption import Preemption, PreemptionKeys, levels_of
+from queuesim.site.quotas import QuotaKeys, Quotas
 from workloads.job import Workload
 
 
@@ -51,7 +56,13 @@ class Rules:
         None: all jobs may use all nodes.
     outages : tuple of Outage
     requeues : bool
-        Whether a job on a node that fails goes back to the queue; else it is over.
+        Whether a job on a node that an outage makes fail goes back to the queue; else it is over.
+    checkpoints : Checkpoints
+        What jobs keep that go back to the queue.
+    preemption : PreemptionKeys
+    quotas : QuotaKeys
+    failures : Failures
+        Random ones, which send jobs back.
     """
 
     grace_s: float = 0.0
@@ -59,19 +70,55 @@ class Rules:
     partitions: tuple[Partition, ...] = ()
     outages: tuple[Outage, ...] = field(default=(), repr=False)
     requeues: bool = False
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    preemption: PreemptionKeys = field(default_factory=PreemptionKeys)
+    quotas: QuotaKeys = field(default_factory=QuotaKeys)
+    failures: Failures = field(default_factory=Failures)
 
     def __post_init__(self) -> None:
         check_partitions(self.partitions)
+        if self.preemption.by != "none" and self.quotas.nodes:
+            raise NetcosimError(
+                f'queue.preemption.by = "{self.preemption.by}" does not go with queue.quotas; '
+                "remove one of them"
+            )
 
     @property
     def uses_node_sets(self) -> bool:
         """Whether jobs may not use all nodes at all times."""
-        return bool(self.partitions or self.outages)
+        return bool(self.partitions or self.outages or self.failures)
+
+    @property
+    def preempts(self) -> bool:
+        """Whether jobs may preempt others."""
+        return self.preemption.by != "none" or bool(self.quotas.nodes)
+
+    @property
+    def interrupts(self) -> bool:
+        """Whether runs may be parts of a job, or more than its work."""
+        sends_back = self.preempts or bool(self.failures) or (self.requeues and bool(self.outages))
+        return sends_back or bool(self.checkpoints.interval_s or self.checkpoints.restart_s)
 
     @property
     def plain(self) -> bool:
         """Whether a queue without a thought for rules does the same."""
-        return not (self.uses_node_sets or self.has_dependencies or self.grace_s)
+        sets = self.uses_node_sets
+        return not (sets or self.interrupts or self.has_dependencies or self.grace_s)
+
+    def claims(
+        self, workload: Workload, order: Order, access: Access | None, machine_nodes: int
+    ) -> Preemption | None:
+        """Return which jobs may preempt others; None: no preemption. See `levels_of`, `Quotas`."""
+        partition = [0] * len(workload) if access is None else access.partition
+        priority = None
+        if access is not None and self.partitions:
+            priority = np.array(access.priority)[access.partition]
+        levels = levels_of(self.preemption, order, workload, priority)
+        if self.quotas.nodes:
+            levels = Quotas(workload, self.quotas, machine_nodes)
+        if levels is None:
+            return None
+        return Preemption(levels, self.preemption.min_run_s, partition)
 
     def access(self, workload: Workload, policy: Policy) -> Access:
         """The nodes that jobs may use; see `Access` and `check_holds_any` for what is refused."""

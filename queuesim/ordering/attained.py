@@ -1,0 +1,93 @@
+"""Least attained service in queues of levels: Tiresias' discretised 2D-LAS.
+
+Gu et al., "Tiresias: A GPU cluster manager for distributed deep learning" (NSDI'19), section 3.2.
+A job's attained service is its nodes times the time for which it has run. Thresholds divide jobs
+into queues; the queue of the least service goes first, and jobs of one queue go by submit time. A
+job never returns to an earlier queue: the promotion of jobs that wait for long is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Annotated
+
+import numpy as np
+from annotated_types import Gt
+
+from netsim.errors import NetcosimError
+from netsim.parameters import Example, check_values
+from queuesim.ordering.orders import FloatArray, IndexArray, LiveOrder, Order, OrderContext
+from workloads.job import Workload
+
+
+@dataclass(frozen=True)
+class Attained:
+    """``[queue.las]``: the queues of 2D-LAS."""
+
+    thresholds_s: Annotated[
+        Sequence[float],
+        "attained service (nodes x time) at which a job moves to the next queue, as time on one "
+        "node; ascending",
+        Gt(0),
+        Example(["1 h", "10 h"]),
+    ] = (3600.0,)
+
+    def __post_init__(self) -> None:
+        check_values("las", self)
+        if list(self.thresholds_s) != sorted({*self.thresholds_s}):
+            raise NetcosimError(
+                f"queue.las.thresholds = {list(self.thresholds_s)}; they must ascend"
+            )
+
+
+class AttainedService(LiveOrder):
+    """Scores by attained service: 0 in the first queue, -1 in the second, and so on."""
+
+    def __init__(self, workload: Workload, parameters: Attained) -> None:
+        self._n_nodes = workload.n_nodes.astype(np.float64)
+        self._left = np.tile(np.array(parameters.thresholds_s, float), (len(workload), 1))
+        self._crosses_s = np.full(self._left.shape, inf)
+        # Invariant: a job's score is the number of its times in _crosses_s that have passed, and
+        # these are fixed while it runs, so that rounding never moves a job back.
+
+    def score(self, jobs: IndexArray, now_s: float) -> FloatArray:
+        passed = np.count_nonzero(self._crosses_s[jobs] <= now_s, axis=1)
+        return np.asarray(-passed, dtype=np.float64)
+
+    def changes_s(self, job: int, now_s: float) -> float:
+        later = self._crosses_s[job]
+        return float(later[later > now_s].min(initial=inf))
+
+    def started(self, job: int, now_s: float) -> None:
+        ahead = self._crosses_s[job] > now_s
+        self._crosses_s[job, ahead] = now_s + self._left[job, ahead] / self._n_nodes[job]
+
+    def ended(self, job: int, now_s: float) -> None:
+        ahead = self._crosses_s[job] > now_s
+        self._left[job, ahead] = (self._crosses_s[job, ahead] - now_s) * self._n_nodes[job]
+        self._crosses_s[job, ahead] = inf
+
+
+def attained_order(
+    parameters: Attained = Attained(),
+    context: OrderContext = OrderContext(),  # noqa: B008 - frozen
+) -> Order:
+    """Return the order with its parameters."""
+
+    def live(workload: Workload) -> LiveOrder:
+        return AttainedService(workload, parameters)
+
+    return Order(
+        "las",
+        "Tiresias' discretised 2D-LAS: jobs of the least nodes x executed time first, in queues",
+        live=live,
+        levels=live,
+        needs_preemption=True,
+        parameters=Attained,
+        made=attained_order,
+    )
+
+
+LAS = attained_order()

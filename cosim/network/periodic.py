@@ -22,7 +22,7 @@ from netsim.errors import NetcosimError
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-PERIODS = 50
+PERIODS = 30
 """How long a group is simulated, in isolated iterations of the slowest job."""
 WARM_UP = 0.2
 """Part of the time, at the begin, that does not count."""
@@ -96,7 +96,7 @@ class JobGroup:
     ptr, link, use
         Job j uses the part ``use[i]`` of ``link[i]`` while it communicates at full speed, for i in
         ``ptr[j] .. ptr[j+1]-1``. Only links that all jobs together can overload are listed, and
-        links with the same jobs and uses once.
+        none on which each job uses at most as much as on another one.
     n_links : int
     """
 
@@ -122,8 +122,7 @@ class JobGroup:
         )
         users = np.count_nonzero(wanted, axis=1)
         shared = wanted[(wanted.sum(axis=1) > 1 + SLACK) & (users > 1)]
-        # in the order of their rows, so that equal groups are equal whatever their links' numbers
-        rows = np.unique(shared.round(12), axis=0).T if len(shared) else np.empty((len(jobs), 0))
+        rows = _decisive(shared).T
         job, link = np.nonzero(rows)
         ptr = np.searchsorted(job, np.arange(len(jobs) + 1))
         return cls(jobs, ptr, link, rows[job, link], rows.shape[1])
@@ -148,6 +147,20 @@ class JobGroup:
         work = [job.work_s for job in self.jobs]
         parts = self.times_s, np.array(work), self.ptr, self.link, self.use
         return b"".join(part.tobytes() for part in parts)
+
+
+def _decisive(wanted: FloatArray) -> FloatArray:
+    """Return the rows of (links, jobs) that no other row is at least as large as everywhere.
+
+    In the order of their values, so that equal groups are equal whatever their links' numbers.
+    """
+    rows = np.unique(wanted.round(12), axis=0)
+    order = np.argsort(-rows.sum(axis=1), kind="stable")
+    kept: list[int] = []
+    for i in order.tolist():
+        if not (rows[kept] >= rows[i]).all(axis=1).any():
+            kept.append(i)
+    return rows[np.sort(np.array(kept, dtype=np.int64))]
 
 
 @dataclass(frozen=True, eq=False)

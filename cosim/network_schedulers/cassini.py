@@ -16,8 +16,10 @@ GRID = 24
 """Periods are rounded up to this part of the shortest iteration on a link."""
 ANGLES = 72
 """Steps of 5 degrees on the circle of the shortest iteration."""
-MOST_TURNS = 40
+MOST_TURNS = 24
 """A circle of more turns of the shortest iteration shows nothing that can be aligned."""
+RANDOM_PHASES = 16
+"""Random shifts whose mean score is that of jobs without a scheduler."""
 SWEEPS = 3
 """How often the shifts of all jobs on a link are looked at again."""
 
@@ -103,8 +105,10 @@ def best_shifts(found: Circle, shift: IntArray, free: NDArray[np.bool_]) -> IntA
 
 def _best(mine: FloatArray, period: int, others: FloatArray) -> int:
     """Return the shift of one job, in angles, with the least excess beside others."""
-    excess = [np.maximum(others + np.roll(mine, by) - 1.0, 0.0).sum() for by in range(period)]
-    return int(np.argmin(np.round(excess, 9)))
+    shifts = np.unique(np.arange(ANGLES) * period // ANGLES)
+    turned = mine[(np.arange(len(mine)) - shifts[:, None]) % len(mine)]
+    excess = np.maximum(others + turned - 1.0, 0.0).sum(axis=1)
+    return int(shifts[np.argmin(np.round(excess, 9))])
 
 
 class Cassini(NetworkScheduler):
@@ -112,7 +116,8 @@ class Cassini(NetworkScheduler):
 
     For each link the periods of its jobs are rounded to a grid and laid around a circle of their
     least common multiple. A walk over jobs and links, the most overloaded link first, fixes the
-    shift of each job once; a job's iterations then begin no earlier than its period allows.
+    shift of each job once; a job's iterations then begin no earlier than its period allows. Links
+    on which this gains less than the rounding costs are left alone.
     """
 
     name = "cassini"
@@ -126,10 +131,9 @@ class Cassini(NetworkScheduler):
         waiting = self._links(group, unit_s, rng, loss)
         fixed = np.zeros(len(group.jobs), dtype=np.bool_)
         while waiting:
-            # a link of jobs that are fixed, or else the most overloaded one; the walk begins anew
-            link = next((one for one in waiting if fixed[one[0]].any()), waiting[0])
-            waiting.remove(link)
-            users, found = link
+            # a link of jobs that are fixed, or else the most overloaded one: the walk begins anew
+            reached = (i for i, (users, _) in enumerate(waiting) if fixed[users].any())
+            users, found = waiting.pop(next(reached, 0))
             if fixed[users].all():
                 continue
             known = np.where(fixed[users], plan.start_s[users], 0.0) / found.step_s
@@ -144,23 +148,25 @@ class Cassini(NetworkScheduler):
         self, group: JobGroup, unit_s: float, rng: np.random.Generator, loss: float
     ) -> list[tuple[IntArray, Circle]]:
         """Return the links on which shifts gain more than rounded periods lose, worst first."""
-        found = []
+        worst: dict[bytes, tuple[IntArray, FloatArray]] = {}
         for number in range(group.n_links):
             users, use = group.users(number)
+            known = worst.get(users.tobytes())
+            if known is None or use.sum() > known[1].sum():
+                worst[users.tobytes()] = users, use
+        found = []
+        for number, (users, use) in enumerate(worst.values()):
             link = circle(group.times_s[users], use, unit_s)
             if link is None:
                 continue
             without = np.mean(
-                [link.score(rng.integers(0, link.period)) for _ in range(_RANDOM_SHIFTS)]
+                [link.score(rng.integers(0, link.period)) for _ in range(RANDOM_PHASES)]
             )
             best = best_shifts(link, np.zeros(len(users), dtype=np.int64), use > 0)
             if link.score(best) > without + loss:
                 found.append((float(without), number, users, link))
         found.sort(key=lambda one: one[:2])
         return [(users, link) for _, _, users, link in found]
-
-
-_RANDOM_SHIFTS = 32
 
 
 def compatibility(group: JobGroup, rng: np.random.Generator) -> float:

@@ -135,6 +135,10 @@ class ScheduledJobs:
         for known in (self._situation, self._jobs, self._rate, self._seen, self._group_of):
             known.pop(job, None)
 
+    def job(self, job: int) -> PeriodicJob:
+        """Return a running job on its present paths; it sends something between nodes."""
+        return self._jobs[job]
+
     def _background_s(self, situation: Situation) -> FloatArray | None:
         if not self._pins or not self._jobs:
             return None

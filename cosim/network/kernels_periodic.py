@@ -7,10 +7,13 @@ what higher priorities leave of the links.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from netsim.kernels_options import INNER_KERNEL, KERNEL
+from netsim.kernels_options import KERNEL
 
 FULL = 1e-12
 """Part of a link, or of a job's communication, that is nothing."""
@@ -19,14 +22,26 @@ COMPUTING, SENDING, FINISHING = 0, 1, 2
 """Phases: before communication; during it; after it, while computing beside it goes on."""
 
 
-@njit(**INNER_KERNEL)
-def set_speeds(sending, level, n_levels, ptr, link, use, speed, left, load):  # type: ignore[no-untyped-def]
+class Links(NamedTuple):
+    """Job j uses the part ``use[i]`` of ``link[i]`` for i in ``ptr[j] .. ptr[j+1]-1``; the other
+    two, one a link, are what is left of it and what wants it."""
+
+    ptr: NDArray[np.int64]
+    link: NDArray[np.int64]
+    use: NDArray[np.float64]
+    left: NDArray[np.float64]
+    load: NDArray[np.float64]
+
+
+@njit(**KERNEL)
+def set_speeds(sending, level, links, speed):  # type: ignore[no-untyped-def]
     """Set the speeds of the sending jobs: each level, from 0 on, fills what is left of the links.
 
     Invariant: at a link that stops jobs nothing is left for the levels below.
     """
+    ptr, link, use, left, load = links
     left[:] = 1.0
-    for now in range(n_levels):
+    for now in range(level.max() + 1):
         rising = 0
         for j in range(len(speed)):
             if level[j] == now:
@@ -60,7 +75,7 @@ def set_speeds(sending, level, n_levels, ptr, link, use, speed, left, load):  # 
 
 
 @njit(**KERNEL)
-def iterate(times, pace_s, start_s, level, n_levels, ptr, link, use, n_links, until_s, ends):  # type: ignore[no-untyped-def]
+def iterate(times, pace_s, start_s, level, links, until_s, ends):  # type: ignore[no-untyped-def]
     """Run all jobs until a moment and return how many iterations each has completed.
 
     ``times`` has rows of computing before communication, communication at full speed and computing
@@ -74,9 +89,7 @@ def iterate(times, pace_s, start_s, level, n_levels, ptr, link, use, n_links, un
     begin = start_s.copy()
     # the end of computing, before communication and beside it
     computed = start_s + times[:, 0]
-    remaining = np.zeros(n)
-    speed, left, load = np.zeros(n), np.empty(n_links), np.empty(n_links)
-    now = 0.0
+    remaining, speed, now = np.zeros(n), np.zeros(n), 0.0
     while True:
         following = until_s
         for j in range(n):
@@ -93,7 +106,10 @@ def iterate(times, pace_s, start_s, level, n_levels, ptr, link, use, n_links, un
         for j in range(n):
             if phase[j] == SENDING:
                 remaining[j] -= speed[j] * step
-                if remaining[j] > FULL * times[j, 1]:
+                # what is left may be too little to move the clock
+                if remaining[j] > FULL * times[j, 1] and (
+                    speed[j] == 0 or now + remaining[j] / speed[j] > now
+                ):
                     continue
                 phase[j], sending[j], changed = FINISHING, False, True
             if phase[j] == FINISHING and computed[j] <= now * (1 + FULL):
@@ -108,4 +124,4 @@ def iterate(times, pace_s, start_s, level, n_levels, ptr, link, use, n_links, un
                 remaining[j] = times[j, 1]
                 computed[j] = now + times[j, 2]
         if changed:
-            set_speeds(sending, level, n_levels, ptr, link, use, speed, left, load)
+            set_speeds(sending, level, links, speed)

@@ -218,13 +218,14 @@ def iteration_times_s(
     until_s = periods * float(np.maximum(group.iteration_s, plan.pace_s).max())
     most = int(min(_MOST_ENDS, np.ceil(until_s / group.iteration_s.min()) + 1))
     drawn = np.isnan(plan.start_s)
+    left, load = np.empty(group.n_links), np.empty(group.n_links)
+    links = kernels_periodic.Links(group.ptr, group.link, group.use, left, load)
     speed = []
     for _ in range(n_starts(n, phases) if drawn.any() else 1):
         start_s = np.where(drawn, rng.random(n) * group.iteration_s, plan.start_s)
         ends_s = np.full((n, most), np.inf)
         done = kernels_periodic.iterate(
-            *(group.times_s, plan.pace_s, start_s, level, int(level.max()) + 1),
-            *(group.ptr, group.link, group.use, group.n_links, until_s, ends_s),
+            group.times_s, plan.pace_s, start_s, level, links, until_s, ends_s
         )
         speed.append(_speeds(ends_s, np.minimum(done, most), WARM_UP * until_s))
     with np.errstate(divide="ignore"):

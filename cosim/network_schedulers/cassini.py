@@ -69,8 +69,8 @@ def circle(times_s: FloatArray, use: FloatArray, unit_s: float) -> Circle | None
     rows = []
     for (lead_s, comm_s, _), part, period in zip(times_s, use, units.tolist(), strict=True):
         # seconds of communication up to each edge
-        whole, rest_s = np.divmod(edge_s / (period * unit_s) + 1e-9, 1.0)
-        sent_s = whole * comm_s + np.clip(rest_s * period * unit_s - lead_s, 0.0, comm_s)
+        turns_done, rest_s = np.divmod(edge_s / (period * unit_s) + 1e-9, 1.0)
+        sent_s = turns_done * comm_s + np.clip(rest_s * period * unit_s - lead_s, 0.0, comm_s)
         rows.append(part * np.diff(sent_s) / step_s)
     return Circle(step_s, units * fine, np.array(rows))
 

@@ -80,7 +80,7 @@ class Iterations(RunTimeModel):
 
     @property
     def label(self) -> str:
-        return f"{self.name}, network scheduler {self.scheduler.name}"
+        return f"{self.name} {self.scheduler.name}"
 
     @classmethod
     def from_config(cls, context: ModelContext, parameters: IterationParameters) -> Iterations:

@@ -220,6 +220,13 @@ def test_an_unknown_scheduler_is_refused_with_the_names():
         config("fast")
 
 
+def test_priorities_of_a_mix_are_refused():
+    content = config().resolved()
+    content["communication"]["mix"][0]["priority"] = 3
+    with pytest.raises(NetcosimError, match="has priorities; iterations takes them from"):
+        run_cosim(config_from(content))
+
+
 def test_a_scheduler_of_a_plug_in_has_a_place_in_the_registry():
     assert issubclass(NETWORK_SCHEDULERS["crux"], NetworkScheduler)
     assert NETWORK_SCHEDULERS.home == NetworkScheduler.registered_in

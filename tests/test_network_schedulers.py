@@ -199,3 +199,20 @@ def test_gpt_beside_bert_again():
     stored = rows("network-schedulers-packets.csv")
     for row, found in zip(stored, tables.compared(name), strict=False):
         assert float(row["packets_ms"]) == pytest.approx(found["packets_ms"], abs=1e-4)
+
+
+def test_the_pages_tables_are_those_that_are_stored():
+    page = (DOCS / "network-schedulers.md").read_text(encoding="utf-8")
+    for row in rows("network-schedulers.csv"):
+        assert f"| {row['cases']} | {100 * float(row['mean']):.1f} % |" in page, row["item"]
+    errors = rows("network-schedulers-packets.csv")
+    assert f"at most {100 * max(abs(float(row['error'])) for row in errors):.1f} %" in page
+    for case in tables.CASES:
+        mine = [row for row in errors if row["case"] == case]
+        for level in ("fluid_ms", "packets_ms"):
+            assert f"| {', '.join(f'{float(row[level]):.2f}' for row in mine)} |" in page, case
+    for row in rows("network-schedulers-queue.csv"):
+        longer = 100 * (float(row["gpu_time_ratio"]) - 1)
+        slowed = 100 * float(row["jobs_slowed"])
+        start = f"| `{row['scheduler']}` | `{row['routing']}` | "
+        assert f"{start}{longer:.1f} % | {slowed:.1f} % | {row['stretch_max']} |" in page

@@ -23,7 +23,6 @@ from cosim.network.periodic import SLACK, JobGroup, PeriodicJob, iteration_times
 from cosim.network.situation import Situation, connected
 from cosim.network_schedulers.base import NetworkScheduler
 from cosim.network_schedulers.registry import NETWORK_SCHEDULERS
-from cosim.run_times.coupled import FLOW_KEYS
 from cosim.run_times.model_context import ModelContext
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import Example, NamesIn
@@ -70,10 +69,6 @@ class Iterations(RunTimeModel):
     name = "iterations"
     description = "live: iterations of periodic jobs, in phases, under a network scheduler"
     solves_flows = "flows of jobs"
-    reads = (
-        *("communication", "machine.parameters", "machine.routing", "machine.routing_parameters"),
-        *(f"machine.packet.{key}" for key in FLOW_KEYS),
-    )
     parameters = IterationParameters
     network: JobNetwork = field()
     scheduler: NetworkScheduler = field()
@@ -93,6 +88,11 @@ class Iterations(RunTimeModel):
             raise NetcosimError(
                 f"policy {policy.name!r} places on {policy.topology.n_nodes} nodes, the routing "
                 f"has {n_nodes}"
+            )
+        if any(communication.priority for communication in self.network.communications):
+            raise NetcosimError(
+                f"communication.mix has priorities; {self.name} takes them from "
+                "queue.network_scheduler: remove priority"
             )
         share, fraction = self.network.mix.draw(workload, rng)
         isolated = policy.isolates and self.network.partition_routing

@@ -32,6 +32,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "external-schedulers",
         "energy",
         "training",
+        "network-schedulers",
         "extend",
         "learning",
         "learning-benchmark",

@@ -350,7 +350,7 @@ def judged_tables(word: str, saved: tuple[float, float, float]) -> dict[str, Any
 def test_what_is_rated_unreliable_is_not_above_its_rating(word: str) -> None:
     """It printed "lengthens the mean wait by 20 %" above "reproduced badly"."""
     lines = answer(judged_tables(word, (6.0, 5.0, 7.0)), "RATING")
-    assert lines[0] == "b saves most node-hours against a: 6.0 % (5.0 to 7.0)."
+    assert lines[0] == "Use b instead of a: it saves 6.0 % (5.0 to 7.0) of node-hours."
     above, below = lines[: lines.index("RATING")], lines[lines.index("RATING") + 1 :]
     sized = "lengthens the mean wait by 20 % (10 to 30)"
     assert any(sized in line for line in above) == (word in ("exactly", "well"))
@@ -364,8 +364,11 @@ def test_what_is_rated_unreliable_is_not_above_its_rating(word: str) -> None:
 @pytest.mark.parametrize(
     ("saved", "first"),
     [
-        ((1.0, -1.0, 3.0), "No policy changes node-hours significantly against a."),
-        ((-3.0, -5.0, -1.0), "No policy saves node-hours against a; b costs 3.0 % more."),
+        ((1.0, -1.0, 3.0), "Keep a: no policy changes node-hours significantly."),
+        (
+            (-3.0, -5.0, -1.0),
+            "Keep a: no policy saves node-hours, b costs 3.0 % (1.0 to 5.0) more.",
+        ),
     ],
 )
 def test_the_first_line_recommends_what_is_significant(

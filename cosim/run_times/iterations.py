@@ -123,15 +123,18 @@ class ScheduledJobs:
         self._seen: dict[int, tuple[NDArray[np.bool_], FloatArray]] = {}
         self._known: dict[tuple[bytes, ...], FloatArray] = {}
         self._group_of: dict[int, frozenset[int]] = {}
+        self._moved = False
 
     def start(self, job: int, situation: Situation) -> None:
         """A job starts; one that sends nothing between nodes affects no other."""
         found = self.iterations.placed(situation, self._background_s(situation))
         if found is not None:
             self._situation[job], self._jobs[job], self._rate[job] = situation, found, 1.0
+            self._moved = True
 
     def end(self, job: int) -> None:
         """A job ends."""
+        self._moved |= job in self._jobs
         for known in (self._situation, self._jobs, self._rate, self._seen, self._group_of):
             known.pop(job, None)
 
@@ -154,6 +157,9 @@ class ScheduledJobs:
 
     def settle(self) -> dict[int, float]:
         """Return the rates that change: iterations per isolated iteration."""
+        if not self._moved:
+            return {}
+        self._moved = False
         self._choose_paths()
         changed: dict[int, float] = {}
         for group in self._groups():

@@ -1,0 +1,272 @@
+"""Figure ``cells``: what contention costs the queue of an AI cluster, simulated cell by cell.
+
+A cell is a log, an offered load, a placement, a routing, an oversubscription, a network scheduler
+and a variant of all else (``paper.toml``). Jobs are periodic: their run times follow their
+iterations (`cosim.run_times.iterations`), against a network without bottlenecks. Draws of jobs are
+the same in all cells, so what a cell gains over another is paired by draw.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cosim.isolation.phases import PAYS, over_stretches, verdict
+from cosim.network_schedulers.registry import NETWORK_SCHEDULERS
+from cosim.run_times.iterations import Iterations
+from experiments.config_load import config_from
+from experiments.frames import cells
+from experiments.papers.isolation.base import study_point
+from experiments.papers.kit.claims import ClaimBuilder, claims_frame
+from experiments.papers.kit.data import read_data
+from experiments.papers.kit.logs import PaperLog, log_notes, present
+from experiments.papers.paper import Analysis, Options, Point
+from experiments.points import point_rng, replaced
+from experiments.run_context import RunContext, run_context
+from experiments.store import Rows
+from queuesim.metrics import turnaround_s
+from queuesim.result import QueueResult
+from queuesim.statistics import Interval, interval_columns
+from workloads.drawn import drawn_log
+from workloads.job import Workload, offered_load
+from workloads.transform import scale_arrivals
+
+STUDY = read_data("ai_clusters")["cells"]
+FUNCTION = "experiments.papers.ai_clusters.cells:tables_of"
+NAME = "ai-clusters"
+PLACEMENTS: list[str] = STUDY["placements"]
+NETWORK = ("routing", "oversubscription", "scheduler", "variant")
+CELL = ("log", "load", "placement", *NETWORK)
+KALOS = PaperLog(
+    "kalos",
+    {},
+    {"size_unit": "gpu"},
+    ("kalos_319_completed_jobs.csv",),
+    quick=None,
+    source="https://github.com/InternLM/AcmeTrace",
+)
+LOGS = (
+    KALOS,
+    *(PaperLog(name, {}, log) for name, log in STUDY["logs"].items()),
+)
+PURCHASES: dict[str, dict[str, object]] = {
+    "placement": {"placement": "slurm-tree"},
+    "spines": {"oversubscription": 1},
+    "spraying": {"routing": "spray"},
+}
+"""What each changes of today's cell."""
+MATTERS = 0.01
+"""A purchase pays if it takes off more of mean completion."""
+SMALL = "not significant"
+
+
+def designed(options: Options) -> list[dict[str, Any]]:
+    """All networks of the designs with their loads, each once, in the order of computation."""
+    usual, found = STUDY["usual"], {}
+    for part in STUDY["rounds"]:
+        for design, load in itertools.product(STUDY["designs"][: part["designs"]], part["loads"]):
+            levels = [design.get(name, [usual[name]]) for name in NETWORK]
+            for place in itertools.product(*levels):
+                found.setdefault((load, *place), None)
+        if options.quick:
+            break
+    named = [dict(zip(("load", *NETWORK), place, strict=True)) for place in found]
+    if options.quick:
+        named = [n for n in named if n["load"] == 0.9 and n["oversubscription"] in (1, 7)]
+        named = [n for n in named if n["routing"] in ("ecmp-1", "spray")]
+        named = [n for n in named if n["variant"] == usual["variant"]]
+    return named
+
+
+def points(options: Options) -> list[Point]:
+    """By network: each log and draw under all placements, first the queues without a network."""
+    logs = [(log.name, sections["workload"]) for log, sections in present(LOGS, options)]
+    logs = [(name, work) for name, work in logs if name != KALOS.name or not options.quick]
+    networks, draws = designed(options), range(STUDY["draws"])
+    found = []
+    for load in dict.fromkeys(network["load"] for network in networks):
+        for (log, work), draw in itertools.product(logs, draws):
+            labels = {"log": log, "load": load, "draw": draw}
+            content = cell_content(work, {**STUDY["usual"], "load": load}, draw, options)
+            content["queue"] = {"policies": PLACEMENTS, "run_time_model": "as-logged"}
+            found.append(study_point(f"{NAME}-queue", content, labels))
+    for network, (log, work), draw in itertools.product(networks, logs, draws):
+        content = cell_content(work, network, draw, options)
+        found.append(study_point(NAME, content, {"log": log, **network, "draw": draw}))
+    return found
+
+
+def cell_content(
+    work: Mapping[str, Any], network: Mapping[str, Any], draw: int, options: Options
+) -> dict[str, Any]:
+    """Return the config of a network under all placements.
+
+    Parameters
+    ----------
+    work : mapping
+        ``[workload]``.
+    network : mapping
+        A level of each of `NETWORK`.
+    draw : int
+        Of the jobs, what they send, random servers, hashes and phases.
+    options : Options
+    """
+    variant = dict(STUDY["variants"][network["variant"]])
+    mix = [{**entry, "parameters": dict(entry["parameters"])} for entry in STUDY["mix"]]
+    for entry, fraction in zip(mix, variant.pop("fractions", ()), strict=False):
+        entry["communication_fraction"] = fraction
+    for entry, weight in zip(mix, variant.pop("weights", ()), strict=False):
+        entry["weight"] = weight
+    mix[1]["parameters"]["group"] = variant.pop("group", mix[1]["parameters"]["group"])
+    machine = {
+        **STUDY["machine"],
+        **STUDY["oversubscription"][str(network["oversubscription"])],
+        **STUDY["routings"][network["routing"]],
+    }
+    if options.quick:
+        small = STUDY["quick"]
+        work = {**work, "synthetic": {**work["synthetic"], "n_jobs": small["n_jobs"]}}
+        machine |= {"nodes": small["nodes"], "nodes_per_leaf": small["nodes_per_leaf"]}
+    content = {
+        "machine": machine,
+        "workload": dict(work),
+        "queue": {
+            "policies": PLACEMENTS,
+            "run_time_model": "iterations",
+            "network_scheduler": network["scheduler"],
+        },
+        "communication": {"mix": mix, "task_mapping": "in-order"},
+        "run": {"seed": options.seed, "repetition": draw, "snapshots": 0},
+    }
+    return replaced(content, variant)
+
+
+def tables_of(point: Mapping[str, Any]) -> dict[str, Rows]:
+    """The queues of a point without a network, or with it, under each placement."""
+    config = config_from(point["config"])
+    context = run_context(config)
+    context = context.with_jobs(_jobs(context, point["labels"]))
+    compute = _queues if config.queue.run_time_model == "as-logged" else _networks
+    rows = [
+        {**point["labels"], "placement": name, **compute(context, name)}
+        for name in config.queue.policies
+    ]
+    return {"queues" if compute is _queues else "networks": rows}
+
+
+def _jobs(context: RunContext, labels: Mapping[str, Any]) -> Workload:
+    """The draw's jobs at the cell's load. Draw 0 of a log is the log; others are of its weeks."""
+    jobs = context.queues.jobs
+    if context.config.workload.log is not None and labels["draw"]:
+        jobs = drawn_log(jobs, point_rng({"draw": labels["draw"]}, "blocks"))
+    return scale_arrivals(
+        jobs, offered_load(jobs, context.queues.topology.n_nodes) / labels["load"]
+    )
+
+
+def _queues(context: RunContext, placement: str) -> dict[str, object]:
+    """Mean completion with the log's run times, its elasticity, and the work of several servers."""
+    jobs = context.queues.jobs
+    several = jobs.n_nodes > context.queues.topology.shape.gpus_per_node
+    work = jobs.n_nodes * jobs.run_time_s
+    longer = replace(jobs, run_time_s=STUDY["longer"] * jobs.run_time_s, requested_s=np.maximum(
+        jobs.requested_s, STUDY["longer"] * jobs.run_time_s
+    ))  # fmt: skip
+    alone, after = (_completion_s(context.with_jobs(of), placement) for of in (jobs, longer))
+    return {
+        "completion_s": alone,
+        "elasticity": float(np.log(after / alone) / np.log(STUDY["longer"])),
+        "share": float(work[several].sum() / work.sum()),
+        "jobs": len(jobs),
+        "jobs_of_several_servers": int(several.sum()),
+    }
+
+
+def _completion_s(context: RunContext, placement: str) -> float:
+    return float(turnaround_s(context.queues.under(placement)).mean())
+
+
+def _networks(context: RunContext, placement: str) -> dict[str, object]:
+    """Mean completion of the live queue, and how much longer iterations get, by GPU time."""
+    scheduler = NETWORK_SCHEDULERS[context.config.queue.model_parameters().network_scheduler]()
+    live: QueueResult = context.queues.under(placement, Iterations(context.network, scheduler))
+    jobs = live.workload
+    several = jobs.n_nodes > context.queues.topology.shape.gpus_per_node
+    longer = (live.end_s - live.start_s) / jobs.run_time_s - 1
+    work = (jobs.n_nodes * jobs.run_time_s)[several]
+    return {
+        "live_s": float(turnaround_s(live).mean()),
+        "longer": float(np.average(longer[several], weights=work)) if several.any() else 0.0,
+    }
+
+
+def joined(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Networks beside the queues without one, by draw, with the cost and the product for it."""
+    keys = ["log", "load", "draw", "placement"]
+    table = frames["networks"].merge(frames["queues"], on=keys)
+    return table.assign(
+        cost=table["live_s"] / table["completion_s"],
+        product=1 + table["longer"] * table["elasticity"] * table["share"],
+    )
+
+
+def costs(each: pd.DataFrame) -> pd.DataFrame:
+    """What contention costs in each cell: mean and Student's interval over draws."""
+    rows = []
+    for cell, part in cells(each, *CELL):
+        row = {**cell, "draws": len(part), "share": part["share"].mean()}
+        for name in ("longer", "elasticity"):
+            row |= interval_columns(name, over_stretches(part[name]))
+        for name in ("product", "cost"):
+            ratio = verdict(part[name]).ratio
+            row |= interval_columns(name, Interval(*(100 * (end - 1) for end in ratio)), "_percent")
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def purchases(each: pd.DataFrame) -> pd.DataFrame:
+    """What each purchase takes off mean completion, from each cell of today; paired by draw.
+
+    ``first``: the one that takes off most, of those that pay.
+    """
+    today = each.set_index([*CELL, "draw"])["live_s"]
+    rows = []
+    for cell, part in cells(each, *CELL):
+        found = []
+        for name, change in PURCHASES.items():
+            other = {**cell, **change}
+            if other == cell or (name == "spraying" and cell["scheduler"] != "none"):
+                continue
+            keys = [(*other.values(), draw) for draw in part["draw"]]
+            if all(key in today.index for key in keys):
+                decided = verdict(today.loc[keys].to_numpy() / part["live_s"].to_numpy())
+                pays = decided.ratio.high < 1 - MATTERS
+                word = PAYS if pays else decided.word.replace(PAYS, SMALL)
+                row = {**cell, "purchase": name, "draws": len(part)}
+                ends = Interval(*(100 * (1 - decided.ratio[i]) for i in (0, 2, 1)))
+                found.append(row | interval_columns("off", ends, "_percent") | {"verdict": word})
+        paying = [row for row in found if row["verdict"] == PAYS]
+        best = max(paying, key=lambda row: row["off_percent"], default=None)
+        rows += [{**row, "first": row is best} for row in found]
+    return pd.DataFrame(rows)
+
+
+def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """Costs by cell, what each purchase gains, and whether the product foretells the cost."""
+    each = joined(frames)
+    cost, bought = costs(each), purchases(each)
+    check = ClaimBuilder("issue", "all cells")
+    inside = [
+        bool(row["cost_low_percent"] <= row["product_percent"] <= row["cost_high_percent"])
+        for row in cost.to_dict("records")
+    ]
+    claims = [
+        check.everywhere("the product is inside the interval of the live cost", inside, "cells")
+    ]
+    notes = () if options.quick else log_notes(LOGS, options, set(each["log"]))
+    return Analysis(claims_frame(claims), {"costs": cost, "purchases": bought}, notes)

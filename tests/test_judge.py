@@ -15,6 +15,7 @@ import pytest
 
 from cosim.network.mix import CommunicationMix, PatternShare
 from experiments.config_load import config_from
+from experiments.config_machine import build_machine
 from experiments.run_context import run_context
 from netcosim.cli import main
 from netcosim.journal import Journal
@@ -565,3 +566,28 @@ def test_files_of_the_config_are_found_from_anywhere(tmp_path: Path) -> None:
     content = tomllib.loads(load_judge_config(flags, tmp_path / "c.toml").text)
     assert content["workload"]["log"] == str(log)
     assert content["communication"]["mix"][1]["file"] == str(tmp_path / "m.csv")
+
+
+def test_gpus_are_assumed_to_train_and_their_ranks_are_in_order(tmp_path: Path) -> None:
+    """Random ranks would scatter the GPUs of a server; packets of 4 KiB would take long."""
+    (tmp_path / "topology.conf").write_text(
+        "SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n[3-4]\nSwitchName=s Switches=a,b\n"
+    )
+    (tmp_path / "jobs.csv").write_text("job,nodes,arrival_s,run_s\n1,8,0,60\n2,16,1,60\n")
+    flags = Flags(
+        log=str(tmp_path / "jobs.csv"),
+        machine=str(tmp_path / "topology.conf"),
+        policies=("slurm-tree", "random"),
+        bandwidth="400 Gbit/s",
+        gpus_per_node=8,
+    )
+    config = load_judge_config(flags, None).config
+    assert config.communication.task_mapping == "in-order"
+    assert {entry.pattern for entry in config.communication.mix} == {"collective"}
+    assert all(e.parameters["gpus_per_node"] == 8 for e in config.communication.mix)
+    topology = build_machine(config.machine).topology
+    assert topology.n_nodes == 32
+    inside = topology.link_bandwidth_Bps[topology.kind_mask("scale-up-injection")]
+    assert set(inside) == {450 * 10**9}
+    plain = load_judge_config(replace(flags, gpus_per_node=None), None).config
+    assert "collective" not in {entry.pattern for entry in plain.communication.mix}

@@ -87,22 +87,34 @@ def points(options: Options) -> list[Point]:
     """By network: each log and draw under all placements, first the queues without a network."""
     logs = [(log.name, sections["workload"]) for log, sections in present(LOGS, options)]
     logs = [(name, work) for name, work in logs if name != KALOS.name or not options.quick]
-    networks, draws = designed(options), range(STUDY["draws"])
+    networks = designed(options)
     found = []
     for load in dict.fromkeys(network["load"] for network in networks):
-        for (log, work), draw in itertools.product(logs, draws):
-            labels = {"log": log, "load": load, "draw": draw}
-            content = cell_content(work, {**STUDY["usual"], "load": load}, draw, options)
+        for log, work in logs:
+            content = cell_content(work, {**STUDY["usual"], "load": load}, options)
             content["queue"] = {"policies": PLACEMENTS, "run_time_model": "as-logged"}
-            found.append(study_point(f"{NAME}-queue", content, labels))
-    for network, (log, work), draw in itertools.product(networks, logs, draws):
-        content = cell_content(work, network, draw, options)
-        found.append(study_point(NAME, content, {"log": log, **network, "draw": draw}))
+            found += _draws(f"{NAME}-queue", content, {"log": log, "load": load})
+    for network, (log, work) in itertools.product(networks, logs):
+        content = cell_content(work, network, options)
+        found += _draws(NAME, content, {"log": log, **network})
     return found
 
 
+def _draws(name: str, content: dict[str, Any], labels: dict[str, Any]) -> list[Point]:
+    """A point for each draw: of jobs, what they send, random servers, hashes and phases."""
+    first = study_point(name, content, labels)
+    return [
+        {
+            **first,
+            "config": replaced(first["config"], {"run.repetition": draw}),  # type: ignore[arg-type]
+            "labels": {**labels, "draw": draw},
+        }
+        for draw in range(STUDY["draws"])
+    ]
+
+
 def cell_content(
-    work: Mapping[str, Any], network: Mapping[str, Any], draw: int, options: Options
+    work: Mapping[str, Any], network: Mapping[str, Any], options: Options
 ) -> dict[str, Any]:
     """Return the config of a network under all placements.
 
@@ -112,8 +124,6 @@ def cell_content(
         ``[workload]``.
     network : mapping
         A level of each of `NETWORK`.
-    draw : int
-        Of the jobs, what they send, random servers, hashes and phases.
     options : Options
     """
     variant = dict(STUDY["variants"][network["variant"]])
@@ -141,7 +151,7 @@ def cell_content(
             "network_scheduler": network["scheduler"],
         },
         "communication": {"mix": mix, "task_mapping": "in-order"},
-        "run": {"seed": options.seed, "repetition": draw, "snapshots": 0},
+        "run": {"seed": options.seed, "snapshots": 0},
     }
     return replaced(content, variant)
 
@@ -224,7 +234,8 @@ def costs(each: pd.DataFrame) -> pd.DataFrame:
             row |= interval_columns(name, over_stretches(part[name]))
         for name in ("product", "cost"):
             ratio = verdict(part[name]).ratio
-            row |= interval_columns(name, Interval(*(100 * (end - 1) for end in ratio)), "_percent")
+            percent = Interval(*(100 * (end - 1) for end in ratio))
+            row |= interval_columns(f"{name}_percent", percent)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -249,7 +260,7 @@ def purchases(each: pd.DataFrame) -> pd.DataFrame:
                 word = PAYS if pays else decided.word.replace(PAYS, SMALL)
                 row = {**cell, "purchase": name, "draws": len(part)}
                 ends = Interval(*(100 * (1 - decided.ratio[i]) for i in (0, 2, 1)))
-                found.append(row | interval_columns("off", ends, "_percent") | {"verdict": word})
+                found.append(row | interval_columns("off_percent", ends) | {"verdict": word})
         paying = [row for row in found if row["verdict"] == PAYS]
         best = max(paying, key=lambda row: row["off_percent"], default=None)
         rows += [{**row, "first": row is best} for row in found]
@@ -262,7 +273,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     cost, bought = costs(each), purchases(each)
     check = ClaimBuilder("issue", "all cells")
     inside = [
-        bool(row["cost_low_percent"] <= row["product_percent"] <= row["cost_high_percent"])
+        bool(row["cost_percent_low"] <= row["product_percent"] <= row["cost_percent_high"])
         for row in cost.to_dict("records")
     ]
     claims = [

@@ -41,7 +41,9 @@ FUNCTION = "experiments.papers.ai_clusters.cells:tables_of"
 NAME = "ai-clusters"
 PLACEMENTS: list[str] = STUDY["placements"]
 NETWORK = ("routing", "oversubscription", "scheduler", "variant")
+FACTORS = ("load", *NETWORK)
 CELL = ("log", "load", "placement", *NETWORK)
+QUICK = {"routing": ["ecmp-1", "spray"], "oversubscription": [1, 7]}
 KALOS = PaperLog(
     "kalos",
     {},
@@ -68,19 +70,11 @@ SMALL = "not significant"
 def designed(options: Options) -> list[dict[str, Any]]:
     """All networks of the designs with their loads, each once, in the order of computation."""
     usual, found = STUDY["usual"], {}
-    for part in STUDY["rounds"]:
-        for design, load in itertools.product(STUDY["designs"][: part["designs"]], part["loads"]):
-            levels = [design.get(name, [usual[name]]) for name in NETWORK]
-            for place in itertools.product(*levels):
-                found.setdefault((load, *place), None)
-        if options.quick:
-            break
-    named = [dict(zip(("load", *NETWORK), place, strict=True)) for place in found]
-    if options.quick:
-        named = [n for n in named if n["load"] == 0.9 and n["oversubscription"] in (1, 7)]
-        named = [n for n in named if n["routing"] in ("ecmp-1", "spray")]
-        named = [n for n in named if n["variant"] == usual["variant"]]
-    return named
+    designs = [QUICK] if options.quick else STUDY["designs"]
+    for design in designs:
+        levels = [design.get(name, [usual[name]]) for name in FACTORS]
+        found.update(dict.fromkeys(itertools.product(*levels)))
+    return [dict(zip(FACTORS, place, strict=True)) for place in found]
 
 
 def points(options: Options) -> list[Point]:
@@ -91,7 +85,7 @@ def points(options: Options) -> list[Point]:
     found = []
     for load in dict.fromkeys(network["load"] for network in networks):
         for log, work in logs:
-            content = cell_content(work, {**STUDY["usual"], "load": load}, options)
+            content = cell_content(work, STUDY["usual"], options)
             content["queue"] = {"policies": PLACEMENTS, "run_time_model": "as-logged"}
             found += _draws(f"{NAME}-queue", content, {"log": log, "load": load})
     for network, (log, work) in itertools.product(networks, logs):

@@ -113,7 +113,7 @@ def test_costs_and_purchases_by_hand() -> None:
     assert today.loc["spines", "off_percent"] == pytest.approx(0.5)
     assert today["verdict"].to_dict() == {
         "placement": "would pay",
-        "spines": "not significant",
+        "spines": "would not pay",
         "spraying": "would pay",
     }
     assert today["first"].to_dict() == {"placement": True, "spines": False, "spraying": False}

@@ -21,7 +21,9 @@ PAINT = {PAYS: colour(0), NOT: colour(1), UNKNOWN: "0.88"}
 def verdict_legend(figure: Figure, what: str = "isolation") -> None:
     """The three colours, above all panels."""
     figure.legend(
-        handles=[Patch(color=paint, label=f"{what} {word}") for word, paint in PAINT.items()],
+        handles=[
+            Patch(color=paint, label=f"{what} {word}".strip()) for word, paint in PAINT.items()
+        ],
         loc="outside upper center",
         ncols=len(PAINT),
         frameon=False,
@@ -54,7 +56,7 @@ def draw_phases(
             Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, color=PAINT[row["verdict"]], linewidth=0)
         )
         axis.annotate(
-            f"{row['gain_percent']:.1f}",
+            f"{round(row['gain_percent'], 1) + 0.0:.1f}",
             (x, y),
             ha="center",
             va="center",

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cosim.isolation.phases import PAYS, over_stretches, verdict
+from cosim.isolation.phases import NOT, PAYS, UNKNOWN, over_stretches, verdict
 from cosim.network_schedulers.registry import NETWORK_SCHEDULERS
 from cosim.run_times.iterations import Iterations
 from experiments.config_load import config_from
@@ -64,7 +64,6 @@ PURCHASES: dict[str, dict[str, object]] = {
 """What each changes of today's cell."""
 MATTERS = 0.01
 """A purchase pays if it takes off more of mean completion."""
-SMALL = "not significant"
 
 
 def designed(options: Options) -> list[dict[str, Any]]:
@@ -250,15 +249,22 @@ def purchases(each: pd.DataFrame) -> pd.DataFrame:
             keys = [(*other.values(), draw) for draw in part["draw"]]
             if all(key in today.index for key in keys):
                 decided = verdict(today.loc[keys].to_numpy() / part["live_s"].to_numpy())
-                pays = decided.ratio.high < 1 - MATTERS
-                word = PAYS if pays else decided.word.replace(PAYS, SMALL)
                 row = {**cell, "purchase": name, "draws": len(part)}
                 ends = Interval(*(100 * (1 - decided.ratio[i]) for i in (0, 2, 1)))
-                found.append(row | interval_columns("off_percent", ends) | {"verdict": word})
+                found.append(
+                    row | interval_columns("off_percent", ends) | {"verdict": _word(decided.ratio)}
+                )
         paying = [row for row in found if row["verdict"] == PAYS]
         best = max(paying, key=lambda row: row["off_percent"], default=None)
         rows += [{**row, "first": row is best} for row in found]
     return pd.DataFrame(rows)
+
+
+def _word(ratio: Interval) -> str:
+    """Classify a ratio of mean completions by whether it is surely below 1 - `MATTERS`, or above."""
+    if ratio.high < 1 - MATTERS:
+        return PAYS
+    return NOT if ratio.low > 1 - MATTERS else UNKNOWN
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:

@@ -37,5 +37,5 @@ def draw(analysis: Analysis, options: Options) -> Figure:
             ]
             axis.set_title(f"{log}: buy {purchase},\n{placement} today", fontsize=8)
             draw_phases(axis, mine, levels, loads, ("oversubscription", "oversubscription"))
-    verdict_legend(figure, "it")
+    verdict_legend(figure, "")
     return figure

@@ -261,7 +261,7 @@ def purchases(each: pd.DataFrame) -> pd.DataFrame:
 
 
 def _word(ratio: Interval) -> str:
-    """Classify a ratio of mean completions by whether it is surely below 1 - `MATTERS`, or above."""
+    """Classify a ratio of mean completions: surely below 1 - `MATTERS`, or surely above it."""
     if ratio.high < 1 - MATTERS:
         return PAYS
     return NOT if ratio.low > 1 - MATTERS else UNKNOWN

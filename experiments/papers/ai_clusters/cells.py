@@ -154,12 +154,11 @@ def tables_of(point: Mapping[str, Any]) -> dict[str, Rows]:
     config = config_from(point["config"])
     context = run_context(config)
     context = context.with_jobs(_jobs(context, point["labels"]))
-    compute = _queues if config.queue.run_time_model == "as-logged" else _networks
-    rows = [
-        {**point["labels"], "placement": name, **compute(context, name)}
-        for name in config.queue.policies
-    ]
-    return {"queues" if compute is _queues else "networks": rows}
+    if config.queue.run_time_model == "as-logged":
+        return {"queues": [_queue(context, name, point) for name in config.queue.policies]}
+    scheduler = NETWORK_SCHEDULERS[config.queue.model_parameters().network_scheduler]()
+    model = Iterations(context.network, scheduler)
+    return {"networks": [_network(context, name, model, point) for name in config.queue.policies]}
 
 
 def _jobs(context: RunContext, labels: Mapping[str, Any]) -> Workload:
@@ -172,7 +171,7 @@ def _jobs(context: RunContext, labels: Mapping[str, Any]) -> Workload:
     )
 
 
-def _queues(context: RunContext, placement: str) -> dict[str, object]:
+def _queue(context: RunContext, placement: str, point: Mapping[str, Any]) -> dict[str, object]:
     """Mean completion with the log's run times, its elasticity, and the work of several servers."""
     jobs = context.queues.jobs
     several = jobs.n_nodes > context.queues.topology.shape.gpus_per_node
@@ -182,6 +181,8 @@ def _queues(context: RunContext, placement: str) -> dict[str, object]:
     ))  # fmt: skip
     alone, after = (_completion_s(context.with_jobs(of), placement) for of in (jobs, longer))
     return {
+        **point["labels"],
+        "placement": placement,
         "completion_s": alone,
         "elasticity": float(np.log(after / alone) / np.log(STUDY["longer"])),
         "share": float(work[several].sum() / work.sum()),
@@ -194,15 +195,18 @@ def _completion_s(context: RunContext, placement: str) -> float:
     return float(turnaround_s(context.queues.under(placement)).mean())
 
 
-def _networks(context: RunContext, placement: str) -> dict[str, object]:
+def _network(
+    context: RunContext, placement: str, model: Iterations, point: Mapping[str, Any]
+) -> dict[str, object]:
     """Mean completion of the live queue, and how much longer iterations get, by GPU time."""
-    scheduler = NETWORK_SCHEDULERS[context.config.queue.model_parameters().network_scheduler]()
-    live: QueueResult = context.queues.under(placement, Iterations(context.network, scheduler))
+    live: QueueResult = context.queues.under(placement, model)
     jobs = live.workload
     several = jobs.n_nodes > context.queues.topology.shape.gpus_per_node
     longer = (live.end_s - live.start_s) / jobs.run_time_s - 1
     work = (jobs.n_nodes * jobs.run_time_s)[several]
     return {
+        **point["labels"],
+        "placement": placement,
         "live_s": float(turnaround_s(live).mean()),
         "longer": float(np.average(longer[several], weights=work)) if several.any() else 0.0,
     }

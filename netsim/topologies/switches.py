@@ -72,7 +72,7 @@ class Gpus:
 
     @classmethod
     def given(cls, per_node: int | None, scale_up_bandwidth_Bps: int) -> Gpus | None:
-        """Return the GPUs that a config asks for, if any."""
+        """Return the GPUs of a config, if it has any."""
         return None if per_node is None else cls(per_node, scale_up_bandwidth_Bps)
 
 
@@ -184,13 +184,13 @@ def gpus_of_servers(servers: Topology, gpus: Gpus) -> Topology:
     need_size(s.name, "gpus_per_node", n * g, 2 * n * g * (1 + own) + s.n_links)
     column = (np.arange(g)[:, None] // sharing * own + np.arange(own)).ravel()
     port = (rails * np.arange(n)[:, None] + column).ravel()
-    server, first = np.arange(n * g) // g, s.first_router_link
+    server, cables = np.arange(n * g) // g, slice(s.first_router_link, s.n_links)
     ports = np.column_stack([s.n_routers + server, s.port_router[port].reshape(-1, own)])
     speed = np.full(ports.shape, gpus.scale_up_bandwidth_Bps, dtype=np.int64)
     speed[:, 1:] = (s.link_bandwidth_Bps[port] // sharing).reshape(-1, own)
     # as in gpu_cluster: a cable a server joins all switches to one network, no message takes it
     relay = np.stack([s.n_routers + np.arange(n), s.node_router])
-    cables = slice(first, s.n_links)
+    relays = np.zeros(2 * n)
     domains = s.shape.domains
     rows = [*np.repeat(domains.domain[1:], g, axis=1), server]
     names = s.node_names or [str(i) for i in range(n)]
@@ -210,14 +210,10 @@ def gpus_of_servers(servers: Topology, gpus: Gpus) -> Topology:
         n_routers=s.n_routers + n,
         router_src=np.concatenate([s.link_src[cables] - s.n_ports, *relay]),
         router_dst=np.concatenate([s.link_dst[cables] - s.n_ports, *relay[::-1]]),
-        router_kind=np.concatenate([s.link_kind[cables] - 2, np.full(2 * n, len(s.kinds) - 2)]),
+        router_kind=np.append(s.link_kind[cables] - 2, np.int64(relays + len(s.kinds) - 2)),
         router_kinds=(*s.kinds[2:], "relay"),
-        router_bandwidth_Bps=np.concatenate(
-            [s.link_bandwidth_Bps[cables], np.full(2 * n, s.link_bandwidth_Bps[0])]
-        ),
-        router_latency_s=np.concatenate(
-            [s.link_latency_s[cables], np.full(2 * n, s.link_latency_s[0])]
-        ),
+        router_bandwidth_Bps=np.append(s.link_bandwidth_Bps[cables], relays + speed.min()),
+        router_latency_s=np.append(s.link_latency_s[cables], relays),
         node_bandwidth_Bps=speed.ravel(),
         node_latency_s=s.link_latency_s[0],
         rails=1 + own,

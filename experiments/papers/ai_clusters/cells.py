@@ -63,7 +63,7 @@ PURCHASES: dict[str, dict[str, object]] = {
 }
 """What each changes of today's cell."""
 MATTERS = 0.01
-"""A purchase pays if it takes off more of mean completion."""
+"""A purchase pays if it reduces mean completion by more than this part."""
 
 
 def designed(options: Options) -> list[dict[str, Any]]:
@@ -238,9 +238,9 @@ def costs(each: pd.DataFrame) -> pd.DataFrame:
 
 
 def purchases(each: pd.DataFrame) -> pd.DataFrame:
-    """What each purchase takes off mean completion, from each cell of today; paired by draw.
+    """How much each purchase reduces mean completion, from each cell of today; paired by draw.
 
-    ``first``: the one that takes off most, of those that pay.
+    ``first``: the one that reduces it most, of those that pay.
     """
     today = each.set_index([*CELL, "draw"])["live_s"]
     rows = []

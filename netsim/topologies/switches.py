@@ -213,7 +213,7 @@ def gpus_of_servers(servers: Topology, gpus: Gpus) -> Topology:
         router_kind=np.append(s.link_kind[cables] - 2, np.int64(relays + len(s.kinds) - 2)),
         router_kinds=(*s.kinds[2:], "relay"),
         router_bandwidth_Bps=np.append(s.link_bandwidth_Bps[cables], relays + speed.min()),
-        router_latency_s=np.append(s.link_latency_s[cables], relays),
+        router_latency_s=np.append(s.link_latency_s[cables], relays + s.link_latency_s[0]),
         node_bandwidth_Bps=speed.ravel(),
         node_latency_s=s.link_latency_s[0],
         rails=1 + own,

@@ -281,9 +281,9 @@ def _assumed_mix(large: bool, drawn: bool) -> list[dict[str, Any]]:
 def _assume_training(content: dict[str, Any], gpus: int, drawn: bool) -> None:
     """Assume collectives of training where nodes are GPUs, and ranks in the order of the GPUs.
 
-    Three of four jobs reduce gradients, the fourth exchanges tokens of experts on 64 GPUs. Published shares of
-    an iteration are 2 to 26 %. Packets are large because messages are: small messages would
-    measure latency.
+    Three of four jobs reduce gradients, the fourth exchanges tokens of experts on 64 GPUs.
+    Published shares of an iteration are 2 to 26 %. Packets are large because messages are: small
+    messages would measure latency.
     """
     fraction = {} if drawn else {"communication_fraction": 0.2}
     content["communication"].setdefault("task_mapping", "in-order")

@@ -1,4 +1,4 @@
-"""Computes points in this process, in a pool of processes or over MPI ranks."""
+"""Computes points in this process, in a pool of processes or with other workers."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ import os
 import signal
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from multiprocessing import forkserver, resource_tracker
 from queue import SimpleQueue
 from typing import Any
 
+from experiments.executors.workers import Workers
 from experiments.outcome import Outcome
 from experiments.signals import defer_signals
-from experiments.worker import compute, start_worker
+from experiments.worker import compute, compute_some, describe_error, start_worker
 from netsim.errors import NetcosimError
 from netsim.limits import shown
 
@@ -28,7 +30,9 @@ Finish = Callable[[str, Outcome], None]
 # Points handed out ahead of the workers: enough to keep them busy, few to take back.
 _AHEAD = 3
 
-_KILLED = "the worker process was killed while it computed this point, twice (out of memory?)"
+_KILLED = (
+    "the worker process was killed while it computed this point, twice (out of memory? time limit?)"
+)
 
 
 FORK_SERVER_GONE = (EOFError, ConnectionError)
@@ -56,15 +60,14 @@ def check_jobs(jobs: int) -> None:
         )
 
 
-def run_tasks(
-    path: str, tasks: Sequence[Task], finish: Finish, workers: int, executor: Executor | None
-) -> None:
-    """Compute tasks over so many workers.
+def run_tasks(path: str, tasks: Sequence[Task], finish: Finish, workers: Workers) -> None:
+    """Compute tasks with these workers.
 
-    Without an executor they are local processes, which may be killed; one task needs no pool. When
-    a worker dies, the pool cannot report which of the points under way killed it. They are run
-    again one by one, each alone in a new pool: the one that kills it twice is recorded as failed,
-    the others get their results. A lost MPI rank ends the whole MPI job.
+    Any worker may be killed. When a local one dies, the pool cannot report which of the points
+    under way killed it. They are run again one by one, each alone in a new pool: the one that
+    kills it twice is recorded as failed, the others get their results. Elsewhere a lost call
+    is made again, and if it is lost again, each of its points in its own call. A lost MPI rank ends
+    the whole MPI job.
 
     Parameters
     ----------
@@ -72,20 +75,27 @@ def run_tasks(
         Of the point function.
     tasks : sequence
     finish : callable
-    workers : int
-    executor : Executor or None
-        Of the MPI ranks.
+    workers : Workers
+
+    Raises
+    ------
+    NetcosimError
+        The workers are gone: a scheduler was killed, a batch system refuses jobs.
     """
-    if executor is not None:
-        _feed(executor, path, deque(tasks), finish, workers * _AHEAD)
+    if workers.executor is not None:
+        left = list(tasks)
+        for points in (workers.points, workers.points, 1)[workers.points == 1 :]:
+            left = _feed(replace(workers, points=points), path, deque(left), finish)
+        for key, _ in left:
+            finish(key, Outcome(None, _KILLED, 0.0))
         return
-    if workers == 1 or len(tasks) < 2:
+    if workers.count == 1 or len(tasks) < 2:
         for key, config in tasks:
             finish(key, compute(path, config))
         return
     waiting = deque(tasks)
     while waiting:
-        suspects = _pool_round(path, waiting, finish, workers)
+        suspects = _pool_round(path, waiting, finish, workers.count)
         for key, config in suspects:
             # Two tries: under way beside a killer it may not have run at all.
             if all(_pool_round(path, deque([(key, config)]), finish, 1) for _ in range(2)):
@@ -114,7 +124,8 @@ def _pool_round(path: str, waiting: deque[Task], finish: Finish, jobs: int) -> l
     start_forkserver()
     pool = ProcessPoolExecutor(min(jobs, len(waiting)), context, initializer=start_worker)
     try:
-        return _feed(pool, path, waiting, finish, jobs * _AHEAD)
+        local = Workers(jobs, pool, ahead=jobs * _AHEAD, lost=(BrokenProcessPool,))
+        return _feed(local, path, waiting, finish)
     except BaseException:
         # Ctrl-C or a full disk: what is under way is not waited for.
         processes: dict[int, Any] = getattr(pool, "_processes", None) or {}
@@ -125,37 +136,46 @@ def _pool_round(path: str, waiting: deque[Task], finish: Finish, jobs: int) -> l
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _feed(
-    executor: Executor, path: str, waiting: deque[Task], finish: Finish, ahead: int
-) -> list[Task]:
-    """Hand points out, a few ahead; returns those under way when a process pool broke."""
-    under_way: dict[Future[Outcome], Task] = {}
+def _feed(workers: Workers, path: str, waiting: deque[Task], finish: Finish) -> list[Task]:
+    """Hand points out, a few ahead; returns those under way when their workers were lost."""
+    executor = workers.executor
+    assert executor is not None
+    local = isinstance(executor, ProcessPoolExecutor)
+    under_way: dict[Future[list[Outcome]], list[Task]] = {}
     # `concurrent.futures.wait` looks at every future each time, 4 ms for those of 1000 ranks
-    finished: SimpleQueue[Future[Outcome]] = SimpleQueue()
+    finished: SimpleQueue[Future[list[Outcome]]] = SimpleQueue()
     lost: list[Task] = []
     try:
         while waiting or under_way:
-            while waiting and len(under_way) < ahead and not lost:
-                task = waiting[0]
+            # a process pool that has lost a worker is broken
+            while waiting and len(under_way) < workers.ahead and not (local and lost):
+                tasks = [waiting.popleft() for _ in range(min(workers.points, len(waiting)))]
+                configs = [config for _, config in tasks]
                 try:
                     # it may start a process, which would outlive us if we did not know of it
                     with defer_signals():
-                        future = executor.submit(compute, path, task[1])
-                        under_way[future] = task
+                        future = executor.submit(compute_some, path, configs, workers.seconds)
+                        under_way[future] = tasks
                     future.add_done_callback(finished.put)
                 except (BrokenProcessPool, *FORK_SERVER_GONE):
-                    lost.append(task)
-                waiting.popleft()
+                    lost += tasks
             if not under_way:
                 break
             future = finished.get()
-            task = under_way.pop(future)
+            tasks = under_way.pop(future)
             try:
-                outcome = future.result()
-            except BrokenProcessPool:
-                lost.append(task)
+                outcomes = future.result()
+            except workers.lost:
+                lost += tasks
+            except Exception as error:
+                raise NetcosimError(
+                    f"the workers are lost: {describe_error(error)[:300]}; what was computed is "
+                    "stored, the same command goes on from there"
+                ) from None
             else:
-                finish(task[0], outcome)
+                for (key, _), outcome in zip(tasks, outcomes, strict=False):
+                    finish(key, outcome)
+                waiting.extendleft(reversed(tasks[len(outcomes) :]))
     except BaseException:
         for future in under_way:
             future.cancel()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from experiments.executor import Finish, Task, check_jobs, run_tasks
-from experiments.mpi import world
+from experiments.executors.registry import open_workers
 from experiments.outcome import Outcome
 from experiments.points import point_key
 from experiments.progress import progress as show_progress
@@ -23,6 +22,8 @@ from netsim.inputs import refuse_bare_paths
 from netsim.kinds import need_kinds
 from netsim.short_repr import short_repr
 from netsim.units import format_quantity
+
+Point = TypeVar("Point", bound=Mapping[str, object])
 
 
 @short_repr()
@@ -105,6 +106,18 @@ def keyed(points: Sequence[Mapping[str, object]]) -> dict[str, Mapping[str, obje
     return by_key
 
 
+def sliced(points: Sequence[Point], which: int, count: int) -> list[Point]:
+    """Points of one slice of so many (``which`` from 1): disjoint, sizes that differ by 1 at most.
+
+    They follow from the points' keys, which are as good as random: a slice is not all points of
+    one value, and none is slow because a value is.
+    """
+    by_key = {point_key(point): point for point in points}
+    chosen = set(sorted(by_key)[which - 1 :: count])
+    # in their order: neighbours share results in a process
+    return [point for key, point in by_key.items() if key in chosen]
+
+
 def run_points(
     function: str | PointFunction,
     points: Sequence[Mapping[str, object]],
@@ -114,12 +127,12 @@ def run_points(
     retry_failed: bool = False,
     progress: bool = True,
     meta: Mapping[str, object] | None = None,
+    executor: str = "",
 ) -> SweepSummary | None:
     """Compute the points that the store does not contain; store each when it is done.
 
-    Under an MPI launcher with several ranks, rank 0 hands points out and writes the store, and
-    the others compute; otherwise ``jobs`` local processes compute (this one alone for 1). The
-    results are the same bit for bit, since a point's seed follows from its content.
+    This process hands points out and writes the store. The results are the same bit for bit
+    wherever they are computed, since a point's seed follows from its content.
 
     Parameters
     ----------
@@ -131,13 +144,16 @@ def run_points(
     store : path
         Results file; made if it is missing.
     jobs : int
-        Local processes; not looked at under MPI.
+        Local processes.
     retry_failed : bool
         Whether points stored as failed are computed again.
     progress : bool
         Whether to show progress with time left on stderr.
     meta : mapping, optional
         Entries that belong to the store, not to a point.
+    executor : str
+        Who computes, as ``--executor`` names it (`experiments.executors.registry`). By default
+        the other ranks under an MPI launcher, else local processes (this one alone for 1).
 
     Returns
     -------
@@ -168,28 +184,14 @@ def run_points(
     for number, point in enumerate(points):
         need_kinds("run_points", {f"points[{number}]": (point, Mapping)})
     check_jobs(jobs)
-    comm = world()
-    # inside, so that the other ranks end, too, where the store cannot be used
-    with _ranks(comm) as executor:
-        if comm is not None and executor is None:
+    # the store inside, so that the other ranks end, too, where it cannot be used
+    with open_workers(executor, jobs) as workers:
+        if workers is None:
             return None
         path = function_path(function)
         with Store(store, "write") as opened:
-            run = partial(run_tasks, path, workers=_workers(comm, jobs), executor=executor)
+            run = partial(run_tasks, path, workers=workers)
             return _manage(points, opened, run, retry_failed, progress, meta)
-
-
-def _ranks(comm: Any | None) -> AbstractContextManager[Any]:
-    """Yield an executor of the other MPI ranks; None to these, which have served it by then."""
-    if comm is None:
-        return nullcontext()
-    from mpi4py.futures import MPICommExecutor
-
-    return MPICommExecutor(comm, root=0)
-
-
-def _workers(comm: Any | None, jobs: int) -> int:
-    return jobs if comm is None else comm.Get_size() - 1
 
 
 def _manage(
@@ -240,15 +242,17 @@ def plan_points(
     points: Sequence[Mapping[str, object]],
     store: str | Path,
     *,
-    jobs: int = 1,
+    workers: int = 1,
     trial: bool = True,
 ) -> SweepPlan:
     """How many points are left and how long they will take; writes nothing.
 
     Parameters
     ----------
-    function, points, store, jobs
+    function, points, store
         As for `run_points`; the store may be missing.
+    workers : int
+        Processes that will compute.
     trial : bool
         Whether to compute one point, in the middle of the list, where no point is stored
         whose time could be taken (twice, the first time for compilation).
@@ -258,7 +262,6 @@ def plan_points(
     NetcosimError
         As `run_points`.
     """
-    check_jobs(jobs)
     by_key = keyed(points)
     times: list[float] = []
     held: set[str] = set()
@@ -277,5 +280,5 @@ def plan_points(
         already=len(held),
         to_do=len(left),
         seconds_per_point=sum(times) / len(times) if times else math.nan,
-        workers=_workers(world(), jobs),
+        workers=workers,
     )

@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import parent_process
 from typing import cast
 
@@ -67,6 +67,19 @@ def compute(path: str, config: Mapping[str, object]) -> Outcome:
             raise interrupt from None
         return Outcome(None, describe_error(error), time.perf_counter() - started)
     return Outcome(tables, None, time.perf_counter() - started, kept)
+
+
+def compute_some(
+    path: str, configs: Sequence[Mapping[str, object]], seconds: float
+) -> list[Outcome]:
+    """Run the point function on configs, in order, until so many seconds have passed."""
+    started = time.perf_counter()
+    outcomes: list[Outcome] = []
+    for config in configs:
+        if outcomes and time.perf_counter() - started > seconds:
+            break
+        outcomes.append(compute(path, config))
+    return outcomes
 
 
 def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:

@@ -42,7 +42,7 @@ _FOLDERS = {
 # Shown first in the help, in this order; others follow by name.
 _FIRST = (
     *("demo", "judge", "run", "sweep", "reproduce", "curve", "list", "describe", "trace"),
-    *("surface", "report", "validate", "bench", "bench-rl", "warmup"),
+    *("surface", "merge", "report", "validate", "bench", "bench-rl", "warmup"),
 )
 
 

@@ -27,6 +27,7 @@ import scipy
 from cosim.measuring.parts import Columns, Part, Progress, ReportProgress, share_of
 from netcosim.cached_names import sources_hash
 from netsim.atomic_files import atomic_write, make_folder, need_regular
+from netsim.errors import NetcosimError
 from netsim.file_lock import let_go, try_lock
 
 FORMAT = 2
@@ -72,11 +73,16 @@ class Journal:
     resumed : callable ()
         Called when parts of a run before have been read, which do not count in the estimate of the
         others take.
+    helps : bool
+        Whether another process holds the journal: no part is begun when that has ended.
     """
 
-    def __init__(self, folder: Path, resumed: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, folder: Path, resumed: Callable[[], None] = lambda: None, helps: bool = False
+    ) -> None:
         self.folder = folder
         self.resumed = resumed
+        self.helps = helps
         self._before = {path.name for path in folder.glob("*.npz")}
 
     def __len__(self) -> int:
@@ -109,7 +115,10 @@ class Journal:
     def _got(self, part: Part, report_share: ReportProgress) -> Columns | None:
         """Compute a part if no process has; None while another process computes it."""
         path = self._path(part.name)
-        make_folder(self.folder)
+        if not self.helps:
+            make_folder(self.folder)
+        elif not (self.folder / "run.lock").exists():
+            raise NetcosimError(f"{self.folder}: the run has ended")
         # before the work: what is no file now cannot be replaced by the part then
         need_regular(path)
         lock = try_lock(path)

@@ -28,6 +28,7 @@ def reproduce(
     *,
     out_dir: str | Path,
     jobs: int = 1,
+    executor: str = "",
     options: Options | None = None,
     progress: bool = True,
     form: str = "png",
@@ -46,8 +47,8 @@ def reproduce(
         A figure of the paper.
     out_dir : path
         Made if it is missing.
-    jobs : int
-        Local processes.
+    jobs, executor
+        As for `experiments.sweep.run_points`.
     options : Options, optional
     progress : bool
     form : {"png", "svg", "pdf"}
@@ -78,6 +79,7 @@ def reproduce(
             wanted,
             path,
             jobs=jobs,
+            executor=executor,
             progress=progress,
             retry_failed=True,
             meta={"paper": paper, "title": found.title},

@@ -1,4 +1,4 @@
-"""One run on several local processes, which share its parts by a journal.
+"""One run on several processes, here or elsewhere, which share its parts by a journal.
 
 All do the same run from its start; the first that reaches a part computes it. So none needs
 anything but the config, the numbers are those of one process, and one that is killed costs
@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import IO
@@ -21,10 +21,12 @@ from experiments.config import Config
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.executor import FORK_SERVER_GONE, start_forkserver
+from experiments.executors.workers import Workers
 from experiments.signals import defer_signals
 from experiments.worker import start_worker
 from netcosim.journal import Journal, drop, journals_in
 from netsim.atomic_files import make_folder
+from netsim.errors import NetcosimError
 from netsim.file_lock import acquire_lock, let_go
 from netsim.limits import need_memory
 
@@ -38,6 +40,8 @@ LEAST_RUN_S = 60.0
 Helping = Callable[[Mapping[str, object], TaskRunner], None]
 """What another process does with a resolved config: all parts that no other process does."""
 
+_Given = tuple[Mapping[str, object], str, Helping]
+
 
 def run_parts(content: Mapping[str, object], parts: TaskRunner) -> None:
     """A run's parts."""
@@ -50,11 +54,11 @@ def run_parts(content: Mapping[str, object], parts: TaskRunner) -> None:
 def worker_pool(
     config: Config,
     journal: Journal,
-    jobs: int,
+    workers: Workers,
     print_line: Callable[[str], None],
     helping: Helping = run_parts,
 ) -> Iterator[None]:
-    """Hold a journal while the block runs, with ``jobs - 1`` other processes at its parts.
+    """Hold a journal while the block runs, with other processes at its parts.
 
     What is done stays if the block is left by an exception, but for a run that is refused before
     it has done much; journals of other runs in the folder of the results are dropped, because what
@@ -65,8 +69,8 @@ def worker_pool(
     config : Config
     journal : Journal
         Of that config.
-    jobs : int
-        Processes, this one among them.
+    workers : Workers
+        Local processes, this one among them; or others, which need the journal's folder.
     print_line : callable (line)
     helping : callable (content, parts)
         What the other processes do; at a module's top level, or a `functools.partial` of such.
@@ -77,8 +81,8 @@ def worker_pool(
         Another process holds the journal, it cannot be written, or there is no memory for so
         many processes.
     """
-    if jobs > 1:
-        need_memory(f"--jobs {jobs}", jobs * PROCESS_BYTES)
+    if workers.executor is None and workers.count > 1:
+        need_memory(f"--jobs {workers.count}", workers.count * PROCESS_BYTES)
     out = journal.folder.parent
     fresh = not out.exists()
     began = time.monotonic()
@@ -94,7 +98,9 @@ def worker_pool(
             print_line(
                 f"{len(journal):,} parts of this run are done: it goes on in {journal.folder}"
             )
-        with _helpers(config, journal.folder, jobs, print_line, helping):
+        given = (config.resolved(), str(journal.folder.resolve()), helping)
+        helpers = _local_helpers if workers.executor is None else _helpers_elsewhere
+        with helpers(given, workers, print_line):
             yield
     except BaseException as error:
         refused = isinstance(error, Exception) and time.monotonic() - began < LEAST_RUN_S
@@ -117,9 +123,33 @@ def worker_pool(
 
 
 @contextmanager
-def _helpers(
-    config: Config, folder: Path, jobs: int, print_line: Callable[[str], None], helping: Helping
+def _helpers_elsewhere(
+    given: _Given, workers: Workers, print_line: Callable[[str], None]
 ) -> Iterator[None]:
+    assert workers.executor is not None
+    calls = [workers.executor.submit(help_elsewhere, *given) for _ in range(workers.count)]
+    try:
+        yield
+        ended = [call for call in calls if call.done()]
+        lost = sum(call.cancelled() or call.exception() is not None for call in ended)
+        if lost:
+            print_line(f"{lost} of {workers.count} workers were lost; others did their parts")
+    finally:
+        for call in calls:
+            call.cancel()
+
+
+def help_elsewhere(content: Mapping[str, object], folder: str, helping: Helping) -> None:
+    """Compute parts until nothing is left, or the run has ended."""
+    with suppress(NetcosimError):
+        helping(content, Journal(Path(folder), helps=True))
+
+
+@contextmanager
+def _local_helpers(
+    given: _Given, workers: Workers, print_line: Callable[[str], None]
+) -> Iterator[None]:
+    jobs = workers.count
     processes: list[BaseProcess] = []
     try:
         if jobs > 1:
@@ -128,7 +158,6 @@ def _helpers(
             context.set_forkserver_preload([])
             start_forkserver()
             for _ in range(jobs - 1):
-                given = (config.resolved(), str(folder), helping)
                 helper = context.Process(target=_help, args=given)
                 # one that has been started must be known, or it would outlive us
                 try:

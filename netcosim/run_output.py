@@ -12,6 +12,7 @@ from cosim.run_times.flow_errors import flow_warning
 from experiments.config import Config
 from experiments.cosim import point_result, run_cosim
 from experiments.cosim_result import CosimResult
+from experiments.executors.workers import Workers
 from experiments.outcome import Outcome, encode_tables
 from experiments.points import point_key
 from experiments.progress import progress as show_progress
@@ -73,7 +74,7 @@ def run_and_report(
     started = time.perf_counter()
     with show_progress(100, "%", shown=progress) as show:
         journal = Journal(out / journal_name(point_key(config.resolved())), show.restart)
-        with worker_pool(config, journal, jobs, show.print_line):
+        with worker_pool(config, journal, Workers(jobs), show.print_line):
             result = run_cosim(
                 config,
                 lambda what, share: show.at(100 * share, what),

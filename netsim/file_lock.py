@@ -54,9 +54,14 @@ def try_lock(path: Path) -> IO[str] | None:
             )
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except OSError as error:
             file.close()
-            return None
+            if isinstance(error, BlockingIOError):
+                return None
+            raise NetcosimError(
+                f"{lock_path}: the file system has no locks ({error.strerror}); mount it with "
+                "flock (Lustre: -o flock), or write to another one"
+            ) from None
         # The former holder may have removed the name between our open and our lock.
         if lock_path.exists() and os.fstat(file.fileno()).st_ino == lock_path.stat().st_ino:
             return file

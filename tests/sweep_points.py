@@ -11,7 +11,7 @@ from pathlib import Path
 
 from experiments.points import point_rng
 from experiments.store import Rows
-from experiments.sweep import run_points
+from experiments.sweep import run_points, sliced
 from netsim.errors import NetcosimError
 
 
@@ -55,11 +55,18 @@ def deadly(config: Mapping[str, object]) -> Mapping[str, Rows]:
 
 
 def main() -> None:
-    """``sweep_points.py FUNCTION STORE JOBS COUNT [FOLDER]``: a sweep to launch and to kill."""
+    """A sweep to launch and to kill.
+
+    ``sweep_points.py FUNCTION STORE JOBS COUNT [FOLDER [EXECUTOR [I/N]]]``
+    """
     function, store, jobs, count = sys.argv[1:5]
     extra = {"folder": sys.argv[5]} if len(sys.argv) > 5 else {}
+    executor = sys.argv[6] if len(sys.argv) > 6 else ""
     points = [{"i": i, **extra} for i in range(int(count))]
-    run_points(f"sweep_points:{function}", points, store, jobs=int(jobs), progress=False)
+    if len(sys.argv) > 7:
+        points = sliced(points, *map(int, sys.argv[7].split("/")))
+    path = f"sweep_points:{function}"
+    run_points(path, points, store, jobs=int(jobs), executor=executor, progress=False)
 
 
 if __name__ == "__main__":

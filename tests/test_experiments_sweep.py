@@ -31,7 +31,7 @@ FAILING = {i for i in range(N) if i % 7 in (3, 5)}
 @pytest.fixture
 def mpiexec() -> str:
     beside = Path(sys.executable).parent / "mpiexec"
-    found = str(beside) if beside.exists() else shutil.which("mpiexec")
+    found = str(beside.resolve()) if beside.exists() else shutil.which("mpiexec")
     if found is None:
         pytest.skip("no mpiexec here")
     return found
@@ -183,7 +183,7 @@ def test_interrupt_keeps_what_is_stored(tmp_path: Path) -> None:
 def test_plan_counts_and_writes_nothing(tmp_path: Path) -> None:
     points = [{"i": i, "folder": str(tmp_path)} for i in range(5)]
     path = tmp_path / "r.db"
-    plan = plan_points(sweep_points.slow, points, path, jobs=2)
+    plan = plan_points(sweep_points.slow, points, path, workers=2)
     assert (plan.total, plan.already, plan.to_do, plan.workers) == (5, 0, 5, 2)
     assert plan.estimated_s == pytest.approx(3 * plan.seconds_per_point)
     assert plan.seconds_per_point >= 0.03

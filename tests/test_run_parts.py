@@ -28,6 +28,7 @@ from experiments.config import Config
 from experiments.config_load import load_config_text
 from experiments.cosim import point_result, run_cosim
 from experiments.cosim_result import CosimResult
+from experiments.executors.workers import Workers
 from experiments.outcome import encode_tables
 from experiments.points import point_key
 from experiments.store import Store
@@ -101,7 +102,7 @@ def stored(result: CosimResult) -> dict[str, str | bytes]:
 def tables(config: Config, out: Path, jobs: int) -> dict[str, str | bytes]:
     """What a run stores, without its page."""
     kept = Journal(out / journal_name(point_key(config.resolved())))
-    with config.plugged(), worker_pool(config, kept, jobs, lambda line: None):
+    with config.plugged(), worker_pool(config, kept, Workers(jobs), lambda line: None):
         return stored(run_cosim(config, parts=kept))
 
 
@@ -504,7 +505,7 @@ def test_a_fork_server_that_is_killed_is_one_line(
     config, _ = config_of(tmp_path)
     kept = Journal(tmp_path / "out" / journal_name(point_key(config.resolved())))
     said: list[str] = []
-    with worker_pool(config, kept, 2, said.append):
+    with worker_pool(config, kept, Workers(2), said.append):
         pass
     assert said == ["the process that starts others was killed; this run goes on without it"]
 
@@ -526,7 +527,7 @@ def test_a_sweeps_points_outlive_their_fork_server(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(executor, "ProcessPoolExecutor", Dying)
     found: dict[str, Outcome] = {}
     tasks = [(key, {"i": 2, "seed": 1}) for key in ("a", "b")]
-    executor.run_tasks("sweep_points:draw", tasks, found.__setitem__, 2, None)
+    executor.run_tasks("sweep_points:draw", tasks, found.__setitem__, Workers(2))
     assert failed == [1]
     assert sorted(found) == ["a", "b"]
     assert all(outcome.error is None for outcome in found.values())

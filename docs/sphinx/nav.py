@@ -24,6 +24,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "isolation-gain",
         "observables",
         "sweeps",
+        "clusters",
         "results",
         "editors",
         "curve",

@@ -30,6 +30,7 @@ def play_and_write(
     out: Path,
     *,
     jobs: int = 1,
+    executor: str = "",
     ppo: bool = False,
     progress: bool = True,
     form: str = "png",
@@ -42,8 +43,8 @@ def play_and_write(
     training : Training
     out : path
         Folder; made if it is missing.
-    jobs : int
-        Local processes; they change no result.
+    jobs, executor
+        As for `experiments.sweep.run_points`; they change no result.
     ppo : bool
         Train MaskablePPO too.
     progress : bool
@@ -68,6 +69,7 @@ def play_and_write(
         points,
         out / STORE,
         jobs=jobs,
+        executor=executor,
         progress=progress,
         retry_failed=True,
         first=_longest_first,

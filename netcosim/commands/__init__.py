@@ -35,6 +35,42 @@ def add_format(parser: argparse.ArgumentParser, default: str = FORMATS[0]) -> No
     )
 
 
+def add_executor(parser: argparse.ArgumentParser) -> None:
+    """Add ``--jobs``, and ``--executor`` for workers elsewhere."""
+    from experiments.executors.registry import EXECUTORS
+
+    add_jobs(parser)
+    described = "; ".join(f"{entry.name}: {entry.description}" for entry in EXECUTORS.values())
+    parser.add_argument(
+        "--executor",
+        type=valid_executor,
+        default="",
+        metavar="NAME[:ARGUMENT]",
+        help=f"who computes ({described})",
+    )
+
+
+def processes_beside(args: argparse.Namespace) -> int:
+    """Return ``--jobs``, or 2 at least where others compute: points then use one thread."""
+    from experiments.mpi import launched_by_mpi
+
+    elsewhere = launched_by_mpi() or args.executor not in ("", "processes")
+    return max(2, args.jobs) if elsewhere else int(args.jobs)
+
+
+def valid_executor(text: str) -> str:
+    """Return the value of ``--executor`` if it is one."""
+    from experiments.executors.registry import executor_entry
+    from netsim.errors import NetcosimError
+
+    try:
+        if text:
+            executor_entry(text)
+    except NetcosimError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
 def assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
     """Return what an option of the form KEY=VALUE that may be repeated was given."""
     from netsim.errors import NetcosimError

@@ -16,7 +16,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from netcosim.commands import add_format, add_jobs, add_quiet
+from netcosim.commands import add_executor, add_format, add_quiet
 from netcosim.folders import need_folder
 
 HELP = "a fixed benchmark for agents that learn to schedule on a shared network"
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--held-out", type=int, metavar="N", help="weeks, instead of the scale's")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the training")
-    add_jobs(parser)
+    add_executor(parser)
     parser.add_argument("--out", default="bench-rl", metavar="DIR", help="default: bench-rl")
     add_format(parser)
     add_quiet(parser)
@@ -90,6 +90,7 @@ def run(args: argparse.Namespace) -> int:
         Training(SCALES[args.scale], args.reward, args.seed),
         Path(args.out),
         jobs=args.jobs,
+        executor=args.executor,
         ppo=bool(args.agent),
         form=args.format,
         progress=not args.quiet,

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netcosim.commands import add_format, add_jobs, add_quiet
+from netcosim.commands import add_executor, add_format, add_quiet
 from netcosim.folders import need_folder
 from netsim.errors import NetcosimError
 
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="only print the number of points and estimated time"
     )
-    add_jobs(parser)
+    add_executor(parser)
     add_format(parser)
     add_quiet(parser)
 
@@ -200,7 +200,7 @@ def _planned(
     from experiments.sweep import plan_points
 
     if launched_rank() == 0:
-        print(plan_points(function, points, out / STORE, jobs=args.jobs).lines())
+        print(plan_points(function, points, out / STORE, workers=args.jobs).lines())
     return 0
 
 
@@ -209,7 +209,14 @@ def _computed(
 ) -> tuple[SweepSummary, Tables] | None:
     from netcosim.study.points import compute_points, failure_lines
 
-    done = compute_points(function, points, out / STORE, jobs=args.jobs, progress=not args.quiet)
+    done = compute_points(
+        function,
+        points,
+        out / STORE,
+        jobs=args.jobs,
+        executor=args.executor,
+        progress=not args.quiet,
+    )
     if done is not None:
         print("".join(f"{line}\n" for line in failure_lines(done[0])), end="")
     return done

@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from netcosim.commands import add_jobs, add_quiet
+from netcosim.commands import add_executor, add_quiet, processes_beside
 
 HELP = "does a topology setting pay? a log, a machine and policies to one page"
 
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--config", metavar="CONFIG.toml", help="settings without a flag; flags take precedence"
     )
     parser.add_argument("--out", default="netcosim-judge", metavar="FOLDER")
-    add_jobs(parser)
+    add_executor(parser)
     add_quiet(parser)
     parser.add_argument("--bandwidth", metavar="BW", help='of every link, "100 Gbit/s"')
     parser.add_argument(
@@ -73,12 +73,13 @@ def run(args: argparse.Namespace) -> int:
     report_unread(args.config or "the command line", [requested.config])
     with requested.config.plugged():
         out = Path(args.out)
-        config = prepare_run(requested.config, out, args.jobs)
+        config = prepare_run(requested.config, out, processes_beside(args))
         # what they import takes a while and must not come before a word on compiling
         from netcosim.judge.study import Judge
         from netcosim.study.study import run_study
 
-        run_study(Judge(replace(requested, config=config)), out, args.jobs, shown=not args.quiet)
+        judge = Judge(replace(requested, config=config))
+        run_study(judge, out, args.jobs, args.executor, shown=not args.quiet)
     return 0
 
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netcosim.commands import add_format, add_jobs, add_quiet, assignments
+from netcosim.commands import add_executor, add_format, add_quiet, assignments
 from netcosim.folders import need_folder
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help='or "all"; left out: the paper\'s default, or a list',
     )
-    add_jobs(parser)
+    add_executor(parser)
     parser.add_argument(
         "--scale", default="full", metavar="SCALE", help="full (default), or quick: a small part"
     )
@@ -109,6 +109,7 @@ def run(args: argparse.Namespace) -> int:
             name,
             out_dir=args.out,
             jobs=args.jobs,
+            executor=args.executor,
             options=options,
             progress=not args.quiet,
             form=args.format,

@@ -2,6 +2,8 @@
 
   netcosim sweep CONFIG.toml --jobs 2
   mpiexec -n 8 netcosim sweep CONFIG.toml
+  netcosim sweep CONFIG.toml --executor dask:tcp://HOST:8786
+  netcosim sweep CONFIG.toml --slice 3/100      (a task of a job array; then netcosim merge)
 
 Points that the results file holds are not computed again, so a sweep that was stopped goes on
 where it was. The results do not depend on how many processes computed them.
@@ -13,7 +15,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from netcosim.commands import add_jobs, add_quiet
+from netcosim.commands import add_executor, add_quiet, processes_beside
 
 HELP = "compute all points of a config with lists or ranges"
 POINT_FUNCTION = "experiments.cosim:cosim_point"
@@ -23,9 +25,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``netcosim sweep``."""
     parser.add_argument("config", metavar="CONFIG.toml")
     parser.add_argument(
-        "--out", metavar="FILE.db", help="results file; by default CONFIG.db in this folder"
+        "--out",
+        metavar="FILE.db",
+        help="results file; by default CONFIG.db in this folder, CONFIG-I-of-N.db of a slice",
     )
-    add_jobs(parser)
+    add_executor(parser)
+    parser.add_argument(
+        "--slice",
+        default="1/1",
+        metavar="I/N",
+        help="only the points of slice I of N, 1 to N: disjoint, of equal size, drawn by key",
+    )
     parser.add_argument(
         "--dry-run", action="store_true", help="only print the number of points and estimated time"
     )
@@ -38,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Expand the config and compute what is not stored; 1 if a point failed."""
     from experiments.config_load import load_sweep
-    from experiments.mpi import launched_by_mpi, launched_rank
+    from experiments.mpi import launched_rank
     from experiments.unread import as_read
     from netcosim.announce import (
         compile_kernels,
@@ -50,26 +60,33 @@ def run(args: argparse.Namespace) -> int:
 
     sweep = load_sweep(args.config)
     report_unread(args.config, sweep.points)
-    processes = args.jobs if not launched_by_mpi() else max(2, args.jobs)
-    fitting = [with_threads_that_fit(point, processes) for point in sweep.points]
+    fitting = [with_threads_that_fit(point, processes_beside(args)) for point in sweep.points]
     if launched_rank() == 0:
         for line in dict.fromkeys(line for _, line in fitting if line is not None):
             print(f"netcosim: {line}", file=sys.stderr)
     points = [as_read(point).resolved() for point, _ in fitting]
-    store = Path(args.out or f"{sweep.path.stem}.db")
+    which, count = slice_of(args.slice)
+    of_slice = f"-{which}-of-{count}" if count > 1 else ""
+    store = Path(args.out or f"{sweep.path.stem}{of_slice}.db")
     compile_kernels(sorted({part for point in sweep.points for part in parts_of(point)}))
     # what it imports takes a while and must not come before a word on compiling
-    from experiments.sweep import plan_points, run_points
+    from experiments.executors.registry import open_workers
+    from experiments.sweep import plan_points, run_points, sliced
 
+    points = sliced(points, which, count)
     if args.dry_run:
-        if launched_rank() == 0:
-            print(plan_points(POINT_FUNCTION, points, store, jobs=args.jobs).lines())
+        with open_workers(args.executor, args.jobs) as workers:
+            if workers is None:
+                return 0
+            plan = plan_points(POINT_FUNCTION, points, store, workers=workers.count)
+            print(plan.lines())
         return 0
     summary = run_points(
         POINT_FUNCTION,
         points,
         store,
         jobs=args.jobs,
+        executor=args.executor,
         retry_failed=args.retry_failed,
         progress=not args.quiet,
         meta={"config_file": str(sweep.path), "config_text": sweep.text},
@@ -88,3 +105,13 @@ def run(args: argparse.Namespace) -> int:
     if len(summary.failed) > 5:
         print(f"failed: and {len(summary.failed) - 5:,} more; see netcosim report {store}")
     return 1 if summary.failed else 0
+
+
+def slice_of(text: str) -> tuple[int, int]:
+    """Return I and N of ``--slice I/N``."""
+    from netsim.errors import NetcosimError
+
+    which, _, count = text.partition("/")
+    if not (which.isdecimal() and count.isdecimal() and 1 <= int(which) <= int(count)):
+        raise NetcosimError(f"--slice {text}; must be I/N with I from 1 to N, such as 3/100")
+    return int(which), int(count)

@@ -20,6 +20,7 @@ def compute_points(
     *,
     jobs: int,
     progress: bool,
+    executor: str = "",
     retry_failed: bool = False,
     first: Callable[[dict[str, Any]], int] | None = None,
 ) -> tuple[SweepSummary, Tables] | None:
@@ -27,7 +28,7 @@ def compute_points(
 
     Parameters
     ----------
-    function, points, store, jobs, retry_failed, progress
+    function, points, store, jobs, retry_failed, progress, executor
         As `experiments.sweep.run_points` takes them; the store's folder is made if it is missing.
     first : callable, optional
         Points of a smaller key are begun first; tables keep the order of the points.
@@ -46,6 +47,7 @@ def compute_points(
         jobs=jobs,
         retry_failed=retry_failed,
         progress=progress,
+        executor=executor,
     )
     return None if summary is None else (summary, read_tables(store, points))
 

@@ -28,6 +28,8 @@ from cosim.measuring.parts import (
 )
 from experiments.config import Config
 from experiments.config_load import config_from
+from experiments.executors.registry import open_workers
+from experiments.executors.workers import Workers
 from experiments.frames import frames_of
 from experiments.outcome import Outcome, encode_tables
 from experiments.points import point_key
@@ -182,7 +184,9 @@ class Study(ABC):
         return ""
 
 
-def run_study(study: Study, out: Path, jobs: int, *, shown: bool = True) -> None:
+def run_study(
+    study: Study, out: Path, jobs: int, executor: str = "", *, shown: bool = True
+) -> None:
     """Compute what is not stored, write the page and files, and print the answer.
 
     Parameters
@@ -190,8 +194,8 @@ def run_study(study: Study, out: Path, jobs: int, *, shown: bool = True) -> None
     study : Study
     out : path
         Folder; made if it is missing.
-    jobs : int
-        Local processes.
+    jobs, executor
+        As for `experiments.sweep.run_points`; MPI ranks other than 0 compute parts alone.
     shown : bool
         Whether to show progress.
 
@@ -201,7 +205,10 @@ def run_study(study: Study, out: Path, jobs: int, *, shown: bool = True) -> None
         What a point refuses, or a folder that cannot be written.
     """
     started = time.perf_counter()
-    tables = _computed(study, results_in(out), jobs, shown)
+    with open_workers(executor, jobs) as workers:
+        if workers is None:
+            return
+        tables = _computed(study, results_in(out), workers, shown)
     frames, config = frames_of(tables), study.requested.config
     report = study.report(tables, frames)
     page = render_page(
@@ -221,7 +228,7 @@ def run_study(study: Study, out: Path, jobs: int, *, shown: bool = True) -> None
         print(line)
 
 
-def _computed(study: Study, results: Path, jobs: int, shown: bool) -> Tables:
+def _computed(study: Study, results: Path, workers: Workers, shown: bool) -> Tables:
     """Return the tables of all points, as they are stored."""
     config = study.requested.config
     content = config.resolved()
@@ -236,7 +243,7 @@ def _computed(study: Study, results: Path, jobs: int, shown: bool) -> Tables:
         journal = Journal(results.parent / journal_name(run_key), show.restart)
         reporter = ProgressReporter(lambda what, share: show.at(100 * share, what), show.print_line)
         helping = partial(compute_with_others, study.new_trial, requests)
-        with worker_pool(config, journal, jobs, show.print_line, helping):
+        with worker_pool(config, journal, workers, show.print_line, helping):
             trial = study.new_trial(config, journal, reporter)
             for point, request in zip(missing, requests, strict=True):
                 began = time.perf_counter()

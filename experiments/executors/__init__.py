@@ -1,0 +1,1 @@
+"""What computes points: local processes, MPI ranks, Dask workers, Slurm jobs."""

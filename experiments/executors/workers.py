@@ -1,0 +1,59 @@
+"""An executor of other processes, and how many calls it takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from netsim.errors import NetcosimError
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Where calls are computed.
+
+    Attributes
+    ----------
+    count : int
+        Processes that compute at a time.
+    executor : Executor or None
+        None: local processes, started when there is something to compute.
+    ahead, points : int
+        Most calls under way; most points of one.
+    seconds : float
+        A call that has taken so long begins no other point.
+    lost : tuple of exception types
+        How a call ends whose process was killed.
+    """
+
+    count: int
+    executor: Executor | None = None
+    ahead: int = 1
+    points: int = 1
+    seconds: float = math.inf
+    lost: tuple[type[BaseException], ...] = ()
+
+
+@dataclass(frozen=True)
+class ExecutorEntry:
+    """One way to compute points.
+
+    ``open(argument, jobs)`` yields the workers while a block runs (None to MPI ranks other than
+    0); ``check(argument)`` raises NetcosimError for what may not follow the name and a colon.
+    Without ``check`` nothing may.
+    """
+
+    name: str
+    description: str
+    open: Callable[[str, int], AbstractContextManager[Workers | None]]
+    check: Callable[[str], object] | None = None
+
+
+def not_installed(extra: str) -> NetcosimError:
+    """Return the error for an executor whose package is missing."""
+    return NetcosimError(
+        f"--executor {extra}: pip install 'netcosim[{extra}]' (workers need it, too)"
+    )

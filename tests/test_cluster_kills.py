@@ -1,0 +1,310 @@
+"""Kills over all ways to compute a sweep lose nothing that is stored; all ways give one digest."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_experiments_sweep import SCRIPT, digest, environment, mpiexec
+from test_kills import children, stored, wait_for_more
+from waiting import wait_until
+
+from experiments.executors.merge import merge
+
+__all__ = ["mpiexec"]
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="needs /proc to find processes"
+)
+
+
+def commands_below(pid: int, words: str) -> list[int]:
+    """Processes below a process whose command line holds some words."""
+    found = []
+    for child in children(pid):
+        try:
+            line = (Path("/proc") / str(child) / "cmdline").read_bytes().replace(b"\0", b" ")
+        except OSError:
+            continue
+        if words.encode() in line:
+            found.append(child)
+    return found
+
+
+class Sweep:
+    """One sweep of `sweep_points.slow` that is started, killed and started again."""
+
+    def __init__(self, folder: Path, name: str, count: int, launcher: tuple[str, ...] = ()) -> None:
+        self.folder, self.store, self.count = folder, folder / f"{name}.db", count
+        self.marks = folder / "marks"
+        shutil.rmtree(self.marks, ignore_errors=True)
+        self.marks.mkdir()
+        self.launcher, self.kills, self.seen = launcher, 0, set[int]()
+
+    def start(self, executor: str = "", jobs: int = 2, which: str = "") -> subprocess.Popen[bytes]:
+        given = ["slow", self.store, jobs, self.count, self.marks, executor, *filter(None, [which])]
+        command = [*self.launcher, sys.executable, SCRIPT, *given]
+        return subprocess.Popen(
+            [str(word) for word in command],
+            env=environment(),
+            cwd=self.folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def wait_for_more(self, victim: subprocess.Popen[bytes]) -> None:
+        self.seen |= wait_for_more(self.store, len(self.seen), victim)
+
+    def kill(self, pid: int) -> None:
+        """Kill a process; what was stored before must be stored after."""
+        self.seen |= stored(self.store)
+        os.kill(pid, signal.SIGKILL)
+        self.kills += 1
+        assert self.seen <= stored(self.store)
+
+    def finish(self, victim: subprocess.Popen[bytes]) -> None:
+        assert victim.wait(timeout=300) == 0
+
+    def rerun_computes_what_is_missing(self, **how: str) -> None:
+        time.sleep(0.5)  # workers of a killed parent end by themselves
+        held, before = stored(self.store), set(os.listdir(self.marks))
+        assert self.seen <= held
+        self.finish(self.start(**how))  # type: ignore[arg-type]
+        again = {int(name.split(".")[0]) for name in set(os.listdir(self.marks)) - before}
+        assert not again & held
+        assert stored(self.store) >= held | again
+
+
+def kill_the_launched(sweep: Sweep, kills: int, rng: np.random.Generator, **how: str) -> None:
+    """Kill the sweep's own process at random moments, then let it finish."""
+    for _ in range(kills):
+        victim = sweep.start(**how)  # type: ignore[arg-type]
+        sweep.wait_for_more(victim)
+        time.sleep(float(rng.uniform(0, 0.3)))
+        if victim.poll() is None:
+            sweep.kill(victim.pid)
+        victim.wait()
+    sweep.rerun_computes_what_is_missing(**how)
+
+
+def kill_ranks(sweep: Sweep, kills: int, rng: np.random.Generator) -> None:
+    """A lost rank ends the MPI job."""
+    for _ in range(kills):
+        launcher = sweep.start()
+        sweep.wait_for_more(launcher)
+        ranks = [
+            pid
+            for pid in commands_below(launcher.pid, str(SCRIPT))
+            if b"mpiexec" not in (Path("/proc") / str(pid) / "cmdline").read_bytes()
+        ]
+        sweep.kill(int(rng.choice(ranks)))
+        try:
+            assert launcher.wait(timeout=60) != 0
+        finally:
+            if launcher.poll() is None:
+                os.killpg(launcher.pid, signal.SIGKILL)
+    sweep.rerun_computes_what_is_missing()
+
+
+def free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
+
+
+@contextmanager
+def dask_cluster(port: int) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """A scheduler and two workers, each with a nanny."""
+    worker = ["dask_worker", f"tcp://127.0.0.1:{port}", "--nthreads", "1", "--no-dashboard"]
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.{command[0]}", *command[1:]],
+            env=environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        for command in (
+            ["dask_scheduler", "--port", str(port), "--no-dashboard"],
+            worker,
+            worker,
+        )
+    ]
+    try:
+        yield started
+    finally:
+        for process in started:
+            for pid in (*children(process.pid), process.pid):
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+            process.wait()
+
+
+def kill_dask_workers(sweep: Sweep, kills: int, rng: np.random.Generator) -> None:
+    """The sweep goes on: the scheduler gives the points of a lost worker to another."""
+    port = free_port()
+    with dask_cluster(port) as (_, *nannies):
+        victim = sweep.start(f"dask:tcp://127.0.0.1:{port}")
+        for _ in range(kills):
+            sweep.wait_for_more(victim)
+            workers = [pid for n in nannies for pid in commands_below(n.pid, "spawn_main")]
+            if victim.poll() is None and workers:
+                sweep.kill(int(rng.choice(workers)))
+            time.sleep(float(rng.uniform(0.5, 1.5)))
+        sweep.finish(victim)
+        assert stored(sweep.store) == set(range(sweep.count))
+
+
+def kill_dask_schedulers(sweep: Sweep, kills: int, rng: np.random.Generator) -> None:
+    """The sweep ends in one line, with its points stored."""
+    for _ in range(kills):
+        port = free_port()
+        with dask_cluster(port) as (scheduler, *_):
+            victim = sweep.start(f"dask:tcp://127.0.0.1:{port}")
+            sweep.wait_for_more(victim)
+            time.sleep(float(rng.uniform(0, 0.3)))
+            sweep.kill(scheduler.pid)
+            assert victim.wait(timeout=60) != 0
+    sweep.rerun_computes_what_is_missing()
+
+
+def kill_jobs(sweep: Sweep, kills: int, rng: np.random.Generator) -> None:
+    """The sweep goes on: the points of a lost job are in another."""
+    victim = sweep.start("slurm:cluster=local,array=2,points=20")
+    for _ in range(kills):
+        assert wait_until(
+            lambda: (
+                bool(commands_below(victim.pid, "submitit.core._submit"))
+                or victim.poll() is not None
+            )
+        )
+        time.sleep(float(rng.uniform(0.5, 3.0)))
+        jobs = commands_below(victim.pid, "submitit.core._submit")
+        if jobs:
+            sweep.kill(int(rng.choice(jobs)))
+    sweep.finish(victim)
+    assert stored(sweep.store) == set(range(sweep.count))
+
+
+def kill_array_tasks(sweep: Sweep, kills: int, rng: np.random.Generator) -> None:
+    """Four slices side by side, as of a job array, and one merge of them."""
+    out, slices = sweep.store, 4
+    for which in range(1, slices + 1):
+        sweep.store = sweep.folder / f"slice-{which}.db"
+        sweep.seen = set()
+        share = kills // slices + (which <= kills % slices)
+        kill_the_launched(sweep, share, rng, which=f"{which}/{slices}")
+    paths = [sweep.folder / f"slice-{which}.db" for which in range(1, slices + 1)]
+    sweep.store = out
+    assert merge(out, paths).points == sweep.count
+    assert merge(out, paths).repeated == sweep.count
+
+
+WAYS: dict[str, tuple[Callable[[Sweep, int, np.random.Generator], None], int, int]] = {
+    "processes": (kill_the_launched, 6, 400),
+    "mpi": (kill_ranks, 6, 400),
+    "dask workers": (kill_dask_workers, 8, 900),
+    "dask scheduler": (kill_dask_schedulers, 6, 400),
+    "submitit": (kill_jobs, 8, 400),
+    "slices": (kill_array_tasks, 6, 400),
+}
+"""What kills, how many times in all, and points."""
+
+
+@pytest.mark.parametrize(
+    "part",
+    [pytest.param(1.0, marks=pytest.mark.slow), pytest.param(0.01, marks=pytest.mark.full)],
+)
+def test_kills_over_all_ways_lose_nothing_stored(tmp_path: Path, mpiexec: str, part: float) -> None:
+    pytest.importorskip("distributed")
+    pytest.importorskip("submitit")
+    kills = 0
+    for number, (way, (kill, most, count)) in enumerate(WAYS.items()):
+        began = time.monotonic()
+        count = count if part == 1 else count // 4
+        launcher = (mpiexec, "-n", "3") if way == "mpi" else ()
+        sweep = Sweep(tmp_path, f"way-{number}", count, launcher)
+        kill(sweep, max(1, round(most * part)), np.random.default_rng(number))
+        reference = tmp_path / f"whole-{count}.db"
+        if not reference.exists():
+            whole = Sweep(tmp_path, reference.stem, count)
+            whole.finish(whole.start(jobs=1))
+        assert digest(sweep.store) == digest(reference)
+        kills += sweep.kills
+        print(f"{way}: {sweep.kills} kills, {count} points, {time.monotonic() - began:.0f} s")
+    print(f"{kills} kills")
+    assert kills >= 40 * part
+
+
+SWEEP = """
+[machine]
+family = "torus"
+dims = [4, 4]
+[workload]
+larger_jobs = "drop"
+[workload.synthetic]
+n_jobs = 3
+mean_nodes = 2
+[queue]
+policies = ["baseline"]
+run_time_model = "as-logged"
+[run]
+snapshots = 0
+seed = {{from = 1, to = {}, step = 1}}
+"""
+
+
+@pytest.mark.parametrize(
+    "count", [pytest.param(2000, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.full)]
+)
+def test_one_digest_by_each_way(tmp_path: Path, mpiexec: str, count: int) -> None:
+    """The command itself: processes, MPI ranks, Dask, submitit, slices with merge."""
+    (tmp_path / "c.toml").write_text(SWEEP.format(count))
+    command = [sys.executable, "-m", "netcosim", "sweep", "c.toml", "--quiet"]
+
+    def run(*words: str, launcher: tuple[str, ...] = ()) -> None:
+        done = subprocess.run(
+            [*launcher, *command, *words],
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+
+    def slices() -> None:
+        for which in range(1, 5):
+            run("--slice", f"{which}/4")
+        merge(tmp_path / "slices.db", [tmp_path / f"c-{which}-of-4.db" for which in range(1, 5)])
+
+    jobs = f"slurm:cluster=local,array=2,points={count // 8}"
+    ways: dict[str, Callable[[], None]] = {
+        "one": lambda: run("--store", "one.db"),
+        "processes": lambda: run("--store", "processes.db", "--jobs", "2"),
+        "mpi": lambda: run("--store", "mpi.db", launcher=(mpiexec, "-n", "3")),
+        "dask": lambda: run("--store", "dask.db", "--executor", "dask", "--jobs", "2"),
+        "submitit": lambda: run("--store", "submitit.db", "--executor", jobs),
+        "slices": slices,
+    }
+    digests = {}
+    for way, compute in ways.items():
+        began = time.monotonic()
+        compute()
+        digests[way] = digest(tmp_path / f"{way}.db")
+        print(f"{way}: {count} points, {time.monotonic() - began:.1f} s, {digests[way][:16]}")
+    assert len(set(digests.values())) == 1

@@ -1,0 +1,411 @@
+"""Workers elsewhere, slices and merge: one digest, every point once, conflicts named."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sweep_points
+from selection import first_only
+from test_cluster_kills import SWEEP, WAYS
+from test_experiments_sweep import digest, environment
+from test_study import COMPUTED, CONFIG, squares
+
+from experiments.config_load import config_from, load_sweep
+from experiments.executor import run_tasks
+from experiments.executors import dask_client
+from experiments.executors.merge import merge
+from experiments.executors.registry import EXECUTORS, executor_entry, open_workers
+from experiments.executors.slurm_jobs import SlurmOptions, slurm_options
+from experiments.executors.workers import Workers
+from experiments.outcome import Outcome
+from experiments.points import point_key
+from experiments.store import Store
+from experiments.sweep import keyed, run_points, sliced
+from netcosim.cli import build_parser, command_names, main
+from netcosim.commands.sweep import slice_of
+from netcosim.journal import Journal
+from netcosim.run_jobs import worker_pool
+from netsim.errors import NetcosimError
+
+N = 24
+POINTS: list[dict[str, object]] = [{"i": i} for i in range(N)]
+DRAW = "sweep_points:draw"
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All points, computed by one process."""
+    path = tmp_path_factory.mktemp("one") / "one.db"
+    run_points(DRAW, POINTS, path, progress=False)
+    return path
+
+
+# Executors
+
+
+@pytest.mark.parametrize("executor", ["dask", "slurm:cluster=local,array=1,points=15"])
+@pytest.mark.parametrize("jobs", first_only([1, 2]))
+def test_workers_elsewhere_give_the_same_store(
+    executor: str, jobs: int, one: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Real ones: a Dask cluster of processes, and processes that submitit starts."""
+    pytest.importorskip("distributed")
+    pytest.importorskip("submitit")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
+    text = executor.replace("array=1", f"array={jobs}")
+    summary = run_points(DRAW, POINTS, "r.db", jobs=jobs, executor=text, progress=False)
+    assert summary is not None
+    assert summary.total == N
+    assert digest(Path("r.db")) == digest(one)
+    assert sorted(os.listdir()) == ["r.db"]  # no scripts or output of jobs
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("slrum", "unknown executor 'slrum'; valid: dask, mpi, processes, slurm"),
+        ("mpi:8", "--executor mpi:8: mpi has no argument"),
+        ("dask:host", "dask:host; must be an address"),
+        ("slurm:part=a", "'part=a'; allowed: KEY=VALUE of partition, account"),
+        ("slurm:time", "'time'; allowed: KEY=VALUE"),
+        ("slurm:array=0", "array=0; must be a whole number of at least 1"),
+        ("slurm:time=1h", "time=1h; must be a whole number"),
+        ("slurm:cluster=pbs", "cluster=pbs; allowed: slurm, local"),
+    ],
+)
+def test_executors_that_do_not_exist_are_refused(
+    text: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(NetcosimError) as caught:
+        executor_entry(text)
+    assert message in str(caught.value)
+    assert main(["sweep", "c.toml", "--executor", text]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_options_of_jobs() -> None:
+    assert slurm_options("") == SlurmOptions()
+    assert slurm_options("partition=b,time=5,mem=0") == SlurmOptions(partition="b", time=5)
+    for name in EXECUTORS:
+        assert executor_entry(name)[0].description
+
+
+def test_workers_that_cannot_be_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "")
+    cases = {"mpi": "start it with mpiexec"}
+    if shutil.which("srun") is None:
+        cases["slurm"] = "srun"
+    cases["dask:none.json"] = "dask:none.json: no scheduler with a worker answers .no such file"
+    monkeypatch.setattr(dask_client, "CONNECT_S", 0.2)
+    for text, message in cases.items():
+        with pytest.raises(NetcosimError, match=message), open_workers(text, 1):
+            raise AssertionError
+    assert os.listdir() == []
+
+
+@pytest.mark.parametrize(("name", "module"), [("dask", "distributed"), ("slurm", "submitit")])
+def test_a_package_that_is_missing(name: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, module, None)
+    with (
+        pytest.raises(NetcosimError, match=rf"pip install 'netcosim\[{name}\]'"),
+        open_workers(name, 1),
+    ):
+        raise AssertionError
+
+
+class LostError(Exception):
+    """A worker was lost."""
+
+
+class Losing(ThreadPoolExecutor):
+    """Loses calls that hold one of some points, so many times each."""
+
+    def __init__(self, times: Mapping[int, int]) -> None:
+        super().__init__(1)
+        self.left = dict(times)
+        self.calls: list[list[int]] = []
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        held = [int(config["i"]) for config in args[1]]
+        self.calls.append(held)
+        killers = [i for i in held if self.left.get(i, 0)]
+        for i in killers:
+            self.left[i] -= 1
+        if not killers:
+            return super().submit(fn, *args, **kwargs)
+        future: Future[Any] = Future()
+        future.set_exception(LostError())
+        return future
+
+
+def run_with(executor: Executor, **changes: Any) -> dict[int, Outcome]:
+    workers = Workers(1, executor, ahead=2, points=4, lost=(LostError,))
+    found: dict[str, Outcome] = {}
+    given = keyed([{"i": 7 * i} for i in range(12)])
+    run_tasks(DRAW, list(given.items()), found.__setitem__, replace(workers, **changes))
+    assert set(found) == set(given)
+    return {int(str(given[key]["i"])): outcome for key, outcome in found.items()}
+
+
+def test_a_lost_call_is_made_again_and_a_killer_is_found() -> None:
+    """Point 14 loses its call twice, point 35 whenever it runs."""
+    with Losing({14: 2, 35: 99}) as executor:
+        found = run_with(executor)
+    assert {i for i, outcome in found.items() if outcome.error} == {35}
+    assert "killed" in str(found[35].error)
+    # its neighbours have been computed in calls of their own
+    assert executor.calls.count([0, 7, 14, 21]) == 2
+    assert [c for c in executor.calls if len(c) == 1][:6] == [[0], [7], [14], [21], [28], [35]]
+
+
+def test_points_that_a_call_has_no_time_for_come_again() -> None:
+    with Losing({}) as executor:
+        found = run_with(executor, seconds=0.0)
+    assert not any(outcome.error for outcome in found.values())
+    assert [len(call) for call in executor.calls[:2]] == [4, 4]
+    assert sum(map(len, executor.calls)) > 12
+
+
+def test_workers_that_are_gone_end_the_sweep(tmp_path: Path) -> None:
+    with Losing({14: 1}) as executor, pytest.raises(NetcosimError, match="workers are lost: LostE"):
+        run_with(executor, lost=())
+
+
+# Parts of a study by workers elsewhere
+
+
+def test_parts_of_a_study_are_computed_elsewhere(tmp_path: Path) -> None:
+    config = config_from(CONFIG)
+    seen: list[Journal] = []
+
+    def helping(content: Mapping[str, object], parts: Any) -> None:
+        seen.append(parts)
+        done.set()
+
+    done = threading.Event()
+    journal = Journal(tmp_path / "unfinished-0123456789abcdef")
+    with ThreadPoolExecutor(2) as executor:
+        workers = Workers(2, executor)
+        with worker_pool(config, journal, workers, print, helping):
+            assert done.wait(10)
+        assert all(parts.folder.is_absolute() for parts in seen)
+        # the run has ended: no part is begun
+        with pytest.raises(NetcosimError, match="the run has ended"):
+            squares(2).new_trial(config, seen[0], None).compute({"number": 2})  # type: ignore[arg-type]
+    assert COMPUTED.count(2) == 0
+
+
+# The page
+
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "clusters.md"
+SCRIPTS = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+
+
+def test_scripts_of_the_page_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the shell, and each command with its options for netcosim."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in enumerate(SCRIPTS):
+        Path(f"{name}.sh").write_text(text)
+    done = subprocess.run(["bash", "-c", "for f in *.sh; do bash -n $f || exit 1; done"])
+    assert done.returncode == 0
+    found = re.findall(r"netcosim(?:\.sif)? ((?:sweep|merge|report).*)", "\n".join(SCRIPTS))
+    commands = [line.split() for line in found]
+    assert [words[0] for words in commands].count("sweep") == 5
+    for words in commands:
+        args = build_parser(command_names()).parse_args(words)
+        if words[0] == "sweep":
+            text = args.slice.replace("$SLURM_ARRAY_TASK_ID", "7")
+            assert slice_of(text) in ((7, 100), (1, 100), (1, 1))
+
+
+def test_the_page_names_every_executor_and_option() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z]+)", page, re.M)
+    assert sorted({row for row in rows if row in EXECUTORS}) == sorted(EXECUTORS)
+    assert all(f"`{f.name}`" in page or f"{f.name}=" in page for f in fields(SlurmOptions))
+    assert "tasks 40 times" in " ".join(page.split())
+    assert sum(most for _, most, _ in WAYS.values()) == 40
+
+
+def test_hours_of_the_page_follow_from_seconds() -> None:
+    rows = re.findall(
+        r"^\|.*\| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", PAGE.read_text(), re.M
+    )
+    assert len(rows) == 3
+    for row in rows:
+        seconds, *hours = map(float, row)
+        core_hours = seconds * 100_000 / 3600
+        for shown, exact in zip(hours, (1, 128, 500), strict=True):
+            digits = len(str(shown).partition(".")[2]) if shown < 100 else 0
+            assert shown == pytest.approx(core_hours / exact, abs=0.51 * 10**-digits)
+
+
+@pytest.mark.full
+def test_the_job_array_of_the_page(one: Path, tmp_path: Path) -> None:
+    """Its script once a task, with three tasks, then the merge."""
+    array, merged = (next(t for t in SCRIPTS if words in t) for words in ("--array", "merge"))
+    (tmp_path / "sweep.toml").write_text(SWEEP.format(7))
+    command = tmp_path / "bin" / "netcosim"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m netcosim "$@"\n')
+    command.chmod(0o755)
+    path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
+    for task in ("1", "2", "3", ""):
+        text = (array if task else merged).replace("100", "3")
+        subprocess.run(
+            ["bash", "-ec", text],
+            cwd=tmp_path,
+            env={**environment(), "PATH": path, "SLURM_ARRAY_TASK_ID": task},
+            check=True,
+            capture_output=True,
+        )
+    config = load_sweep(tmp_path / "sweep.toml")
+    with Store(tmp_path / "sweep.db", "read") as store:
+        assert set(store.statuses()) == {point_key(point.resolved()) for point in config.points}
+
+
+# Slices
+
+
+@pytest.mark.parametrize("count", [1, 3, 7, N, N + 5])
+def test_slices_are_disjoint_balanced_and_complete(count: int) -> None:
+    slices = [sliced([*POINTS, *POINTS], which, count) for which in range(1, count + 1)]
+    assert sorted(int(str(p["i"])) for points in slices for p in points) == list(range(N))
+    assert max(map(len, slices)) - min(map(len, slices)) <= 1
+    assert sliced(POINTS[::-1], 1, count) == slices[0][::-1]
+    assert all(points == sorted(points, key=lambda p: int(str(p["i"]))) for points in slices)
+
+
+def test_a_slice_is_not_one_value_of_a_key() -> None:
+    """Every third point is slow; of three slices none has all of them."""
+    points = [{"i": i, "routing": i % 3} for i in range(300)]
+    for which in (1, 2, 3):
+        shares = np.bincount([int(p["routing"]) for p in sliced(points, which, 3)], minlength=3)
+        assert shares.min() > 15  # 33 expected, standard deviation 4
+
+
+def test_slices_and_merge_by_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("c.toml").write_text(SWEEP.format(7))
+    assert main(["sweep", "c.toml", "--quiet"]) == 0
+    for which in "123":
+        assert main(["sweep", "c.toml", "--slice", f"{which}/3", "--quiet"]) == 0
+    parts = [f"c-{which}-of-3.db" for which in "123"]
+    assert main(["merge", "all.db", *parts]) == 0
+    assert main(["merge", "all.db", *parts]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[-2:] == [
+        "all.db: 7 points, 0 failed; 0 were in more than one file",
+        "all.db: 7 points, 0 failed; 7 were in more than one file",
+    ]
+    assert digest(Path("all.db")) == digest(Path("c.db"))
+    with Store("all.db", "read") as merged, Store("c.db", "read") as whole:
+        assert merged.meta() == whole.meta()
+        assert all(merged.kept(p.key) is not None for p in whole.points())
+    # what is merged is not computed again
+    assert main(["sweep", "c.toml", "--store", "all.db", "--quiet"]) == 0
+    assert "7 were stored, 0 computed" in capsys.readouterr().out
+    for text in ("0/3", "4/3", "1", "a/b", "1/0"):
+        assert main(["sweep", "c.toml", "--slice", text]) == 2
+        assert f"--slice {text}; must be I/N" in capsys.readouterr().err
+
+
+# Merge
+
+
+def slices(folder: Path, count: int) -> list[Path]:
+    paths = [folder / f"{which}.db" for which in range(1, count + 1)]
+    for which, path in enumerate(paths, 1):
+        run_points(DRAW, sliced(POINTS, which, count), path, progress=False)
+    return paths
+
+
+def put(path: Path, config: dict[str, object], outcome: Outcome, key: str = "") -> Path:
+    with Store(path, "write") as store:
+        store.put(key or point_key(config), config, outcome, "sources")
+    return path
+
+
+def test_merged_slices_are_the_whole(one: Path, tmp_path: Path) -> None:
+    paths = slices(tmp_path, 3)
+    out = tmp_path / "all.db"
+    first = merge(out, paths[:2])
+    assert first.repeated == 0
+    both = merge(out, [paths[2], paths[0], paths[2]])
+    assert (both.points, both.codes) == (N, 1)
+    assert both.repeated == len(sliced(POINTS, 1, 3))
+    assert digest(out) == digest(one)
+    content = out.read_bytes()
+    assert merge(out, [out, *paths]).points == N
+    assert digest(out) == digest(one)
+    assert len(content) > 0
+    assert not [p for p in tmp_path.iterdir() if p.suffix not in (".db",)]
+
+
+def test_a_conflict_is_named_and_nothing_is_merged(tmp_path: Path) -> None:
+    done = {"a": '{"x":[1]}', "b": '{"x":[2]}'}
+    first = put(tmp_path / "1.db", {"i": 1}, Outcome(done, None, 1.0))
+    out = tmp_path / "all.db"
+    merge(out, [first])
+    before = out.read_bytes()
+    for other in ({**done, "b": '{"x":[3]}'}, {"a": done["a"]}, {**done, "c": "{}"}):
+        path = put(tmp_path / "2.db", {"i": 1}, Outcome(other, None, 1.0))
+        put(path, {"i": 2}, Outcome(done, None, 1.0))
+        [table] = {"a", "b", "c"} - {k for k in "abc" if other.get(k) == done.get(k)}
+        for target in (out, tmp_path / "new.db"):
+            with pytest.raises(NetcosimError) as caught:
+                merge(target, [first, path])
+            assert f"2.db: table '{table}' of point {point_key({'i': 1})[:12]} differs" in str(
+                caught.value
+            )
+    assert out.read_bytes() == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["1.db", "2.db", "all.db"]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_done_counts_more_than_failed(tmp_path: Path, order: int) -> None:
+    failed = put(tmp_path / "1.db", {"i": 1}, Outcome(None, "killed", 1.0))
+    done = put(tmp_path / "2.db", {"i": 1}, Outcome({"a": '{"x":[1]}'}, None, 1.0))
+    out = tmp_path / "all.db"
+    merged = merge(out, [failed, done][::order])
+    assert (merged.points, merged.failed, merged.repeated) == (1, 0, 1)
+    assert digest(out) == digest(done)
+
+
+def test_files_that_cannot_be_merged(tmp_path: Path) -> None:
+    good = put(tmp_path / "1.db", {"i": 1}, Outcome({}, None, 1.0))
+    old = put(tmp_path / "2.db", {"i": 2}, Outcome({}, None, 1.0), point_key({"i": 2}, "3"))
+    text = tmp_path / "notes.txt"
+    text.write_text("not a store")
+    out = tmp_path / "all.db"
+    for bad, message in {
+        old: "2.db: point .* was computed by another model version",
+        text: "notes.txt: not a netcosim results file",
+        tmp_path / "none.db": "none.db: no such results file",
+    }.items():
+        with pytest.raises(NetcosimError, match=message):
+            merge(out, [good, bad])
+    with pytest.raises(NetcosimError, match="not a netcosim results file"):
+        merge(text, [good])
+    assert text.read_text() == "not a store"
+    with Store(good, "write"), pytest.raises(NetcosimError, match="another process is writing"):
+        merge(good, [good])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["1.db", "2.db", "notes.txt"]
+    assert sweep_points.number({"i": 1}, "i") == 1

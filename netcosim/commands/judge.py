@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from netcosim.commands import add_executor, add_quiet, processes_beside
+from netcosim.commands import add_executor, add_quiet, add_summary, processes_beside
 
 HELP = "does a topology setting pay? a log, a machine and policies to one page"
 
@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", default="netcosim-judge", metavar="FOLDER")
     add_executor(parser)
+    add_summary(parser)
     add_quiet(parser)
     parser.add_argument("--bandwidth", metavar="BW", help='of every link, "100 Gbit/s"')
     parser.add_argument(
@@ -79,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         from netcosim.study.study import run_study
 
         judge = Judge(replace(requested, config=config))
-        run_study(judge, out, args.jobs, args.executor, shown=not args.quiet)
+        run_study(judge, out, args.jobs, args.executor, summary=args.summary, shown=not args.quiet)
     return 0
 
 

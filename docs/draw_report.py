@@ -33,7 +33,7 @@ def take(page: Path, folder: Path) -> list[Path]:
         program = running.chromium.launch(executable_path=browser, args=list(QUIET))
         shown = program.new_page(viewport={"width": WIDTH, "height": 900})
         shown.goto(page.resolve().as_uri())
-        _shoot(shown, "h1", "#what-came-out ul", 8, shots[0])
+        _shoot(shown, "h1", "#recommendation .recommendation", 8, shots[0])
         shown.click(".views-measured tbody .views-link >> nth=0")
         shown.wait_for_timeout(500)
         _shoot(shown, ".views input[type=range]", ".views-machine", 28, shots[1])

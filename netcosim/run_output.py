@@ -100,7 +100,7 @@ def run_and_report(
             with defer_signals():
                 drop(journal.folder)
     from netcosim.report.policies import policy_table, print_table
-    from netcosim.report.verdict import run_verdict
+    from netcosim.report.verdict import findings, run_recommendation
 
     machine, flows = result.machine, config.queue.run_time_model == CoupledFlow.name
     on_buffers = buffer_warning(machine.topology, machine.packets)
@@ -108,8 +108,9 @@ def run_and_report(
         if warning is not None:
             print(f"netcosim: warning: {warning}", file=sys.stderr)
     # last, because a reader that has gone away must not cost the results
-    print(print_table(policy_table(tables)))
-    print("\n".join([*notes_of(result), "", *run_verdict(tables)]))
+    answer = run_recommendation(tables, config.run.snapshots, seconds)
+    print("\n".join([*answer.lines(), "", print_table(policy_table(tables))]))
+    print("\n".join([*notes_of(result), "", *findings(tables)[1:]]))
     print(f"{seconds:.0f} s; page: {path}; results: {results}")
     return path
 

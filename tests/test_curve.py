@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,12 @@ def test_the_command_leaves_tables_and_figures(
     Path("c.toml").write_text(CONFIG)
     assert main(["curve", "c.toml", "--quiet"]) == 0
     lines = capsys.readouterr().out.splitlines()
+    first, *lines = lines
+    lines = [line for line in lines if not line.startswith("  ")]
+    assert first.startswith(("Use ", "No routing carries more"))
+    page = Path("curve-c/report.html").read_text(encoding="utf-8")
+    [sentence] = re.findall(r'<p class="sentence">(.*?)</p>', page)
+    assert re.sub("<[^>]+>", "", sentence).replace("\u00a0", " ") == first
     assert [line.split(":")[0] for line in lines[:2]] == [
         "minimal, uniform-random",
         "valiant, uniform-random",

@@ -19,7 +19,8 @@ ALONE = [page for page in PAGES if page not in (SWEEPS, EXTEND)]
 """Their examples stand alone; tests/test_docs_extend.py runs those of extend.md."""
 LEARNING = ROOT / "docs" / "learning.md"
 FILE = re.compile(r"# \S+\.(py|toml)\n")
-"""Such a line begins those of learning.md that tests/test_docs_learning.py runs."""
+"""Such a line begins those of `WALKED` that other tests run together."""
+WALKED = (LEARNING, ROOT / "docs" / "index.md")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 
 
@@ -28,7 +29,7 @@ def blocks(language: str, pages: Sequence[Path] = PAGES) -> list[object]:
         pytest.param(found.group(2), id=f"{page.name}-{number}")
         for page in pages
         for number, found in enumerate(BLOCK.finditer(page.read_text(encoding="utf-8")))
-        if found.group(1) == language and not (page == LEARNING and FILE.match(found.group(2)))
+        if found.group(1) == language and not (page in WALKED and FILE.match(found.group(2)))
     ]
 
 

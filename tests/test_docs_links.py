@@ -24,6 +24,7 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *sorted(DOCS.glob("*.md")),
     *sorted(DOCS.glob("tutorials/*.md")),
+    *sorted(DOCS.glob("howto/*.md")),
 ]
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 

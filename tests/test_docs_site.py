@@ -22,6 +22,10 @@ pytest.importorskip("myst_parser", reason='no MyST here: pip install "netcosim[d
 docscrape = pytest.importorskip("numpydoc.docscrape", reason="no numpydoc here")
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "docs" / "sphinx"))
+
+from nav import NAV  # noqa: E402
+
 NAMES = [name for name in netcosim.__all__ if name != "__version__"]
 FETCHED = re.compile(r"""<(?:script|link|img|iframe)[^>]*(?:src|href)=["'](?:https?:)?//""")
 
@@ -81,7 +85,15 @@ def browser() -> Iterator[Any]:
 @pytest.mark.parametrize(("width", "colours"), [(1440, "light"), (390, "dark")])
 def test_pages_open_from_a_folder(site: Path, browser: Any, width: int, colours: str) -> None:
     """Without an error, without a request to anywhere else, and as wide as the screen."""
-    pages = ("index", "faq", "commands", "config", "python", "notebooks/first-comparison")
+    pages = (
+        "index",
+        "howto/forward",
+        "faq",
+        "commands",
+        "config",
+        "python",
+        "notebooks/first-comparison",
+    )
     for name in pages:
         page = site / "docs" / f"{name}.html"
         opened = Opened(browser, page, width=width, color_scheme=colours)
@@ -89,6 +101,15 @@ def test_pages_open_from_a_folder(site: Path, browser: Any, width: int, colours:
         assert {url for url in opened.asked if not url.startswith(("file:", "data:"))} == set()
         assert "the page" not in opened.cut(), name
         opened.context.close()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", NAV["How-to guides"])
+def test_a_how_to_is_at_most_two_screens(site: Path, browser: Any, name: str) -> None:
+    opened = Opened(browser, site / "docs" / f"{name}.html", width=1440)
+    height = "document.querySelector('article').getBoundingClientRect().height"
+    assert opened.page.evaluate(height) <= 2 * 900
+    opened.context.close()
 
 
 @pytest.mark.full

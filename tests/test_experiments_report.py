@@ -304,12 +304,47 @@ def test_text_and_lines_stand_out_from_the_ground() -> None:
 def test_numbers_stand_right_and_units_in_the_head() -> None:
     html = table_html(pd.DataFrame({"policies": ["a"], "mean_wait_s": [1234.5678], "n_nodes": 7}))
     assert '<th scope="col" class="number"><span><abbr class="term" tabindex="0" data-term' in html
-    assert '>mean wait</abbr></span><span class="unit">s</span></th>' in html
-    assert '<td class="number" data-value="1234.5678">1,235</td>' in html
+    assert '>mean wait</abbr></span><span class="unit">min</span></th>' in html
+    assert re.search(r'<td class="number" data-value="20.576[0-9]*">20.6</td>', html)
     assert '<td class="number">7</td>' in html
     assert "<td>a</td>" in html
     assert title_and_unit("message_bytes") == ("message", "bytes")
     assert title_and_unit("policy") == ("policy", "")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "unit", "text"),
+    [(3e-5, "us", "30"), (0.5, "s", "0.500"), (100.0, "s", "100"), (600.0, "min", "10"),
+     (36000.0, "h", "10"), (864000.0, "d", "10")],
+)  # fmt: skip
+def test_times_have_the_unit_in_which_they_read_well(seconds: float, unit: str, text: str) -> None:
+    html = table_html(pd.DataFrame({"job": ["a"], "run_s": [seconds]}))
+    assert f'<span class="unit">{unit}</span>' in html
+    assert re.search(rf"<td[^>]*>{re.escape(text)}(?:\.0)?</td>", html)
+
+
+def test_an_interval_is_in_the_column_of_its_value() -> None:
+    rows = {
+        "policy": ["a", "b"],
+        "wait_s": [600.0, 1200.0], "wait_low_s": [300.0, None], "wait_high_s": [900.0, None],
+        "saved_percent": [1.0, 2.5], "saved_percent_low": [0.5, 2.0],
+        "saved_percent_high": [1.5, 3.0],
+    }  # fmt: skip
+    html = table_html(pd.DataFrame(rows))
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", html) == [
+        *("a", "10 (5 to 15)", "1 (0.500 to 1.50)", "b", "20", "2.50 (2 to 3)"),
+    ]
+
+
+def test_of_many_columns_eight_are_shown_and_all_are_folded() -> None:
+    columns = {f"c{i}": [i + 1, -i] for i in range(9)}
+    wide = pd.DataFrame({"key": ["a", "b"], "same": [7, 7]} | columns)
+    shown, folded = table_html(wide).split("<details>")
+    heads = re.findall(r"<th [^>]*><span>(\w+)</span>", shown)
+    # what is the same in all rows is the first to go
+    assert heads == ["key", *(f"c{i}" for i in range(7))]
+    assert "All 11 columns" in folded
+    assert folded.count("<th ") == 11
 
 
 def test_a_term_is_explained_where_it_first_stands() -> None:

@@ -30,9 +30,9 @@ from netcosim.gain.trial import in_order
 from netcosim.gain.verdict import (
     Line,
     overall,
-    snapshots_to_decide,
     with_noise,
 )
+from netcosim.study.samples import samples_to_decide
 from netsim.errors import NetcosimError
 from netsim.flow.job_load import JobLoad
 from netsim.routing.registry import make_routing
@@ -300,35 +300,35 @@ def test_as_many_snapshots_as_told_decide(value: float, chance: float) -> None:
         return Interval(value, value - half, value + half)
 
     assert word(after(n)) == UNKNOWN
-    need = snapshots_to_decide(after(n), chance, n)
+    need = samples_to_decide(after(n), n, chance)
     # by hand: gain^2 n / need + chance^2 = (0.1 - MATTERS)^2
     assert need == pytest.approx(n * gain**2 / ((0.1 - MATTERS) ** 2 - chance**2))
     assert word(after(0.99 * need)) == UNKNOWN
     assert word(after(1.01 * need)) == (PAYS if value < 1 else NOT)
     # an answer that is there needs no more
-    assert snapshots_to_decide(after(2 * need), chance, round(2 * need)) <= 2 * need
+    assert samples_to_decide(after(2 * need), round(2 * need), chance) <= 2 * need
 
 
 def test_no_number_of_snapshots_decides_against_the_queues_chance() -> None:
     ratio = Interval(1.04, 0.9, 1.18)
-    assert snapshots_to_decide(ratio, 0.05, 8) == np.inf
-    assert np.isnan(snapshots_to_decide(ratio, np.nan, 8))
-    assert np.isnan(snapshots_to_decide(Interval(1.04, np.nan, np.nan), 0.05, 8))
+    assert samples_to_decide(ratio, 8, 0.05) == np.inf
+    assert np.isnan(samples_to_decide(ratio, 8, np.nan))
+    assert np.isnan(samples_to_decide(Interval(1.04, np.nan, np.nan), 8, 0.05))
 
 
 @pytest.mark.parametrize(
     ("more", "seconds", "low", "told"),
     [
         (None, None, 1.0, ""),
-        (40, 360.0, 1.0, "; 40 more snapshots would decide, about 6 min"),
-        (1, 0.5, None, "; an interval needs 1 more snapshot, about 500 ms"),
-        (0, 60.0, None, "; drawing the logs that an interval needs takes about 1 min"),
-        (130.4, None, 1.0, "; about 130 more snapshots would decide, more than are looked at"),
+        (40, 360.0, 1.0, "40 more snapshots would decide, about 6 min"),
+        (1, 0.5, None, "1 more snapshot would give an interval, about 500 ms"),
+        (0, 60.0, None, "drawing the logs that an interval needs takes about 1 min"),
+        (130.4, None, 1.0, "about 130 more snapshots would decide, more than are looked at"),
         (
             np.inf,
             None,
             1.0,
-            "; more snapshots would not decide: scheduling noise is larger than the effect",
+            "more snapshots would not decide: scheduling noise is larger than the effect",
         ),
     ],
 )

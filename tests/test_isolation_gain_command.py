@@ -69,9 +69,14 @@ def test_the_answer_is_on_the_screen_and_the_same_on_two_processes(
 ) -> None:
     assert main(["isolation-gain", str(config), *LONG, "--out", "one"]) == 0
     told = capsys.readouterr()
-    words = "isolation would pay|isolation would not pay|the effect of isolation is not significant"
-    assert re.match(rf"jigsaw: ({words}) \(against baseline\)", told.out)
-    assert len(told.out.splitlines()) <= 24
+    first = told.out.splitlines()[0]
+    assert re.match(r"Isolate jobs with jigsaw: |Keep baseline|Isolating jobs with jigsaw", first)
+    verdicts = "would pay|would not pay|not significant"
+    assert re.search(rf"^jigsaw, isolation ({verdicts}):$", told.out, re.M)
+    page = (Path("one") / "report.html").read_text(encoding="utf-8")
+    [sentence] = re.findall(r'<p class="sentence">(.*?)</p>', page)
+    assert re.sub("<[^>]+>", "", sentence).replace("\u00a0", " ") == first
+    assert len(told.out.splitlines()) <= 26
     assert "left out, as they do not isolate: random" in told.err
     tables = stored("one")
     [gain] = tables["gains"]
@@ -101,9 +106,10 @@ def test_the_time_that_is_used_is_told_and_the_same_command_goes_on(
 ) -> None:
     assert main(["isolation-gain", str(config), "--minutes", "1e-6", "--out", "out"]) == 0
     told = capsys.readouterr().out
-    effect = "jigsaw: the effect of isolation is not significant (against baseline)"
-    first = told.splitlines()[0]
-    assert first.startswith(f"{effect}; an interval needs 4 more snapshots, about ")
+    first, sentence, *_ = told.splitlines()
+    assert first == "Scheduling noise not estimated (0 of 5 bootstrap logs drawn)."
+    assert sentence == "Keep baseline for now: isolation with jigsaw has no significant effect."
+    assert "Next: 4 more snapshots would give an interval, about " in told
     assert "The same command goes on with more snapshots." in told
     [gain] = stored("out")["gains"]
     assert (gain["snapshots"], gain["why"]) == (1, "time used")
@@ -178,7 +184,7 @@ def test_a_prediction_without_time_for_the_queues_chance_cannot_tell(
     given = [str(config), "--minutes", "1e-6", "--predict", "--out", "out"]
     assert main(["isolation-gain", *given]) == 0
     told = capsys.readouterr().out
-    assert "jigsaw: the effect of isolation is not significant (against baseline)\n" in told
+    assert "\nKeep baseline for now: isolation with jigsaw has no significant effect." in told
     assert "Scheduling noise not estimated (0 of 5 bootstrap logs drawn)." in told
     # what has no interval is not said to be even
     assert "even without any gain" not in told

@@ -30,7 +30,7 @@ from netcosim.judge.score import (
     score_rows,
 )
 from netcosim.judge.trial import FRACTION, JudgeTrial
-from netcosim.judge.verdict import answer, format_change, format_duration, number
+from netcosim.judge.verdict import details, format_change, format_duration, number, recommend
 from netcosim.judge.waits import rate_waits, reproduced, waits_by_size
 from netcosim.study.study import compute_with_others
 from netsim.errors import NetcosimError
@@ -296,7 +296,8 @@ def test_the_sentences_numbers_are_the_tables(small: Path) -> None:
         ]
         for path in (small / "tables").glob("*.csv")
     }
-    first, *others = answer(tables, "Trusted.")[:3]
+    first = recommend(tables, "Trusted.", 5, 10.0, assumed=True).sentence
+    others = details(tables)[:2]
     page = re.sub(r"<[^>]+>", "", (small / "report.html").read_text())
     for sentence in (first, *others):
         assert sentence in html.unescape(page).replace("\u00a0", " ")
@@ -350,32 +351,49 @@ def judged_tables(word: str, saved: tuple[float, float, float]) -> dict[str, Any
 @pytest.mark.parametrize("word", ["exactly", "well", "roughly", "badly", "not known"])
 def test_what_is_rated_unreliable_is_not_above_its_rating(word: str) -> None:
     """It printed "lengthens the mean wait by 20 %" above "reproduced badly"."""
-    lines = answer(judged_tables(word, (6.0, 5.0, 7.0)), "RATING")
-    assert lines[0] == "Use b instead of a: it saves 6.0 % (5.0 to 7.0) of node-hours."
-    above, below = lines[: lines.index("RATING")], lines[lines.index("RATING") + 1 :]
-    sized = "lengthens the mean wait by 20 % (10 to 30)"
-    assert any(sized in line for line in above) == (word in ("exactly", "well"))
-    assert not any("wait" in line for line in above if sized not in line)
-    if word in ("roughly", "not known"):
-        assert below == ["Direction of the simulated mean wait against a: b longer."]
-    else:
-        assert below == []
+    tables = judged_tables(word, (6.0, 5.0, 7.0))
+    found = recommend(tables, "RATING", 20, 60.0, assumed=True)
+    lines = [*found.lines(), *details(tables)]
+    above, below = (
+        lines[: lines.index("  Rating: RATING")],
+        lines[lines.index("  Rating: RATING") + 1 :],
+    )
+    trusted = word in ("exactly", "well")
+    saves = "b saves 6.0 % of the node-hours compared with a, but lengthens the mean wait by 20 %"
+    assert lines[0].startswith(saves if trusted else "Use b: it saves 6.0 % of the node-hours")
+    assert any("wait" in line for line in above) == trusted
+    assert any("by 20 % (10 to 30)" in line for line in below) == trusted
+    direction = "Direction of the simulated mean wait against a: b longer."
+    assert (direction in below) == (word in ("roughly", "not known"))
 
 
 @pytest.mark.parametrize(
-    ("saved", "first"),
+    ("saved", "first", "step"),
     [
-        ((1.0, -1.0, 3.0), "Keep a: no policy changes node-hours significantly."),
+        (
+            # 4 half-widths from 0 at 20 snapshots: 20 * (2 / 0.9)^2 = 98.8 would exclude it
+            (1.0, -1.0, 3.0),
+            "Keep a: no other policy changes node-hours significantly.",
+            "79 more snapshots would decide, about 5 min, on b: --snapshots 99.",
+        ),
+        (
+            (0.2, -1.0, 1.4),
+            "Keep a: no other policy changes node-hours significantly.",
+            "More snapshots would hardly decide: any difference is below 1.4 %.",
+        ),
         (
             (-3.0, -5.0, -1.0),
-            "Keep a: no policy saves node-hours, b costs 3.0 % (1.0 to 5.0) more.",
+            "Keep a: no other policy saves node-hours; b costs 3.0 % more.",
+            "Set what your jobs send, [[communication.mix]] in judge.toml; judge again, "
+            "about 1 min.",
         ),
     ],
 )
 def test_the_first_line_recommends_what_is_significant(
-    saved: tuple[float, float, float], first: str
+    saved: tuple[float, float, float], first: str, step: str
 ) -> None:
-    assert answer(judged_tables("well", saved), "RATING")[0] == first
+    found = recommend(judged_tables("well", saved), "RATING", 20, 60.0, assumed=False)
+    assert (found.sentence, found.next_step) == (first, step)
 
 
 def test_first_jobs_are_jobs_of_the_log_and_few_have_no_interval(

@@ -28,7 +28,7 @@ from netcosim.report.sweep_tables import (
     key_length,
     policies_table,
 )
-from netcosim.report.sweep_verdict import format_comparison, verdict
+from netcosim.report.sweep_verdict import format_comparison, recommend, verdict
 from netcosim.report.swept import swept
 from netsim.errors import NetcosimError
 from queuesim.statistics import Interval
@@ -356,12 +356,14 @@ def titles(page: str) -> list[str]:
 
 def test_policies_come_first_and_what_names_things_last(page: str) -> None:
     found = titles(page)
+    assert found[:2] == ["Recommendation", "What was compared"]
+    found = found[2:]
     assert found[:6] == [
         *("Best policy by region", "By load", "By routing", "Policies"),
         *("Best policy, point by point", "Points"),
     ]
     assert found[6:9] == ["speedups", "links", "measured jobs"]
-    lead = page[page.index('class="lead"') : page.index("Best policy by region</h2>")]
+    lead = page[page.index('class="recommendation"') : page.index("Best policy by region</h2>")]
     words = re.sub(r"<[^>]+>", "", lead)
     assert "12 points over load (0.7, 1.4) and routing (minimal, valiant), 3 repetitions" in words
     assert "Communication time" in words
@@ -375,6 +377,32 @@ def test_every_point_can_be_opened(page: str, sweep_file: Path) -> None:
     opened = re.findall(r"netcosim report (&#39;.*?&#39;|\S+) --point ([0-9a-f]+)", page)
     assert [key for _, key in opened] == [key[:8] for key in keys]
     assert all("routing load.db" in file for file, _ in opened)
+
+
+def test_pages_of_points_are_linked_from_the_sweeps(sweep_file: Path) -> None:
+    """A point that has no page keeps its command."""
+    with Store(sweep_file, "read") as store:
+        first, *others = [point.key for point in store.points()]
+        text, _ = sweep_page(store, {first: "a%20b/1.html"})
+    assert re.findall(r'<a href="([^#"]+)">(\w+)</a>', text) == [("a%20b/1.html", first[:8])]
+    assert all(f"--point {key[:8]}" in text for key in (first, *others))
+
+
+def test_the_recommendation_names_the_best_policy_and_where() -> None:
+    found = compared(policies_frame(REGIONS, ["rdn", "simple"], regions), list(REGIONS))
+    answer = recommend(found, 2.0)
+    assert answer.sentence == (
+        "The best policy depends on the setting. By wait: simple at 3 of 6 (routing ugal); rdn at "
+        "2 of 6 (load 2, routing minimal; load 4, routing minimal)."
+    )
+    assert answer.reliable
+    assert answer.rating.startswith("Compared within each of 5 repetitions")
+    few = compared(policies_frame({"load": [1, 2]}, ["a", "bb"], flat), ["load"])
+    single = recommend(few, 2.0)
+    assert single.head[0].startswith("No interval")
+    assert single.sentence == "a has the best turnaround at 2 of 2 settings."
+    # four more seeds at two settings, 2 s each
+    assert single.next_step.startswith("8 more points would give intervals, about 20 s")
 
 
 def test_the_page_is_the_same_when_made_again(page: str, sweep_file: Path) -> None:

@@ -93,7 +93,7 @@ def titles(text: str) -> list[str]:
 
 def test_the_answer_comes_first_then_what_it_rests_on(page: str) -> None:
     assert titles(page) == [
-        "What came out",
+        "Recommendation",
         "What it rests on",
         "Policies",
         "Look and ask",
@@ -110,8 +110,10 @@ def test_the_answer_comes_first_then_what_it_rests_on(page: str) -> None:
         "What the words mean",
         "How to get these numbers again",
     ]
-    first = page[page.index('<ul class="verdict">') :]
-    assert first.startswith('<ul class="verdict"><li>simple: ')
+    first, second = re.findall(r'<p class="sentence">(.*?)</p>', page)
+    # without an interval the rating comes first
+    assert "needs at least 5" in first
+    assert second.startswith("simple: ")
     assert "60 jobs of 1 to " in page
     assert "dragonfly(" in page
     assert escape(CONFIG) in page
@@ -213,7 +215,7 @@ def test_a_file_without_what_was_kept_has_a_page_that_says_so(out: Path, tmp_pat
     assert "Where the load is" not in text
     assert "dataset.ready" in (out / "report.html").read_text(encoding="utf-8")
     assert "dataset.ready" not in text
-    assert titles(text)[:3] == ["What came out", "What it rests on", "Policies"]
+    assert titles(text)[:3] == ["Recommendation", "What it rests on", "Policies"]
     assert "old, point kkkkkkkkkkkk" in text
 
 
@@ -266,7 +268,11 @@ def test_without_packets_the_page_is_silent_on_communication(tmp_path: Path) -> 
     verdict = re.sub(
         r"<[^>]+>",
         "",
-        page[page.index('<ul class="verdict"') : page.index('<section id="what-it-rests-on"')],
+        page[
+            page.index('<section id="recommendation"') : page.index(
+                '<section id="what-it-rests-on"'
+            )
+        ],
     )
     assert "Communication was not measured" in verdict
     assert "shortens communication" not in verdict

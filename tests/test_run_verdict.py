@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from netcosim.report.verdict import LUCK, REDRAWN, SILENT, findings, limits, run_verdict
+from netcosim.report.verdict import (
+    REDRAWN,
+    SAMPLING_VARIATION,
+    SILENT,
+    findings,
+    limits,
+    run_verdict,
+)
 
 
 def row(policy: str, ratio: Any = None, ends: Any = (None, None), wait: float = 60.0) -> Any:
@@ -88,7 +95,7 @@ def test_without_packets_nothing_is_said_of_communication() -> None:
     assert lines == [
         "a shortens mean waits by 50 % against rdn, from 1 min to 30 s.",
         SILENT,
-        LUCK,
+        SAMPLING_VARIATION,
     ]
 
 
@@ -103,11 +110,11 @@ def test_where_nobody_waits_there_is_no_percentage() -> None:
 
 def test_waits_never_have_an_interval_and_communication_has_one_from_five_snapshots_on() -> None:
     several = limits({"policies": [RDN, row("a", 0.9, (0.8, 0.95))]})
-    assert several[-1] == LUCK
+    assert several[-1] == SAMPLING_VARIATION
     assert "interval of communication" in several[0]
     [single, luck] = limits({"policies": [RDN, row("a", 0.9)]})
     assert "needs at least 5 snapshots (run.snapshots) and jobs" in single
-    assert luck == LUCK
+    assert luck == SAMPLING_VARIATION
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from cosim.measuring.parts import Part
 from experiments.config_load import config_from
 from netcosim.journal import journals_in
 from netcosim.report.page import Section
+from netcosim.report.recommendation import Recommendation
 from netcosim.study.config import StudyConfig
 from netcosim.study.results import RESULTS_FILE, read_tables, stored_keys
 from netcosim.study.study import Frames, NewTrial, Report, Request, Study, Trial, run_study
@@ -63,11 +64,11 @@ class Squares(Study):
     def new_trial(self) -> NewTrial:
         return partial(SquareTrial, offset=1)
 
-    def report(self, tables: object, frames: Frames) -> Report:
+    def report(self, tables: object, frames: Frames, seconds: float) -> Report:
         total = int(frames["squares"]["square"].sum())
-        return Report(
-            "Squares", ["a page"], [f"sum {total}"], [Section("s", "", frames["squares"])]
-        )
+        assert seconds > 0
+        answer = Recommendation(f"sum {total}", "none", "a page", "stop")
+        return Report("Squares", answer, [], [Section("s", "", frames["squares"])])
 
     def is_finished(self, tables: object) -> bool:
         return self.finished

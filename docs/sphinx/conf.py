@@ -21,6 +21,7 @@ extensions = ["sphinx.ext.autodoc", "numpydoc", "myst_parser", "site_pages"]
 include_patterns = [
     "docs/*.md",
     "docs/tutorials/*.md",
+    "docs/howto/*.md",
     "docs/notebooks/*.ipynb",
     "CONTRIBUTING.md",
     "CHANGELOG.md",

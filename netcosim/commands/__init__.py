@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -32,6 +33,16 @@ def add_format(parser: argparse.ArgumentParser, default: str = FORMATS[0]) -> No
     """Add ``--format``, the kind of figure files."""
     parser.add_argument(
         "--format", choices=FORMATS, default=default, help=f"of the figures (default {default})"
+    )
+
+
+def add_summary(parser: argparse.ArgumentParser) -> None:
+    """Add ``--summary``."""
+    parser.add_argument(
+        "--summary",
+        metavar="FILE",
+        type=Path,
+        help="one page to forward, .pdf or .png: recommendation, main figure and table",
     )
 
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netcosim.commands import add_executor, add_format, add_quiet
+from netcosim.commands import add_executor, add_format, add_quiet, add_summary
 from netcosim.folders import need_folder
 from netsim.errors import NetcosimError
 
@@ -60,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dry-run", action="store_true", help="only print the number of points and estimated time"
     )
     add_executor(parser)
+    add_summary(parser)
     add_format(parser)
     add_quiet(parser)
 
@@ -96,9 +97,12 @@ def _run(config: CurveConfig, path: Path, args: argparse.Namespace) -> int:
     from experiments.mpi import launched_rank
     from netcosim.announce import compile_kernels
     from netcosim.kernel_parts import CROSSBARS, PACKETS
+    from netcosim.report.summary import check_summary
     from netsim.packet.credit import buffer_warning
     from netsim.packet.model import INPUT_QUEUED
 
+    if args.summary is not None:
+        check_summary(args.summary)
     if args.measured and args.collective is None:
         raise NetcosimError("--measured is compared with a collective; add --collective all-reduce")
     out = Path(args.out or f"curve-{path.stem}")
@@ -120,9 +124,11 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
     # what they import takes a while and must not come before a word on compiling
     from experiments.frames import frames_of
     from netcosim.curve.adaptive import ROUNDS, refined
-    from netcosim.curve.output import format_curves, summary, write
+    from netcosim.curve.output import draw, format_curves, summary, write
+    from netcosim.curve.page import recommend_routing, write_report
     from netcosim.curve.point import FUNCTION, node_bandwidth, sources
-    from netcosim.study.results import read_tables
+    from netcosim.report.page import Section
+    from netcosim.study.results import computing_s, read_tables
 
     points = config.points()
     node_bandwidth(topology)
@@ -137,8 +143,15 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
     def written(tables: Tables) -> str:
         frame = frames_of(tables)["curve"]
         figure = write(out, frame, topology.name, ceiling, args.format)
-        print("\n".join([*format_curves(summary(frame)), *(bounds.describe() if bounds else ())]))
-        return f"{figure}, curve.csv"
+        answer = recommend_routing(frame, config, computing_s(out / STORE, points) / len(frame))
+        listed = [Section("Saturation", "", summary(frame)), Section("Points", "", frame)]
+        drawn, title = draw(frame, topology.name, ceiling), f"What {topology.name} carries"
+        page = write_report(
+            out, Path(args.config), config, answer, title, drawn, listed, args.summary
+        )
+        lines = [*format_curves(summary(frame)), *(bounds.describe() if bounds else ())]
+        print("\n".join([*answer.lines(), *lines]))
+        return f"page: {page}; {figure}, curve.csv"
 
     try:
         done = _computed(FUNCTION, points, out, args)
@@ -169,9 +182,12 @@ def _bandwidth(config: CurveConfig, topology: Topology, out: Path, args: argpars
     import pandas as pd
 
     from experiments.frames import frames_of
-    from netcosim.curve.bandwidth import compared, format_rows, matching, write
+    from netcosim.curve.bandwidth import compared, draw, format_rows, matching, write
     from netcosim.curve.collective import FUNCTION, points
     from netcosim.curve.measured import COLUMNS, read_measured
+    from netcosim.curve.page import recommend_algorithm, write_report
+    from netcosim.report.page import Section
+    from netcosim.study.results import computing_s
 
     gpus = config.collective.gpus or topology.n_nodes
     read = [matching(read_measured(file), args.collective, gpus) for file in args.measured]
@@ -187,9 +203,17 @@ def _bandwidth(config: CurveConfig, topology: Topology, out: Path, args: argpars
     rows = tables.get("collective", ())
     if rows:
         frame = frames_of(tables)["collective"]
-        figure = write(out, frame, measured, f"{args.collective} on {topology.name}", args.format)
-        print("\n".join(format_rows(frame, compared(frame, measured))))
-        print(f"{_counts(computed)}; {figure}, collective.csv")
+        title, pairs = f"{args.collective} on {topology.name}", compared(frame, measured)
+        figure = write(out, frame, measured, title, args.format)
+        drawn = draw(frame, measured, title)
+        seconds = computing_s(out / STORE, chosen) / len(chosen)
+        answer = recommend_algorithm(frame, pairs, seconds)
+        shown = [Section("Bus bandwidth", "", frame)]
+        page = write_report(
+            out, Path(args.config), config, answer, title, drawn, shown, args.summary
+        )
+        print("\n".join([*answer.lines(), *format_rows(frame, pairs)]))
+        print(f"{_counts(computed)}; page: {page}; {figure}, collective.csv")
     return 1 if computed.failed or len(rows) < len(chosen) else 0
 
 

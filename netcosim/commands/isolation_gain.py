@@ -18,7 +18,7 @@ import sys
 import time
 from pathlib import Path
 
-from netcosim.commands import add_jobs, add_quiet
+from netcosim.commands import add_jobs, add_quiet, add_summary
 
 HELP = "would isolation pay on your own log and fat-tree?"
 
@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="FOLDER", help="where to write; by default netcosim-gain-CONFIG here"
     )
     add_jobs(parser)
+    add_summary(parser)
     add_quiet(parser)
     parser.add_argument(
         "--minutes",
@@ -77,5 +78,5 @@ def run(args: argparse.Namespace) -> int:
         requested = replace(requested, config=config)
         gain = IsolationGain(requested, budget, args.predict)
         study = IsolationMap(requested, budget) if args.map else gain
-        run_study(study, out, args.jobs, shown=not args.quiet)
+        run_study(study, out, args.jobs, summary=args.summary, shown=not args.quiet)
     return 0

@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from netcosim.commands import add_executor, add_quiet, processes_beside
+from netcosim.commands import add_executor, add_quiet, add_summary, processes_beside
 
 HELP = "does a topology setting pay? a log, a machine and policies to one page"
 
@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", default="netcosim-judge", metavar="FOLDER")
     add_executor(parser)
+    add_summary(parser)
     add_quiet(parser)
     parser.add_argument("--bandwidth", metavar="BW", help='of every link, "100 Gbit/s"')
     parser.add_argument(
@@ -82,13 +83,8 @@ def run(args: argparse.Namespace) -> int:
         from netcosim.judge.study import Judge
         from netcosim.study.study import run_study
 
-        run_study(
-            Judge(replace(requested, config=config)),
-            out,
-            args.jobs,
-            args.executor,
-            shown=not args.quiet,
-        )
+        judge = Judge(replace(requested, config=config))
+        run_study(judge, out, args.jobs, args.executor, summary=args.summary, shown=not args.quiet)
     return 0
 
 

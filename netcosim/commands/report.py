@@ -2,6 +2,7 @@
 
 netcosim report RESULTS.db                     writes RESULTS.html: of a run, or of a sweep
 netcosim report SWEEP.db --point 3f9a          the page of one point of a sweep, as of a run
+netcosim report SWEEP.db --pages               a page of every point too, linked from the sweep's
 netcosim report RESULTS.db --format svg        every figure as a file: svg, pdf or png
 netcosim report RESULTS.db --export csv        tables and all that was kept, or parquet
 netcosim report RESULTS.db --export evalys     jobs of each policy as evalys reads them
@@ -40,6 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="one point of a sweep, by the first letters of its key (the sweep's page lists them)",
     )
     parser.add_argument(
+        "--pages",
+        action="store_true",
+        help="of a sweep: write the page of every point beside it, FILE-points (seconds each)",
+    )
+    parser.add_argument(
         "--format", choices=FORMATS, help="write every figure of the page as a file of this format"
     )
     parser.add_argument(
@@ -71,22 +77,42 @@ def run(args: argparse.Namespace) -> int:
         need_regular(html)
         if args.export in ("csv", "parquet"):
             check_file_names(store.table_names())
-        page, failed = _page(store, key)
+        page, failed = _page(store, key, html, args.pages)
         written = _files(store, key, html, args)
         # printed when all of it is written
         print("\n".join(map(str, [write_page(html, page), *written])))
     return 1 if failed else 0
 
 
-def _page(store: Store, key: str | None) -> tuple[str, int]:
+def _page(store: Store, key: str | None, html: Path, pages: bool) -> tuple[str, int]:
     """A run's page, or a sweep's, and how many points of it have failed."""
+    from netcosim.report.run_page import stored_run_page
     from netcosim.report.sweep_page import sweep_page
 
-    if key is None:
-        return sweep_page(store)
-    from netcosim.report.run_page import stored_run_page
+    if key is not None:
+        return stored_run_page(store, key), 0
+    return sweep_page(store, _point_pages(store, html, pages))
 
-    return stored_run_page(store, key), 0
+
+def _point_pages(store: Store, html: Path, wanted: bool) -> dict[str, str]:
+    """Return the pages of a sweep's points, as links from its page; write them if wanted."""
+    from urllib.parse import quote
+
+    from netcosim.report.page import write_page
+    from netcosim.report.run_page import stored_run_page
+    from netsim.atomic_files import make_folder
+
+    folder = html.with_name(f"{html.stem}-points")
+    if wanted:
+        make_folder(folder)
+    found = {}
+    for key, status in store.statuses().items():
+        page = folder / f"{key[:12]}.html"
+        if wanted and status == "done":
+            write_page(page, stored_run_page(store, key))
+        if page.exists():
+            found[key] = quote(f"{folder.name}/{page.name}")
+    return found
 
 
 def _files(store: Store, key: str | None, page: Path, args: argparse.Namespace) -> list[Path]:

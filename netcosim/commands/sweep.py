@@ -15,10 +15,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from netcosim.commands import add_executor, add_quiet, processes_beside
+from netcosim.commands import add_executor, add_quiet, add_summary, processes_beside
 
 HELP = "compute all points of a config with lists or ranges"
 POINT_FUNCTION = "experiments.cosim:cosim_point"
+MOST_POINTS = 5_000
+"""Of more points the tables take too long to read for a line on the screen."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--retry-failed", action="store_true", help="compute points again that failed before"
     )
     add_quiet(parser)
+    add_summary(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -56,8 +59,11 @@ def run(args: argparse.Namespace) -> int:
         report_unread,
         with_threads_that_fit,
     )
+    from netcosim.report.summary import check_summary
     from netsim.units import format_quantity
 
+    if args.summary is not None:
+        check_summary(args.summary)
     sweep = load_sweep(args.config)
     report_unread(args.config, sweep.points)
     fitting = [with_threads_that_fit(point, processes_beside(args)) for point in sweep.points]
@@ -93,6 +99,8 @@ def run(args: argparse.Namespace) -> int:
     )
     if summary is None:
         return 0
+    if count == 1:
+        _print_answer(store, summary.total, args.summary)
     print(
         f"{store}: {summary.total:,} points; {summary.already:,} were stored, "
         f"{summary.computed:,} computed, {len(summary.failed):,} failed, in "
@@ -115,3 +123,20 @@ def slice_of(text: str) -> tuple[int, int]:
     if not (which.isdecimal() and count.isdecimal() and 1 <= int(which) <= int(count)):
         raise NetcosimError(f"--slice {text}; must be I/N with I from 1 to N, such as 3/100")
     return int(which), int(count)
+
+
+def _print_answer(store: Path, points: int, page: Path | None) -> None:
+    """Print what the sweep's page begins with, and write the summary if one is wanted."""
+    from experiments.store import Store
+    from netcosim.report.summary import write_summary
+    from netcosim.report.sweep_page import sweep_answer
+
+    if points > MOST_POINTS and page is None:
+        return
+    with Store(store, "read") as opened:
+        answer = sweep_answer(opened)
+    if answer is None:
+        return
+    print("\n".join(answer[0].lines()))
+    if page is not None:
+        print(f"summary: {write_summary(page, f'Sweep {store.stem}', *answer)}")

@@ -26,10 +26,12 @@ from netcosim.gain.tables import TabulatedGain
 from netcosim.gain.trial import TIME_USED, GainTrial
 from netcosim.gain.verdict import METRICS
 from netcosim.report.page import Section
+from netcosim.report.recommendation import Recommendation
 from netcosim.study.budget import TimeBudget
 from netcosim.study.results import Tables
 from netcosim.study.study import Frames, NewTrial, Report, Request, Study, Trial
 from netsim.errors import NetcosimError
+from netsim.units import format_quantity
 from queuesim.statistics import Interval, interval_columns
 from workloads.job import offered_load
 
@@ -153,17 +155,16 @@ class IsolationMap(Study):
             "Some points used up their part of the time; more --minutes, in another folder, help."
         )
 
-    def report(self, tables: Tables, frames: Frames) -> Report:
+    def report(self, tables: Tables, frames: Frames, seconds: float) -> Report:
         """The answer by policy, the map, and all numbers."""
         rows = tables["map"]
         lines = [line for name in _names(rows) for line in map_lines(name, rows)]
-        reference = self.requested.config.queue.policies[0]
-        lead = [*lines, f"Against {reference}; every job of several nodes communicates."]
         sections = [
             Section(
                 "Where isolation would pay",
-                "Each square is a load of the queue and a share of the isolated run time in which "
-                "jobs communicate; in it the simulated reduction of run time in percent.",
+                "\n\n".join([*lines, *self.requested.notes])
+                + "\n\nEach square is a load of the queue and a share of the isolated run time in "
+                "which jobs communicate; in it the simulated reduction of run time in percent.",
                 None,
                 map_figure(frames["map"]),
                 "Verdicts by load and share, a panel a policy and metric.",
@@ -171,7 +172,29 @@ class IsolationMap(Study):
             Section("Numbers", "", frames["map"]),
         ]
         title = f"Where isolation would pay: {_name(self.requested.config)}"
-        return Report(title, [*lead, *self.requested.notes], lead, sections)
+        return Report(title, self._recommendation(rows, seconds), ["", *lines], sections)
+
+    def _recommendation(self, rows: Sequence[Mapping[str, Any]], seconds: float) -> Recommendation:
+        reference = self.requested.config.queue.policies[0]
+        pays = {
+            name: sum(row["verdict"] == PAYS for row in rows if row["policy"] == name)
+            for name in _names(rows)
+        }
+        best = max(pays, key=lambda name: pays[name])
+        open_points = sum(row["verdict"] == UNKNOWN for row in rows)
+        sentence = f"Keep {reference}: isolation pays nowhere on the map, as far as it is decided."
+        if pays[best]:
+            count = f"{pays[best]} of {len(POINTS) * len(METRICS)} verdicts (load, share, metric)"
+            sentence = f"Isolate jobs with {best} only where it pays, by {count}; see the map."
+        need = f"about {format_quantity(seconds, 'time', 1)} and more"
+        return Recommendation(
+            sentence,
+            f"By metric, {len(rows) - open_points} of {len(rows)} verdicts are significant.",
+            "Every job of several nodes communicates, for the share of its time on the map's axis.",
+            f"{open_points} verdicts are open; a larger --minutes, {need}, decides some of them."
+            if open_points
+            else "Find your load and share on the map.",
+        )
 
 
 def _names(rows: Sequence[Mapping[str, Any]]) -> list[str]:

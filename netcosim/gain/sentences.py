@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from math import isinf
 from typing import Any
 
-from cosim.isolation.phases import UNKNOWN
+from cosim.isolation.phases import NOT, PAYS, UNKNOWN
 from cosim.measuring.steady import SHARES
 from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, overall
+from netcosim.report.recommendation import Recommendation
+from netcosim.study.samples import format_more
 from netsim.units import format_quantity
 from queuesim.statistics import LEAST_SAMPLES, interval_cells
 
@@ -39,57 +41,82 @@ def verdicts(tables: Tables) -> dict[str, str]:
     }
 
 
-def answer(tables: Tables) -> list[str]:
-    """Return one line a policy: the verdict, and where it is open what would decide."""
-    reference = tables["rests_on"][0]["reference"]
-    lines = []
-    for (name, verdict), gain in zip(verdicts(tables).items(), tables["gains"], strict=True):
-        words = {str(m["verdict"]) for m in tables["metrics"] if m["policy"] == name}
-        if verdict != UNKNOWN:
-            lines.append(f"{name}: isolation {verdict} (against {reference})")
-        elif words == {UNKNOWN}:
-            effect = f"{name}: the effect of isolation is not significant (against {reference})"
-            lines.append(f"{effect}{decides(gain)}")
-        else:
-            lines.append(f"{name}: {_disagree(name, tables)} (against {reference})")
-    return lines
+def recommend(tables: Tables) -> Recommendation:
+    """Return whether to isolate jobs, by the policy with the best verdict and turnaround."""
+    [about] = tables["rests_on"]
+    reference, words = str(about["reference"]), verdicts(tables)
+    metrics = {name: [m for m in tables["metrics"] if m["policy"] == name] for name in words}
+    order = (PAYS, UNKNOWN, NOT)
+    best = min(words, key=lambda n: (order.index(words[n]), sum(m["ratio"] for m in metrics[n])))
+    clear = [row for row in metrics[best] if row["verdict"] != UNKNOWN]
+    changes = " and ".join(map(_change, clear))
+    if not clear:
+        sentence = f"Keep {reference} for now: isolation with {best} has no significant effect."
+    elif words[best] == PAYS:
+        sentence = f"Isolate jobs with {best}: {changes} than with {reference}."
+    elif words[best] == NOT:
+        sentence = f"Keep {reference}: isolating jobs with {best} makes the {changes}."
+    else:
+        sentence = f"Isolating jobs with {best} is a trade-off against {reference}: {changes}."
+    [gain] = [row for row in tables["gains"] if row["policy"] == best]
+    outside, logs = about.get("outside"), int(about["drawn_logs"])
+    share = f"{100 * about['fraction']:.0f} % of their time (share: {about['share']})"
+    sends = "Set what your jobs send under [communication] in the config, and run it again."
+    if gain["why"] == "predicted":
+        sends = "Leave out --predict: packets then measure the gain."
+    beyond = f"WARNING, outside of what the predictor was fitted on: {outside}. " if outside else ""
+    return Recommendation(
+        sentence,
+        "; ".join(_percent_ends(row) for row in metrics[best])
+        + f" ({100 * gain['level']:g} % intervals)",
+        f"Jobs that communicate do so for {share}; more or less of it changes the answer.",
+        _as_sentence(decides(gain)) or sends,
+        beyond + _scheduling_noise(logs),
+        reliable=not outside and logs >= LEAST_SAMPLES,
+    )
 
 
-def _disagree(policy: str, tables: Tables) -> str:
-    parts = [
-        f"{METRICS[row['metric']]} {row['verdict']}"
-        for row in tables["metrics"]
-        if row["policy"] == policy
-    ]
-    return f"isolation by {', by '.join(parts)}"
+def _as_sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def _change(row: Row) -> str:
+    percent = 100 * (row["ratio"] - 1)
+    return f"{METRICS[row['metric']]} {abs(percent):.2g} % {'shorter' if percent < 0 else 'longer'}"
+
+
+def _percent_ends(row: Row) -> str:
+    _, low, high = interval_cells(row, "ratio")
+    if low is None or high is None:
+        return f"{METRICS[row['metric']]}: no interval"
+    ends = " to ".join(_rounded(100 * (end - 1), "{:+.1f}") for end in (low, high))
+    return f"{METRICS[row['metric']]} {ends} %"
 
 
 def decides(gain: Row) -> str:
-    """Return what would decide on a policy, as the end of a sentence; empty for a prediction."""
+    """Return what would decide on a policy; empty where it is decided, or for a prediction."""
     more, seconds = gain.get("more_snapshots"), gain.get("more_s")
     if more is None:
         return ""
     if seconds is not None:
-        about = f"about {format_quantity(float(seconds), 'time', 1)}"
         if not more:
-            return f"; drawing the logs that an interval needs takes {about}"
-        what = f"{more:.0f} more snapshot{'' if more == 1 else 's'}"
-        if gain["gain_percent_low"] is None:
-            return f"; an interval needs {what}, {about}"
-        return f"; {what} would decide, {about}"
+            about = f"about {format_quantity(float(seconds), 'time', 1)}"
+            return f"drawing the logs that an interval needs takes {about}"
+        effect = "would give an interval" if gain["gain_percent_low"] is None else "would decide"
+        return format_more(more, "snapshot", float(seconds), effect)
     if isinf(more):
-        return "; more snapshots would not decide: scheduling noise is larger than the effect"
-    return f"; about {more:.0f} more snapshots would decide, more than are looked at"
+        return "more snapshots would not decide: scheduling noise is larger than the effect"
+    return f"about {more:.0f} more snapshots would decide, more than are looked at"
 
 
 def lines_of(tables: Tables) -> list[str]:
-    """All that the terminal shows, in one screen for one or two policies."""
+    """What the terminal shows below the recommendation: one screen for one or two policies."""
     [about] = tables["rests_on"]
-    lines = [*answer(tables)]
     jobs = f"{about['jobs']:,} jobs on {about['machine']}, {about['nodes']:,} nodes"
-    lines += ["", f"{about['log']}: {jobs}"]
+    lines, words = ["", f"{about['log']}: {jobs}"], verdicts(tables)
     for gain in tables["gains"]:
-        lines += [f"{gain['policy']}:", f"  run time: {format_gain(gain)}"]
+        lines.append(f"{gain['policy']}, isolation {words[str(gain['policy'])]}:")
+        lines.append(f"  run time: {format_gain(gain)}")
         for row in tables["metrics"]:
             if row["policy"] == gain["policy"]:
                 lines.append(f"  {format_metric(row)}")
@@ -105,7 +132,7 @@ def lines_of(tables: Tables) -> list[str]:
                 if row["factor"] != 1
             ]
             lines.append(f"  by the predictor, at {'; at '.join(parts)}")
-    return [*lines, "", *rests_on(tables)]
+    return [*lines, "", rests_on(tables)]
 
 
 def _factor(factor: float) -> str:
@@ -145,8 +172,8 @@ def format_metric(row: Row) -> str:
     return f"{METRICS[row['metric']]}: {ratio}, {row['verdict']}; {broken}; {papers}"
 
 
-def rests_on(tables: Tables) -> list[str]:
-    """What the answer rests on, and how sure it can be."""
+def rests_on(tables: Tables) -> str:
+    """What the answer rests on."""
     [about] = tables["rests_on"]
     seen = ""
     if about.get("share_drive") is not None:
@@ -154,17 +181,13 @@ def rests_on(tables: Tables) -> list[str]:
             f"; it came out as {about['share_contended']:.2f} among the others and "
             f"{about['share_drive']:.2f} of the node's link"
         )
-    lines = [
+    return (
         f"It rests on: f = {about['fraction']:.2f} ({SHARES[about['share']]}){seen}; "
         f"{about['communicating_node_hours_percent']:.0f} % of the node-hours communicate; "
         f"nodes as {about['reference']} chooses them; {about['routing']}; node links of "
         f"{format_quantity(about['node_Bps'], 'bandwidth')}, the fabric's "
-        f"{format_quantity(about['fabric_Bps'], 'bandwidth')}.",
-        _scheduling_noise(int(about["drawn_logs"])),
-    ]
-    if about.get("outside"):
-        lines.append(f"WARNING, outside of what the predictor was fitted on: {about['outside']}.")
-    return lines
+        f"{format_quantity(about['fabric_Bps'], 'bandwidth')}."
+    )
 
 
 def _scheduling_noise(logs: int) -> str:

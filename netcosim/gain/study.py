@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.figures.style import SOFT, grid, new_figure, policy_colours
-from netcosim.gain.sentences import answer, lines_of, rests_on
+from netcosim.gain.sentences import lines_of, recommend, rests_on
 from netcosim.gain.tables import TabulatedGain
 from netcosim.gain.trial import PREDICT, TIME_USED
 from netcosim.gain.verdict import METRICS, PAPERS_PERCENT
@@ -62,12 +62,16 @@ class IsolationGain(Study):
         more = "The same command goes on with more snapshots."
         return "" if self.is_finished(tables) else more
 
-    def report(self, tables: Tables, frames: Frames) -> Report:
-        """The answer, what it rests on, and all sections."""
-        lead = [*answer(tables), *rests_on(tables), *self.requested.notes]
-        sections = [one for one in _sections(frames) if one.table is None or len(one.table)]
+    def report(self, tables: Tables, frames: Frames, seconds: float) -> Report:
+        """The answer, all sections, and what it rests on."""
+        text = "\n\n".join([rests_on(tables), *self.requested.notes])
+        about = Section("What it rests on", text, frames["rests_on"])
+        sections = [
+            *(one for one in _sections(frames) if one.table is None or len(one.table)),
+            about,
+        ]
         title = f"Would isolation pay? {tables['rests_on'][0]['log']}"
-        return Report(title, lead, lines_of(tables), sections)
+        return Report(title, recommend(tables), lines_of(tables), sections)
 
 
 def _sections(frames: Frames) -> list[Section]:
@@ -97,7 +101,6 @@ def _sections(frames: Frames) -> list[Section]:
             "its error on logs that it had not seen.",
             frames["shares"],
         ),
-        Section("What it rests on", "", frames["rests_on"]),
         long_table("drawn logs", frames["drawn"]),
         long_table("pairs", frames["pairs"]),
     ]

@@ -31,7 +31,8 @@ from netcosim.gain.queues import (
     metrics,
     numbers,
 )
-from netcosim.gain.verdict import METRICS, Gain, snapshots_to_decide
+from netcosim.gain.verdict import METRICS, Gain
+from netcosim.study.samples import samples_to_decide
 from netcosim.study.study import Request
 from netsim.errors import NetcosimError
 from queuesim.statistics import Interval, t_of_snapshots
@@ -198,7 +199,7 @@ class GainTrial(QueueTrial):
         gain, done = self.measured[0][name], len(self._snapshot_s)
         logs = max(0, LEAST_DRAWN - len(self.drawn[name]))
         wanted = [
-            snapshots_to_decide(ratio, self.noise(name, metric), gain.snapshots)
+            samples_to_decide(ratio, gain.snapshots, self.noise(name, metric))
             for metric, ratio in ratios.items()
         ]
         # without an interval nothing is known but the fewest snapshots that have one

@@ -96,35 +96,6 @@ class Line:
         return bool(np.isnan(self.noise)) or off <= max(self.noise, MATTERS)
 
 
-def snapshots_to_decide(ratio: Interval, noise: float, snapshots: int) -> float:
-    """Return about how many snapshots would decide whether a ratio is above or below 1.
-
-    The half-width of the interval has two parts, one beside the other: scheduling noise, which
-    snapshots do not change, and the gain's, which falls as their square root.
-
-    Parameters
-    ----------
-    ratio : Interval
-    noise : float
-        Half-width of the scheduling noise.
-    snapshots : int
-        Of the interval.
-
-    Returns
-    -------
-    float
-        At most ``snapshots`` where the ratio is decided, infinite where no number would decide,
-        nan where an interval or the noise is not known.
-    """
-    if np.isnan([ratio.low, ratio.high, noise]).any():
-        return float("nan")
-    off = abs(ratio.value - 1) - MATTERS
-    if off <= noise:
-        return float("inf")
-    half = ratio.value - ratio.low if ratio.value > 1 else ratio.high - ratio.value
-    return snapshots * max(half**2 - noise**2, 0.0) / (off**2 - noise**2)
-
-
 def with_noise(value: float, ends: Sequence[float], noise: float) -> Interval:
     """A ratio from the queue itself: with those at both ends of the gain, and scheduling noise.
 

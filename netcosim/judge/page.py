@@ -23,8 +23,10 @@ from netcosim.report.page import Section
 from netsim.parameters import parameters_of
 from netsim.topologies.registry import FAMILIES
 from netsim.units import format_quantity, short_name
+from queuesim.statistics import ENDS
 
 Frames = Mapping[str, pd.DataFrame]
+COMMUNICATION, NODE_HOURS = "What placement does to communication", "What that is in node-hours"
 
 
 def assumptions(requested: JudgeConfig, frames: Frames) -> str:
@@ -145,16 +147,14 @@ def _row(row: pd.Series[Any]) -> dict[str, Any]:
 
 
 def _communication(frames: Frames, reference: str, colours: Colours) -> list[Section]:
-    title = "What placement does to communication"
     if "communication" not in frames or not len(frames["communication"]):
-        return [Section(title, "No job of several nodes ran at any of the snapshots.")]
+        return [Section(COMMUNICATION, "No job of several nodes ran at any of the snapshots.")]
     rows = frames["communication"]
-    paired = frames["paired"][
-        ["policy", "jobs", "taken_off_percent", "taken_off_percent_low", "taken_off_percent_high"]
-    ].set_axis(["policy", "jobs", "saved_percent", "low_percent", "high_percent"], axis=1)
+    ends = {f"taken_off_percent{end}": f"saved{end}_percent" for end in ENDS}
+    paired = frames["paired"][["policy", "jobs", *ends]].rename(columns=ends)
     return [
         Section(
-            title,
+            COMMUNICATION,
             f"Packets of the jobs that run side by side at instants of {reference}'s schedule, "
             f"where it has them, and where each other policy has the same jobs. Ratio: time of a "
             f"job's communication over that under {reference}; below 1 is faster. It is the "
@@ -165,7 +165,7 @@ def _communication(frames: Frames, reference: str, colours: Colours) -> list[Sec
             "Bars below 0: faster. Lines: intervals; none for fewer than 5 snapshots or jobs.",
         ),
         Section(
-            "What that is in node-hours",
+            NODE_HOURS,
             "Run time saved, computing and all, jobs weighed by their nodes at instants of equal "
             "work: the share of the machine that the setting gives back.",
             paired,
@@ -211,6 +211,7 @@ def _changes(frames: Frames, colours: Colours) -> list[Section]:
                 "Ten on each side. The wait of a single job is a matter of luck in any queue: look "
                 "at what kind of jobs these are, not at their numbers.",
                 most,
+                folded=True,
             )
         )
     return sections

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 from netcosim.judge.config import JudgeConfig
-from netcosim.judge.page import judge_sections
+from netcosim.judge.page import COMMUNICATION, NODE_HOURS, judge_sections
 from netcosim.judge.trial import FRACTION, JudgeTrial
-from netcosim.judge.verdict import answer
+from netcosim.judge.verdict import details, recommend
 from netcosim.judge.waits import rate_waits
 from netcosim.report.figures.files import write_section_figures
+from netcosim.report.page import Section
 from netcosim.study.results import Tables, write_tables
 from netcosim.study.study import Frames, NewTrial, Report, Request, Study
 from netsim.atomic_files import write_text_atomically
@@ -39,15 +40,23 @@ class Judge(Study):
         """See `netcosim.study.study.Study`."""
         return partial(JudgeTrial, fractions=len(self.requested.section.fractions))
 
-    def report(self, tables: Tables, frames: Frames) -> Report:
-        """The answer on the screen and at the head of the page, and all sections."""
+    def report(self, tables: Tables, frames: Frames, seconds: float) -> Report:
+        """The answer, a line a policy, and all sections."""
         queue = self.requested.config.queue
         trusted = rate_waits(tables["reproduced"][0], queue.order, queue.backfill)
         notes = [f"{note[0].upper()}{note[1:]}." for note in self.requested.notes]
-        lines = [*answer(tables, trusted), *notes]
+        lines = [*details(tables), *notes]
         log = tables["machine_and_jobs"][0]["log"]
-        sections = judge_sections(self.requested, frames)
-        return Report(f"Does the topology setting pay? {log}", lines, lines, sections)
+        run = self.requested.config.run
+        answer = recommend(tables, trusted, run.snapshots, seconds, assumed=self.requested.assumed)
+        sections = [
+            Section("Policy by policy", "\n\n".join(lines)),
+            *judge_sections(self.requested, frames),
+        ]
+        by_title = {section.title: section for section in sections}
+        main = [replace(by_title[COMMUNICATION], table=None)]
+        main += [by_title[NODE_HOURS]] if NODE_HOURS in by_title else []
+        return Report(f"Does the topology setting pay? {log}", answer, lines, sections, main)
 
     def export(self, out: Path, frames: Frames, report: Report) -> str:
         """Write the config, a CSV file a table and the figures."""

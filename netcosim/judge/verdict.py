@@ -7,14 +7,18 @@ from typing import Any
 
 from netcosim.judge.score import describe_score
 from netcosim.judge.waits import BADLY, EXACTLY, WELL
+from netcosim.report.recommendation import Recommendation
+from netcosim.study.samples import format_more, more_to_decide, samples_to_decide
 from netsim.units import format_quantity
-from queuesim.statistics import LEAST_SAMPLES, NO_INTERVAL, Ends, interval_cells
+from queuesim.statistics import LEAST_SAMPLES, NO_INTERVAL, Ends, Interval, interval_cells
 
 MANY_PERCENT = 100.0
 """A time that is at least twice as long is printed as a multiple."""
 RELIABLE = (EXACTLY, WELL)
 """Ratings of the simulated queue with which its waits can be relied on."""
 
+REPLAY = "replay"
+"""The policy that places jobs as the log has them."""
 SAVED = "taken_off_percent"
 """Column with the node-hours that a policy saves."""
 
@@ -117,57 +121,123 @@ def _timed(found: Ends, what: str) -> str:
     return format_change(found, what, f"shortens {what} by {{}}", f"lengthens {what} by {{}}")
 
 
-def answer(tables: Tables, trusted: str) -> list[str]:
-    """Return the verdict: the result, one sentence a policy, the score's quality, and the waits.
-
-    Waits are printed only as far as the simulated queue reproduces the log's: with the policies
-    where it does well, below its rating and by their direction where it does so roughly or no log
-    knows, not at all where it does badly.
+def recommend(
+    tables: Tables, trusted: str, snapshots: int, seconds: float, *, assumed: bool
+) -> Recommendation:
+    """Return which policy to use, by node-hours; waits count only where they are reliable.
 
     Parameters
     ----------
     tables : mapping
     trusted : str
-        How far waits can be relied on (`netcosim.judge.waits.trust`).
+        How far waits can be relied on (`netcosim.judge.waits.rate_waits`).
+    snapshots : int
+    seconds : float
+        That all of it took.
+    assumed : bool
+        Whether the judge assumes what jobs send.
+    """
+    reference = str(tables["queue"][0]["policy"])
+    known = {
+        str(row["policy"]): Interval(*interval_cells(row, SAVED))  # type: ignore[arg-type]
+        for row in tables.get("paired", ())
+        if row[f"{SAVED}_low"] is not None
+    }
+    ends = [f"{name} {_ends(saved)} %" for name, saved in known.items()]
+    if best := _best(known):
+        ends = [f"{_ends(known[best])} % of the node-hours"]
+    return Recommendation(
+        _sentence(reference, known, tables),
+        f"{'; '.join(ends)} (95 %), from {snapshots} snapshots." if known else "",
+        _condition(tables, assumed),
+        _next_step(known, snapshots, seconds),
+        trusted,
+    )
+
+
+def _sentence(reference: str, known: Mapping[str, Interval], tables: Tables) -> str:
+    if not known:
+        return f"No policy can be compared with {reference} yet."
+    keep = "Keep the present placement" if reference == REPLAY else f"Keep {reference}"
+    if best := _best(known):
+        saved = f"saves {number(known[best].value)} % of the node-hours compared with {reference}"
+        if waits := _longer_waits(best, tables):
+            return f"{best} {saved}, but {waits}: weigh one against the other."
+        return f"Use {best}: it {saved}."
+    worse = [name for name, saved in known.items() if saved.high < 0]
+    if not worse:
+        return f"{keep}: no other policy changes node-hours significantly."
+    costs = ", ".join(f"{name} costs {number(-known[name].value)} % more" for name in worse)
+    return f"{keep}: no other policy saves node-hours; {costs}."
+
+
+def _best(known: Mapping[str, Interval]) -> str:
+    """Return the policy that saves most node-hours, of those that save some significantly."""
+    better = [name for name, saved in known.items() if saved.low > 0]
+    return max(better, key=lambda name: known[name].value, default="")
+
+
+def _longer_waits(policy: str, tables: Tables) -> str:
+    """Return by how much waits are longer, where they can be relied on and are so significantly."""
+    if tables["reproduced"][0]["reproduces"] not in RELIABLE:
+        return ""
+    return _format_waits(policy, tables) if _direction(policy, tables) == "longer" else ""
+
+
+def _ends(found: Interval) -> str:
+    return f"{number(found.low)} to {number(found.high)}"
+
+
+def _condition(tables: Tables, assumed: bool) -> str:
+    shares = [r["communication_fraction"] for r in tables.get("fraction", ()) if r["assumed"]]
+    share = f": {100 * shares[0]:.0f} % of the run time" if shares else ""
+    if assumed:
+        return f"What jobs send is assumed, not in the log{share}; all savings scale with it."
+    return f"Jobs communicate as the config has it{share}; all savings scale with that."
+
+
+def _next_step(known: Mapping[str, Interval], snapshots: int, seconds: float) -> str:
+    if not known:
+        return f"An interval needs {LEAST_SAMPLES} snapshots and jobs (--snapshots, --first-jobs)."
+    ratios = {name: Interval(*(1 - x / 100 for x in saved)) for name, saved in known.items()}
+    needs = {
+        name: samples_to_decide(Interval(value, *sorted(ends)), snapshots)
+        for name, (value, *ends) in ratios.items()
+        if known[name].low <= 0 <= known[name].high
+    }
+    # other instants are measured if there are more of them, so all are measured again
+    more = more_to_decide(needs.values(), snapshots)
+    if more is not None:
+        total = snapshots + more
+        took = format_more(more, "snapshot", seconds * total / snapshots)
+        easiest = min(needs, key=lambda name: needs[name])
+        return f"{took}, on {easiest}: --snapshots {total}."
+    if needs and not _best(known):
+        most = max(max(abs(known[name].low), abs(known[name].high)) for name in needs)
+        return f"More snapshots would hardly decide: any difference is below {number(most)} %."
+    again = f"about {format_duration(seconds)}"
+    return f"Set what your jobs send, [[communication.mix]] in judge.toml; judge again, {again}."
+
+
+def details(tables: Tables) -> list[str]:
+    """Return one sentence a policy, and the score's quality.
+
+    Waits are printed only as far as the simulated queue reproduces the log's: with the policies
+    where it does well, by their direction where it does so roughly or no log knows, not at all
+    where it does badly. They belong below the rating.
+
+    Parameters
+    ----------
+    tables : mapping
     """
     reference, *others = (str(row["policy"]) for row in tables["queue"])
     word = tables["reproduced"][0]["reproduces"]
-    lines = [result(reference, tables)]
-    lines += [format_policy(policy, tables, word in RELIABLE) for policy in others]
+    lines = [format_policy(policy, tables, word in RELIABLE) for policy in others]
     lines += [format_score(row) for row in tables.get("score", ()) if row["pattern"] == "all"]
-    lines.append(trusted)
     if word not in (*RELIABLE, BADLY):
         ways = "; ".join(f"{policy} {_direction(policy, tables)}" for policy in others)
         lines.append(f"Direction of the simulated mean wait against {reference}: {ways}.")
     return lines
-
-
-def result(reference: str, tables: Tables) -> str:
-    """Recommend a policy in one sentence: the one that saves most node-hours significantly."""
-    saved = {str(row["policy"]): interval_cells(row, SAVED) for row in tables.get("paired", ())}
-    known = {
-        name: (low, high)
-        for name, (_, low, high) in saved.items()
-        if low is not None and high is not None
-    }
-    if not known:
-        needs = f"an interval needs {LEAST_SAMPLES} snapshots and jobs (--snapshots, --first-jobs)"
-        return f"No policy can be compared with {reference} yet: {needs}."
-    better = [name for name, (low, _) in known.items() if low > 0]
-    worse = [name for name, (_, high) in known.items() if high < 0]
-    if better:
-        best = max(better, key=lambda name: saved[name][0])
-        most = _percent(saved[best][0], *known[best])
-        return f"Use {best} instead of {reference}: it saves {most} of node-hours."
-    if worse:
-        ends = {name: (-saved[name][0], -known[name][1], -known[name][0]) for name in worse}
-        costs = ", ".join(f"{name} costs {_percent(*found)}" for name, found in ends.items())
-        return f"Keep {reference}: no policy saves node-hours, {costs} more."
-    return f"Keep {reference}: no policy changes node-hours significantly."
-
-
-def _percent(value: float, low: float, high: float) -> str:
-    return f"{number(value)} % ({number(low)} to {number(high)})"
 
 
 def _direction(policy: str, tables: Tables) -> str:

@@ -62,12 +62,14 @@ class Section:
     table: pd.DataFrame | None = None
     figure: Figure | None = None
     caption: str = ""
-    digits: int = 4
+    digits: int = 3
     folded: bool = False
     html: Markup = _NOTHING
 
 
 MOST_ROWS = 200
+FEW_ROWS = 12
+"""Below a figure, a table of more rows is folded."""
 AGAIN = ("again", "How to get these numbers again")
 WORDS = ("glossary", "What the words mean")
 """Anchors and titles of the sections at the end of every page."""
@@ -177,7 +179,9 @@ def _section(anchor: str, section: Section) -> Markup:
     if section.figure is not None:
         inside.append(figure_html(section.figure, anchor, section.title, section.caption))
     if section.table is not None:
-        inside.append(table_html(section.table, section.digits))
+        table = table_html(section.table, section.digits)
+        numbers = section.figure is not None and len(section.table) > FEW_ROWS
+        inside.append(part("numbers", table) if numbers else table)
     inside.append(section.html)
     return part("section", anchor, section.title, Markup("").join(inside), section.folded)
 

@@ -39,7 +39,7 @@ from netcosim.report.policies import policy_table
 from netcosim.report.svg import figure_html
 from netcosim.report.table import table_html
 from netcosim.report.templates import part
-from netcosim.report.verdict import findings, limits, reference_label
+from netcosim.report.verdict import findings, reference_label, run_recommendation
 from netsim.errors import NetcosimError
 from netsim.inputs import digests
 from netsim.units import format_quantity
@@ -142,8 +142,11 @@ def run_sections(
     by_part: dict[str, list[RunFigure]] = {}
     for figure in figures:
         by_part.setdefault(figure.part, []).append(figure)
+    run, rest = _section(point.config, "run"), findings(tables)[1:]
+    answer = run_recommendation(tables, int(run.get("snapshots") or 0), point.seconds)
     sections = [
-        Section("What came out", html=_verdict(tables)),
+        answer.section(),
+        *([Section("What came out", html=part("verdict", _marked_once(rest)))] if rest else []),
         Section("What it rests on", html=_facts(tables, kept, point)),
         Section(
             "Policies",
@@ -169,10 +172,6 @@ def run_sections(
             sections.append(_folded(name, rows))
     sections.append(Section("What next", html=part("what_next", report)))
     return sections
-
-
-def _verdict(tables: Mapping[str, Rows]) -> Markup:
-    return part("verdict", _marked_once(findings(tables)), " ".join(limits(tables)))
 
 
 def _marked_once(lines: Sequence[str]) -> list[Markup]:

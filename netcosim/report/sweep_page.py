@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -25,7 +25,8 @@ from netcosim.report.figures.sweep import (
     forest_drawing,
 )
 from netcosim.report.glossary import asset
-from netcosim.report.page import MOST_ROWS, Section, long_table, render_page
+from netcosim.report.page import Section, long_table, render_page
+from netcosim.report.recommendation import Recommendation
 from netcosim.report.svg import figure_html
 from netcosim.report.sweep_tables import (
     ITEMS,
@@ -36,11 +37,12 @@ from netcosim.report.sweep_tables import (
     points_table,
     policies_table,
 )
-from netcosim.report.sweep_verdict import format_comparison, verdict
+from netcosim.report.sweep_verdict import format_comparison, recommend, verdict
 from netcosim.report.swept import REPETITIONS, swept
+from netcosim.report.table import LINK
 from netcosim.report.templates import part
 from netsim.inputs import digests
-from netsim.units import format_quantity, time_scale
+from netsim.units import format_quantity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,8 +72,14 @@ class _Table:
         return not ITEMS.isdisjoint(self.own)
 
 
-def sweep_page(store: Store) -> tuple[str, int]:
+def sweep_page(store: Store, pages: Mapping[str, str] | None = None) -> tuple[str, int]:
     """HTML of a store, and how many of its points have failed.
+
+    Parameters
+    ----------
+    store : Store
+    pages : mapping, optional
+        Where points have pages, by key.
 
     Raises
     ------
@@ -83,15 +91,17 @@ def sweep_page(store: Store) -> tuple[str, int]:
     tables = {name: _table(store, name) for name in store.table_names() if name != ABOUT}
     compared = _compared(tables.get(POLICIES))
     sections: list[Section] = []
-    lead = []
+    about = _what_there_is(points, failed, compared, meta)
     if compared is not None:
         sentences = verdict(compared)
-        lead += sentences[:2]
-        sections += _policy_sections(compared, sentences[2:], tables[POLICIES])
-    lead.append(_what_there_is(points, failed, compared, meta))
+        sections = [
+            recommend(compared, _mean_s(points)).section(),
+            Section("What was compared", "\n\n".join([*sentences[:2], about])),
+            *_policy_sections(compared, sentences[2:], tables[POLICIES]),
+        ]
     if failed:
         sections.append(Section("Failed points", "", failures(failed)))
-    listed = _points_section(store, points, opened=compared is not None)
+    listed = _points_section(store, points, pages or {}, opened=compared is not None)
     if compared is not None:
         del tables[POLICIES]
     rest = [_table_section(table) for table in _in_order(tables.values())]
@@ -99,7 +109,7 @@ def sweep_page(store: Store) -> tuple[str, int]:
     seeds = Counter(_seed(point) for point in points)
     page = render_page(
         f"Sweep {store.path.stem}",
-        "\n\n".join(lead),
+        "" if compared is not None else about,
         sections,
         config=str(meta.get("config_text", "")),
         seeds={f"run.seed {seed}": f"{count:,} points" for seed, count in sorted(seeds.items())},
@@ -107,6 +117,25 @@ def sweep_page(store: Store) -> tuple[str, int]:
         styles=[asset("sweep.css")],
     )
     return page, len(failed)
+
+
+def sweep_answer(store: Store) -> tuple[Recommendation, list[Section]] | None:
+    """Return the recommendation of a sweep's page, its first figure and its first table.
+
+    None without a table of policies.
+    """
+    points = store.points()
+    compared = _compared(_table(store, POLICIES)) if POLICIES in store.table_names() else None
+    if compared is None:
+        return None
+    drawing = [*best_drawings(compared), *(d for group in _curves(compared) for d in group)][0]
+    figure = Section(drawing.title, figure=drawing.draw(), caption=drawing.caption)
+    table = Section("Policies", "", policies_table(compared))
+    return recommend(compared, _mean_s(points)), [figure, table]
+
+
+def _mean_s(points: Sequence[StoredPoint]) -> float:
+    return sum(point.seconds for point in points) / len(points)
 
 
 def sweep_drawings(store: Store) -> list[Drawing]:
@@ -248,12 +277,17 @@ def _relative_to(frame: pd.DataFrame) -> str:
     return text
 
 
-def _points_section(store: Store, points: Sequence[StoredPoint], *, opened: bool) -> Section:
-    """Every point, with the command that opens it where points are runs."""
+def _points_section(
+    store: Store, points: Sequence[StoredPoint], pages: Mapping[str, str], *, opened: bool
+) -> Section:
+    """Every point, with a link to its page, or the command that makes it where points are runs."""
     flat = [flatten(point.config) for point in points]
     path = shlex.quote(str(store.path)) if opened else None
     shown = points_table(points, flat, varying(flat), path)
-    text = "The command at the end of a row opens that point as a run." if opened else ""
+    text = "The command of a row opens that point as a run." if opened else ""
+    if pages:
+        shown = shown.assign(**{LINK: [pages.get(point.key, "") for point in points]})
+        text = "Each point is a run, with its own page."
     folded = not opened or len(points) > _FEW_POINTS
     return long_table("Points", shown, text, rest=EXPORTED, folded=folded)
 
@@ -272,23 +306,8 @@ def _table_section(table: _Table) -> Section:
     frame, how = averaged(table.frame, table.parameters)
     text = " ".join(filter(None, (how, _relative_to(frame))))
     folded = table.name in LAST or table.has_items
-    long = long_table(table.name.replace("_", " "), frame, text, rest=EXPORTED, folded=folded)
-    return replace(long, table=_readable(frame.head(MOST_ROWS)))
-
-
-def _readable(frame: pd.DataFrame) -> pd.DataFrame:
-    """Short times in a small unit, and keys of the machine as a config spells them."""
-    import pandas as pd
-    from pandas.api.types import is_numeric_dtype
-
-    columns = {}
-    for name in frame.columns:
-        title, values = str(name).replace("machine.parameters.", "machine."), frame[name]
-        if title.endswith("_s") and is_numeric_dtype(values) and 0 < values.abs().max() < 0.1:
-            factor, unit = time_scale(float(values.abs().max()))
-            title, values = f"{title[:-2]}_{unit}", values * factor
-        columns[title] = values
-    return pd.DataFrame(columns)
+    spelt = frame.rename(columns=lambda c: str(c).replace("machine.parameters.", "machine."))
+    return long_table(table.name.replace("_", " "), spelt, text, rest=EXPORTED, folded=folded)
 
 
 def _seed(point: StoredPoint) -> str:

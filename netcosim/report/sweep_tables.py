@@ -158,13 +158,14 @@ def points_table(
     length = key_length([point.key for point in points])
     rows = []
     for point, own in zip(points, flat, strict=True):
-        row: dict[str, object] = {
+        row: dict[str, object] = {"point": point.key[:length]}
+        row |= {
             name.replace("machine.parameters.", "machine."): label_of(name, own.get(name))
             for name in names
         }
         row |= {
             "status": point.status,
-            "seconds": point.seconds,
+            "computing_s": point.seconds,
         }
         if path is not None:
             row["open"] = f"netcosim report {path} --point {point.key[:length]}"

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from netcosim.report.compared import Compared, Metric, gain_percent
+from netcosim.report.recommendation import Recommendation
 from netcosim.report.swept import Cell
+from netcosim.study.samples import format_more, more_to_decide, samples_to_decide
 from queuesim.statistics import LEAST_SAMPLES, Interval
 
 FIRST = ("communication_ratio", "mean_turnaround_s")
 """Metrics that a page begins with."""
+MAIN = ("mean_turnaround_s", "communication_ratio", "mean_wait_s")
+"""Metrics that a policy is recommended by: the first of them that decides anything."""
 _MOST_PLACES = 4
 
 
@@ -25,6 +31,117 @@ def verdict(compared: Compared) -> list[str]:
     for metric in sorted(compared.metrics, key=lambda m: m.column not in FIRST):
         by_text.setdefault(_finding(compared, metric), []).append(metric.title)
     return [f"{_listed(titles)}: {text}." for text, titles in by_text.items()]
+
+
+@dataclass(frozen=True)
+class _Decided:
+    """What a metric decides: the places where each policy is best, and where none is."""
+
+    metric: Metric
+    best: dict[str, list[Cell]]
+    undecided: list[Cell]
+    without_interval: list[Cell]
+
+
+def _decided(compared: Compared, metric: Metric) -> _Decided:
+    found = _Decided(metric, {}, [], [])
+    for cell in compared.cells():
+        best = compared.best(metric, cell)
+        if best is not None and best.state == "significant":
+            found.best.setdefault(best.policy, []).append(cell)
+        elif best is not None and best.state == "not significant":
+            found.undecided.append(cell)
+        elif best is not None and best.state == "no interval":
+            found.without_interval.append(cell)
+    return found
+
+
+def recommend(compared: Compared, seconds_per_point: float) -> Recommendation:
+    """Return which policy to use, and where.
+
+    Parameters
+    ----------
+    compared : Compared
+    seconds_per_point : float
+    """
+    ranked = sorted(
+        (_decided(compared, metric) for metric in compared.metrics),
+        key=lambda d: (
+            not d.best,
+            bool(d.without_interval),
+            MAIN.index(d.metric.column) if d.metric.column in MAIN else len(MAIN),
+        ),
+    )
+    found, cells = ranked[0], compared.cells()
+    title, best = found.metric.title.lower(), sorted(found.best.items(), key=lambda p: -len(p[1]))
+    sentence = f"No policy has a significantly better {title} {_everywhere(cells)}."
+    if len(compared.policies) < 2:
+        sentence = f"One policy alone ({compared.policies[0]}): there is nothing to compare."
+    elif len(best) == 1:
+        [(policy, mine)] = best
+        sentence = f"Use {policy}: best {title} {_where(compared, mine, cells)}."
+    elif best:
+        parts = [f"{policy} {_where(compared, mine, cells)}" for policy, mine in best]
+        sentence = f"The best policy depends on the setting. By {title}: {'; '.join(parts)}."
+    elif found.without_interval:
+        named = (compared.best(found.metric, cell) for cell in found.without_interval)
+        (policy, count), *_ = Counter(one.policy for one in named if one is not None).most_common(1)
+        sentence = f"{policy} has the best {title} at {count} of {len(cells)} settings."
+    gains = [_gain(compared, found.metric, p, mine).replace(",", f"{p}", 1) for p, mine in best]
+    return Recommendation(
+        sentence,
+        "; ".join(filter(None, gains))
+        or (
+            f"None at {len(found.without_interval)} of {len(cells)} settings."
+            if found.without_interval
+            else f"Not significant at {len(found.undecided)} of {len(cells)} settings."
+        ),
+        "These settings alone were simulated, with the jobs and traffic of this config.",
+        _next_step(compared, found, seconds_per_point),
+        _rating(compared, found),
+        reliable=not found.without_interval,
+    )
+
+
+def _rating(compared: Compared, found: _Decided) -> str:
+    """Return what the comparison is made from, in a line; `format_comparison` has all of it."""
+    estimates = compared.of(found.metric)
+    if found.without_interval:
+        return "No interval: another seed might name another policy as the best."
+    if any(one.method == "measurement" for one in estimates):
+        return "Compared by the measurement's own 95 % intervals; jobs of one seed."
+    count = min(len(one.samples) for one in estimates)
+    return f"Compared within each of {count} repetitions; Student's t intervals at 95 %."
+
+
+def _everywhere(cells: Sequence[Cell]) -> str:
+    return f"at any of {len(cells)} settings" if len(cells) > 1 else "here"
+
+
+def _next_step(compared: Compared, found: _Decided, seconds_per_point: float) -> str:
+    samples = min(len(e.samples) for e in compared.of(found.metric))
+    if found.without_interval or (found.undecided and samples < LEAST_SAMPLES):
+        more = max(LEAST_SAMPLES - samples, 1) * len(compared.cells())
+        took = format_more(more, "point", more * seconds_per_point, "would give intervals")
+        return f"{took} of computing: seed = [1, 2, 3, 4, 5] under [run]."
+    needs = list(_needs(compared, found, samples))
+    more_repetitions = more_to_decide(needs, samples)
+    if more_repetitions is not None:
+        points = more_repetitions * len(compared.cells())
+        took = format_more(points, "point", points * seconds_per_point, "would decide one more")
+        return f"{took}: {samples + more_repetitions} repetitions (run.repetition)."
+    return "Read the page of a point, or vary another key of the config."
+
+
+def _needs(compared: Compared, found: _Decided, samples: int) -> Iterator[float]:
+    """Return how many repetitions would decide between the two best, where that is open."""
+    metric = found.metric
+    for cell in found.undecided:
+        at = compared.at(metric, cell)
+        first, second = sorted(at, key=lambda p: metric.sign * at[p].interval.value)[:2]
+        gain = gain_percent(at[first], at[second])
+        ratio = [1 - x / 100 for x in gain]
+        yield samples_to_decide(Interval(ratio[0], *sorted(ratio[1:])), samples)
 
 
 def _listed(titles: Sequence[str]) -> str:

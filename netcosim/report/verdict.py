@@ -7,7 +7,9 @@ from typing import Any
 
 from experiments.store import Rows
 from netcosim.judge.verdict import format_duration, number
-from queuesim.statistics import LEAST_SAMPLES, NO_INTERVAL
+from netcosim.report.recommendation import Recommendation
+from netcosim.study.samples import format_more, more_to_decide, samples_to_decide
+from queuesim.statistics import LEAST_SAMPLES, NO_INTERVAL, Interval
 
 Row = Mapping[str, Any]
 
@@ -25,6 +27,55 @@ SILENT = "Communication was not measured: no packets were sent (run.snapshots = 
 def reference_label(tables: Mapping[str, Rows]) -> str:
     """Describe what the ratios of a run are relative to."""
     return str(tables["policies"][0].get("relative_to", "")).removesuffix(" at the same point")
+
+
+def run_recommendation(
+    tables: Mapping[str, Rows], snapshots: int, seconds: float
+) -> Recommendation:
+    """Return the first finding with its limits.
+
+    Parameters
+    ----------
+    tables : mapping
+        As `run_verdict` takes them.
+    snapshots : int
+    seconds : float
+        That the run took.
+    """
+    label, (_, others) = reference_label(tables), _compared(tables)
+    known = {str(row["policy"]): ratio for row in others if (ratio := _interval(row)) is not None}
+    needs = {
+        name: samples_to_decide(ratio, snapshots)
+        for name, ratio in known.items()
+        if ratio.low <= 1 <= ratio.high
+    }
+    more = more_to_decide(needs.values(), snapshots)
+    step = (
+        "Write seed = [1, 2, 3, 4, 5] under [run] and use netcosim sweep: other jobs, same rules."
+    )
+    if more is not None:
+        took = seconds * (snapshots + more) / snapshots
+        easiest = min(needs, key=lambda name: needs[name])
+        step = f"{format_more(more, 'snapshot', took)}, on communication under {easiest}."
+    stated = limits(tables)
+    if any("communication_ratio" in row for row in others):
+        measured = any(row.get("communication_ratio") is not None for row in others)
+        rating = stated[0] if measured and not known else ""
+    else:
+        rating = SAMPLING_VARIATION if others and SAMPLING_VARIATION in stated else ""
+    return Recommendation(
+        findings(tables)[0],
+        " ".join(line for line in stated if line != rating),
+        f"Compared with {label}, for the jobs and traffic of this config.",
+        step,
+        rating,
+        reliable=not rating,
+    )
+
+
+def _interval(row: Row) -> Interval | None:
+    ends = _ends(row)
+    return None if ends is None else Interval(float(row["communication_ratio"]), *ends)
 
 
 def run_verdict(tables: Mapping[str, Rows]) -> list[str]:

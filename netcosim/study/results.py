@@ -59,6 +59,13 @@ def stored_keys(results: Path) -> set[str]:
         return {p.key for p in store.points() if p.status == "done" and p.code == code}
 
 
+def computing_s(results: Path, points: Sequence[Point]) -> float:
+    """Return the seconds that points of a results file took to compute."""
+    keys = set(map(point_key, points))
+    with Store(results, "read") as store:
+        return sum(point.seconds for point in store.points() if point.key in keys)
+
+
 def read_tables(path: str | Path, points: Sequence[Point]) -> Tables:
     """Return the tables of these points, joined over the points in their order.
 

@@ -38,11 +38,14 @@ from experiments.reporter import ProgressReporter
 from experiments.schedules import Queues
 from netcosim.journal import Journal, drop, journal_name
 from netcosim.report.page import Section, render_page, write_page
+from netcosim.report.recommendation import Recommendation
+from netcosim.report.summary import check_summary, write_summary
 from netcosim.run_jobs import worker_pool
 from netcosim.study.config import StudyConfig
 from netcosim.study.results import (
     PAGE_FILE,
     Tables,
+    computing_s,
     put_point,
     read_tables,
     results_in,
@@ -127,15 +130,20 @@ class Report:
     Attributes
     ----------
     title : str
-    lead, lines : sequence of str
-        Paragraphs at the head of the page; lines on the screen.
+    recommendation : Recommendation
+        At the head of the page and of the screen.
+    lines : sequence of str
+        On the screen, below it.
     sections : sequence of Section
+    main : sequence of Section
+        The first figure and the first table of these are on a summary; of ``sections`` if empty.
     """
 
     title: str
-    lead: Sequence[str]
+    recommendation: Recommendation
     lines: Sequence[str]
     sections: Sequence[Section]
+    main: Sequence[Section] = ()
 
 
 @dataclass(frozen=True)
@@ -168,8 +176,8 @@ class Study(ABC):
         """Return what makes a trial; it is pickled for other processes."""
 
     @abstractmethod
-    def report(self, tables: Tables, frames: Frames) -> Report:
-        """Return what the tables of all points show."""
+    def report(self, tables: Tables, frames: Frames, seconds: float) -> Report:
+        """Return what the tables of all points show, which took so long to compute."""
 
     def is_finished(self, tables: Tables) -> bool:
         """Return whether the same command would add nothing, so that no part need be kept."""
@@ -185,7 +193,13 @@ class Study(ABC):
 
 
 def run_study(
-    study: Study, out: Path, jobs: int, executor: str = "", *, shown: bool = True
+    study: Study,
+    out: Path,
+    jobs: int,
+    executor: str = "",
+    *,
+    summary: Path | None = None,
+    shown: bool = True,
 ) -> None:
     """Compute what is not stored, write the page and files, and print the answer.
 
@@ -196,6 +210,8 @@ def run_study(
         Folder; made if it is missing.
     jobs, executor
         As for `experiments.sweep.run_points`; MPI ranks other than 0 compute parts alone.
+    summary : path, optional
+        One page as PDF or PNG (`netcosim.report.summary`).
     shown : bool
         Whether to show progress.
 
@@ -205,38 +221,44 @@ def run_study(
         What a point refuses, or a folder that cannot be written.
     """
     started = time.perf_counter()
+    if summary is not None:
+        check_summary(summary)
     with open_workers(executor, jobs) as workers:
         if workers is None:
             return
-        tables = _computed(study, results_in(out), workers, shown)
+        tables, seconds = _computed(study, results_in(out), workers, shown)
     frames, config = frames_of(tables), study.requested.config
-    report = study.report(tables, frames)
+    report = study.report(tables, frames, seconds)
     page = render_page(
         report.title,
-        "\n\n".join(report.lead),
-        report.sections,
+        "",
+        [report.recommendation.section(), *report.sections],
         config=study.requested.text,
         seeds={"run.seed": config.run.seed, "run.repetition": config.run.repetition},
         inputs=digests([config.resolved()]),
     )
     files = study.export(out, frames, report)
     path = write_page(out / PAGE_FILE, page)
+    if summary is not None:
+        main = report.main or report.sections
+        written = write_summary(summary, report.title, report.recommendation, main)
+        files += f"; summary: {written}"
     # last, because a reader that has gone away must not cost the results
-    print("\n".join(report.lines))
+    print("\n".join([*report.recommendation.lines(), *report.lines]))
     print(f"{time.perf_counter() - started:.0f} s; page: {path}; {files}")
     if line := study.next_step(out, tables):
         print(line)
 
 
-def _computed(study: Study, results: Path, workers: Workers, shown: bool) -> Tables:
-    """Return the tables of all points, as they are stored."""
+def _computed(study: Study, results: Path, workers: Workers, shown: bool) -> tuple[Tables, float]:
+    """Return the tables of all points, as they are stored, and the seconds that these took."""
     config = study.requested.config
     content = config.resolved()
     points = [{**content, study.name: request} for request in study.requests]
     known = stored_keys(results) if study.reuses_points else set()
     missing = [point for point in points if point_key(point) not in known]
     if not missing:
-        return read_tables(results, points)
+        return read_tables(results, points), computing_s(results, points)
     run_key = point_key({**content, study.name: {}})
     requests = [point[study.name] for point in missing]
     with progress(100, "%", shown=shown) as show:
@@ -254,7 +276,7 @@ def _computed(study: Study, results: Path, workers: Workers, shown: bool) -> Tab
             tables = read_tables(results, points)
             if study.is_finished(tables):
                 drop(journal.folder)
-    return tables
+    return tables, computing_s(results, points)
 
 
 def compute_with_others(

@@ -33,7 +33,6 @@ from netsim.topologies.family import (
 from netsim.topologies.switches import (
     Gpus,
     GpusPerNode,
-    ScaleUpBandwidthBps,
     Wiring,
     domains_of,
     layout_of_levels,
@@ -71,7 +70,6 @@ def cables(
     node_latency_s: NodeLatencyS = LINK_LATENCY_S,
     link_latency_s: LinkLatencyS = LINK_LATENCY_S,
     gpus_per_node: GpusPerNode = None,
-    scale_up_bandwidth_Bps: ScaleUpBandwidthBps = SCALE_UP_BPS,
     name: Name = None,
 ) -> Topology:
     """Build the machine of a table of cables; what is no node is a switch.
@@ -87,7 +85,7 @@ def cables(
     node_latency_s, link_latency_s : float
         Of cables of nodes and between switches whose lines have no bandwidth. Nodes' wires have one
         latency.
-    gpus_per_node, scale_up_bandwidth_Bps : int, optional
+    gpus_per_node : int, optional
         See `netsim.topologies.switches.gpus_of_servers`.
     name : str, optional
         By default the file's name.
@@ -138,7 +136,7 @@ def cables(
             f"{len(names):,} nodes on {len(switches):,} switches, {len(between):,} cables "
             f"between them",
         ),
-        gpus=Gpus.given(gpus_per_node, scale_up_bandwidth_Bps),
+        gpus=Gpus.given(gpus_per_node, SCALE_UP_BPS),
     )
     return switch_network("cables", name, wiring)
 

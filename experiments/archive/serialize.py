@@ -133,6 +133,10 @@ def _small(values: NDArray[Any]) -> NDArray[Any]:
     )
 
 
+_OLD_NAMES = {"baseline_s": "yardstick_s"}
+"""Columns that files of version 0.1 have by other names."""
+
+
 def _read(kind: type[Archived], data: bytes, **parts: object) -> Archived:
     """A value from its archive.
 
@@ -146,7 +150,12 @@ def _read(kind: type[Archived], data: bytes, **parts: object) -> Archived:
             raise ValueError(f"an archive of more than {MOST_BYTES:,} bytes")
     columns = _columns(kind)
     with np.load(io.BytesIO(data), allow_pickle=False) as found:
-        arrays = {name: found[name].astype(of, casting="same_kind") for name, of in columns.items()}
+        arrays = {
+            name: found[name if name in found else _OLD_NAMES.get(name, name)].astype(
+                of, casting="same_kind"
+            )
+            for name, of in columns.items()
+        }
         words = json.loads(found["words"].tobytes())
     for f in fields(kind):
         if f.name in columns or f.name in parts:

@@ -201,6 +201,17 @@ def test_gpt_beside_bert_again():
         assert float(row["packets_ms"]) == pytest.approx(found["packets_ms"], abs=1e-4)
 
 
+def test_in_a_queue_paths_gain_more_than_priorities():
+    """Crux above CASSINI as it prints; chosen and sprayed paths above both on hashed ones."""
+    found = {
+        (row["scheduler"], row["routing"]): float(row["gpu_time_ratio"])
+        for row in rows("network-schedulers-queue.csv")
+    }
+    assert found["crux", "pinned"] < found["crux", "ecmp"] < found["cassini", "ecmp"]
+    assert found["none", "pinned"] < 1.05 < found["none", "ecmp"]
+    assert found["none", "spray"] < 1.02
+
+
 def test_the_pages_tables_are_those_that_are_stored():
     page = (DOCS / "network-schedulers.md").read_text(encoding="utf-8")
     for row in rows("network-schedulers.csv"):

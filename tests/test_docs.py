@@ -97,7 +97,7 @@ def test_the_demos_table_in_the_readme_is_what_comes_out() -> None:
     from netcosim.demo_config import demo_config_text
     from netcosim.report.about import notes_of
     from netcosim.report.policies import policy_table, print_table
-    from netcosim.report.verdict import run_verdict
+    from netcosim.report.verdict import findings
 
     policies = ("rdn", "rdg", "simple", "level-spread")
     text = demo_config_text(None, None, policies, 1)
@@ -112,7 +112,7 @@ def test_the_demos_table_in_the_readme_is_what_comes_out() -> None:
     ]
     assert [line.rstrip() for line in shown] == [line.rstrip() for line in table]
     tables = with_intervals(result_tables(result), result, redrawn(result, RESAMPLES))
-    [waits] = [line for line in run_verdict(tables) if line.startswith("simple ")]
+    [waits] = [line for line in findings(tables) if line.startswith("simple ")]
     assert "shortens mean waits by 66 % (47 to 78)" in waits
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     assert "cuts mean waits by 66 % (95 % CI 47 to 78)" in readme

@@ -96,5 +96,5 @@ def test_another_ending_is_refused_before_anything_is_computed(
     given = ["--config", "c.toml"] if command == "judge" else ["c.toml"]
     assert main([command, *given, "--summary", "s.docx"]) == 2
     error = capsys.readouterr().err.splitlines()[-1]
-    assert "--summary s.docx: the name must end in .pdf or .png" in error
+    assert "s.docx: the name must end in .pdf or .png" in error
     assert [path.name for path in tmp_path.iterdir()] == ["c.toml"]

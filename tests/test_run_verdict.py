@@ -12,8 +12,12 @@ from netcosim.report.verdict import (
     SILENT,
     findings,
     limits,
-    run_verdict,
 )
+
+
+def run_verdict(tables: dict[str, Any]) -> list[str]:
+    """All sentences of a run."""
+    return [*findings(tables), *limits(tables)]
 
 
 def row(policy: str, ratio: Any = None, ends: Any = (None, None), wait: float = 60.0) -> Any:

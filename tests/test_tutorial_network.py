@@ -20,6 +20,7 @@ def test_every_command_prints_what_the_page_shows(tmp_path: Path) -> None:
     assert {command: told for command, told in done.items() if told} == {}
     assert len(done) == 4
     assert {p.name for p in (tmp_path / "curve-mine").iterdir()} == {
+        "report.html",
         "curve.csv",
         "curve.db",
         "curve.png",

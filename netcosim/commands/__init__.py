@@ -41,7 +41,7 @@ def add_summary(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--summary",
         metavar="FILE",
-        type=Path,
+        type=_summary_file,
         help="one page to forward, .pdf or .png: recommendation, main figure and table",
     )
 
@@ -80,6 +80,18 @@ def valid_executor(text: str) -> str:
     except NetcosimError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return text
+
+
+def _summary_file(text: str) -> Path:
+    """Return the path of a summary, refused before anything is computed."""
+    from netcosim.report.summary import check_summary
+    from netsim.errors import NetcosimError
+
+    try:
+        check_summary(Path(text))
+    except NetcosimError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return Path(text)
 
 
 def assignments(option: str, texts: Sequence[str]) -> dict[str, str]:

@@ -97,12 +97,9 @@ def _run(config: CurveConfig, path: Path, args: argparse.Namespace) -> int:
     from experiments.mpi import launched_rank
     from netcosim.announce import compile_kernels
     from netcosim.kernel_parts import CROSSBARS, PACKETS
-    from netcosim.report.summary import check_summary
     from netsim.packet.credit import buffer_warning
     from netsim.packet.model import INPUT_QUEUED
 
-    if args.summary is not None:
-        check_summary(args.summary)
     if args.measured and args.collective is None:
         raise NetcosimError("--measured is compared with a collective; add --collective all-reduce")
     out = Path(args.out or f"curve-{path.stem}")

@@ -59,11 +59,8 @@ def run(args: argparse.Namespace) -> int:
         report_unread,
         with_threads_that_fit,
     )
-    from netcosim.report.summary import check_summary
     from netsim.units import format_quantity
 
-    if args.summary is not None:
-        check_summary(args.summary)
     sweep = load_sweep(args.config)
     report_unread(args.config, sweep.points)
     fitting = [with_threads_that_fit(point, processes_beside(args)) for point in sweep.points]
@@ -84,8 +81,7 @@ def run(args: argparse.Namespace) -> int:
         with open_workers(args.executor, args.jobs) as workers:
             if workers is None:
                 return 0
-            plan = plan_points(POINT_FUNCTION, points, store, workers=workers.count)
-            print(plan.lines())
+            print(plan_points(POINT_FUNCTION, points, store, workers=workers.count).lines())
         return 0
     summary = run_points(
         POINT_FUNCTION,
@@ -99,8 +95,7 @@ def run(args: argparse.Namespace) -> int:
     )
     if summary is None:
         return 0
-    if count == 1:
-        _print_answer(store, summary.total, args.summary)
+    _print_answer(store, count > 1 or summary.total > MOST_POINTS, args.summary)
     print(
         f"{store}: {summary.total:,} points; {summary.already:,} were stored, "
         f"{summary.computed:,} computed, {len(summary.failed):,} failed, in "
@@ -125,13 +120,13 @@ def slice_of(text: str) -> tuple[int, int]:
     return int(which), int(count)
 
 
-def _print_answer(store: Path, points: int, page: Path | None) -> None:
+def _print_answer(store: Path, quiet: bool, page: Path | None) -> None:
     """Print what the sweep's page begins with, and write the summary if one is wanted."""
     from experiments.store import Store
     from netcosim.report.summary import write_summary
     from netcosim.report.sweep_page import sweep_answer
 
-    if points > MOST_POINTS and page is None:
+    if quiet and page is None:
         return
     with Store(store, "read") as opened:
         answer = sweep_answer(opened)

@@ -35,7 +35,7 @@ def check_summary(path: Path) -> None:
         Another ending than .pdf or .png, or a folder.
     """
     if path.suffix not in _SUMMARIES:
-        raise NetcosimError(f"--summary {path}: the name must end in {' or '.join(_SUMMARIES)}")
+        raise NetcosimError(f"{path}: the name must end in {' or '.join(_SUMMARIES)}")
     need_regular(path)
 
 
@@ -76,7 +76,7 @@ def _write_text(axis: Axes, title: str, answer: Recommendation) -> float:
     axis.set_position((0.0, 0.0, 1.0, 1.0))
     lines: list[tuple[str, dict[str, Any]]] = [(title, {"fontsize": 15, "color": SOFT})]
     lines += [(sentence, {"fontsize": 13, "fontweight": "bold"}) for sentence in answer.head]
-    lines += [(f"{name}: {said}", {"fontsize": 9.5}) for name, said in answer.limits]
+    lines += [(f"{name}: {text}", {"fontsize": 9.5}) for name, text in answer.limits]
     y = 0.96
     for content, style in lines:
         per_line = round(_COLUMNS * 9.5 / style["fontsize"])

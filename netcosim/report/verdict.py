@@ -37,7 +37,7 @@ def run_recommendation(
     Parameters
     ----------
     tables : mapping
-        As `run_verdict` takes them.
+        Of a run: "policies", and "reference" where that is none of them.
     snapshots : int
     seconds : float
         That the run took.
@@ -76,17 +76,6 @@ def run_recommendation(
 def _interval(row: Row) -> Interval | None:
     ends = _ends(row)
     return None if ends is None else Interval(float(row["communication_ratio"]), *ends)
-
-
-def run_verdict(tables: Mapping[str, Rows]) -> list[str]:
-    """What came out, and what limits it, in sentences.
-
-    Parameters
-    ----------
-    tables : mapping
-        Of a run: "policies", and "reference" where that is none of them.
-    """
-    return [*findings(tables), *limits(tables)]
 
 
 def findings(tables: Mapping[str, Rows]) -> list[str]:

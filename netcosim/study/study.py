@@ -39,7 +39,7 @@ from experiments.schedules import Queues
 from netcosim.journal import Journal, drop, journal_name
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.recommendation import Recommendation
-from netcosim.report.summary import check_summary, write_summary
+from netcosim.report.summary import write_summary
 from netcosim.run_jobs import worker_pool
 from netcosim.study.config import StudyConfig
 from netcosim.study.results import (
@@ -221,8 +221,6 @@ def run_study(
         What a point refuses, or a folder that cannot be written.
     """
     started = time.perf_counter()
-    if summary is not None:
-        check_summary(summary)
     with open_workers(executor, jobs) as workers:
         if workers is None:
             return

@@ -8,6 +8,7 @@ from cosim.measuring.steady_measure import Steady
 from cosim.measuring.steps_measure import StepsMeasure
 from cosim.run_times.coupled import CoupledFlow
 from cosim.run_times.coupled_packets import CoupledPackets
+from cosim.run_times.iterations import Iterations
 from cosim.run_times.measured_times import Measured
 from netsim.registry import Registry
 from queuesim.assumed import Assumed
@@ -23,6 +24,7 @@ RUNTIME_MODELS: Registry[type[RunTimeModel]] = Registry(
         Measured,
         CoupledFlow,
         CoupledPackets,
+        Iterations,
     ),
     classes=True,
     optional=("queuesim.bluegene.partition_bisection",),

@@ -113,6 +113,7 @@ class _WorkloadKeys(Section):
 _IDLE: dict[str, object] = {"audit": 0.0}
 _LATER_KEYS = {"coupled": _IDLE, "measured": ONE_ROUND}
 DECIDER_KEYS = ("decider", "decider_files", "placement_rules")
+_ADDED_KEYS = (*DECIDER_KEYS, "partitions", "network_scheduler")
 
 
 class _QueueKeys(Section):
@@ -183,7 +184,7 @@ class _QueueKeys(Section):
         for name, usual in _LATER_KEYS.items():
             given[name] = {k: v for k, v in given[name].items() if (k, v) not in usual.items()}
         later = setup_tables()
-        idle = {k for k in (*later, *later[""], "partitions", *DECIDER_KEYS) if k in given}
+        idle = {k for k in (*later, *later[""], *_ADDED_KEYS) if k in given}
         idle = {k for k in idle if getattr(self, k) == type(self).model_fields[k].default}
         return {key: value for key, value in given.items() if key not in idle}
 

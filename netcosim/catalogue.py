@@ -133,6 +133,10 @@ def _runtime_model(name: str, entry: Any) -> Lines:
     return [*_keys(entry.declares(), section), *_doc(entry)]
 
 
+def _network_scheduler(name: str, entry: Any) -> Lines:
+    return _doc(entry)
+
+
 def _log(name: str, entry: Any) -> Lines:
     from workloads.registry import describe as describe_log
 
@@ -188,6 +192,11 @@ KINDS: dict[str, Kind] = {
     "deciders": Kind("decider", "queuesim.registry:DECIDERS"),
     "estimates": Kind("estimate", "queuesim.registry:ESTIMATES"),
     "runtime-models": Kind("runtime-model", "cosim.registry:RUNTIME_MODELS", _runtime_model),
+    "network-schedulers": Kind(
+        "network-scheduler",
+        "cosim.network_schedulers.registry:NETWORK_SCHEDULERS",
+        _network_scheduler,
+    ),
     "measures": Kind("measure", "cosim.registry:MEASURES"),
     "observables": Kind("observable", "queuesim.observables.registry:OBSERVABLES"),
     "scenarios": Kind("scenario", "queuesim.registry:SCENARIOS"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cosim.network.communication import Communication
 from cosim.network.ensemble import PlacedJob
@@ -46,3 +48,23 @@ class Situation(NamedTuple):
         nodes = np.frombuffer(self.nodes, dtype=np.int32)
         stand_in = substitute_id([self.share, *nodes.tolist()])
         return PlacedJob(stand_in, communication, nodes)
+
+
+def connected(links: Sequence[NDArray[np.integer]], n_links: int) -> list[list[int]]:
+    """Return places of jobs by the links of each: those that share links are one group, directly or
+    through others."""
+    if not links:
+        return []
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    # a graph of jobs and links: jobs first
+    ends = np.concatenate(links) + len(links)
+    starts = np.repeat(np.arange(len(links)), [len(part) for part in links])
+    n = len(links) + n_links
+    joined = coo_array((np.ones(len(ends), dtype=np.int8), (starts, ends)), shape=(n, n))
+    label = connected_components(joined, directed=False)[1][: len(links)]
+    groups: dict[int, list[int]] = {}
+    for place, number in enumerate(label.tolist()):
+        groups.setdefault(number, []).append(place)
+    return list(groups.values())

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cosim.network.job_network import JobLoads
 from cosim.network.running_jobs import RunningJobs
-from cosim.network.situation import Situation
+from cosim.network.situation import Situation, connected
 from cosim.run_times.packet_judge import PacketBudget, PacketJudge, PacketRecord
 from cosim.run_times.slowdown_cache import Audit, Judgement, SlowdownCache
 from netsim.flow.message_load import MessageLoad
@@ -146,23 +146,9 @@ class PacketStretches(FlowStretches):
 
     def _groups(self) -> list[tuple[int, ...]]:
         """Running jobs, those that share links together."""
-        jobs = list(self._jobs)
-        if not jobs:
-            return []
-        links = [self._jobs[job][1] for job in jobs]
-        # a graph of jobs and links: jobs first
-        ends = np.concatenate(links) + len(jobs)
-        starts = np.repeat(np.arange(len(jobs)), [len(part) for part in links])
-        n = len(jobs) + self.judge.network.shared.routing.topology.n_links
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
-
-        joined = coo_array((np.ones(len(ends), dtype=np.int8), (starts, ends)), shape=(n, n))
-        label = connected_components(joined, directed=False)[1][: len(jobs)]
-        groups: dict[int, list[int]] = {}
-        for job, number in zip(jobs, label.tolist(), strict=True):
-            groups.setdefault(number, []).append(job)
-        return [tuple(group) for group in groups.values()]
+        jobs, n_links = list(self._jobs), self.judge.network.shared.routing.topology.n_links
+        groups = connected([links for _, links in self._jobs.values()], n_links)
+        return [tuple(jobs[i] for i in group) for group in groups]
 
     def _new_slowdowns(self, group: tuple[int, ...]) -> dict[int, float]:
         """Return the slowdowns of a group if it has to be judged; else nothing."""

@@ -27,6 +27,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "curve",
         "live",
         "training",
+        "network-schedulers",
         "extend",
         "learning",
         "learning-benchmark",

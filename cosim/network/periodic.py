@@ -1,0 +1,242 @@
+"""Jobs that repeat an iteration of computing and communication, and share links: a fluid model.
+
+An iteration computes for `lead_s`, then communicates, and computes beside it for `hidden_s`. It
+ends when both have ended. At full speed communication takes `comm_s`, and uses a constant part of
+the bandwidth of each of its links. Jobs that want more than a link has get speeds that are max-min
+fair over jobs; under strict priorities the highest goes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.network import kernels_periodic
+from cosim.network.isolated_loops import PHASES, n_starts
+from netsim.errors import NetcosimError
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+PERIODS = 30
+"""How long a group is simulated, in isolated iterations of the slowest job."""
+WARM_UP = 0.2
+"""Part of the time, at the begin, that does not count."""
+SLACK = 1e-9
+"""Jobs that want this much more than a link has still fit."""
+_MOST_ENDS = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class PeriodicJob:
+    """A placed job that iterates.
+
+    Attributes
+    ----------
+    lead_s : float
+        Computing before communication, at least 0.
+    comm_s : float
+        Isolated communication time of an iteration, above 0.
+    hidden_s : float
+        Time from the start of communication for which an iteration lasts in any case.
+    links : (k,) int
+        Links that it loads, ascending.
+    busy_s : (k,) float64
+        Time for which an iteration keeps each of them busy, at most ``comm_s``.
+    gpus : int
+    computing_s : float or None
+        Computing of a GPU in an iteration; ``lead_s`` if None.
+    """
+
+    lead_s: float
+    comm_s: float
+    hidden_s: float
+    links: NDArray[np.integer]
+    busy_s: FloatArray
+    gpus: int = 1
+    computing_s: float | None = None
+
+    def __post_init__(self) -> None:
+        times = self.lead_s, self.comm_s, self.hidden_s
+        if not (all(np.isfinite(times)) and min(times) >= 0 and self.comm_s > 0):
+            raise NetcosimError(
+                f"periodic job: lead_s, comm_s, hidden_s = {times}; times must be at least 0 and "
+                "comm_s above 0"
+            )
+        if len(self.busy_s) and not 0 <= self.busy_s.min() <= self.busy_s.max() <= self.comm_s * (
+            1 + SLACK
+        ):
+            raise NetcosimError(
+                f"periodic job: a link is busy for {self.busy_s.max():.6g} s of an iteration; it "
+                f"must be from 0 to comm_s, {self.comm_s:.6g} s"
+            )
+
+    @property
+    def iteration_s(self) -> float:
+        """Isolated time of an iteration."""
+        return self.lead_s + max(self.comm_s, self.hidden_s)
+
+    @property
+    def work_s(self) -> float:
+        """Computing of all its GPUs in an iteration, in GPU-seconds."""
+        return self.gpus * (self.lead_s if self.computing_s is None else self.computing_s)
+
+
+@dataclass(frozen=True, eq=False)
+class JobGroup:
+    """Jobs and the links on which they can hinder each other.
+
+    Attributes
+    ----------
+    jobs : sequence of PeriodicJob
+    ptr, link, use
+        Job j uses the part ``use[i]`` of ``link[i]`` while it communicates at full speed, for i in
+        ``ptr[j] .. ptr[j+1]-1``. Only links that all jobs together can overload are listed, and
+        none on which each job uses at most as much as on another one.
+    n_links : int
+    """
+
+    jobs: Sequence[PeriodicJob]
+    ptr: IntArray
+    link: IntArray
+    use: FloatArray
+    n_links: int
+
+    @classmethod
+    def of(cls, jobs: Sequence[PeriodicJob]) -> JobGroup:
+        """Return the group of some jobs."""
+        counts = [len(job.links) for job in jobs]
+        owner = np.repeat(np.arange(len(jobs)), counts)
+        _, column = np.unique(
+            np.concatenate([np.empty(0, dtype=np.int64), *(job.links for job in jobs)]),
+            return_inverse=True,
+        )
+        n = int(column.max(initial=-1)) + 1
+        wanted = np.zeros((n, len(jobs)))
+        wanted[column.ravel(), owner] = np.concatenate(
+            [np.empty(0), *(job.busy_s / job.comm_s for job in jobs)]
+        )
+        users = np.count_nonzero(wanted, axis=1)
+        shared = wanted[(wanted.sum(axis=1) > 1 + SLACK) & (users > 1)]
+        rows = _decisive(shared).T
+        job, link = np.nonzero(rows)
+        ptr = np.searchsorted(job, np.arange(len(jobs) + 1))
+        return cls(jobs, ptr, link, rows[job, link], rows.shape[1])
+
+    @cached_property
+    def times_s(self) -> FloatArray:
+        """(n, 3): ``lead_s``, ``comm_s`` and ``hidden_s`` of each job."""
+        return np.array([(job.lead_s, job.comm_s, job.hidden_s) for job in self.jobs])
+
+    @cached_property
+    def iteration_s(self) -> FloatArray:
+        """(n,) isolated time of an iteration."""
+        return np.array([job.iteration_s for job in self.jobs])
+
+    def users(self, link: int) -> tuple[IntArray, FloatArray]:
+        """Return the jobs on a link, and the part of it that each uses."""
+        at = np.flatnonzero(self.link == link)
+        return np.searchsorted(self.ptr, at, side="right") - 1, self.use[at]
+
+    def key(self) -> bytes:
+        """Content: groups of one key behave alike."""
+        work = [job.work_s for job in self.jobs]
+        parts = self.times_s, np.array(work), self.ptr, self.link, self.use
+        return b"".join(part.tobytes() for part in parts)
+
+
+def _decisive(wanted: FloatArray) -> FloatArray:
+    """Return the rows of (links, jobs) that no other row is at least as large as everywhere.
+
+    In the order of their values, so that equal groups are equal whatever their links' numbers.
+    """
+    rows = np.unique(wanted.round(12), axis=0)
+    order = np.argsort(-rows.sum(axis=1), kind="stable")
+    kept: list[int] = []
+    for i in order.tolist():
+        if not (rows[kept] >= rows[i]).all(axis=1).any():
+            kept.append(i)
+    return rows[np.sort(np.array(kept, dtype=np.int64))]
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkPlan:
+    """What a network scheduler decides for the jobs of a group.
+
+    Attributes
+    ----------
+    priority : (n,) int
+        The highest is served first.
+    start_s : (n,) float64
+        When a job's iterations begin; nan: at random in its first iteration.
+    pace_s : (n,) float64
+        An iteration begins at least so long after the one before; 0: when that has ended.
+    """
+
+    priority: IntArray
+    start_s: FloatArray
+    pace_s: FloatArray
+
+    @classmethod
+    def without(cls, n_jobs: int) -> NetworkPlan:
+        """Return equal priorities, random phases and no gates."""
+        return cls(np.zeros(n_jobs, dtype=np.int64), np.full(n_jobs, np.nan), np.zeros(n_jobs))
+
+
+def iteration_times_s(
+    group: JobGroup,
+    plan: NetworkPlan,
+    rng: np.random.Generator,
+    *,
+    periods: int = PERIODS,
+    phases: int = PHASES,
+) -> FloatArray:
+    """Return the mean time of an iteration of each job.
+
+    Parameters
+    ----------
+    group : JobGroup
+    plan : NetworkPlan
+    rng : numpy.random.Generator
+        Of the phases that the plan leaves open.
+    periods : int
+        Length in isolated iterations of the slowest job. A job that completes fewer than two that
+        count, behind higher priorities, never ends: inf.
+    phases : int
+        Random phases whose mean is taken, for two or three jobs; else one.
+
+    Returns
+    -------
+    (n,) float64
+    """
+    n = len(group.jobs)
+    level = np.unique(-plan.priority, return_inverse=True)[1].ravel()
+    until_s = periods * float(np.maximum(group.iteration_s, plan.pace_s).max())
+    most = int(min(_MOST_ENDS, np.ceil(until_s / group.iteration_s.min()) + 1))
+    drawn = np.isnan(plan.start_s)
+    left, load = np.empty(group.n_links), np.empty(group.n_links)
+    links = kernels_periodic.Links(group.ptr, group.link, group.use, left, load)
+    speed = []
+    for _ in range(n_starts(n, phases) if drawn.any() else 1):
+        start_s = np.where(drawn, rng.random(n) * group.iteration_s, plan.start_s)
+        ends_s = np.full((n, most), np.inf)
+        done = kernels_periodic.iterate(
+            group.times_s, plan.pace_s, start_s, level, links, until_s, ends_s
+        )
+        speed.append(_speeds(ends_s, np.minimum(done, most), WARM_UP * until_s))
+    with np.errstate(divide="ignore"):
+        return np.asarray(1.0 / np.mean(speed, axis=0), dtype=np.float64)
+
+
+def _speeds(ends_s: FloatArray, done: IntArray, warm_up_s: float) -> FloatArray:
+    """Return iterations per second of each job, between the first end that counts and the last."""
+    found = np.zeros(len(done))
+    for j, last in enumerate(done.tolist()):
+        first = int(np.searchsorted(ends_s[j, :last], warm_up_s))
+        if last - first > 1:
+            found[j] = (last - 1 - first) / (ends_s[j, last - 1] - ends_s[j, first])
+    return found

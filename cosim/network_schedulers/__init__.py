@@ -1,0 +1,1 @@
+"""Network schedulers: paths, priorities and iteration starts of jobs that share links."""

@@ -1,0 +1,232 @@
+"""Run times of jobs that iterate, in the queue: rates of neighbours, routings, schedulers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cosim.network.communication import Communication
+from cosim.network.ensemble import SharedNetwork
+from cosim.network.job_iterations import JobIterations
+from cosim.network.job_network import JobNetwork
+from cosim.network.mix import CommunicationMix, PatternShare
+from cosim.network.situation import Situation
+from cosim.network_schedulers.base import NetworkScheduler
+from cosim.network_schedulers.registry import NETWORK_SCHEDULERS
+from cosim.run_times.iterations import ScheduledJobs
+from experiments.config_load import config_from
+from experiments.cosim import run_cosim
+from netsim.errors import NetcosimError
+from netsim.packet.model import PacketConfig
+from netsim.routing.registry import make_routing
+from netsim.topologies.registry import make_topology
+
+RING = {"operation": "all-reduce", "algorithm": "ring", "channels": 1, "chunks": 1}
+
+
+def network(
+    routing: str = "min-hop", spines: int = 1, fractions: tuple[float, ...] = (0.5,), **parameters
+) -> JobNetwork:
+    """Four leaves of four GPUs, each with some up-links of a NIC's bandwidth."""
+    machine = {"nodes": 16, "gpus_per_node": 1, "fabric": "leaf", "nodes_per_leaf": 4}
+    topology = make_topology("gpu-cluster", machine | {"spines": spines})
+    shared = SharedNetwork(make_routing(topology, routing, parameters), task_mapping="in-order")
+    ring = Communication("collective", 10**7, parameters=RING | {"gpus_per_node": 1})
+    shares = [PatternShare("collective", 1.0, f, f) for f in fractions]
+    return JobNetwork(shared, CommunicationMix(shares), [ring] * len(fractions))
+
+
+def at(*nodes: int, share: int = 0, fraction: float = 0.5) -> Situation:
+    return Situation(share, np.array(nodes, dtype=np.int32).tobytes(), fraction)
+
+
+def test_neighbours_are_timed_again_at_starts_and_ends_and_others_are_not():
+    """Two jobs on one up-link, that each send for half of the time; a third one elsewhere."""
+    running = ScheduledJobs(network(), NETWORK_SCHEDULERS["none"](), 1)
+    running.start(0, at(0, 4))
+    assert running.settle() == {}
+    running.start(1, at(8, 12))
+    assert running.settle() == {}
+    running.start(2, at(1, 5))
+    together = running.settle()
+    assert together.keys() == {0, 2}
+    assert together[0] == pytest.approx(together[2])
+    # they meet in random phases: in the mean a quarter longer, in no case a half
+    assert 1 / 1.5 < together[0] < 0.95
+    assert running.counts["groups_simulated"] == 1
+    running.end(0)
+    assert running.settle() == {2: 1.0}
+    # the same again, on the other two leaves, is looked up
+    running.start(3, at(9, 13))
+    assert running.settle() == pytest.approx({1: together[0], 3: together[2]})
+    assert running.counts["groups_simulated"] == 1
+
+
+@pytest.mark.parametrize("name", ["crux", "cassini"])
+def test_schedulers_let_a_compatible_pair_run_as_if_isolated(name):
+    running = ScheduledJobs(network(), NETWORK_SCHEDULERS[name](), 1)
+    running.start(0, at(0, 4))
+    running.start(1, at(1, 5))
+    changed = running.settle()
+    assert [changed.get(job, 1.0) for job in (0, 1)] == pytest.approx([1, 1])
+
+
+def test_jobs_of_high_intensity_choose_their_paths_first():
+    """Two spines; the first choice is the job's that communicates least, the last one joins it."""
+    fractions = (0.8, 0.7, 0.2)
+    running = ScheduledJobs(network("pinned", 2, fractions), NETWORK_SCHEDULERS["crux"](), 1)
+    for number, pair in enumerate([(0, 4), (1, 5), (2, 6)]):
+        running.start(number, at(*pair, share=number, fraction=fractions[number]))
+    running.settle()
+    first_up = 2 * running.iterations.routing.topology.n_ports
+
+    def ups(job: int) -> set[int]:
+        return {link for link in running.job(job).links.tolist() if link >= first_up}
+
+    assert ups(0) == ups(2)
+    assert ups(1).isdisjoint(ups(2))
+    # the others choose anew, and each has a spine
+    running.end(2)
+    running.settle()
+    assert ups(0).isdisjoint(ups(1))
+
+
+def test_sprayed_flows_load_all_spines_alike_and_no_scheduler_gains_at_1_to_1():
+    """Any pairs at all: what 16 NICs send fits into the up-links of their leaves."""
+    sprayed = network("spray", 4)
+    iterations = JobIterations(sprayed.loads)
+    first_up = 2 * sprayed.shared.routing.topology.n_ports
+    one = iterations.placed(at(0, 4))
+    assert one is not None
+    between = one.links >= first_up
+    assert one.busy_s[between] == pytest.approx(np.full(16, one.comm_s / 4))
+    rng = np.random.default_rng(1)
+    for _ in range(10):
+        nodes = rng.permutation(16)
+        for name in NETWORK_SCHEDULERS:
+            running = ScheduledJobs(sprayed, NETWORK_SCHEDULERS[name](), 1)
+            for job in range(4):
+                running.start(job, at(*nodes[4 * job : 4 * job + 4].tolist()))
+            assert all(rate > 0.98 for rate in running.settle().values())
+
+
+def test_a_job_on_few_links_takes_longer_even_in_isolation():
+    """Four pairs of one job on one up-link: four times the communication of its isolated time."""
+    iterations = JobIterations(network().loads)
+    ring = iterations.placed(at(0, 4, 1, 5, 2, 6, 3, 7))
+    isolated = iterations.isolated(0, 8, 0.5)
+    assert ring is not None
+    assert isolated is not None
+    assert ring.comm_s == pytest.approx(4 * isolated.comm_s)
+    assert ring.lead_s == isolated.lead_s
+
+
+@pytest.mark.parametrize("overlap", ["all", "none"])
+def test_a_training_step_is_known_from_two_runs(overlap):
+    """Computing and communication of an iteration, found with 1 and 2 times the bytes, give its
+    time with 1.5 times the bytes."""
+    machine = {"nodes": 4, "gpus_per_node": 2, "nodes_per_leaf": 4}
+    topology = make_topology("gpu-cluster", machine)
+    packet = PacketConfig(packet_bytes=16384, buffer_bytes=1 << 20)
+    shared = SharedNetwork(make_routing(topology, "min-hop"), packet, task_mapping="in-order")
+    step = {"model": "llama-7b", "blocks": 2, "overlap": overlap, "micro_batch": 2}
+    times = {}
+    for factor in (1.0, 1.5):
+        # half of the scale and twice the gradients is the same computing and more bytes
+        training = Communication(
+            "training",
+            parameters=step | {"scale": 1e-2 * factor, "mfu": 0.4 * factor},
+        )
+        shares = [PatternShare("training", 1.0, 1.0, 1.0)]
+        iterations = JobIterations(JobNetwork(shared, CommunicationMix(shares), [training]).loads)
+        times[factor] = iterations.isolated(0, 8, 1.0)
+    one, more = times[1.0], times[1.5]
+    assert one.computing_s == pytest.approx(more.computing_s, rel=1e-6)
+    predicted_s = one.lead_s + max(1.5 * one.comm_s, one.hidden_s)
+    assert predicted_s == pytest.approx(more.iteration_s, rel=0.03)
+    assert one.hidden_s > 0
+
+
+def config(scheduler: str = "none", routing: str = "ecmp", policy: str = "baseline", **machine):
+    keys = {"family": "gpu-cluster", "fabric": "leaf", "nodes": 16, "nodes_per_leaf": 4}
+    if routing == "ecmp":
+        machine = {"queue_pairs": 2, **machine}
+    return config_from(
+        {
+            "machine": keys | {"oversubscription": 2.0, "routing": routing} | machine,
+            "workload": {"synthetic": {"n_jobs": 40, "sizes": [8, 16, 32], "load": 0.9}},
+            "queue": {
+                "policies": [policy],
+                "run_time_model": "iterations",
+                "network_scheduler": scheduler,
+            },
+            "communication": {
+                "task_mapping": "in-order",
+                "mix": [
+                    {
+                        "pattern": "collective",
+                        "message_bytes": "64 MiB",
+                        "communication_fraction": 0.4,
+                        "parameters": {**RING, "channels": 8, "gpus_per_node": 8},
+                    }
+                ],
+            },
+            "run": {"snapshots": 0},
+        }
+    )
+
+
+@pytest.mark.parametrize("routing", ["ecmp", "spray", "pinned"])
+@pytest.mark.parametrize("scheduler", NETWORK_SCHEDULERS)
+def test_a_queue_runs_with_each_scheduler_and_routing(routing, scheduler):
+    """Jobs on one server run as logged, others never faster; the same seed gives the same bits."""
+    runs = [run_cosim(config(scheduler, routing)).schedules["baseline"] for _ in range(2)]
+    assert runs[0].end_s.tolist() == runs[1].end_s.tolist()
+    jobs = runs[0].workload
+    stretch = (runs[0].end_s - runs[0].start_s) / jobs.run_time_s
+    assert stretch[jobs.n_nodes == 8] == pytest.approx(1.0)
+    assert stretch.min() > 1 - 1e-9
+    # strict priorities may hold up a job for long
+    assert stretch.max() < (20 if scheduler == "crux" else 4)
+    assert runs[0].reports["network_scheduler"].keys() == {
+        *("groups", "groups_simulated", "largest_group")
+    }
+
+
+def test_jobs_with_links_of_their_own_run_as_logged():
+    keys = {"family": "fattree", "radix": 8}
+    found = config_from(
+        {
+            "machine": keys,
+            "workload": {"synthetic": {"n_jobs": 30, "mean_nodes": 12}, "larger_jobs": "drop"},
+            "queue": {"policies": ["random", "jigsaw"], "run_time_model": "iterations"},
+            "communication": {"mix": [{"pattern": "all-to-all", "communication_fraction": 0.8}]},
+            "run": {"snapshots": 0},
+        }
+    )
+    schedules = run_cosim(found).schedules
+    run_s = {name: one.end_s - one.start_s for name, one in schedules.items()}
+    assert run_s["jigsaw"] == pytest.approx(schedules["jigsaw"].workload.run_time_s)
+    assert run_s["random"].sum() > 1.02 * run_s["jigsaw"].sum()
+
+
+def test_a_key_that_nothing_reads_is_not_in_a_points_content():
+    assert "network_scheduler" not in config().resolved()["queue"]
+    assert config("crux").resolved()["queue"]["network_scheduler"] == "crux"
+
+
+def test_an_unknown_scheduler_is_refused_with_the_names():
+    with pytest.raises(NetcosimError, match="unknown network scheduler 'fast'; valid: cassini, cr"):
+        config("fast")
+
+
+def test_priorities_of_a_mix_are_refused():
+    content = config().resolved()
+    content["communication"]["mix"][0]["priority"] = 3
+    with pytest.raises(NetcosimError, match="has priorities; iterations takes them from"):
+        run_cosim(config_from(content))
+
+
+def test_a_scheduler_of_a_plug_in_has_a_place_in_the_registry():
+    assert issubclass(NETWORK_SCHEDULERS["crux"], NetworkScheduler)
+    assert NETWORK_SCHEDULERS.home == NetworkScheduler.registered_in

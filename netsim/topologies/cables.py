@@ -15,7 +15,12 @@ from netsim.errors import NetcosimError
 from netsim.files import read_text
 from netsim.hostlist import expand
 from netsim.parameters import NamesFile
-from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_size
+from netsim.topologies.checks import (
+    LINK_BANDWIDTH_BPS,
+    LINK_LATENCY_S,
+    SCALE_UP_BPS,
+    need_size,
+)
 from netsim.topologies.family import (
     Family,
     LinkBandwidthBps,
@@ -26,6 +31,8 @@ from netsim.topologies.family import (
     SmallFile,
 )
 from netsim.topologies.switches import (
+    Gpus,
+    GpusPerNode,
     Wiring,
     domains_of,
     layout_of_levels,
@@ -62,6 +69,7 @@ def cables(
     link_bandwidth_Bps: LinkBandwidthBps = LINK_BANDWIDTH_BPS,
     node_latency_s: NodeLatencyS = LINK_LATENCY_S,
     link_latency_s: LinkLatencyS = LINK_LATENCY_S,
+    gpus_per_node: GpusPerNode = None,
     name: Name = None,
 ) -> Topology:
     """Build the machine of a table of cables; what is no node is a switch.
@@ -77,6 +85,8 @@ def cables(
     node_latency_s, link_latency_s : float
         Of cables of nodes and between switches whose lines have no bandwidth. Nodes' wires have one
         latency.
+    gpus_per_node : int, optional
+        See `netsim.topologies.switches.gpus_of_servers`.
     name : str, optional
         By default the file's name.
 
@@ -126,6 +136,7 @@ def cables(
             f"{len(names):,} nodes on {len(switches):,} switches, {len(between):,} cables "
             f"between them",
         ),
+        gpus=Gpus.given(gpus_per_node, SCALE_UP_BPS),
     )
     return switch_network("cables", name, wiring)
 

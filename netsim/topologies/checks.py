@@ -11,6 +11,9 @@ from netsim.limits import MAX_INDEX, need_memory, shown
 LINK_BANDWIDTH_BPS = 10**9
 """Default of every link: 8 Gbit/s."""
 
+SCALE_UP_BPS = 450 * 10**9
+"""NVLink of an H100 in each direction."""
+
 LINK_LATENCY_S = 40e-9
 """Default wire latency."""
 

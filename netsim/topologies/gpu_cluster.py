@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from netsim.errors import NetcosimError
 from netsim.limits import shown
 from netsim.parameters import OneOf
-from netsim.topologies.checks import need_int, need_one_of, need_size
+from netsim.topologies.checks import SCALE_UP_BPS, need_int, need_one_of, need_size
 from netsim.topologies.domains import Hierarchy, hierarchy
 from netsim.topologies.family import Family, Name
 from netsim.topologies.positions import Layout, numbered, rows_of_levels
@@ -21,8 +21,8 @@ from netsim.topology import Topology, build_topology
 
 RAIL, LEAF, RAIL_ONLY = FABRICS = ("rail", "leaf", "rail-only")
 
-SCALE_UP_BPS, NIC_BPS = 450 * 10**9, 50 * 10**9
-"""NVLink of an H100 in each direction, and a NIC of 400 Gbit/s."""
+NIC_BPS = 50 * 10**9
+"""A NIC of 400 Gbit/s."""
 
 SCALE_UP_LATENCY_S, NIC_LATENCY_S = 25e-9, 500e-9
 """Of a wire (SimAI)."""

@@ -12,10 +12,13 @@ from annotated_types import Ge
 
 from netsim.errors import NetcosimError
 from netsim.parameters import NamesFile
-from netsim.topologies.checks import LINK_LATENCY_S
+from netsim.topologies.checks import LINK_LATENCY_S, SCALE_UP_BPS
 from netsim.topologies.fabric_files import Fabric, host_and_device, read_fabric, switch_name
 from netsim.topologies.family import Family, LinkLatencyS, Name, NodeLatencyS, SmallFile
 from netsim.topologies.switches import (
+    Gpus,
+    GpusPerNode,
+    ScaleUpBandwidthBps,
     Wiring,
     domains_of,
     layout_of_levels,
@@ -39,6 +42,8 @@ def ibnetdiscover(
     ] = None,
     node_latency_s: NodeLatencyS = LINK_LATENCY_S,
     link_latency_s: LinkLatencyS = LINK_LATENCY_S,
+    gpus_per_node: GpusPerNode = None,
+    scale_up_bandwidth_Bps: ScaleUpBandwidthBps = SCALE_UP_BPS,
     name: Name = None,
 ) -> Topology:
     """Build the machine of an InfiniBand fabric. Its bandwidths are those of the file.
@@ -49,6 +54,8 @@ def ibnetdiscover(
     rails : int, optional
         By default all hosts must have as many ports as each other.
     node_latency_s, link_latency_s : float
+    gpus_per_node, scale_up_bandwidth_Bps : int, optional
+        See `netsim.topologies.switches.gpus_of_servers`.
     name : str, optional
         By default the file's name.
 
@@ -93,6 +100,7 @@ def ibnetdiscover(
             f"{len(between):,} cables between them",
             *notes,
         ),
+        gpus=Gpus.given(gpus_per_node, scale_up_bandwidth_Bps),
     )
     return switch_network("ibnetdiscover", name, wiring)
 

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Gt
 from numpy.typing import ArrayLike, NDArray
 
 from netsim.errors import NetcosimError
+from netsim.parameters import ReadIf
 from netsim.topologies.checks import need_size
 from netsim.topologies.domains import Hierarchy, hierarchy
 from netsim.topologies.positions import Layout, by_domains, rows_of_levels
 from netsim.topology import Topology, build_topology
 
 LEAF = "leaf"
+GpusPerNode = Annotated[int | None, "GPUs of a node, which are then the machine's nodes", Ge(1)]
+ScaleUpBandwidthBps = Annotated[
+    int,
+    "of a GPU's links to the switch of its node, in each direction",
+    Gt(0),
+    ReadIf(("gpus_per_node",), lambda gpus: gpus is not None, "machine.gpus_per_node is not given"),
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +44,8 @@ class SwitchesShape:
     block_sizes : tuple of int
         Nodes planned for a block and for the groups of blocks that are enforced (Slurm's
         BlockSizes); empty where a file names none.
+    gpus_per_node : int
+        Consecutive nodes of the topology that are the GPUs of one server; 1: nodes are servers.
     """
 
     switches: tuple[str, ...]
@@ -41,6 +53,27 @@ class SwitchesShape:
     domains: Hierarchy
     notes: tuple[str, ...] = ()
     block_sizes: tuple[int, ...] = ()
+    gpus_per_node: int = 1
+
+
+@dataclass(frozen=True)
+class Gpus:
+    """GPUs of each server, and the switch that joins them.
+
+    Attributes
+    ----------
+    per_node : int
+    scale_up_bandwidth_Bps : int
+        Of a GPU's links to that switch, in each direction.
+    """
+
+    per_node: int
+    scale_up_bandwidth_Bps: int
+
+    @classmethod
+    def given(cls, per_node: int | None, scale_up_bandwidth_Bps: int) -> Gpus | None:
+        """Return the GPUs of a config, if it has any."""
+        return None if per_node is None else cls(per_node, scale_up_bandwidth_Bps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +95,8 @@ class Wiring:
     height : (n_switches,) int or None
         Levels above the leaves; None: cables from the nearest switch with nodes.
     notes : tuple of str
+    gpus : Gpus or None
+        What the file's nodes are where they are servers of GPUs.
     """
 
     switches: Sequence[str]
@@ -74,6 +109,7 @@ class Wiring:
     node_latency_s: float
     height: NDArray[np.integer] | None = None
     notes: tuple[str, ...] = ()
+    gpus: Gpus | None = None
 
 
 def switch_network(family: str, name: str, wiring: Wiring) -> Topology:
@@ -105,8 +141,9 @@ def switch_network(family: str, name: str, wiring: Wiring) -> Topology:
     ends = height[cables]
     kind = np.where(ends[:, 0] == ends[:, 1], 2, (ends[:, 0] > ends[:, 1]).astype(np.int64))
     back = np.where(kind == 2, 2, 1 - kind)
-    node_bandwidth = np.broadcast_to(np.asarray(w.node_bandwidth_Bps), len(w.nodes))[order]
-    return build_topology(
+    speed = np.broadcast_to(np.asarray(w.node_bandwidth_Bps), len(w.nodes))[order]
+    names = [w.nodes[i] for i in order.tolist()]
+    made = build_topology(
         family=family,
         name=name,
         shape=SwitchesShape(tuple(w.switches), height.astype(np.int64), domains, w.notes),
@@ -118,10 +155,70 @@ def switch_network(family: str, name: str, wiring: Wiring) -> Topology:
         router_kinds=("up", "down", "level"),
         router_bandwidth_Bps=np.repeat(np.broadcast_to(w.bandwidth_Bps, len(cables)), 2),
         router_latency_s=np.repeat(np.broadcast_to(w.latency_s, len(cables)), 2),
-        node_bandwidth_Bps=np.repeat(node_bandwidth, rails),
+        node_bandwidth_Bps=np.repeat(speed, rails),
         node_latency_s=w.node_latency_s,
         rails=rails,
-        node_names=[w.nodes[i] for i in order.tolist()],
+        node_names=names,
+    )
+    return made if w.gpus is None else gpus_of_servers(made, w.gpus)
+
+
+def gpus_of_servers(servers: Topology, gpus: Gpus) -> Topology:
+    """Return the machine whose nodes are the GPUs of these servers.
+
+    The ports of a server are dealt to its GPUs in order; GPUs that share a port have equal parts of
+    its bandwidth. Port 0 of a GPU is on the scale-up switch of its server.
+
+    Raises
+    ------
+    NetcosimError
+        Ports that cannot be dealt evenly.
+    """
+    s, g, rails, n = servers, gpus.per_node, servers.rails, servers.n_nodes
+    if rails % g and g % rails:
+        raise NetcosimError(
+            f"{s.name}: gpus_per_node = {g}; servers have {rails} ports, which {g} GPUs cannot "
+            "share evenly"
+        )
+    sharing, own = max(1, g // rails), max(1, rails // g)
+    need_size(s.name, "gpus_per_node", n * g, 2 * n * g * (1 + own) + s.n_links)
+    column = (np.arange(g)[:, None] // sharing * own + np.arange(own)).ravel()
+    port = (rails * np.arange(n)[:, None] + column).ravel()
+    server, cables = np.arange(n * g) // g, slice(s.first_router_link, s.n_links)
+    ports = np.column_stack([s.n_routers + server, s.port_router[port].reshape(-1, own)])
+    speed = np.full(ports.shape, gpus.scale_up_bandwidth_Bps, dtype=np.int64)
+    speed[:, 1:] = (s.link_bandwidth_Bps[port] // sharing).reshape(-1, own)
+    # as in gpu_cluster: a cable a server joins all switches to one network, no message takes it
+    relay = np.stack([s.n_routers + np.arange(n), s.node_router])
+    relays = np.zeros(2 * n)
+    domains = s.shape.domains
+    rows = [*np.repeat(domains.domain[1:], g, axis=1), server]
+    names = s.node_names or [str(i) for i in range(n)]
+    return build_topology(
+        family=s.family,
+        name=s.name,
+        shape=replace(
+            s.shape,
+            switches=(*s.shape.switches, *(f"{name} scale-up" for name in names)),
+            height=np.concatenate([s.shape.height + 1, np.zeros(n, dtype=np.int64)]),
+            domains=hierarchy([*domains.levels[1:], "node"], rows, [*domains.names[1:], names]),
+            block_sizes=tuple(g * size for size in s.shape.block_sizes),
+            gpus_per_node=g,
+            notes=(*s.shape.notes, f"{n * g:,} GPUs, {g} of each of {n:,} servers"),
+        ),
+        port_router=ports.ravel(),
+        n_routers=s.n_routers + n,
+        router_src=np.concatenate([s.link_src[cables] - s.n_ports, *relay]),
+        router_dst=np.concatenate([s.link_dst[cables] - s.n_ports, *relay[::-1]]),
+        router_kind=np.append(s.link_kind[cables] - 2, np.int64(relays + len(s.kinds) - 2)),
+        router_kinds=(*s.kinds[2:], "relay"),
+        router_bandwidth_Bps=np.append(s.link_bandwidth_Bps[cables], relays + speed.min()),
+        router_latency_s=np.append(s.link_latency_s[cables], relays + s.link_latency_s[0]),
+        node_bandwidth_Bps=speed.ravel(),
+        node_latency_s=s.link_latency_s[0],
+        rails=1 + own,
+        node_names=[f"{name}:{i}" for name in names for i in range(g)],
+        scale_up=server.astype(np.int32),
     )
 
 

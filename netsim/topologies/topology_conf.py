@@ -21,7 +21,12 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.parameters import NamesFile, ReadIf
-from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_size
+from netsim.topologies.checks import (
+    LINK_BANDWIDTH_BPS,
+    LINK_LATENCY_S,
+    SCALE_UP_BPS,
+    need_size,
+)
 from netsim.topologies.domains import Hierarchy, hierarchy
 from netsim.topologies.family import (
     Family,
@@ -34,6 +39,9 @@ from netsim.topologies.family import (
 )
 from netsim.topologies.slurm_files import BLOCK, YAML_SUFFIXES, Declared, SwitchEntry, read_slurm
 from netsim.topologies.switches import (
+    Gpus,
+    GpusPerNode,
+    ScaleUpBandwidthBps,
     Wiring,
     domains_of,
     layout_of_levels,
@@ -74,6 +82,8 @@ def topology_conf(
     link_bandwidth_Bps: LinkBandwidthBps = LINK_BANDWIDTH_BPS,
     node_latency_s: NodeLatencyS = LINK_LATENCY_S,
     link_latency_s: LinkLatencyS = LINK_LATENCY_S,
+    gpus_per_node: GpusPerNode = None,
+    scale_up_bandwidth_Bps: ScaleUpBandwidthBps = SCALE_UP_BPS,
     name: Name = None,
 ) -> Topology:
     """Build the machine that a Slurm file describes.
@@ -89,6 +99,8 @@ def topology_conf(
     node_bandwidth_Bps, link_bandwidth_Bps : int
         Of a node's link, and of each cable between switches.
     node_latency_s, link_latency_s : float
+    gpus_per_node, scale_up_bandwidth_Bps : int, optional
+        See `netsim.topologies.switches.gpus_of_servers`.
     name : str, optional
         By default the file's name.
 
@@ -108,14 +120,15 @@ def topology_conf(
     name = name or path.name
     parts = _below_one_core(declared)
     height = _heights(path, parts)
-    up, counts = _cables(
-        name, parts, height, node_bandwidth_Bps, link_bandwidth_Bps, taper, uplinks
-    )
+    gpus = Gpus.given(gpus_per_node, scale_up_bandwidth_Bps)
+    ports = 1 if gpus is None else gpus.per_node
+    node_Bps = ports * node_bandwidth_Bps
+    up, counts = _cables(name, parts, height, node_Bps, link_bandwidth_Bps, taper, uplinks)
     owner = [i for i, part in enumerate(parts) for _ in part.nodes]
     wiring = Wiring(
         switches=[part.name for part in parts],
         nodes=[node for part in parts for node in part.nodes],
-        node_switch=np.array(owner, dtype=np.int64),
+        node_switch=np.repeat(np.array(owner, dtype=np.int64)[:, None], ports, axis=1),
         cables=np.repeat(up, counts, axis=0),
         bandwidth_Bps=link_bandwidth_Bps,
         latency_s=link_latency_s,
@@ -128,13 +141,15 @@ def topology_conf(
             *declared.notes,
             *_block_notes(declared),
         ),
+        gpus=gpus,
     )
     made = switch_network("topology.conf", name, wiring)
     if declared.kind != BLOCK:
         return made
-    # blocks come first among the switches, so a node's router is its block
-    domains = _blocks(declared, made.node_router)
-    shape = replace(made.shape, domains=domains, block_sizes=declared.block_sizes)
+    # blocks come first among the switches, so the router of a node's last port is its block
+    domains = _blocks(declared, made.port_router[made.rails - 1 :: made.rails], ports)
+    sizes = tuple(ports * size for size in declared.block_sizes)
+    shape = replace(made.shape, domains=domains, block_sizes=sizes)
     return replace(made, shape=shape)
 
 
@@ -224,8 +239,8 @@ def _at(by_level: ByLevel, level: int) -> float:
     return by_level[min(level, len(by_level) - 1)]
 
 
-def _blocks(declared: Declared, node_block: NDArray[np.int32]) -> Hierarchy:
-    """Machine, groups of as many blocks as the sizes above the first require, block."""
+def _blocks(declared: Declared, node_block: NDArray[np.int32], gpus: int) -> Hierarchy:
+    """Machine, groups of as many blocks as the sizes above the first require, block, server."""
     sizes, names = declared.block_sizes, [part.name for part in declared.parts]
     levels, rows, labels = [], [], []
     for size in sizes[:0:-1]:
@@ -238,7 +253,11 @@ def _blocks(declared: Declared, node_block: NDArray[np.int32]) -> Hierarchy:
                 [" to ".join(dict.fromkeys((names[i], names[min(i + each, len(names)) - 1])))
                  for i in firsts]
             )  # fmt: skip
-    return hierarchy([*levels, "block"], [*rows, node_block], [*labels, names])
+    levels, rows, labels = [*levels, "block"], [*rows, node_block], [*labels, names]
+    if gpus > 1:
+        server = np.arange(len(node_block), dtype=np.int32) // np.int32(gpus)
+        levels, rows, labels = [*levels, "node"], [*rows, server], [*labels, []]
+    return hierarchy(levels, rows, labels)
 
 
 def ignored_values(parameters: Mapping[str, Any]) -> dict[str, str]:

@@ -43,10 +43,16 @@ def collective(
         Ge(1),
         _read_by(*CHUNKED),
     ] = None,
+    group: Annotated[
+        int | None,
+        "most ranks of a group, each of which runs it by itself; one group if left out",
+        Ge(1),
+    ] = None,
 ) -> Program:
     """Every rank takes part in a collective of ``message_bytes``, as nccl-tests counts them.
 
-    See `patterns.collectives.library.Collective`.
+    See `patterns.collectives.library.Collective`. Groups are consecutive ranks, all as many: the
+    most that divide the job, in whole nodes where that is possible.
 
     Raises
     ------
@@ -55,8 +61,14 @@ def collective(
     """
     check_common(n_ranks, message_bytes, iterations)
     wanted = Collective(operation, algorithm, gpus_per_node, channels, chunks)
-    messages, n_steps = wanted.messages(np.arange(n_ranks)[None, :], message_bytes)
+    size = n_ranks if group is None else _group_size(n_ranks, group, wanted.node_size(n_ranks))
+    messages, n_steps = wanted.messages(np.arange(n_ranks).reshape(-1, size), message_bytes)
     return build_program(n_ranks, n_steps, messages, iterations)
+
+
+def _group_size(n_ranks: int, most: int, node: int) -> int:
+    sizes = [size for size in range(1, min(most, n_ranks) + 1) if n_ranks % size == 0]
+    return max([size for size in sizes if size % node == 0] or sizes)
 
 
 def describe_algorithms(n_ranks: int = 32, gpus_per_node: int = 8, size: int = 2**26) -> list[str]:

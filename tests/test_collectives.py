@@ -17,6 +17,7 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
 from netsim.traffic import combine
 from patterns.build import build_program
+from patterns.collective import collective
 from patterns.collectives.algorithms import double_tree_parents, ring_orders
 from patterns.collectives.library import LIBRARY, Collective, choose
 from patterns.collectives.transfers import Transfers
@@ -390,3 +391,15 @@ def test_steps_and_bytes_of_a_ring_meet_simais_table() -> None:
             errors.append(abs(share / float(row[2 + k]) - 1))
     assert len(errors) == 77
     assert np.median(errors) <= 0.1
+
+
+@pytest.mark.parametrize(
+    ("ranks", "group", "size"), [(128, 64, 64), (504, 64, 56), (496, 64, 16), (6, 4, 3), (7, 4, 1)]
+)
+def test_groups_divide_the_job_and_stay_among_themselves(ranks: int, group: int, size: int) -> None:
+    """A job of 504 ranks in nodes of 8 has groups of 7 nodes."""
+    program = collective(ranks, 64_000, 1, "all-to-all", "direct", 8, group=group)
+    sender = np.repeat(np.arange(ranks), size - 1)
+    assert program.n_messages == len(sender)
+    alone = collective(size, 64_000, 1, "all-to-all", "direct", 8) if size > 1 else None
+    assert program.total_bytes == (0 if alone is None else ranks // size * alone.total_bytes)

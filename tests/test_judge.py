@@ -15,6 +15,7 @@ import pytest
 
 from cosim.network.mix import CommunicationMix, PatternShare
 from experiments.config_load import config_from
+from experiments.config_machine import build_machine
 from experiments.run_context import run_context
 from netcosim.cli import main
 from netcosim.journal import Journal
@@ -350,7 +351,7 @@ def judged_tables(word: str, saved: tuple[float, float, float]) -> dict[str, Any
 def test_what_is_rated_unreliable_is_not_above_its_rating(word: str) -> None:
     """It printed "lengthens the mean wait by 20 %" above "reproduced badly"."""
     lines = answer(judged_tables(word, (6.0, 5.0, 7.0)), "RATING")
-    assert lines[0] == "b saves most node-hours against a: 6.0 % (5.0 to 7.0)."
+    assert lines[0] == "Use b instead of a: it saves 6.0 % (5.0 to 7.0) of node-hours."
     above, below = lines[: lines.index("RATING")], lines[lines.index("RATING") + 1 :]
     sized = "lengthens the mean wait by 20 % (10 to 30)"
     assert any(sized in line for line in above) == (word in ("exactly", "well"))
@@ -364,8 +365,11 @@ def test_what_is_rated_unreliable_is_not_above_its_rating(word: str) -> None:
 @pytest.mark.parametrize(
     ("saved", "first"),
     [
-        ((1.0, -1.0, 3.0), "No policy changes node-hours significantly against a."),
-        ((-3.0, -5.0, -1.0), "No policy saves node-hours against a; b costs 3.0 % more."),
+        ((1.0, -1.0, 3.0), "Keep a: no policy changes node-hours significantly."),
+        (
+            (-3.0, -5.0, -1.0),
+            "Keep a: no policy saves node-hours, b costs 3.0 % (1.0 to 5.0) more.",
+        ),
     ],
 )
 def test_the_first_line_recommends_what_is_significant(
@@ -562,3 +566,34 @@ def test_files_of_the_config_are_found_from_anywhere(tmp_path: Path) -> None:
     content = tomllib.loads(load_judge_config(flags, tmp_path / "c.toml").text)
     assert content["workload"]["log"] == str(log)
     assert content["communication"]["mix"][1]["file"] == str(tmp_path / "m.csv")
+
+
+def test_gpus_are_assumed_to_train_and_their_ranks_are_in_order(tmp_path: Path) -> None:
+    """Random ranks would scatter the GPUs of a server; packets of 4 KiB would take long."""
+    (tmp_path / "topology.conf").write_text(
+        "SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n[3-4]\nSwitchName=s Switches=a,b\n"
+    )
+    (tmp_path / "jobs.csv").write_text("job,nodes,arrival_s,run_s\n1,8,0,60\n2,16,1,60\n")
+    flags = Flags(
+        log=str(tmp_path / "jobs.csv"),
+        machine=str(tmp_path / "topology.conf"),
+        policies=("slurm-tree", "random"),
+        bandwidth="400 Gbit/s",
+        gpus_per_node=8,
+    )
+    config = load_judge_config(flags, None).config
+    assert config.communication.task_mapping == "in-order"
+    assert {entry.pattern for entry in config.communication.mix} == {"collective"}
+    assert all(e.parameters["gpus_per_node"] == 8 for e in config.communication.mix)
+    topology = build_machine(config.machine).topology
+    assert topology.n_nodes == 32
+    inside = topology.link_bandwidth_Bps[topology.kind_mask("scale-up-injection")]
+    assert set(inside) == {450 * 10**9}
+    (tmp_path / "kalos.csv").write_text(
+        "job_id,arrival_s,duration_s,nodes,gpus\n0,0.0,104,2,16\n1,313.0,78,1,4\n"
+    )
+    logged = load_judge_config(replace(flags, log=str(tmp_path / "kalos.csv")), None).config
+    jobs = logged.workload.source().jobs(32, np.random.default_rng(0))
+    assert jobs.n_nodes.tolist() == [16, 4]
+    plain = load_judge_config(replace(flags, gpus_per_node=None), None).config
+    assert "collective" not in {entry.pattern for entry in plain.communication.mix}

@@ -9,7 +9,8 @@ The first policy is what the others are compared with: what runs today. First th
 is compared with the waits of the log; packets measure what placement does to communication, the
 queue is run again with what that does to run times, and the number of switches a job, which
 operators count, is held against the times that were measured. What jobs send is not in a log: it
-is assumed, printed on the page, and can be set in a config.
+is assumed, printed on the page, and can be set in a config. With --gpus-per-node jobs count GPUs,
+which are assumed to train models.
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bandwidth", metavar="BW", help='of every link, "100 Gbit/s"')
     parser.add_argument(
         "--taper", type=float, help="bandwidth up for what comes from below a switch"
+    )
+    parser.add_argument(
+        "--gpus-per-node", type=int, metavar="G", help="jobs count GPUs; the file's nodes have G"
     )
     parser.add_argument("--first-jobs", type=int, metavar="N", help="only the log's first N jobs")
     parser.add_argument("--days", type=float, metavar="D", help="only the log's first D days")

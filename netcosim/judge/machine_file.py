@@ -58,7 +58,7 @@ def machine_of(given: str) -> dict[str, Any]:
 
 
 def with_bandwidth(machine: Mapping[str, Any], bandwidth: str) -> dict[str, Any]:
-    """The section with every link's bandwidth set.
+    """The section with the bandwidth of every link set, except those inside servers.
 
     Raises
     ------
@@ -77,6 +77,8 @@ def with_bandwidth(machine: Mapping[str, Any], bandwidth: str) -> dict[str, Any]
     names = parameters_of(
         entry.builder_for({k: v for k, v in given.items() if k in known.values()})
     )
-    links = [name for name in names if name.endswith("bandwidth_Bps")]
+    links = [
+        name for name in names if name.endswith("bandwidth_Bps") and not name.startswith("scale_up")
+    ]
     kept = {key: value for key, value in machine.items() if known.get(key, key) not in links}
     return kept | {short_name(name): bandwidth for name in links}

@@ -143,7 +143,7 @@ def answer(tables: Tables, trusted: str) -> list[str]:
 
 
 def result(reference: str, tables: Tables) -> str:
-    """Return which policies save node-hours significantly, and which cost some, in one sentence."""
+    """Recommend a policy in one sentence: the one that saves most node-hours significantly."""
     saved = {str(row["policy"]): interval_cells(row, SAVED) for row in tables.get("paired", ())}
     known = {
         name: (low, high)
@@ -157,13 +157,17 @@ def result(reference: str, tables: Tables) -> str:
     worse = [name for name, (_, high) in known.items() if high < 0]
     if better:
         best = max(better, key=lambda name: saved[name][0])
-        ends = " to ".join(map(number, known[best]))
-        most = f"{number(saved[best][0])} % ({ends})"
-        return f"{best} saves most node-hours against {reference}: {most}."
+        most = _percent(saved[best][0], *known[best])
+        return f"Use {best} instead of {reference}: it saves {most} of node-hours."
     if worse:
-        costs = ", ".join(f"{name} costs {number(-saved[name][0])} % more" for name in worse)
-        return f"No policy saves node-hours against {reference}; {costs}."
-    return f"No policy changes node-hours significantly against {reference}."
+        ends = {name: (-saved[name][0], -known[name][1], -known[name][0]) for name in worse}
+        costs = ", ".join(f"{name} costs {_percent(*found)}" for name, found in ends.items())
+        return f"Keep {reference}: no policy saves node-hours, {costs} more."
+    return f"Keep {reference}: no policy changes node-hours significantly."
+
+
+def _percent(value: float, low: float, high: float) -> str:
+    return f"{number(value)} % ({number(low)} to {number(high)})"
 
 
 def _direction(policy: str, tables: Tables) -> str:

@@ -53,8 +53,8 @@ class Situation(NamedTuple):
 def connected(links: Sequence[NDArray[np.integer]], n_links: int) -> list[list[int]]:
     """Return places of jobs by the links of each: those that share links are one group, directly or
     through others."""
-    if not links:
-        return []
+    if not any(len(part) for part in links):
+        return [[place] for place in range(len(links))]
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -96,8 +97,13 @@ class Iterations(RunTimeModel):
             )
         share, fraction = self.network.mix.draw(workload, rng)
         isolated = policy.isolates and self.network.partition_routing
-        scheduled = ScheduledJobs(self.network, self.scheduler, draw_key(rng))
+        scheduled = ScheduledJobs(self.network, self.scheduler, draw_key(rng), self.iterations)
         return _IterationRunTimes(workload, share, fraction, scheduled, isolated)
+
+    @cached_property
+    def iterations(self) -> JobIterations:
+        """Isolated iterations, the same in all queues."""
+        return JobIterations(self.network.loads)
 
 
 class ScheduledJobs:
@@ -109,10 +115,18 @@ class ScheduledJobs:
     scheduler : NetworkScheduler
     seed : int
         Of phases, and of what the scheduler draws.
+    iterations : JobIterations, optional
+        Those of other queues on the network.
     """
 
-    def __init__(self, network: JobNetwork, scheduler: NetworkScheduler, seed: int) -> None:
-        self.iterations = JobIterations(network.loads)
+    def __init__(
+        self,
+        network: JobNetwork,
+        scheduler: NetworkScheduler,
+        seed: int,
+        iterations: JobIterations | None = None,
+    ) -> None:
+        self.iterations = iterations or JobIterations(network.loads)
         self.scheduler, self.seed = scheduler, seed
         self.counts = {"groups": 0, "groups_simulated": 0, "largest_group": 0}
         self._pins = network.shared.routing.pin is not None
@@ -123,15 +137,18 @@ class ScheduledJobs:
         self._seen: dict[int, tuple[NDArray[np.bool_], FloatArray]] = {}
         self._known: dict[tuple[bytes, ...], FloatArray] = {}
         self._group_of: dict[int, frozenset[int]] = {}
+        self._moved = False
 
     def start(self, job: int, situation: Situation) -> None:
         """A job starts; one that sends nothing between nodes affects no other."""
         found = self.iterations.placed(situation, self._background_s(situation))
         if found is not None:
             self._situation[job], self._jobs[job], self._rate[job] = situation, found, 1.0
+            self._moved = True
 
     def end(self, job: int) -> None:
         """A job ends."""
+        self._moved |= job in self._jobs
         for known in (self._situation, self._jobs, self._rate, self._seen, self._group_of):
             known.pop(job, None)
 
@@ -154,6 +171,9 @@ class ScheduledJobs:
 
     def settle(self) -> dict[int, float]:
         """Return the rates that change: iterations per isolated iteration."""
+        if not self._moved:
+            return {}
+        self._moved = False
         self._choose_paths()
         changed: dict[int, float] = {}
         for group in self._groups():

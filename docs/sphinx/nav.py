@@ -41,6 +41,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "blue-gene",
         "interference",
         "partitions",
+        "ai-clusters",
         "isolation",
         "isolation-placement",
         "isolation-shares",

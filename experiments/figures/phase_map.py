@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 PAINT = {PAYS: colour(0), NOT: colour(1), UNKNOWN: "0.88"}
 
 
-def verdict_legend(figure: Figure) -> None:
+def verdict_legend(figure: Figure, what: str = "isolation") -> None:
     """The three colours, above all panels."""
     figure.legend(
-        handles=[Patch(color=paint, label=f"isolation {word}") for word, paint in PAINT.items()],
+        handles=[
+            Patch(color=paint, label=f"{what} {word}".strip()) for word, paint in PAINT.items()
+        ],
         loc="outside upper center",
         ncols=len(PAINT),
         frameon=False,
@@ -30,34 +32,40 @@ def verdict_legend(figure: Figure) -> None:
 
 
 def draw_phases(
-    axis: Axes, rows: pd.DataFrame, shares: Sequence[float], loads: Sequence[str]
+    axis: Axes,
+    rows: pd.DataFrame,
+    levels: Sequence[float],
+    loads: Sequence[str],
+    across: tuple[str, str] = ("share", "share of communication"),
 ) -> None:
-    """A square for each share and load, with the gain in percent.
+    """A square for each level of a factor and load, with the gain in percent.
 
     Parameters
     ----------
     axis : Axes
     rows : DataFrame
-        Columns ``share``, ``load``, ``verdict`` and ``gain_percent``.
-    shares, loads : sequences
+        Columns of the factor, ``load``, ``verdict`` and ``gain_percent``.
+    levels, loads : sequences
         Of all panels, from left to right and from below.
+    across : (str, str)
+        The factor's column, and what the axis calls it.
     """
     for row in rows.to_dict("records"):
-        x, y = shares.index(row["share"]), loads.index(row["load"])
+        x, y = levels.index(row[across[0]]), loads.index(row["load"])
         axis.add_patch(
             Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, color=PAINT[row["verdict"]], linewidth=0)
         )
         axis.annotate(
-            f"{row['gain_percent']:.1f}",
+            f"{round(row['gain_percent'], 1) + 0.0:.1f}",
             (x, y),
             ha="center",
             va="center",
             fontsize=7,
             color=INK if row["verdict"] == UNKNOWN else "white",
         )
-    axis.set_xlim(-0.5, len(shares) - 0.5)
+    axis.set_xlim(-0.5, len(levels) - 0.5)
     axis.set_ylim(-0.5, len(loads) - 0.5)
-    axis.set_xticks(range(len(shares)), [f"{share:g}" for share in shares], fontsize=7)
+    axis.set_xticks(range(len(levels)), [f"{level:g}" for level in levels], fontsize=7)
     axis.set_yticks(range(len(loads)), [load.replace("all at once", "full") for load in loads])
     axis.tick_params(axis="y", labelsize=7)
-    axis.set_xlabel("share of communication", fontsize=8)
+    axis.set_xlabel(across[1], fontsize=8)

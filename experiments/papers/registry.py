@@ -55,6 +55,10 @@ PAPERS: dict[str, PaperEntry] = {
         "When isolation pays: assumed and simulated gains of isolated jobs (Jigsaw, Pollard, ...)",
         "experiments.papers.isolation.paper",
     ),
+    "ai-clusters": PaperEntry(
+        "AI clusters: what contention costs the queue, and what to buy first",
+        "experiments.papers.ai_clusters.paper",
+    ),
     "routers": PaperEntry(
         "Which of the conclusions about placement depend on the router: crossbars of any speed-up",
         "experiments.papers.routers.paper",

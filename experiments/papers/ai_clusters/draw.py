@@ -1,0 +1,41 @@
+"""Drawing of the cells: where each purchase pays, over oversubscription and load."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from experiments.figures.phase_map import draw_phases, verdict_legend
+from experiments.figures.style import new_figure
+from experiments.frames import first_seen
+from experiments.papers.ai_clusters.cells import PURCHASES, STUDY
+from experiments.papers.paper import Analysis, Options
+
+TODAY = {"routing": "ecmp-1", "scheduler": "none", "variant": "usual"}
+PANELS = (
+    *((name, "random") for name in PURCHASES),
+    *((name, "slurm-tree") for name in PURCHASES if name != "placement"),
+)
+"""Purchases, and the placement of today."""
+
+
+def draw(analysis: Analysis, options: Options) -> Figure:
+    """A row a log, a panel a purchase, from random servers and from few switches."""
+    table = analysis.tables["purchases"]
+    for name, level in TODAY.items():
+        table = table[table[name] == level]
+    table = table.assign(gain_percent=table["off_percent"], load=table["load"].astype(str))
+    logs, loads = first_seen(table, "log"), sorted(set(table["load"]))
+    levels = sorted(map(int, STUDY["oversubscription"]))
+    figure, axes = new_figure(2.1 * len(PANELS), 0.5 + 1.5 * len(logs), len(logs), len(PANELS))
+    for number, log in enumerate(logs):
+        for column, (purchase, placement) in enumerate(PANELS):
+            axis = axes[number * len(PANELS) + column]
+            mine = table[
+                (table["log"] == log)
+                & (table["purchase"] == purchase)
+                & (table["placement"] == placement)
+            ]
+            axis.set_title(f"{log}: buy {purchase},\n{placement} today", fontsize=8)
+            draw_phases(axis, mine, levels, loads, ("oversubscription", "oversubscription"))
+    verdict_legend(figure, "")
+    return figure

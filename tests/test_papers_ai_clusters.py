@@ -1,0 +1,138 @@
+"""The study of AI clusters: a balanced design, paired draws, and costs and purchases by hand."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.config_load import config_from
+from experiments.papers.ai_clusters import cells
+from experiments.papers.paper import Options
+from experiments.run_context import run_context
+from netcosim.reproduce import reproduce
+from workloads.job import offered_load
+
+CELL: dict[str, Any] = {"log": "kalos", "load": 0.9, "placement": "random", "routing": "ecmp-1"}
+CELL |= {"oversubscription": 7, "scheduler": "none", "variant": "usual"}
+USUAL = {"scheduler": "none", "variant": "usual"}
+
+
+@pytest.fixture(scope="module")
+def designed() -> list[dict[str, Any]]:
+    return [point["labels"] for point in cells.points(Options())]  # type: ignore[misc]
+
+
+def test_every_level_is_combined_with_every_other_equally_often(
+    designed: list[dict[str, Any]],
+) -> None:
+    """Of the design without variants: each combination of two levels, and each cell once a draw."""
+    networks = [at for at in designed if at.get("variant") == "usual"]
+    factors = ("log", "load", "draw", "routing", "oversubscription", "scheduler")
+    assert Counter(map(str, networks)).most_common(1)[0][1] == 1
+    for one, other in itertools.combinations(factors, 2):
+        pairs = Counter((at[one], at[other]) for at in networks)
+        levels = len({at[one] for at in networks}) * len({at[other] for at in networks})
+        assert len(pairs) == levels, (one, other)
+        assert len(set(pairs.values())) == 1, (one, other)
+
+
+def test_each_network_has_its_queue_without_one(designed: list[dict[str, Any]]) -> None:
+    keys = ("log", "load", "draw")
+    alone = {tuple(at[k] for k in keys) for at in designed if "routing" not in at}
+    assert {tuple(at[k] for k in keys) for at in designed if "routing" in at} == alone
+
+
+def test_main_question_comes_first(designed: list[dict[str, Any]]) -> None:
+    networks = [at for at in designed if "routing" in at]
+    first = networks[: 8 * 2 * len({at["log"] for at in networks}) * cells.STUDY["draws"]]
+    assert {at["routing"] for at in first} == {"ecmp-1", "spray"}
+    assert {at["oversubscription"] for at in first} == {1, 2, 7, 15}
+    assert {at["load"] for at in first} == {0.9, 0.7}
+
+
+def test_draws_are_the_same_jobs_on_every_network_at_the_load_of_the_cell() -> None:
+    options = Options(scale="quick")
+    points = [p for p in cells.points(options) if p["labels"]["draw"] == 1]  # type: ignore[index]
+    found = {}
+    for point in points:
+        labels: Any = point["labels"]
+        context = run_context(config_from(point["config"]))  # type: ignore[arg-type]
+        jobs = cells._jobs(context, labels)
+        offered = offered_load(jobs, context.queues.topology.n_nodes)
+        assert offered == pytest.approx(labels["load"])
+        kept = found.setdefault(labels["log"], jobs)
+        assert np.array_equal(kept.submit_s, jobs.submit_s)
+        assert np.array_equal(kept.n_nodes, jobs.n_nodes)
+    assert {*found} == {"frontier", "philly"}
+
+
+@pytest.mark.parametrize("spines", ["1", "2", "7", "15"])
+def test_oversubscription_is_what_it_is_called(spines: str) -> None:
+    work = {"synthetic": {"n_jobs": 10}}
+    network = {**cells.STUDY["usual"], "oversubscription": int(spines)}
+    config = config_from(cells.cell_content(work, network, Options()))
+    topology = run_context(config).machine.topology
+    up, down = (
+        topology.link_bandwidth_Bps[topology.kind_mask(kind)].sum()
+        for kind in ("leaf-up", "injection")
+    )
+    assert down / up == pytest.approx(int(spines), rel=1e-6)
+    assert topology.link_bandwidth_Bps[topology.kind_mask("leaf-up")].min() >= 50e9
+
+
+def rows(live_s: list[float], **cell: Any) -> list[dict[str, Any]]:
+    """A cell whose draws complete in these times, 100 s without a network."""
+    known = {"completion_s": 100.0, "elasticity": 2.0, "share": 0.5, "longer": 0.1}
+    return [
+        {**CELL, **cell, **known, "draw": draw, "live_s": s, "cost": s / 100, "product": 1.1}
+        for draw, s in enumerate(live_s)
+    ]
+
+
+def test_costs_and_purchases_by_hand() -> None:
+    """Off: from 200 s to 100 s is 50 %; to 199 s is significant but less than 1 %."""
+    each = pd.DataFrame(
+        rows([200.0, 210.0, 190.0, 200.0])
+        + rows([100.0, 105.0, 95.0, 100.0], placement="slurm-tree")
+        + rows([150.0, 160.0, 140.0, 150.0], routing="spray")
+        + rows([199.0, 208.95, 189.05, 199.0], oversubscription=1)
+    )
+    cost = cells.costs(each).set_index(["placement", "routing", "oversubscription"])
+    mean = np.exp(np.mean(np.log([2.0, 2.1, 1.9, 2.0])))
+    assert cost.loc[("random", "ecmp-1", 7), "cost_percent"] == pytest.approx(100 * (mean - 1))
+    assert cost.loc[("random", "ecmp-1", 7), "product_percent"] == pytest.approx(10)
+    found = cells.purchases(each)
+    today = found[(found["placement"] == "random") & (found["oversubscription"] == 7)]
+    today = today[today["routing"] == "ecmp-1"].set_index("purchase")
+    assert today.loc["placement", "off_percent"] == pytest.approx(50)
+    assert today.loc["spines", "off_percent"] == pytest.approx(0.5)
+    assert today["verdict"].to_dict() == {
+        "placement": "would pay",
+        "spines": "would not pay",
+        "spraying": "would pay",
+    }
+    assert today["first"].to_dict() == {"placement": True, "spines": False, "spraying": False}
+    assert "placement" not in set(found.loc[found["placement"] == "slurm-tree", "purchase"])
+
+
+@pytest.mark.full
+def test_quick_scale_runs_and_finds_contention_under_random_servers(tmp_path: Any) -> None:
+    done = reproduce(
+        "ai-clusters", "cells", out_dir=tmp_path, options=Options(scale="quick"), progress=False
+    )
+    assert done is not None
+    assert not done.failed
+    cost = done.analysis.tables["costs"]
+    cost = cost[(cost["log"] == "frontier") & (cost["oversubscription"] == 7)]
+    longer = cost.set_index(["placement", "routing"])["longer"]
+    assert longer["random", "ecmp-1"] > longer["random", "spray"] > longer["slurm-tree", "spray"]
+    again = reproduce(
+        "ai-clusters", "cells", out_dir=tmp_path, options=Options(scale="quick"), progress=False
+    )
+    assert again is not None
+    assert again.computed == 0

@@ -613,5 +613,11 @@ def test_gpus_are_assumed_to_train_and_their_ranks_are_in_order(tmp_path: Path) 
     assert topology.n_nodes == 32
     inside = topology.link_bandwidth_Bps[topology.kind_mask("scale-up-injection")]
     assert set(inside) == {450 * 10**9}
+    (tmp_path / "kalos.csv").write_text(
+        "job_id,arrival_s,duration_s,nodes,gpus\n0,0.0,104,2,16\n1,313.0,78,1,4\n"
+    )
+    logged = load_judge_config(replace(flags, log=str(tmp_path / "kalos.csv")), None).config
+    jobs = logged.workload.source().jobs(32, np.random.default_rng(0))
+    assert jobs.n_nodes.tolist() == [16, 4]
     plain = load_judge_config(replace(flags, gpus_per_node=None), None).config
     assert "collective" not in {entry.pattern for entry in plain.communication.mix}

@@ -155,6 +155,9 @@ def _completed(flags: Flags, raw: dict[str, Any], folder: Path) -> JudgeConfig:
     with config.plugged():
         topology = build_machine(config.machine).topology
         notes = _with_replay(content, config, topology.n_nodes)
+    log = content["workload"].get("log")
+    if topology.scale_up is not None and log is not None and format_of(log).counts_gpus:
+        content["workload"].setdefault("size_unit", "gpu")
     if assumed and topology.scale_up is not None:
         _assume_training(content, int(np.bincount(topology.scale_up).max()), drawn)
     elif assumed:
@@ -282,7 +285,7 @@ def _assume_training(content: dict[str, Any], gpus: int, drawn: bool) -> None:
     """Assume collectives of training where nodes are GPUs, and ranks in the order of the GPUs.
 
     Three of four jobs reduce gradients, the fourth exchanges tokens of experts on 64 GPUs.
-    Published shares of an iteration are 2 to 26 %. Packets are large because messages are: small
+    Published shares of an iteration are 0.2 to 26 %. Packets are large because messages are: small
     messages would measure latency.
     """
     fraction = {} if drawn else {"communication_fraction": 0.2}

@@ -255,7 +255,7 @@ def _blocks(declared: Declared, node_block: NDArray[np.int32], gpus: int) -> Hie
             )  # fmt: skip
     levels, rows, labels = [*levels, "block"], [*rows, node_block], [*labels, names]
     if gpus > 1:
-        server = np.arange(len(node_block)) // gpus
+        server = np.arange(len(node_block), dtype=np.int32) // np.int32(gpus)
         levels, rows, labels = [*levels, "node"], [*rows, server], [*labels, []]
     return hierarchy(levels, rows, labels)
 

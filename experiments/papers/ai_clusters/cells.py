@@ -43,7 +43,7 @@ PLACEMENTS: list[str] = STUDY["placements"]
 NETWORK = ("routing", "oversubscription", "scheduler", "variant")
 FACTORS = ("load", *NETWORK)
 CELL = ("log", "load", "placement", *NETWORK)
-QUICK = {"routing": ["ecmp-1", "spray"], "oversubscription": [1, 7]}
+QUICK: dict[str, list[Any]] = {"routing": ["ecmp-1", "spray"], "oversubscription": [1, 7]}
 KALOS = PaperLog(
     "kalos",
     {},
@@ -69,7 +69,7 @@ MATTERS = 0.01
 def designed(options: Options) -> list[dict[str, Any]]:
     """All networks of the designs with their loads, each once, in the order of computation."""
     usual, found = STUDY["usual"], {}
-    designs = [QUICK] if options.quick else STUDY["designs"]
+    designs: list[dict[str, list[Any]]] = [QUICK] if options.quick else STUDY["designs"]
     for design in designs:
         levels = [design.get(name, [usual[name]]) for name in FACTORS]
         found.update(dict.fromkeys(itertools.product(*levels)))
@@ -134,7 +134,7 @@ def cell_content(
     if options.quick:
         small = STUDY["quick"]
         work = {**work, "synthetic": {**work["synthetic"], "n_jobs": small["n_jobs"]}}
-        machine |= {"nodes": small["nodes"], "nodes_per_leaf": small["nodes_per_leaf"]}
+        machine["nodes"] = small["nodes"]
     content = {
         "machine": machine,
         "workload": dict(work),

@@ -36,7 +36,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     phases["gain_percent"] = phases["by_node"].where(phases["metric"] == BY_NODE, phases["by_job"])
     rows = [(log, metric) for log in first_seen(phases, "log") for metric in DRAWN]
     placements = first_seen(phases, "placement")
-    levels = [sorted(set(phases[name])) for name in ("share", "load")]
+    shares, loads = (sorted(set(phases[name])) for name in ("share", "load"))
     wide = 1 + len(placements)
     figure, axes = new_figure(2.3 * wide, 0.5 + 2.2 * len(rows), len(rows), wide)
     for number, (log, metric) in enumerate(rows):
@@ -48,7 +48,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
             mine = _where(phases, {**here, "placement": placement})
             axis.set_title(f"{log}: {metric},\n{placement} before", fontsize=8)
             axis.set_visible(len(mine) > 0)
-            draw_phases(axis, mine, *levels)
+            draw_phases(axis, mine, shares, loads)
     verdict_legend(figure)
     return figure
 

@@ -69,6 +69,7 @@ def config_schema() -> Schema:
     for key in _ONE_OR_MORE:
         options = others["curve"]["properties"][key]["anyOf"]
         options.append(options[0]["items"])
+    sections["Program"]["properties"]["command"]["anyOf"].append({"type": "string"})
     sweep = {"sweep": _object(properties(SweepSection))}
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",

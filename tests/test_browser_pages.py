@@ -151,7 +151,7 @@ def test_a_phone_shows_all_and_scrolls_what_is_wide_in_its_own_box(
     found = Opened(browser, path, width=390)
     found.page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     assert found.cut() == []
-    wide = found.page.locator("#wide .scroll")
+    wide = found.page.locator("#wide .scroll").first
     assert wide.get_attribute("tabindex") == "0"
     before = found.page.locator("#wide td").first.bounding_box()
     wide.evaluate("(box) => { box.scrollLeft = 400; }")

@@ -47,7 +47,16 @@ def configs_of_the_docs() -> dict[str, dict[str, Any]]:
     return {name: content for name, content in found.items() if SECTIONS & set(content)}
 
 
-OWN_NAMES = {"by-turns", "least-work", "hub", "wide-jobs", "ladder", "few-leaves", "slip"}
+OWN_NAMES = {
+    "one-group",
+    "by-turns",
+    "least-work",
+    "hub",
+    "wide-jobs",
+    "ladder",
+    "few-leaves",
+    "slip",
+}
 """Of entries that pages on plug-ins define; a schema has them with ``--plugin`` alone."""
 
 

@@ -233,7 +233,7 @@ def test_options_have_one_name_in_all_commands() -> None:
     """An output is --out; what computes with progress has --quiet, and figure files --format."""
     options = {name: options_of(name) for name in command_names()}
     assert not {old for found in options.values() for old in set(RENAMED) - {"--jobs"} & found}
-    without = {"list", "describe", "warmup", "completion", "schema"}
+    without = {"list", "describe", "warmup", "completion", "schema", "check-scheduler"}
     assert {name for name in options if "--out" not in options[name]} <= without
     loops = {*("bench", "bench-rl", "curve", "demo", "isolation-gain", "judge", "reproduce")}
     loops |= {"run", "sweep", "validate"}

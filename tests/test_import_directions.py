@@ -32,14 +32,14 @@ BANNED = {
 PYDANTIC = "netsim/parameters.py"
 # Ceilings. Lower one when the code has become smaller; raise one only with a reason in the commit.
 MAX_LINES_OF_PACKAGE = {
-    "netsim": 23_500,
-    "patterns": 6_500,
-    "workloads": 4_970,
-    "alloc": 6_040,
-    "queuesim": 8_180,
-    "cosim": 8_320,
-    "experiments": 18_420,
-    "netcosim": 20_700,
+    "netsim": 23_830,
+    "patterns": 6_530,
+    "workloads": 5_320,
+    "alloc": 6_460,
+    "queuesim": 9_940,
+    "cosim": 9_720,
+    "experiments": 19_600,
+    "netcosim": 22_580,
 }
 MAX_LINES_OF_FILE = 450
 MAX_FILES_OF_FOLDER = 30
@@ -51,7 +51,7 @@ LARGER_FOLDERS = {
 }
 # How many functions may have more than 60 lines, or more than 8 parameters (kernels take arrays).
 MAX_LONG_FUNCTIONS = 62
-MAX_WIDE_FUNCTIONS = 57
+MAX_WIDE_FUNCTIONS = 58
 
 SOURCES = sorted(p for package in MAY_IMPORT for p in (ROOT / package).rglob("*.py"))
 

@@ -77,7 +77,7 @@ def test_the_shell_s_ways_to_a_pipe(log: Path, tmp_path: Path) -> None:
         done = through(raw, "info", name)
         assert b": 40 jobs over " in done.stdout, done.stderr
     out = tmp_path / "few.swf"
-    done = through(raw, "convert", "-", str(out), "--first-jobs", "3")
+    done = through(raw, "convert", "-", "--out", str(out), "--first-jobs", "3")
     assert done.stdout.startswith(f"{out}: 3 jobs written".encode())
 
 

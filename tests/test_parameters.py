@@ -121,9 +121,9 @@ def test_generated_pages_are_current() -> None:
 def test_an_engine_alone_imports_no_pydantic() -> None:
     """It takes a tenth of a second; a value of a config is what it is for."""
     script = (
-        "import sys, netsim.packet.engine, netsim.routing.registry, patterns.registry\n"
+        "import sys, numpy, netsim.packet.engine, netsim.routing.registry, patterns.registry\n"
         "from netsim.topologies.torus import torus\n"
-        "patterns.registry.make_pattern('halo2d', 4, 8, 1, None)\n"
+        "patterns.registry.make_pattern('halo2d', 4, 8, 1, numpy.random.default_rng(0))\n"
         "netsim.routing.registry.make_routing(torus([3]))\n"
         "print('pydantic' in sys.modules)"
     )

@@ -13,7 +13,7 @@ from alloc_helpers import CASES, MACHINES
 from queue_helpers import Mask, make_workload
 
 from alloc.policy import Policy
-from alloc.registry import POLICIES, make_policy
+from alloc.registry import make_policy
 from netsim.errors import NetcosimError
 from queuesim.assumed import Assumed
 from queuesim.compiled import choice
@@ -36,7 +36,11 @@ SCORED = Order(
     score=lambda work, jobs, now_s: np.floor((now_s - work.submit_s[jobs]) / work.n_nodes[jobs]),
 )
 COMPILED_ORDERS = [ORDERS[name] for name in ("fcfs", "shortest", "smallest", "largest", "wfp")]
-BY_COUNT = [(m, name) for m, name in CASES if POLICIES[name].counts_only]
+BY_COUNT = [
+    (m, name)
+    for m, name in CASES
+    if make_policy(MACHINES[m], name, np.random.default_rng(0)).counts_only
+]
 PAIRS = list(product([*COMPILED_ORDERS, SCORED], choice.COMPILED_BACKFILLS))
 
 

@@ -205,7 +205,9 @@ def test_every_observable_of_a_run_and_of_a_store(tmp_path: Path) -> None:
     tables = cosim_point(made.resolved()).tables
     result = run_cosim(made)
     for name in OBSERVABLES:
-        assert list(dict.fromkeys(row["policy"] for row in tables[name])) == ["baseline", "jigsaw"]
+        policies = list(dict.fromkeys(row["policy"] for row in tables[name]))
+        # no job of this queue is interrupted
+        assert policies == ([] if name == "interrupted" else ["baseline", "jigsaw"])
     for row in tables["runs"]:
         assert row["mean_wait_s"] == result.summaries()[str(row["policy"])].mean_wait_s
         assert row["jobs"] == 40

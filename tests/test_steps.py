@@ -20,8 +20,8 @@ from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.papers.isolation.steps import (
-    against_chance,
     analyse,
+    compared_with_random_phases,
     draw,
     even_periods_s,
     one_link,
@@ -332,7 +332,7 @@ def made_rows() -> pd.DataFrame:
 
 def test_the_study_compares_with_phases_drawn_anew() -> None:
     """Drawn anew they lose 5 points; the last window's 1 to 6 is 1.5 less, in step at first 0."""
-    table = against_chance(made_rows())
+    table = compared_with_random_phases(made_rows())
     assert table["phases"].tolist() == ["random", "locked"]
     assert table["less_redrawn_points"].tolist() == [-1.5, 0.0]
     assert table["off_percent"].tolist() == [3.5, 5.0]

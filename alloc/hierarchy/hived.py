@@ -72,9 +72,8 @@ class Hived(HierarchyPolicy):
         entire = self._largest[level + 1]
         n_entire, rest = divmod(n_nodes, entire)
         cells = len(untouched)
-        here = np.bincount(
-            above, weights=below & (self._size[level + 1] == entire), minlength=cells
-        )
+        below &= self._size[level + 1] == entire
+        here = np.bincount(above, weights=below, minlength=cells)
         inside = np.where(here >= n_entire, 0, NEVER)
         if rest:
             splits = self._splits(level + 1, rest)

@@ -117,8 +117,8 @@ COMMUNICATION = [
 # [sweep.design]
 
 FACTORS = (
-    '{ key = "machine.p", low = 1, high = 4, whole = true }, '
-    '{ key = "run.seed", low = 1, high = 9, whole = true }'
+    '{ key = "machine.p", low = 1, high = 4, integer = true }, '
+    '{ key = "run.seed", low = 1, high = 9, integer = true }'
 )
 
 
@@ -134,7 +134,7 @@ def factors(title: str, told: str, *rows: str) -> Row:
     return design(title, told, f'method = "sobol-sequence"\nsamples = 4\nfactors = [{listed}]')
 
 
-SEED = 'key = "run.seed", low = 1, high = 9, whole = true'
+SEED = 'key = "run.seed", low = 1, high = 9, integer = true'
 DESIGNS = [
     *(
         design(f"{key} = {text}", key, f"{changed}\nfactors = [{FACTORS}]")

@@ -275,7 +275,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Costs by cell, what each purchase gains, and whether the product foretells the cost."""
     each = joined(frames)
     cost, bought = costs(each), purchases(each)
-    check = ClaimBuilder("issue", "all cells")
+    check = ClaimBuilder("the product", "all cells")
     inside = [
         bool(row["cost_percent_low"] <= row["product_percent"] <= row["cost_percent_high"])
         for row in cost.to_dict("records")

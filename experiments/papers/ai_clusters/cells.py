@@ -60,8 +60,12 @@ PURCHASES: dict[str, dict[str, object]] = {
     "placement": {"placement": "slurm-tree"},
     "spines": {"oversubscription": 1},
     "spraying": {"routing": "spray"},
+    "crux": {"scheduler": "crux"},
+    "cassini": {"scheduler": "cassini"},
 }
 """What each changes of today's cell."""
+FIRST = ("placement", "spines", "spraying")
+"""Purchases among which the first is chosen."""
 MATTERS = 0.01
 """A purchase pays if it reduces mean completion by more than this part."""
 
@@ -248,7 +252,9 @@ def purchases(each: pd.DataFrame) -> pd.DataFrame:
         found = []
         for name, change in PURCHASES.items():
             other = {**cell, **change}
-            if other == cell or (name == "spraying" and cell["scheduler"] != "none"):
+            if other == cell or (
+                name not in ("placement", "spines") and cell["scheduler"] != "none"
+            ):
                 continue
             keys = [(*other.values(), draw) for draw in part["draw"]]
             if all(key in today.index for key in keys):
@@ -258,7 +264,7 @@ def purchases(each: pd.DataFrame) -> pd.DataFrame:
                 found.append(
                     row | interval_columns("off_percent", ends) | {"verdict": _word(decided.ratio)}
                 )
-        paying = [row for row in found if row["verdict"] == PAYS]
+        paying = [row for row in found if row["verdict"] == PAYS and row["purchase"] in FIRST]
         best = max(paying, key=lambda row: row["off_percent"], default=None)
         rows += [{**row, "first": row is best} for row in found]
     return pd.DataFrame(rows)
@@ -275,7 +281,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Costs by cell, what each purchase gains, and whether the product foretells the cost."""
     each = joined(frames)
     cost, bought = costs(each), purchases(each)
-    check = ClaimBuilder("issue", "all cells")
+    check = ClaimBuilder("the product", "all cells")
     inside = [
         bool(row["cost_percent_low"] <= row["product_percent"] <= row["cost_percent_high"])
         for row in cost.to_dict("records")

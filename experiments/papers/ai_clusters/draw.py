@@ -7,13 +7,13 @@ from matplotlib.figure import Figure
 from experiments.figures.phase_map import draw_phases, verdict_legend
 from experiments.figures.style import new_figure
 from experiments.frames import first_seen
-from experiments.papers.ai_clusters.cells import PURCHASES, STUDY
+from experiments.papers.ai_clusters.cells import FIRST, STUDY
 from experiments.papers.paper import Analysis, Options
 
 TODAY = {"routing": "ecmp-1", "scheduler": "none", "variant": "usual"}
 PANELS = (
-    *((name, "random") for name in PURCHASES),
-    *((name, "slurm-tree") for name in PURCHASES if name != "placement"),
+    *((name, "random") for name in FIRST),
+    *((name, "slurm-tree") for name in FIRST if name != "placement"),
 )
 """Purchases, and the placement of today."""
 

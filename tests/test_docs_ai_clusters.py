@@ -131,3 +131,11 @@ def test_the_size_of_the_design_and_of_what_is_stored() -> None:
     assert f"{n_points:,} points" in FLAT
     done = TABLES["costs"].query("draws == 4").groupby(["log", "load", *TODAY, "oversubscription"])
     assert f"{done.ngroups} of {len(LOGS) * len(networks)} networks" in FLAT
+
+
+def test_the_readme_has_one_number_of_the_study() -> None:
+    readme = " ".join((DOCS.parent / "README.md").read_text(encoding="utf-8").split())
+    at = {"log": "kalos", "load": 0.9, "placement": "random", "purchase": "placement"}
+    [row] = rows("purchases", **TODAY, **at, oversubscription=7).to_dict("records")
+    value, low, high = (row[f"off_percent{end}"] for end in ("", "_low", "_high"))
+    assert f"mean completion by {value:.0f} % (95 % CI {low:.0f} to {high:.0f}) at 7:1" in readme

@@ -14,6 +14,8 @@ from browser import Opened, chromium
 from netcosim.report.figures.lines import cdf
 from netcosim.report.page import Section, render_page
 
+pytestmark = pytest.mark.full
+
 NASTY = '<img src=x onerror="window.hurt = 1">'
 TABLE = pd.DataFrame(
     {

@@ -19,6 +19,8 @@ from experiments.archive.values import ArchivedRun
 from netcosim.report.page import render_page
 from netcosim.report.run_page import views_scripts, views_section, views_styles
 
+pytestmark = pytest.mark.full
+
 EVIL = '<img src=x onerror="window.hurt = 1"><b>bold</b></script>'
 KEPT = archived_run(
     nc.make_topology("dragonfly", {"p": 2, "a": 4, "g": 9}), ("rdn", "simple", EVIL), n_jobs=80

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from alloc.policy import Placement, Policy, Request
 from netsim.errors import NetcosimError
+from netsim.hierarchy import Hierarchy, hierarchy_of
 from netsim.topology import Topology
 
 Mask = NDArray[np.bool_]
@@ -36,6 +37,14 @@ def check_request(request: Request) -> int:
 def gpus_per_server(topology: Topology) -> int:
     """Return how many consecutive nodes of a topology are the GPUs of one server; 1 elsewhere."""
     return getattr(topology.shape, "gpus_per_node", 1)
+
+
+def switch_levels(topology: Topology) -> Hierarchy:
+    """Return the nested domains of a machine without servers of GPUs, which are no switches."""
+    h = hierarchy_of(topology)
+    if gpus_per_server(topology) == 1:
+        return h
+    return Hierarchy(h.levels[:-1], h.domain[:-1], h.names[:-1])
 
 
 def fill(order: NDArray[np.int64], counts: Counts, free: Mask, width: int, n_nodes: int) -> Nodes:
@@ -86,7 +95,8 @@ class NodePolicy(Policy):
     consecutive nodes (routers, groups, leaves, pods), whose numbers of free nodes are kept
     as nodes come and go: ``self._counts[i]`` belongs to ``block_sizes[i]``.
 
-    Nodes of a topology that are GPUs are given by servers (see `_by_server`).
+    Nodes of a topology that are GPUs are given by servers (see `_by_server`), unless a log has the
+    nodes of the job.
     """
 
     holds_any = True
@@ -158,7 +168,8 @@ class NodePolicy(Policy):
         n_nodes = check_request(request)
         if n_nodes > self._n_free:
             return None
-        chosen = self._choose(request) if self._server == 1 else self._by_server(request)
+        any_gpus = self._server == 1 or request.nodes is not None
+        chosen = self._choose(request) if any_gpus else self._by_server(request)
         if chosen is None:
             return None
         return self._placed(request.job_id, chosen)

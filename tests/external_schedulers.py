@@ -23,6 +23,7 @@ def faulty(fault: str, message: dict, waiting: dict, started: list) -> object:
         "twice": {"start": [first, first]},
         "count": {"start": [{"id": first, "nodes": [0]}]},
         "outside": {"start": [{"id": first, "nodes": [0, 99]}]},
+        "huge": {"start": [{"id": first, "nodes": [0, 1, 2, 10**20]}]},
         "nodes": {"start": [{"id": first, "nodes": "0-1"}]},
         "past": {"start": [], "until_s": message["now_s"]},
         "nan": {"until_s": float("nan")},

@@ -238,3 +238,12 @@ def test_what_is_refused() -> None:
         policy_of(RACKS, "segment", level="rack")
     assert not policy_of(RACKS, "segment", segment=10, level="domain").fits_empty(20)
     assert nc.make_policy(CHIPS, "tpu-slices", np.random.default_rng(0)).fits_empty(512)
+
+
+def test_replay_takes_the_gpus_of_the_log_whatever_their_servers() -> None:
+    policy = policy_of(GPUS, "replay")
+    policy.take(1, np.array([0]))  # type: ignore[attr-defined]
+    given = np.array([7, 4], dtype=np.int32)
+    placement = policy.allocate(Request(2, 2, nodes=given))
+    assert placement is not None
+    assert placement.nodes.tolist() == [7, 4]

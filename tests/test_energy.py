@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from queue_helpers import Mask, make_workload
 
+from cosim.network.link_bytes import link_bytes
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.cosim_tables import energies_of, result_tables
 from experiments.points import point_key
+from experiments.run_context import run_context
 from netsim.errors import NetcosimError
 from netsim.topologies.presets import PRESETS
 from queuesim.energy import J_PER_KWH, Energy, Power, energy_of, job_rows
@@ -158,6 +160,30 @@ def test_only_jobs_that_send_have_traffic(run: Any) -> None:
         sends = (run.workload.n_nodes > 1) & (run.fraction > 0)
         assert (energy.traffic_J > 0)[~sends].sum() == 0
         assert energy.traffic_J.sum() > 0
+
+
+def test_a_job_that_never_ran_has_no_traffic(run: Any) -> None:
+    """Its slice of the placements is empty, and the nodes behind it are those of the next job."""
+    schedule = run.schedules["rdn"]
+    job = int(np.flatnonzero((run.workload.n_nodes > 1) & (run.fraction > 0))[0])
+    kept = schedule.placements
+    begin, end = kept.node_ptr[job : job + 2]
+    ptr = kept.node_ptr.copy()
+    ptr[job + 1 :] -= end - begin
+    outcome = schedule.outcome.copy()
+    outcome[job] = NEVER_RUN
+    without = replace(
+        schedule,
+        outcome=outcome,
+        placements=replace(kept, nodes=np.delete(kept.nodes, np.s_[begin:end]), node_ptr=ptr),
+    )
+    network = run_context(run.config, run.workload).network
+    before, after = (
+        link_bytes(found, network, run.share, run.fraction) for found in (schedule, without)
+    )
+    assert before[job] > 0
+    assert after[job] == 0
+    assert np.array_equal(np.delete(before, job), np.delete(after, job))
 
 
 def test_two_nodes_that_send_all_the_time_fill_both_directions() -> None:

@@ -168,6 +168,7 @@ def test_all_of_kth_runs_as_under_the_built_in_easy(
         ("count", "job 1: 1 nodes chosen for a job of 4"),
         ("outside", "job 1: 2 nodes chosen for a job of 4"),
         ("nodes", "job 1: nodes '0-1'; must be a list of node numbers"),
+        ("huge", "job 1: nodes .*; must be a list of node numbers"),
         ("past", "until_s 0.0; must be a time after now"),
         ("nan", "until_s nan; must be a time after now"),
         ("never", "no waiting job is ever started"),

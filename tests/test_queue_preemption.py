@@ -15,6 +15,7 @@ from queue_helpers import Contiguous, HeldMask, Mask, make_workload
 from alloc.policy import Placement, Policy
 from alloc.registry import make_policy
 from netsim.errors import NetcosimError
+from netsim.topologies.gpu_cluster import gpu_cluster
 from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
 from queuesim.capacity import loss_of_capacity, mean_utilisation
@@ -25,7 +26,7 @@ from queuesim.queue import simulate_queue
 from queuesim.queue_setup import QueueSetup
 from queuesim.result import QueueResult
 from queuesim.runtime import RunTimeModel, RunTimes
-from queuesim.site.checkpoints import Checkpoints, effective_share
+from queuesim.site.checkpoints import Checkpoints
 from queuesim.site.failures import DAY_S, Failures, draw_failures
 from queuesim.site.outages import Outage
 from queuesim.site.partitions import Partition
@@ -388,6 +389,14 @@ def test_quotas_are_lent_and_taken_back() -> None:
 # Failures
 
 
+def test_a_leaf_of_gpus_fails_with_all_its_servers() -> None:
+    topology = gpu_cluster(8, gpus_per_node=4, nodes_per_leaf=2)
+    leaves = draw_failures(Failures(per_leaf_day=1.0), topology, np.random.default_rng(1))
+    for failure, _ in zip(leaves, range(20), strict=False):
+        assert np.unique(np.flatnonzero(failure.nodes) // 8).size == 1
+        assert failure.nodes.sum() == 8
+
+
 @pytest.mark.parametrize("leaves", [False, True])
 def test_failures_come_as_often_as_they_should(leaves: bool) -> None:
     """Poisson: the count within four standard deviations, and all units alike."""
@@ -454,7 +463,8 @@ def test_effective_training_time_meets_its_closed_form(rate: float, interval_s: 
     assert result.spent is not None
     failed = int(result.spent.failed[0])
     share = effective_training_time(result)
-    expected = effective_share(n * rate / DAY_S, checkpoints)
+    restarts = n * rate / DAY_S * (checkpoints.restart_s + interval_s / 2)
+    expected = (1 - restarts) / (1 + checkpoints.write_s / interval_s)
     assert share == pytest.approx(expected, abs=0.003)
     assert share != pytest.approx(1.0, abs=0.01)
     # lost: half an interval a failure

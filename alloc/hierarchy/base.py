@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.nodes import Counts, NodePolicy, Nodes, gpus_per_server
+from alloc.nodes import Counts, NodePolicy, Nodes, switch_levels
 from netsim.errors import unknown_name
-from netsim.hierarchy import Hierarchy, hierarchy_of
+from netsim.hierarchy import hierarchy_of
 from netsim.topology import Topology
 
 Domains = NDArray[np.int64]
@@ -24,10 +24,7 @@ class HierarchyPolicy(NodePolicy):
     """
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
-        self.hierarchy = hierarchy_of(topology)
-        if self.by_server and gpus_per_server(topology) > 1:
-            h = self.hierarchy
-            self.hierarchy = Hierarchy(h.levels[:-1], h.domain[:-1], h.names[:-1])
+        self.hierarchy = switch_levels(topology) if self.by_server else hierarchy_of(topology)
         self._of = self.hierarchy.domain
         self._above = [self.hierarchy.above(k) for k in range(len(self._of))]
         leaves: NDArray[np.int32] = np.arange(self.hierarchy.counts[-1], dtype=np.int32)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cosim.network.job_network import JobNetwork
 from cosim.network.situation import Situation
 from netsim.flow.message_network import MessageNetwork
-from queuesim.result import QueueResult
+from queuesim.result import NEVER_RUN, QueueResult
 
 
 def link_bytes(
@@ -27,7 +27,8 @@ def link_bytes(
     assert kept is not None
     alone: MessageNetwork[int] = MessageNetwork(topology.n_links)
     found = np.zeros(len(jobs))
-    for job in np.flatnonzero((jobs.n_nodes > 1) & (fraction > 0)).tolist():
+    sends = (jobs.n_nodes > 1) & (fraction > 0) & (result.outcome != NEVER_RUN)
+    for job in np.flatnonzero(sends).tolist():
         nodes = kept.nodes[kept.node_ptr[job] :][: int(jobs.n_nodes[job])].astype(np.int32)
         load = network.loads.load(Situation(int(share[job]), nodes.tobytes()))
         if len(load.links):

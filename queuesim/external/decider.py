@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from alloc.nodes import NodePolicy
 from netsim.errors import NetcosimError
+from netsim.limits import MAX_INDEX
 from netsim.topology import Topology
 from queuesim.decide import Choice, Decider, DecisionPoint
 from queuesim.external.process import LineProcess
@@ -62,6 +63,7 @@ class External(Decider):
 
     def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
         self.end(done=False)
+        self.status = None
         columns: dict[str, NDArray[Any]] = {
             "id": workload.job_id,
             "nodes": workload.n_nodes,
@@ -204,7 +206,9 @@ class External(Decider):
             raise NetcosimError(f"starts job {entry!r}, which was never submitted")
         if nodes is None:
             return Choice(job)
-        if not isinstance(nodes, list) or not all(type(node) is int for node in nodes):
+        if not isinstance(nodes, list) or not all(
+            type(node) is int and abs(node) <= MAX_INDEX for node in nodes
+        ):
             raise NetcosimError(f"job {entry}: nodes {nodes!r}; must be a list of node numbers")
         return Choice(job, nodes=np.array(nodes, dtype=np.int64))
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.nodes import gpus_per_server
+from alloc.nodes import switch_levels
 from netsim.errors import NetcosimError
-from netsim.hierarchy import Hierarchy, hierarchy_of
+from netsim.hierarchy import hierarchy_of
 from netsim.topologies.spans import domains_spanned, least_domains
 from queuesim.observables.jobs import BINS, by_size
 from queuesim.result import QueueResult, Rows
@@ -48,9 +48,8 @@ def locality(result: QueueResult) -> Locality:
     if kept is None:
         raise NetcosimError("locality needs placements: simulate with keep_placements=True")
     h = hierarchy_of(result.topology)
-    if gpus_per_server(result.topology) > 1 and len(h.levels) > 2:
-        # servers of GPUs are no switches
-        h = Hierarchy(h.levels[:-1], h.domain[:-1], h.names[:-1])
+    if len(h.levels) > 2:
+        h = switch_levels(result.topology)
     spanned = domains_spanned(h, kept.nodes, kept.node_ptr)
     least = least_domains(h, np.diff(kept.node_ptr))
     # a machine that is one domain has no other level to report

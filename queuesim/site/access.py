@@ -89,7 +89,8 @@ class Access:
 
     def adds(self, start_s: float, end_s: float, nodes: Mask) -> int:
         """Add a failure that begins now; return its number."""
-        none = np.zeros(len(self.partition), dtype=bool)
+        # a view of one value: failures of a long queue are many, and its jobs too
+        none = np.broadcast_to(np.False_, len(self.partition))
         self.windows.append(Window(start_s, end_s, nodes, True, none))
         self._known.append(len(self.windows) - 1)
         return len(self.windows) - 1

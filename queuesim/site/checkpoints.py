@@ -74,15 +74,3 @@ class Checkpoints:
         lost_s = min(since_s, self.interval_s)
         written_s = n * self.write_s + (since_s - lost_s)
         return Spent(n * self.interval_s, lost_s, written_s, restart_s)
-
-
-def effective_share(failures_per_s: float, checkpoints: Checkpoints) -> float:
-    """Return the share of a job's time that is useful work, in closed form.
-
-    (1 - N r (u0 + D/2)) / (1 + w/D), to the first order in the failures: those of all of the job's
-    nodes N r, the restart u0, the interval D and the write w.
-    """
-    interval_s, write_s = checkpoints.interval_s or inf, checkpoints.write_s
-    return (1.0 - failures_per_s * (checkpoints.restart_s + interval_s / 2)) / (
-        1.0 + write_s / interval_s
-    )

@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from annotated_types import Ge, Gt
 
-from netsim.hierarchy import hierarchy_of
+from alloc.nodes import switch_levels
 from netsim.parameters import Example, ReadIf, check_values
 from netsim.topology import Topology
 from queuesim.site.partitions import Mask
@@ -67,7 +67,7 @@ def draw_failures(
     """Return the failures of a machine in order of time, without end; one rate must be above 0."""
     leaf, n_leaves = np.empty(0, dtype=np.int64), 0
     if failures.per_leaf_day:
-        hierarchy = hierarchy_of(topology)
+        hierarchy = switch_levels(topology)
         leaf, n_leaves = hierarchy.domain[-1], hierarchy.counts[-1]
     of_nodes = topology.n_nodes * failures.per_node_day / DAY_S
     per_s = of_nodes + n_leaves * failures.per_leaf_day / DAY_S

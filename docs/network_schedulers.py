@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from cosim.network.communication import Communication, rounded_s
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
@@ -254,6 +255,33 @@ SHARES: dict[str, tuple[Callable[[int], float], int, float]] = {
 # CASSINI by compatibility
 
 
+def compatibility(group: JobGroup, rng: np.random.Generator) -> float:
+    """Return the lowest score of a group's links with their best shifts; 1 without any.
+
+    A link whose circle is too long counts with random phases.
+    """
+    scores = [1.0]
+    unit_s = float(group.iteration_s.min()) / cassini.GRID
+    for number in range(group.n_links):
+        users, use = group.users(number)
+        link = cassini.circle(group.times_s[users], use, unit_s)
+        if link is not None:
+            best = cassini.best_shifts(link, np.zeros(len(users), dtype=np.int64), use > 0)
+            scores.append(link.score(best))
+        else:
+            scores.append(_mean_score(group, users, use, rng))
+    return min(scores)
+
+
+def _mean_score(
+    group: JobGroup, users: NDArray[np.int64], use: NDArray[np.float64], rng: np.random.Generator
+) -> float:
+    """Return the score in random phases that never repeat."""
+    share = group.times_s[users, 1] / group.iteration_s[users]
+    wanted = (rng.random((1 << 14, len(users))) < share) @ use
+    return 1.0 - float(np.maximum(wanted - 1.0, 0.0).mean())
+
+
 def pair(case: int) -> tuple[float, float]:
     """Return the compatibility of two jobs of like periods on a link, and CASSINI's gain."""
     rng = np.random.default_rng([5, case])
@@ -262,7 +290,7 @@ def pair(case: int) -> tuple[float, float]:
         PeriodicJob(p * (1 - f), p * f, 0.0, np.zeros(1, dtype=np.int64), np.array([p * f]))
         for f, p in zip(share, period, strict=True)
     ]
-    return cassini.compatibility(JobGroup.of(jobs), rng), gain("cassini", jobs)
+    return compatibility(JobGroup.of(jobs), rng), gain("cassini", jobs)
 
 
 def gain(scheduler: str, jobs: list[PeriodicJob]) -> float:

@@ -51,16 +51,6 @@ def makespan_s(result: QueueResult) -> float:
     return float(result.end_s.max() - result.workload.submit_s.min())
 
 
-def effective_training_time(result: QueueResult) -> float:
-    """Return the share of the node time of all jobs that is useful work; 1 if none is interrupted.
-
-    The rest is lost work, checkpoints, restarts and contention; see `TimeSpent`.
-    """
-    if result.spent is None:
-        return 1.0
-    return interruption_totals(result.spent, result.workload.n_nodes)["effective_training_time"]
-
-
 def interruption_totals(spent: TimeSpent, n_nodes: IntArray) -> dict[str, float]:
     """Return the interruptions of all jobs, and what their node time was spent on."""
     nodes = n_nodes.astype(np.float64)

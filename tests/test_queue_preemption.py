@@ -19,7 +19,7 @@ from netsim.topologies.gpu_cluster import gpu_cluster
 from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
 from queuesim.capacity import loss_of_capacity, mean_utilisation
-from queuesim.metrics import effective_training_time, run_s, turnaround_s, wait_s
+from queuesim.metrics import interruption_totals, run_s, turnaround_s, wait_s
 from queuesim.ordering.attained import Attained, attained_order
 from queuesim.ordering.orders import Order
 from queuesim.queue import simulate_queue
@@ -462,7 +462,8 @@ def test_effective_training_time_meets_its_closed_form(rate: float, interval_s: 
     result = simulate(jobs([0], [work_s], [n]), Mask(n), rules, "fcfs")
     assert result.spent is not None
     failed = int(result.spent.failed[0])
-    share = effective_training_time(result)
+    totals = interruption_totals(result.spent, result.workload.n_nodes)
+    share = totals["effective_training_time"]
     restarts = n * rate / DAY_S * (checkpoints.restart_s + interval_s / 2)
     expected = (1 - restarts) / (1 + checkpoints.write_s / interval_s)
     assert share == pytest.approx(expected, abs=0.003)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,32 +25,6 @@ _FASTER = 16
 """Bandwidth of links between switches while a job's isolated iteration is timed, over its own."""
 
 
-@dataclass(frozen=True)
-class IsolatedIteration:
-    """An iteration on the machine's first nodes, on a network without bottlenecks between switches.
-
-    Attributes
-    ----------
-    lead_s, comm_s, hidden_s : float
-        As in `cosim.network.periodic.PeriodicJob`.
-    busiest_s : float
-        Time for which it keeps the busiest port of a node busy.
-    computing_s : float
-        Of a rank, in the mean.
-    """
-
-    lead_s: float
-    comm_s: float
-    hidden_s: float
-    busiest_s: float
-    computing_s: float
-
-    @property
-    def iteration_s(self) -> float:
-        """Time of the iteration."""
-        return self.lead_s + max(self.comm_s, self.hidden_s)
-
-
 class JobIterations:
     """Iterations of the jobs of a network; what is independent of placements is kept.
 
@@ -64,37 +38,41 @@ class JobIterations:
         self.routing = loads.network.shared.routing
         self._view = walk_view(self.routing)
         self._bandwidth_Bps = self.routing.topology.link_bandwidth_Bps.astype(np.float64)
-        self._isolated: dict[tuple[int, int, float], IsolatedIteration | None] = {}
+        self._isolated: dict[tuple[int, int, float], PeriodicJob | None] = {}
         self._paths = EqualCostPaths(self.routing)
         r = self.routing
         self._sprays = r.tables.code == EQUAL_COST and not r.queue_pairs and r.pin is None
 
-    def isolated(self, share: int, n_nodes: int, fraction: float) -> IsolatedIteration | None:
+    def isolated(self, share: int, n_nodes: int, fraction: float) -> PeriodicJob | None:
         """Return the isolated iteration of jobs of a communication and size.
+
+        It is on the machine's first nodes and a network without bottlenecks between switches, and
+        loads only ports of nodes. None: nothing is sent between nodes.
 
         A pattern that computes is an entire iteration, which packets time, once as it is and once
         with messages twice as long: what that adds is communication that nothing hides. Of another
         one the bytes on the busiest port are the communication, ``fraction`` of the iteration.
-        None: it sends nothing between nodes.
         """
         key = share, n_nodes, fraction
         if key not in self._isolated:
             self._isolated[key] = self._timed(*key)
         return self._isolated[key]
 
-    def _timed(self, share: int, n_nodes: int, fraction: float) -> IsolatedIteration | None:
+    def _timed(self, share: int, n_nodes: int, fraction: float) -> PeriodicJob | None:
         first = Situation(share, np.arange(n_nodes, dtype=np.int32).tobytes(), 1.0)
         busy_s = self._busy_s(first, None)[: self.routing.topology.first_router_link]
-        busiest_s = float(busy_s.max(initial=0.0))
-        if busiest_s == 0.0:
+        links = np.flatnonzero(busy_s)
+        if not len(links):
             return None
+        busy_s = busy_s[links]
+        busiest_s = float(busy_s.max())
         shared = self.loads.network.shared
         job = first.job(self.loads.network.communications[share])
         program = shared.program(job, job.communication.iterations)
         computing_s = float(program.compute_s.sum()) / program.n_ranks
         if computing_s == 0.0:
             lead_s = busiest_s * (1 / max(fraction, LEAST_FRACTION) - 1)
-            return IsolatedIteration(lead_s, busiest_s, 0.0, busiest_s, lead_s)
+            return PeriodicJob(lead_s, busiest_s, 0.0, links, busy_s, n_nodes, lead_s)
         topology = self.routing.topology
         speed = topology.link_bandwidth_Bps.copy()
         speed[topology.first_router_link :] *= _FASTER
@@ -116,7 +94,8 @@ class JobIterations:
         )
         comm_s = max(busiest_s, twice_s - once_s)
         lead_s = min(max(twice_s - 2 * comm_s, 0.0), once_s)
-        return IsolatedIteration(lead_s, comm_s, once_s - lead_s, busiest_s, computing_s)
+        hidden_s = once_s - lead_s
+        return PeriodicJob(lead_s, comm_s, hidden_s, links, busy_s, n_nodes, computing_s)
 
     def placed(
         self, situation: Situation, background_s: FloatArray | None = None
@@ -135,15 +114,8 @@ class JobIterations:
         busy_s = self._busy_s(situation, background_s)
         links = np.flatnonzero(busy_s)
         busiest_s = float(busy_s.max())
-        return PeriodicJob(
-            own.lead_s,
-            max(busiest_s, own.comm_s + busiest_s - own.busiest_s),
-            own.hidden_s,
-            links,
-            busy_s[links],
-            situation.n_nodes,
-            own.computing_s,
-        )
+        comm_s = max(busiest_s, own.comm_s + busiest_s - float(own.busy_s.max()))
+        return replace(own, comm_s=comm_s, links=links, busy_s=busy_s[links])
 
     def candidate_links(self, situation: Situation) -> NDArray[np.bool_]:
         """(n_links,) bool: links on any of the job's shortest paths."""

@@ -167,30 +167,3 @@ class Cassini(NetworkScheduler):
                 found.append((float(without), number, users, link))
         found.sort(key=lambda one: one[:2])
         return [(users, link) for _, _, users, link in found]
-
-
-def compatibility(group: JobGroup, rng: np.random.Generator) -> float:
-    """Return the lowest score of a group's links with their best shifts; 1 without any.
-
-    A link whose circle is too long counts with random phases.
-    """
-    scores = [1.0]
-    unit_s = float(group.iteration_s.min()) / GRID
-    for number in range(group.n_links):
-        users, use = group.users(number)
-        link = circle(group.times_s[users], use, unit_s)
-        if link is not None:
-            best = best_shifts(link, np.zeros(len(users), dtype=np.int64), use > 0)
-            scores.append(link.score(best))
-        else:
-            scores.append(_mean_score(group, users, use, rng))
-    return min(scores)
-
-
-def _mean_score(
-    group: JobGroup, users: IntArray, use: FloatArray, rng: np.random.Generator
-) -> float:
-    """Return the score in random phases that never repeat."""
-    share = group.times_s[users, 1] / group.iteration_s[users]
-    wanted = (rng.random((1 << 14, len(users))) < share) @ use
-    return 1.0 - float(np.maximum(wanted - 1.0, 0.0).mean())

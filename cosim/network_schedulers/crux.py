@@ -150,7 +150,7 @@ def _random_order(
 ) -> IntArray:
     """Return an order of jobs in which, of two in conflict, the one of lower rank is first."""
     after = conflict & (rank[:, None] > rank[None, :])
-    waits, free = after.sum(axis=1), []
+    waits = after.sum(axis=1)
     order = np.empty(len(rank), dtype=np.int64)
     free = np.flatnonzero(waits == 0).tolist()
     for i in range(len(rank)):

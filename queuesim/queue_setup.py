@@ -129,15 +129,11 @@ class QueueSetup:
         )
         if isinstance(run, RuledRun):
             waits = Dependencies(self.workload) if rules.has_dependencies else None
-            books = Interruptions(len(self.workload), rules.checkpoints)
-            run.under(
-                waits,
-                access,
-                rules.requeues,
-                books if rules.interrupts else None,
-                self._claims,
-                self._failures(),
-            )
+            interruptions = None
+            if rules.interrupts:
+                interruptions = Interruptions(len(self.workload), rules.checkpoints)
+            failures = self._failures()
+            run.under(waits, access, rules.requeues, interruptions, self._claims, failures)
         return run
 
     def _failures(self) -> Iterator[Failure] | None:

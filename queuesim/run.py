@@ -156,8 +156,7 @@ class Run:
         def is_due(_: simpy.Event) -> None:
             self.due = self.due or self.scheduler.until_s <= self.env.now
 
-        planned = self.env.timeout(delay(self.env.now, until_s))
-        planned.callbacks.append(is_due)
+        simpy.Timeout(self.env, delay(self.env.now, until_s)).callbacks.append(is_due)
 
     def _stuck(self, now_s: float) -> str:
         return (

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 
 from alloc.hierarchy.base import HierarchyPolicy, best_fit
 from alloc.nodes import Nodes
@@ -62,11 +63,15 @@ class GroupSpread(HierarchyPolicy):
         best = best_fit(free, n_nodes)
         if best is not None:
             return np.flatnonzero(self._free & (of == best))[:n_nodes]
-        nodes = np.flatnonzero(self._free)
-        nodes = nodes[np.argsort(of[nodes], kind="stable")]
-        domain = of[nodes]
-        turn = np.arange(len(nodes)) - np.searchsorted(domain, domain)
+        nodes, domain, turn = self._turns(self._free)
         return nodes[np.lexsort((domain, free[domain], turn))][:n_nodes]
+
+    def _turns(self, usable: NDArray[np.bool_]) -> tuple[Nodes, Nodes, Nodes]:
+        """Return usable nodes by domain, the domain of each, and its place among those of it."""
+        nodes = np.flatnonzero(usable)
+        nodes = nodes[np.argsort(self._of[self._level][nodes], kind="stable")]
+        domain = self._of[self._level][nodes]
+        return nodes, domain, np.arange(len(nodes)) - np.searchsorted(domain, domain)
 
 
 class Balanced(GroupSpread):
@@ -100,8 +105,5 @@ class Balanced(GroupSpread):
         for size, count in ((low[k] + 1, more[k]), (low[k], leaves[k] - more[k])):
             able = np.flatnonzero((free >= size) & (part == 0))
             part[able[np.argsort(free[able], kind="stable")][:count]] = size
-        nodes = np.flatnonzero(self._free & (part > 0)[of])
-        nodes = nodes[np.argsort(of[nodes], kind="stable")]
-        domain = of[nodes]
-        turn = np.arange(len(nodes)) - np.searchsorted(domain, domain)
+        nodes, domain, turn = self._turns(self._free & (part > 0)[of])
         return np.asarray(nodes[turn < part[domain] * width][:n_nodes], dtype=np.int64)

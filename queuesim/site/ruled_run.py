@@ -39,22 +39,16 @@ MOST_FAILURES = 100_000
 class RuledRun(Run):
     """See the module's text; built as `queuesim.run.Run`, then `under`."""
 
-    dependencies: Dependencies | None = None
-    access: Access | None = None
-    requeues = False
     n_requeued = 0
-    interruptions: Interruptions | None = None
-    preemption: Preemption | None = None
-    failures: Iterator[Failure] | None = None
 
     def under(
         self,
         dependencies: Dependencies | None,
         access: Access | None,
         requeues: bool,
-        interruptions: Interruptions | None = None,
-        preemption: Preemption | None = None,
-        failures: Iterator[Failure] | None = None,
+        interruptions: Interruptions | None,
+        preemption: Preemption | None,
+        failures: Iterator[Failure] | None,
     ) -> None:
         """Set what jobs wait for, which nodes are out when, and what interrupts jobs."""
         self.dependencies = dependencies
@@ -92,22 +86,21 @@ class RuledRun(Run):
         if self.dependencies is not None:
             self._eligible += self.dependencies.started(job)
         if self.preemption is not None:
-            self._look_again(job, self.preemption.started(job, self.env.now))
+            self._plan_preemption(job, self.preemption.started(job, self.env.now))
 
-    def _look_again(self, job: int, time_s: float) -> None:
-        """Let a pass follow when a running job may be preempted that could not be before."""
+    def _plan_preemption(self, job: int, time_s: float) -> None:
+        """Run a pass when a running job may be preempted that could not be before."""
         if time_s == inf:
             return
         started_s = self.start_s[job]
 
-        def comes(_: simpy.Event) -> None:
+        def is_due(_: simpy.Event) -> None:
             if job in self.running and self.start_s[job] == started_s:
                 assert self.preemption is not None
                 self.due = True
-                self._look_again(job, self.preemption.changes_s(job, self.env.now))
+                self._plan_preemption(job, self.preemption.changes_s(job, self.env.now))
 
-        event = simpy.Timeout(self.env, delay(self.env.now, time_s))
-        event.callbacks.append(comes)
+        simpy.Timeout(self.env, delay(self.env.now, time_s)).callbacks.append(is_due)
 
     def _settle(self) -> None:
         super()._settle()

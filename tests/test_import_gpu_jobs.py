@@ -285,6 +285,9 @@ def test_any_table_can_have_gpus(tmp_path: Path) -> None:
             path,
             {"columns": [*columns[:1], "nodes=cards", *columns[2:]], "size_unit": "gpu"},
         )
+    path.write_text("id,cards,at,took\n")
+    with pytest.raises(NetcosimError, match="no job can be used"):
+        import_log("csv", path, {"columns": columns, "size_unit": "gpu"})
 
 
 @pytest.mark.shared

@@ -31,11 +31,10 @@ class Interruptions:
 
     def left(self, job: int, remaining_s: float, held_s: float, *, completed: bool) -> None:
         """Record the end of a run, completed or with so much of its plan remaining."""
-        left_s = self._work_s[job] - self._saved_s[job]
-        run = self._checkpoints.planned(left_s, restarts=self._restarts(job))
+        left_s, restarts = self._work_s[job] - self._saved_s[job], self._restarts(job)
+        run = self._checkpoints.planned(left_s, restarts=restarts)
         if not completed:
-            executed_s = sum(run) - remaining_s
-            run = self._checkpoints.spent(executed_s, left_s, restarts=self._restarts(job))
+            run = self._checkpoints.spent(sum(run) - remaining_s, left_s, restarts=restarts)
         for name, time_s in (*run._asdict().items(), ("contention_s", held_s - sum(run))):
             getattr(self.spent, name)[job] += time_s
         self._saved_s[job] += run.useful_s

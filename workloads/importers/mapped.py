@@ -117,12 +117,12 @@ def mapped_rows(
         seen: dict[str, int] = {}
         for row in rows:
             job = TableRow(path, row.line, taken, row.cells, names)
-            if refuse_twice and job.text("job") in seen:
+            name = job.text("job")
+            first = seen.setdefault(name, row.line) if refuse_twice else row.line
+            if first != row.line:
                 raise NetcosimError(
-                    f"{path}:{row.line}: job {job.text('job')} is listed twice (line "
-                    f"{seen[job.text('job')]} has it)"
+                    f"{path}:{row.line}: job {name} is listed twice (line {first} has it)"
                 )
-            seen[job.text("job")] = row.line
             yield job
 
     return renamed()
@@ -137,9 +137,10 @@ def read_rows(
     gpus_per_node: int,
 ) -> Workload:
     """Return the jobs of rows with the names of `COLUMNS`; see `read_mapped_csv`."""
-    clock, found, has = LogClock(timezone), Found(), dict[str, int]()
+    clock, found = LogClock(timezone), Found()
+    has: Mapping[str, int] = {}
     for row in rows:
-        has = has or dict(row.at)
+        has = row.at
         job = _job(row, clock)
         if isnan(job.start_s):
             found.dropped["never began"] += 1
@@ -149,7 +150,7 @@ def read_rows(
             found.jobs.append(job)
     if "gpus" in has:
         count_by(found, size_unit, gpus_per_node)
-    elif size_unit != NODE:
+    elif has and size_unit != NODE:
         raise NetcosimError(f"{path}: no column for gpus, which size_unit = {size_unit!r} needs")
     waits = not has or "start" in has or "wait" in has
     return workload_of(found, path, shared=shared_nodes, waits=waits)

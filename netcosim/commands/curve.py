@@ -80,14 +80,16 @@ def run(args: argparse.Namespace) -> int:
 
 def _loads(args: argparse.Namespace) -> Sequence[float]:
     """Return the loads that options give; none for those of the config."""
-    if args.collective is not None and (args.loads or args.adaptive):
+    if args.collective is not None and (args.loads is not None or args.adaptive):
         raise NetcosimError("--loads and --adaptive are for latencies, not for --collective")
     if args.adaptive:
         from netcosim.curve.adaptive import FIRST_LOADS
 
         return FIRST_LOADS
+    if args.loads is None:
+        return ()
     try:
-        return [float(load) for load in (args.loads or "").split(",") if load.strip()]
+        return [float(load) for load in args.loads.split(",")]
     except ValueError:
         raise NetcosimError(f"--loads {args.loads}; must be numbers, 0.1,0.5") from None
 
@@ -223,6 +225,8 @@ def _planned(
     with open_workers(args.executor, args.jobs) as workers:
         if workers is not None:
             print(plan_points(function, points, out / STORE, workers=workers.count).lines())
+            if args.adaptive:
+                print("only the first loads; which others follow depends on their results")
     return 0
 
 

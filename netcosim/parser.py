@@ -66,5 +66,6 @@ def near(word: str, valid: list[str]) -> str:
     """Return "; did you mean X?" where valid names are near a word, else nothing."""
     from difflib import get_close_matches
 
-    close = get_close_matches(word, sorted(set(valid)), n=1, cutoff=0.6)
-    return f"; did you mean {close[0]}?" if close else ""
+    names = {name.lstrip("-"): name for name in sorted(valid)}
+    close = get_close_matches(word.lstrip("-"), names, n=1, cutoff=0.6)
+    return f"; did you mean {names[close[0]]}?" if close else ""

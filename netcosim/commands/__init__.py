@@ -7,9 +7,11 @@ top level imports nothing heavy, since ``netcosim --help`` loads them all.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
+Value = TypeVar("Value")
 FORMATS = ("png", "svg", "pdf")
 
 
@@ -69,29 +71,28 @@ def processes_beside(args: argparse.Namespace) -> int:
     return max(2, args.jobs) if elsewhere else int(args.jobs)
 
 
+def _checked(value: Value, check: Callable[[Value], object]) -> Value:
+    """Return an option's value if it passes a check, before anything is computed."""
+    from netsim.errors import NetcosimError
+
+    try:
+        check(value)
+    except NetcosimError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return value
+
+
 def valid_executor(text: str) -> str:
     """Return the value of ``--executor`` if it is one."""
     from experiments.executors.registry import executor_entry
-    from netsim.errors import NetcosimError
 
-    try:
-        if text:
-            executor_entry(text)
-    except NetcosimError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return text
+    return _checked(text, executor_entry) if text else text
 
 
 def _summary_file(text: str) -> Path:
-    """Return the path of a summary, refused before anything is computed."""
     from netcosim.report.summary import check_summary
-    from netsim.errors import NetcosimError
 
-    try:
-        check_summary(Path(text))
-    except NetcosimError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return Path(text)
+    return _checked(Path(text), check_summary)
 
 
 def assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
@@ -110,13 +111,10 @@ def assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
 def number_of_processes(text: str) -> int:
     """Return a number of local processes that this machine bears."""
     from experiments.executor import check_jobs
-    from netsim.errors import NetcosimError
 
-    try:
-        check_jobs(int(text))
-    except NetcosimError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return int(text)
+    if not text.lstrip("-").isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r}; must be a whole number")
+    return _checked(int(text), check_jobs)
 
 
 def add_resamples(parser: argparse.ArgumentParser) -> None:

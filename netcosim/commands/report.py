@@ -65,6 +65,8 @@ def run(args: argparse.Namespace) -> int:
     from netsim.atomic_files import need_regular
     from netsim.errors import NetcosimError
 
+    if args.pages and args.point:
+        raise NetcosimError("--pages and --point: one writes all points' pages, the other only one")
     path = Path(args.store)
     with Store(path, "read") as store:
         key = chosen_point(store, args.point)

@@ -95,6 +95,21 @@ def _summary_file(text: str) -> Path:
     return _checked(Path(text), check_summary)
 
 
+def names_in(text: str | None) -> tuple[str, ...]:
+    """Return the parts of a list with commas."""
+    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
+
+
+def numbers_in(option: str, text: str | None) -> tuple[float, ...]:
+    """Return the numbers that an option was given; none if it was not."""
+    from netsim.errors import NetcosimError
+
+    try:
+        return () if text is None else tuple(map(float, text.split(",")))
+    except ValueError:
+        raise NetcosimError(f"{option} {text}; must be numbers, 0.1,0.5") from None
+
+
 def assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
     """Return what an option of the form KEY=VALUE that may be repeated was given."""
     from netsim.errors import NetcosimError

@@ -100,13 +100,9 @@ def recommend(compared: Compared, seconds_per_point: float) -> Recommendation:
 
 def _without_gain(found: _Decided, settings: int) -> str:
     """Return what the line of intervals has where no policy is significantly the best."""
-    for what, cells in (
-        ("No interval", found.without_interval),
-        ("Not significant", found.undecided),
-    ):
-        if cells:
-            return f"{what} at {len(cells)} of {settings} settings."
-    return ""
+    counts = {"No interval": len(found.without_interval), "Not significant": len(found.undecided)}
+    lines = [f"{what} at {n} of {settings} settings." for what, n in counts.items() if n]
+    return lines[0] if lines else ""
 
 
 def _rating(compared: Compared, found: _Decided) -> str:

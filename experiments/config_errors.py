@@ -44,9 +44,13 @@ def show(value: object) -> str:
 def near(name: object, valid: Iterable[str]) -> str:
     """' did you mean X? valid: ...' for a name that is not among the valid ones."""
     names = sorted(valid)
-    close = difflib.get_close_matches(str(name), names, n=2, cutoff=0.6)
-    meant = f" did you mean {' or '.join(close)}?" if close else ""
-    return f"{meant} valid: {', '.join(names)}"
+    return f"{meant(str(name), names, 2).removeprefix(';')} valid: {', '.join(names)}"
+
+
+def meant(name: str, valid: Iterable[str], most: int = 1, cutoff: float = 0.6) -> str:
+    """'; did you mean X or Y?' where valid names are near a name, else nothing."""
+    close = difflib.get_close_matches(name, sorted(valid), n=most, cutoff=cutoff)
+    return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
 SectionT = TypeVar("SectionT", bound="BaseModel")

@@ -181,6 +181,7 @@ def run_points(
     >>> first.computed, again.computed
     (1, 0)
     """
+    need_kinds("run_points", {"points": (points, Sequence)})
     for number, point in enumerate(points):
         need_kinds("run_points", {f"points[{number}]": (point, Mapping)})
     check_jobs(jobs)

@@ -5,7 +5,6 @@ All of it comes from the entries of the registries; docs/reference.md is the out
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -273,6 +272,7 @@ def describe(name: str, among: Sequence[str] | None = None) -> Lines:
     dragonfly-272 (machine)
       dragonfly of 17 groups of 4 routers of 4 nodes, 8 Gbit/s links
     """
+    from experiments.config_errors import meant
     from netsim.kinds import need_kinds
 
     need_kinds("describe", {"name": (name, str)})
@@ -284,9 +284,8 @@ def describe(name: str, among: Sequence[str] | None = None) -> Lines:
         if name in registry:
             found += [f"{name} ({KINDS[kind].singular})", *_describe_entry(kind, name), ""]
     if not found:
-        close = difflib.get_close_matches(name, sorted(names), n=3, cutoff=0.5)
-        meant = f"; did you mean {' or '.join(close)}?" if close else ""
-        raise NetcosimError(f"nothing is called {name!r}{meant} (see netcosim list KIND)")
+        hint = meant(name, names, 3, 0.5)
+        raise NetcosimError(f"nothing is called {name!r}{hint} (see netcosim list KIND)")
     return found[:-1]
 
 

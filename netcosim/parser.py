@@ -47,9 +47,11 @@ class Parser(argparse.ArgumentParser):
 
     def _hint(self, message: str) -> str:
         """What was probably meant by a word that the parser does not know."""
+        from experiments.config_errors import meant
+
         unknown = _UNKNOWN.search(message)
         if unknown is not None:
-            return near(unknown[1], re.findall(r"[\w-]+", unknown[2]))
+            return meant(unknown[1], re.findall(r"[\w-]+", unknown[2]))
         options = self.options()
         if not message.startswith("unrecognized arguments:"):
             return ""
@@ -58,13 +60,6 @@ class Parser(argparse.ArgumentParser):
             if RENAMED.get(option) in options:
                 return f"; {option} is now {RENAMED[option]}"
             if option.startswith("--"):
-                return near(option, options)
+                names = {name.lstrip("-") for name in options}
+                return meant(option.lstrip("-"), names).replace("mean ", "mean --")
         return ""
-
-
-def near(word: str, valid: list[str]) -> str:
-    """Return "; did you mean X?" where valid names are near a word, else nothing."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(word, sorted(set(valid)), n=1, cutoff=0.6)
-    return f"; did you mean {close[0]}?" if close else ""

@@ -21,6 +21,7 @@ _SOURCES = {
     "Program": "make_pattern returns one",
     "QueueResult": "simulate_queue returns one",
     "Routing": "make_routing(topology) returns one",
+    "Sequence": "a list is one",
     "Topology": "make_topology or preset returns one",
     "Traffic": "combine(programs, rank_nodes) returns one",
     "Workload": "read_swf or laas_workload returns one",

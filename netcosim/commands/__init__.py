@@ -7,9 +7,11 @@ top level imports nothing heavy, since ``netcosim --help`` loads them all.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
+Value = TypeVar("Value")
 FORMATS = ("png", "svg", "pdf")
 
 
@@ -69,29 +71,43 @@ def processes_beside(args: argparse.Namespace) -> int:
     return max(2, args.jobs) if elsewhere else int(args.jobs)
 
 
+def _checked(value: Value, check: Callable[[Value], object]) -> Value:
+    """Return an option's value if it passes a check, before anything is computed."""
+    from netsim.errors import NetcosimError
+
+    try:
+        check(value)
+    except NetcosimError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return value
+
+
 def valid_executor(text: str) -> str:
     """Return the value of ``--executor`` if it is one."""
     from experiments.executors.registry import executor_entry
-    from netsim.errors import NetcosimError
 
-    try:
-        if text:
-            executor_entry(text)
-    except NetcosimError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return text
+    return _checked(text, executor_entry) if text else text
 
 
 def _summary_file(text: str) -> Path:
-    """Return the path of a summary, refused before anything is computed."""
     from netcosim.report.summary import check_summary
+
+    return _checked(Path(text), check_summary)
+
+
+def names_in(text: str | None) -> tuple[str, ...]:
+    """Return the parts of a list with commas."""
+    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
+
+
+def numbers_in(option: str, text: str | None) -> tuple[float, ...]:
+    """Return the numbers that an option was given; none if it was not."""
     from netsim.errors import NetcosimError
 
     try:
-        check_summary(Path(text))
-    except NetcosimError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return Path(text)
+        return () if text is None else tuple(map(float, text.split(",")))
+    except ValueError:
+        raise NetcosimError(f"{option} {text}; must be numbers, 0.1,0.5") from None
 
 
 def assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
@@ -110,13 +126,10 @@ def assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
 def number_of_processes(text: str) -> int:
     """Return a number of local processes that this machine bears."""
     from experiments.executor import check_jobs
-    from netsim.errors import NetcosimError
 
-    try:
-        check_jobs(int(text))
-    except NetcosimError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return int(text)
+    if not text.lstrip("-").isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r}; must be a whole number")
+    return _checked(int(text), check_jobs)
 
 
 def add_resamples(parser: argparse.ArgumentParser) -> None:

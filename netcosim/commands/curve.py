@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netcosim.commands import add_executor, add_format, add_quiet, add_summary
+from netcosim.commands import add_executor, add_format, add_quiet, add_summary, numbers_in
 from netcosim.folders import need_folder
 from netsim.errors import NetcosimError
 
@@ -80,16 +80,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _loads(args: argparse.Namespace) -> Sequence[float]:
     """Return the loads that options give; none for those of the config."""
-    if args.collective is not None and (args.loads or args.adaptive):
+    if args.collective is not None and (args.loads is not None or args.adaptive):
         raise NetcosimError("--loads and --adaptive are for latencies, not for --collective")
     if args.adaptive:
         from netcosim.curve.adaptive import FIRST_LOADS
 
         return FIRST_LOADS
-    try:
-        return [float(load) for load in (args.loads or "").split(",") if load.strip()]
-    except ValueError:
-        raise NetcosimError(f"--loads {args.loads}; must be numbers, 0.1,0.5") from None
+    return numbers_in("--loads", args.loads)
 
 
 def _run(config: CurveConfig, path: Path, args: argparse.Namespace) -> int:
@@ -210,7 +207,8 @@ def _bandwidth(config: CurveConfig, topology: Topology, out: Path, args: argpars
             out, Path(args.config), config, answer, title, drawn, shown, args.summary
         )
         print("\n".join([*answer.lines(), *format_rows(frame, pairs)]))
-        print(f"{_counts(computed)}; page: {page}; {figure}, collective.csv")
+        counts = f"{computed.computed} points computed, {computed.already} were stored"
+        print(f"{counts}; page: {page}; {figure}, collective.csv")
     return 1 if computed.failed or len(rows) < len(chosen) else 0
 
 
@@ -223,6 +221,8 @@ def _planned(
     with open_workers(args.executor, args.jobs) as workers:
         if workers is not None:
             print(plan_points(function, points, out / STORE, workers=workers.count).lines())
+            if args.adaptive:
+                print("only the first loads; which others follow depends on their results")
     return 0
 
 
@@ -242,10 +242,6 @@ def _computed(
     if done is not None:
         print("".join(f"{line}\n" for line in failure_lines(done[0])), end="")
     return done
-
-
-def _counts(computed: SweepSummary) -> str:
-    return f"{computed.computed} points computed, {computed.already} were stored"
 
 
 def _bounds(topology: Topology) -> Bounds | None:

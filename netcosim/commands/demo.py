@@ -14,7 +14,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from netcosim.commands import add_jobs, add_quiet, add_resamples
+from netcosim.commands import add_jobs, add_quiet, add_resamples, names_in
 from netcosim.folders import need_folder
 
 HELP = "simulate queue and network in a minute or two, with a report"
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         read_as = f", read as the known log {log.known}" if log.known else ""
         print(f"{log.path.name}{read_as}: {log.nodes:,} nodes, {log.nodes_from}")
         print("".join(f"  {line}\n" for line in left_out_and_notes(log.jobs)), end="", flush=True)
-    policies = [name.strip() for name in args.policies.split(",") if name.strip()]
+    policies = list(names_in(args.policies))
     text = demo_config_text(log, args.first_jobs, policies, args.seed)
     out = Path(args.out)
     need_folder(out)

@@ -107,6 +107,7 @@ def lines_of(name: str) -> list[str]:
     NetcosimError
         None of them; near ones are listed. A file that cannot be read.
     """
+    from experiments.config_errors import meant
     from netcosim.cached_names import cached_names
     from netcosim.catalogue import describe
     from netcosim.config_reference import config_keys, describe_key
@@ -127,8 +128,6 @@ def lines_of(name: str) -> list[str]:
         return found
     if "." not in name:
         return describe(name)
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, config_keys(), n=3, cutoff=0.6)
-    meant = f"; did you mean {' or '.join(close)}?" if close else ""
-    raise NetcosimError(f"no config has a key {name!r}{meant} (see docs/config.md)")
+    raise NetcosimError(
+        f"no config has a key {name!r}{meant(name, config_keys(), 3)} (see docs/config.md)"
+    )

@@ -13,6 +13,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from netcosim.commands import names_in
 from netcosim.folders import need_folder
 
 HELP = "write a commented config for a machine, a log and policies"
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     section = toml_text(machine_of(machine)).strip()
     log = args.log or _prompt("job log (a file; empty for generated jobs)", "")
     policies = args.policies or _prompt("policies (the first is the reference)", POLICIES)
-    names = [name.strip() for name in policies.split(",") if name.strip()]
+    names = list(names_in(policies))
     found = read_demo_log(Path(log)) if log else None
     jobs = _generated(1) if found is None else log_keys(found)
     largest = 1 if found is None else int(found.jobs.n_nodes.max())

@@ -18,7 +18,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from netcosim.commands import add_executor, add_quiet, add_summary, processes_beside
+from netcosim.commands import (
+    add_executor,
+    add_quiet,
+    add_summary,
+    names_in,
+    numbers_in,
+    processes_beside,
+)
 
 HELP = "does a topology setting pay? a log, a machine and policies to one page"
 
@@ -71,7 +78,10 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.judge.config import Flags, load_judge_config
 
     given = {flag.name: getattr(args, flag.name) for flag in fields(Flags)}
-    given |= {"policies": _names(args.policies), "fractions": _numbers(args.fractions)}
+    given |= {
+        "policies": names_in(args.policies),
+        "fractions": numbers_in("--fractions", args.fractions),
+    }
     requested = load_judge_config(
         Flags(**given), None if args.config is None else Path(args.config)
     )
@@ -86,16 +96,3 @@ def run(args: argparse.Namespace) -> int:
         judge = Judge(replace(requested, config=config))
         run_study(judge, out, args.jobs, args.executor, summary=args.summary, shown=not args.quiet)
     return 0
-
-
-def _names(text: str | None) -> tuple[str, ...]:
-    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
-
-
-def _numbers(text: str | None) -> tuple[float, ...]:
-    from netsim.errors import NetcosimError
-
-    try:
-        return tuple(float(part) for part in _names(text))
-    except ValueError:
-        raise NetcosimError(f"--fractions {text}; must be numbers, 0.1,0.5") from None

@@ -61,10 +61,14 @@ def run(args: argparse.Namespace) -> int:
     from experiments.store import Store
     from netcosim.export.files import archived_run, check_file_names
     from netcosim.report.page import write_page
+    from netcosim.report.run_page import stored_run_page
+    from netcosim.report.sweep_page import sweep_page
     from netcosim.report.which import chosen_point
     from netsim.atomic_files import need_regular
     from netsim.errors import NetcosimError
 
+    if args.pages and args.point:
+        raise NetcosimError("--pages and --point: one writes all points' pages, the other only one")
     path = Path(args.store)
     with Store(path, "read") as store:
         key = chosen_point(store, args.point)
@@ -77,21 +81,15 @@ def run(args: argparse.Namespace) -> int:
         need_regular(html)
         if args.export in ("csv", "parquet"):
             check_file_names(store.table_names())
-        page, failed = _page(store, key, html, args.pages)
+        page, failed = (
+            sweep_page(store, _point_pages(store, html, args.pages))
+            if key is None
+            else (stored_run_page(store, key), 0)
+        )
         written = _files(store, key, html, args)
         # printed when all of it is written
         print("\n".join(map(str, [write_page(html, page), *written])))
     return 1 if failed else 0
-
-
-def _page(store: Store, key: str | None, html: Path, pages: bool) -> tuple[str, int]:
-    """A run's page, or a sweep's, and how many points of it have failed."""
-    from netcosim.report.run_page import stored_run_page
-    from netcosim.report.sweep_page import sweep_page
-
-    if key is not None:
-        return stored_run_page(store, key), 0
-    return sweep_page(store, _point_pages(store, html, pages))
 
 
 def _point_pages(store: Store, html: Path, wanted: bool) -> dict[str, str]:

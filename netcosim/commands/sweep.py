@@ -131,6 +131,8 @@ def _print_answer(store: Path, quiet: bool, page: Path | None) -> None:
     with Store(store, "read") as opened:
         answer = sweep_answer(opened)
     if answer is None:
+        if page is not None:
+            print(f"summary: {page} is not written: no point has a table of policies")
         return
     print("\n".join(answer[0].lines()))
     if page is not None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from netcosim.commands import add_format, add_quiet
+from netcosim.commands import add_format, add_quiet, names_in
 from netcosim.folders import need_folder
 
 HELP = "measure closed forms, both engines and published numbers again, and judge them"
@@ -65,8 +65,7 @@ def run(args: argparse.Namespace) -> int:
             raise NetcosimError(f"--{key} {getattr(args, key)}; allowed: {least} to {most:,}")
     if args.python and args.peer is None:
         raise NetcosimError("--python is the interpreter of a peer; name one: ns3 or simgrid")
-    only = [name.strip() for name in args.only.split(",") if name.strip()]
-    groups = chosen_groups(args.peer, only)
+    groups = chosen_groups(args.peer, names_in(args.only))
     out = Path(args.out)
     need_folder(out)
     setting = Setting(scale=args.scale, seed=args.seed, cases=args.cases, python=args.python)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from netcosim.curve.config import CurveConfig
+from netcosim.curve.output import CURVE
 from netcosim.curve.output import summary as saturation
 from netcosim.curve.point import UNSETTLED
 from netcosim.report.page import Section, render_page, write_page
@@ -65,6 +66,7 @@ def recommend_routing(
         step = f"loads = [{(low + above) / 2:.3g}] would halve that, about {took} of computing."
     size = section.message_bytes or config.machine.packet.packet_bytes
     unsettled = int((rows["state"] == UNSETTLED).sum())
+    ends = rows.merge(found, left_on=[*CURVE, "load"], right_on=[*CURVE, "saturates_at"])
     return Recommendation(
         sentence,
         interval,
@@ -74,6 +76,7 @@ def recommend_routing(
         f"{unsettled} of {len(rows)} points had not settled and count as saturated."
         if unsettled
         else "",
+        reliable=not (ends["state"] == UNSETTLED).any(),
     )
 
 

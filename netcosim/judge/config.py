@@ -18,7 +18,7 @@ from experiments.config_load import config_from, errors_name, read_config, secti
 from experiments.config_machine import build_machine
 from experiments.fields import Section, Share
 from netcosim.demo_config import SCHEMA_LINE, known_name
-from netcosim.judge.machine_file import machine_of, with_bandwidth
+from netcosim.judge.machine_file import machine_of, need_servers, with_bandwidth
 from netcosim.study.config import StudyConfig
 from netsim.errors import NetcosimError
 from workloads.formats import format_of
@@ -232,6 +232,8 @@ def _filled(flags: Flags, raw: Mapping[str, Any], folder: Path) -> dict[str, Any
         raise NetcosimError("no policies: give --policies A,B,..., or queue.policies in a config")
     sections = (machine, workload, queue, communication, run)
     content |= dict(zip(names, sections, strict=True))
+    if flags.gpus_per_node is not None:
+        need_servers(machine)
     for key, section in SECTION_OF_FLAG.items():
         if (value := getattr(flags, key)) is not None:
             content[section][key] = value

@@ -57,6 +57,22 @@ def machine_of(given: str) -> dict[str, Any]:
     return {"family": family, "file": str(path.absolute())}
 
 
+def _family_of(machine: Mapping[str, Any]) -> str:
+    preset = machine.get("preset")
+    return PRESETS[preset].family if preset in PRESETS else str(machine.get("family"))
+
+
+def need_servers(machine: Mapping[str, Any]) -> None:
+    """Raise NetcosimError for a family without servers that could have GPUs."""
+    family = _family_of(machine)
+    takes = [name for name, entry in FAMILIES.items() if "gpus_per_node" in entry.parameters]
+    if family in FAMILIES and family not in takes:
+        raise NetcosimError(
+            f"--gpus-per-node: a {family} has no servers of GPUs; machines that do: "
+            f"{', '.join(takes)}"
+        )
+
+
 def with_bandwidth(machine: Mapping[str, Any], bandwidth: str) -> dict[str, Any]:
     """The section with the bandwidth of every link set, except those inside servers.
 
@@ -65,9 +81,8 @@ def with_bandwidth(machine: Mapping[str, Any], bandwidth: str) -> dict[str, Any]
     NetcosimError
         A family that does not take one.
     """
-    preset = machine.get("preset")
-    family = PRESETS[preset].family if preset in PRESETS else machine.get("family")
-    if not isinstance(family, str) or family not in FAMILIES:
+    preset, family = machine.get("preset"), _family_of(machine)
+    if family not in FAMILIES:
         # the section's reader, with the config's plug-ins, accepts it or raises
         return {**machine, "bandwidth": bandwidth}
     entry = FAMILIES[family]

@@ -124,14 +124,13 @@ def sweep_answer(store: Store) -> tuple[Recommendation, list[Section]] | None:
 
     None without a table of policies.
     """
-    points = store.points()
-    compared = _compared(_table(store, POLICIES)) if POLICIES in store.table_names() else None
+    compared = _stored_comparison(store)
     if compared is None:
         return None
-    drawing = [*best_drawings(compared), *(d for group in _curves(compared) for d in group)][0]
+    drawing = _drawings(compared)[0]
     figure = Section(drawing.title, figure=drawing.draw(), caption=drawing.caption)
     table = Section("Policies", "", policies_table(compared))
-    return recommend(compared, _mean_s(points)), [figure, table]
+    return recommend(compared, _mean_s(store.points())), [figure, table]
 
 
 def _mean_s(points: Sequence[StoredPoint]) -> float:
@@ -140,11 +139,15 @@ def _mean_s(points: Sequence[StoredPoint]) -> float:
 
 def sweep_drawings(store: Store) -> list[Drawing]:
     """Every drawing of the page, each with a unique name; none without a table of policies."""
-    if POLICIES not in store.table_names():
-        return []
-    compared = _compared(_table(store, POLICIES))
-    if compared is None:
-        return []
+    compared = _stored_comparison(store)
+    return [] if compared is None else _drawings(compared)
+
+
+def _stored_comparison(store: Store) -> Compared | None:
+    return _compared(_table(store, POLICIES)) if POLICIES in store.table_names() else None
+
+
+def _drawings(compared: Compared) -> list[Drawing]:
     return [*best_drawings(compared), *(d for group in _curves(compared) for d in group)]
 
 

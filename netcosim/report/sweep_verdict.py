@@ -90,12 +90,7 @@ def recommend(compared: Compared, seconds_per_point: float) -> Recommendation:
     gains = [_gain(compared, found.metric, p, mine).replace(",", f"{p}", 1) for p, mine in best]
     return Recommendation(
         sentence,
-        "; ".join(filter(None, gains))
-        or (
-            f"None at {len(found.without_interval)} of {len(cells)} settings."
-            if found.without_interval
-            else f"Not significant at {len(found.undecided)} of {len(cells)} settings."
-        ),
+        "; ".join(filter(None, gains)) or _without_gain(found, len(cells)),
         "These settings alone were simulated, with the jobs and traffic of this config.",
         _next_step(compared, found, seconds_per_point),
         _rating(compared, found),
@@ -103,9 +98,18 @@ def recommend(compared: Compared, seconds_per_point: float) -> Recommendation:
     )
 
 
+def _without_gain(found: _Decided, settings: int) -> str:
+    """Return what the line of intervals has where no policy is significantly the best."""
+    counts = {"No interval": len(found.without_interval), "Not significant": len(found.undecided)}
+    lines = [f"{what} at {n} of {settings} settings." for what, n in counts.items() if n]
+    return lines[0] if lines else ""
+
+
 def _rating(compared: Compared, found: _Decided) -> str:
     """Return what the comparison is made from, in a line; `format_comparison` has all of it."""
     estimates = compared.of(found.metric)
+    if len(compared.policies) < 2:
+        return ""
     if found.without_interval:
         return "No interval: another seed might name another policy as the best."
     if any(one.method == "measurement" for one in estimates):

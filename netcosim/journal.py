@@ -117,8 +117,7 @@ class Journal:
         path = self._path(part.name)
         if not self.helps:
             make_folder(self.folder)
-        elif not (self.folder / "run.lock").exists():
-            raise NetcosimError(f"{self.folder}: the run has ended")
+        self._check_goes_on()
         # before the work: what is no file now cannot be replaced by the part then
         need_regular(path)
         lock = try_lock(path)
@@ -129,10 +128,16 @@ class Journal:
             columns = self._read(part.name)
             if columns is None:
                 columns = part.compute(report_share)
+                self._check_goes_on()
                 self._write(path, part.name, columns)
             return columns
         finally:
             let_go(lock)
+
+    def _check_goes_on(self) -> None:
+        """Raise NetcosimError if the run that this process helps has ended."""
+        if self.helps and not (self.folder / "run.lock").exists():
+            raise NetcosimError(f"{self.folder}: the run has ended")
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.npz"

@@ -29,7 +29,9 @@ def blocks(language: str, pages: Sequence[Path] = PAGES) -> list[object]:
         pytest.param(found.group(2), id=f"{page.name}-{number}")
         for page in pages
         for number, found in enumerate(BLOCK.finditer(page.read_text(encoding="utf-8")))
-        if found.group(1) == language and not (page in WALKED and FILE.match(found.group(2)))
+        if found.group(1) == language
+        and found.group(2).strip() != "#:schema ./netcosim.schema.json"
+        and not (page in WALKED and FILE.match(found.group(2)))
     ]
 
 

@@ -272,8 +272,9 @@ def _computed(study: Study, results: Path, workers: Workers, shown: bool) -> tup
                 text = study.requested.text
                 put_point(results, point, outcome, config_text=text, title=study.command)
             tables = read_tables(results, points)
-            if study.is_finished(tables):
-                drop(journal.folder)
+        # after the helpers have ended, which would begin a folder again
+        if study.is_finished(tables):
+            drop(journal.folder)
     return tables, computing_s(results, points)
 
 

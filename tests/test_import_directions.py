@@ -32,14 +32,14 @@ BANNED = {
 PYDANTIC = "netsim/parameters.py"
 # Ceilings. Lower one when the code has become smaller; raise one only with a reason in the commit.
 MAX_LINES_OF_PACKAGE = {
-    "netsim": 23_830,
+    "netsim": 23_850,
     "patterns": 6_530,
     "workloads": 5_320,
     "alloc": 6_460,
     "queuesim": 9_940,
     "cosim": 9_720,
     "experiments": 19_600,
-    "netcosim": 22_580,
+    "netcosim": 22_600,
 }
 MAX_LINES_OF_FILE = 450
 MAX_FILES_OF_FOLDER = 30

@@ -77,7 +77,7 @@ def make_routing(
     if name not in valid:
         raise unknown_name(f"routing for {topology.family}", name, valid)
     build = ROUTINGS[name].build
-    routing = build(topology, **checked(f"routing {name}", build, parameters or {}))
+    routing: object = build(topology, **checked(f"routing {name}", build, parameters or {}))
     if not isinstance(routing, Routing):
         plugin = source_of(ROUTINGS.home, name)
         where = "" if plugin is None else f"plug-in {plugin.source}: "

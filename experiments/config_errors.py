@@ -139,10 +139,10 @@ RENAMED_KEYS = {"whole": "integer"}
 
 def _in_words(error: Any, loc: Sequence[int | str], model: type[BaseModel]) -> str:
     if error["type"] == "extra_forbidden":
-        renamed = RENAMED_KEYS.get(str(loc[-1]))
-        if renamed in _allowed_keys(model, loc[:-1]):
+        allowed, renamed = _allowed_keys(model, loc[:-1]), RENAMED_KEYS.get(str(loc[-1]))
+        if renamed in allowed:
             return f"unknown key; it is called {renamed!r} since version 0.2"
-        return f"unknown key;{near(loc[-1], _allowed_keys(model, loc[:-1]))}"
+        return f"unknown key;{near(loc[-1], allowed)}"
     return mistake_in_words(error)
 
 

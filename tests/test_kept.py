@@ -78,6 +78,17 @@ def test_what_comes_back_is_what_went_in(kept: ArchivedRun) -> None:
     assert serialize(again) == serialize(kept)
 
 
+def test_columns_by_their_names_of_version_0_1_are_read(kept: ArchivedRun) -> None:
+    archives = serialize(kept)
+    with np.load(io.BytesIO(archives["measured 0"])) as found:
+        columns = {n: found[n] for n in found.files}
+    columns["yardstick_s"] = columns.pop("baseline_s")
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **columns)
+    again = deserialize(archives | {"measured 0": buffer.getvalue()}, "here")
+    assert same(again, replace_types(kept))
+
+
 def replace_types(kept: ArchivedRun) -> ArchivedRun:
     """The same with every column in the type that it is declared with."""
 

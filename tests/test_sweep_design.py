@@ -142,6 +142,7 @@ def test_morris_of_a_sweep(tmp_path: Path, monkeypatch, capsys) -> None:
         ('high = "8 GB/s"', 'high = "8 s"', "all bounds need like units"),
         ('"0.5 GB/s"', '"0 GB/s"', "log needs low above 0"),
         ("integer = true", "levels = [2, 4]", "needs low and high, or levels"),
+        ("integer = true", "whole = true", "it is called 'integer' since version 0.2"),
         ('["output-queued", "minimal"],', '["output-queued"],', "a value for every key"),
         ("mix.0.comm", "mix.3.comm", "key communication.mix.3.communication_fraction: '3' is no"),
         ("machine.global_bandwidth", "machine.globl", "machine.globl: unknown"),

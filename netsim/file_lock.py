@@ -32,7 +32,7 @@ def acquire_lock(path: Path, what: str = "results file") -> IO[str]:
 
 
 def try_lock(path: Path) -> IO[str] | None:
-    """As `acquire_lock`, but None where another process holds it.
+    """Acquire a lock as `acquire_lock` does, but return None if another process holds it.
 
     Raises
     ------

@@ -173,7 +173,7 @@ def read_bytes(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> bytear
 
 
 def check_file(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> None:
-    """See that a path is a regular file, and not too long, without opening it.
+    """Check, without opening it, that a path is a regular file and not too long.
 
     Raises
     ------

@@ -19,7 +19,7 @@ _MODEL_PACKAGES = ("netsim", "patterns", "alloc", "workloads", "queuesim", "cosi
 
 @cache
 def code_fingerprint() -> str:
-    """Twelve hex digits of the model's sources, comments and docstrings left out.
+    """Return 12 hex digits of the model's sources without their comments and docstrings.
 
     Kept with each stored point, so that a report can show when points of one store were
     computed by different code. It is not part of a point's key (`MODEL_VERSION` is).
@@ -28,7 +28,7 @@ def code_fingerprint() -> str:
 
 
 def fingerprint_of(root: Path, folder: Path) -> str:
-    """See `code_fingerprint`; parsing takes a second, so ``folder`` keeps what it gave.
+    """Return `code_fingerprint` of a source tree, stored in ``folder`` because parsing is slow.
 
     It is found again by the bytes of all files, so a change is noticed whatever a file's date,
     and by Python's version, whose trees differ.

@@ -110,7 +110,7 @@ def _items(text: str) -> list[str]:
 
 
 def _pieces(item: str) -> list[str]:
-    """Plain text and brackets of an item, one after the other."""
+    """Split an item into plain text and brackets, in their order."""
     return [piece for piece in re.split(r"(\[[^\]]*\])", item) if piece]
 
 
@@ -179,7 +179,7 @@ def compress(hosts: Iterable[str]) -> str:
 
 
 def _ranges(numbers: Sequence[str]) -> str:
-    """Runs of consecutive numbers of one width as ranges: 08-10,20."""
+    """Format numbers as ranges of consecutive ones of equal width: 08-10,20."""
     parts: list[list[str]] = []
     for number in numbers:
         if parts:

@@ -21,7 +21,7 @@ _KEYS = {"file", "sha256"}
 
 
 def file_digest(path: str | Path) -> str:
-    """SHA-256 of a file's bytes, 64 hex digits.
+    """Return the SHA-256 digest of a file as 64 hex digits.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def input_file(path: str | Path) -> dict[str, str]:
 
 
 def is_input(value: object) -> bool:
-    """Whether a value of a point's content is an input file, a plug-in, or a class in a file."""
+    """Return whether a value of a point's content is an input file, plug-in or class in a file."""
     return isinstance(value, Mapping) and _KEYS <= set(value) <= _KEYS | {"module", "name"}
 
 
@@ -130,7 +130,7 @@ def label(value: Mapping[str, object]) -> str:
 
 
 def digests(contents: Iterable[object]) -> dict[str, str]:
-    """SHA-256 of every input file of some contents, by its path, in order of appearance.
+    """Return the SHA-256 digest of each input file of some contents by path, in their order.
 
     A path with several digests (the file changed between two runs) is reported with all of them.
     """

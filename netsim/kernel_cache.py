@@ -40,7 +40,7 @@ def kernel_sources(under: str = "") -> tuple[Path, ...]:
 
 @cache
 def imported_sources(source: Path) -> tuple[Path, ...]:
-    """The project's modules that a file names in its import statements."""
+    """Return the files of the project's modules that a source file imports."""
     names = set(_IMPORT.findall(source.read_text(encoding="utf-8")))
     paths = [_ROOT.joinpath(*name.split(".")).with_suffix(".py") for name in sorted(names)]
     return tuple(path for path in paths if path.is_file())
@@ -48,7 +48,7 @@ def imported_sources(source: Path) -> tuple[Path, ...]:
 
 @cache
 def _numba_version() -> bytes:
-    """The file, for the version's metadata takes longer to import than all of a command's start."""
+    """Return Numba's version file, because importing the version's metadata is slow."""
     numba = find_spec("numba")
     if numba is None or numba.origin is None:
         return b""
@@ -56,7 +56,7 @@ def _numba_version() -> bytes:
 
 
 def sources_hash(sources: Iterable[Path]) -> str:
-    """Twelve hex digits of files, of all that they import, and of Numba's version."""
+    """Return 12 hex digits of source files, of all that they import, and of Numba's version."""
     seen: set[Path] = set()
     left = list(sources)
     while left:
@@ -73,7 +73,7 @@ def sources_hash(sources: Iterable[Path]) -> str:
 
 
 def cache_folder() -> Path:
-    """The folder of compiled kernels and of what else is computed from the sources.
+    """Return the folder of compiled kernels and of other values computed from the sources.
 
     ``NETCOSIM_CACHE_DIR``, ``NUMBA_CACHE_DIR``, then ``XDG_CACHE_HOME``, then ``~/.cache``
     select it.
@@ -86,7 +86,7 @@ def cache_folder() -> Path:
 
 @cache
 def folder_name_of(source: Path) -> str:
-    """The name of the folder of a kernel file's compiled functions."""
+    """Return the name of the folder of a kernel file's compiled functions."""
     module = source.relative_to(_ROOT).with_suffix("").as_posix().replace("/", ".")
     return f"{module}-{sources_hash([source])}"
 
@@ -104,7 +104,7 @@ class KernelLocator:
         self._first_line = py_func.__code__.co_firstlineno
 
     def get_cache_path(self) -> str:
-        """The folder."""
+        """Return the folder of the compiled functions."""
         return str(self._folder)
 
     def ensure_cache_path(self) -> None:
@@ -113,16 +113,16 @@ class KernelLocator:
         TemporaryFile(dir=self._folder).close()
 
     def get_source_stamp(self) -> str:
-        """One stamp for all, for another source has another folder."""
+        """Return a constant stamp, because changed sources have another folder."""
         return "named by its sources"
 
     def get_disambiguator(self) -> str:
-        """What separates functions of one name in one file."""
+        """Return the first line, which separates functions of one name in one file."""
         return str(self._first_line)
 
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], py_file: str) -> KernelLocator | None:
-        """The locator of a kernel, or None for another function."""
+        """Return the locator of a kernel, or None for any other function."""
         if Path(py_file).resolve() not in kernel_sources():
             return None
         locator = cls(py_func, py_file)

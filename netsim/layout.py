@@ -10,7 +10,7 @@ __all__ = ["Layout", "layout_of"]
 
 
 def layout_of(topology: Topology) -> Layout:
-    """The places of a machine's routers: a dragonfly's groups in a ring, a fat-tree's pods, ...
+    """Return the positions of a machine's routers: groups in a ring, pods side by side, ...
 
     Families without a layout are drawn by the domains of their nodes. The result is deterministic.
 

@@ -16,7 +16,7 @@ _PROC, _CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 
 
 def memory_bytes() -> int:
-    """Memory that this process can have at most: the machine's, or less where a limit is set.
+    """Return the memory of the machine, or this process's limit if that is lower.
 
     What the machine has and not what happens to be free (`free_bytes`).
     """
@@ -41,7 +41,7 @@ def free_bytes() -> int:
 
 
 def _control_groups() -> list[tuple[int, int]]:
-    """Limit and use of each control group that holds this process and limits memory.
+    """Return limit and use of each control group that limits the memory of this process.
 
     Version 2 has one tree of groups, version 1 one of its own for memory; a group above counts,
     too, and in a container the tree may begin at the group itself.
@@ -64,7 +64,7 @@ def _control_groups() -> list[tuple[int, int]]:
 
 
 def _group(group: Path, limit: str, use: str, dropped: str) -> tuple[int, int] | None:
-    """Limit of one group and its use, without what the system would drop; None without a limit."""
+    """Return a group's limit and its use without reclaimable pages; None without a limit."""
     # no such file in this group, or "max"
     try:
         most, used = int((group / limit).read_text()), int((group / use).read_text())

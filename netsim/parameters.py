@@ -307,7 +307,7 @@ def _strict(kind: Any, parameter: Parameter) -> Any:
 
 
 def _plain(value: object) -> object:
-    """NumPy's numbers and arrays as Python's."""
+    """Convert NumPy's numbers and arrays to Python's."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
@@ -368,7 +368,7 @@ def mistake_in(factory: Factory, given: Mapping[str, object]) -> tuple[str, str]
 
 
 def checked(where: str, factory: Factory, given: Mapping[str, object]) -> dict[str, Any]:
-    """Given parameters as plain values of their kinds; defaults are not filled in.
+    """Check given parameters and return them as plain values, without defaults.
 
     Parameters
     ----------
@@ -401,7 +401,7 @@ def checked(where: str, factory: Factory, given: Mapping[str, object]) -> dict[s
 
 
 def check_values(where: str, values: object) -> None:
-    """See that the values of a dataclass's parameters are what they are declared to be.
+    """Check the values of a dataclass's parameters against their declarations.
 
     Raises
     ------

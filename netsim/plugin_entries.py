@@ -110,7 +110,7 @@ def checked_name(thing: object, registry: Registry[Any], where: str) -> str:
 
 
 def place_of(thing: object) -> str:
-    """``, line N`` of a class."""
+    """Return ``, line N`` of a class, or an empty text if its source is unknown."""
     with suppress(OSError, TypeError):
         return f", line {inspect.getsourcelines(thing)[1]}"  # type: ignore[arg-type]
     return ""

@@ -170,7 +170,7 @@ def _refuse_changed(source: str, digest: str, content: Mapping[str, str]) -> Non
 
 
 def plugin_of(named: object, folder: Path | None = None) -> Plugin:
-    """The plug-in that an entry of a config's ``plugins`` names: a text, or a point's content.
+    """Return the plug-in that an entry of ``plugins`` names, as a text or a point's content.
 
     Raises
     ------
@@ -329,7 +329,7 @@ def _load_module(name: str, source: str) -> Plugin:
 
 
 def _package_digest(name: str, origin: str) -> str:
-    """For a module, the digest of its file; for a package, of all its sources."""
+    """Return the digest of a module's file, or of all sources of a package."""
     top = importlib.util.find_spec(name.partition(".")[0])
     folders = list(top.submodule_search_locations or []) if top is not None else []
     if not folders:

@@ -53,7 +53,7 @@ def short_repr(*names: str) -> Callable[[Kind], Kind]:
 
 
 def _shown(value: Any, names: Sequence[str]) -> dict[str, str]:
-    """Text of each attribute that has a value."""
+    """Return the text of each attribute that has a value."""
     chosen = names or [field.name for field in fields(value) if field.repr]
     found = {name: attrgetter(name)(value) for name in chosen}
     return {name: text_of(one) for name, one in found.items() if not _is_empty(one)}

@@ -137,13 +137,13 @@ class Topology:
         return len(self.link_src)
 
     def kind_mask(self, kind: str) -> NDArray[np.bool_]:
-        """(n_links,) bool: which links are of this kind."""
+        """Return which links are of this kind, (n_links,) bool."""
         if kind not in self.kinds:
             raise NetcosimError(f"no link kind {kind!r} in {self.name}; valid: {self.kinds}")
         return np.asarray(self.link_kind == self.kinds.index(kind))
 
     def router_out_links(self) -> tuple[IntArray, IntArray]:
-        """CSR (ptr, link) of router-to-router links leaving each router, in link order."""
+        """Return the router-to-router links that leave each router as CSR (ptr, link)."""
         links = np.arange(self.first_router_link, self.n_links, dtype=np.int32)
         routers = self.link_src[links] - self.n_ports
         order = np.argsort(routers, kind="stable")

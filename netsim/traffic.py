@@ -94,18 +94,18 @@ class Program:
         return int(self.send_bytes.sum())
 
     def send_src(self) -> NDArray[np.int32]:
-        """(n_messages,) int32: the sending rank of each message."""
+        """Return the sending rank of each message, (n_messages,) int32."""
         steps = np.repeat(np.arange(self.n_steps), np.diff(self.send_ptr))
         owner = np.repeat(np.arange(self.n_ranks), np.diff(self.rank_step_ptr))
         return np.asarray(owner[steps], dtype=np.int32)
 
     def stream_rank(self) -> NDArray[np.int64]:
-        """(n_streams,) int64: the rank of each stream."""
+        """Return the rank of each stream, (n_streams,) int64."""
         streams = 1 if self.stream_ptr is None else np.diff(self.stream_ptr)
         return np.repeat(np.arange(self.n_ranks), streams)
 
     def send_stream(self) -> NDArray[np.int32]:
-        """(n_messages,) int32: the receiving stream of each message."""
+        """Return the receiving stream of each message, (n_messages,) int32."""
         if self.stream_ptr is None:
             return self.send_dst
         owner = np.repeat(np.arange(self.n_streams, dtype=np.int32), np.diff(self.step_ptr))
@@ -183,7 +183,7 @@ class Traffic:
         return len(self.start_s)
 
     def random_shift(self) -> NDArray[np.int64]:
-        """(n_groups,) int64: added to a message's number (mod 2^64) for random draws."""
+        """Return the shift of message numbers (mod 2^64) for random draws, (n_groups,) int64."""
         if self.group_key is None:
             return np.zeros(self.n_groups, dtype=np.int64)
         first_rank = np.searchsorted(self.rank_group, np.arange(self.n_groups))
@@ -191,7 +191,7 @@ class Traffic:
         return self.group_key - self.program.send_ptr[first_step]
 
     def priority_classes(self) -> tuple[NDArray[np.int64], int]:
-        """Each group's class among the priorities that occur, 0 the highest; number of classes."""
+        """Return each group's class among the priorities, 0 the highest, and their number."""
         if self.group_priority is None:
             return np.zeros(self.n_groups, dtype=np.int64), 1
         found, place = np.unique(self.group_priority, return_inverse=True)
@@ -203,7 +203,7 @@ PRIORITIES = 8
 
 
 def _joined_times(parts: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Times one after the other; memory that is only ever 0 is never taken from the system."""
+    """Concatenate times; all-zero results come from `numpy.zeros`, which allocates lazily."""
     if any(part.any() for part in parts):
         return np.concatenate(parts).astype(np.float64)
     return np.zeros(sum(map(len, parts)))

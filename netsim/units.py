@@ -84,7 +84,7 @@ _SUFFIXES = (
 
 
 def quantity_of(name: str) -> Quantity | None:
-    """The dimension of a parameter from its SI name: ``latency_s`` is a time; None for no unit."""
+    """Return the dimension of a parameter from its SI name (``latency_s``: time), or None."""
     for quantity in _SUFFIXES:
         if name.endswith(quantity.suffix):
             return quantity
@@ -210,7 +210,7 @@ def format_quantity(value: float, dimension: Dimension, digits: int = 4) -> str:
 
 
 def time_scale(longest_s: float) -> tuple[float, str]:
-    """Factor and unit in which times up to this read well: 3e-5 s are 30 us."""
+    """Return factor and unit that suit times up to ``longest_s``: 3e-5 s are 30 us."""
     for seconds, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")):
         if longest_s >= seconds:
             return 1.0 / seconds, unit
@@ -218,7 +218,7 @@ def time_scale(longest_s: float) -> tuple[float, str]:
 
 
 def _significant(number: Fraction, digits: int) -> str:
-    """At most ``digits`` significant digits, no exponent for numbers of usual size."""
+    """Format with at most ``digits`` significant digits, without exponent for usual sizes."""
     value = float(number)
     places = digits - 1 - math.floor(math.log10(value))
     rounded = round(number, places) if places > 0 else Fraction(round(value, places))

@@ -45,7 +45,7 @@ def torus_bisection(
     wrap: bool | Sequence[bool] = True,
     double_links_for_two: bool = True,
 ) -> int:
-    """The cables between two halves (of sizes that differ by one at most) of a torus or mesh.
+    """Return the cables between two halves of a torus or mesh whose sizes differ by at most 1.
 
     An even dimension of length L with rings: 2 N / L cables (Chen et al., SC 2012), in a mesh
     N / L. An odd one leaves a middle layer that is halved in turn; so 2 (or 1) times the

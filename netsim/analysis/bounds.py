@@ -111,7 +111,7 @@ def bounds_of(topology: Topology) -> Bounds:
 
 
 def _spectrum(network: _Network) -> tuple[float, FloatArray]:
-    """Second eigenvalue among the routers with nodes, and its vector over all routers."""
+    """Return the second eigenvalue among routers with nodes, and its vector over all routers."""
     laplacian = np.diag(network.weights.sum(axis=1)) - network.weights
     own, bare = network.nodes > 0, network.nodes == 0
     inner = laplacian[np.ix_(own, own)]

@@ -31,7 +31,7 @@ class Cut(NamedTuple):
 
 
 def router_graph(topology: Topology, *, by_bandwidth: bool = False) -> sparse.csr_array:
-    """(n_routers, n_routers) symmetric weights: cables between two routers.
+    """Return the number of cables between any two routers, (n_routers, n_routers), symmetric.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def router_graph(topology: Topology, *, by_bandwidth: bool = False) -> sparse.cs
 
 
 def cut_weight(graph: sparse.csr_array, members: NDArray[np.bool_]) -> float:
-    """Weight between a set and the rest."""
+    """Return the total weight of the edges between a set of routers and the others."""
     inside = members.astype(float)
     return float(inside @ (graph @ (1.0 - inside)))
 
@@ -134,7 +134,7 @@ def _grown(graph: sparse.csr_array, size: int, rng: np.random.Generator) -> NDAr
 
 
 def _improve(graph: sparse.csr_array, members: NDArray[np.bool_]) -> None:
-    """Kernighan-Lin passes until one gains nothing; members change in place."""
+    """Improve a bisection in place by Kernighan-Lin passes until a pass gains nothing."""
     for _ in range(_PASSES):
         side = members.astype(float)
         inward = np.asarray(graph @ side).ravel()

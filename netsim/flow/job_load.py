@@ -98,7 +98,7 @@ def job_link_load(
 def path_link_bytes(
     paths: FlowPaths, message_bytes: NDArray[np.float64], n_links: int
 ) -> NDArray[np.float64]:
-    """(n_links,) float64: bytes that flows put on each link."""
+    """Return the bytes that flows put on each link, (n_links,) float64."""
     paths = paths.check(n_links)
     weights = np.empty(0) if paths.weights is None else paths.weights
     amount = np.array(message_bytes, dtype=np.float64)

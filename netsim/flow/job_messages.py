@@ -135,5 +135,5 @@ def job_messages(program: Program, ranks_per_node: int, config: PacketConfig) ->
 
 
 def _spaced(n: int, most: int) -> LongArray:
-    """At most ``most`` of 0 .. n-1, evenly spaced, both ends among them."""
+    """Return at most ``most`` of 0 .. n-1, evenly spaced, including both ends."""
     return np.linspace(0, n - 1, min(most, n)).round().astype(np.int64)

@@ -231,7 +231,7 @@ class JobRoutes:
         rows: LongArray,
         amount: FloatArray,
     ) -> tuple[NDArray[np.int32], FloatArray]:
-        """The links that carry anything of what is sent over some rows, and the bytes on them."""
+        """Return the links that carry the traffic of some rows, and the bytes on each of them."""
         load = self._scratch_load
         n = kernels_job_routes.add_loads(
             ptr, links, weights, rows, amount, load, self._scratch_links
@@ -243,14 +243,14 @@ class JobRoutes:
 
 
 def _copy_or_empty(values: NDArray[np.int32] | None) -> NDArray[np.int32]:
-    """A writable copy for the kernels."""
+    """Return a writable copy for the kernels."""
     return np.array([] if values is None else values, dtype=np.int32)
 
 
 def _rows(
     ptr: LongArray, links: NDArray[np.int32], weights: FloatArray, rows: LongArray
 ) -> FlowPaths:
-    """Some rows of paths."""
+    """Return some rows of paths."""
     new = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum(ptr[rows + 1] - ptr[rows], out=new[1:])
     n = int(new[-1])

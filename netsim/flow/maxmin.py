@@ -17,7 +17,7 @@ _WORTHWHILE = 0.5  # classes over flows, above which classes save nothing
 
 
 def checked_capacity(capacity_Bps: ArrayLike) -> NDArray[np.float64]:
-    """Link capacities as the kernels want them; `NetcosimError` for one that is not positive."""
+    """Return link capacities as the kernels' type; raise `NetcosimError` if one is not positive."""
     capacity = np.array(capacity_Bps, dtype=np.float64, ndmin=1)
     if len(capacity) and not (np.all(np.isfinite(capacity)) and capacity.min() > 0):
         raise NetcosimError(f"link capacity {capacity.min()} bytes/s; it must be positive")
@@ -45,7 +45,7 @@ def _flow_weights(flow_weight: ArrayLike | None, n_flows: int) -> NDArray[np.flo
 
 
 def _scaled(paths: FlowPaths, flow_weight: NDArray[np.float64]) -> FlowPaths:
-    """The paths on which a flow of rate ``x`` is one of rate ``x / flow_weight`` without a weight.
+    """Return paths on which the rate ``x / flow_weight`` loads the links as ``x`` does now.
 
     Weighted shares are plain ones of these: all rise together in rate over weight.
     """
@@ -62,7 +62,7 @@ def max_min_rates(
     flow_weight: ArrayLike | None = None,
     flow_priority: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
-    """Max-min fair rates by progressive filling.
+    """Compute max-min fair rates by progressive filling.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def _priorities(flow_priority: ArrayLike | None, n_flows: int) -> NDArray[np.flo
 def _rates(
     paths: FlowPaths, capacity: NDArray[np.float64], priority: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
-    """Rates level by level: each priority shares what the higher ones leave of the links."""
+    """Return the rates; each priority shares what the higher ones leave of the links."""
     if priority is None:
         known = _NO_WEIGHTS if paths.weights is None else paths.weights
         return np.asarray(kernels_filling.max_min(paths.ptr, paths.links, known, capacity))

@@ -154,7 +154,7 @@ class MessageNetwork(Generic[JobId]):
         return self._loads[self._find(job_id)]
 
     def link_use(self) -> FloatArray:
-        """(n_links,) share of the time for which jobs keep each link busy, as they are now."""
+        """Return the share of time that the current jobs keep each link busy, (n_links,)."""
         return np.array(self._rows.sums[:, USED])
 
     def others_busy_s(self, job_id: JobId) -> FloatArray:
@@ -302,7 +302,7 @@ def _sum(a: _Size, b: _Size) -> _Size:
 
 
 def _pools(room: _Size) -> dict[str, NDArray[Any]]:
-    """Pools for the records of loads that have so many links, integers and floats together."""
+    """Return memory pools, integers and floats, for the records of loads of at most this size."""
     ints, floats = record_size(*room)
     return {"ints": np.empty(ints, dtype=np.uint32), "floats": np.empty(floats)}
 

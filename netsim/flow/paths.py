@@ -118,7 +118,7 @@ class FlowPaths(NamedTuple):
 
 
 def path_latency_s(paths: FlowPaths, link_latency_s: ArrayLike) -> NDArray[np.float64]:
-    """(n_flows,) float64: latencies of a flow's links together, in seconds.
+    """Return the total link latency of each flow in seconds, (n_flows,) float64.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ def _node_ticks(
     amount: NDArray[np.float64],
     bandwidth: NDArray[np.float64],
 ) -> NDArray[np.int64]:
-    """(n_flows,) int64: how long the flow's own injection or ejection link is busy anyhow."""
+    """Return the ticks for which the busier of a flow's node links is busy, (n_flows,) int64."""
     n_ports = len(bandwidth) // 2
     load = np.zeros(2 * n_ports, dtype=np.float64)
     away = src != dst
@@ -324,7 +324,7 @@ def _spread_up(
     view: kernels_paths.WalkView,
     limit: int,
 ) -> FlowPaths:
-    """Piece k of every flow goes by D-mod-k with all open up ports moved on by k.
+    """Route piece k of every flow by D-mod-k with all open up ports shifted by k.
 
     As many pieces are sent as use all open ports of the leaf equally often.
     """
@@ -360,7 +360,7 @@ def _spread_up(
 def _port_of(
     lists: NDArray[np.int32], where: NDArray[np.int32], digit: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """Port of each node's list by its digit, modulo their number; a row of nodes a switch."""
+    """Return the port in each node's list by its digit, modulo the length of the list."""
     digits = np.tile(digit, len(where) // len(digit))
     return lists[where + 1 + digits % lists[where]]
 

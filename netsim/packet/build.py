@@ -90,7 +90,7 @@ def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def classes(values: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The values that occur, in order, and the place of each among them: counted, not sorted.
+    """Return the distinct values in order and the index of each value among them, by counting.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def _distinct_bytes(
 
 @lru_cache(maxsize=4)
 def _link_values(topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Bandwidths and latencies (ps) that occur: looked for once in runs of the same machine."""
+    """Return the distinct link bandwidths and latencies (ps) of a machine."""
     latency = ps_array(topology.link_latency_s, "a link latency")
     return np.unique(topology.link_bandwidth_Bps), distinct(latency)
 
@@ -217,7 +217,7 @@ def build_arrays(
     seed: int,
     record_messages: bool,
 ) -> Arrays:
-    """Fresh arrays: an empty network, and every rank's start on the timer heap."""
+    """Build the arrays of an empty network with every rank's start on the timer heap."""
     topology, program = routing.topology, traffic.program
     n_ports, n_links = topology.n_ports, topology.n_links
     n_streams, n_messages = program.n_streams, program.n_messages
@@ -276,7 +276,7 @@ def build_arrays(
 
 
 def _ticks(durations_ps: NDArray[np.int64] | None, tick_ps: int) -> NDArray[np.int64]:
-    """Durations in ticks; kernels look at none where all are 0, but want an array."""
+    """Convert durations to ticks; without durations, return an array that the kernels ignore."""
     return np.zeros(1, dtype=np.int64) if durations_ps is None else durations_ps // tick_ps
 
 
@@ -301,7 +301,7 @@ def beyond_cache(n_channels: int) -> bool:
 
 
 def looks_visits(routing: Routing) -> int:
-    """From which visit on the routing looks at no queue, so that its choice may be made early."""
+    """Return the first visit from which the routing reads no queue and may choose early."""
     if not routing.adaptive:
         return 0
     return routing.random_visits if routing.room_vc < 0 else 1 << 16
@@ -327,7 +327,7 @@ def _events(reach: int, pool: int, n_ports: int, n_links: int) -> Events:
 def paces_of(
     arrays: Arrays, traffic: Traffic, config: PacketConfig, clock: PacketClock
 ) -> Paces | None:
-    """Flows and thresholds of congestion control; None if there is none."""
+    """Return the flows and thresholds of congestion control, or None without it."""
     if config.congestion_control == "none":
         return None
     rows = arrays.messages
@@ -403,7 +403,7 @@ def _channels(n_links: int, vshift: int, buffer_bytes: int) -> NDArray[np.int32]
 
 
 def kernel_tables(tables: RouteTables, tick_ps: int) -> RouteTables:
-    """Writable copies in the kernels' types, with the bias (``params[0]``) in ticks."""
+    """Return writable copies in the kernels' types, with the bias (``params[0]``) in ticks."""
     params = np.array(tables.params, dtype=np.int64)
     params[0] //= tick_ps
     return RouteTables(

@@ -55,7 +55,7 @@ def domain_arrays(
 
 
 def _own(arrays: Arrays, own_messages: bool, pool: Executor) -> Arrays:
-    """Arrays of a further domain."""
+    """Return the arrays of a further domain."""
     events = arrays.events
     return arrays._replace(
         sc=arrays.sc.copy(),
@@ -121,7 +121,7 @@ class Mail:
 
 
 def empty_mail(domains: Domains) -> Mail:
-    """Outboxes without mail, each for twice what a tick can bring."""
+    """Build empty outboxes, each for twice the mail that a tick can bring."""
     n = domains.n
     # in a tick a link starts one packet, and gives back the space of one
     spare = int(np.bincount(domains.link_from, minlength=n).max())
@@ -184,7 +184,7 @@ def lookahead(
 
 
 def joined_arrays(parts: list[Arrays], domains: Domains) -> Arrays:
-    """The arrays of one domain that is all of them, of a run that is over; mail is none left.
+    """Join the arrays of all domains of a finished run, in which no mail is left.
 
     Steps are merged only where a rank is at them, packets only where some wait.
     """

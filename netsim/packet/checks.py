@@ -21,7 +21,7 @@ _LEAST_HOPS = 2
 
 
 def packets_of(program: Program, packet_bytes: int) -> float:
-    """Packets that a program sends; a float, which cannot overflow."""
+    """Return the number of packets that a program sends, as a float, which cannot overflow."""
     return float(np.sum(-(-program.send_bytes // packet_bytes), dtype=np.float64))
 
 

@@ -68,7 +68,7 @@ def channel_name(topology: Topology, channel: Channel) -> str:
 def deadlock_error(
     topology: Topology, waits: Mapping[Channel, Collection[Channel]]
 ) -> NetworkDeadlockError:
-    """The error of a network in which packets wait and nothing can move (see `waiting_cycle`)."""
+    """Return the error of a network whose packets wait in a cycle (see `waiting_cycle`)."""
     ring = waiting_cycle(waits)
     named = " -> ".join(channel_name(topology, c) for c in [*ring, *ring[:1]])
     return NetworkDeadlockError(f"network deadlock in {topology.name}: {named}")

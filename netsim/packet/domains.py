@@ -78,7 +78,7 @@ def make_domains(topology: Topology, load: NDArray[np.float64], n: int) -> Domai
 def _cuts(
     topology: Topology, place: NDArray[np.int64], before: NDArray[np.float64], n: int
 ) -> NDArray[np.int64]:
-    """Places of the row before which a new domain begins, ascending."""
+    """Return the places of the row at which new domains begin, ascending."""
     first = topology.first_router_link
     ends = place[
         np.stack([topology.link_src[first:], topology.link_dst[first:]]) - topology.n_ports
@@ -110,7 +110,7 @@ def _cuts(
 def _parted(
     low: NDArray[np.int64], high: NDArray[np.int64], which: NDArray[np.bool_], n: int
 ) -> NDArray[np.int64]:
-    """(n,) int64: how many of the links have ends on both sides of a cut before each place."""
+    """Return the number of links that cross a cut before each place, (n,) int64."""
     begins = np.bincount(low[which] + 1, minlength=n + 1)
     stops = np.bincount(high[which] + 1, minlength=n + 1)
     return np.cumsum(begins - stops)[:n]
@@ -143,7 +143,7 @@ def router_row(topology: Topology) -> NDArray[np.int64]:
 
 
 def router_load(topology: Topology, traffic: Traffic, packet_bytes: int) -> NDArray[np.float64]:
-    """(n_routers,) float64: packets that a router will handle, about.
+    """Return the estimated number of packets that each router handles, (n_routers,) float64.
 
     Those from and to its nodes, and of all others on their way its share by links.
     """

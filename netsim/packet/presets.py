@@ -52,7 +52,7 @@ PACKET_PRESETS: dict[str, PacketPreset] = {
 
 
 def with_packet_preset(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Keys of a `PacketConfig` with those of the ``preset`` that is named among them, if any.
+    """Return the keys of a `PacketConfig` with those of their ``preset``, if one is given.
 
     Raises
     ------

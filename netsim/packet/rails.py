@@ -9,7 +9,7 @@ from netsim.traffic import Traffic
 
 
 def first_rail(traffic: Traffic, rails: int, policy: str) -> NDArray[np.int64]:
-    """(n_messages,) int64: the rail of each message; of its part 0 if it is striped.
+    """Return the rail of each message, or of its first part if it is striped, (n_messages,) int64.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def first_rail(traffic: Traffic, rails: int, policy: str) -> NDArray[np.int64]:
 
 
 def place_on_node(traffic: Traffic) -> NDArray[np.int64]:
-    """(n_ranks,) int64: how many ranks of its group with lower numbers are on a rank's node."""
+    """Return the number of lower ranks of each rank's group on its node, (n_ranks,) int64."""
     n = len(traffic.rank_node)
     order = np.lexsort((np.arange(n), traffic.rank_node, traffic.rank_group))
     node, group = traffic.rank_node[order], traffic.rank_group[order]

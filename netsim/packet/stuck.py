@@ -35,7 +35,7 @@ def raise_stuck(
 
 
 def _holders(arrays: Arrays, fifos: NDArray[np.int64]) -> dict[int, set[int]]:
-    """Channel -> those that the packets in the buffer behind it wait for."""
+    """Map each channel to those that the packets in the buffer behind it wait for."""
     holders: dict[int, set[int]] = {}
     for q in fifos.tolist():
         p = int(arrays.channels[q, t.FIFO_HEAD])
@@ -46,7 +46,7 @@ def _holders(arrays: Arrays, fifos: NDArray[np.int64]) -> dict[int, set[int]]:
 
 
 def _bidders(arrays: Arrays, crossbar: x.Crossbar) -> dict[int, set[int]]:
-    """Channel -> the one that the head of the input FIFO behind it bids for."""
+    """Map each channel to the one that the head of the input FIFO behind it bids for."""
     slots = crossbar.slots.reshape(-1, x.S_WIDTH)
     bidding = slots[slots[:, x.S_HEAD] >= 0]
     return {int(row[x.S_Q]): {int(row[x.S_WANT])} for row in bidding}

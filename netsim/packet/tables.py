@@ -32,7 +32,7 @@ N_SCALARS = 41
 
 
 def _fields(n: int) -> tuple[np.uint64, ...]:
-    """Column numbers: unsigned, so that compiled indexing need not look for negative ones."""
+    """Return column numbers, unsigned, so that compiled indexing has no check for negative ones."""
     return tuple(np.uint64(i) for i in range(n))
 
 
@@ -209,7 +209,7 @@ class Paces(NamedTuple):
 
 
 def aligned_zeros(shape: tuple[int, int], dtype: type[np.generic]) -> Any:
-    """Zeros whose first byte begins a cache line, so that rows of 32 or 64 bytes never span two."""
+    """Return zeros aligned to a cache line, so that rows of 32 or 64 bytes never span two."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     raw = np.zeros(size + 64, dtype=np.uint8)
     begin = -raw.ctypes.data % 64

@@ -96,7 +96,7 @@ class ShortestPaths:
         return behind.astype(np.int64)
 
     def alike(self, router: int) -> tuple[BoolArray, NDArray[np.int64]]:
-        """The links that lead to some target: (sets, links) bool; and (targets,) each one's set."""
+        """Return the distinct sets of next links, (sets, links) bool, and each target's set."""
         here = self.distance[router, self.targets]
         good = self.distance[np.ix_(self.neighbours(router), self.targets)] == here - 1
         packed = np.ascontiguousarray(np.packbits(good, axis=0).T)
@@ -113,7 +113,7 @@ class ShortestPaths:
 
 
 def channels(paths: ShortestPaths) -> int:
-    """Channels that keep packets on shortest paths from waiting for each other in a ring.
+    """Return the number of channels that makes shortest paths free of deadlock.
 
     1 if the links cannot wait for each other in a ring whatever paths are taken (Dally and Seitz,
     1987); else one for each link of the longest path.
@@ -148,7 +148,7 @@ def channels(paths: ShortestPaths) -> int:
 
 
 def _visited(paths: ShortestPaths, distance: NDArray[np.int64]) -> BoolArray:
-    """(n_routers, targets): whether any packet to the target can come by the router."""
+    """Return whether a packet to the target can pass the router, (n_routers, targets)."""
     used = np.zeros(distance.shape, dtype=np.bool_)
     used[paths.targets] = True
     near = [np.unique(paths.neighbours(router)) for router in range(len(distance))]
@@ -160,7 +160,7 @@ def _visited(paths: ShortestPaths, distance: NDArray[np.int64]) -> BoolArray:
 
 
 def links_in_turn(paths: ShortestPaths) -> NDArray[np.int32]:
-    """(n_routers, n_ports) int32: the link of "min-hop" toward each port, -1 at its own router.
+    """Return the link of "min-hop" toward each port, -1 at its own router, (n_routers, n_ports).
 
     Ports that never pass a router have the first of their links there.
     """

@@ -31,27 +31,27 @@ class View(Protocol):
     """State that a router may read when it chooses (all at the present tick)."""
 
     def load(self, link: int) -> int:
-        """Ticks until the link could start one more packet, were there no credit stalls.
+        """Return the ticks until the link could start one more packet, without credit stalls.
 
         Rest of the running transmission plus the serialisation of all packets that wait
         for the link on any channel.
         """
 
     def room(self, link: int, vc: int) -> int:
-        """Bytes free in the buffer behind (link, vc), less those of packets that wait for it."""
+        """Return the free bytes in the buffer behind (link, vc), less those of waiting packets."""
 
     def queued(self, link: int) -> int:
         """Wire bytes of all packets that wait for the link."""
 
     def used(self, link: int) -> int:
-        """Used credits of a link between routers: bytes that wait for it, or whose space in the
-        buffers behind it the sender does not see free."""
+        """Return the used credits of a link between routers, in bytes: those that wait for it, or
+        whose space in the buffers behind it is not free for the sender."""
 
     def queue_bytes(self, link: int, vc: int) -> int:
         """Wire bytes in the output FIFO of (link, vc), without heads that bid for the crossbar."""
 
     def queue_free(self, link: int, vc: int) -> int:
-        """Bytes of the output buffer of (link, vc) that no packet in its FIFO takes up."""
+        """Return the bytes of the output buffer of (link, vc) that its packets leave free."""
 
 
 Pins: TypeAlias = Mapping[tuple[int, int, int], Sequence[int]]

@@ -134,7 +134,7 @@ def _check_entries(
 
 
 def _check_lists(where: str, places: Ints, lists: Ints, width: int) -> None:
-    """See that every list, its length and then ``width`` numbers an entry, ends in the table."""
+    """Check that every list, its length and ``width`` numbers an entry, ends in the table."""
     low, high = places.min(initial=0), places.max(initial=-1)
     if low < 0 or high >= len(lists):
         raise NetcosimError(
@@ -146,7 +146,7 @@ def _check_lists(where: str, places: Ints, lists: Ints, width: int) -> None:
 
 
 def _check_pins(where: str, table_b: Ints, n_ports: int, width: int) -> None:
-    """See that the rows of every source port end in the table."""
+    """Check that the rows of every source port end in the table."""
     begin = table_b[: n_ports + 1]
     if begin[0] != 0 or np.any(np.diff(begin) < 0):
         raise NetcosimError(f"{where}: rows of pinned flows do not follow each other")

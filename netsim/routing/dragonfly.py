@@ -103,7 +103,7 @@ _TABLE_BYTES = 40
 
 
 def _channels(name: str, g: int) -> int:
-    """Virtual channels that a routing needs among ``g`` groups."""
+    """Return the number of virtual channels that a routing needs among ``g`` groups."""
     if name in BY_NODE.values():
         return 4
     if name == "merlin-ugal":
@@ -365,7 +365,7 @@ def merlin_ugal(topology: Topology, ugal_threshold_bytes: ThresholdBytes = MARGI
 
 
 def _plain(name: str) -> Callable[[Topology], Routing]:
-    """Builder of a routing without parameters."""
+    """Return the builder of a routing without parameters."""
 
     def build(topology: Topology) -> Routing:
         return dragonfly_routing(topology, name)

@@ -84,7 +84,7 @@ class MerlinUgal(Reference):
         return int(self.topology.port_router[node])
 
     def _weight(self, view: View, hop: Hop, target: int) -> int:
-        """The weight of a first link; the packet's position determines whether it detours."""
+        """Return the weight of a first link; the packet's state determines whether it detours."""
         group, _, detours = self.parts(hop.state // 4)
         if hop.state % 4:
             detours = int(group != target)
@@ -92,7 +92,7 @@ class MerlinUgal(Reference):
         return _DETOUR_WEIGHT * queue + self.ugal.threshold_bytes if detours else queue
 
     def _first(self, router: int, target: int, middle: int, copy: int, detours: int) -> Hop:
-        """Toward a copy of the links to the intermediate or the destination's group."""
+        """Return the hop toward a copy of the links to the intermediate or target group."""
         group = middle if detours else target
         link = self.s.global_link(router // self.s.a, group, copy)
         owner, _ = self.ends(link)
@@ -142,7 +142,7 @@ class MerlinUgal(Reference):
         return [self.inside(router, via) for via in vias]
 
     def _onward(self, router: int, target: int, copy: int) -> Hop:
-        """Out of the intermediate group over a copy of its links to the destination's."""
+        """Return the hop out of the intermediate group over a copy of its links to the target."""
         link = self.s.global_link(router // self.s.a, target, copy)
         owner, _ = self.ends(link)
         state = self.plan(target, copy, 0) * 4

@@ -54,7 +54,7 @@ _TABLE_BYTES = 60
 
 
 def _bits(copies: int) -> int:
-    """Bits that a number in 0..copies-1 takes."""
+    """Return the number of bits of a number in 0..copies-1."""
     return max(copies - 1, 0).bit_length()
 
 
@@ -97,7 +97,7 @@ class _Reference:
         return [c for c in copies if self.s.global_spine(group, target, c) == spine]
 
     def leave(self, here: int, leaf: int, group: int, copy: int) -> Hop:
-        """Up to the spine of the ``copy``-th link to a group, from the source's leaf."""
+        """Return the hop from the source's leaf up to the spine of a copy of a global link."""
         up = self.s.up_link(here, leaf, self.s.global_spine(here, group, copy))
         return Hop(up, 0, (group * self.size + copy) * 4)
 
@@ -122,7 +122,7 @@ class _Reference:
         return None
 
     def onward(self, here: int, spine: int, target: int) -> tuple[list[Hop], list[list[Hop]]]:
-        """From a spine of the intermediate group: its own links, else by copy and leaf."""
+        """Return the hops from an intermediate spine: by its own links, else by copy and leaf."""
         s = self.s
         own = self.own_copies(here, spine, target)
         if own:

@@ -58,12 +58,12 @@ class Ugal:
 
 
 def fs_per_byte(bandwidth_Bps: int) -> int:
-    """Femtoseconds that a link takes for a byte (docs/packet-model.md)."""
+    """Return the femtoseconds that a link takes for a byte (docs/packet-model.md)."""
     return (_FS_PER_S + bandwidth_Bps // 2) // bandwidth_Bps
 
 
 def copy_bits(copies: int) -> int:
-    """Bits that a number in 0..copies-1 takes."""
+    """Return the number of bits of a number in 0..copies-1."""
     return max(copies - 1, 0).bit_length()
 
 
@@ -97,7 +97,7 @@ class Reference:
         return 1 + (group * size + first) * size + second
 
     def parts(self, plan: int) -> tuple[int, int, int]:
-        """Group, first and second copy of a plan."""
+        """Return the group, the first and the second copy of a plan."""
         size = 1 << self.bits
         rest, second = divmod(plan - 1, size)
         return *divmod(rest, size), second
@@ -117,7 +117,7 @@ class Reference:
     # Hops
 
     def hop(self, router: int, target: int, taken: int, plan: int) -> Hop:
-        """Out of a group that is not the destination's, along a plan."""
+        """Return the next hop of a plan in a group that is not the destination's."""
         here = router // self.s.a
         group, first, second = self.parts(plan)
         link = self.s.global_link(here, *((group, first) if taken == 0 else (target, second)))
@@ -130,7 +130,7 @@ class Reference:
         return Hop(self.link_toward(router, owner), taken + later, plan * 4 + taken)
 
     def inside(self, router: int, via: int) -> Hop:
-        """Toward the router by which a packet within the group goes."""
+        """Return the hop toward the router by which a packet within the group goes."""
         return Hop(self.link_toward(router, via), 0, (1 + via % self.s.a) * 4)
 
     def settled(self, router: int, dst_node: int, state: int) -> Hop | None:
@@ -224,7 +224,7 @@ class Reference:
     def _minimal_wins(
         self, view: View, router: int, dst_router: int, minimal: int, detour: int
     ) -> bool:
-        """UGAL's comparison of two plans."""
+        """Return whether UGAL prefers the minimal plan to the detour."""
         s, ugal = self.s, self.ugal
         here, target = router // s.a, dst_router // s.a
         (_, direct, _), (middle, out, copy) = self.parts(minimal), self.parts(detour)
@@ -257,7 +257,7 @@ class Reference:
     def _choose_inside(
         self, view: View, router: int, dst_router: int, number: Callable[[int, int], int]
     ) -> Hop:
-        """Route directly or through another router of the group."""
+        """Choose the direct hop or one through another router of the group."""
         vias = self.vias(router, dst_router)
         if not vias:
             return self.inside(router, dst_router)
@@ -268,7 +268,7 @@ class Reference:
         return self.inside(router, ways[0 if self._has_room(view, *links) else 1])
 
     def _freest(self, view: View, router: int, group: int, copy: int, taken: int) -> int:
-        """The copy with more room, of a drawn copy of the links to a group and the next one."""
+        """Return the copy with more room: a drawn copy of the links to a group, or the next."""
         other = (copy + 1) % self.s.global_links_per_pair
         plans = [self.plan(group, c, c) for c in (copy, other)]
         links = [self.hop(router, group, taken, plan).link for plan in plans]
@@ -276,7 +276,7 @@ class Reference:
         return other if free[1] > free[0] else copy
 
     def free(self, view: View, link: int, vc: int) -> int:
-        """The space that adaptive-local compares; merlin uses the output buffer of channel 0."""
+        """Return the space that adaptive-local compares; merlin uses channel 0's output buffer."""
         return view.queue_free(link, 0) if self.merlin else view.room(link, vc)
 
     def _has_room(self, view: View, direct: int, detour: int) -> bool:

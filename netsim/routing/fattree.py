@@ -61,11 +61,11 @@ class UpDown:
         self.topology, self.s, self.rule = topology, topology.shape, rule
 
     def positions(self, leaf: int, dst_node: int) -> tuple[Sequence[int], int]:
-        """L2 positions that a leaf may send to, and which of them the static routing takes."""
+        """Return the L2 positions that a leaf may send to, and the one of static routing."""
         return range(self.s.w2), self.s.place_of_port(dst_node) % self.s.w2
 
     def spines(self, pod: int, position: int, dst_node: int) -> tuple[Sequence[int], int]:
-        """The spines that an L2 switch may send to, and which of them the static routing takes."""
+        """Return the spines that an L2 switch may send to, and the one of static routing."""
         return range(self.s.w3), self.s.leaf_of_port(dst_node) % self.s.w3
 
     def links(self, router: int, dst_node: int) -> list[int]:
@@ -88,7 +88,7 @@ class UpDown:
         return [up[static]] if self.rule == STATIC else up
 
     def choices(self, router: int, dst_node: int, state: int) -> list[Hop]:
-        """See `netsim.routing.base.Routing`."""
+        """Return all allowed hops (see `netsim.routing.base.Routing`)."""
         if router == self.s.leaf_of_port(dst_node):
             return [ejection(self.topology, dst_node, state)]
         return [Hop(link, 0, state) for link in self.links(router, dst_node)]
@@ -96,7 +96,7 @@ class UpDown:
     def choose(
         self, view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
     ) -> Hop:
-        """See `netsim.routing.base.Routing`."""
+        """Return the hop that the rule selects (see `netsim.routing.base.Routing`)."""
         hops = self.choices(router, dst_node, state)
         if len(hops) == 1:
             return hops[0]
@@ -126,18 +126,18 @@ class PortLists:
         return self._known[key]
 
     def table(self) -> NDArray[np.int64]:
-        """table_c."""
+        """Return table_c."""
         return np.array(self._table, dtype=np.int64)
 
 
 def up_down_params(s: FatTreeShape, row: int) -> tuple[int, ...]:
-    """Scalars of the kernel tables; ``row`` entries of table_a and table_b a switch."""
+    """Return the scalars of the kernel tables; ``row`` is the number of entries a switch."""
     blocks = (s.first_up1, s.first_down1, s.first_up2, s.first_down2)
     return (0, s.m2, s.w2, s.w3, s.n_leaves, s.n_leaves, s.n_leaves + s.n_l2, *blocks, row)
 
 
 def switch_places(s: FatTreeShape) -> NDArray[np.int64]:
-    """Pod of each leaf and L2 switch, position of each spine."""
+    """Return the pod of each leaf and L2 switch, and the position of each spine."""
     return np.concatenate(
         [
             np.arange(s.n_leaves) // s.m2,
@@ -148,7 +148,7 @@ def switch_places(s: FatTreeShape) -> NDArray[np.int64]:
 
 
 def d_mod_k_ports(s: FatTreeShape) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(n_ports,) int64 twice: D-mod-k's up port toward each port at a leaf, at an L2 switch."""
+    """Return D-mod-k's up ports toward each port at a leaf and at an L2 switch, (n_ports,)."""
     ports = np.arange(s.n_ports)
     return s.place_of_port(ports) % s.w2, s.leaf_of_port(ports) % max(s.w3, 1)
 

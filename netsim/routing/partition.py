@@ -172,7 +172,7 @@ def _fill(
 
 
 def _common_spines(part: PartitionShape) -> dict[tuple[int, int, int], list[int]]:
-    """(pod, other pod, position) to the spines that both L2 switches have."""
+    """Map (pod, other pod, position) to the spines that both L2 switches have."""
     found = {}
     for (pod, position), mine in part.spines.items():
         for other in part.pods:

@@ -44,7 +44,7 @@ class PartitionShape:
 
 
 def _smallest(sizes: dict[int, int]) -> int:
-    """The one that is smaller than all others; -1 if they are alike, or there is only one."""
+    """Return the key of the smallest size, or -1 if all sizes are equal."""
     least = min(sizes, key=lambda k: sizes[k])
     return least if sizes[least] < max(sizes.values()) else -1
 

@@ -80,7 +80,7 @@ def port_flows(
     amount: FloatArray,
     rail: ArrayLike | None,
 ) -> tuple[int, LongArray, LongArray, FloatArray]:
-    """Flows between ports: in how many parts each is cut, then its parts side by side."""
+    """Return the number of parts of each flow, and the flows of all parts between ports."""
     rails = topology.n_rails
     if topology.rails == 1 and rail is None:
         return 1, src, dst, amount
@@ -158,7 +158,7 @@ def _chosen(
     amount: FloatArray,
     busy_s: FloatArray | None,
 ) -> dict[tuple[int, int, int], tuple[int, ...]]:
-    """The places of each flow's links: given ones first, then the largest flow first."""
+    """Return the index of each flow's links: given ones first, then the largest flow first."""
     topology = paths.routing.topology
     bandwidth_Bps = topology.link_bandwidth_Bps.astype(np.float64)
     load_s = np.zeros(topology.n_links) if busy_s is None else np.array(busy_s, dtype=np.float64)

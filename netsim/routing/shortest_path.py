@@ -22,7 +22,7 @@ MAX_ROUTERS = 5_000
 
 
 def router_distances(topology: Topology) -> np.ndarray:
-    """(n_routers, n_routers) int64: router-to-router links between any two routers.
+    """Return the hops between any two routers, (n_routers, n_routers) int64.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def router_distances(topology: Topology) -> np.ndarray:
 
 
 def next_links(topology: Topology, distances: np.ndarray) -> np.ndarray:
-    """(n_routers, n_routers) int32: the next link toward each router, -1 on the diagonal."""
+    """Return the next link toward each router, -1 on the diagonal, (n_routers, n_routers) int32."""
     n = topology.n_routers
     ptr, links = topology.router_out_links()
     table = np.full((n, n), -1, dtype=np.int32)

@@ -45,7 +45,7 @@ class _Reference:
         self.links = shape.link_table()
 
     def directions(self, d: int, here: int, there: int, parity: int) -> list[tuple[int, int]]:
-        """(sign, escape channel) of each shortest path in a dimension, the preferred first."""
+        """Return (sign, escape channel) of each shortest path in a dimension, best first."""
         if not self.s.is_ring(d):
             return [(1 if there > here else -1, 0)]
         length = self.s.dims[d]

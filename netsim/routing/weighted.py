@@ -51,7 +51,7 @@ class _Table:
         }
 
     def _reached(self, paths: Paths, target: int) -> Iterable[tuple[int, int]]:
-        """Places of packets to a target, from all routers with nodes."""
+        """Yield the places of packets to a target, from all routers with nodes."""
         todo = [router for router in self.targets if router != target]
         seen = set(todo)
         while todo:
@@ -152,7 +152,7 @@ class _Table:
         return [self.behind(link) for link, _ in self.paths[router, target]]
 
     def ring(self) -> list[int]:
-        """The links that may wait for each other in a ring on one channel; empty if none can."""
+        """Return the links of a ring that may wait for each other; empty if there is none."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 

@@ -86,11 +86,11 @@ class Hierarchy:
         return tuple((self.domain.max(axis=1) + 1).tolist())
 
     def sizes(self, level: int) -> NDArray[np.int64]:
-        """(domains of the level,) int64: nodes in each."""
+        """Return the number of nodes in each domain of a level, int64."""
         return np.bincount(self.domain[level]).astype(np.int64)
 
     def above(self, level: int) -> NDArray[np.int32]:
-        """(domains of the level,) int32: the domain of the level above that each lies in."""
+        """Return the domain of the level above that contains each domain of a level, int32."""
         found = np.zeros(int(self.domain[level].max()) + 1, dtype=np.int32)
         if level:
             found[self.domain[level]] = self.domain[level - 1]
@@ -130,12 +130,12 @@ def hierarchy(
 
 
 def router_hierarchy(topology: Topology) -> Hierarchy:
-    """Machine and router: those of the nodes' first ports."""
+    """Return the hierarchy of machine and router, by the nodes' first ports."""
     return hierarchy(("router",), (topology.node_router,))
 
 
 def grid_hierarchy(topology: Topology) -> Hierarchy:
-    """Machine, then what is left when one more leading coordinate is fixed: slab, plane, line.
+    """Return the hierarchy that fixes one more leading coordinate a level: slab, plane, line.
 
     For shapes with ``dims`` whose routers are numbered with the last dimension fastest. Dimensions
     of length 1 make no level.

@@ -45,7 +45,7 @@ ARIES_COLUMN_CABLES = 3
 
 
 def place_in_turn(arrangement: str, src: int, dst: int, g: int) -> int:
-    """Which of the g - 1 links of group ``src`` leads to group ``dst``: see `DragonflyShape`."""
+    """Return which of group ``src``'s g - 1 links leads to group ``dst`` (see `DragonflyShape`)."""
     if arrangement == "absolute":
         return dst if dst < src else dst - 1
     if arrangement == "relative":
@@ -167,7 +167,7 @@ class DragonflyShape:
         return (self.g - 1) * self.global_links_per_pair
 
     def local_neighbours(self, r: int) -> list[int]:
-        """Local routers (0..a-1) that local router ``r`` has a link to, ascending."""
+        """Return the local routers (0..a-1) that ``r`` has a link to, ascending."""
         if self.group == "aries":
             chassis, slot = divmod(r, ARIES_SLOTS)
             return [
@@ -201,11 +201,11 @@ class DragonflyShape:
         return self.first_local_link + (group * self.a + r) * self.local_degree + place
 
     def link_number(self, src: int, dst: int, copy: int = 0) -> int:
-        """Number k in group ``src`` of its ``copy``-th link to group ``dst``."""
+        """Return the number in group ``src`` of its ``copy``-th link to group ``dst``."""
         return copy * (self.g - 1) + place_in_turn(self.arrangement, src, dst, self.g)
 
     def global_router(self, src: int, dst: int, copy: int = 0) -> int:
-        """Router (numbered over all groups) of group ``src`` that holds this global link."""
+        """Return the router of group ``src``, over all groups, that has this global link."""
         return src * self.a + self.link_number(src, dst, copy) // self.h
 
     def global_link(self, src: int, dst: int, copy: int = 0) -> int:
@@ -348,13 +348,13 @@ def links_between(topology: Topology, nodes: Nodes) -> Links:
 
 
 def groups_and_routers(topology: Topology) -> Hierarchy:
-    """Machine, group, router (of a node's first port)."""
+    """Return the hierarchy of machine, group and router (of a node's first port)."""
     router = topology.node_router
     return hierarchy(("group", "router"), (router // topology.shape.a, router))
 
 
 def groups_in_a_ring(topology: Topology) -> Layout:
-    """The groups around a ring: the routers of each around an oval, or an aries group's chassis."""
+    """Place groups around a ring, each with its routers in an oval, or by chassis for aries."""
     s = topology.shape
     group, router = np.divmod(np.arange(topology.n_routers), s.a)
     along, out = oval(*places(group))

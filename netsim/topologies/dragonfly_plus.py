@@ -161,7 +161,7 @@ class DragonflyPlusShape:
         return self.first_down_link + (group * self.leaves + leaf) * self.spines + spine
 
     def link_number(self, src: int, dst: int, copy: int = 0) -> int:
-        """Number k in group ``src`` of its ``copy``-th link to group ``dst``."""
+        """Return the number in ``src`` of its ``copy``-th link to group ``dst``."""
         return copy * (self.g - 1) + place_in_turn(self.arrangement, src, dst, self.g)
 
     def global_spine(self, src: int, dst: int, copy: int = 0) -> int:
@@ -174,7 +174,7 @@ class DragonflyPlusShape:
         return first + self.link_number(src, dst, copy)
 
     def spine_router(self, group: int, spine: int) -> int:
-        """Router number of a spine."""
+        """Return the router number of a spine."""
         return group * self.routers_per_group + self.leaves + spine
 
 
@@ -292,7 +292,7 @@ def links_between(topology: Topology, nodes: Nodes) -> Links:
 
 
 def groups_and_leaves(topology: Topology) -> Hierarchy:
-    """Machine, group, leaf (of a node's first port)."""
+    """Return the hierarchy of machine, group and leaf (of a node's first port)."""
     router = topology.node_router
     return hierarchy(("group", "leaf"), (router // topology.shape.routers_per_group, router))
 

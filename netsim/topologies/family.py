@@ -35,7 +35,7 @@ Name = Annotated[str | None, "what the machine is called in results"]
 
 
 def shortest_path_links(topology: Topology, nodes: Nodes) -> Links:
-    """Router-to-router links on any shortest path between these nodes' routers, ascending."""
+    """Return the links on any shortest path between these nodes' routers, ascending."""
     # scipy takes long to import, and is not needed to build a machine
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import shortest_path

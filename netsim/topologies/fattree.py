@@ -153,26 +153,26 @@ class FatTreeShape:
         return self.first_up2 + self.n_l2 * self.w3
 
     def leaf_of(self, node: Any) -> Any:
-        """Leaf (0 .. n_leaves-1) of a node's first port."""
+        """Return the leaf (0 .. n_leaves-1) of a node's first port."""
         return node // self.m1 * self._block
 
     def pod_of(self, node: Any) -> Any:
-        """Pod of a node."""
+        """Return the pod of a node."""
         return node // self.nodes_per_pod
 
     def leaf_of_port(self, port: Any) -> Any:
-        """Leaf of a port."""
+        """Return the leaf of a port."""
         first = port // (self.m1 * self.rails) * self._block
         return first if self._block == 1 else first + port % self.rails
 
     def place_of_port(self, port: Any) -> Any:
-        """A port's number if they were counted leaf by leaf: its own unless on different leaves."""
+        """Return a port's number counted leaf by leaf: its own unless on different leaves."""
         if self._block == 1:
             return port
         return self.leaf_of_port(port) * self.m1 + port // self.rails % self.m1
 
     def leaf_up(self, leaf: Any, l2_position: Any) -> Any:
-        """Number of the link from a leaf up to the L2 switch at a position of its pod."""
+        """Return the link from a leaf up to the L2 switch at a position of its pod."""
         return self.first_up1 + leaf * self.w2 + l2_position
 
     def leaf_down(self, leaf: Any, l2_position: Any) -> Any:
@@ -368,7 +368,7 @@ def links_between(topology: Topology, nodes: Nodes) -> Links:
 
 
 def pods_and_leaves(topology: Topology) -> Hierarchy:
-    """Machine, pod, leaf; without pods on two levels. Leaves of one node's ports are one domain."""
+    """Return the hierarchy of machine, pod and leaf; a node's leaves are one domain."""
     s = topology.shape
     nodes = np.arange(s.n_nodes)
     leaf, pod = nodes // s.m1, s.pod_of(nodes)
@@ -378,7 +378,7 @@ def pods_and_leaves(topology: Topology) -> Hierarchy:
 
 
 def pods_side_by_side(topology: Topology) -> Layout:
-    """Leaves below, L2 switches above them pod by pod, spines at the top."""
+    """Place leaves at the bottom, L2 switches above them pod by pod, and spines at the top."""
     s = topology.shape
     height = np.repeat([0, 1, 2], [s.n_leaves, s.n_l2, s.n_spines])
     if s.levels == 2:

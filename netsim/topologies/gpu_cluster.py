@@ -107,13 +107,13 @@ class GpuClusterShape:
         return self.n_domains, leaves, above * self.n_pods, above * self.cores
 
     def leaf(self, gpu: Any, plane: Any) -> Any:
-        """Router of the leaf of a GPU in a plane."""
+        """Return the leaf of a GPU in a plane, as a router number."""
         node, rail = np.divmod(gpu, self.gpus_per_node)
         segment = plane * self.n_segments + node // self.nodes_per_leaf
         return self.n_domains + segment * self.n_rails + rail % self.n_rails
 
     def leaf_links(self) -> tuple[Numbers, Numbers]:
-        """Leaf and spine of each cable between them."""
+        """Return the leaf and the spine of each cable between them."""
         leaves = np.arange(self.sizes[1])
         segment, rail = np.divmod(leaves, self.n_rails)
         plane, segment = np.divmod(segment, self.n_segments)
@@ -123,7 +123,7 @@ class GpuClusterShape:
         return self.n_domains + np.repeat(leaves, self.spines), sum(self.sizes[:2]) + spine
 
     def spine_links(self) -> tuple[Numbers, Numbers]:
-        """Spine and core of each cable between them."""
+        """Return the spine and the core of each cable between them."""
         spines = np.arange(self.sizes[2])
         group, position = np.divmod(spines, max(self.spines, 1))
         pod, group = np.divmod(group, self.n_groups)
@@ -132,7 +132,7 @@ class GpuClusterShape:
         return sum(self.sizes[:2]) + np.repeat(spines, self.cores), sum(self.sizes[:3]) + core
 
     def relays(self) -> tuple[Numbers, Numbers]:
-        """Ends of each cable between a scale-up switch and a leaf, or leaves of two planes."""
+        """Return both ends of each cable between scale-up switch and leaf, or between planes."""
         step = 1 if self.fabric == RAIL_ONLY else self.scale_up_domain
         gpus = np.arange(0, self.n_gpus, step)
         # one cable a plane joins it with plane 0: a second one could close a ring of waits
@@ -274,7 +274,7 @@ def gpu_cluster(
 
 
 def pods_and_nodes(topology: Topology) -> Hierarchy:
-    """Machine, pod, segment (nodes that share leaves), scale-up domain, node."""
+    """Return the hierarchy of machine, pod, segment (shared leaves), scale-up domain and node."""
     s = topology.shape
     gpus = np.arange(s.n_gpus)
     node = gpus // s.gpus_per_node
@@ -289,7 +289,7 @@ def pods_and_nodes(topology: Topology) -> Hierarchy:
 
 
 def switches_by_level(topology: Topology) -> Layout:
-    """Scale-up switches below, then leaves and spines by pod, cores at the top."""
+    """Place scale-up switches at the bottom, then leaves and spines by pod, cores at the top."""
     s = topology.shape
     height = np.repeat([0, 1, 2, 3], s.sizes)
     per_pod = s.nodes_per_pod * s.gpus_per_node // s.scale_up_domain

@@ -211,7 +211,7 @@ def graph_file(
 
 
 def labelled_routers(topology: Topology) -> Hierarchy:
-    """Machine and router, under the graph's own labels."""
+    """Return the hierarchy of machine and router, with the graph's own labels."""
     names = tuple(map(str, topology.shape.labels))
     return hierarchy(("router",), (topology.node_router,), (names,))
 

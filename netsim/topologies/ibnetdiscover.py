@@ -106,13 +106,13 @@ def ibnetdiscover(
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """Key that sorts numbers in names as numbers, however long they are."""
+    """Return a key that sorts numbers in names as numbers, however long they are."""
     parts = [(part, part.lstrip("0")) for part in re.split(r"([0-9]+)", name)]
     return [(len(bare), bare) if part[:1].isdigit() else (-1, part) for part, bare in parts]
 
 
 def _named(fabric: Fabric) -> dict[str, str]:
-    """The names of the switches by GUID, sorted; with the GUID where two are called alike."""
+    """Return the sorted names of the switches by GUID; equal names get the GUID appended."""
     plain = {guid: switch_name(guid, text) for guid, text in fabric.switches.items()}
     often = Counter(plain.values())
     named = {g: name if often[name] == 1 else f"{name} {g}" for g, name in plain.items()}
@@ -120,7 +120,7 @@ def _named(fabric: Fabric) -> dict[str, str]:
 
 
 def _hosts(fabric: Fabric) -> tuple[dict[str, list[Port]], list[str]]:
-    """Ports of each host on switches, by adapter and port, and what is no host's."""
+    """Return the switch ports of each host by adapter and port, and notes on other adapters."""
     hosts: dict[str, list[Port]] = defaultdict(list)
     nameless: set[str] = set()
     for (one, other), speed in fabric.links.items():

@@ -100,7 +100,7 @@ def places(group: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def oval(place: NDArray[np.int64], size: NDArray[np.int64]) -> tuple[ArrayLike, ArrayLike]:
-    """Members around an oval, where every link between two of them can be seen; one in the middle.
+    """Place members around an oval, so that every link between two is visible; one in the middle.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def ring_of_groups(
 
 
 def grid(dims: Sequence[int]) -> Layout:
-    """Planes of the last two dimensions as grids, side by side and in rows, nested above three.
+    """Place planes of the last two dimensions as grids side by side, nested above three.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class _Squareness:
 def rows_of_levels(
     height: ArrayLike, band: ArrayLike, names: Sequence[str], above: Sequence[str] = ()
 ) -> Layout:
-    """Levels as rows, leaves at the bottom; routers of a domain are side by side in a band.
+    """Place levels as rows, leaves at the bottom, with a domain's routers side by side in a band.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def rows_of_levels(
 
 
 def by_domains(topology: Topology, hierarchy: Hierarchy) -> Layout:
-    """Any machine: its widest domains around a ring, routers that have no node inside.
+    """Place the widest domains of any machine around a ring, routers without nodes inside.
 
     If the nodes have no domains but routers, all routers are on one ring.
     """

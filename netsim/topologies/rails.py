@@ -61,7 +61,7 @@ def routers_a_block(rails: int, rail_routers: str) -> int:
 def port_routers(
     n_routers: int, nodes_per_router: int, rails: int, rail_routers: str
 ) -> NDArray[np.int64]:
-    """(n_ports,) int64: router of each port, where each router has as many nodes on it.
+    """Return the router of each port for an equal number of nodes a router, (n_ports,) int64.
 
     Parameters
     ----------

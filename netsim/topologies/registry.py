@@ -49,7 +49,7 @@ FAMILIES: Registry[Family] = Registry(
 
 
 def family_of(topology: Topology) -> Family:
-    """The entry of a topology's family; that of "graph" for a family that is not registered."""
+    """Return the entry of a topology's family, or that of "graph" if it is not registered."""
     return FAMILIES.get(topology.family, graph.FAMILY)
 
 

@@ -167,7 +167,7 @@ def _read_conf(path: Path) -> Declared:
 
 
 def _joined_lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Lines without comments, those that end in a backslash joined with the next; none empty."""
+    """Yield non-empty lines without comments, joining those that end in a backslash."""
     held, start = "", 0
     number = 0
     for number, line in enumerate(read_lines(path, limit_bytes=MAX_FILE_BYTES), 1):

@@ -223,7 +223,7 @@ def gpus_of_servers(servers: Topology, gpus: Gpus) -> Topology:
 
 
 def pieces(n: int, cables: NDArray[np.integer]) -> NDArray[np.int64]:
-    """(n,) int64: the lowest switch that each switch is connected with."""
+    """Return the lowest switch that each switch is connected with, (n,) int64."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -294,7 +294,7 @@ def switch_domains(
 def _tops(
     switches: Sequence[str], height: NDArray[np.integer], part: NDArray[np.int64], level: int
 ) -> list[str]:
-    """The names of the domains of a level, at their lowest switch, after their top switches."""
+    """Name the domains of a level after their top switches, at the index of their lowest switch."""
     found = list(switches)
     for piece in np.unique(part).tolist():
         inside = np.flatnonzero(part == piece)
@@ -310,7 +310,7 @@ def domains_of(topology: Topology) -> Hierarchy:
 
 
 def layout_of_levels(topology: Topology) -> Layout:
-    """Levels as rows, the widest domains side by side; a network of one level by its domains."""
+    """Place levels as rows with the widest domains side by side; a single level by domains."""
     height, domains = topology.shape.height, topology.shape.domains
     if not height.any():
         return by_domains(topology, domains)

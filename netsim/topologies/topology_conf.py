@@ -203,7 +203,7 @@ def _cables(
     taper: ByLevel,
     uplinks: int | Sequence[int] | None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(pairs, 2) int64: switches that are joined, the lower first; (pairs,): by how many cables."""
+    """Return connected pairs of switches, (pairs, 2) int64, the lower first, and their cables."""
     index = {part.name: i for i, part in enumerate(parts)}
     above: list[list[int]] = [[] for _ in parts]
     for i, part in enumerate(parts):
@@ -240,7 +240,7 @@ def _at(by_level: ByLevel, level: int) -> float:
 
 
 def _blocks(declared: Declared, node_block: NDArray[np.int32], gpus: int) -> Hierarchy:
-    """Machine, groups of as many blocks as the sizes above the first require, block, server."""
+    """Return the hierarchy of machine, groups of blocks (by the larger sizes), block and server."""
     sizes, names = declared.block_sizes, [part.name for part in declared.parts]
     levels, rows, labels = [], [], []
     for size in sizes[:0:-1]:
@@ -261,7 +261,7 @@ def _blocks(declared: Declared, node_block: NDArray[np.int32], gpus: int) -> Hie
 
 
 def ignored_values(parameters: Mapping[str, Any]) -> dict[str, str]:
-    """Which of ``taper`` and ``uplinks`` has values for levels that the file does not have."""
+    """Return which of ``taper`` and ``uplinks`` has values for levels that the file lacks."""
     name = "taper" if parameters.get("uplinks") is None else "uplinks"
     given = parameters.get(name)
     if not isinstance(given, (list, tuple)) or len(given) < 2:

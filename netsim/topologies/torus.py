@@ -106,7 +106,7 @@ class TorusShape:
         )
 
     def coords(self, router: int) -> tuple[int, ...]:
-        """Coordinates of a router."""
+        """Return the coordinates of a router."""
         out = []
         for length in reversed(self.dims):
             router, c = divmod(router, length)
@@ -114,12 +114,12 @@ class TorusShape:
         return tuple(reversed(out))
 
     def all_coords(self) -> np.ndarray:
-        """(n_routers, dimensions) int64: coordinates of every router."""
+        """Return the coordinates of every router, (n_routers, dimensions) int64."""
         grid = np.unravel_index(np.arange(self.n_routers), self.dims)
         return np.stack(grid, axis=1).astype(np.int64)
 
     def link_table(self) -> np.ndarray:
-        """(n_routers, 2*dimensions) int64: links by 2*d (+) and 2*d+1 (-), -1 where none."""
+        """Return links by 2*d (+) and 2*d+1 (-), -1 if none, (n_routers, 2*dimensions)."""
         coords = self.all_coords()
         table = np.full((self.n_routers, 2 * len(self.dims)), -1, dtype=np.int64)
         link = 2 * self.n_nodes

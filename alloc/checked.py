@@ -24,7 +24,7 @@ class _Checked(Base):
     checked_source = ""
 
     def allocate(self, request: Request) -> Placement | None:
-        """As the policy, once its answer is a placement that can be."""
+        """Allocate as the policy does, after checking that its placement is possible."""
         placement = super().allocate(request)  # type: ignore[safe-super]
         if placement is None:
             return None
@@ -39,7 +39,7 @@ class _Checked(Base):
         return placement
 
     def release(self, placement: Placement) -> None:
-        """As the policy."""
+        """Release as the policy does, and record the nodes as free."""
         super().release(placement)  # type: ignore[safe-super]
         self._given = self._taken().copy()
         self._given[placement.nodes] = False

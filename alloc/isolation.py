@@ -32,7 +32,7 @@ class SharedLink(NamedTuple):
 
 
 def usable_links(topology: Topology, placement: Placement) -> Links:
-    """Directed router-to-router links that a job's traffic could use, ascending.
+    """Return the directed router-to-router links that a job's traffic may use, ascending.
 
     The placement's own links if it has any, otherwise the links of all minimal routes between
     its nodes, as the family defines them (`netsim.topologies.family.Family.links_between`).

@@ -154,7 +154,7 @@ class NodePolicy(Policy):
         """
 
     def _choose(self, request: Request) -> Nodes | None:
-        """As `_select`, for the whole request."""
+        """Select nodes for a request as `_select` does for its size."""
         return self._select(request.n_nodes)
 
     def allocate(self, request: Request) -> Placement | None:
@@ -175,7 +175,7 @@ class NodePolicy(Policy):
         return self._placed(request.job_id, chosen)
 
     def _by_server(self, request: Request) -> Nodes | None:
-        """As `_choose`, where nodes are GPUs of servers.
+        """Select nodes as `_choose` does, where nodes are GPUs of servers.
 
         A job of at most a server's GPUs gets them in one server, of those with the fewest free
         GPUs that suffice. A larger one gets entirely free servers, the last one perhaps in part.

@@ -164,7 +164,7 @@ class Policy(ABC):
 
     @classmethod
     def check_family(cls, topology: Topology) -> None:
-        """`NetcosimError` for a topology of a family that the policy is not for."""
+        """Raise `NetcosimError` for a topology whose family the policy does not serve."""
         if not cls.serves(topology.family):
             raise NetcosimError(
                 f"policy {cls.name!r} is for the {' and the '.join(cls.families)}; "

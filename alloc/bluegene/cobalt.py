@@ -108,7 +108,7 @@ class Cobalt(Policy):
     def from_config(
         cls, topology: Topology, rng: np.random.Generator, given: Mapping[str, object]
     ) -> Policy:
-        """With a menu of the user's own, if one is given (`alloc.bluegene.files.MenuFiles`)."""
+        """Build the policy, with a menu of the user's own if one is given (`MenuFiles`)."""
         cls.check_family(topology)
         files = MenuFiles(**checked(f"policy {cls.name}", MenuFiles, given))
         return cls(topology, rng, files.machine(topology))
@@ -183,7 +183,7 @@ class Cobalt(Policy):
         return self._start(self._choose(candidates, request), request)
 
     def scores(self, candidates: IntArray) -> IntArray:
-        """(k,) how many idle partitions each candidate would make unusable."""
+        """Return how many idle partitions each candidate would make unusable, (k,)."""
         return np.asarray((self.tables.harms[candidates] & self.idle).sum(axis=1))
 
     def _choose(self, candidates: IntArray, request: Request) -> int:
@@ -285,7 +285,7 @@ class CobaltPaired(Cobalt):
     def fill_partner(
         self, lead: Request, waiting: Iterable[Request]
     ) -> tuple[int, Placement] | None:
-        """See `alloc.policy.Policy.fill_partner`."""
+        """Start a waiting request on the pair partition (see `Policy.fill_partner`)."""
         pair = int(self.tables.pairs[self._running[lead.job_id]])
         if pair < 0 or self._blockers[pair] or lead.end_s is None:
             return None

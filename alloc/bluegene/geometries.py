@@ -12,7 +12,7 @@ MIDPLANE_BGQ = (4, 4, 4, 4, 2)
 
 
 def partition_dims(midplanes: Sequence[int]) -> tuple[int, ...]:
-    """Lengths in nodes of a partition of whole midplanes.
+    """Return the lengths, in nodes, of a partition of entire midplanes.
 
     Dimensions of the midplane beyond those of the partition stay as they are.
 
@@ -44,7 +44,7 @@ def partition_bisection(midplanes: Sequence[int]) -> int:
 
 
 def geometries(dims: Sequence[int], size: int) -> list[tuple[int, ...]]:
-    """Cuboids of ``size`` midplanes that fit, longest dimension first, each up to rotation.
+    """Return the cuboids of ``size`` midplanes that fit, longest edge first, each up to rotation.
 
     The best bisection comes first: least longest dimension, then least second, and so on
     (Corollary 3.4).
@@ -79,7 +79,7 @@ def worst_geometry(dims: Sequence[int], size: int) -> tuple[int, ...] | None:
 
 
 def possible_sizes(dims: Sequence[int]) -> list[int]:
-    """Midplane counts for which a cuboid exists, ascending."""
+    """Return the midplane counts for which a cuboid exists, ascending."""
     sizes = {1}
     for d in check_dims(dims):
         sizes = {s * a for s in sizes for a in range(1, d + 1)}

@@ -30,7 +30,7 @@ Box = tuple[str, tuple[int, ...], tuple[int, int]]
 
 
 def midplane_name(row: int, rack: int, half: int) -> str:
-    """ "R23-M1": row 2, rack 3, midplane 1."""
+    """Return the name of a midplane: "R23-M1" in row 2, rack 3, half 1."""
     return f"R{row}{rack}-M{half}"
 
 
@@ -63,7 +63,7 @@ def _loop_cables(axis: str, loop: list[str], used: set[str], mesh: bool) -> set[
 
 
 def _row_cables(rows: frozenset[int]) -> list[tuple[int, int]]:
-    """X cables of a torus over these rows: those among the fewest rows that make a ring."""
+    """Return the X cables of a torus over these rows: those of the smallest ring with them."""
     if len(rows) < 2:
         return []
     others = [row for row in range(ROWS) if row not in rows]
@@ -136,7 +136,7 @@ def _name(kind: str, rows: tuple[int, ...], first: int, last: int, nodes: int) -
 
 @lru_cache(maxsize=2)
 def intrepid(*, later_entries: bool = False) -> BlueGene:
-    """Intrepid with its menu.
+    """Build Intrepid with its menu.
 
     Parameters
     ----------

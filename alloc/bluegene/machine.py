@@ -108,14 +108,14 @@ class BlueGene:
         raise NetcosimError(f"machine {self.name}: no partition {name!r} on the menu")
 
     def occupancy(self) -> Mask:
-        """(partitions, midplanes): which midplanes each partition has."""
+        """Return which midplanes each partition has, (partitions, midplanes)."""
         found = np.zeros((len(self.partitions), self.n_midplanes), dtype=np.bool_)
         for i, partition in enumerate(self.partitions):
             found[i, list(partition.midplanes)] = True
         return found
 
     def wire_conflicts(self) -> Mask:
-        """(partitions, partitions): which share a wire; True on the diagonal."""
+        """Return which partitions share a wire, (partitions, partitions); True on the diagonal."""
         number: dict[str, int] = {}
         for partition in self.partitions:
             for wire in partition.wires:
@@ -126,12 +126,12 @@ class BlueGene:
         return np.asarray(uses @ uses.T > 0) | np.eye(len(self.partitions), dtype=np.bool_)
 
     def conflicts(self) -> Mask:
-        """(partitions, partitions): which share a midplane or a wire; True on the diagonal."""
+        """Return which partitions share a midplane or a wire; True on the diagonal."""
         has = self.occupancy().astype(np.float32)
         return np.asarray(has @ has.T > 0) | self.wire_conflicts()
 
     def contained(self) -> Mask:
-        """(partitions, partitions): True at [i, j] if j lies within i (and i within i)."""
+        """Return a square mask, True at [i, j] if partition j lies within i (and i within i)."""
         has = self.occupancy().astype(np.float32)
         return np.asarray(has @ has.T >= has.sum(axis=1)[None, :])
 

@@ -33,7 +33,7 @@ def partition(geometry: Sequence[int]) -> Topology:
 
 
 def furthest_nodes(dims: Sequence[int]) -> NDArray[np.int64]:
-    """(n,) int64: the node half a ring away in every dimension (Chen et al., SC 2012).
+    """Return each node's partner half a ring away in every dimension, (n,) (Chen et al., SC 2012).
 
     Its own inverse where all lengths are even, as in every Blue Gene partition.
     """

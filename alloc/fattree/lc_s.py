@@ -55,7 +55,7 @@ class LeastConstrainedShared(LeastConstrained):
         self._need = 0
 
     def _set(self, masks: Masks, placement: Placement, on: bool, all_change: bool = False) -> int:
-        """Nodes only: links are counted in bytes per second."""
+        """Update the nodes only: links are counted in bytes per second."""
         return super()._set(masks, Placement(placement.job_id, placement.nodes), on, all_change)
 
     def _share(self, placement: Placement) -> NDArray[np.int64]:

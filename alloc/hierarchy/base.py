@@ -66,7 +66,7 @@ class HierarchyPolicy(NodePolicy):
             np.add.at(count, row[nodes], step)
 
     def _below(self, level: int, domain: int) -> NDArray[np.bool_]:
-        """(leaves,) bool: which leaves lie in a domain."""
+        """Return which leaves lie in a domain, (leaves,) bool."""
         return np.equal(self._leaves_in[level], domain)
 
     def _free_in(self, leaves: NDArray[np.bool_]) -> Nodes:

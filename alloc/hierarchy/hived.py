@@ -59,11 +59,11 @@ class Hived(HierarchyPolicy):
         return nodes
 
     def _untouched(self, level: int) -> NDArray[np.bool_]:
-        """(cells of the level,) bool: which are entirely free."""
+        """Return which cells of a level are entirely free."""
         return np.equal(self._count[level], self._size[level])
 
     def _splits(self, level: int, n_nodes: int) -> Splits:
-        """(cells of the level,) int64: entirely free cells that a job in each splits, at least."""
+        """Return how many entirely free cells a job in each cell splits at least, int64."""
         untouched = self._untouched(level)
         own = (untouched & (self._size[level] > n_nodes)).astype(np.int64)
         if level == self.n_levels - 1:

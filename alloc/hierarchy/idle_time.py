@@ -24,7 +24,7 @@ class IdleTimePolicy(NodePolicy):
         self._back: NDArray[np.int64] = np.zeros(topology.n_nodes, dtype=np.int64)
 
     def release(self, placement: Placement) -> None:
-        """As any node policy; the nodes are the youngest now."""
+        """Release the nodes and record them as those freed last."""
         super().release(placement)
         self._back[placement.nodes] = self._back.max() + 1
 

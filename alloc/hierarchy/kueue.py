@@ -112,7 +112,7 @@ class Kueue(HierarchyPolicy):
         return found
 
     def _in_turn(self, level: int, domains: Domains, n_nodes: int) -> Domains:
-        """As many of these domains as the job needs, in the profile's order."""
+        """Return as many of these domains as the job needs, in the profile's order."""
         count = self._count[level][domains]
         pick = largest_then_tight if self._profile == "best-fit" else smallest_first
         return domains[pick(count, n_nodes)]
@@ -124,11 +124,11 @@ class Kueue(HierarchyPolicy):
         return fits[[np.argmin(count[fits])]] if len(fits) else None
 
     def _spread(self, level: int, n_nodes: int) -> Domains:
-        """Several domains of a level, no one of which holds the job."""
+        """Return several domains of a level if no single one holds the job."""
         return self._in_turn(level, np.arange(len(self._count[level])), n_nodes)
 
     def _down(self, level: int, domains: Domains, n_nodes: int) -> Nodes:
-        """From domains that hold the job to its nodes."""
+        """Return the job's nodes, descending from the domains that hold it."""
         for lower in range(level + 1, self._lowest + 1):
             inside = np.isin(self._above[lower], domains)
             domains = self._in_turn(lower, np.flatnonzero(inside), n_nodes)

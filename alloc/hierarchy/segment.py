@@ -72,7 +72,7 @@ class Segment(HierarchyPolicy):
         return super().fits_empty(n_nodes) and self._pieces(sizes, n_nodes) is not None
 
     def _pieces(self, free: Counts, n_nodes: int) -> NDArray[np.int64] | None:
-        """(k, 2) int64: domains in the order in which they are used, and nodes in each; or None.
+        """Return the domains in the order of use and the nodes in each, (k, 2) int64; or None.
 
         Whether a job fits does not depend on which domains have its pieces: each has the same
         rest, or room for one more.

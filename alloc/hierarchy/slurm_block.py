@@ -168,12 +168,12 @@ def _tight(free: Counts, n_nodes: int) -> NDArray[np.int64]:
 
 
 def _suits(free: Counts, rest: int) -> Counts:
-    """Larger is better: what holds the rest, the smaller the better; else the larger the better."""
+    """Rate domains, larger is better: tight ones that hold the rest, then by their free nodes."""
     return np.where(free >= rest, 2 * int(free.max()) + 1 - free, free)
 
 
 def _by_parts(free: Counts, n_nodes: int, width: int) -> NDArray[np.int64]:
-    """Base blocks in the order in which they are used, one lower-level block after another."""
+    """Return base blocks in the order of use, one lower-level block after another."""
     part = np.arange(len(free)) // width
     held, rest = _sums(part, free), n_nodes
     used: list[NDArray[np.int64]] = []

@@ -107,7 +107,7 @@ class SlurmTree(HierarchyPolicy):
         return self._on_few(request.n_nodes, most)
 
     def _on_few(self, n_nodes: int, most: int) -> Nodes | None:
-        """On at most so many leaves of the lowest switch where that can be done."""
+        """Select nodes on at most ``most`` leaves of the lowest possible switch, or None."""
         leaf_free = self._count[-1]
         emptiest = np.argsort(-leaf_free, kind="stable")
         inside: NDArray[np.int32] = np.arange(len(leaf_free), dtype=np.int32)

@@ -41,7 +41,7 @@ class ContentionAware(GeometryPolicy):
         return 2 * internal_links(self.topology, extents) * link_Bps / nodes
 
     def shapes_for(self, n_nodes: int) -> list[Extents]:
-        """Cuboids that the present request may get, in order of preference."""
+        """Return the cuboids that the present request may get, in order of preference."""
         every = super().shapes_for(n_nodes)
         if self._need_Bps is None or not every:
             return every

@@ -30,7 +30,7 @@ def cuboids(dims: tuple[int, ...]) -> Shapes:
 def free_corners(
     free: NDArray[np.bool_], extents: NDArray[np.int64], rings: tuple[bool, ...]
 ) -> NDArray[np.bool_]:
-    """Possible positions of a cuboid: True at the corners of the cuboids that are entirely free.
+    """Return the possible positions of a cuboid: True at the corners of entirely free ones.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class FirstFitCuboid(NodePolicy):
         return self._first_free(free, tried + fits[:1])
 
     def _free_routers(self) -> NDArray[np.bool_]:
-        """(d0, d1, ...) bool: routers whose nodes are all free."""
+        """Return which routers have only free nodes, (d0, d1, ...) bool."""
         return np.asarray(self._free.reshape(*self._dims, self._width).all(axis=-1))
 
     def _first_free(self, free: NDArray[np.bool_], cuboids: Iterable[int]) -> Nodes | None:

@@ -54,7 +54,7 @@ class GeometryPolicy(FirstFitCuboid):
 
     @abstractmethod
     def shapes(self, volume: int, every: list[Extents]) -> list[Extents]:
-        """Allowed edge lengths of a volume in order of preference; none: no such partition.
+        """Return the allowed edge lengths of a volume by preference; none: no such partition.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class GeometryPolicy(FirstFitCuboid):
         return n_nodes >= 1 and -(-n_nodes // self._width) <= int(self._sizes[-1])
 
     def shapes_for(self, n_nodes: int) -> list[Extents]:
-        """Cuboids that a job of this size may get, in order of preference."""
+        """Return the cuboids that a job of this size may get, in order of preference."""
         at = int(np.searchsorted(self._sizes, -(-n_nodes // self._width)))
         return self._allowed[int(self._sizes[at])] if at < len(self._sizes) else []
 
@@ -99,7 +99,7 @@ class GeometryPolicy(FirstFitCuboid):
         return int(starts[first]) if all_free[first] else None
 
     def _boxes(self, shape: Extents) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(k,) corners, ascending, and (k, volume) routers of all cuboids of this shape."""
+        """Return corners (k,), ascending, and routers (k, volume) of all cuboids of this shape."""
         everywhere = np.ones(self._dims, dtype=np.bool_)
         extents = np.array(shape, dtype=np.int64)
         starts = np.flatnonzero(free_corners(everywhere, extents, self._rings))

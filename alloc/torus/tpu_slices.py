@@ -66,7 +66,7 @@ class TpuSlices(FirstFitCuboid):
         self._volumes = self._cuboids.prod(axis=1)
 
     def _free_routers(self) -> np.ndarray:
-        """(d0, d1, ...) bool: cubes whose nodes are all free."""
+        """Return which cubes have only free nodes, (d0, d1, ...) bool."""
         free = self._free[self._nodes_by_cube]
         return np.asarray(free.reshape(*self._dims, self._width).all(axis=-1))
 

@@ -12,7 +12,7 @@ from netsim.errors import NetcosimError
 def csv_cells(
     path: str | Path, lines: Iterable[str], before: int, separator: str = ","
 ) -> Iterator[tuple[int, list[str]]]:
-    """Cells of each row, with the number of its last line in the file.
+    """Yield the number of each row's last line in the file, and the cells of the row.
 
     Parameters
     ----------

@@ -196,7 +196,7 @@ class _Table:
         return found
 
     def refuse_twice(self, job: NDArray[np.float64]) -> None:
-        """See that a job that others wait for is one."""
+        """Check that no job that others wait for is listed twice."""
         numbers, counts = np.unique(job, return_counts=True)
         if (counts > 1).any():
             number = int(numbers[np.argmax(counts > 1)])

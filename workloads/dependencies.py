@@ -49,7 +49,7 @@ def dependency_text(pairs: list[tuple[str, int]]) -> str:
 
 
 def refuse_cycles(workload: Workload, path: str | Path) -> None:
-    """See that no jobs wait for each other.
+    """Raise an error if jobs wait for each other.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def refuse_cycles(workload: Workload, path: str | Path) -> None:
 
 
 def find_cycle(workload: Workload) -> list[int]:
-    """Job ids of which each waits for the next, and the last for the first; empty if none do."""
+    """Return ids of jobs that wait for each other in a cycle; empty if there is none."""
     dependency = workload.details.dependency
     if dependency is None or not len(dependency.job):
         return []

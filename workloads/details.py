@@ -87,7 +87,7 @@ class NodeLists:
         return len(self.ptr) - 1
 
     def __getitem__(self, job: int) -> NDArray[np.int32]:
-        """Positions in ``names`` of a job's nodes."""
+        """Return the positions in ``names`` of a job's nodes."""
         return self.index[self.ptr[job] : self.ptr[job + 1]]
 
     @property
@@ -219,7 +219,7 @@ class JobDetails:
 
 
 def _pointers(count: NDArray[np.integer]) -> NDArray[np.int64]:
-    """(n + 1,) where each of n lists of some lengths begins, and the end."""
+    """Return where each of n lists of these lengths begins, and the end, (n + 1,)."""
     return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(count, dtype=np.int64)))
 
 

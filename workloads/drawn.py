@@ -21,14 +21,14 @@ LEAST_BLOCKS = 10
 
 
 def block_length_s(workload: Workload) -> float:
-    """Length of a block of submissions; 0 where all jobs are submitted at once, with only an
-    order."""
+    """Return the length of a block of submissions; 0 if all jobs are submitted at once, with only
+    an order."""
     span_s = float(workload.submit_s[-1] - workload.submit_s[0])
     return WEEK_S if span_s >= LEAST_BLOCKS * WEEK_S else span_s / LEAST_BLOCKS
 
 
 def n_blocks(workload: Workload) -> int:
-    """Number of blocks that a log of at least one job is cut into."""
+    """Return the number of blocks of a log of at least one job."""
     length_s = block_length_s(workload)
     if length_s == 0:
         return min(LEAST_BLOCKS, len(workload))

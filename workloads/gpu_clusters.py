@@ -144,6 +144,6 @@ def gpu_cluster_workload(
 def _rising(
     share: NDArray[np.float64], value: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Points of an inverse without the later ones of equal shares."""
+    """Return the points of an inverse without repeated shares."""
     kept = np.concatenate(([True], np.diff(share) > 0))
     return share[kept], value[kept]

@@ -86,7 +86,7 @@ def header_processors(header: SwfHeader) -> tuple[int | None, str]:
 
 
 def size_doubts(size: NodeSize, header: SwfHeader, procs: NDArray[np.float64]) -> tuple[str, ...]:
-    """Signs in the jobs' sizes that the number of processors of a node is not right.
+    """Return signs in the jobs' sizes that the number of processors of a node is wrong.
 
     Parameters
     ----------

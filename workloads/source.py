@@ -210,7 +210,7 @@ class JobSource(Reading):
 
 @lru_cache(maxsize=2)
 def _read(log: LogFormat, reading: Reading) -> Workload:
-    """Kept for a process's next points; a file that changed has another digest."""
+    """Read a log; cached for a process's next points, by the file's digest."""
     return log.read(reading)
 
 

@@ -190,7 +190,7 @@ def _notes(
 
 
 def _number(value: float) -> str:
-    """Shortest text that reads back as the same number; whole ones without a point."""
+    """Return the shortest text that reads back as the same number; integers without a point."""
     return str(int(value)) if value == int(value) else repr(float(value))
 
 

@@ -128,7 +128,7 @@ def short(text: str) -> str:
 def parse_rows_slowly(
     lines: Iterable[str], path: str | Path, *, first: int = 1
 ) -> NDArray[np.float64]:
-    """(n, 18) float64, line by line: the definition, and the one that finds the mistake.
+    """Parse line by line to (n, 18) float64: the definition, and what locates a mistake.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def _needed(field: int, value: float | None) -> str | None:
 
 
 def parse_rows(lines: Iterable[str], path: str | Path) -> NDArray[np.float64]:
-    """(n, 18) float64: the same as `parse_rows_slowly`, fast.
+    """Parse to (n, 18) float64, equal to `parse_rows_slowly`, but fast.
 
     Raises
     ------

@@ -59,7 +59,7 @@ def scale_arrivals(workload: Workload, factor: float) -> Workload:
 
 
 def all_at_zero(workload: Workload) -> Workload:
-    """All jobs are submitted at time 0, in the order of the log."""
+    """Submit all jobs at time 0, in the order of the log."""
     return replace(workload, submit_s=np.zeros(len(workload)))
 
 
@@ -101,7 +101,7 @@ def round_sizes(workload: Workload, sizes: Sequence[int]) -> Workload:
 
 
 def _resized(workload: Workload, n_nodes: NDArray[np.int32]) -> Workload:
-    """Jobs of other sizes; a job whose size changes did not run like that on any nodes."""
+    """Change the sizes of jobs; a job of another size loses its recorded nodes."""
     details = workload.details
     if details.node_list is not None:
         nodes = details.node_list.without(n_nodes != workload.n_nodes)

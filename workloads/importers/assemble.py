@@ -217,7 +217,7 @@ def _numbers(values: list[float]) -> NDArray[np.float64] | None:
 def _dependencies(
     jobs: Sequence[LoggedJob], numbers: Sequence[int], notes: list[str]
 ) -> Dependencies | None:
-    """With numbers for ids; what is waited for and not there is left out and counted."""
+    """Return dependencies by job number; count those on jobs that the log lacks."""
     if not any(job.waits_for for job in jobs):
         return None
     of_id: dict[str, list[int]] = {}

@@ -100,7 +100,7 @@ def in_order(
     end: tuple[float, float],
     elapsed_s: float,
 ) -> tuple[float, float, float]:
-    """Submit, start and end where a date may be one of two instants.
+    """Return submit, start and end where a date may be one of two instants.
 
     The run time determines which start and which end it was; a job is not submitted after its
     start.
@@ -116,7 +116,7 @@ def in_order(
 
 
 def length_s(text: str) -> float:
-    """Seconds of "1-02:03:04", "02:03:04" or "03:04"; nan where there is no limit.
+    """Convert "1-02:03:04", "02:03:04" or "03:04" to seconds; nan without a limit.
 
     Raises
     ------

@@ -157,7 +157,7 @@ def read_rows(
 
 
 def _mapped(path: str | Path, there: Mapping[str, int], given: Sequence[str]) -> dict[str, int]:
-    """Positions of the table's columns by our names."""
+    """Return the position of each known column, by netcosim's names."""
     taken = {name: there[name] for name in COLUMNS if name in there}
     for pair in given:
         name, equals, column = (part.strip() for part in pair.partition("="))

@@ -81,7 +81,7 @@ def read_pbs(
 
 
 def _record(line: str) -> tuple[str, str, dict[str, str]]:
-    """Type, job and values of a line."""
+    """Return the type, job and values of a line."""
     parts = line.rstrip("\r").split(";", 3)
     if len(parts) != 4 or not _RECORD.match(line):
         raise ValueError(f"{short(line)!r} is no accounting record (date;type;id;key=value ...)")

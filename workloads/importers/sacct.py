@@ -202,7 +202,7 @@ class _Table:
         )
 
     def _times(self, cells: list[str]) -> tuple[float, float, float]:
-        """Submit, start and end in Unix time."""
+        """Return submit, start and end in Unix time."""
         submit = self._date(cells, "submit")
         start, end = self._date(cells, "start"), self._date(cells, "end")
         if self.eligible:
@@ -279,7 +279,7 @@ class _Table:
         return 0 if hosts.lower() in _NO_NODES else len(dict.fromkeys(expand(hosts)))
 
     def _waits_for(self, cells: list[str]) -> tuple[tuple[str, str], ...]:
-        """Dependencies, out of their own column or of the command that submitted the job."""
+        """Return dependencies from their column, or from the command that submitted the job."""
         text = self._get(cells, "dependency")
         if not text and "submitline" in self.at:
             command = _IN_COMMAND.search(self._get(cells, "submitline"))

@@ -93,7 +93,7 @@ class TableRow:
             raise self.wrong(column, "a date is needed") from None
 
     def length_s(self, column: str) -> float:
-        """Seconds, or days-hours:minutes:seconds; nan for none.
+        """Return a length in seconds, given so or as days-hours:minutes:seconds; nan for none.
 
         Raises
         ------

@@ -41,7 +41,7 @@ class Fractions(Protocol):
         """The distribution in words."""
 
     def quantile(self, u: FloatArray) -> FloatArray:
-        """(n,) values at (n,) shares of jobs, both from 0 to 1."""
+        """Return the fractions at these shares of jobs, (n,); both are from 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class UniformFractions:
         return f"uniform from {abs(low):.3g} to {high:.3g}"
 
     def quantile(self, u: FloatArray) -> FloatArray:
-        """See `Fractions`."""
+        """Return the fractions at these shares of jobs (see `Fractions`)."""
         low, high = self.ends
         return np.clip(low + (high - low) * u, 0.0, 1.0)
 
@@ -119,7 +119,7 @@ class BetaFractions:
         return f"beta, mean {self.mean:.3g}, spread {self.spread:.3g}"
 
     def quantile(self, u: FloatArray) -> FloatArray:
-        """See `Fractions`."""
+        """Return the fractions at these shares of jobs (see `Fractions`)."""
         if self.spread == 0:
             return np.full(len(u), self.mean)
         from scipy.special import betaincinv
@@ -185,7 +185,7 @@ class QuantileFractions:
         return f"from {self.points[0][1]:g}; {inner}"
 
     def quantile(self, u: FloatArray) -> FloatArray:
-        """See `Fractions`."""
+        """Return the fractions at these shares of jobs (see `Fractions`)."""
         share, value = np.array(self.points, dtype=np.float64).T
         return np.asarray(np.interp(u, share, value), dtype=np.float64)
 

@@ -39,7 +39,7 @@ class FractionLaw:
             )
 
     def draw(self, u: FloatArray, ties: FloatArray, n_nodes: NDArray[np.integer]) -> FloatArray:
-        """Fractions of jobs.
+        """Return the communication fractions of jobs.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class FractionLaw:
 def with_rank_correlation(
     u: FloatArray, sizes: NDArray[np.integer], ties: FloatArray, correlation: float
 ) -> FloatArray:
-    """Uniform numbers with a rank correlation to sizes, by a Gaussian copula.
+    """Return uniform numbers with a rank correlation to sizes, by a Gaussian copula.
 
     Two normal variables of correlation r have uniform ranks of correlation 6 asin(r / 2) / pi
     (Pearson 1907): r is chosen so. Equal sizes are put in the order of ``ties``, so that the

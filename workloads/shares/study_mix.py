@@ -32,7 +32,7 @@ def study_mix(
     node_bytes: int = NODE_BYTES,
     ranks_per_node: int = 1,
 ) -> list[dict[str, Any]]:
-    """Entries of ``[[communication.mix]]``: all patterns, equally likely at every size.
+    """Return the entries of ``[[communication.mix]]``: all patterns, equally likely at every size.
 
     Parameters
     ----------

@@ -109,7 +109,7 @@ class _Entry:
         return next((str(value) for value in found if value not in (None, "")), "")
 
     def add_to(self, found: Found) -> None:
-        """The job, or its count."""
+        """Add the job, or count why it is left out."""
         # a time of 0 is one that has not come
         submit_s, start_s, end_s = (
             self._value(key) or nan

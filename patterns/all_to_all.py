@@ -13,7 +13,7 @@ from patterns.exchange import Order, group_all_to_all, n_exchange_steps
 def all_to_all(
     n_ranks: int, message_bytes: int, iterations: int = 1, order: Order = "ring"
 ) -> Program:
-    """Every rank sends ``message_bytes`` to each other rank.
+    """Build an all-to-all: every rank sends ``message_bytes`` to each other rank.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from patterns.entry import Pattern
 
 
 def allreduce_recursive_doubling(n_ranks: int, message_bytes: int, iterations: int = 1) -> Program:
-    """Allreduce of a vector of ``message_bytes``: log2(n) exchanges of the whole vector.
+    """Build an allreduce of ``message_bytes`` by log2(n) exchanges of the entire vector.
 
     See `patterns.collectives.algorithms.recursive_doubling`.
 

@@ -29,7 +29,7 @@ MODES = ("both", "ping-pong")
 def _partners(
     n_ranks: int, partner: Sequence[int] | NDArray[np.integer] | None
 ) -> NDArray[np.int64]:
-    """Checked partner of each rank; a rank that is its own partner stays idle."""
+    """Return the checked partner of each rank; a rank that is its own partner stays idle."""
     ranks = np.arange(n_ranks, dtype=np.int64)
     if partner is None:
         half = n_ranks // 2
@@ -61,7 +61,7 @@ def bisection_pairing(
     chunks: Annotated[int, "messages a round and direction", Ge(1)] = 1,
     mode: Annotated[str, "both directions at the same time, or in turn", OneOf(MODES)] = "both",
 ) -> Program:
-    """Rounds of exchange with a fixed partner; no synchronisation across pairs.
+    """Build rounds of exchange with a fixed partner, without synchronisation across pairs.
 
     The bisection pairing experiment (furthest-node scheme) of Oltchik et al., section
     4.1: 4 warm-up rounds and 26 counted ones, in each of which both sides send 16 chunks

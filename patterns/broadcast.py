@@ -23,7 +23,7 @@ def broadcast(
     iterations: int = 1,
     algorithm: Annotated[str, "all ranks at once, or trees", OneOf(ALGORITHMS)] = "flat",
 ) -> Program:
-    """Rank 0 sends ``message_bytes`` to each other rank.
+    """Build a broadcast: rank 0 sends ``message_bytes`` to each other rank.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ class Messages:
 def make_messages(
     src: ArrayLike, src_step: ArrayLike, dst: ArrayLike, dst_step: ArrayLike, n_bytes: ArrayLike
 ) -> Messages:
-    """Messages of arrays that broadcast against each other; flattened in C order."""
+    """Build messages from arrays that broadcast against each other, flattened in C order."""
     columns = np.broadcast_arrays(src, src_step, dst, dst_step, n_bytes)
     a, b, c, d, e = (np.ascontiguousarray(x, dtype=np.int64).reshape(-1) for x in columns)
     return Messages(a, b, c, d, e)
@@ -189,7 +189,7 @@ def build_program(
 
 
 def _of_steps(values: NDArray[Any], per_rank: NDArray[np.int64], iterations: int) -> NDArray[Any]:
-    """(all steps,) values, rank after rank, iteration after iteration."""
+    """Repeat values for all steps, rank after rank, iteration after iteration."""
     once = int(per_rank.sum())
     if values.ndim == 0:
         return np.full(once * iterations, values)

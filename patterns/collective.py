@@ -49,7 +49,7 @@ def collective(
         Ge(1),
     ] = None,
 ) -> Program:
-    """Every rank takes part in a collective of ``message_bytes``, as nccl-tests counts them.
+    """Build a collective of ``message_bytes``, counted as by nccl-tests, over all ranks.
 
     See `patterns.collectives.library.Collective`. Groups are consecutive ranks, all as many: the
     most that divide the job, in whole nodes where that is possible.

@@ -20,7 +20,7 @@ def _need_two(n_ranks: int, name: str) -> None:
 
 
 def uniform_random_destinations(n_ranks: int) -> Destinations:
-    """Any other rank with equal probability, drawn anew for each message."""
+    """Draw any other rank with equal probability, anew for each message."""
     _need_two(n_ranks, "uniform-random")
 
     def draw(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -30,8 +30,7 @@ def uniform_random_destinations(n_ranks: int) -> Destinations:
 
 
 def uniform_destinations(n_ranks: int) -> Destinations:
-    """Any rank with equal probability, including the sender: "uniform" traffic as BookSim has
-    it."""
+    """Draw any rank with equal probability, including the sender, as "uniform" in BookSim."""
 
     def draw(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         return rng.integers(0, n_ranks, len(src))
@@ -40,7 +39,7 @@ def uniform_destinations(n_ranks: int) -> Destinations:
 
 
 def permutation_destinations(n_ranks: int, rng: np.random.Generator) -> Destinations:
-    """One fixed random permutation in which no rank sends to itself (uniform over those)."""
+    """Draw one fixed random permutation in which no rank sends to itself (uniform over those)."""
     _need_two(n_ranks, "permutation")
     ranks = np.arange(n_ranks)
     table = rng.permutation(n_ranks)
@@ -54,7 +53,7 @@ def permutation_destinations(n_ranks: int, rng: np.random.Generator) -> Destinat
 
 
 def shift_destinations(n_ranks: int, shift: int) -> Destinations:
-    """Rank r sends to r + shift, around the end."""
+    """Return destinations by which rank r sends to r + shift, around the end."""
 
     def move(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         return (src + shift % n_ranks) % n_ranks
@@ -63,7 +62,7 @@ def shift_destinations(n_ranks: int, shift: int) -> Destinations:
 
 
 def tornado_destinations(grid: Sequence[int]) -> Destinations:
-    """Almost half around each dimension: ``ceil(k / 2) - 1`` of k (Dally and Towles).
+    """Shift almost half around each dimension: ``ceil(k / 2) - 1`` of k (Dally and Towles).
 
     Parameters
     ----------
@@ -110,7 +109,7 @@ def adversarial_destinations(n_ranks: int, group_size: int, offset: int = 1) -> 
 
 
 def matrix_destinations(table: NDArray[np.float64]) -> Destinations:
-    """Any rank, as likely as its column has weight in the sender's row.
+    """Draw ranks with the probability of their column's weight in the sender's row.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ class Pattern:
         return 1 if self.recorded_ranks is None else self.recorded_ranks(**values)
 
     def check_keys(self, given: Collection[str], parameters: Mapping[str, object]) -> None:
-        """See that what a config gives of sizes and files goes together.
+        """Check that the sizes and files that a config gives fit each other.
 
         Parameters
         ----------

@@ -16,7 +16,7 @@ Order = Annotated[str, "order of partners; pairwise: XOR partners", OneOf(ORDERS
 
 
 def n_exchange_steps(group_size: int, order: str = "ring") -> int:
-    """Steps that `group_all_to_all` takes.
+    """Return the number of steps of `group_all_to_all`.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def n_exchange_steps(group_size: int, order: str = "ring") -> int:
 def group_all_to_all(
     members: NDArray[np.int64], n_bytes: ArrayLike, first_step: int = 0, order: str = "ring"
 ) -> Messages:
-    """Every rank of a group sends to every other rank of its group.
+    """Return messages from every rank of a group to every other rank of its group.
 
     Parameters
     ----------

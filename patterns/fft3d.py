@@ -28,7 +28,7 @@ def pencil_rows(n_ranks: int, rows: int) -> int:
 
 
 def _split(n: int, parts: int) -> NDArray[np.int64]:
-    """n cells over parts, the first n mod parts ones with one more."""
+    """Split n cells over parts; the first n mod parts have one more."""
     return n // parts + (np.arange(parts) < n % parts).astype(np.int64)
 
 

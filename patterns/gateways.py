@@ -19,7 +19,7 @@ def gateways(
     gateways: Annotated[int, "ranks that are gateways: the last ones", Ge(1)] = 1,
     answer_bytes: Annotated[int, "bytes that a gateway sends back to each", Ge(1)] = 8,
 ) -> Program:
-    """Each rank sends ``message_bytes`` to a gateway, in turn, and waits for its answer.
+    """Build writes of ``message_bytes`` from each rank to a gateway, which answers.
 
     The last ``gateways`` ranks are the gateways, but for one rank at least. A gateway answers when
     all that write to it have reported, so no rank runs ahead of a full gateway.

@@ -109,7 +109,7 @@ def _read(path: str, overlap: str, mtime_ns: int, size: int) -> Trace:
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """(line number, statement or brace) without comments."""
+    """Yield (line number, statement or brace) without comments."""
 
     def blank(match: re.Match[str]) -> str:
         return "\n" * match.group().count("\n")

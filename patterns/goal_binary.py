@@ -125,7 +125,7 @@ def _rank(part: memoryview, where: str, n_ranks: int) -> list[Op]:
 
 
 def _check(rows: Rows, where: str, n_ranks: int) -> None:
-    """See that every operation can be one."""
+    """Check that every operation is valid."""
     talks = rows["kind"] < 3
     for problem, wrong in (
         ("of no known kind", ~np.isin(rows["kind"], list(_KINDS))),

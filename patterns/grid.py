@@ -31,7 +31,7 @@ def _factorings(n: int, n_dims: int) -> Iterator[tuple[int, ...]]:
 
 
 def motif_grid_2d(n_ranks: int) -> tuple[int, int]:
-    """(x, y): x is the largest divisor not above the square root; x is fastest.
+    """Return (x, y) with x the largest divisor up to the square root; x is fastest.
 
     The rule of the ember halo2d motif of SST, which the Level-Spread paper ran.
     """
@@ -40,7 +40,7 @@ def motif_grid_2d(n_ranks: int) -> tuple[int, int]:
 
 
 def motif_grid_3d(n_ranks: int) -> tuple[int, int, int]:
-    """(x, y, z) with the smallest variance in whole-number arithmetic; x is largest and fastest.
+    """Return (x, y, z) of the smallest variance in integer arithmetic; x is largest and fastest.
 
     The rule of the ember halo3d and halo3d26 motifs of SST: least ``(x*x + y*y + z*z) // 3 - ((x +
     y + z) // 3)**2``, the last one found on ties. The rounding matters: 16 ranks are 4 x 4 x 1, not
@@ -80,7 +80,7 @@ def check_grid(grid: Sequence[int], n_ranks: int, n_dims: int) -> tuple[int, ...
 
 
 def coordinates(grid: Sequence[int]) -> NDArray[np.int64]:
-    """(n_ranks, n_dims) int64: coordinates of each rank; the first dimension is fastest."""
+    """Return each rank's coordinates, the first dimension fastest, (n_ranks, n_dims) int64."""
     n = int(np.prod(grid))
     columns = np.unravel_index(np.arange(n), tuple(reversed(grid)))
     return np.stack(columns[::-1], axis=1).astype(np.int64)
@@ -95,7 +95,7 @@ def ranks_at(coords: NDArray[np.int64], grid: Sequence[int]) -> NDArray[np.int64
 
 
 def rows_along(grid: Sequence[int], dim: int) -> NDArray[np.int64]:
-    """(n_rows, side) int64: the ranks of each row along one dimension, by coordinate."""
+    """Return the ranks of each row along one dimension, by coordinate, (n_rows, side) int64."""
     n = int(np.prod(grid))
     cube = np.arange(n, dtype=np.int64).reshape(tuple(reversed(grid)))
     axis = len(grid) - 1 - dim

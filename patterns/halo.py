@@ -19,7 +19,7 @@ Exchange = Annotated[str, "with all neighbours at once or along x, then y, ...",
 
 
 def offsets(n_dims: int, n_nonzero: int) -> NDArray[np.int64]:
-    """(k, n_dims) neighbour offsets in -1, 0, 1 with so many nonzero entries.
+    """Return neighbour offsets in -1, 0, 1 with ``n_nonzero`` nonzero entries, (k, n_dims).
 
     Along the first dimension first, the lower neighbour before the upper.
     """

@@ -23,7 +23,7 @@ def halo2d(
     ] = None,
     exchange: Exchange = "at-once",
 ) -> Program:
-    """Each rank exchanges ``message_bytes`` with up to 4 neighbours; not periodic.
+    """Build exchanges of ``message_bytes`` with up to 4 neighbours; not periodic.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ def halo3d(
     grid: Grid3D = None,
     exchange: Exchange = "at-once",
 ) -> Program:
-    """Each rank exchanges a face with up to 6 neighbours; not periodic.
+    """Build exchanges of a face with up to 6 neighbours; not periodic.
 
     Parameters
     ----------

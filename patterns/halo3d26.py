@@ -14,7 +14,7 @@ CORNER_BYTES_AT_1000 = 8
 
 
 def halo3d26(n_ranks: int, message_bytes: int, iterations: int = 1, grid: Grid3D = None) -> Program:
-    """Each rank exchanges with up to 6 faces, 12 edges and 8 corners; not periodic.
+    """Build exchanges over up to 6 faces, 12 edges and 8 corners; not periodic.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ def _nodes(nodes: Sequence[int] | NDArray[np.integer], ranks_per_node: int) -> N
 
 
 def in_order(nodes: Sequence[int] | NDArray[np.integer], ranks_per_node: int) -> NDArray[np.int32]:
-    """(n_nodes * ranks_per_node,) int32: node of each rank; rank r is on the (r div k)-th node.
+    """Map rank r to the (r div ranks_per_node)-th node, (n_nodes * ranks_per_node,) int32.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def in_order(nodes: Sequence[int] | NDArray[np.integer], ranks_per_node: int) ->
 def random(
     nodes: Sequence[int] | NDArray[np.integer], ranks_per_node: int, rng: np.random.Generator
 ) -> NDArray[np.int32]:
-    """As `in_order` after the node list was shuffled: ranks of one node stay together.
+    """Map ranks as `in_order` does, on a shuffled node list: ranks of a node stay together.
 
     What the Level-Spread paper's scripts do, with two ranks a node.
 

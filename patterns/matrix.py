@@ -32,7 +32,7 @@ def matrix(
     file: Annotated[str, "bytes from each rank (row) to each (column): CSV or .npy", NamesFile],
     scale: Annotated[float, "messages are so many times as long as in the file", Gt(0)] = 1.0,
 ) -> Program:
-    """Each rank sends one message to every rank that its row has bytes for, then waits for its own.
+    """Build one message from each rank to every rank that its row has bytes for, then a wait.
 
     Rank r sends to r + 1, r + 2, ... around the end. Bytes are rounded, and at least 1. The job's
     ranks beyond the matrix's do nothing.

@@ -99,7 +99,7 @@ def open_loop(
     process: str = "poisson",
     params: Mapping[str, object] | None = None,
 ) -> Program:
-    """Streams of single messages that wait for nothing.
+    """Build streams of single messages that wait for nothing.
 
     Each message is a step of its own: it computes for the gap since the message before, then sends.
     No rank waits (``recv_need`` is 0 everywhere), so offered load does not fall when the network is
@@ -175,7 +175,7 @@ def lone_messages(
     message_bytes: int,
     gap_s: float,
 ) -> Program:
-    """Message i goes from src[i] to dst[i] at i x gap; sources are different ranks."""
+    """Build message i from src[i] to dst[i] at i x gap; sources are different ranks."""
     sends = np.zeros(n_ranks, dtype=np.int64)
     sends[src] = 1
     n_steps = sends + 1

@@ -35,7 +35,7 @@ def strassen_winograd(
     matrix_dim: Annotated[int, "side of the matrices; 0: M is the first message", Ge(0)] = 0,
     first_groups: Annotated[str, "which ranks meet first", OneOf(FIRST_GROUPS)] = "far",
 ) -> Program:
-    """One multiplication by communication-avoiding parallel Strassen, breadth-first steps.
+    """Build a multiplication by communication-avoiding parallel Strassen, breadth-first steps.
 
     On f * 7^k ranks a breadth-first step cuts the ranks of a (sub)problem into 7 parts; each part
     gets one of the 7 products. Matrices are spread evenly, so a rank exchanges with the 6 ranks

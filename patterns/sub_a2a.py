@@ -25,7 +25,7 @@ def sub_a2a(
     ] = None,
     order: Order = "pairwise",
 ) -> Program:
-    """Sub-communicator all-to-all of the Chatterbug suite: along x, then y, then z.
+    """Build the sub-communicator all-to-all of the Chatterbug suite: along x, then y, then z.
 
     Parameters
     ----------

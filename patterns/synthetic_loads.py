@@ -32,7 +32,7 @@ def _one_step_each(
     destinations: Destinations | None,
     rng: np.random.Generator,
 ) -> Program:
-    """Each iteration is a step: ``messages`` sends, then a wait for all that come in it.
+    """Build steps of ``messages`` sends each, then a wait for all that come in the step.
 
     Without destinations (a single rank) the steps are empty.
     """
@@ -60,7 +60,7 @@ def uniform_random(
     rng: np.random.Generator,
     messages: Messages = 1,
 ) -> Program:
-    """Each message goes to any other rank with equal probability, drawn anew.
+    """Build messages to any other rank with equal probability, drawn anew for each.
 
     A single rank sends nothing.
     """
@@ -75,7 +75,7 @@ def permutation(
     rng: np.random.Generator,
     messages: Messages = 1,
 ) -> Program:
-    """All messages along one random permutation without fixed points.
+    """Build messages along one random permutation without fixed points.
 
     A single rank sends nothing.
     """
@@ -91,7 +91,7 @@ def shift(
     distance: Annotated[int, "how many ranks further"] = 1,
     messages: Messages = 1,
 ) -> Program:
-    """Rank r sends to r + distance, around the end. Nothing is random."""
+    """Build messages from rank r to r + distance, around the end. Nothing is random."""
     there = shift_destinations(n_ranks, distance)
     return _one_step_each(n_ranks, message_bytes, iterations, messages, there, rng)
 
@@ -104,7 +104,7 @@ def tornado(
     grid: Annotated[Sequence[int] | None, "sides; one ring if left out", Ge(1)] = None,
     messages: Messages = 1,
 ) -> Program:
-    """Almost half around each dimension of ``grid`` (one ring of all if left out)."""
+    """Build messages almost half around each dimension of ``grid`` (by default one ring)."""
     sides = (n_ranks,) if grid is None else check_grid(grid, n_ranks, len(grid))
     there = tornado_destinations(sides)
     return _one_step_each(n_ranks, message_bytes, iterations, messages, there, rng)
@@ -119,7 +119,7 @@ def adversarial(
     offset: Annotated[int, "how many groups further"] = 1,
     messages: Messages = 1,
 ) -> Program:
-    """Each message goes to a random rank of the group ``offset`` after the sender's."""
+    """Build messages to random ranks of the group ``offset`` after the sender's."""
     there = adversarial_destinations(n_ranks, group_size, offset)
     return _one_step_each(n_ranks, message_bytes, iterations, messages, there, rng)
 

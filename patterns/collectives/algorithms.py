@@ -91,7 +91,7 @@ def _power_of_two(p: int) -> tuple[IntArray, Transfers]:
 
 
 def recursive_doubling(p: int) -> Transfers:
-    """All-reduce in log2(p) exchanges of the entire buffer."""
+    """Return an all-reduce in log2(p) exchanges of the entire buffer."""
     actor, fold = _power_of_two(p)
     index, s = np.arange(len(actor))[:, None], np.arange(p.bit_length() - 1)[None, :]
     core = make_transfers(s.size, p, actor[index], s, actor[index ^ (1 << s)], s, (0, p))
@@ -121,7 +121,7 @@ def recursive_halving(p: int, operation: str) -> Transfers:
 
 
 def chain_parents(order: IntArray) -> IntArray:
-    """(p,) int: each rank's parent is the one before it around the order; -1 for rank 0."""
+    """Return each rank's parent, the one before it in the order, (p,); -1 for rank 0."""
     parent = np.empty_like(order)
     parent[order] = np.roll(order, 1)
     parent[0] = -1
@@ -129,7 +129,7 @@ def chain_parents(order: IntArray) -> IntArray:
 
 
 def double_tree_parents(n: int) -> tuple[IntArray, IntArray]:
-    """Parents in two binary trees of n members, -1 at the roots.
+    """Return the parents in two binary trees of n members, -1 at the roots.
 
     Members between the leaves of one tree are leaves of the other (Sanders, Speck and Traeff,
     Parallel Computing 2009). The trees are those of NCCL (``src/graph/trees.cc``): the second one
@@ -149,7 +149,7 @@ def double_tree_parents(n: int) -> tuple[IntArray, IntArray]:
 def tree_parents(
     n_ranks: int, gpus_per_node: int, channels: int, *, star: bool = False
 ) -> list[IntArray]:
-    """Parents of each rank in both trees of each channel.
+    """Return the parents of each rank in both trees of each channel.
 
     The nodes form a double binary tree, through rank c of each node for channel c. The other ranks
     of a node follow it in a chain, or are all its children if ``star``.
@@ -167,7 +167,7 @@ def tree_parents(
 
 
 def levels_of(parent: IntArray) -> IntArray:
-    """(p,) int: how far each rank of a tree is above the deepest one."""
+    """Return the levels of each rank of a tree above the deepest one, (p,) int."""
     depth = (parent >= 0).astype(np.int64)
     above = np.where(parent < 0, np.arange(len(parent)), parent)
     while np.any(above != above[above]):
@@ -195,7 +195,7 @@ def from_root(p: int) -> Transfers:
 
 
 def hierarchical(n_ranks: int, gpus_per_node: int, operation: str, chunks: int) -> Transfers:
-    """Reduce-scatter in each node, a ring along each rail, all-gather in each node; in chunks.
+    """Build a reduce-scatter in each node, a ring along each rail and an all-gather, in chunks.
 
     The unit that rank i of node n has after a reduce-scatter is ``i n_nodes + n``.
     """
@@ -217,7 +217,7 @@ def hierarchical(n_ranks: int, gpus_per_node: int, operation: str, chunks: int) 
 
 
 def pxn(n_ranks: int, gpus_per_node: int) -> Transfers:
-    """All-to-all with one message for each pair of nodes and rail.
+    """Build an all-to-all with one message for each pair of nodes and rail.
 
     A rank hands over what is for rank i of another node to rank i of its own node, which sends it
     on with that of the others ("PXN" of NCCL 2.12). Node n sends to node n + 1 first. Units are

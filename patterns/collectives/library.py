@@ -170,7 +170,7 @@ class Collective:
                 raise NetcosimError(f"collective: {key} = {value}; it must be at least 1")
 
     def node_size(self, n_ranks: int) -> int:
-        """Ranks of a node among so many ranks."""
+        """Return the ranks a node if a job has ``n_ranks``."""
         g = self.gpus_per_node
         return n_ranks if n_ranks <= g else math.gcd(n_ranks, g)
 

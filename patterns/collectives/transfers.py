@@ -44,7 +44,7 @@ class Transfers:
         return len(self.src)
 
     def n_bytes(self, buffer_bytes: int) -> IntArray:
-        """(m,) int64: bytes of each message, at least 1, if the buffer has so many.
+        """Return the bytes of each message for a buffer of this size, at least 1, (m,) int64.
 
         Unit u begins at byte ``floor(u buffer_bytes / n_units)``.
         """
@@ -66,7 +66,7 @@ def make_transfers(
     dst_step: ArrayLike,
     units: tuple[ArrayLike, ArrayLike],
 ) -> Transfers:
-    """Transfers of arrays that broadcast against each other; ``units`` is (first, last)."""
+    """Build transfers from arrays that broadcast together; ``units`` is (first, last)."""
     columns = np.broadcast_arrays(src, src_step, dst, dst_step, *units)
     flat = [np.ascontiguousarray(x, dtype=np.int64).reshape(-1) for x in columns]
     return Transfers(n_steps, n_units, *flat)

@@ -21,7 +21,7 @@ Step = tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]
 
 
 def barrier(n_ranks: int, message_bytes: int) -> Program:
-    """Dissemination: in round k rank r sends to rank r + 2^k (Hensgen, Finkel and Manber, 1988)."""
+    """Build a dissemination barrier: in round k, r sends to r + 2^k (Hensgen et al., 1988)."""
     rank = np.arange(n_ranks, dtype=np.int64)
     rounds = (n_ranks - 1).bit_length()
     parts = [make_messages(rank, k, (rank + (1 << k)) % n_ranks, k, 1) for k in range(rounds)]
@@ -29,7 +29,7 @@ def barrier(n_ranks: int, message_bytes: int) -> Program:
 
 
 def allgather(n_ranks: int, message_bytes: int) -> Program:
-    """Ring: in each of n - 1 rounds a rank hands the block that came last to the rank after it."""
+    """Build a ring all-gather: in n - 1 rounds each rank passes its latest block on."""
     return collective(n_ranks, n_ranks * message_bytes, 1, "all-gather", "ring", chunks=1)
 
 

@@ -116,14 +116,14 @@ class _Rank:
         return label
 
     def calc(self, ns: int) -> None:
-        """Nothing where there is less than half a nanosecond."""
+        """Write a computation; none if it is shorter than half a nanosecond."""
         if ns > 0:
             self.compute_ns += ns
             label = self._add(f"calc {ns}", self.last)
             self.base, self.last = [(label, True)], [(label, True)]
 
     def send(self, n_bytes: int, peer: int, tag: int) -> str:
-        """Its label, for `sent`."""
+        """Write a send and return its label, for `sent`."""
         self.n_messages += 1
         self.n_bytes += n_bytes
         label = self._add(f"send {n_bytes}b to {peer} tag {tag}", self.last)
@@ -138,7 +138,7 @@ class _Rank:
             needs.append((label, True))
 
     def recv(self, n_bytes: int, peer: int, tag: int) -> None:
-        """Waited for by what comes after it."""
+        """Write a receive that later operations wait for."""
         text = f"recv {n_bytes}b from {peer} tag {tag}"
         self.last.append((self._add(text, self.base), True))
 
@@ -265,7 +265,7 @@ def _write(rank: int, events: Sequence[MpiEvent], run: _Run) -> _Rank:
 
 
 def _write_call(own: _Rank, rank: int, call: _Call, comm: int, run: _Run) -> None:
-    """A rank's part of a collective; the pattern's rank 0 is the root."""
+    """Write a rank's part of a collective; the pattern's rank 0 is the root."""
     members, tag = run.comms[comm], run.tags[comm, _COLLECTIVE]
     n = len(members)
     place = (members.index(rank) - call.root) % n
@@ -391,7 +391,7 @@ def _tags(
 def _without_messages(
     ranks: Sequence[Sequence[MpiEvent]], comms: Mapping[int, Sequence[int]]
 ) -> Counter[str]:
-    """Calls that became nothing, by reason."""
+    """Count the calls that became no operation, by reason."""
     found: Counter[str] = Counter()
     for rank, events in enumerate(ranks):
         posted = sum(e.kind == "irecv-posted" for e in events)

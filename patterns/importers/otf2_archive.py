@@ -88,7 +88,7 @@ def _quiet() -> Iterator[None]:
 def _read(
     otf2: Any, path: str
 ) -> tuple[list[list[MpiEvent]], dict[int, tuple[int, ...]], Counter[str]]:
-    """Events of each rank, members of each communicator, and what is no event of a rank."""
+    """Return each rank's events, each communicator's members, and counts of other records."""
     left_out: Counter[str] = Counter()
     with otf2.reader.open(path) as trace:
         definitions = trace.definitions

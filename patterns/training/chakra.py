@@ -56,7 +56,7 @@ class ChakraNode:
 
 
 def is_chakra(path: str) -> bool:
-    """Whether a file's name ends as those of Chakra do."""
+    """Return whether a file's name ends as those of Chakra do."""
     return path.endswith(".et")
 
 

@@ -70,7 +70,7 @@ class Model:
         return self.hidden // self.heads * self.kv_heads
 
     def has_experts(self, layer: int) -> bool:
-        """Whether a layer has experts."""
+        """Return whether a layer has experts."""
         return self.experts > 0 and layer >= self.dense_layers
 
     def layer(self, number: int, tp: int = 1, ep: int = 1) -> Unit:

@@ -57,7 +57,7 @@ def _pick(values: list[float], u: FloatArray) -> FloatArray:
 
 
 def _linear(low: FloatArray | float, high: FloatArray, n_nodes: IntArray) -> FloatArray:
-    """Linear in the node count: ``low`` at 0 nodes, ``high`` at 512 and more.
+    """Return a value linear in the node count: ``low`` at 0 nodes, ``high`` at 512 and more.
 
     The paper states "linearly based on its node count" and that jobs of more than 512
     nodes get the upper end; that the line starts at 0 nodes is our reading.

@@ -18,7 +18,7 @@ UTILISATION_RANGES = (">=98", "95-97", "90-95", "80-90", "60-80", "<=60")
 def utilisation_steps(
     result: QueueResult, *, requested: bool = False
 ) -> tuple[FloatArray, FloatArray]:
-    """Utilisation as a step function of time.
+    """Return utilisation as a step function of time.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def utilisation_steps(
 
 
 def sampled_utilisation(result: QueueResult) -> tuple[FloatArray, FloatArray]:
-    """Utilisation by requested nodes, every minute (Pollard et al., equation (2)).
+    """Sample utilisation by requested nodes every minute (Pollard et al., equation (2)).
 
     Returns
     -------
@@ -68,7 +68,7 @@ def _requested_in(result: QueueResult, from_s: float, to_s: float) -> float:
 
 
 def mean_utilisation(result: QueueResult) -> float:
-    """Requested node-seconds over the machine's, from the first start to the last end."""
+    """Return requested over available node-seconds, from the first start to the last end."""
     if not len(result):
         return float("nan")
     first_s = result.start_s.min() if result.spent is None else result.event_s[0]
@@ -76,7 +76,7 @@ def mean_utilisation(result: QueueResult) -> float:
 
 
 def steady_state_utilisation(result: QueueResult) -> float:
-    """Utilisation while jobs queue, as the LaaS simulator takes it.
+    """Return the utilisation while jobs queue, as the LaaS simulator defines it.
 
     The window runs from the first instant after 0 at which a job fails to place, to the
     last placement; jobs are clipped to it and count with the nodes they requested, so
@@ -104,7 +104,7 @@ def range_counts(busy_nodes: NDArray[np.int64], machine_nodes: int) -> dict[str,
 
 
 def lost_nodes(result: QueueResult) -> tuple[FloatArray, LongArray]:
-    """Idle nodes that count as lost, as a step function of time.
+    """Return the idle nodes that count as lost, as a step function of time.
 
     Tang et al., equation (1): between two scheduling events (arrivals and ends), the idle
     nodes count if at least one waiting job is strictly smaller than their number.

@@ -83,7 +83,7 @@ class DecisionPoint:
         return len(self._scheduler.queue)
 
     def waiting(self) -> list[int]:
-        """Waiting jobs in the queue's order: the head and the window behind it."""
+        """Return the waiting jobs in the queue's order: the head and the window behind it."""
         return self._scheduler.queue.front(self.now_s) if self.n_waiting else []
 
     def head(self) -> int | None:
@@ -91,7 +91,7 @@ class DecisionPoint:
         return self._scheduler.queue.head(self.now_s) if self.n_waiting else None
 
     def running(self) -> Sequence[tuple[float, int]]:
-        """(promised end, job) of the running jobs, sorted."""
+        """Return (promised end, job) of the running jobs, sorted."""
         return self.machine.by_end
 
     def shadow(self, job: int) -> tuple[float, int]:
@@ -108,7 +108,7 @@ class DecisionPoint:
         return shadow_s, free - n_nodes
 
     def behind(self, shadow_s: float, extra: int) -> Iterator[int]:
-        """Jobs behind the head within the window, in order, that may start by count.
+        """Yield jobs behind the head within the window, in order, that may start by count.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class DecisionPoint:
                 yield job
 
     def within(self, job: int, domain: NDArray[np.bool_]) -> NDArray[np.int32] | None:
-        """The nodes for a job in a part of the machine, as the machine's policy chooses among them.
+        """Return nodes for a job in a part of the machine, as the policy chooses among them.
 
         Where the job does not fit into the part: all that are free there, then others that the
         policy chooses. Nothing is started.
@@ -258,7 +258,7 @@ class Decider(ABC):
     """When `decide` is called again at the latest, as long as jobs wait; set by `decide`."""
 
     def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
-        """A run begins.
+        """Prepare for a run.
 
         Parameters
         ----------
@@ -271,11 +271,11 @@ class Decider(ABC):
         return
 
     def arrived(self, job: int, now_s: float) -> None:
-        """A job, by index, has joined the waiting queue."""
+        """Note that a job, by index, has joined the waiting queue."""
         return
 
     def ended(self, job: int, now_s: float) -> None:
-        """A running job ends; the machine still has its placement."""
+        """Note that a running job ends; the machine still has its placement."""
         return
 
     def end(self, *, done: bool) -> None:

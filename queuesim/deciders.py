@@ -36,7 +36,7 @@ class FirstThatFits(_LeastThatFits):
     description = "the first job in the queue's order for which there are nodes"
 
     def cost(self, machine: Machine, job: int) -> float:
-        """All alike."""
+        """Return the same cost for all jobs."""
         return 0.0
 
 
@@ -47,7 +47,7 @@ class ShortestThatFits(_LeastThatFits):
     description = "of the jobs for which there are nodes, the one of the shortest walltime"
 
     def cost(self, machine: Machine, job: int) -> float:
-        """Walltime."""
+        """Return the walltime."""
         return machine.requested_s[job]
 
 
@@ -58,7 +58,7 @@ class SmallestAreaThatFits(_LeastThatFits):
     description = "of the jobs that fit, the one that requests the fewest node-hours"
 
     def cost(self, machine: Machine, job: int) -> float:
-        """Node-seconds."""
+        """Return the node-seconds."""
         return machine.requested_s[job] * machine.n_nodes[job]
 
 
@@ -69,5 +69,5 @@ class LargestThatFits(_LeastThatFits):
     description = "of the jobs for which there are nodes, the one of the most nodes"
 
     def cost(self, machine: Machine, job: int) -> float:
-        """Nodes, the most first."""
+        """Return the negative node count, so that the largest job is first."""
         return -machine.n_nodes[job]

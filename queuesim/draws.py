@@ -22,7 +22,7 @@ def draw_key(rng: np.random.Generator) -> int:
 
 
 def _splitmix64(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Output function of SplitMix64 (Steele, Lea and Flood 2014); bijective, full avalanche."""
+    """Apply the output function of SplitMix64 (Steele, Lea and Flood 2014), a bijection."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -30,7 +30,7 @@ def _splitmix64(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def uniform_per_job(key: int, stream: int, job_id: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Numbers in [0, 1), one a job id; ``stream`` separates the draws of one job.
+    """Return one number in [0, 1) a job id; ``stream`` separates the draws of one job.
 
     Parameters
     ----------

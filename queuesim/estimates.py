@@ -42,7 +42,7 @@ class EstimateModel(ABC):
 
     @classmethod
     def after(cls, history: Callable[[], Workload | None]) -> EstimateModel:
-        """The model where some jobs came before; one that learns from them calls for them."""
+        """Return the model after some jobs; only a model that learns calls ``history``."""
         return cls()
 
     @abstractmethod
@@ -96,7 +96,7 @@ class _Adjusted(Estimates):
         self._accuracy: dict[Group, deque[float]] = {}
 
     def _groups(self, job: int) -> list[Group]:
-        """From the narrowest to the widest; unknown users and projects make no group."""
+        """Return a job's groups, narrowest first; unknown users and projects form no group."""
         user, project, size = self._who[job]
         groups: list[Group] = []
         if user >= 0 and project >= 0:

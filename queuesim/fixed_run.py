@@ -22,7 +22,7 @@ class FixedRun(Run):
     now_s = 0.0
 
     def run(self) -> None:
-        """From the first arrival to the last finish.
+        """Run from the first arrival to the last finish.
 
         Raises
         ------
@@ -58,7 +58,7 @@ class FixedRun(Run):
                 scheduler.run_pass(now_s)
 
     def _after(self, time_s: float) -> float:
-        """When SimPy's clock would reach a time."""
+        """Return when SimPy's clock would reach a time."""
         return self.now_s + delay(self.now_s, time_s) if self.now_s < time_s < inf else time_s
 
     def _started(self, job: int) -> None:

@@ -105,12 +105,12 @@ class Machine:
         return len(self.by_end)
 
     def relents_s(self, job: int) -> float:
-        """From when on a job that could not be placed may be, though nothing was released."""
+        """Return when a job that did not fit may be placed though nothing was released."""
         patience = self._relents_after_s
         return inf if patience is None else self._submit_s[job] + patience
 
     def request(self, job: int, now_s: float, at_s: float | None = None) -> Request:
-        """The job as the policy sees it, started now; as patient as it will be at a later time."""
+        """Return a job's request as if started now, with its patience at ``at_s``."""
         at_s = now_s if at_s is None else at_s
         waited = max(at_s - self._submit_s[job], 0.0)
         if self._relents_after_s is not None and at_s >= self.relents_s(job):
@@ -240,15 +240,15 @@ class Machine:
             self._delays_at[self._kind_of[job]] = self._state
 
     def delays_head(self, job: int) -> bool:
-        """Whether a job of this kind was withdrawn, and none has started or ended since."""
+        """Return whether a job of this kind was withdrawn with no start or end since."""
         return bool(self._delays_at[self._kind_of[job]] == self._state)
 
     def small_enough(self) -> FloatArray:
-        """As `latest_end_s`, only by the number of free nodes."""
+        """Return `latest_end_s` considering only the number of free nodes."""
         return np.where(self._kind_nodes <= self.n_free, inf, -inf)
 
     def latest_end_s(self, shadow_s: float, extra: int) -> FloatArray:
-        """By when a job of each kind must end by its request, if it is to start now.
+        """Return by when a job of each kind must end, by its request, to start now.
 
         Parameters
         ----------
@@ -273,7 +273,7 @@ class Machine:
         return latest
 
     def fits_at(self, job: int, time_s: float, now_s: float) -> bool:
-        """Whether a job could be placed at a time if running jobs keep their promised ends."""
+        """Return whether a job could be placed at a time if running jobs end as promised."""
         began = perf_counter()
         self._set_hold(False)
         trial = self.policy.clone()

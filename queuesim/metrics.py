@@ -22,7 +22,7 @@ SLOWDOWN_BOUND_S = 10.0
 
 
 def wait_s(result: QueueResult) -> FloatArray:
-    """(n,) time that each job waited: from submission to start, and between its runs."""
+    """Return each job's waiting time, from submission to start and between its runs, (n,)."""
     before_last_s = result.start_s - result.workload.submit_s
     if result.spent is not None:
         before_last_s = before_last_s - result.spent.earlier_s
@@ -30,24 +30,24 @@ def wait_s(result: QueueResult) -> FloatArray:
 
 
 def run_s(result: QueueResult) -> FloatArray:
-    """(n,) time that each job held its nodes, in all its runs."""
+    """Return the time that each job held its nodes, in all its runs, (n,)."""
     last_s = np.asarray(result.end_s - result.start_s, dtype=np.float64)
     return last_s if result.spent is None else last_s + result.spent.earlier_s
 
 
 def turnaround_s(result: QueueResult) -> FloatArray:
-    """(n,) time from submission to end."""
+    """Return each job's time from submission to end, (n,)."""
     return np.asarray(result.end_s - result.workload.submit_s, dtype=np.float64)
 
 
 def bounded_slowdown(result: QueueResult, bound_s: float = SLOWDOWN_BOUND_S) -> FloatArray:
-    """(n,) turnaround over run time, with run times below the bound raised to it, >= 1."""
+    """Return turnaround over run time, >= 1, with run times raised to the bound, (n,)."""
     run = np.maximum(run_s(result), bound_s)
     return np.maximum(turnaround_s(result) / run, 1.0)
 
 
 def makespan_s(result: QueueResult) -> float:
-    """From the first submission to the last end (Pollard et al., section IV-C)."""
+    """Return the time from the first submission to the last end (Pollard et al., section IV-C)."""
     return float(result.end_s.max() - result.workload.submit_s.min())
 
 

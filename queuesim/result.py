@@ -43,7 +43,7 @@ class PlacementArrays:
 
     @staticmethod
     def from_placements(placements: Sequence[Placement | None]) -> PlacementArrays:
-        """From one placement a job, in job order; None for a job that never ran."""
+        """Build arrays from one placement a job, in job order; None for a job that never ran."""
 
         def pointers(parts: list[IntArray]) -> tuple[LongArray, IntArray]:
             ptr = np.zeros(len(parts) + 1, dtype=np.int64)
@@ -268,7 +268,7 @@ class QueueResult:
         return np.flatnonzero((self.start_s <= time_s) & (time_s < self.end_s))
 
     def snapshots(self, times_s: Iterable[float]) -> list[Snapshot]:
-        """Running jobs and where they sat at chosen instants.
+        """Return the running jobs and their placements at chosen instants.
 
         Raises
         ------

@@ -107,7 +107,7 @@ class Run:
         self.kept: list[Placement | None] | None = [None] * n if keep_placements else None
 
     def run(self) -> None:
-        """From the first arrival to the last finish."""
+        """Run from the first arrival to the last finish."""
         with self.scheduler:
             for now_s in self.passes():
                 self.scheduler.run_pass(now_s)
@@ -199,13 +199,13 @@ class Run:
         self.scheduler.push(job, self.env.now)
 
     def _settle(self) -> None:
-        """All starts of this instant are reported: update the running jobs."""
+        """Update the running jobs after all starts of this instant are reported."""
         self._change(self.run_times.settle(self.env.now))
         if self.new or self.rates:
             self._apply_rates()
 
     def _started(self, job: int) -> None:
-        """A job was placed in the pass that runs now."""
+        """Record that the current pass placed a job."""
         now = self.env.now
         placement = self._note_start(job, now)
         self.new.append(job)
@@ -288,7 +288,7 @@ class Run:
             self.due = True
 
     def _leave(self, job: int) -> None:
-        """A running job gives back what it had."""
+        """Remove a running job and report its end."""
         now = self.env.now
         del self.running[job]
         self.rates.pop(job, None)
@@ -305,7 +305,7 @@ class Run:
         self.queue.ended(job, now)
 
     def _done(self, job: int) -> None:
-        """Nothing more will happen to a job."""
+        """Count a job to which nothing more will happen."""
         self.n_done += 1
         if self.progress is not None:
             n = len(self.workload)

@@ -49,11 +49,11 @@ class RunTimes(ABC):
         return NO_CHANGE
 
     def settle(self, now_s: float) -> Mapping[int, float]:
-        """The rates that change, after all starts and finishes of this instant are reported."""
+        """Return the rates that change after all starts and finishes of this instant."""
         return NO_CHANGE
 
     def link_use(self) -> NDArray[np.float64] | None:
-        """(n_links,) share of the time for which links are busy; None: the model has no links.
+        """Return the share of time that links are busy, (n_links,); None: the model has no links.
 
         As of the last `settle`.
         """
@@ -118,7 +118,7 @@ class RunTimeModel(ABC):
 
     @classmethod
     def read(cls, given: Mapping[str, object]) -> Any:
-        """Values of a config as the model's parameters.
+        """Convert values of a config to the model's parameters.
 
         Raises
         ------
@@ -136,7 +136,7 @@ class RunTimeModel(ABC):
 
     @classmethod
     def check(cls, parameters: Any, snapshots: int) -> None:
-        """`NetcosimError` for parameters that it cannot run with; ``snapshots`` of ``[run]``."""
+        """Raise `NetcosimError` for parameters that cannot run with ``snapshots`` of ``[run]``."""
         return
 
     @classmethod
@@ -156,7 +156,7 @@ class RunTimeModel(ABC):
     def bandwidth_needs(
         self, workload: Workload, rng: np.random.Generator
     ) -> NDArray[np.float64] | None:
-        """(n,) bandwidth that jobs need, the hint for policies that place by it; None: unknown.
+        """Return the bandwidth that jobs need, (n,), as a hint for policies; None: unknown.
 
         The generator is in the state in which `prepare` gets it.
         """

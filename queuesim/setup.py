@@ -26,7 +26,7 @@ _TABLES: dict[str, type] = {
 
 
 def setup_tables() -> dict[str, dict[str, Parameter]]:
-    """Parameters of orders and rules, by table of ``[queue]``; "" is the table itself."""
+    """Return parameters of orders and rules by table of ``[queue]``; "" is the table itself."""
     tables: dict[str, type] = {"": RuleKeys, "outages": OutageFile, **_TABLES}
     tables |= {o.section: o.parameters for o in ORDERS.values() if o.parameters is not None}
     return {name: dict(parameters_of(factory)) for name, factory in tables.items()}

@@ -40,7 +40,7 @@ class Interval(NamedTuple):
 
 
 def resamples(n: int, rng: np.random.Generator, n_resamples: int = N_RESAMPLES) -> NDArray[np.intp]:
-    """(n_resamples, n) indices drawn with replacement."""
+    """Draw indices with replacement, (n_resamples, n)."""
     if n < 1:
         raise NetcosimError("bootstrap: no samples")
     return rng.integers(0, n, (n_resamples, n))
@@ -106,7 +106,7 @@ def bootstrap_ratio(
     rng: np.random.Generator,
     n_resamples: int = N_RESAMPLES,
 ) -> Interval:
-    """Ratio of the means of two paired (n,) samples; pairs are drawn together.
+    """Return the ratio of the means of two paired (n,) samples; pairs are drawn together.
 
     Raises
     ------
@@ -135,7 +135,7 @@ class DrawnMeans(NamedTuple):
 def _of_snapshots(
     values: ArrayLike, weights: ArrayLike, snapshot: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The weighted sum and weight of each snapshot's samples, in the order of their numbers."""
+    """Return the weighted sum and the weight of each snapshot's samples, by its number."""
     x = np.asarray(values, dtype=np.float64)
     w = np.broadcast_to(np.asarray(weights, dtype=np.float64), x.shape)
     _, unit = np.unique(np.asarray(snapshot), return_inverse=True)
@@ -175,7 +175,7 @@ def around(
     *,
     least_samples: int = LEAST_SAMPLES,
 ) -> Interval:
-    """As `interval`, with ends that have the estimate between them."""
+    """Return `interval` with ends extended to include the estimate."""
     found = interval(value, drawn, n_samples, level, least_samples=least_samples)
     return Interval(found.value, min(found.low, found.value), max(found.high, found.value))
 
@@ -215,7 +215,7 @@ def mean_of_snapshots(
 
 
 def t_quantile(level: float, freedom: float) -> float:
-    """Half-width of Student's t around 0 with so many degrees of freedom."""
+    """Return the half-width of Student's t around 0 for these degrees of freedom."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, (1 + level) / 2))
@@ -261,7 +261,7 @@ BATCHES = 8
 
 
 def batch_half_width(values: ArrayLike, level: float = LEVEL) -> float:
-    """Half-width of the interval of a mean of correlated samples, by batch means (Student's t).
+    """Return the half-width of the interval of a correlated mean, by batch means (Student's t).
 
     The samples are cut into `BATCHES` consecutive parts of equal length; what is left over at the
     begin is not used.
@@ -322,7 +322,7 @@ def t_of_snapshots(
     most: float = np.inf,
     least_samples: int = LEAST_SAMPLES,
 ) -> Interval:
-    """The weighted mean over snapshots with Student's t, fewer of them where neighbours are alike.
+    """Return the weighted mean over snapshots with a Student's t interval for correlated ones.
 
     The mean is that of all samples; its scatter that of the snapshots' parts of it. Snapshots one
     after the other share jobs: with a correlation r > 0 between neighbours, n of them count as

@@ -55,7 +55,7 @@ class WaitingQueue(ABC):
 
     @abstractmethod
     def push(self, job: int) -> None:
-        """A job has arrived."""
+        """Add a job that has arrived."""
 
     @abstractmethod
     def front(self, now_s: float) -> list[int]:
@@ -78,7 +78,7 @@ class WaitingQueue(ABC):
         return
 
     def few_behind(self, now_s: float) -> list[int] | None:
-        """All jobs behind the head within the front, in order; None where arrays are faster."""
+        """Return all jobs behind the head within the front, in order; None if arrays are faster."""
         return None
 
     @abstractmethod

@@ -66,7 +66,7 @@ class Backfill(AbstractContextManager["Backfill"], ABC):
         return
 
     def enters_s(self, workload: Workload) -> NDArray[np.float64]:
-        """(n,) when each job enters the waiting queue: as it is submitted."""
+        """Return when each job enters the waiting queue: its submit time, (n,)."""
         return np.asarray(workload.submit_s, dtype=np.float64)
 
     def push(self, job: int, now_s: float) -> None:
@@ -74,7 +74,7 @@ class Backfill(AbstractContextManager["Backfill"], ABC):
         self.queue.push(job)
 
     def ended(self, job: int, now_s: float) -> None:
-        """A job ends; the machine still has its placement."""
+        """Note that a job ends; the machine still has its placement."""
         return
 
     def __exit__(self, *error: object) -> None:
@@ -141,6 +141,6 @@ class NoBackfill(Backfill):
 
 
 def check_window(window: int | None) -> None:
-    """`NetcosimError` unless the window is None or a whole number >= 0."""
+    """Raise `NetcosimError` unless the window is None or a whole number >= 0."""
     if window is not None and window < 0:
         raise NetcosimError(f"backfill window {window}: it must be 0 or more, or none for all")

@@ -46,7 +46,7 @@ class Profile:
                 self.free[-1] += n_nodes
 
     def earliest(self, n_nodes: int, duration_s: float, from_s: float) -> float:
-        """The first time >= from_s from which n_nodes are free for duration_s; inf if never."""
+        """Return the first time >= from_s with n_nodes free for duration_s; inf if never."""
         times, free = self.times, self.free
         k = max(0, bisect_right(times, from_s) - 1)
         start = max(from_s, times[k])
@@ -73,7 +73,7 @@ class Profile:
             self.free[k] -= n_nodes
 
     def next_change(self, after_s: float) -> float:
-        """The first later time at which another number of nodes is free; inf if there is none."""
+        """Return the next time at which the number of free nodes changes; inf if there is none."""
         times, free = self.times, self.free
         k = bisect_right(times, after_s)
         while k < len(times) and free[k] == free[k - 1]:

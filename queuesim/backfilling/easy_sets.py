@@ -173,12 +173,12 @@ class EasySets(SetsBackfill):
         self.promised_s.setdefault(head, held.shadow_s)
 
     def _heeded(self, partition: int) -> list[tuple[int, NodeReservation]]:
-        """Reservations that jobs of a partition keep clear of."""
+        """Return the reservations that jobs of a partition must not use."""
         priority = self.machine.access.priority
         return [(p, h) for p, h in self._held.items() if priority[p] >= priority[partition]]
 
     def _started(self, job: int, now_s: float) -> None:
-        """A job was placed: what is of lower priority and holds its nodes or links is lifted."""
+        """Lift lower-priority reservations of the nodes or links of a job that was placed."""
         machine = self.machine
         priority, mine = machine.access.priority, machine.access.partition[job]
         lower = [p for p in self._held if priority[p] < priority[mine]]

@@ -52,7 +52,7 @@ class CobaltBackfill(Backfill):
             pass
 
     def free_times(self, now_s: float) -> NDArray[np.float64]:
-        """(partitions,) free time of each; see the module's text."""
+        """Return each partition's free time (defined in the module's docstring)."""
         tables, idle = self.policy.tables, self.policy.idle
         free = np.full(len(idle), now_s)
         running = self.policy.running

@@ -23,7 +23,7 @@ from workloads.job import Workload
 
 
 def extents_of(shape: TorusShape, placement: Placement) -> tuple[int, ...]:
-    """Edge lengths, in routers, of the cuboid a job sits on."""
+    """Return the edge lengths, in routers, of a job's cuboid."""
     routers = np.asarray(placement.nodes, dtype=np.int64) // shape.concentration
     return tuple(len(np.unique(c)) for c in np.unravel_index(routers, shape.dims))
 
@@ -99,11 +99,11 @@ class PartitionBisection(RunTimeModel):
         check_values(f"run-time model {self.name}", self)
 
     def bound(self, workload: Workload, rng: np.random.Generator) -> NDArray[np.bool_]:
-        """(n,) bool: which jobs are contention-bound."""
+        """Return which jobs are contention-bound, (n,) bool."""
         return uniform_per_job(draw_key(rng), 0, workload.job_id) < self.bound_jobs
 
     def bandwidth_needs(self, workload: Workload, rng: np.random.Generator) -> NDArray[np.float64]:
-        """A contention-bound job requests all available bandwidth, other jobs none."""
+        """Return infinite bandwidth for contention-bound jobs and 0 for the others."""
         return np.where(self.bound(workload, rng), np.inf, 0.0)
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:

@@ -107,7 +107,7 @@ class _Columns(NamedTuple):
 
 
 def _empty_queue(setup: QueueSetup) -> _Columns:
-    """The columns of a queue before its first arrival."""
+    """Build the columns of a queue before its first arrival."""
     workload, window = setup.workload, setup.labels.window
     n, n_free = len(workload), setup.policy.n_free
     order = with_checks(setup.chosen)

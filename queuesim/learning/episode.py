@@ -332,7 +332,7 @@ class Episode:
         return bool(run.running or run.new) or run.n_done + len(run.queue) < len(run.workload)
 
     def free_nodes(self) -> NDArray[np.int64]:
-        """(domains,) free nodes of each domain."""
+        """Return the free nodes of each domain, (domains,)."""
         self._follow()
         return self.view.domains.nodes - self._busy
 
@@ -344,7 +344,7 @@ class Episode:
         return gained
 
     def observation(self) -> dict[str, FloatArray]:
-        """``jobs``, ``domains`` and ``machine`` as the view has them; zeros when all is over."""
+        """Return the view's ``jobs``, ``domains`` and ``machine``; zeros when the run is over."""
         self._follow()
         view, point = self.view, self.point
         if point is None:

@@ -21,7 +21,7 @@ FloatArray = NDArray[np.float64]
 
 
 def hops(result: QueueResult) -> Rows:
-    """Quantiles of the hops by job size, beside the least possible.
+    """Return quantiles of the hops by job size, with the least possible hops.
 
     The last row has all jobs of several nodes; ``above_least`` is the share of jobs that are more
     spread than they need be.
@@ -70,7 +70,7 @@ def _apart_and_least(result: QueueResult) -> tuple[FloatArray, FloatArray]:
 def average_pairwise_hops(
     nodes: NDArray[np.int32], node_ptr: NDArray[np.int64], shape: FatTreeShape
 ) -> FloatArray:
-    """(n,) mean switch-to-switch links between ordered pairs of a job's nodes.
+    """Return the mean switch-to-switch links between ordered pairs of each job's nodes, (n,).
 
     Pollard et al., equation (1): 0 on one leaf, 2 in a pod, 4 over pods; links between
     nodes and leaves do not count. 0 for a job of one node.
@@ -83,7 +83,7 @@ def average_pairwise_hops(
 
 
 def _pairs(job: NDArray[np.int64], part: NDArray[np.integer], n_jobs: int) -> FloatArray:
-    """(n,) ordered pairs of a job's nodes that sit in one part, each node with itself too."""
+    """Count ordered pairs of a job's nodes in one part, each node also with itself, (n,)."""
     width = int(part.max()) + 1
     places, counts = np.unique(job * width + part, return_counts=True)
     found = np.bincount(places // width, weights=counts**2, minlength=n_jobs)

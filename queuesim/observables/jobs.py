@@ -34,7 +34,7 @@ Mask = NDArray[np.bool_]
 
 
 def by_size(n_nodes: NDArray[np.int32], first_sizes: dict[str, int]) -> Iterator[tuple[str, Mask]]:
-    """Name and jobs of each bin of sizes that has jobs."""
+    """Yield the name and the jobs of each size bin that has jobs."""
     which = np.searchsorted(list(first_sizes.values()), n_nodes, side="right") - 1
     for i, name in enumerate(first_sizes):
         if (mine := which == i).any():
@@ -42,7 +42,7 @@ def by_size(n_nodes: NDArray[np.int32], first_sizes: dict[str, int]) -> Iterator
 
 
 def bins(result: QueueResult) -> Rows:
-    """Waits and turnarounds by job size."""
+    """Return waits and turnarounds by job size."""
     waits, turnarounds = wait_s(result), turnaround_s(result)
     return [
         {
@@ -57,7 +57,7 @@ def bins(result: QueueResult) -> Rows:
 
 
 def classes(result: QueueResult) -> Rows:
-    """Waits (minutes) and bounded slowdowns by size class."""
+    """Return waits (minutes) and bounded slowdowns by size class."""
     waits, slowdowns = wait_s(result) / 60.0, bounded_slowdown(result)
     return [
         {
@@ -74,7 +74,7 @@ def classes(result: QueueResult) -> Rows:
 
 
 def quantiles(result: QueueResult) -> Rows:
-    """Percentiles of waits (minutes) and bounded slowdowns by size class."""
+    """Return percentiles of waits (minutes) and bounded slowdowns by size class."""
     metrics = {"wait_min": wait_s(result) / 60.0, "bounded_slowdown": bounded_slowdown(result)}
     return [
         {"class": name, "metric": metric, "share": float(q), "value": float(v)}
@@ -115,7 +115,7 @@ def needs(result: QueueResult) -> Rows:
 
 
 def days(result: QueueResult) -> Rows:
-    """Sums over the jobs submitted on a day, and the share of capacity lost on it."""
+    """Return sums over the jobs submitted on each day, and its share of lost capacity."""
     times, lost = lost_nodes(result)
     n = int(times[-1] // DAY_S) + 1
     area = np.concatenate([[0.0], np.cumsum(lost[:-1] * np.diff(times))])

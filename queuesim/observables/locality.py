@@ -77,7 +77,7 @@ def switches(result: QueueResult) -> Rows:
 
 
 def jobs_locality(result: QueueResult) -> Rows:
-    """Job, size, and the domains spanned at each level beside the fewest possible."""
+    """Return the domains that each job spans at each level, and the fewest possible."""
     found = locality(result)
     n = len(result)
     some = np.unique(np.linspace(0, n - 1, min(n, MOST_JOBS)).astype(np.int64))

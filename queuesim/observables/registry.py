@@ -82,7 +82,7 @@ OBSERVABLES: Registry[Observable] = Registry(
 
 
 def observed(schedules: Mapping[str, QueueResult], names: Sequence[str]) -> dict[str, Rows]:
-    """Tables of observables of schedules by policy.
+    """Return tables of observables of schedules by policy.
 
     Raises
     ------

@@ -47,7 +47,7 @@ class ByUsage(LiveOrder):
         return -self.usage.at(now_s)[self.owner[jobs]]
 
     def factor(self, jobs: IndexArray, now_s: float) -> FloatArray:
-        """(k,) Slurm's 2^(-use / share), of the sum of all use and equal shares, in (0, 1]."""
+        """Return Slurm's 2^(-use / share) for equal shares of the total use, in (0, 1], (k,)."""
         used = self.usage.at(now_s)
         total = float(used.sum())
         share = used / total * self.n_owners if total > 0 else used

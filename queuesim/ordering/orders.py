@@ -29,14 +29,14 @@ class LiveOrder(ABC):
 
     @abstractmethod
     def score(self, jobs: IndexArray, now_s: float) -> FloatArray:
-        """(k,) for the k job indices, larger first."""
+        """Return the scores of the k job indices, (k,), larger first."""
 
     def started(self, job: int, now_s: float) -> None:
-        """A job runs."""
+        """Note that a job runs."""
         return
 
     def ended(self, job: int, now_s: float) -> None:
-        """A job runs no more."""
+        """Note that a job no longer runs."""
         return
 
     def changes_s(self, job: int, now_s: float) -> float:
@@ -119,7 +119,7 @@ def _nodes_down(workload: Workload) -> FloatArray:
 
 
 def first_by(order: Order, priority: FloatArray) -> Order:
-    """An order in which jobs of a larger priority go first, and those of one priority as before.
+    """Return an order by priority, larger first, then by the given order.
 
     Parameters
     ----------
@@ -176,14 +176,14 @@ class _First(LiveOrder):
 
 
 def _rank(first: FloatArray, then: FloatArray) -> FloatArray:
-    """(n,) 0 for the largest by one column, then by another; equal ones share a rank."""
+    """Return ranks by one column, then by another, 0 the largest; equal ones share a rank."""
     pairs = np.stack([-first, -then], axis=1)
     rank = np.unique(pairs, axis=0, return_inverse=True)[1]
     return rank.reshape(-1).astype(np.float64)
 
 
 def wfp_score(workload: Workload, jobs: IndexArray, now_s: float) -> FloatArray:
-    """Cobalt's WFP: ``(wait / walltime)^3 * nodes`` (Tang et al., section on job ordering)."""
+    """Return Cobalt's WFP: ``(wait / walltime)^3 * nodes`` (Tang et al., on job ordering)."""
     wait = np.maximum(now_s - workload.submit_s[jobs], 0.0)
     score = (wait / workload.requested_s[jobs]) ** 3 * workload.n_nodes[jobs]
     return np.asarray(score, dtype=np.float64)

@@ -33,7 +33,7 @@ class Usage:
         self._at_s = 0.0
 
     def at(self, now_s: float) -> FloatArray:
-        """(owners,) faded node-seconds; not to be changed."""
+        """Return each owner's decayed node-seconds, (owners,), as an array not to be changed."""
         passed = now_s - self._at_s
         if passed > 0:
             # d used / dt = nodes - fades * used
@@ -44,12 +44,12 @@ class Usage:
         return self._used_node_s
 
     def changes(self, owner: int, nodes: int, now_s: float) -> None:
-        """From now on an owner has so many more nodes (fewer, if negative)."""
+        """Change the number of nodes that an owner uses from now on by ``nodes``."""
         self.at(now_s)
         self._nodes[owner] += nodes
 
     def add(self, owner: NDArray[np.integer], node_s: FloatArray) -> None:
-        """Usage from before, faded to time 0."""
+        """Add earlier usage, decayed to time 0."""
         np.add.at(self._used_node_s, owner, node_s)
 
 

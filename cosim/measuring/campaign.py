@@ -49,7 +49,7 @@ def ratio_of_stretches(
     confidence: float = 0.95,
     resamples: int = 1000,
 ) -> Ratio | None:
-    """Ratio of two mean stretches; whole snapshots are drawn again for the interval.
+    """Return the ratio of two mean stretches with an interval by resampling snapshots.
 
     Jobs of one snapshot are not independent of each other, hence the snapshot as the unit.
 

@@ -60,7 +60,7 @@ class PacketCounts:
     known: dict[tuple[int, int], float] = field(default_factory=dict)
 
     def of(self, which: int, communication: Communication, n_ranks: int) -> float:
-        """Packets of communication number ``which`` on so many ranks."""
+        """Return the packets of communication number ``which`` on ``n_ranks`` ranks."""
         key = (which, n_ranks)
         if key not in self.known:
             once = carried_on(lambda ranks: self._program_cost(communication, ranks), n_ranks)
@@ -104,7 +104,7 @@ def mean_hops(routing: Routing) -> float:
 
 
 def campaign_hops(study: Study, measure: Measure) -> float:
-    """Packet hops of all snapshots of a study, and of the isolated jobs, about.
+    """Estimate the packet hops of all snapshots of a study and of its isolated jobs.
 
     Jobs that loop send as often as their periods fit into the longest one; a period is taken to be
     a node's packets over the communication fraction.

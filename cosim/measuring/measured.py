@@ -43,7 +43,7 @@ class SpeedupRow:
     ratio_high: float | None
 
     def check(self, where: str) -> None:
-        """`NetcosimError` for numbers that make no sense; ``where`` begins the message."""
+        """Raise `NetcosimError` for invalid numbers; ``where`` begins the message."""
         low, high = self.ratio_low, self.ratio_high
         if low is None and high is None and 0 < self.ratio <= MAX_RATIO:
             pass
@@ -102,7 +102,7 @@ class SpeedupTable:
     def ratios(
         self, pattern: str, policy: str, n_nodes: NDArray[np.int32], bound: str = "mean"
     ) -> FloatArray:
-        """Ratios for jobs of these sizes.
+        """Return the ratios for jobs of these sizes.
 
         A size outside all classes takes the nearest class; a job of one node sends
         nothing over the network and has ratio 1, as has the reference policy.

@@ -156,7 +156,7 @@ def neighbours_of(
     parts: TaskRunner,
     progress: Progress | None = None,
 ) -> dict[str, Neighbours]:
-    """`neighbours` of some sides, a few snapshots at a time."""
+    """Compute `neighbours` of some sides, a few snapshots at a time."""
     pieces = {
         f"isolated jobs, {name}, {format_snapshots(piece)}": (name, piece)
         for name, mine in measured.items()

@@ -67,7 +67,7 @@ class Pairing:
     repeated: dict[int, tuple[int, float]] = field(default_factory=dict)
 
     def running(self, name: str, number: int) -> list[int]:
-        """As `Study.running`, without jobs that never communicate."""
+        """Return `Study.running` without jobs that never communicate."""
         return [index for index in self.study.running(name, number) if self.duty(index) > 0]
 
     def communication(self, index: int) -> Communication:
@@ -133,8 +133,7 @@ class Pairing:
         return name, index, drawn if random else 0
 
     def learn(self, indices: Sequence[int], parts: TaskRunner, progress: Progress | None) -> None:
-        """Time isolated runs of jobs (by index) under all sides, as `repeat` and `isolated_time_ps`
-        do."""
+        """Time isolated runs of jobs (by index) under all sides by `repeat` and `isolated_time_ps`."""
 
         def repeats(piece: Sequence[int], report: ReportProgress) -> Columns:
             often, one_s = zip(*[self.repeat(index) for index in piece], strict=True)

@@ -89,13 +89,13 @@ class Pair:
         return _over(self.policy_s, self.reference_s)
 
     def row(self) -> dict[str, object]:
-        """Attributes and ratios, for tables."""
+        """Return attributes and ratios, for tables."""
         ratios = ("stretch", *FACTORS, "run_ratio")
         return {**asdict(self), **{name: getattr(self, name) for name in ratios}}
 
 
 def _over(time_s: float, other_s: float) -> float:
-    """1 where nothing is sent and both are 0."""
+    """Return the ratio of two times; 1 if nothing is sent and both are 0."""
     return time_s / other_s if other_s != 0 else 1.0
 
 
@@ -222,7 +222,7 @@ def off_percent(
 
 
 def summary_with(pairs: Sequence[Pair], taken_off_percent: Interval) -> dict[str, object]:
-    """As `summary`, with the given reduction of run time and its interval."""
+    """Return `summary` with the given reduction of run time and its interval."""
     low, high = known_ends(taken_off_percent)
     return {
         "jobs": len(pairs),

@@ -108,7 +108,7 @@ class SerialExecutor:
         self._cache: dict[str, Columns] = {}
 
     def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
-        """See `TaskRunner.each`."""
+        """Compute parts in this process (see `TaskRunner.each`)."""
         found = []
         for done, part in enumerate(parts):
             columns = self._cache.pop(part.digest, None)
@@ -137,7 +137,7 @@ class PrefixedRunner:
     prefix: str
 
     def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
-        """See `TaskRunner.each`."""
+        """Compute parts under prefixed names (see `TaskRunner.each`)."""
         named = [replace(part, name=self.prefix + part.name) for part in parts]
         return self.parts.each(named, progress)
 

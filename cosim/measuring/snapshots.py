@@ -42,7 +42,7 @@ ALL_SIZES = (2, 1 << 30)
 
 
 def size_class(n_nodes: ArrayLike) -> LongArray:
-    """(n,) index into `SIZE_CLASSES`."""
+    """Return the index of each size in `SIZE_CLASSES`, (n,)."""
     first = [low for low, _ in SIZE_CLASSES]
     return np.searchsorted(first, np.asarray(n_nodes), side="right") - 1
 
@@ -73,7 +73,7 @@ def in_several(*snapshots: ArrayLike) -> bool:
 
 
 def snapshot_times(result: QueueResult, n_snapshots: int) -> FloatArray:
-    """Instants that cut the schedule into parts of equal work.
+    """Return instants that divide the schedule into parts of equal work.
 
     The i-th is where ``(i + 1/2) / n`` of all busy node-seconds have passed, so that busy
     times are sampled as often as they count.
@@ -235,7 +235,7 @@ class Study:
         return self.sides[name].running(float(self.instants_s(name)[number]))
 
     def instants_s(self, name: str) -> FloatArray:
-        """(n_snapshots,) float64: see `snapshot_times`; kept, because it looks at all jobs."""
+        """Return `snapshot_times` of a side, (n_snapshots,), cached because all jobs are read."""
         if name not in self._instants_s:
             schedule = self.sides[name].schedule
             self._instants_s[name] = snapshot_times(schedule, self.n_snapshots)

@@ -170,7 +170,7 @@ class Steadying:
         return [i for i in indices if self.study.fraction[i] > 0 and self.once(i)[1] > 0]
 
     def computing(self, running: Sequence[int], stream: int) -> FloatArray:
-        """(k,) float64: how long jobs compute between iterations, by what their fraction means.
+        """Return the computing time between iterations, by what the fraction means, (k,) float64.
 
         Ranks that are done begin to compute while others still wait, so what an iteration in a loop
         takes is not the sum of computing and one iteration's communication: it is found in rounds.
@@ -193,8 +193,8 @@ class Steadying:
         return compute_s
 
     def _periods(self, running: Sequence[int], compute_s: FloatArray, stream: int) -> FloatArray:
-        """(k,) float64: the time of an iteration, isolated or among the others depending on the
-        share."""
+        """Return the time of an iteration, isolated or among the other jobs depending on the share,
+        (k,)."""
         reference, rules = self.study.reference, self.rules
         # the share is that of the mean: what noise adds to an iteration or subtracts is not
         # communication, and over a few iterations it may be more than that
@@ -278,7 +278,7 @@ class Steadying:
         )
 
     def half_widths(self, run: LoopTimes) -> FloatArray:
-        """(k,) float64: half-width of each job's mean time of an iteration, over that mean."""
+        """Return the half-width of each job's mean iteration time over that mean, (k,)."""
         found = []
         for ends in run.ends_ps:
             begin = int(first_counted(np.array(len(ends)), self.rules.warm_up))
@@ -316,7 +316,7 @@ class Steadying:
         until_s: float,
         stream: int,
     ) -> list[LongArray]:
-        """Ends of isolated jobs' iterations while all jobs that run then write through gateways.
+        """Return the iteration ends of isolated jobs while all concurrent jobs write via gateways.
 
         The jobs of an instant of the reference's run at other times here: each is watched at the
         middle of its run, with those of the others that run at that moment too.

@@ -98,8 +98,7 @@ def _snapshot(study: Study, columns: Columns) -> SteadySnapshot:
 
 
 def _summary(pairs: Sequence[Pair], confidence: float) -> dict[str, object]:
-    """As `cosim.measuring.pairs.summary`, with Student's interval over snapshots that may be
-    alike."""
+    """Return `cosim.measuring.pairs.summary` with Student's interval for correlated snapshots."""
     off = off_percent(pairs, np.ones(len(pairs)))
     found = t_of_snapshots(*off, confidence, job=job_ids(pairs), most=100.0)
     return summary_with(pairs, found)

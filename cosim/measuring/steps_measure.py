@@ -89,13 +89,13 @@ class Loops:
     send_s: FloatArray
 
     def sends_s(self, job: int) -> FloatArray:
-        """(n + 1,) float64: when a job begins to communicate, of each of its iterations."""
+        """Return when a job begins to communicate in each of its iterations, (n + 1,)."""
         ends = np.concatenate([[self.start_s[job]], self.ends_s[job]])
         return np.asarray(ends + self.computes_s[job][: len(ends)])
 
 
 def off_by_job(loops: Loops, begin_s: float, end_s: float) -> FloatArray:
-    """(k,) float64: by how much shorter (a fraction) each job's iterations would be in isolation.
+    """Return by which fraction each job's iterations would be shorter in isolation, (k,).
 
     Of those that ended in a window; nan without any. What noise did to their computing counts on
     both sides: in isolation, an iteration is longer by as much as its computing.

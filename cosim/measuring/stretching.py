@@ -70,7 +70,7 @@ class IsolatedBaselines:
     known: dict[Key, tuple[float, float]] = field(default_factory=dict)
 
     def times_s(self, key: Key) -> tuple[float, float]:
-        """Computing between iterations, and time; both 0 for a job that sends nothing."""
+        """Return computing between iterations and total time; 0 for a job without messages."""
         if key not in self.known:
             if self.by_share:
                 self.known[key] = self._loop_s(key)
@@ -120,7 +120,7 @@ class Together(NamedTuple):
 
 
 def _exposed(found: Sequence[Columns]) -> dict[str, FloatArray]:
-    """Exposed communication by kind, 0 in the parts in which no job has that kind."""
+    """Return exposed communication by kind, 0 in the parts without a job of that kind."""
     names = dict.fromkeys(c for columns in found for c in columns if c.startswith(EXPOSED))
     return {
         name.removeprefix(EXPOSED): np.concatenate(
@@ -156,7 +156,7 @@ class Stretching:
         return share, n_nodes, float(study.fraction[index]), nodes
 
     def running(self, name: str, number: int) -> list[int]:
-        """As `Study.running`, without jobs that never communicate."""
+        """Return `Study.running` without jobs that never communicate."""
         running = self.study.running(name, number)
         return [index for index in running if self.key(name, index)[2] > 0]
 
@@ -190,7 +190,7 @@ class Stretching:
         return Together(list(loops), period_s, without_messages(first.packets), first.exposed_s)
 
     def isolated_s(self, name: str, index: int) -> tuple[float, float]:
-        """Computing of a job between iterations, and what its time is divided by."""
+        """Return a job's computing between iterations, and the time it is compared with."""
         return self.baselines.times_s(self.key(name, index))
 
     def job(self, name: str, index: int) -> PlacedJob:

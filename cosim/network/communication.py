@@ -140,7 +140,7 @@ def rounded_s(seconds: Seconds) -> Seconds:
 
 
 def noisy(mean_s: float, noise: float, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """(n,) times of this mean, gamma-distributed, in whole multiples of `TIME_STEP_S`.
+    """Draw gamma-distributed times of this mean, whole multiples of `TIME_STEP_S`, (n,).
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def noisy(mean_s: float, noise: float, n: int, rng: np.random.Generator) -> NDAr
 def with_compute(
     program: Program, iterations: int, compute_s: float | NDArray[np.float64]
 ) -> Program:
-    """Every rank computes so long before each of the program's equal iterations.
+    """Add computing on every rank before each of the program's equal iterations.
 
     Parameters
     ----------

@@ -224,7 +224,7 @@ class Ensemble:
         return FlowTimes(np.array([load.isolated_bound_s for load in loads]), stretch)
 
     def flow_finishes_s(self, unit_s: ArrayLike) -> FloatArray:
-        """Last finish of each job's messages, all sent at once, at max-min fair rates.
+        """Return the last finish of each job's messages, all sent at once, at max-min fair rates.
 
         So that none ends early and leaves the links to others, a job's messages are divided by its
         unit and its time multiplied by it. Messages between two nodes are one flow, without steps.

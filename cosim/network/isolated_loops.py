@@ -55,7 +55,7 @@ class IsolatedLoop:
     period_s: float
 
     def started(self, network: SharedNetwork, draw: int) -> PlacedJob:
-        """The job with a start at random in its first period, another for each draw."""
+        """Return the job with a random start in its first period, another for each draw."""
         rng = network.streams(self.job).start
         moment = float(rng.random(draw + 1)[draw])
         return replace(self.job, start_s=rounded_s(moment * self.period_s))

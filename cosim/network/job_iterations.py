@@ -118,20 +118,20 @@ class JobIterations:
         return replace(own, comm_s=comm_s, links=links, busy_s=busy_s[links])
 
     def candidate_links(self, situation: Situation) -> NDArray[np.bool_]:
-        """(n_links,) bool: links on any of the job's shortest paths."""
+        """Return the links on any of the job's shortest paths, (n_links,) bool."""
         return self._even_bytes(*self._flows(situation)) > 0
 
     def _flows(
         self, situation: Situation
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]:
-        """Source and destination node, and bytes of an iteration, of each pair that sends."""
+        """Return source and destination node and iteration bytes of each pair that sends."""
         messages = self.loads.messages(situation)
         step = self.loads.network.shared.ranks_per_node
         nodes = self.loads.rank_node(situation)[::step].astype(np.int64)
         return nodes[messages.pair_src], nodes[messages.pair_dst], messages.pair_bytes
 
     def _busy_s(self, situation: Situation, background_s: FloatArray | None) -> FloatArray:
-        """(n_links,) time for which an iteration keeps each link busy."""
+        """Return the time for which an iteration keeps each link busy, (n_links,)."""
         src, dst, amount = self._flows(situation)
         if self._sprays:
             return self._even_bytes(src, dst, amount) / self._bandwidth_Bps
@@ -149,7 +149,7 @@ class JobIterations:
     def _even_bytes(
         self, src: NDArray[np.int64], dst: NDArray[np.int64], amount: FloatArray
     ) -> FloatArray:
-        """(n_links,) bytes where each flow is spread evenly over its shortest paths."""
+        """Return the bytes of flows spread evenly over their shortest paths, (n_links,)."""
         topology = self.routing.topology
         _, src, dst, amount = port_flows(topology, src, dst, amount, None)
         load = np.zeros(topology.n_links)

@@ -93,7 +93,7 @@ class JobLoads:
         self._with_randomness = lru_cache(maxsize=_CACHED_SITUATIONS)(self._made)
 
     def rank_node(self, situation: Situation) -> NDArray[np.int32]:
-        """(n_ranks,) int32: node of every rank."""
+        """Return the node of every rank, (n_ranks,) int32."""
         job = situation.job(self.network.communications[situation.share])
         return self.network.shared.rank_node(job)
 

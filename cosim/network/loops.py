@@ -58,7 +58,7 @@ def without_messages(result: PacketResult) -> PacketResult:
 
 
 def least_iteration_s(topology: Topology, once: Program, rank_node: NDArray[np.int32]) -> float:
-    """No iteration is faster than the busiest node's bytes over its links; 0: it sends nothing."""
+    """Return the least iteration time: the busiest node's bytes over its links; 0 without any."""
     src, dst = rank_node[once.send_src()], rank_node[once.send_dst]
     n_bytes = np.where(src == dst, 0, once.send_bytes)
     n, rails = topology.n_nodes, topology.rails

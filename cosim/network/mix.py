@@ -45,7 +45,7 @@ class PatternShare:
     max_nodes: int | None = None
 
     def suits(self, n_nodes: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """(n,) whether it is for jobs of these sizes."""
+        """Return whether the entry is for jobs of these sizes, (n,)."""
         most = MAX_INDEX if self.max_nodes is None else self.max_nodes
         return np.asarray((n_nodes >= self.min_nodes) & (n_nodes <= most))
 
@@ -84,7 +84,7 @@ class CommunicationMix:
     def draw(
         self, workload: Workload, rng: np.random.Generator
     ) -> tuple[NDArray[np.int64], FloatArray]:
-        """Pattern and communication share of every job, of those that are for its size.
+        """Draw the pattern and communication share of every job from the entries for its size.
 
         Values in the log (`workloads.details`) replace draws: a job's pattern
         where an entry of that name is for its size, the first one, and its communication share.

@@ -143,7 +143,7 @@ class JobGroup:
         return np.searchsorted(self.ptr, at, side="right") - 1, self.use[at]
 
     def key(self) -> bytes:
-        """Content: groups of one key behave alike."""
+        """Return the content: groups with equal keys behave alike."""
         work = [job.work_s for job in self.jobs]
         parts = self.times_s, np.array(work), self.ptr, self.link, self.use
         return b"".join(part.tobytes() for part in parts)

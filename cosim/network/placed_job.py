@@ -132,7 +132,7 @@ class SharedNetwork:
         return job_streams(self.seed, job.job_id)
 
     def rank_node(self, job: PlacedJob) -> NDArray[np.int32]:
-        """(n_ranks,) int32: node of each of the job's ranks."""
+        """Return the node of each of the job's ranks, (n_ranks,) int32."""
         name, rails = job.task_mapping or self.task_mapping, gpus_per_server(self.routing.topology)
         return map_ranks(name, job.nodes, self.ranks_per_node, self.streams(job).mapping, rails)
 

@@ -42,7 +42,7 @@ class RunningJobs:
         return job in self.network
 
     def link_use(self) -> NDArray[np.float64]:
-        """(n_links,) share of the time for which jobs keep each link busy."""
+        """Return the share of time that jobs keep each link busy, (n_links,)."""
         return self.network.link_use()
 
     def stretch(self, job: int) -> float:

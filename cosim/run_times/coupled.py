@@ -48,7 +48,7 @@ def isolated_work(
     runtime_reference: str,
     reference_stretch: FloatArray | None,
 ) -> FloatArray:
-    """Isolated run times.
+    """Return isolated run times.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def stretch_of_reference(
     parameters: CoupledParameters,
     alone: Callable[[JobNetwork], RunTimeModel],
 ) -> FloatArray | None:
-    """Stretches for a ``runtime_reference``; None where none are needed.
+    """Return the stretches for a ``runtime_reference``; None if it needs none.
 
     With "contended-baseline" the reference policy's queue runs first, with a model whose run
     times are "isolated": it determines how contended the log's jobs were.
@@ -188,7 +188,7 @@ class CoupledFlow(RunTimeModel):
 
     @classmethod
     def from_config(cls, context: ModelContext, parameters: CoupledParameters) -> CoupledFlow:
-        """On the run's network, against the config's ``runtime_reference``."""
+        """Build the model on the run's network with the config's ``runtime_reference``."""
         stretch = stretch_of_reference(context, parameters, cls)
         return cls(context.network(), parameters.runtime_reference, stretch)
 

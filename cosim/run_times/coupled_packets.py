@@ -67,7 +67,7 @@ class CoupledPackets(RunTimeModel):
 
     @classmethod
     def from_config(cls, context: ModelContext, parameters: PacketParameters) -> CoupledPackets:
-        """On the run's network, within the config's budget."""
+        """Build the model on the run's network with the config's budget."""
         stretch = stretch_of_reference(context, parameters, lambda on: cls(on, parameters))
         return cls(context.network(), parameters, parameters.runtime_reference, stretch)
 

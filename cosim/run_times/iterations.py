@@ -80,7 +80,7 @@ class Iterations(RunTimeModel):
 
     @classmethod
     def from_config(cls, context: ModelContext, parameters: IterationParameters) -> Iterations:
-        """On the run's network, with the config's scheduler."""
+        """Build the model on the run's network with the config's scheduler."""
         return cls(context.network(), NETWORK_SCHEDULERS[parameters.network_scheduler]())
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
@@ -140,14 +140,14 @@ class ScheduledJobs:
         self._moved = False
 
     def start(self, job: int, situation: Situation) -> None:
-        """A job starts; one that sends nothing between nodes affects no other."""
+        """Record that a job starts; one without messages between nodes affects no other."""
         found = self.iterations.placed(situation, self._background_s(situation))
         if found is not None:
             self._situation[job], self._jobs[job], self._rate[job] = situation, found, 1.0
             self._moved = True
 
     def end(self, job: int) -> None:
-        """A job ends."""
+        """Record that a job has ended."""
         self._moved |= job in self._jobs
         for known in (self._situation, self._jobs, self._rate, self._seen, self._group_of):
             known.pop(job, None)
@@ -163,7 +163,7 @@ class ScheduledJobs:
         return None if own is None else self.link_use() * own.iteration_s
 
     def link_use(self) -> FloatArray:
-        """(n_links,) share of the time for which jobs keep each link busy."""
+        """Return the share of time that jobs keep each link busy, (n_links,)."""
         use = np.zeros(self._n_links)
         for job, found in self._jobs.items():
             use[found.links] += found.busy_s / found.iteration_s * min(1.0, self._rate[job])
@@ -215,7 +215,7 @@ class ScheduledJobs:
             use[self._jobs[job].links] += self._jobs[job].busy_s / self._jobs[job].iteration_s
 
     def _groups(self) -> list[frozenset[int]]:
-        """Running jobs, those together that share links on which they can hinder each other."""
+        """Group running jobs that share links on which they can delay each other."""
         jobs = list(self._jobs)
         wanted = np.zeros(self._n_links)
         for found in self._jobs.values():

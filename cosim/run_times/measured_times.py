@@ -109,7 +109,7 @@ class Measured(RunTimeModel):
 
     @classmethod
     def from_config(cls, context: ModelContext, parameters: MeasuredParameters) -> Measured:
-        """With the speed-ups of the config's file, or those that a campaign measures first."""
+        """Build the model with speed-ups from the config's file, or measured first."""
 
         def build(table: SpeedupTable) -> Measured:
             return cls(table, context.mix, parameters.bound)

@@ -152,7 +152,7 @@ def level_errors(flow: FloatArray, packet: FloatArray) -> dict[str, float]:
 
 
 def rank_correlation(a: FloatArray, b: FloatArray) -> float:
-    """Spearman's rank correlation, ties at their mean rank; nan if one side never varies."""
+    """Return Spearman's rank correlation, ties at mean ranks; nan if one side is constant."""
     if len(a) < 2 or np.all(a == a[0]) or np.all(b == b[0]):
         return float("nan")
     return float(np.corrcoef(mean_ranks(a), mean_ranks(b))[0, 1])
@@ -190,7 +190,7 @@ class PacketJudge:
     def slowdowns(
         self, group: Sequence[Situation], beside: Sequence[Situation] = ()
     ) -> tuple[float, ...] | None:
-        """Slowdown of every job of a group, at least 1; None if the budget is spent.
+        """Return the slowdown of every job of a group, at least 1; None if over budget.
 
         Parameters
         ----------
@@ -248,7 +248,7 @@ class PacketJudge:
     def _simulate(
         self, loops: Sequence[IsolatedLoop], beside: Sequence[IsolatedLoop], draw: int
     ) -> FloatArray:
-        """(k,) float64: period of each job among the others over its isolated one."""
+        """Return each job's period among the others over its isolated one, (k,) float64."""
         together = [*loops, *beside]
         period_s, run = loop_together(
             self.network.shared,

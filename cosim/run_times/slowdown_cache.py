@@ -128,7 +128,7 @@ class Audit:
         self.packet += self.judge.judge(tuple(group[k] for k in order))
 
     def summary(self) -> dict[str, float]:
-        """`cache_errors` of the sample's jobs, and what it took."""
+        """Return `cache_errors` of the sampled jobs and the cost of the audit."""
         return {
             "audited_jobs": len(self.kept),
             **cache_errors(np.array(self.kept), np.array(self.packet)),

@@ -51,7 +51,7 @@ class FlowStretches:
             self._coming[job] = (situation, load)
 
     def end(self, job: int) -> None:
-        """A job ends."""
+        """Record that a job ends."""
         if job in self.flows:
             self._leaving.append(job)
 
@@ -60,7 +60,7 @@ class FlowStretches:
         return self.flows.stretch(job)
 
     def link_use(self) -> NDArray[np.float64]:
-        """(n_links,) share of the time for which jobs keep each link busy, by flows."""
+        """Return the share of time that flows keep each link busy, (n_links,)."""
         return self.flows.link_use()
 
     def settle(self) -> dict[int, float]:
@@ -114,7 +114,7 @@ class PacketStretches(FlowStretches):
         self._members: dict[int, frozenset[int]] = {}
 
     def stretch(self, job: int) -> float:
-        """Packet stretch of a running job's communication; 1 for one that loads no link."""
+        """Return the packet stretch of a running job's communication; 1 if it loads no link."""
         return self._jobs[job][0].stretch(self._slowdown[job]) if job in self._slowdown else 1.0
 
     def report(self) -> Mapping[str, Mapping[str, float]]:
@@ -145,7 +145,7 @@ class PacketStretches(FlowStretches):
         return changed
 
     def _groups(self) -> list[tuple[int, ...]]:
-        """Running jobs, those that share links together."""
+        """Group running jobs that share links."""
         jobs, n_links = list(self._jobs), self.judge.network.shared.routing.topology.n_links
         groups = connected([links for _, links in self._jobs.values()], n_links)
         return [tuple(jobs[i] for i in group) for group in groups]

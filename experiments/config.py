@@ -91,7 +91,7 @@ class _WorkloadKeys(Section):
         return self
 
     def source(self, path_of: Callable[[InputFile], str] = InputFile.checked) -> JobSource:
-        """The requested jobs.
+        """Return the source of the requested jobs.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class _QueueKeys(Section):
 
     @model_serializer(mode="wrap")
     def _without_idle_budgets(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Keys that came later count in a point's content once they are used."""
+        """Omit keys added in later versions from a point's content unless they are used."""
         given: dict[str, Any] = dump(self)
         for name, usual in _LATER_KEYS.items():
             given[name] = {k: v for k, v in given[name].items() if (k, v) not in usual.items()}
@@ -229,7 +229,7 @@ class _QueueKeys(Section):
         return self
 
     def model_parameters(self, path_of: Callable[[InputFile], str] = InputFile.checked) -> Any:
-        """The parameters of the chosen run-time model, as it declares them.
+        """Return the parameters of the chosen run-time model, as it declares them.
 
         Parameters
         ----------
@@ -250,7 +250,7 @@ class _QueueKeys(Section):
 
 
 def model_sections() -> dict[str, dict[str, Parameter]]:
-    """What models, orders and rules declare, by section of ``[queue]``; "": its own keys."""
+    """Return what models, orders and rules declare, by section of ``[queue]``; "": its own keys."""
     found = setup_tables()
     for model in RUNTIME_MODELS.values():
         found[model.section] = found.get(model.section, {}) | dict(model.declares())
@@ -258,7 +258,7 @@ def model_sections() -> dict[str, dict[str, Parameter]]:
 
 
 def file_keys() -> list[str]:
-    """Dotted keys whose values name files."""
+    """Return the dotted keys whose values name files."""
     declared = [("machine.parameters", family.parameters) for family in FAMILIES.values()]
     declared += [(f"queue.{name}".rstrip("."), keys) for name, keys in model_sections().items()]
     declared += [(f"policies.{name}", dict(policy.declares())) for name, policy in POLICIES.items()]
@@ -267,7 +267,7 @@ def file_keys() -> list[str]:
 
 
 def _queue_section() -> Any:
-    """``[queue]`` with the keys and tables of all run-time models."""
+    """Build the model of ``[queue]`` with the keys and tables of all run-time models."""
     declared = model_sections()
     base: type[_QueueKeys] = with_keys("queue", _QueueKeys, declared.pop(""))
     models = {n: model_from(n, parameters, config_kind) for n, parameters in declared.items()}
@@ -372,7 +372,7 @@ class Config(Section):
         return self
 
     def resolved(self) -> dict[str, Any]:
-        """The content of the config in plain types and SI units, defaults filled in.
+        """Return the config as plain types in SI units, defaults filled in.
 
         `experiments.config_load.config_from` takes it back unchanged; it is what a point's
         key is made of.
@@ -396,7 +396,7 @@ class Config(Section):
         return config
 
     def plugged(self) -> AbstractContextManager[object]:
-        """Inside of it the entries of the config's plug-ins are known."""
+        """Return a context in which the entries of the config's plug-ins are registered."""
         return using(map(pinned_plugin, self.plugins))
 
 

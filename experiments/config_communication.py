@@ -112,7 +112,7 @@ class PatternSection(Section):
         return self
 
     def all_parameters(self, path_of: Callable[[InputFile], str]) -> dict[str, Any]:
-        """The pattern's parameters, the file among them by its path."""
+        """Return the pattern's parameters, including the path of its file."""
         return self.parameters | ({} if self.file is None else {"file": path_of(self.file)})
 
 
@@ -174,7 +174,7 @@ class FractionSection(Section):
         return {key: value for key, value in content.items() if value not in (None, [], ())}
 
     def made(self) -> Fractions:
-        """The distribution.
+        """Build the distribution.
 
         Raises
         ------
@@ -270,7 +270,7 @@ class _CommunicationKeys(Section):
         return name
 
     def law(self) -> FractionLaw | None:
-        """What the fractions of all jobs are drawn from; None: the value of each entry."""
+        """Return the distribution of all jobs' fractions; None: the value of each entry."""
         given = self.fraction
         correlation = 0.0 if given is None else given.size_correlation
         if self.drawn_from is not None:

@@ -31,7 +31,7 @@ _NEW_MACHINE = ("machine.family", "machine.preset", "machine.parameters")
 
 
 def checked_config(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
-    """As `experiments.config_load.config_from`, for those who report unread keys themselves."""
+    """Load as `experiments.config_load.config_from`, without warnings of unread keys."""
     config = _without_reference(raw, folder)
     if not config.reference:
         return config
@@ -46,7 +46,7 @@ def _without_reference(raw: Mapping[str, Any], folder: Path | None = None) -> Co
 
 
 def plugins_of(raw: Mapping[str, Any], folder: Path | None = None) -> list[Plugin]:
-    """The plug-ins that a content names, read.
+    """Load the plug-ins that a content names.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def _validated(raw: Mapping[str, Any], folder: Path | None) -> Config:
 def validated_sections(
     raw: Mapping[str, Any], section_type: type[Whole], files: Iterable[str], folder: Path | None
 ) -> Whole:
-    """A model of sections, ``[machine]`` among them, from the content of a file.
+    """Build a model of sections with ``[machine]`` from the content of a file.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def validated_sections(
 
 
 def _check_model(config: Config) -> None:
-    """Values that the chosen run-time model cannot run with."""
+    """Raise `ConfigError` for values with which the chosen run-time model cannot run."""
     queue = config.queue
     try:
         parameters = queue.model_parameters(lambda named: named.file)
@@ -122,7 +122,7 @@ def _check_model(config: Config) -> None:
 def _in_si(
     raw: Mapping[str, Any], model: type[BaseModel], prefix: str, spelled: dict[str, str]
 ) -> dict[str, Any]:
-    """Keys by their SI names; ``spelled`` keeps how the user wrote them."""
+    """Rename keys to their SI names; ``spelled`` records how the user wrote them."""
     short = {short_name(name): name for name in model.model_fields}
     found: dict[str, Any] = {}
     for key, value in raw.items():

@@ -233,7 +233,7 @@ def backfill_or_decider(
 
 
 def make_decider(decider: AnyDecider, files: Sequence[InputFile]) -> Decider:
-    """The decider that a config names.
+    """Build the decider that a config names.
 
     Raises
     ------

@@ -58,7 +58,7 @@ class FactorSection(Section):
         return self.name or self.key or ", ".join(self.keys)
 
     def factor(self) -> Factor:
-        """The factor; numbers are counted in the unit of ``low``."""
+        """Return the factor; its numbers are in the unit of ``low``."""
         if self.levels:
             return Factor(self.called, levels=tuple(_word(level) for level in self.levels))
         where, unit = f"factor {self.called}", unit_of(self.low)
@@ -66,7 +66,7 @@ class FactorSection(Section):
         return Factor(self.called, low, high, self.log, self.integer)
 
     def changes(self, place: float) -> dict[str, object]:
-        """Keys and their values at a place of the factor."""
+        """Return keys and their values at a place of the factor."""
         factor, unit = self.factor(), unit_of(self.low)
         if self.keys:
             return dict(zip(self.keys, self.levels[factor.level(place)], strict=True))
@@ -77,7 +77,7 @@ class FactorSection(Section):
 
 
 def _word(level: object) -> str:
-    """A level in words: of several keys, the values side by side."""
+    """Format a level; the values of several keys are listed side by side."""
     if isinstance(level, (list, tuple)):
         return " ".join(map(_word, level))
     return str(level).lower() if isinstance(level, bool) else str(level)
@@ -97,7 +97,7 @@ class DesignSection(Section):
         return self
 
     def design(self) -> Design:
-        """The design of its factors."""
+        """Build the design of the section's factors."""
         found = [section.factor() for section in self.factors]
         return Design(self.method, self.samples, self.seed, found)
 
@@ -136,7 +136,7 @@ class SweepDesign:
 
 
 def design_of(raw: Mapping[str, Any]) -> SweepDesign | None:
-    """The design of a sweep's content; None without one.
+    """Return the design of a sweep's content; None without one.
 
     Raises
     ------

@@ -33,7 +33,7 @@ class ConfigError(NetcosimError):
 
 
 def show(value: object) -> str:
-    """A value as its writer would know it again, on one line and not too long."""
+    """Format a value as its author would recognise it, on one line and not too long."""
     if isinstance(value, bool):
         return "true" if value else "false"
     text = value if isinstance(value, str) else repr(value)
@@ -42,13 +42,13 @@ def show(value: object) -> str:
 
 
 def near(name: object, valid: Iterable[str]) -> str:
-    """' did you mean X? valid: ...' for a name that is not among the valid ones."""
+    """Return ' did you mean X? valid: ...' for a name that is not valid."""
     names = sorted(valid)
     return f"{meant(str(name), names, 2).removeprefix(';')} valid: {', '.join(names)}"
 
 
 def meant(name: str, valid: Iterable[str], most: int = 1, cutoff: float = 0.6) -> str:
-    """'; did you mean X or Y?' where valid names are near a name, else nothing."""
+    """Return '; did you mean X or Y?' if valid names are near a name, else an empty text."""
     close = difflib.get_close_matches(name, sorted(valid), n=most, cutoff=cutoff)
     return f"; did you mean {' or '.join(close)}?" if close else ""
 
@@ -57,7 +57,7 @@ SectionT = TypeVar("SectionT", bound="BaseModel")
 
 
 def validated(section: type[SectionT], content: Mapping[str, Any]) -> SectionT:
-    """A section alone, for those who have no whole config; ConfigError for a mistake in it."""
+    """Validate a section without its config; raise ConfigError for a mistake in it."""
     from pydantic import ValidationError
 
     try:
@@ -72,7 +72,7 @@ def config_error(
     model: type[BaseModel],
     spelled: Mapping[str, str],
 ) -> ConfigError:
-    """The first of pydantic's errors, in our words; how many more there are at its end.
+    """Convert the first of pydantic's errors to a `ConfigError` that counts the others.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def config_error(
 
 
 def _true_location(loc: Sequence[int | str], raw: Any) -> tuple[int | str, ...]:
-    """The part of pydantic's location that exists in the input, and one missing key at its end.
+    """Return the part of pydantic's location that exists in the input, and one missing key.
 
     For unions pydantic adds the names of the types that it tried.
     """
@@ -147,13 +147,13 @@ def _in_words(error: Any, loc: Sequence[int | str], model: type[BaseModel]) -> s
 
 
 def _allowed_keys(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
-    """Keys of the section at a location, as a file spells them."""
+    """Return the keys of the section at a location, as a file spells them."""
     found = section_at(model, loc)
     return [] if found is None else [short_name(name) for name in found.model_fields]
 
 
 def section_at(model: type[BaseModel], loc: Sequence[int | str]) -> type[BaseModel] | None:
-    """The model of the section at a location; None where there is none."""
+    """Return the model of the section at a location; None if there is none."""
     for part in loc:
         if isinstance(part, int):
             continue
@@ -166,7 +166,7 @@ def section_at(model: type[BaseModel], loc: Sequence[int | str]) -> type[BaseMod
 
 
 def list_keys(model: type[BaseModel], where: str = "") -> set[str]:
-    """Dotted keys of a section whose value is a list by nature, by both of their names."""
+    """Return the dotted keys of a section whose values are lists by nature, by both names."""
     found: set[str] = set()
     for name, field in model.model_fields.items():
         inner = model_inside(field.annotation)
@@ -182,7 +182,7 @@ def _is_list(annotation: Any) -> bool:
 
 
 def model_inside(annotation: Any) -> type[BaseModel] | None:
-    """The section that a field holds, also in ``Section | None`` and ``tuple[Section, ...]``."""
+    """Return the section in a field, also in ``Section | None`` and ``tuple[Section, ...]``."""
     from pydantic import BaseModel
 
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):

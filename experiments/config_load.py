@@ -82,7 +82,7 @@ def load_config(path: str | Path) -> Config:
 
 
 def load_config_text(path: str | Path) -> tuple[Config, str]:
-    """As `load_config`, with the file's text: it is read once, a pipe has no second time."""
+    """Load as `load_config`, and return the text too, because a pipe can be read only once."""
     path = Path(path)
     raw, text = read_config(path)
     with errors_name(path):
@@ -132,7 +132,7 @@ def load_sweep(path: str | Path) -> SweepFile:
 
 
 def points_of(raw: Mapping[str, Any], folder: Path | None = None) -> tuple[Config, ...]:
-    """Every point of the content of a sweep's file.
+    """Return every point of the content of a sweep's file.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def points_of(raw: Mapping[str, Any], folder: Path | None = None) -> tuple[Confi
 
 
 def numbered_points(raw: Mapping[str, Any], folder: Path | None = None) -> list[tuple[int, Config]]:
-    """As `points_of`, each with the row of the sweep's design that it is of; 0 without one."""
+    """Return `points_of` with each point's row of the sweep's design; 0 without one."""
     content = {key: value for key, value in raw.items() if key != "sweep"}
     groups = _zip_groups(raw.get("sweep", {}))
     design = design_of(raw)
@@ -161,7 +161,7 @@ def numbered_points(raw: Mapping[str, Any], folder: Path | None = None) -> list[
 
 
 def _list_keys(raw: Mapping[str, Any]) -> set[str]:
-    """Dotted keys whose value is a list by nature."""
+    """Return the dotted keys whose values are lists by nature."""
     keys = list_keys(config_class()) | list_parameters()
     keys |= {key.replace("machine.", "machine.parameters.") for key in list_parameters()}
     keys |= {f"reference.{key}" for key in keys}
@@ -187,7 +187,7 @@ def _list_keys_of_entry(number: int, entry: object) -> set[str]:
 
 
 def config_from(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
-    """A config from the content of a file, or from what `Config.resolved` gave.
+    """Build a config from the content of a file, or from what `Config.resolved` returned.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def _text(path: Path) -> str:
 
 
 def parse_toml(text: str, path: Path) -> dict[str, Any]:
-    """The content of a TOML text.
+    """Parse a TOML text.
 
     Raises
     ------
@@ -263,7 +263,7 @@ _TOKEN = re.compile(r"[=,\[\]{}\"'#\n]")
 
 
 def _depth(content: object) -> int:
-    """How deep tables and lists lie in each other; without recursion."""
+    """Return how deeply tables and lists are nested, without recursion."""
     level, depth = [content], 0
     while level:
         depth += 1

@@ -72,7 +72,7 @@ class _PacketKeys(Section):
 
     @model_serializer(mode="wrap")
     def _without_idle_options(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Options that came later count in a point's content, and so in its draws, once used."""
+        """Omit later options from a point's content, and so from its draws, unless used."""
         fields, given = type(self).model_fields, dump(self)
         later = [key for key in given if key not in _PACKET_KEYS]
         idle = {key for key in later if given[key] == fields[key].default}
@@ -150,7 +150,7 @@ class MachineSection(Section):
 
     @model_serializer(mode="wrap")
     def _without_power(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Only a machine with power has it in its content."""
+        """Omit power from the content of a machine without it."""
         given: dict[str, Any] = dump(self)
         return given if given["power"] is not None else without(given, ["power"])
 
@@ -176,7 +176,7 @@ _NAMES = {*MachineNames.model_fields, "family"}
 
 
 def list_parameters() -> set[str]:
-    """Dotted keys of machine parameters that are lists by nature."""
+    """Return the dotted keys of machine parameters that are lists by nature."""
     return {
         f"machine.{name}"
         for family in FAMILIES.values()
@@ -186,7 +186,7 @@ def list_parameters() -> set[str]:
 
 
 def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, Any]:
-    """The section as `MachineSection` wants it: the family named, its parameters in SI.
+    """Return the input of `MachineSection`: the family named, its parameters in SI.
 
     Parameters
     ----------
@@ -328,7 +328,7 @@ def _of_routing(
 
 
 def _in_si(key: str, name: str, value: object) -> object:
-    """One parameter as the family's builder takes it."""
+    """Convert one parameter for the family's builder."""
     if not all_finite(value):
         raise ConfigError(f"machine.{key}", value, "must be finite")
     unit = quantity_of(name)
@@ -343,7 +343,7 @@ def _in_si(key: str, name: str, value: object) -> object:
 
 
 def _check(family: Family, parameters: Mapping[str, Any], written: Mapping[str, str]) -> None:
-    """See that one builder takes all that is given, and has all that it needs."""
+    """Check that one builder takes all given parameters and has all that it needs."""
     builder = family.builder_for(parameters)
     for name in needed(builder):
         if name not in parameters:
@@ -387,7 +387,7 @@ class BuiltMachine:
 
 
 def build_machine(section: MachineSection) -> BuiltMachine:
-    """The network of ``[machine]``.
+    """Build the network of ``[machine]``.
 
     Raises
     ------

@@ -16,7 +16,7 @@ class PolicyTables(Section):
     """``[policies.NAME]``: parameters of a policy, as it declares them."""
 
     def of(self, name: str) -> dict[str, Any]:
-        """What a policy declares, apart from defaults."""
+        """Return the parameters of a policy that differ from their defaults."""
         table = getattr(self, name, None)
         known = {} if table is None else type(table).model_fields
         values = {k: getattr(table, k) for k, f in known.items() if getattr(table, k) != f.default}
@@ -34,7 +34,7 @@ class PolicyTables(Section):
 
 
 def policy_tables() -> Any:
-    """The section with a table for each policy that declares parameters."""
+    """Build the section with a table for each policy that declares parameters."""
     declared = {name: parameters for name, p in POLICIES.items() if (parameters := p.declares())}
     tables: Any = {
         name: (model_from(name, parameters, config_kind) | None, None)

@@ -187,7 +187,7 @@ class _Loop:
     # What a run-time model may ask for
 
     def network(self) -> JobNetwork:
-        """The network that coupled run times take their contention from."""
+        """Return the network on which coupled run times compute contention."""
         self.reporter.notify(self.context.flow_cost())
         return self.context.network
 
@@ -197,7 +197,7 @@ class _Loop:
         build: Callable[[SpeedupTable], RunTimeModel] | None = None,
         runtime_reference: str = CONTENDED,
     ) -> SpeedupTable:
-        """Snapshots of schedules with logged run times, against the reference's, in rounds."""
+        """Measure snapshots of schedules against the reference's, in rounds."""
         alone = runtime_reference == ISOLATED
         if alone and self.there is not None:
             raise NetcosimError(
@@ -227,7 +227,7 @@ class _Loop:
         return self.context.queues.draws.rng("bootstrap")
 
     def pilot(self, build: Callable[[JobNetwork], RunTimeModel]) -> Pilot:
-        """The reference policy's run, where the reference is; it sees its jobs through."""
+        """Run the reference policy to the end of its jobs, on the reference's machine."""
         if self.there is not None:
             return self.there.pilot(build)
         if self.piloted is None:
@@ -313,7 +313,7 @@ class _Loop:
         return found
 
     def result(self) -> CosimResult:
-        """The run, and everything that it left together."""
+        """Run, and collect all results."""
         self.run()
         home = self if self.there is None else self.there
         return CosimResult(
@@ -337,18 +337,18 @@ BETWEEN_POINTS = SerialExecutor(keep=24)
 
 
 def _in_round(parts: TaskRunner, number: int) -> TaskRunner:
-    """Parts under names of their round; those of the first round have no prefix."""
+    """Return parts with names prefixed by their round; the first round has no prefix."""
     return parts if number == 1 else PrefixedRunner(parts, f"round {number}, ")
 
 
 def cosim_point(content: Mapping[str, object]) -> PointResult:
-    """A sweep's point: a resolved config to its tables, and what else is kept of it."""
+    """Compute a point of a sweep: its tables, and what is archived of it."""
     config = config_from(dict(content))
     with config.plugged():
         return point_result(run_cosim(config, parts=BETWEEN_POINTS))
 
 
 def point_result(result: CosimResult) -> PointResult:
-    """What a store takes of a run."""
+    """Return what a store saves of a run."""
     kept = {} if result.config.run.keep == "tables" else serialize(archive_of(result))
     return PointResult(result_tables(result), kept)

@@ -21,7 +21,7 @@ from queuesim.observables.registry import observed
 
 
 def result_tables(result: CosimResult) -> dict[str, Rows]:
-    """Tables of a run, for the store.
+    """Return the tables of a run, for the store.
 
     With ``[machine.power]`` "energy" has one row a policy, and "energy_jobs" some jobs of each.
     "policies" has one row a policy; ratios there are relative to ``relative_to``, which
@@ -159,7 +159,7 @@ def _measured_rows(result: CosimResult) -> Rows:
 
 
 def _exposed_rows(result: CosimResult) -> list[dict[str, object]]:
-    """Exposed communication of jobs that have kinds of it, in the mean over their snapshots."""
+    """Return exposed communication by kind, averaged over each job's snapshots."""
     rows: list[dict[str, object]] = []
     mix = result.config.communication.mix
     for name, measured in result.measured.items():
@@ -183,7 +183,7 @@ def _exposed_rows(result: CosimResult) -> list[dict[str, object]]:
 
 
 def _link_rows(result: CosimResult) -> list[dict[str, object]]:
-    """Sums over all snapshots, and quantiles over links, by policy and kind of link."""
+    """Return sums over all snapshots and quantiles over links, by policy and kind of link."""
     rows: list[dict[str, object]] = []
     topology = result.machine.topology
     quantiles = (0, 25, 50, 75, 100)

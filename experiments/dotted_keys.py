@@ -13,7 +13,7 @@ _MACHINE = re.compile(r"^machine\.(routing_)?parameters\.")
 
 
 def value_at(config: Any, key: str) -> Any:
-    """The value of a dotted key.
+    """Return the value of a dotted key.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def value_at(config: Any, key: str) -> Any:
 
 
 def assigned(key: str, value: object) -> str:
-    """A key and its value as a file has them."""
+    """Format a key and its value as in a config file."""
     shown = shown_key(key)
     if value is None or value == ():
         return f"{shown} is not given"
@@ -43,6 +43,6 @@ def assigned(key: str, value: object) -> str:
 
 
 def shown_key(key: str) -> str:
-    """A dotted SI name as a file spells it."""
+    """Return a dotted SI name as a file spells it."""
     short = ".".join(map(short_name, key.split(".")))
     return _MACHINE.sub("machine.", short)

@@ -72,7 +72,7 @@ class Draws:
     """What is known of the content by name: learning environments use it at each episode."""
 
     def rng(self, purpose: str, which: str = "") -> np.random.Generator:
-        """A generator of a purpose, a key of `PURPOSES`; each ``which`` has a separate one."""
+        """Return the generator of a purpose, a key of `PURPOSES`, separate for each ``which``."""
         name = f"{purpose} {which}" if which else purpose
         if name not in self._seeds:
             leave_out = (*NEVER, *PURPOSES[purpose])

@@ -23,7 +23,7 @@ def expand(
     list_keys: Collection[str] = (),
     zip_groups: Sequence[Sequence[str]] = (),
 ) -> list[dict[str, object]]:
-    """Every point of a config in which parameters may be lists or ranges.
+    """Return every point of a config in which parameters may be lists or ranges.
 
     A list gives one point for each entry; a range is a table ``{from, to}`` with ``step``,
     ``factor`` or ``count`` (and ``scale = "log"``), bounds included. Several of them give the
@@ -70,7 +70,7 @@ def expand(
 
 
 def _leaves(config: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Dotted keys to values, where a range counts as one value."""
+    """Map dotted keys to values, where a range counts as one value."""
     leaves: dict[str, object] = {}
     for key, value in config.items():
         dotted = f"{prefix}{key}"
@@ -96,7 +96,7 @@ def _is_range(value: Mapping[str, object]) -> bool:
 
 
 def _axis(key: str, value: object, list_keys: Collection[str]) -> list[object] | None:
-    """The values that a key runs through; None where it has one value."""
+    """Return the values that a key runs through; None if it has one value."""
     if isinstance(value, Mapping):
         try:
             return range_values(value, key)
@@ -112,7 +112,7 @@ def _axis(key: str, value: object, list_keys: Collection[str]) -> list[object] |
 
 
 def _inner_points(key: str, value: object, list_keys: Collection[str]) -> list[object]:
-    """A value of an axis; several if it is a list of tables that has axes of its own."""
+    """Return a value of an axis; several for a list of tables with axes of its own."""
     if _tables(value) is None:
         return [value]
     return [point[key] for point in expand({key: value}, list_keys=list_keys)]
@@ -121,7 +121,7 @@ def _inner_points(key: str, value: object, list_keys: Collection[str]) -> list[o
 def _groups(
     axes: Mapping[str, Sequence[object]], zip_groups: Sequence[Sequence[str]]
 ) -> list[tuple[str, ...]]:
-    """Which axes run together, in order of the first key of each."""
+    """Return which axes run together, in order of the first key of each."""
     group_of: dict[str, tuple[str, ...]] = {}
     for group in zip_groups:
         for key in group:
@@ -155,7 +155,7 @@ def _replaced(
 
 
 def range_values(spec: Mapping[str, object], key: str) -> list[object]:
-    """The values of ``{from, to, step | factor | count}``, bounds included.
+    """Return the values of ``{from, to, step | factor | count}``, bounds included.
 
     Numbers stay numbers (whole where all are whole); quantities such as ``"1 GB/s"`` come out
     as text in the unit of ``from``. The arithmetic is exact, so 0 to 1 in steps of 0.1 has 11
@@ -221,7 +221,7 @@ def _counted(
 
 
 def _log(value: Fraction) -> float:
-    """Of a positive number of any size, which need not fit into a float."""
+    """Return the logarithm of a positive number of any size, which need not fit into a float."""
     return math.log(value.numerator) - math.log(value.denominator)
 
 
@@ -231,12 +231,12 @@ def _check_count(number: int, where: str) -> None:
 
 
 def unit_of(value: object) -> str:
-    """The unit that a text ends with: "GB/s" of "1.5 GB/s"; empty for a number."""
+    """Return the unit at the end of a text, "GB/s" of "1.5 GB/s"; empty for a number."""
     return value.lstrip("+-0123456789.eE ").strip() if isinstance(value, str) else ""
 
 
 def exact_number(value: object, where: str, unit: str) -> Fraction:
-    """A number, or a quantity counted in ``unit``, as an exact fraction."""
+    """Return a number, or a quantity counted in ``unit``, as an exact fraction."""
     if unit:
         for dimension in DIMENSIONS:
             try:

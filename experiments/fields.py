@@ -25,7 +25,7 @@ from netsim.units import Dimension, parse_quantity, quantity_of
 
 
 def quantity(value: object, dimension: Dimension, *, positive: bool = False) -> int | float:
-    """A quantity in SI, plain numbers allowed, checked for its sign.
+    """Return a quantity or a plain number in SI, checked for its sign.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def _interval(value: Any) -> Any:
 
 
 def all_finite(value: object) -> bool:
-    """Whether no number in a value, lists and tables within, is nan or infinite."""
+    """Return whether no number in a value, including lists and tables, is nan or infinite."""
     if isinstance(value, float):
         return math.isfinite(value)
     if isinstance(value, Mapping):
@@ -121,7 +121,7 @@ class InputFile(BaseModel):
     sha256: Annotated[str, Strict(), Field(pattern="^[0-9a-f]{64}$")]
 
     def checked(self) -> str:
-        """Its path; see `netsim.inputs.checked_path` for what is refused."""
+        """Return the file's path (see `netsim.inputs.checked_path` for what is refused)."""
         return checked_path(self.model_dump())
 
 

@@ -28,24 +28,24 @@ def frames_of(tables: Mapping[str, Rows]) -> dict[str, pd.DataFrame]:
 
 
 def groups(frame: pd.DataFrame, *keys: str) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """Parts of a frame with equal keys, in order of first appearance."""
+    """Yield the parts of a frame with equal keys, in order of first appearance."""
     for values, part in frame.groupby(list(keys), sort=False):
         yield (values if isinstance(values, tuple) else (values,)), part
 
 
 def cells(frame: pd.DataFrame, *keys: str) -> Iterator[tuple[dict[str, Any], Any]]:
-    """As `groups`, with what the rows of each part have in common by the keys' names."""
+    """Yield `groups` with the common values of each part's rows by the keys' names."""
     for values, part in groups(frame, *keys):
         yield dict(zip(keys, values, strict=True)), part
 
 
 def first_seen(frame: pd.DataFrame, column: str) -> list[Any]:
-    """A column's values in the order in which they come first."""
+    """Return a column's values in order of first appearance."""
     return list(dict.fromkeys(frame[column]))
 
 
 def lookup(frame: pd.DataFrame, keys: Sequence[str], value: str) -> dict[Any, float]:
-    """A column by one key, or by a tuple of several."""
+    """Map one key, or a tuple of several, to the values of a column."""
     index: Any = frame[keys[0]] if len(keys) == 1 else zip(*(frame[k] for k in keys), strict=True)
     return dict(zip(index, frame[value].astype(float), strict=True))
 
@@ -57,7 +57,7 @@ def against_baseline(
     baseline: str = "baseline",
     of: Sequence[str] = ("log",),
 ) -> pd.DataFrame:
-    """Each run's columns over the baseline policy's of the same log, as ``<column>_ratio``.
+    """Return each run's columns over the same log's baseline, as ``<column>_ratio``.
 
     The baseline has one run for each value of ``of`` (it may have no speed-up scenario); every
     other run is compared with it, and those without one are left out.

@@ -25,7 +25,7 @@ def launched_rank() -> int:
 
 
 def launched_by_mpi() -> bool:
-    """Whether a launcher started this process together with others.
+    """Return whether a launcher started this process together with others.
 
     Under a batch job of one task, or outside of any launcher, no MPI library is needed. A
     launcher that sets a rank and no size (PMIx alone) counts as MPI.
@@ -36,7 +36,7 @@ def launched_by_mpi() -> bool:
 
 
 def world() -> Any | None:
-    """MPI.COMM_WORLD where several ranks run together, None otherwise.
+    """Return MPI.COMM_WORLD if several ranks run together, None otherwise.
 
     Raises
     ------

@@ -48,7 +48,7 @@ class Outcome:
 
 
 def encode_tables(tables: Mapping[str, Rows]) -> dict[str, str]:
-    """Tables of a result as text, column by column; done where the point was computed.
+    """Encode a result's tables as text, column by column, where the point was computed.
 
     Columns are in the order in which they first appear; a missing value is null. A nan
     stays a nan.

@@ -21,7 +21,7 @@ HOW = ("run.threads",)
 
 
 def plain(value: object, where: str = "config") -> object:
-    """A value in the plain types of JSON: NumPy scalars and arrays unpacked, tuples as lists.
+    """Convert to the plain types of JSON: NumPy scalars and arrays unpacked, tuples as lists.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def plain(value: object, where: str = "config") -> object:
 
 
 def canonical_json(value: object) -> str:
-    """One text for one content: sorted keys, no spaces, ASCII, shortest exact floats.
+    """Return one text for one content: sorted keys, no spaces, ASCII, shortest exact floats.
 
     A float with a whole value is written as a float (``1.0``), so 1 and 1.0 differ.
 
@@ -65,7 +65,7 @@ def canonical_json(value: object) -> str:
 
 
 def point_key(config: Mapping[str, object], model_version: str = MODEL_VERSION) -> str:
-    """The name of a point: SHA-256 of its content and of the model's version, 64 hex digits.
+    """Return the name of a point: SHA-256 of its content and the model's version, 64 hex digits.
 
     An input file counts with what it holds, not with where it lies (`netsim.inputs`).
     """
@@ -75,7 +75,7 @@ def point_key(config: Mapping[str, object], model_version: str = MODEL_VERSION) 
 
 
 def without(config: Mapping[str, object], leave_out: Iterable[str]) -> dict[str, object]:
-    """A copy of a nested mapping without the given dotted keys (absent ones are ignored)."""
+    """Copy a nested mapping without the given dotted keys (absent ones are ignored)."""
     dropped = set(leave_out)
 
     def copy(level: Mapping[str, object], prefix: str) -> dict[str, object]:
@@ -91,7 +91,7 @@ def without(config: Mapping[str, object], leave_out: Iterable[str]) -> dict[str,
 
 
 def replaced(config: Mapping[str, object], changes: Mapping[str, object]) -> dict[str, object]:
-    """A copy of a nested mapping with other values at dotted keys, tables made where missing.
+    """Copy a nested mapping with other values at dotted keys; missing tables are created.
 
     Entries of a list have numbers: ``communication.mix.0.weight``.
 
@@ -122,7 +122,7 @@ def _with(level: object, rest: str, value: object, dotted: str) -> object:
 def point_rng(
     config: Mapping[str, object], purpose: str, leave_out: Sequence[str] = ()
 ) -> np.random.Generator:
-    """The generator of one purpose at one point: the same on any process, in any order.
+    """Return the generator of one purpose at one point: the same on any process, in any order.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def point_rng(
 
 
 def point_seed(config: Mapping[str, object], purpose: str, leave_out: Sequence[str] = ()) -> int:
-    """The seed of one purpose at one point.
+    """Return the seed of one purpose at one point.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def point_seed(config: Mapping[str, object], purpose: str, leave_out: Sequence[s
 
 
 def flatten(config: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Nested mapping to dotted keys; lists stay values, an input file is its label."""
+    """Convert a nested mapping to dotted keys; lists stay values, an input file is its label."""
     flat: dict[str, object] = {}
     for key, value in config.items():
         if isinstance(value, Mapping) and is_input(value):

@@ -130,7 +130,7 @@ def _lines(total: float, unit: str, begun: float, file: TextIO) -> Show:
 
 
 def line_gap_s(elapsed_s: float) -> float:
-    """Time from one line to the next: 10 s at first, then a tenth of what has passed.
+    """Return the time between two lines: 10 s at first, then a tenth of the elapsed time.
 
     Ten minutes are 30 lines, a day is 80: a log stays readable however long a run takes.
     """
@@ -140,7 +140,7 @@ def line_gap_s(elapsed_s: float) -> float:
 def progress_line(
     done: float, total: float, unit: str, begun: float, elapsed_s: float, what: str
 ) -> str:
-    """One line: how much is done, what is being done, time gone and time left."""
+    """Format one line: how much is done, what is being done, elapsed and remaining time."""
     amount = f"{done:.0f} %" if unit == "%" else f"{done:,.0f} of {total:,.0f} {unit}"
     label = f", {what}" if what else ""
     left = ""
@@ -150,7 +150,7 @@ def progress_line(
 
 
 def clock(seconds: float) -> str:
-    """Hours, minutes and seconds: 2:05, 1:00:00."""
+    """Format seconds as hours, minutes and seconds: 2:05, 1:00:00."""
     minutes, s = divmod(round(seconds), 60)
     hours, m = divmod(minutes, 60)
     return f"{hours}:{m:02}:{s:02}" if hours else f"{m}:{s:02}"

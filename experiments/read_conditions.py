@@ -50,7 +50,7 @@ class Condition(NamedTuple):
 
 
 def matches(key: str, patterns: Iterable[str]) -> bool:
-    """Whether a dotted key is one of some keys, or in one of some tables."""
+    """Return whether a dotted key is one of some keys, or in one of some tables."""
     return any(fnmatchcase(key, p) or fnmatchcase(key, f"{p}.*") for p in patterns)
 
 
@@ -66,7 +66,7 @@ def _phrase(text: str) -> Words:
 
 
 def _one_of(key: str, names: Iterable[str]) -> str:
-    """``KEY = "a", "b" or "c"``."""
+    """Format as ``KEY = "a", "b" or "c"``."""
     quoted = [f'"{name}"' for name in names]
     return f"{key} = {' or '.join(filter(None, (', '.join(quoted[:-1]), quoted[-1])))}"
 
@@ -91,7 +91,7 @@ def _sent_or_modelled(config: Config, key: str) -> bool:
 
 
 def packet_preset_values(packet: Any) -> Mapping[str, Any]:
-    """The preset all of whose values a ``[machine.packet]`` has; empty if there is none."""
+    """Return the preset whose values a ``[machine.packet]`` has; empty if there is none."""
     for preset in PACKET_PRESETS.values():
         if all(getattr(packet, name) == value for name, value in preset.params.items()):
             return preset.params
@@ -99,7 +99,7 @@ def packet_preset_values(packet: Any) -> Mapping[str, Any]:
 
 
 def _packet_key_read(config: Config, key: str) -> bool:
-    """Whether packets or the model read a key; a preset, if they read one that it sets."""
+    """Return whether packets or the model read a key, or one that this preset sets."""
     names = packet_preset_values(config.machine.packet) if key.endswith(".preset") else ()
     keys = [f"machine.packet.{name}" for name in names] or [key]
     return any(_sent_or_modelled(config, one) for one in keys)
@@ -168,7 +168,7 @@ def _link_read(config: Config, key: str) -> bool:
 
 
 def _has_one_port(config: Config) -> bool:
-    """Whether the machine's parameters give nodes one port."""
+    """Return whether the machine's parameters give nodes one port."""
     return config.machine.parameters.get("rails", 1) == 1 and config.machine.family not in (
         *("cables", "ibnetdiscover"),
     )
@@ -178,7 +178,7 @@ def _has_one_port(config: Config) -> bool:
 
 
 def _owners(key: str) -> dict[str, list[str]]:
-    """What declares a key of ``[queue]``: names of run-time models and orders, by their key."""
+    """Return the run-time models and orders that declare a key of ``[queue]``, by their key."""
     _, *path = key.split(".")
     section, name = (path[0], path[1]) if len(path) > 1 else ("", path[0])
     models = [n for n, m in RUNTIME_MODELS.items() if m.section == section and name in m.declares()]
@@ -445,6 +445,6 @@ CONDITIONS = (
 
 @lru_cache(maxsize=4096)
 def conditions_on(key: str, is_config: bool) -> tuple[Condition, ...]:
-    """The conditions on a key of a `Config`, or of another config with a machine."""
+    """Return the conditions on a key of a `Config`, or of another config with a machine."""
     among = CONDITIONS if is_config else MACHINE_CONDITIONS
     return tuple(condition for condition in among if matches(key, condition.keys))

@@ -33,7 +33,7 @@ class ProgressReporter:
     end: float = 1.0
 
     def first(self, share: float, what: str) -> ProgressReporter:
-        """The steps of another run, which take the first part of this one."""
+        """Return the reporter of another run, which takes the first part of this one."""
         middle = self.done + share * (self.end - self.done)
         before = ProgressReporter(self.progress, self.notice, what, self.done, middle)
         self.done = middle
@@ -41,7 +41,7 @@ class ProgressReporter:
 
     @contextmanager
     def step(self, what: str, share: float = 1.0) -> Iterator[Progress]:
-        """A step, which takes a share of what is left of the run; yields its own progress."""
+        """Yield the progress of a step, which takes a share of what is left of the run."""
         begun, part = self.done, share * (self.end - self.done)
 
         def report(more: str, done: float) -> None:

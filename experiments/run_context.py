@@ -54,7 +54,7 @@ class RunContext:
     mix: CommunicationMix
 
     def with_jobs(self, jobs: Workload) -> RunContext:
-        """The same with other jobs."""
+        """Return the same context with other jobs."""
         return replace(self, queues=replace(self.queues, jobs=jobs))
 
     @cached_property
@@ -108,14 +108,14 @@ class RunContext:
         return JobNetwork(self.shared, self.mix, self.communications, together=together)
 
     def flow_cost(self) -> str | None:
-        """What the user should know before jobs are put on that network."""
+        """Return a note on the cost of simulating the jobs on the network, or None."""
         share, _ = self.drawn
         routing, sizes = self.machine.routing, self.queues.jobs.n_nodes
         seconds, longest = flow_level_s(routing, self.communications, share, sizes)
         return flow_level_line(seconds * len(self.config.queue.policies), longest)
 
     def sides(self, schedules: Mapping[str, QueueResult]) -> dict[str, Side]:
-        """Schedules on this network."""
+        """Return schedules on this network."""
         return {
             name: Side(
                 result, self.shared, POLICIES[name].isolates, partial(self.queues.empty, name)
@@ -124,7 +124,7 @@ class RunContext:
         }
 
     def study(self, sides: Mapping[str, Side], reference: str) -> Study:
-        """What is to be measured of schedules.
+        """Return what is to be measured of schedules.
 
         Raises
         ------
@@ -165,7 +165,7 @@ class RunContext:
 
 
 def run_context(config: Config, jobs: Workload | None = None) -> RunContext:
-    """The bench of a config, with its own jobs or with others.
+    """Build the context of a config, with its own jobs or with others.
 
     Raises
     ------

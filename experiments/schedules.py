@@ -125,7 +125,7 @@ class Queues:
         bandwidth_Bps: NDArray[np.float64] | None = None,
         progress: Count | None = None,
     ) -> QueueResult:
-        """The schedule under a policy.
+        """Simulate the schedule under a policy.
 
         Parameters
         ----------
@@ -202,7 +202,7 @@ class Queues:
             )
 
     def empty(self, policy: str, snapshot: int | None = None) -> Policy:
-        """A policy with all nodes free but gateways; draws are a queue's, or a snapshot's.
+        """Return a policy with all nodes free but gateways; draws are a queue's or a snapshot's.
 
         With ``queue.placement_rules`` it is the first of them all.
         """
@@ -220,7 +220,7 @@ class Queues:
         return made
 
     def digest(self, policy: str, model: RunTimeModel, overrun: str | None = None) -> str:
-        """Of all that `under` depends on; empty where that is not known.
+        """Return a digest of all that `under` depends on; empty if that is not known.
 
         Of a machine that is what it is made of: bandwidths and latencies count for policies alone
         that place by bandwidth. Known for logged run times and policies of the registry, whose
@@ -249,7 +249,7 @@ class Queues:
         return hashlib.sha256(content).hexdigest()
 
     def _needs(self, without_need: str, model: RunTimeModel | None) -> NDArray[np.float64] | None:
-        """Bandwidth that each job needs: as its run-time model knows, the log, or by class.
+        """Return each job's bandwidth need from its run-time model, the log, or its class.
 
         Classes are drawn for a policy that reads them; the draw is the same for all of them.
         """
@@ -262,7 +262,7 @@ class Queues:
 
 
 def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) -> Queues:
-    """The queues of a config.
+    """Build the queues of a config.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
 
 
 def _with_notes_on_needs(section: QueueSection, jobs: Workload) -> Workload:
-    """The jobs with a note on policies that need ``queue.bandwidth_need`` where it is missing."""
+    """Add a note on policies that need a missing ``queue.bandwidth_need``."""
     if (
         section.bandwidth_need_Bps
         or RUNTIME_MODELS[section.run_time_model].knows_needs

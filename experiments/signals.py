@@ -11,7 +11,7 @@ from types import FrameType
 
 @contextmanager
 def defer_signals() -> Iterator[None]:
-    """Signals that come within the block count at its end.
+    """Defer signals that arrive within the block to its end.
 
     For what must not be left half done: a process that has been requested, but is not known yet.
     """

@@ -316,31 +316,31 @@ class Store:
     # Reading
 
     def _read(self, query: str, kinds: str, values: tuple[object, ...] = ()) -> list[Any]:
-        """See `experiments.store_format.read_rows`; what was put is read, too."""
+        """Flush, then read rows (see `experiments.store_format.read_rows`)."""
         with self._guard:
             self.flush()
             return read_rows(self._db, self.path, query, kinds, values)
 
     def meta(self) -> dict[str, object]:
-        """Every entry that belongs to the store, not to a point."""
+        """Return every entry that belongs to the store, not to a point."""
         return dict(self._read("SELECT key, value FROM meta ORDER BY key", "tj"))
 
     def statuses(self) -> dict[str, str]:
-        """Status of each stored point, by key."""
+        """Return the status of each stored point, by key."""
         return dict(self._read("SELECT key, status FROM points", "tt"))
 
     def points(self) -> list[StoredPoint]:
-        """Every stored point, by key."""
+        """Return every stored point, sorted by key."""
         query = f"SELECT {COLUMNS['points']} FROM points"
         return [StoredPoint(*row) for row in self._read(f"{query} ORDER BY key", "tmtontt")]
 
     def table_names(self) -> list[str]:
-        """Names of the tables that points have stored."""
+        """Return the names of the tables that points have stored."""
         query = "SELECT DISTINCT table_name FROM results ORDER BY table_name"
         return [name for (name,) in self._read(query, "t")]
 
     def rows(self, key: str, table: str) -> list[dict[str, object]]:
-        """One table of one point.
+        """Return one table of one point.
 
         Raises
         ------
@@ -353,7 +353,7 @@ class Store:
         return found[table]
 
     def tables(self, key: str, name: str | None = None) -> dict[str, list[dict[str, object]]]:
-        """Tables of one point by their names: all of them, or that of one name."""
+        """Return the tables of one point by name: all of them, or only the named one."""
         query = "SELECT table_name, columns FROM results WHERE point_key = ?"
         if name is not None:
             query += " AND table_name = ?"
@@ -367,7 +367,7 @@ class Store:
         }
 
     def kept(self, key: str) -> ArchivedRun | None:
-        """What else was kept of a point; None if nothing was, as in files of older versions.
+        """Return what was archived of a point; None if nothing was, as in older files.
 
         Raises
         ------
@@ -381,7 +381,7 @@ class Store:
         return deserialize(archives, str(self.path)) if archives else None
 
     def digest(self) -> str:
-        """SHA-256 of all that was computed: keys, configs, statuses, errors and tables.
+        """Return the SHA-256 of all that was computed: keys, configs, statuses, errors, tables.
 
         Times are left out, and the order in which points were stored does not matter: two
         sweeps of the same points agree in it, however they were run. What `kept` gives is not in
@@ -400,7 +400,7 @@ class Store:
         return digest.hexdigest()
 
     def frame(self, table: str) -> pd.DataFrame:
-        """One table of all points: the parameters that vary, then the table's columns.
+        """Return one table of all points: the parameters that vary, then the table's columns.
 
         ``attrs["units"]`` has the units of columns. Points come in the order of their parameters'
         text, so the frame does not depend on the order of computing. A parameter with the name of

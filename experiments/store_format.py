@@ -70,7 +70,7 @@ def check_tables(db: sqlite3.Connection, path: Path, has_archive: bool) -> None:
 def read_rows(
     db: sqlite3.Connection, path: Path, query: str, kinds: str, values: tuple[object, ...]
 ) -> list[Any]:
-    """All rows of a query, each value of the kind that it must have.
+    """Return all rows of a query, each value checked for its kind and decoded.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ _STORED_AS: dict[str, tuple[tuple[type, ...], str]] = {
 
 
 def _checked(value: object, kind: str) -> object:
-    """A stored value of one of the kinds of `read_rows`, decoded."""
+    """Decode a stored value of one of the kinds of `read_rows`."""
     types, expected = _STORED_AS.get(kind, ((str,), "text was"))
     if not isinstance(value, types):
         raise ValueError(f"{value!r:.40} where {expected} expected")
@@ -118,13 +118,13 @@ def _checked(value: object, kind: str) -> object:
 
 
 def varying(flat: Sequence[Mapping[str, object]]) -> list[str]:
-    """Dotted keys whose value is not the same in every config, in order of appearance."""
+    """Return the dotted keys whose values differ between configs, in order of appearance."""
     names = list(dict.fromkeys(name for config in flat for name in config))
     return [name for name in names if len({json.dumps(config.get(name)) for config in flat}) > 1]
 
 
 def cell(value: object) -> object:
-    """A list in one table cell: its only entry, or its entries joined; a table as JSON."""
+    """Format a list in one table cell: its only entry, or its entries joined; a table as JSON."""
     if isinstance(value, dict):
         return json.dumps(value, sort_keys=True)
     if not isinstance(value, list):

@@ -92,7 +92,7 @@ class SweepPlan:
 
 
 def keyed(points: Sequence[Mapping[str, object]]) -> dict[str, Mapping[str, object]]:
-    """Points by key, in order; equal ones once.
+    """Return points by key, in order; equal ones once.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def keyed(points: Sequence[Mapping[str, object]]) -> dict[str, Mapping[str, obje
 
 
 def sliced(points: Sequence[Point], which: int, count: int) -> list[Point]:
-    """Points of one slice of so many (``which`` from 1): disjoint, sizes that differ by 1 at most.
+    """Return one slice (``which`` from 1) of ``count``: disjoint, sizes that differ by at most 1.
 
     They follow from the points' keys, which are as good as random: a slice is not all points of
     one value, and none is slow because a value is.
@@ -246,7 +246,7 @@ def plan_points(
     workers: int = 1,
     trial: bool = True,
 ) -> SweepPlan:
-    """How many points are left and how long they will take; writes nothing.
+    """Estimate how many points are left and how long they will take; write nothing.
 
     Parameters
     ----------

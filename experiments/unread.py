@@ -53,7 +53,7 @@ class Unread(NamedTuple):
 
 
 def unread_keys(points: Sequence[Any]) -> list[Unread]:
-    """The keys that are set in some point of a sweep and that no point reads.
+    """Return the keys that are set in some point of a sweep and that no point reads.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def unread_keys(points: Sequence[Any]) -> list[Unread]:
 
 
 def unread_lines(points: Sequence[Any]) -> list[str]:
-    """`unread_keys` as lines; a table replaces its keys where none of those set is read."""
+    """Format `unread_keys` as lines; a table replaces its keys if none of those set is read."""
     found = unread_keys(points)
     given = {key for point in points for key in given_keys(point)} if found else set()
     together: dict[tuple[str, str], list[str]] = {}
@@ -102,7 +102,7 @@ def warn_of_unread(config: Config) -> None:
 
 
 def as_read(config: Config) -> Config:
-    """The config without the keys that nothing reads, so that they make no other point of it.
+    """Return the config without unread keys, so that they do not make it another point.
 
     Keys whose value a page shows or the random draws depend on stay.
     """
@@ -122,7 +122,7 @@ def as_read(config: Config) -> Config:
 
 
 def why_unread(config: BaseModel, key: str) -> Unread | None:
-    """Why nothing reads a key; None if something does."""
+    """Return why nothing reads a key; None if something does."""
     if key.startswith("reference."):
         return _why_unread_there(config, key)
     try:
@@ -165,7 +165,7 @@ def _drawn_on(config: Any, key: str) -> str:
 
 
 def _why_unread_there(config: Any, key: str) -> Unread | None:
-    """A key of ``[reference]``: whether the reference's own config reads it."""
+    """Return why the reference's own config does not read a key of ``[reference]``."""
     elsewhere = config.relative_to.elsewhere
     inner = key.removeprefix("reference.")
     if elsewhere is None:
@@ -179,7 +179,7 @@ def _why_unread_there(config: Any, key: str) -> Unread | None:
 
 
 def given_keys(config: BaseModel) -> Iterator[str]:
-    """Dotted SI names of the keys that are not at their defaults, or at those of a preset."""
+    """Yield dotted SI names of the keys that differ from their defaults or preset."""
     yield from _given(config, "")
 
 
@@ -226,7 +226,7 @@ def _given_parameters(section: BaseModel, values: Mapping[str, Any], path: str) 
 
 
 def _declared(section: Any, path: str) -> Mapping[str, Parameter]:
-    """The parameters that may be in a table that is no model."""
+    """Return the parameters that may be in a table that is no model."""
     if path == _PARAMETERS[0]:
         return parameters_of(FAMILIES[section.family].builder_for(section.parameters))
     if path == _PARAMETERS[1]:
@@ -236,7 +236,7 @@ def _declared(section: Any, path: str) -> Mapping[str, Parameter]:
 
 
 def _own_condition(config: BaseModel, key: str) -> ReadIf | None:
-    """The condition that a key's declaration makes; KeyError if there is no such key."""
+    """Return the condition in a key's declaration; raise KeyError if there is no such key."""
     table, _, name = key.rpartition(".")
     section = value_at(config, table) if table else config
     if isinstance(section, Mapping):
@@ -249,7 +249,7 @@ def _own_condition(config: BaseModel, key: str) -> ReadIf | None:
 
 
 def _sibling(config: BaseModel, key: str) -> Any:
-    """A value of a table, its default where a table of parameters does not have it."""
+    """Return a value of a table, or the declared default of a parameter that it lacks."""
     try:
         return value_at(config, key)
     except KeyError:

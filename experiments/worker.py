@@ -21,7 +21,7 @@ PointFunction = Callable[[Mapping[str, object]], Mapping[str, Rows] | PointResul
 
 
 def function_path(function: str | PointFunction) -> str:
-    """``"module:name"`` of a function that another process can import.
+    """Return the ``"module:name"`` of a function that another process can import.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def compute_some(
 
 
 def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
-    """The Ctrl-C that a library turned into its own error; no point has failed then."""
+    """Return the Ctrl-C that a library turned into its own error; no point has failed then."""
     behind: BaseException | None = error
     while behind is not None:
         if isinstance(behind, KeyboardInterrupt):
@@ -93,7 +93,7 @@ def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
 
 
 def describe_error(error: BaseException) -> str:
-    """One line of an exception; for a fault of the program, with the place it came from."""
+    """Format an exception in one line; an error of the program includes its source line."""
     text = " ".join(str(error).split())
     if isinstance(error, NetcosimError):
         return text or "unknown error"

@@ -69,7 +69,7 @@ def archive_of(result: CosimResult) -> ArchivedRun:
 
 
 def machine_of(topology: Topology) -> ArchivedMachine:
-    """What is kept of a machine."""
+    """Return the archived part of a machine."""
     drawn = layout_of(topology)
     return ArchivedMachine(
         name=topology.name,
@@ -108,7 +108,7 @@ def _schedule(result: CosimResult, name: str, schedule: QueueResult) -> Archived
 
 
 def ranges(placements: Sequence[IntArray]) -> tuple[LongArray, IntArray, IntArray]:
-    """Nodes of several placements as runs of nodes one after the other, in their order.
+    """Return the nodes of several placements as ranges of consecutive nodes, in their order.
 
     Returns
     -------

@@ -46,7 +46,7 @@ Archived = TypeVar(
 
 
 def serialize(archive: ArchivedRun) -> dict[str, bytes]:
-    """The archives of a run, by name: "run", "machine", "jobs", "schedule 0", "links 0", ...
+    """Return the archives of a run by name: "run", "machine", "jobs", "schedule 0", "links 0", ...
 
     Equal contents give equal bytes, so that a store can keep what several points share once.
     """
@@ -66,7 +66,7 @@ def serialize(archive: ArchivedRun) -> dict[str, bytes]:
 
 
 def deserialize(archives: Mapping[str, bytes], where: str) -> ArchivedRun:
-    """A run from its archives.
+    """Restore a run from its archives.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ _OLD_NAMES = {"baseline_s": "yardstick_s"}
 
 
 def _read(kind: type[Archived], data: bytes, **parts: object) -> Archived:
-    """A value from its archive.
+    """Restore a value from its archive.
 
     Raises
     ------

@@ -210,7 +210,7 @@ class ArchivedSchedule:
     measured: ArchivedMeasured | None = None
 
     def nodes_of(self, job: int) -> LongArray:
-        """The nodes of a job (by index), in the order of its ranks."""
+        """Return the nodes of a job (by index), in the order of its ranks."""
         mine = slice(self.range_ptr[job], self.range_ptr[job + 1])
         return np.concatenate(
             [np.empty(0, dtype=np.int64)]

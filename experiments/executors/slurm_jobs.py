@@ -78,7 +78,7 @@ class SubmititExecutor(Executor):
         self._thread.start()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """See `concurrent.futures.Executor.submit`; without keywords."""
+        """Submit a call without keywords (see `concurrent.futures.Executor.submit`)."""
         future: Future[Any] = Future()
         self._new.put((future, fn, args))
         return future

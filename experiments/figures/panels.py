@@ -37,7 +37,7 @@ def panel_grid(
     top_in: float = 0.0,
     share: bool = False,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of panels of one size, and their axes row by row.
+    """Create a figure of panels of one size, and return their axes row by row.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def panels(
     share: bool = False,
     legend: bool = True,
 ) -> Figure:
-    """A panel for each value of the key columns, and one legend above them all.
+    """Draw a panel for each value of the key columns, and one legend above all of them.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def grouped_bars(
     name: Callable[[Any], str] = str,
     numbers: str = "",
 ) -> None:
-    """Bars side by side at each value of a column, one for each value of another.
+    """Draw bars side by side at each value of a column, one for each value of another.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def curves(
     steps: bool = False,
     name: Callable[[Any], str] = str,
 ) -> None:
-    """A line from left to right through the rows of each value of a column.
+    """Draw a line from left to right through the rows of each value of a column.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ def boxes(
     order: Sequence[Any] | None = None,
     name: Callable[[Any], str] = str,
 ) -> None:
-    """Boxes from stored quantiles, side by side at each value of a column.
+    """Draw boxes from stored quantiles, side by side at each value of a column.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ def dots(
     alpha: float = 1.0,
     name: Callable[[Any], str] = str,
 ) -> None:
-    """A dot a row, a colour and marker for each value of a column.
+    """Draw a dot a row, with a colour and marker for each value of a column.
 
     Parameters
     ----------

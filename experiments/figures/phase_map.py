@@ -19,7 +19,7 @@ PAINT = {PAYS: colour(0), NOT: colour(1), UNKNOWN: "0.88"}
 
 
 def verdict_legend(figure: Figure, what: str = "isolation") -> None:
-    """The three colours, above all panels."""
+    """Draw the legend of the three colours above all panels."""
     figure.legend(
         handles=[
             Patch(color=paint, label=f"{what} {word}".strip()) for word, paint in PAINT.items()
@@ -38,7 +38,7 @@ def draw_phases(
     loads: Sequence[str],
     across: tuple[str, str] = ("share", "share of communication"),
 ) -> None:
-    """A square for each level of a factor and load, with the gain in percent.
+    """Draw a square for each level of a factor and load, with the gain in percent.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ def new_figure(
     *,
     share: bool = False,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure without global state, and its axes row by row.
+    """Create a figure without global state, and return its axes row by row.
 
     Parameters
     ----------
@@ -84,12 +84,12 @@ def save_figure(figure: Figure, path: Path, form: str) -> Path:
 
 
 def colour(index: int) -> str:
-    """The colour of the i-th series."""
+    """Return the colour of the i-th series."""
     return COLOURS[index % len(COLOURS)]
 
 
 def policy_colours(names: Sequence[str]) -> dict[str, str]:
-    """The colour of each policy, on every figure and page of a config.
+    """Return the colour of each policy, on every figure and page of a config.
 
     Parameters
     ----------
@@ -101,31 +101,31 @@ def policy_colours(names: Sequence[str]) -> dict[str, str]:
 
 
 def literal(name: object, most: int = 40) -> str:
-    """A name as a figure's text: not a formula, nor hidden from legends, nor endless."""
+    """Return a name as plain text of a figure: no formula, visible in legends, not too long."""
     text = str(name).encode(errors="backslashreplace").decode()
     text = text if len(text) <= most else f"{text[: most - 1]}…"
     return re.sub(r"^_", "\u200b_", text.replace("$", r"\$"))
 
 
 def dash(index: int) -> str:
-    """The line style of the i-th series: another one after the first six, most distinct colours."""
+    """Return the line style of the i-th series; it changes after six series of distinct colours."""
     return DASHES[(2 * index // len(COLOURS)) % len(DASHES)]
 
 
 def marker(index: int) -> str:
-    """The marker of the i-th series."""
+    """Return the marker of the i-th series."""
     return MARKERS[index % len(MARKERS)]
 
 
 def grid(axis: Axes, which: str = "y") -> None:
-    """Thin lines behind the marks."""
+    """Draw thin lines behind the marks."""
     axis.grid(axis=which, color=GRID, linewidth=0.7)  # type: ignore[arg-type]
 
 
 def name_ticks(
     axis: Axes, at: Sequence[float], names: Iterable[str], *, slanted: bool = False
 ) -> None:
-    """Names at the bottom, slanted where level ones would lie over each other."""
+    """Write names at the bottom, slanted if level ones would overlap."""
     turned: dict[str, Any] = {"rotation": 30, "ha": "right"} if slanted else {}
     axis.set_xticks(at, list(names), **turned)
 
@@ -141,7 +141,7 @@ def check_columns(frame: Any, needed: Sequence[str], what: str) -> None:
 
 
 def shared_legend(figure: Figure, axes: Iterable[Axes], n_columns: int = 7) -> None:
-    """One legend above all panels, each name once, in as many columns as fit the width."""
+    """Draw one legend above all panels, each name once, in as many columns as fit."""
     named = {
         name: handle
         for axis in axes

@@ -83,7 +83,7 @@ class EnvFactory:
         return begin, max(begin, end - self.n_jobs)
 
     def episode(self, rng: np.random.Generator, first: int | None = None) -> Episode:
-        """A new episode.
+        """Start a new episode.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class EnvFactory:
 
 
 def config_of(config: str | Path | Mapping[str, Any] | Config, contention: str = "") -> Config:
-    """The config of episodes: packets are only for measured run times.
+    """Return the config of episodes, in which packets serve only measured run times.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ def _check(
 
 
 def _model(context: RunContext, rules: tuple[str, ...]) -> RunTimeModel:
-    """The config's run-time model."""
+    """Build the config's run-time model."""
 
     def table(rounds: int = 1, build: object = None, runtime_reference: str = "") -> Any:
         found = run_cosim(context.config).measurement

@@ -149,7 +149,7 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """A new episode; ``options={"first": job}`` sets the first job."""
+        """Start a new episode; ``options={"first": job}`` sets the first job."""
         super().reset(seed=seed)
         given = options or {}
         for name in given:
@@ -174,16 +174,16 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         return episode.observation(), episode.reward_since_last(), over, False, self._info()
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Which actions are possible now, one part of the action after the other."""
+        """Return which actions are possible now, one part of the action after the other."""
         jobs = [*self._startable(), self.episode.may_wait] if self.decides_jobs else []
         return np.array([*jobs, *self._possible()], dtype=np.bool_)
 
     def render(self) -> NDArray[np.uint8] | None:
-        """The machine's nodes by job, and the waiting jobs beside them."""
+        """Draw the machine's nodes by job, with the waiting jobs beside them."""
         return picture(self.episode) if self.render_mode == "rgb_array" else None
 
     def _possible(self) -> list[bool]:
-        """Rules, all of them, or domains with a free node."""
+        """Return whether each rule (always) or each domain with a free node is possible."""
         if self.in_domains:
             return [bool(n) for n in self.episode.free_nodes()]
         return [True] * self.n_places
@@ -213,7 +213,7 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         return can.index(True), where if there else possible.index(True)
 
     def _startable(self) -> list[bool]:
-        """For each place among the waiting jobs, whether the job there may start now."""
+        """Return, for each place among the waiting jobs, whether the job there may start now."""
         episode, refused = self.episode, self._refused
         if self._can is not None and self._can[0] is episode.fits and self._can[1] == len(refused):
             return self._can[2]
@@ -288,7 +288,7 @@ _COLOURS = (
 
 
 def picture(episode: Episode) -> NDArray[np.uint8]:
-    """The machine and its queue.
+    """Draw the machine and its queue.
 
     Parameters
     ----------

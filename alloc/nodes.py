@@ -128,7 +128,7 @@ class NodePolicy(Policy):
         ]
 
     def _flip(self, nodes: NDArray[np.integer], free: bool) -> None:
-        """Mark nodes free or not; all of them change."""
+        """Mark nodes as free or as busy; the state of each of them changes."""
         self._free[nodes] = free
         step = 1 if free else -1
         self._n_free += step * len(nodes)
@@ -147,7 +147,7 @@ class NodePolicy(Policy):
 
     @abstractmethod
     def _select(self, n_nodes: int) -> Nodes | None:
-        """Free nodes for a job, in rank order; None if it cannot be placed.
+        """Return free nodes for a job, in rank order; None if it cannot be placed.
 
         Called only with ``1 <= n_nodes <= n_free``; must not change the policy, but for
         the generator when it returns nodes.

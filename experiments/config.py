@@ -401,7 +401,7 @@ class Config(Section):
 
 
 def config_class() -> type[Config]:
-    """`Config`, with the keys of the run-time models and policies that plug-ins in use add."""
+    """Return `Config` with the keys of run-time models and policies that plug-ins in use add."""
     added = (*RUNTIME_MODELS.added.values(), *POLICIES.added.values())
     return _with_added(added) if added else Config
 

@@ -142,7 +142,7 @@ def check_decider(
     policies: Sequence[str],
     others: Mapping[str, bool],
 ) -> None:
-    """Refuse what a decider cannot be put together with.
+    """Refuse settings that a decider cannot be combined with.
 
     Parameters
     ----------

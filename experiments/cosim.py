@@ -247,7 +247,7 @@ class _Loop:
         overrun: str | None = None,
         again: int = 1,
     ) -> Schedules:
-        """One schedule a policy, with a run-time model; it takes a share of what is left to do."""
+        """Return one schedule a policy with a model; ``share`` is its part of the progress."""
         names, queues = policies or self.context.config.queue.policies, self.context.queues
         what = f"queue, {model.name}, {'' if overrun is None else f'{overrun}, '}"
 

@@ -94,5 +94,5 @@ class CosimResult:
         return self.measurement.table
 
     def summaries(self) -> dict[str, QueueSummary]:
-        """Queue metrics of the final schedules."""
+        """Return the queue metrics of the final schedules."""
         return {name: summarise(result) for name, result in self.schedules.items()}

@@ -103,7 +103,7 @@ def run_tasks(path: str, tasks: Sequence[Task], finish: Finish, workers: Workers
 
 
 def start_forkserver() -> None:
-    """Start the process that forks the workers, deaf to Ctrl-C from its first moment on.
+    """Start the process that forks the workers, ignoring Ctrl-C from its start on.
 
     A terminal sends Ctrl-C to all processes at once. Python makes forkserver and workers deaf
     only after their imports, each of which would end in a traceback; but a blocked signal is
@@ -137,7 +137,7 @@ def _pool_round(path: str, waiting: deque[Task], finish: Finish, jobs: int) -> l
 
 
 def _feed(workers: Workers, path: str, waiting: deque[Task], finish: Finish) -> list[Task]:
-    """Hand points out, a few ahead; returns those under way when their workers were lost."""
+    """Submit points, a few ahead; return those in progress when their workers were lost."""
     executor = workers.executor
     assert executor is not None
     local = isinstance(executor, ProcessPoolExecutor)

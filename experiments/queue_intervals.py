@@ -107,7 +107,7 @@ def check_resamples(config: Config, resamples: int | None) -> None:
 
 
 def redrawn(result: CosimResult, resamples: int) -> Redrawn:
-    """Simulate a run's queues on so many other logs.
+    """Simulate a run's queues on a number of other logs, generated or resampled.
 
     Parameters
     ----------

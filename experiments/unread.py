@@ -154,7 +154,7 @@ def _unread(config: BaseModel, key: str, condition: Condition) -> Unread:
 
 
 def _drawn_on(config: Any, key: str) -> str:
-    """A remark where a key is part of the seed of a purpose that draws (`experiments.draws`)."""
+    """Return a remark if a key is part of a seed for random draws (`experiments.draws`)."""
     drawn = key.startswith("workload.") or (
         key.startswith("communication.")
         and (config.run.snapshots > 0 or config.queue.run_time_model != AsLogged.name)

@@ -106,7 +106,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def start_worker() -> None:
-    """Set up a pool's process: Ctrl-C is the parent's business, and no orphan lives on."""
+    """Set up a pool's process: leave Ctrl-C to the parent, and exit when the parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # the parent has reported them
     warnings.simplefilter("ignore", UnreadKeyWarning)

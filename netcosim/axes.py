@@ -15,7 +15,7 @@ Table = Mapping[str, object]
 
 
 def table_frame(store: Store, name: str) -> pd.DataFrame:
-    """A table of all points (`Store.frame`), lists of tables among its parameters as text.
+    """Return a table of all points (`Store.frame`), lists of tables among its parameters as text.
 
     Mixes of the same patterns become one column for each key that varies
     (``communication.mix.0.message_bytes``), other mixes one column that describes each.
@@ -39,7 +39,7 @@ def table_frame(store: Store, name: str) -> pd.DataFrame:
 
 
 def cell(value: object) -> object:
-    """A value as one cell: lists joined, ends of an interval as "0.1 to 0.5"."""
+    """Format a value as one cell: lists joined, ends of an interval as "0.1 to 0.5"."""
     if not isinstance(value, (list, tuple)):
         return value
     return ", ".join(str(cell(entry)) for entry in value)
@@ -69,7 +69,7 @@ def _entry_label(entry: Table) -> str:
 
 
 def _entry_cells(entry: Table) -> dict[str, object]:
-    """Dotted keys of an entry to cells."""
+    """Return cells by the dotted keys of an entry."""
     return {key: cell(_fraction(key, value)) for key, value in flatten(entry).items()}
 
 
@@ -85,7 +85,7 @@ def _is_tables(value: object) -> bool:
 
 
 def _in_words(name: str, found: Mapping[str, object]) -> dict[str, dict[str, object]]:
-    """Columns to cells by point, for one parameter that is a list of tables."""
+    """Return columns of cells by point, for one parameter that is a list of tables."""
     mixes = {
         key: [entry for entry in value if isinstance(entry, Mapping)]
         for key, value in found.items()

@@ -26,7 +26,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 
 def sources_hash(root: Path = _ROOT) -> str:
-    """Hex digits of the bytes of every source, since a name may come from any of them."""
+    """Return a digest of every source file, because a name may come from any of them."""
     digest = hashlib.sha256()
     for package in (*PACKAGES, "netcosim"):
         for path in sorted((root / package).rglob("*.py")):
@@ -36,7 +36,7 @@ def sources_hash(root: Path = _ROOT) -> str:
 
 
 def cached_names(folder: Path | None = None) -> Names:
-    """Every kind with its names and descriptions, as `netcosim.catalogue.entries` has them.
+    """Return every kind with its names and descriptions, as `netcosim.catalogue.entries` does.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def _own_names(folder: Path | None) -> Names:
 
 
 def names_of(kind: str) -> dict[str, str]:
-    """Names of a kind, with one line of description each.
+    """Return the names of a kind, with one line of description each.
 
     Raises
     ------

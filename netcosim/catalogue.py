@@ -24,14 +24,14 @@ Lines = list[str]
 
 
 def _keys(parameters: Mapping[str, Parameter], where: str) -> Lines:
-    """The keys of a section with what they may be."""
+    """List the keys of a section with their allowed values."""
     if not parameters:
         return []
     return [f"  keys of {where}:", *(f"    {format_key(p)}" for p in parameters.values())]
 
 
 def format_key(parameter: Parameter) -> str:
-    """A declared key with what it may be, quantities with their units."""
+    """Format a declared key with its allowed values, quantities with their units."""
     phrase = parameter.help_text
     unit = quantity_of(parameter.name)
     if unit is not None:
@@ -77,7 +77,7 @@ def _machine(name: str, entry: Any) -> Lines:
 
 
 def format_links(topology: Topology) -> Lines:
-    """Family and size of a machine, and its links by kind."""
+    """List family and size of a machine, and its links by kind."""
     import numpy as np
 
     lines = [
@@ -213,13 +213,13 @@ def _registry(kind: str) -> Mapping[str, Any]:
 
 
 def kinds() -> list[str]:
-    """What can be listed; without ``papers`` where their folder has been deleted."""
+    """Return what can be listed; without ``papers`` if their folder has been deleted."""
     papers = hasattr(optional_module("experiments.papers"), "PAPERS")
     return [kind for kind in KINDS if kind != "papers" or papers]
 
 
 def entries(kind: str) -> dict[str, str]:
-    """Names of a kind, with one line of description each.
+    """Return the names of a kind, with one line of description each.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def entries(kind: str) -> dict[str, str]:
 
 
 def describe(name: str, among: Sequence[str] | None = None) -> Lines:
-    """All that is known of a name, under every kind that has it.
+    """Describe a name under every kind that has it.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ def _describe_entry(kind: str, name: str) -> Lines:
 
 
 def reference() -> Lines:
-    """Every name of every kind with its keys, as Markdown; machines and papers by name alone."""
+    """List every name of every kind with its keys, as Markdown; machines and papers by name."""
     lines = [
         "# Reference: everything that has a name",
         "",

@@ -47,7 +47,7 @@ _FIRST = (
 
 
 def command_names() -> list[str]:
-    """Every subcommand, in the order of the help."""
+    """Return every subcommand, in the order of the help."""
     commands = _ROOT / "netcosim" / "commands"
     found = {p.stem.replace("_", "-") for p in commands.glob("[a-z]*.py")}
     found -= {n for n, path in _FOLDERS.items() if not (_ROOT / path / "__init__.py").exists()}
@@ -90,7 +90,7 @@ def build_parser(
 
 
 def _without_plugins(given: Sequence[str]) -> tuple[list[str], list[str]]:
-    """A command line without ``--plugin FILE``, and the files: it may be anywhere in it."""
+    """Split ``--plugin FILE``, anywhere in a command line, into the other words and the files."""
     rest, files = [], []
     words = iter(given)
     for word in words:
@@ -184,7 +184,7 @@ def _check_environment() -> None:
 
 
 def _how_to_go_on(given: Sequence[str]) -> str:
-    """What the user should know who stopped a command: whether its work is kept."""
+    """Return a note for a user who stopped a command: whether its work is stored."""
     if given[:1] and given[0] in _KEEPS_POINTS:
         return "; what was computed is stored, the same command goes on from there"
     return ""

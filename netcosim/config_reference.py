@@ -127,7 +127,7 @@ def _keys_of(section: Schema, where: str, sections: Schema) -> Iterator[Key]:
 
 
 def _section_of(field: Schema, sections: Schema) -> Schema | None:
-    """The section that a field holds, or that a list or an option of it holds."""
+    """Return the section in a field, or in a list or an option of it."""
     for one in (field, field.get("items", {}), *field.get("anyOf", ())):
         found: Schema = sections.get(one.get("$ref", "").removeprefix("#/$defs/"), {})
         if found and "sha256" not in found["properties"]:
@@ -170,7 +170,7 @@ def _allowed(field: Schema, unit: Quantity | None) -> str:
 
 
 def _listed(names: list[str]) -> str | None:
-    """The kind of `netcosim list` that has these names; None for no such list."""
+    """Return the kind of `netcosim list` that has these names; None for no such list."""
     for kind, entry in KINDS.items():
         module, _, name = entry.registry.partition(":")
         # a registry that a field names has been imported
@@ -197,7 +197,7 @@ def _kind(value: Schema, unit: Quantity | None) -> str:
 
 
 def _words(value: Schema) -> list[str]:
-    """The words that a text may be."""
+    """Return the words that a text may be."""
     return [*value.get("enum", [value["const"]] if "const" in value else [])]
 
 
@@ -212,7 +212,7 @@ def _default(field: Schema, unit: Quantity | None) -> str:
 
 
 def _example(field: Schema, unit: Quantity | None) -> str:
-    """The declared example; else another word, the other truth value, or twice the default."""
+    """Return the declared example, another word, the other truth value, or twice the default."""
     default: Any = field.get("default")
     if "examples" in field:
         found = field["examples"][0]
@@ -245,7 +245,7 @@ def toml_value(value: object, unit: Quantity | None = None) -> str:
 
 
 def describe_key(path: str) -> Lines | None:
-    """All that is known of a key, or of the keys of a section; None if there is none.
+    """Describe a key, or the keys of a section; None if there is none.
 
     Parameters of topologies and routings are under ``machine.NAME``, those of patterns under
     ``communication.mix.parameters.NAME``.
@@ -268,7 +268,7 @@ def describe_key(path: str) -> Lines | None:
 
 
 def _parameters(where: str) -> Iterator[tuple[str, Parameter]]:
-    """What entries declare for a section, with the entry."""
+    """Yield what entries declare for a section, with the entry."""
     if where == "machine":
         from netsim.routing.registry import ROUTINGS
         from netsim.topologies.registry import FAMILIES
@@ -294,7 +294,7 @@ def _key_lines(key: Key) -> Lines:
 
 
 def config_page() -> Lines:
-    """All keys as Markdown."""
+    """List all keys as Markdown."""
     from netsim.topologies.registry import FAMILIES
 
     lines = [

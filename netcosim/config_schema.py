@@ -51,7 +51,7 @@ def config_schema() -> Schema:
         return dict(_section(found)["properties"])
 
     def declared(*registries: Mapping[str, Any]) -> Schema:
-        """Keys of all entries; one that several declare may be as any of them."""
+        """Return the keys of all entries; one that several declare may follow any of them."""
         merged: dict[str, list[Schema]] = {}
         for entries in registries:
             for name, entry in entries.items():
@@ -84,7 +84,7 @@ def _object(properties: Schema) -> Schema:
 
 
 def _section(found: Schema) -> Schema:
-    """A table, whose quantities may be texts with units."""
+    """Return the schema of a table, whose quantities may be texts with units."""
     if "properties" not in found:
         return _leaf(found)
     properties: Schema = {}
@@ -97,7 +97,7 @@ def _section(found: Schema) -> Schema:
 
 
 def _field(field: Schema) -> Schema:
-    """A key's value, or a list or range of such values in a sweep."""
+    """Return the schema of a key's value, or of a list or range of such values in a sweep."""
     value = _leaf(field)
     if "$ref" in value or value.get("type") == "object":
         return value
@@ -113,7 +113,7 @@ def _axis(value: Schema) -> Schema:
 
 
 def _leaf(field: Schema, *, quantity: bool = False) -> Schema:
-    """A value without what TOML does not have, its names as words to choose from."""
+    """Return the schema of a value without nulls, which TOML lacks, its names as choices."""
     kept = {key: field[key] for key in _KEPT if key in field}
     if isinstance(kept.get("default"), dict) or kept.get("default", 0) is None:
         del kept["default"]
@@ -137,7 +137,7 @@ def _leaf(field: Schema, *, quantity: bool = False) -> Schema:
 
 
 def _either(values: list[Schema]) -> Schema:
-    """One of several schemas, each once."""
+    """Return a schema that allows any of several, each once."""
     distinct = [value for i, value in enumerate(values) if value not in values[:i]]
     if len(distinct) == 1:
         return distinct[0]

@@ -86,7 +86,7 @@ def read_demo_log(path: Path, processors_per_node: int | None = None) -> DemoLog
 def demo_config_text(
     log: DemoLog | None, first: int | None, policies: Sequence[str], seed: int
 ) -> str:
-    """The config as TOML text.
+    """Return the config as TOML text.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def config_text(
 
 
 def known_name(log: Path) -> str | None:
-    """Which known log a file is, by a word of its name; None if it is not one.
+    """Return which known log a file is, by a word of its name; None if it is not one.
 
     ``cab`` is a word of ``cab-2014.swf``, not of ``vocabulary.swf``.
     """
@@ -163,7 +163,7 @@ def known_name(log: Path) -> str | None:
 
 
 def dragonfly_for(nodes: int) -> str:
-    """A dragonfly of at least so many nodes, p nodes a router and 2p routers a group.
+    """Return a dragonfly of at least ``nodes`` nodes, p nodes a router and 2p routers a group.
 
     Balanced dragonflies have about 4 p^4 nodes (Kim et al., ISCA 2008), hence p.
     """

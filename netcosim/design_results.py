@@ -56,7 +56,7 @@ class DesignResults:
 def design_results(
     store: str | Path, table: str, column: str, where: Mapping[str, str]
 ) -> DesignResults:
-    """The response of a sweep with ``[sweep.design]``: a column of a table, at each row.
+    """Return the response of a sweep with ``[sweep.design]``: a table's column at each row.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def design_results(
 def _response(
     rows: Sequence[Mapping[str, object]], column: str, where: Mapping[str, str], table: str
 ) -> float:
-    """The one value of a point."""
+    """Return the one value of a point."""
     source = f"table {table}"
     if rows and (missing := [name for name in (column, *where) if name not in rows[0]]):
         raise NetcosimError(f"{source} has no column {missing[0]!r}; it has {', '.join(rows[0])}")
@@ -122,7 +122,7 @@ def _response(
 
 
 def analysed(results: DesignResults, degree: int, seed: int) -> pd.DataFrame:
-    """A row a factor: effects of a design ``morris``, of others Sobol indices of a surface.
+    """Return a row a factor: effects of a design ``morris``, else Sobol indices of a surface.
 
     Raises
     ------

@@ -51,7 +51,7 @@ def computed_by() -> str:
 
 
 def journal_name(key: str) -> str:
-    """Name of the folder of a run's parts.
+    """Return the name of the folder of a run's parts.
 
     Parameters
     ----------
@@ -86,11 +86,11 @@ class Journal:
         self._before = {path.name for path in folder.glob("*.npz")}
 
     def __len__(self) -> int:
-        """Parts that are there."""
+        """Return the number of stored parts."""
         return sum(1 for _ in self.folder.glob("*.npz"))
 
     def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
-        """See `cosim.measuring.parts.TaskRunner.each`."""
+        """Return the columns of all parts, stored or computed (see `TaskRunner.each`)."""
         found: dict[int, Columns] = {}
 
         def take(i: int, columns: Columns | None) -> bool:
@@ -169,7 +169,7 @@ class Journal:
 
 
 def journals_in(out: Path) -> list[Path]:
-    """Folders of parts in a folder of results."""
+    """Return the folders of parts in a folder of results."""
     if not out.is_dir():
         return []
     return sorted(p for p in out.iterdir() if _FOLDER.fullmatch(p.name) and p.is_dir())

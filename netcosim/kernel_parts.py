@@ -55,7 +55,7 @@ A policy names its part, `alloc.policy.Policy.kernels`.
 
 
 def mark_compiled(part: str) -> None:
-    """Note that the cache holds all kernels of a part; a cache that cannot be written holds none.
+    """Record that the cache holds all kernels of a part; do nothing if it cannot be written.
 
     Numba's files are no indicator: a few are there as soon as a module is imported.
     """
@@ -68,6 +68,6 @@ def mark_compiled(part: str) -> None:
 
 
 def mark_of(folder: Path, part: str) -> Path:
-    """The file in a cache folder that marks a part, as its sources are now, as compiled."""
+    """Return the file in a cache folder that marks a part, with its sources, as compiled."""
     called = kernel_sources(PARTS[part].called)
     return folder / f"compiled-{part.replace(' ', '-')}-{sources_hash(called)}"

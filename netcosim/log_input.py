@@ -20,7 +20,7 @@ _CHUNK = 1 << 20
 
 @contextmanager
 def log_file(log: str) -> Iterator[str]:
-    """A file with what a log holds: itself, or a copy of what comes through an open pipe.
+    """Yield a file with the log: itself, or a copy of what comes through an open pipe.
 
     A reader looks at a log more than once: its first bytes determine its format. The copy lives
     as long as the block, and messages call it by what the user gave.
@@ -88,7 +88,7 @@ def _opened(log: str) -> IO[bytes]:
 
 
 def _is_table(path: Path) -> bool:
-    """Whether the first line that is no comment is the header of a table of jobs."""
+    """Return whether the first line that is no comment is the header of a table of jobs."""
     from workloads.csv_jobs import NEEDED
 
     lines = (line for line in first_lines(path) if not line.startswith("#"))

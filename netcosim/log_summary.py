@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def summary_lines(jobs: Workload) -> list[str]:
-    """What a user wants to know of a log before using it."""
+    """Summarise a log: sizes, times, load, and what was left out."""
     import numpy as np
 
     from netsim.units import format_quantity
@@ -59,6 +59,6 @@ def carried_lines(jobs: Workload) -> list[str]:
 
 
 def left_out_and_notes(jobs: Workload) -> list[str]:
-    """What was done to the log's jobs in reading them."""
+    """Return which of the log's jobs were left out, and notes on reading them."""
     lines = [f"left out: {count:,} ({reason})" for reason, count in jobs.dropped.items()]
     return lines + [f"note: {note}" for note in jobs.notes]

@@ -25,7 +25,7 @@ def family_of_file(path: Path) -> tuple[str | None, list[str]]:
 
 
 def describe_file(path: Path) -> list[str]:
-    """Size, links, levels, nodes and notes of the machine that a file describes.
+    """Describe size, links, levels, nodes and notes of the machine in a file.
 
     Raises
     ------

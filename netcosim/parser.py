@@ -46,7 +46,7 @@ class Parser(argparse.ArgumentParser):
         return [sub for table in tables for sub in table.values()]
 
     def _hint(self, message: str) -> str:
-        """What was probably meant by a word that the parser does not know."""
+        """Return a suggestion for a word that the parser does not know."""
         from experiments.config_errors import meant
 
         unknown = _UNKNOWN.search(message)

@@ -113,7 +113,7 @@ def reproduce(
 
 
 def _settings_in_name(options: Options) -> list[str]:
-    """Settings that identify results; the folder of logs is none."""
+    """Return the settings that identify results; the folder of logs is not one of them."""
     return [f"{key}={value}" for key, value in options.settings.items() if key != "logs"]
 
 

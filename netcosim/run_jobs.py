@@ -44,7 +44,7 @@ _Given = tuple[Mapping[str, object], str, Helping]
 
 
 def run_parts(content: Mapping[str, object], parts: TaskRunner) -> None:
-    """A run's parts."""
+    """Run a config with these parts."""
     config = config_from(dict(content))
     with config.plugged():
         run_cosim(config, parts=parts)
@@ -58,7 +58,7 @@ def worker_pool(
     print_line: Callable[[str], None],
     helping: Helping = run_parts,
 ) -> Iterator[None]:
-    """Hold a journal while the block runs, with other processes at its parts.
+    """Lock a journal while the block runs, and let other processes compute its parts.
 
     What is done stays if the block is left by an exception, but for a run that is refused before
     it has done much; journals of other runs in the folder of the results are dropped, because what

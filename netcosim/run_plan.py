@@ -60,7 +60,7 @@ class RunPlan:
         return self.rounds * self.queue_s + (self.live_s + self.packets_s) / self.jobs
 
     def lines(self) -> str:
-        """Two lines, and one for each reason why queues are not compiled."""
+        """Return two lines, and one for each reason why queues are not compiled."""
         done = f"; {self.parts_done:,} parts are done" if self.parts_done else ""
         sent = f", {self.snapshots:,} snapshots" if self.snapshots else ""
         spans = [f"{_time(self.queue_s)} a queue"]

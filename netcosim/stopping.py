@@ -42,7 +42,7 @@ def _stop_of(number: int) -> Stopped:
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Within the block SIGINT and SIGTERM raise `Stopped`.
+    """Raise `Stopped` on SIGINT and SIGTERM within the block.
 
     Some libraries turn what is raised in them into other errors, or drop it: where
     compiled code calls back, or behind a bare ``except``. So a signal is remembered: whatever
@@ -105,7 +105,7 @@ def _insist(number: int, ended: threading.Event) -> None:
 
 
 def _on_its_way() -> bool:
-    """Whether the main thread is within a clause that a `Stopped` runs on its way out."""
+    """Return whether the main thread is in a clause that a raised `Stopped` runs."""
     found: object = sys._current_exceptions().get(threading.main_thread().ident or 0)
     # a triple up to Python 3.11, the exception itself from 3.12
     error = found[1] if isinstance(found, tuple) else found
@@ -140,7 +140,7 @@ def open_streams() -> None:
 
 
 def close_pipes() -> None:
-    """Let nothing be written any more: the reader (head, less) has gone.
+    """Redirect all output to nowhere, because the reader (head, less) has gone.
 
     Not even by the interpreter's last flush, which would complain.
     """

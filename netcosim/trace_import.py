@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def import_parser(importer: Importer) -> argparse.ArgumentParser:
-    """The command line of one kind, built from what its reader declares."""
+    """Build the command line of one kind from what its reader declares."""
     parser = Parser(prog=f"netcosim trace import {importer.name}", description=importer.description)
     parser.add_argument("file", metavar="FILE", help="gzipped or not; - for a pipe, with --out")
     parser.add_argument(
@@ -34,7 +34,7 @@ def import_parser(importer: Importer) -> argparse.ArgumentParser:
 def given_parameters(
     given: Mapping[str, str | None], known: Mapping[str, Parameter]
 ) -> dict[str, Any]:
-    """Words of the command line as values of their kinds; what is no number stays a word."""
+    """Convert words of the command line to values of their kinds; non-numbers stay words."""
     found: dict[str, Any] = {}
     for name, parameter in known.items():
         word = given[name]
@@ -50,7 +50,7 @@ def given_parameters(
 
 
 def _plain(word: str) -> object:
-    """A number or a truth as itself."""
+    """Convert a number or a truth value."""
     if word in ("true", "false"):
         return word == "true"
     for kind in (int, float):
@@ -88,7 +88,7 @@ def run_import(kind: str, rest: Sequence[str]) -> int:
 
 
 def _beside(file: str) -> str:
-    """The table's name where none is given: jobs.csv for jobs.txt and for jobs.csv.gz."""
+    """Return the table's default name: jobs.csv for jobs.txt and for jobs.csv.gz."""
     name = file.removesuffix(".gz")
     stem = Path(name).stem if Path(name).suffix else name
     return str(Path(name).with_name(f"{Path(stem).name}.csv"))

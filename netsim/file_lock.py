@@ -12,7 +12,7 @@ from netsim.errors import NetcosimError
 
 
 def acquire_lock(path: Path, what: str = "results file") -> IO[str]:
-    """Hold ``path.lock``; the system lets go of it when the process ends, however it ends.
+    """Acquire ``path.lock``; the system releases it when the process ends, however it ends.
 
     Parameters
     ----------

@@ -108,7 +108,7 @@ class KernelLocator:
         return str(self._folder)
 
     def ensure_cache_path(self) -> None:
-        """Make the folder; an OSError if it cannot be written."""
+        """Create the folder; raise OSError if it cannot be written."""
         self._folder.mkdir(parents=True, exist_ok=True)
         TemporaryFile(dir=self._folder).close()
 

@@ -229,7 +229,7 @@ def plugins_in_use() -> tuple[Plugin, ...]:
 
 @contextmanager
 def using(plugins: Iterable[Plugin]) -> Iterator[tuple[Plugin, ...]]:
-    """Know the entries of some plug-ins, beside those already in use.
+    """Register the entries of some plug-ins within the block, beside those already in use.
 
     An exception that comes out of a plug-in's file, or of what its entries gave, becomes one
     line that names it.

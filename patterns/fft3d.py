@@ -43,7 +43,7 @@ def fft3d(
         float, "compute time of all ranks a cell, in nanoseconds", Ge(0)
     ] = 7.0,
 ) -> Program:
-    """Forward and backward 3D FFT of ``cells``^3 real cells on ``rows`` rows of ranks.
+    """Build a forward and backward 3D FFT of ``cells``^3 real cells on ``rows`` rows of ranks.
 
     The ember FFT3D motif of SST with the parameters of the Level-Spread paper. Rank ``c * rows +
     r`` is in column c and row r. An iteration is: compute, all-to-all in the column (``rows``

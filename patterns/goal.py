@@ -193,7 +193,7 @@ def _integer(digits: str, where: str) -> int:
 
 
 def _operation(statement: str, line: int, where: str, n_ranks: int) -> tuple[str | None, Op]:
-    """Label and operation of a statement."""
+    """Parse the label and operation of a statement."""
     match = _OPERATION.fullmatch(statement)
     if not match or (
         match["kind"] and match["way"] != {"send": "to", "recv": "from"}[match["kind"]]
@@ -214,7 +214,7 @@ def _operation(statement: str, line: int, where: str, n_ranks: int) -> tuple[str
 def _link(
     ops: list[Op], labels: dict[str, int], links: list[tuple[int, str, bool, str]], name: str
 ) -> None:
-    """Enter the requirements of a rank into its operations."""
+    """Add the requirements of a rank to its operations."""
     for line, later, complete, earlier in links:
         for label in (later, earlier):
             if label not in labels:

@@ -35,7 +35,7 @@ def halo_program(
     iterations: int,
     exchange: str = "at-once",
 ) -> Program:
-    """Exchange with every neighbour that exists.
+    """Build exchanges with every neighbour that exists.
 
     Parameters
     ----------

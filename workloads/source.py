@@ -181,7 +181,7 @@ class JobSource(Reading):
         return transform.refuse_empty(left, jobs)
 
     def _window_s(self, jobs: Workload) -> tuple[float, float] | None:
-        """Begin and end of the submit times that count, on the log's clock; None for all."""
+        """Return begin and end of the submit times that count, by the log's clock; None for all."""
         if self.month is not None:
             if jobs.start_unix_s is None:
                 problem = f"{self.month}; {self.log} has no UnixStartTime in its header"

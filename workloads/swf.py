@@ -160,7 +160,7 @@ def _sizes(
 
 
 def _size_notes(from_other: NDArray[np.bool_], node_field: str) -> tuple[str, ...]:
-    """Count the jobs whose size is from the field that was not selected."""
+    """Return a note on the jobs whose size is from the field that was not selected."""
     count = int(np.count_nonzero(from_other))
     if not count:
         return ()

@@ -150,7 +150,7 @@ class Cobalt(Policy):
         return self._running
 
     def size_class(self, n_nodes: int) -> int:
-        """Place of the smallest defined size that holds a job; the number of sizes if none."""
+        """Return the index of the smallest defined size that holds a job, or their number."""
         return int(np.searchsorted(self.tables.sizes, n_nodes))
 
     def fits_empty(self, n_nodes: int) -> bool:

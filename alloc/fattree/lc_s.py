@@ -66,7 +66,7 @@ class LeastConstrainedShared(LeastConstrained):
         return capacity
 
     def _open(self) -> Masks:
-        """Free nodes, and cables with enough bandwidth left in both directions."""
+        """Return free nodes, and cables with enough bandwidth left in both directions."""
         s = self.topology.shape
         room = self._capacity - self._used - self._set_aside
         enough = room >= np.minimum(self._capacity, self._need)

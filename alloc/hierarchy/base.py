@@ -70,7 +70,7 @@ class HierarchyPolicy(NodePolicy):
         return np.equal(self._leaves_in[level], domain)
 
     def _free_in(self, leaves: NDArray[np.bool_]) -> Nodes:
-        """Free nodes of some leaves, ascending."""
+        """Return the free nodes of some leaves, ascending."""
         return np.flatnonzero(self._free & leaves[self._of[-1]])
 
     def _fill(self, order: Domains, n_nodes: int) -> Nodes:

@@ -124,7 +124,7 @@ class Kueue(HierarchyPolicy):
         return fits[[np.argmin(count[fits])]] if len(fits) else None
 
     def _spread(self, level: int, n_nodes: int) -> Domains:
-        """Return several domains of a level if no single one holds the job."""
+        """Return domains of a level for a job that no single one of them holds."""
         return self._in_turn(level, np.arange(len(self._count[level])), n_nodes)
 
     def _down(self, level: int, domains: Domains, n_nodes: int) -> Nodes:

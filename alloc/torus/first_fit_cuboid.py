@@ -98,7 +98,7 @@ def _widen(
     least_volume: int,
     longest: NDArray[np.int64],
 ) -> None:
-    """Note the longest run of all cuboids with these first edge lengths.
+    """Record the longest run of all cuboids with these first edge lengths.
 
     ``runs`` are those that all routers of a cuboid have that starts at each place; an edge that
     is longer by one takes the lesser of its own and of the place behind it.

@@ -111,5 +111,5 @@ class GeometryPolicy(FirstFitCuboid):
 
 
 def balanced(extents: Extents) -> Extents:
-    """Sort key: the most cubic first."""
+    """Return the sort key that puts the most cubic shape first."""
     return tuple(sorted(extents, reverse=True))

@@ -228,7 +228,7 @@ class Steadying:
         return jobs
 
     def snapshot(self, number: int, running: Sequence[int]) -> SteadySnapshot:
-        """Watch the jobs of an instant under all sides, and their isolated runs."""
+        """Simulate the jobs of an instant under all sides, and their isolated runs."""
         reference, rules = self.study.reference, self.rules
         compute_s = self.computing(running, number)
         once_s, link_s = np.array([self.once(i) for i in running]).T
@@ -341,7 +341,7 @@ class Steadying:
         stream: int,
         beside: Sequence[PlacedJob] = (),
     ) -> LoopTimes:
-        """Watch the jobs in loops; those ``beside`` are there and not watched."""
+        """Simulate and time jobs in loops; those ``beside`` run too but are not timed."""
         network = self.study.sides[name].network
         return Ensemble(network, [*jobs, *beside]).watched(until_s, len(jobs), stream=stream)
 

@@ -99,7 +99,7 @@ class Ensemble:
         return family_of(self.network.routing.topology).keeps_jobs_to_links
 
     def packets(self, *, stream: int = 0) -> PacketTimes:
-        """Let all jobs communicate, packet by packet, until the last is done.
+        """Simulate the communication of all jobs, packet by packet, until the last is done.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class Ensemble:
         return PacketTimes(finish_ps, result.rank_finish_ps[shown] - start_ps, result, exposed_s)
 
     def loops(self, until_s: float, *, stream: int = 0) -> LoopTimes:
-        """Let each job repeat its iteration until a moment, and time the complete ones.
+        """Simulate jobs that repeat their iteration until a moment, and time the complete ones.
 
         So all are there all the time, and none has the network to itself at the end. An iteration
         is complete when its last message has arrived. ``repeats`` and ``iterations`` do not count.

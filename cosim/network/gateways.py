@@ -117,7 +117,7 @@ def with_room(jobs: Workload, policy: Policy, gateways: NDArray[np.integer]) -> 
 
 
 def keep_off(policy: Policy, gateways: Sequence[int] | NDArray[np.integer]) -> None:
-    """Take the gateways from a policy with all nodes free, for good.
+    """Remove the gateways permanently from a policy with all nodes free.
 
     Jobs of one node are placed until all of them are taken; those elsewhere are released.
 

@@ -83,7 +83,7 @@ def loop_together(
     draw: int = 0,
     stream: int = 0,
 ) -> tuple[NDArray[np.float64], LoopTimes]:
-    """Let jobs loop together from random starts.
+    """Simulate jobs that loop together from random starts.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class IsolatedLoops:
 
 
 def remember(known: dict[Key, Value], key: Key, value: Value, most: int) -> Value:
-    """Put a value into a dictionary of at most so many, in place of the one put first."""
+    """Insert a value into a dictionary of at most ``most`` entries, removing the oldest one."""
     known[key] = value
     if len(known) > most:
         del known[next(iter(known))]

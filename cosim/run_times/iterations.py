@@ -245,7 +245,7 @@ def _kind(situation: Situation) -> tuple[int, int, float]:
 
 
 def _content(situation: Situation) -> tuple[int, int, float, bytes]:
-    """Order of the jobs of a group, the same for equal groups on other nodes of their order."""
+    """Return the sort key of a group's jobs, equal for groups on other nodes in the same order."""
     return *_kind(situation), situation.nodes
 
 

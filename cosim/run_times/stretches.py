@@ -64,7 +64,7 @@ class FlowStretches:
         return self.flows.link_use()
 
     def settle(self) -> dict[int, float]:
-        """Put the instant's starts and ends into the network: the stretches that change."""
+        """Apply the starts and ends of the instant, and return the stretches that change."""
         return {job: self.flows.stretch(job) for job in self._solve()}
 
     def report(self) -> Mapping[str, Mapping[str, float]]:
@@ -173,7 +173,7 @@ class PacketStretches(FlowStretches):
         return found
 
     def _of_stale_jobs(self, group: tuple[int, ...], flow: Mapping[int, float]) -> dict[int, float]:
-        """Judge the stale jobs of a group; flows have to do where the budget is spent."""
+        """Judge the stale jobs of a group, by flows where the budget is spent."""
         stale = self.cache.stale(group, list(flow.values()))
         record = self.judge.record
         if not stale:

@@ -189,7 +189,7 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         return [True] * self.n_places
 
     def _read(self, action: Any) -> tuple[int | None, int]:
-        """Place of a job among the waiting ones (None: wait), and the rule or domain."""
+        """Return the job's place among those waiting (None: wait), and the rule or domain."""
         plain = isinstance(action, int | np.integer)
         parts = [int(action)] if plain else np.asarray(action).ravel().tolist()
         if len(parts) != len(self._choices) or not all(

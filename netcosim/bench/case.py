@@ -106,7 +106,7 @@ class Reading:
         return statistics.median(self.reported_s) / self.best_s - 1
 
     def rate(self, unit: str) -> float:
-        """So many a second in the best round."""
+        """Return the amount a second in the best round."""
         return self.amounts[unit] / self.best_s
 
 
@@ -159,7 +159,7 @@ def measure(case: Case, patience: Patience) -> Reading:
 
 
 def _cpu_s() -> float:
-    """CPU time of this process, its threads and the children that it has waited for."""
+    """Return the CPU time of this process, its threads and its finished children."""
     own_use, children_use = (resource.getrusage(who) for who in (_SELF, _CHILDREN))
     return own_use.ru_utime + own_use.ru_stime + children_use.ru_utime + children_use.ru_stime
 
@@ -168,6 +168,6 @@ _SELF, _CHILDREN = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
 
 
 def peak_bytes() -> int:
-    """Most memory that this process has held so far."""
+    """Return the peak memory of this process so far."""
     peak = resource.getrusage(_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

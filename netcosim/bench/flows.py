@@ -32,14 +32,14 @@ NETWORKS: dict[str, Callable[[], Topology]] = {
 
 
 def all_to_all(nodes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Source and destination of each flow."""
+    """Return the source and destination of each flow."""
     n = len(nodes)
     src, dst = np.divmod(np.arange(n * n), n)
     return nodes[src[src != dst]], nodes[dst[src != dst]]
 
 
 def equal_flows(network: str) -> Round:
-    """Paths and finishes of an all-to-all of equal messages."""
+    """Return a round that computes an all-to-all of equal messages."""
     topology = NETWORKS[network]()
     routing = make_routing(topology)
     src, dst = all_to_all(np.arange(HOSTS))
@@ -52,7 +52,7 @@ def equal_flows(network: str) -> Round:
 
 
 def different_flows(hosts: int) -> Round:
-    """Paths and finishes of an all-to-all in which no two flows are of one size."""
+    """Return a round that computes an all-to-all whose flows all differ in size."""
     topology = NETWORKS["fattree-1024"]()
     routing = make_routing(topology)
     src, dst = all_to_all(np.arange(hosts))
@@ -66,7 +66,7 @@ def different_flows(hosts: int) -> Round:
 
 
 def changes(shape: Sequence[int], n_jobs: int, job_nodes: int, n_changed: int) -> Round:
-    """All-to-all jobs on scattered nodes, of which some end and start again one by one."""
+    """Return a round of all-to-all jobs on scattered nodes, some of which end and restart."""
     topology = dragonfly(*shape)
     routing, config = make_routing(topology), PacketConfig()
     rng = np.random.default_rng(1)

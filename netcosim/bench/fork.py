@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def in_fork(function: Callable[[], T]) -> T:
-    """What the function returns.
+    """Call a function in a forked process and return its result.
 
     Raises
     ------

@@ -46,7 +46,7 @@ class Host:
         return self.load > BUSY * self.cores
 
     def lines(self) -> list[str]:
-        """For the head of a table."""
+        """Return the lines for the head of a table."""
         notes = [
             f"{self.cpu}, {self.cores} cores, {shown_bytes(self.memory_bytes)}, {self.system}",
             f"Python {self.python}, NumPy {self.numpy}, Numba {self.numba}; load {self.load:.2f}",
@@ -61,7 +61,7 @@ class Host:
 
 
 def this_host() -> Host:
-    """Look at the machine."""
+    """Describe this machine and its versions of Python, NumPy and Numba."""
     import numba
     import numpy
 

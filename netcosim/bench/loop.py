@@ -25,7 +25,7 @@ LOOP_JOBS = 200
 
 
 def queue(policy_name: str, n_jobs: int) -> Round:
-    """A whole run of a queue with logged run times."""
+    """Return a round that simulates an entire queue with logged run times."""
     topology = fat_tree(16)
     workload = laas_workload(n_jobs, 16.0, np.random.default_rng(1))
 
@@ -38,7 +38,7 @@ def queue(policy_name: str, n_jobs: int) -> Round:
 
 
 def coupled(model: str) -> Round:
-    """A run of a config whose running jobs share the network live."""
+    """Return a round that runs a config whose running jobs share the network live."""
     content = {
         "machine": {"preset": "dragonfly-272"},
         "workload": {"synthetic": {"n_jobs": LOOP_JOBS, "mean_nodes": 14, "load": 0.95}},
@@ -64,13 +64,13 @@ def coupled(model: str) -> Round:
 
 
 def small_point(config: Mapping[str, object]) -> Mapping[str, Rows]:
-    """The point function of `store`: two small tables."""
+    """Return two small tables: the point function of `store`."""
     rows = [{"job": i, "time_s": i / 7} for i in range(30)]
     return {"jobs": rows, "policies": [{"policy": "baseline", "seed": str(config["run"])}]}
 
 
 def store() -> Round:
-    """A sweep of points that take no time, into a results file in this folder."""
+    """Return a round that sweeps points without work into a results file in this folder."""
     content = {
         "machine": {"family": "torus", "dims": [8, 8]},
         "workload": {"synthetic": {"n_jobs": 30, "mean_nodes": 4}},

@@ -20,7 +20,7 @@ _STEPS = 1_000_000
 
 
 def ring() -> NDArray[np.int64]:
-    """A block whose lines point to each other in one ring in random order."""
+    """Return a block whose lines point to each other in one ring in random order."""
     lines = BLOCK_BYTES // 8 // _LINE_WORDS
     order = np.random.default_rng(1).permutation(lines) * _LINE_WORDS
     following = np.zeros(lines * _LINE_WORDS, dtype=np.int64)
@@ -29,7 +29,7 @@ def ring() -> NDArray[np.int64]:
 
 
 def chains(number: int) -> Round:
-    """So many chains through the block at once."""
+    """Return a round that follows ``number`` chains through the block at once."""
     following = ring()
     lines = len(following) // _LINE_WORDS
     places = np.arange(number, dtype=np.int64) * (lines // number) * _LINE_WORDS

@@ -59,7 +59,7 @@ class Load:
         return PacketConfig(router=self.router)
 
     def built(self, seed: int = 1) -> tuple[Routing, Traffic]:
-        """Routing and traffic."""
+        """Build routing and traffic."""
         machine = self.family
         topology = (
             preset(machine) if machine in PRESETS else make_topology(machine, self.parameters)

@@ -38,12 +38,12 @@ PACKET_PEERS = tuple(name for name, peer in PEERS.items() if "size" in peer.besi
 
 
 def times_faster(peer: Peer, rate: float) -> str:
-    """A rate in multiples of a peer's, as "60 to 75 x"."""
+    """Format a rate as a multiple of a peer's, "60 to 75 x"."""
     least, most = rate / peer.high, rate / peer.low
     low, high = shown_ratio(least), shown_ratio(most)
     return f"{low} x" if low == high else f"{low} to {high} x"
 
 
 def shown_ratio(ratio: float) -> str:
-    """Two digits below 100, whole numbers above."""
+    """Format with two digits below 100, as a whole number above."""
     return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.2g}"

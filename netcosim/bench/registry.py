@@ -40,7 +40,7 @@ PARTS = tuple(dict.fromkeys(case.part for case in CASES.values()))
 
 
 def chosen(full: bool, only: str | None) -> list[Case]:
-    """What is measured: all, the quick ones, or those of one name, part or beginning of a name.
+    """Return the cases to measure: all, the quick ones, or those whose name or part matches.
 
     Raises
     ------

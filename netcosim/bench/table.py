@@ -14,7 +14,7 @@ Readings = Sequence[tuple[Case, Reading]]
 
 
 def rate_shown(rate: float) -> str:
-    """A rate in three digits: 9.81 M, 56.9 k, 12.3."""
+    """Format a rate with three digits: 9.81 M, 56.9 k, 12.3."""
     for factor, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if rate >= factor:
             return f"{rate / factor:.3g}{letter}"
@@ -22,7 +22,7 @@ def rate_shown(rate: float) -> str:
 
 
 def seconds_shown(seconds: float) -> str:
-    """Seconds in three digits, with their unit."""
+    """Format seconds with three digits and their unit."""
     for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
         if seconds >= factor:
             return f"{seconds / factor:.3g} {unit}"
@@ -30,20 +30,20 @@ def seconds_shown(seconds: float) -> str:
 
 
 def format_rate(case: Case, reading: Reading) -> str:
-    """What came out, in the case's own unit."""
+    """Format the best result in the case's unit."""
     if case.unit == "s":
         return seconds_shown(reading.best_s)
     return f"{rate_shown(reading.rate(case.unit))} {case.unit}/s"
 
 
 def against_peers(case: Case, reading: Reading) -> str:
-    """Ratios to recorded peers, like counted with like."""
+    """Format the ratios to recorded peers that count in the same unit."""
     found = [PEERS[name] for name in case.peers]
     return ", ".join(f"{peer.name} {times_faster(peer, reading.rate(peer.unit))}" for peer in found)
 
 
 def line(case: Case, reading: Reading) -> str:
-    """One line for the terminal, under `head`."""
+    """Format one line for the terminal, under `head`."""
     spread, cpu = f"+{100 * reading.spread:.0f} %", seconds_shown(min(reading.cpu_s))
     wall = min(reading.wall_s)
     memory = f"{reading.memory_bytes / 1e6:,.0f} MB"
@@ -54,12 +54,12 @@ def line(case: Case, reading: Reading) -> str:
 
 
 def head() -> str:
-    """Contents of each column: the best round's rate, how far the median is above its time."""
+    """Return the column titles: the best round's rate, how far the median is above its time."""
     return f"{'what':<24} {'best':>17} {'median':>7} {'wall':>8} {'CPU':>8} {'memory':>8}"
 
 
 def summary(readings: Readings) -> list[str]:
-    """Ratios: to peers, and between measurements that belong together."""
+    """Return ratios to peers, and between measurements that belong together."""
     beside = [(case.name, against_peers(case, reading)) for case, reading in readings]
     lines = [f"{name}: {format_rate}" for name, format_rate in beside if format_rate]
     by_name = {reading.name: reading for _, reading in readings}
@@ -103,7 +103,7 @@ def record(case: Case, reading: Reading) -> dict[str, object]:
 
 
 def report(host: Host, readings: Readings) -> dict[str, object]:
-    """All of it, for ``--out``."""
+    """Return the host and all readings, for ``--out``."""
     return {
         "format": FORMAT,
         "machine": host.record(),

@@ -18,7 +18,7 @@ HELP = "measure how fast this machine runs all of it"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``netcosim bench``."""
+    """Declare the arguments of ``netcosim bench``."""
     much = parser.add_mutually_exclusive_group()
     much.add_argument("--quick", action="store_true", help="under a minute (this is the default)")
     much.add_argument("--full", action="store_true", help="all of it, some twenty minutes")

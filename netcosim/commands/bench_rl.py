@@ -23,7 +23,7 @@ HELP = "a fixed benchmark for agents that learn to schedule on a shared network"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``netcosim bench-rl``."""
+    """Declare the arguments of ``netcosim bench-rl``."""
     parser.add_argument(
         "--scale", default="full", metavar="SCALE", help="full (default), or quick: seconds"
     )

@@ -12,7 +12,7 @@ HELP = "run an external scheduler on small queues and report the first violation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``netcosim check-scheduler``."""
+    """Declare the arguments of ``netcosim check-scheduler``."""
     limit = "for each answer (default: 10)"
     parser.add_argument("--time-limit", type=float, default=10.0, metavar="SECONDS", help=limit)
     parser.add_argument("program", metavar="COMMAND", help="the program")

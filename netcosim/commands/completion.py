@@ -28,7 +28,7 @@ _NAMES = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``netcosim completion``."""
+    """Declare the arguments of ``netcosim completion``."""
     parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help="bash, zsh or fish")
 
 

@@ -34,7 +34,7 @@ STORE = "curve.db"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``netcosim curve``."""
+    """Declare the arguments of ``netcosim curve``."""
     parser.add_argument("config", metavar="CONFIG.toml")
     parser.add_argument(
         "--out", metavar="FOLDER", help="where to write; by default curve-CONFIG in this folder"
@@ -245,7 +245,7 @@ def _computed(
 
 
 def _bounds(topology: Topology) -> Bounds | None:
-    """What its halves let through, where that can be worked out."""
+    """Return the bisection bounds of a topology, or None if they cannot be computed."""
     from netsim.analysis.bounds import bounds_of
 
     try:

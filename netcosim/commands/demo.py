@@ -21,7 +21,7 @@ HELP = "simulate queue and network in a minute or two, with a report"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``netcosim demo``."""
+    """Declare the arguments of ``netcosim demo``."""
     parser.add_argument("--log", metavar="FILE", help="a job log (SWF or CSV, may be gzipped)")
     parser.add_argument(
         "--processors-per-node",

@@ -18,7 +18,7 @@ HELP = "describe one name: parameters, defaults, sizes"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``netcosim describe``."""
+    """Declare the arguments of ``netcosim describe``."""
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument(
         "name",
@@ -100,7 +100,7 @@ def toml_value(text: str) -> object:
 
 
 def lines_of(name: str) -> list[str]:
-    """What is known of a name, of a machine's file, or else of a config's key.
+    """Describe a name, a machine's file, or else a config's key.
 
     Raises
     ------

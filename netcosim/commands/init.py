@@ -21,7 +21,7 @@ MACHINE, POLICIES = "dragonfly-272", "random,slurm-tree"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``netcosim init``."""
+    """Declare the arguments of ``netcosim init``."""
     parser.add_argument(
         "--machine",
         metavar="FILE",

@@ -24,7 +24,7 @@ HELP = "would isolation pay on your own log and fat-tree?"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``netcosim isolation-gain``."""
+    """Declare the arguments of ``netcosim isolation-gain``."""
     parser.add_argument("config", metavar="CONFIG.toml")
     parser.add_argument(
         "--out", metavar="FOLDER", help="where to write; by default netcosim-gain-CONFIG here"

@@ -31,7 +31,7 @@ HELP = "does a topology setting pay? a log, a machine and policies to one page"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``netcosim judge``."""
+    """Declare the arguments of ``netcosim judge``."""
     parser.add_argument("--log", metavar="FILE", help="a job log (netcosim trace reads the same)")
     parser.add_argument(
         "--machine",

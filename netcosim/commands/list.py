@@ -8,7 +8,7 @@ HELP = "list topologies, machines, routings, policies, patterns, ..."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``netcosim list``."""
+    """Declare the arguments of ``netcosim list``."""
     parser.add_argument(
         "kind", metavar="KIND", nargs="?", help="what to list; all kinds if left out"
     )

@@ -16,7 +16,7 @@ HELP = "merge results files of a sweep's slices"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``netcosim merge``."""
+    """Declare the arguments of ``netcosim merge``."""
     parser.add_argument("files", metavar="FILE.db", nargs="+")
     parser.add_argument("--out", metavar="OUT.db", required=True, help="the merged results file")
 

@@ -28,7 +28,7 @@ OF_ONE_POINT = {"evalys": "evalys", "perfetto": "a trace"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``netcosim report``."""
+    """Declare the arguments of ``netcosim report``."""
     parser.add_argument("store", metavar="RESULTS.db")
     parser.add_argument(
         "--out",
@@ -143,6 +143,6 @@ def _files(store: Store, key: str | None, page: Path, args: argparse.Namespace) 
 
 
 def _beside(path: Path, key: str | None, ending: str) -> Path:
-    """A name beside the results file, with the point's key in it."""
+    """Return a path beside the results file, with the point's key in its name."""
     point = f"-{key[:12]}" if key else ""
     return path.with_name(f"{path.stem}{point}{ending}")

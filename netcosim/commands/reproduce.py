@@ -30,7 +30,7 @@ HELP = "reproduce a published figure, next to the paper's numbers"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``netcosim reproduce``."""
+    """Declare the arguments of ``netcosim reproduce``."""
     parser.add_argument("paper", metavar="PAPER", help="see netcosim list papers")
     parser.add_argument(
         "figure",

@@ -21,7 +21,7 @@ HELP = "run one config and write its report"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``netcosim run``."""
+    """Declare the arguments of ``netcosim run``."""
     parser.add_argument("config", metavar="CONFIG.toml")
     parser.add_argument(
         "--out", metavar="FOLDER", help="where to write; by default netcosim-CONFIG in this folder"

@@ -15,7 +15,7 @@ HELP = "print the JSON schema of configs, for editors"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``netcosim schema``."""
+    """Declare the arguments of ``netcosim schema``."""
     parser.add_argument("--out", metavar="FILE.json", help="write it to a file")
 
 

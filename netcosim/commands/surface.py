@@ -20,7 +20,7 @@ HELP = "which factors of a design of experiments matter for a number"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``netcosim surface``."""
+    """Declare the arguments of ``netcosim surface``."""
     parser.add_argument("store", metavar="RESULTS.db", help="results file of netcosim sweep")
     parser.add_argument(
         "--of", required=True, metavar="TABLE.COLUMN", help="the number: a column of a table"

@@ -24,7 +24,7 @@ MOST_POINTS = 5_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``netcosim sweep``."""
+    """Declare the arguments of ``netcosim sweep``."""
     parser.add_argument("config", metavar="CONFIG.toml")
     parser.add_argument(
         "--out",

@@ -21,7 +21,7 @@ HELP = "look at, import, convert or generate a job log"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``netcosim trace``."""
+    """Declare the arguments of ``netcosim trace``."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     info = actions.add_parser("info", help="sizes, times and what was left out")
     _add_reading(info)
@@ -105,7 +105,7 @@ def _refuse(args: argparse.Namespace, others: Mapping[str, object], what: str) -
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do the action."""
+    """Run the action."""
     if args.action == "import":
         from netcosim.trace_import import run_import
 
@@ -188,7 +188,7 @@ _CHANGING = ("first_jobs", "arrival_factor", "size_factor", "all_at_zero")
 
 
 def _jobs(args: argparse.Namespace, log: str, names: Sequence[str]) -> Workload:
-    """The log's jobs, with the options of these names.
+    """Read the log's jobs with the options of these names.
 
     A config's checks would take longer to import than a small log to read.
     """

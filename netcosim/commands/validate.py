@@ -20,7 +20,7 @@ HELP = "measure closed forms, both engines and published numbers again, and judg
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``netcosim validate``."""
+    """Declare the arguments of ``netcosim validate``."""
     parser.add_argument(
         "peer", nargs="?", metavar="PEER", help="another simulator to compare with: ns3, simgrid"
     )

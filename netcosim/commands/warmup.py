@@ -17,7 +17,7 @@ HELP = "compile the kernels ahead of use"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``netcosim warmup``."""
+    """Declare the arguments of ``netcosim warmup``."""
     add_jobs(parser)
 
 

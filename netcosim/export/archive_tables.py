@@ -27,7 +27,7 @@ Columns = dict[str, Any]
 
 
 def archive_frames(run: ArchivedRun, names: Sequence[str] = ()) -> dict[str, pd.DataFrame]:
-    """Tables of a run by name (all of them by default); those without rows are left out.
+    """Return tables of a run by name (all by default); those without rows are left out.
 
     - ``kept_jobs``: a row a policy and job. ``nodes`` are ranges in the order of the job's ranks,
       ``stretch`` the mean over its snapshots of communication time over the isolated baseline.
@@ -58,7 +58,7 @@ def _over_policies(
 
 
 def jobs_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> Columns:
-    """Jobs of one policy, in the order of their submission."""
+    """Return the jobs of one policy, in the order of their submission."""
     jobs = run.jobs
     return {
         "job_id": jobs.job_id,
@@ -82,7 +82,7 @@ def jobs_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> Columns:
 
 
 def ranges(schedule: ArchivedSchedule | ArchivedMeasured, job: int) -> str:
-    """The nodes of a job (or of a measured row) as ranges in the order of ranks: "0-3 7"."""
+    """Format a job's (or measured row's) nodes as ranges in the order of ranks: "0-3 7"."""
     mine = slice(schedule.range_ptr[job], schedule.range_ptr[job + 1])
     return " ".join(
         f"{first}-{first + length - 1}" if length > 1 else f"{first}"
@@ -93,12 +93,12 @@ def ranges(schedule: ArchivedSchedule | ArchivedMeasured, job: int) -> str:
 
 
 def named(names: tuple[str, ...], index: np.ndarray) -> list[str]:
-    """Names by their positions; empty for a position that no name has."""
+    """Return names by their positions; empty for a position that no name has."""
     return [names[i] if 0 <= i < len(names) else "" for i in index.tolist()]
 
 
 def mean_stretch(run: ArchivedRun, schedule: ArchivedSchedule) -> np.ndarray:
-    """(n,) mean over snapshots of communication time over the baseline; nan if never measured."""
+    """Return each job's mean of communication time over baseline, (n,); nan if not measured."""
     measured = schedule.measured
     total, count = np.zeros(len(run.jobs)), np.zeros(len(run.jobs))
     if measured is not None:
@@ -109,7 +109,7 @@ def mean_stretch(run: ArchivedRun, schedule: ArchivedSchedule) -> np.ndarray:
 
 
 def over_time_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> Columns:
-    """Busy nodes, and jobs and nodes that wait: each holds from its time to the next."""
+    """Return busy nodes, waiting jobs and their nodes, from each time to the next."""
     jobs, n = run.jobs, run.machine.n_nodes
     ran = np.isfinite(schedule.start_s)
     start, end = schedule.start_s[ran], schedule.end_s[ran]
@@ -126,7 +126,7 @@ def over_time_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> Columns:
 
 
 def _steps(time_s: np.ndarray, begin: np.ndarray, end: np.ndarray, by: np.ndarray) -> np.ndarray:
-    """What is there from each time on, of things that come and go."""
+    """Return the running sum of ``by`` over time, added at begins and subtracted at ends."""
     change = np.zeros(len(time_s), dtype=np.int64)
     np.add.at(change, np.searchsorted(time_s, begin), by.astype(np.int64))
     np.add.at(change, np.searchsorted(time_s, end), -by.astype(np.int64))
@@ -134,7 +134,7 @@ def _steps(time_s: np.ndarray, begin: np.ndarray, end: np.ndarray, by: np.ndarra
 
 
 def links_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> Columns:
-    """Every link at every snapshot."""
+    """Return every link at every snapshot."""
     links, machine = schedule.links, run.machine
     if links is None or not len(links.number):
         return {}
@@ -158,7 +158,7 @@ def links_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> Columns:
 
 
 def vertex_names(machine: ArchivedMachine) -> np.ndarray:
-    """Names of a topology's vertices: its nodes (and their ports, if several), then its routers."""
+    """Name a topology's vertices: its nodes (and their ports, if several), then its routers."""
     ports = len(machine.port_router)
     nodes = machine.node_names or tuple(f"node {i}" for i in range(machine.n_nodes))
     at = [
@@ -169,18 +169,18 @@ def vertex_names(machine: ArchivedMachine) -> np.ndarray:
 
 
 def _spans(links: ArchivedLinks) -> np.ndarray:
-    """(s, 1) simulated seconds of each snapshot, none of them 0."""
+    """Return the simulated seconds of each snapshot, none of them 0, (s, 1)."""
     return np.maximum(links.span_s, 1 / PS_PER_S)[:, None]
 
 
 def link_groups(machine: ArchivedMachine) -> np.ndarray:
-    """(n_links,) the group of the router that sends, or that the sending node is on."""
+    """Return each link's group: of its sending router, or of its sending node's, (n_links,)."""
     of_vertex = np.concatenate([machine.router_group[machine.port_router], machine.router_group])
     return np.asarray(of_vertex[machine.link_src])
 
 
 def groups_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> Columns:
-    """Load of the links by the group that they leave, by snapshot and kind."""
+    """Return the load of the links by the group that they leave, by snapshot and kind."""
     links, machine = schedule.links, run.machine
     if links is None or not len(links.number):
         return {}
@@ -211,7 +211,7 @@ def groups_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> Columns:
 
 
 def measured_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> Columns:
-    """Jobs at snapshots, where they sat then."""
+    """Return jobs at snapshots with their nodes at that time."""
     measured = schedule.measured
     if measured is None or not len(measured.job):
         return {}
@@ -226,7 +226,7 @@ def measured_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> Columns:
 
 
 def neighbours_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> Columns:
-    """Who sends over the links that a measured job uses."""
+    """Return the jobs that send over the links of each measured job."""
     measured = schedule.measured
     if measured is None or not len(measured.neighbour):
         return {}

@@ -43,7 +43,7 @@ def write_evalys(store: Store, key: str | None, folder: Path) -> list[Path]:
 
 
 def evalys_frame(run: ArchivedRun, schedule: ArchivedSchedule) -> pd.DataFrame:
-    """The jobs of one policy that ran, in the order of their submission."""
+    """Return the jobs of one policy that ran, in the order of their submission."""
     import pandas as pd
 
     jobs = run.jobs
@@ -73,7 +73,7 @@ def evalys_frame(run: ArchivedRun, schedule: ArchivedSchedule) -> pd.DataFrame:
 
 
 def procset(schedule: ArchivedSchedule, job: int) -> str:
-    """The nodes of a job as a procset: ascending, neighbours joined, "0-3 7"."""
+    """Format the nodes of a job as a procset: ascending, neighbours joined, "0-3 7"."""
     mine = slice(schedule.range_ptr[job], schedule.range_ptr[job + 1])
     first, length = schedule.range_first[mine], schedule.range_length[mine]
     parts: list[list[int]] = []

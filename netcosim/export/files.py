@@ -92,7 +92,7 @@ def _points(store: Store, point: str | None) -> pd.DataFrame:
 
 
 def _kept(store: Store, name: str, point: str | None) -> Iterator[pd.DataFrame]:
-    """One of the tables that runs kept, point by point: all of them together may be large."""
+    """Yield one archived table of runs, point by point, because all of them may be large."""
     from experiments.points import flatten
     from experiments.store_format import cell, varying
 
@@ -123,7 +123,7 @@ def _write(
     file_format: Format,
     frames: Iterator[pd.DataFrame] | list[pd.DataFrame],
 ) -> Path:
-    """One file from parts with the same columns."""
+    """Write one file from parts with the same columns."""
     path = folder / f"{name}.{file_format}"
     with atomic_write(path) as part:
         if file_format == "csv":
@@ -152,7 +152,7 @@ def _parquet(part: Path, frames: Iterator[pd.DataFrame] | list[pd.DataFrame]) ->
 
 
 def archived_run(store: Store, key: str | None, what: str) -> ArchivedRun:
-    """What one point kept, for an export that needs it.
+    """Return the archive of one point, for an export that needs it.
 
     Raises
     ------

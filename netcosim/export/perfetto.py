@@ -32,7 +32,7 @@ _VARINT, _FIXED64, _BYTES = 0, 1, 2
 
 
 def varint(value: int) -> bytes:
-    """A number of 0 to 2**64 - 1, seven bits a byte, the least first.
+    """Encode a number of 0 to 2**64 - 1, seven bits a byte, the least significant first.
 
     Examples
     --------
@@ -48,23 +48,23 @@ def varint(value: int) -> bytes:
 
 
 def uint(field: int, value: int) -> bytes:
-    """A field of a whole number (an int64 below 0 as 2**64 more)."""
+    """Encode a field of an integer (an int64 below 0 as 2**64 more)."""
     return varint(field << 3 | _VARINT) + varint(value & 0xFFFFFFFFFFFFFFFF)
 
 
 def double(field: int, value: float) -> bytes:
-    """A field of a floating-point number."""
+    """Encode a field of a floating-point number."""
     return varint(field << 3 | _FIXED64) + struct.pack("<d", value)
 
 
 def message(field: int, *parts: bytes) -> bytes:
-    """A field of a message, given by its own fields."""
+    """Encode a field of a message, given by its own fields."""
     inside = b"".join(parts)
     return varint(field << 3 | _BYTES) + varint(len(inside)) + inside
 
 
 def text(field: int, value: str) -> bytes:
-    """A field of text; what is no UTF-8 becomes escapes."""
+    """Encode a field of text; what is no UTF-8 becomes escapes."""
     return message(field, value.encode("utf-8", errors="backslashreplace"))
 
 
@@ -149,7 +149,7 @@ def write_trace(run: ArchivedRun, file: BinaryIO | gzip.GzipFile) -> None:
 
 
 def grain(run: ArchivedRun) -> str:
-    """How fine tracks can be: "node", "group" or "machine"."""
+    """Return the finest level of tracks that is not too large: "node", "group" or "machine"."""
     if run.machine.n_nodes <= MOST_NODE_TRACKS:
         count = sum(int(s.range_length.sum()) for s in run.schedules.values())
         if count <= MOST_SLICES:
@@ -159,7 +159,7 @@ def grain(run: ArchivedRun) -> str:
 
 
 def slices_of(run: ArchivedRun, schedule: ArchivedSchedule, fine: str) -> Slices:
-    """Where each job that ran is shown: once a node, once a group, or once."""
+    """Return where each job that ran is shown: once a node, once a group, or once."""
     machine = run.machine
     ran = np.isfinite(schedule.start_s) & np.isfinite(schedule.end_s)
     if fine == "machine":
@@ -190,7 +190,7 @@ def _jobs(
     uuid: int,
     fine: str,
 ) -> int:
-    """Tracks with the jobs on them; the next free number of a track."""
+    """Write tracks with the jobs on them, and return the next free number of a track."""
     slices = slices_of(run, schedule, fine)
     root = uuid
     uuid += 1
@@ -230,7 +230,7 @@ def _jobs(
 
 
 def lanes(place: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """The lowest lane of its place that is free when each slice starts.
+    """Return the lowest lane of its place that is free when each slice starts.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def lanes(place: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
 
 
 def _notes(run: ArchivedRun, schedule: ArchivedSchedule) -> list[bytes]:
-    """Annotations of each job, encoded once for all its slices."""
+    """Encode the annotations of each job, once for all its slices."""
     from queuesim.result import OUTCOMES
 
     patterns = named(run.jobs.patterns, run.jobs.pattern)
@@ -290,7 +290,7 @@ def _counters(
     process: int,
     uuid: int,
 ) -> int:
-    """Utilisation, the queue, and the load of each group's links; the next free track."""
+    """Write utilisation, queue and load of groups' links, and return the next free track."""
     over = over_time_columns(run, schedule)
     time_s = over["time_s"]
     if len(time_s) > MOST_STEPS:
@@ -317,7 +317,7 @@ def _counters(
 
 
 def _loads(run: ArchivedRun, schedule: ArchivedSchedule) -> Iterator[Series]:
-    """Mean busy share of the links between routers that leave each group, at the snapshots."""
+    """Yield the mean busy share of the links between routers that leave each group."""
     found = groups_columns(run, schedule)
     if not found:
         return
@@ -337,7 +337,7 @@ def _loads(run: ArchivedRun, schedule: ArchivedSchedule) -> Iterator[Series]:
 
 
 def _kinds_between(run: ArchivedRun) -> list[str]:
-    """Kinds of links that lie between routers."""
+    """Return the kinds of links between routers."""
     machine = run.machine
     kinds = np.unique(machine.link_kind[machine.first_router_link :])
     return [machine.kinds[int(i)] for i in kinds]

@@ -119,7 +119,7 @@ class Case:
 def program(
     *ranks: Sequence[Step], streams: Sequence[Sequence[int]] = (), kinds: tuple[str, ...] = ()
 ) -> Program:
-    """A program from each rank's list of steps; messages are numbered as they are read.
+    """Build a program from each rank's list of steps; messages are numbered in that order.
 
     ``streams`` has the number of steps of each stream of each rank; by default one has all.
     """
@@ -147,7 +147,7 @@ KINDS = ("tp", "dp", "pp")
 
 
 def random_program(rng: np.random.Generator, n_ranks: int) -> Program:
-    """A program that always ends: a send of step s of a stream counts toward a step >= s.
+    """Draw a program that always ends: a send of step s of a stream counts toward a step >= s.
 
     Half of the programs have ranks of up to three streams, with signals between them, and kinds of
     communication. Times are whole multiples of 500 ps, so that many things fall into one tick. Some
@@ -192,7 +192,7 @@ def random_program(rng: np.random.Generator, n_ranks: int) -> Program:
 
 
 def random_traffic(rng: np.random.Generator, n_nodes: int) -> Traffic:
-    """One to three random programs on random nodes, often several ranks a node."""
+    """Draw one to three random programs on random nodes, often several ranks a node."""
     programs = [random_program(rng, int(rng.integers(1, 9))) for _ in range(rng.integers(1, 4))]
     return combine(
         programs,
@@ -202,7 +202,7 @@ def random_traffic(rng: np.random.Generator, n_nodes: int) -> Traffic:
 
 
 def random_config(rng: np.random.Generator) -> PacketConfig:
-    """Small packets, tight and wide buffers, end-point costs now and then."""
+    """Draw small packets, tight and wide buffers, and sometimes end-point costs."""
     drawn = {name: values[int(rng.integers(len(values)))] for name, values in CONFIG_VALUES.items()}
     wire_bytes = drawn["packet_bytes"] + drawn["header_bytes"]
     drawn["buffer_bytes"] = int(wire_bytes * drawn["buffer_bytes"])
@@ -210,7 +210,7 @@ def random_config(rng: np.random.Generator) -> PacketConfig:
 
 
 def with_router(plain: PacketConfig, rng: np.random.Generator) -> PacketConfig:
-    """The configuration with a router and a delivery of any kind."""
+    """Return the configuration with a random router and delivery."""
     mixed = replace(plain, delivery=str(rng.choice(DELIVERIES)))
     # input-queued routers know no congestion control
     if rng.random() < 0.4 or plain.congestion_control != "none":
@@ -233,7 +233,7 @@ def with_router(plain: PacketConfig, rng: np.random.Generator) -> PacketConfig:
 def small_machine(
     family: str, number: int, speed_Bps: Callable[[], int], latency_s: Callable[[], float]
 ) -> Topology:
-    """A small machine of a family (`Family.small`), with a speed and latency for each parameter.
+    """Build a small machine of a family (`Family.small`), drawing speed and latency of its links.
 
     A family that names none (its machines come from files) gives the Petersen graph.
     """
@@ -260,7 +260,7 @@ def with_links(
     speed_Bps: Callable[[], int],
     latency_s: Callable[[], float],
 ) -> Topology:
-    """A machine of a family, with a speed and latency requested for each parameter of links."""
+    """Build a machine of a family with a new speed and latency for each parameter of links."""
     return make_topology(family, {**params, **_links(family, params, speed_Bps, latency_s)})
 
 
@@ -270,7 +270,7 @@ def _links(
     speed_Bps: Callable[[], int],
     latency_s: Callable[[], float],
 ) -> dict[str, float]:
-    """A speed or latency for each parameter of links of the builder that what is given needs."""
+    """Return a speed or latency for each parameter of links of the family's builder."""
     found: dict[str, float] = {}
     for name in parameters_of(FAMILIES[family].builder_for(given)):
         if name.endswith("bandwidth_Bps"):
@@ -281,7 +281,7 @@ def _links(
 
 
 def random_case(rng: np.random.Generator, family: str) -> Case:
-    """A small machine of the family, one of its routings, traffic and a configuration."""
+    """Draw a small machine of the family, one of its routings, traffic and a configuration."""
     topology = small_machine(
         family,
         int(rng.integers(1 << 16)),

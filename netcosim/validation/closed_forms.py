@@ -53,7 +53,7 @@ SATURATIONS = (
 
 
 def measure(setting: Setting) -> Measured:
-    """Lone messages on every family, a permutation that never meets itself, saturation."""
+    """Measure lone messages on every family, a conflict-free permutation, and saturation."""
     lone = (_lone(family, setting) for family in FAMILIES)
     rows = [row for row in lone if row is not None]
     rows += [_long_message(setting), _permutation(setting)]
@@ -67,7 +67,7 @@ def _alike(family: str, number: int) -> Routing:
 
 
 def _lone(family: str, setting: Setting) -> Row | None:
-    """All small machines of a family under its default routing; None if none has like links."""
+    """Measure small machines of a family, default routing; None if none has equal links."""
     rng = np.random.default_rng(setting.seed)
     machines, messages, worst, routing = 0, 0, 0, None
     for number in range(max(1, FAMILIES[family].n_small)):
@@ -90,7 +90,7 @@ def _lone(family: str, setting: Setting) -> Row | None:
 
 
 def _long_message(setting: Setting) -> Row:
-    """A message of many packets: the last waits for all others at its own node alone."""
+    """Measure a message of many packets: the last waits for the others only at its own node."""
     routing, config = make_routing(NETWORKS["dragonfly-72"].build()), packet_config(32)
     packets, n = 50, routing.topology.n_nodes
     program = lone_messages(n, np.array([0]), np.array([n - 1]), packets * config.packet_bytes, 1.0)
@@ -110,7 +110,7 @@ def _long_message(setting: Setting) -> Row:
 
 
 def _permutation(setting: Setting) -> Row:
-    """All nodes send to the node a fixed distance on; D-mod-k gives each a separate path."""
+    """Measure sends to the node at a fixed distance; D-mod-k gives each a separate path."""
     network = NETWORKS["fattree-64"]
     routing, config = make_routing(network.build(), "d-mod-k"), packet_config(32)
     n, packets = routing.topology.n_nodes, 20

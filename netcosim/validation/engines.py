@@ -21,7 +21,7 @@ QUICK_CASES = 5
 
 
 def measure(setting: Setting) -> Measured:
-    """A row a family: random machines, routings, programs and configurations."""
+    """Measure a row a family: random machines, routings, programs and configurations."""
     return Measured([_family(name, number, setting) for number, name in enumerate(FAMILIES)])
 
 
@@ -46,7 +46,7 @@ def _family(family: str, number: int, setting: Setting) -> Row:
 
 
 def crowded_cases(family: str) -> list[Case]:
-    """All nodes to all others at once, in buffers of two packets, under every routing."""
+    """Return all-to-alls at once in buffers of two packets, under every routing."""
     topology = small_machine(family, 0, lambda: SPEEDS_BPS[0], lambda: LATENCIES_S[0])
     nodes = np.arange(topology.n_nodes)
     program = make_pattern("all-to-all", len(nodes), 2500, 1, np.random.default_rng(2))
@@ -61,14 +61,14 @@ def crowded_cases(family: str) -> list[Case]:
 
 
 def both(case: Case) -> tuple[PacketResult, PacketResult]:
-    """Results of both engines for a case: the compiled one, the reference implementation."""
+    """Return the results of the compiled engine and of the reference implementation for a case."""
     fast = simulate_packets(case.routing, case.traffic, case.config, np.random.default_rng(5))
     plain = simulate_reference(case.routing, case.traffic, case.config, np.random.default_rng(5))
     return fast, plain
 
 
 def same(one: PacketResult, other: PacketResult) -> bool:
-    """Whether two results agree in every number."""
+    """Return whether two results agree in every number."""
     return all(
         np.array_equal(getattr(one, field.name), getattr(other, field.name))
         for field in fields(PacketResult)

@@ -48,7 +48,7 @@ EXCHANGES = (
 
 
 def measure(setting: Setting) -> Measured:
-    """Closed forms first, then random cases, then whole exchanges beside packets."""
+    """Measure closed forms first, then random cases, then entire exchanges against packets."""
     rows = [*_closed_forms(), _plain(setting, weighted=False), _plain(setting, weighted=True)]
     return Measured([*rows, *(_beside_packets(case, setting) for case in EXCHANGES)])
 
@@ -82,7 +82,7 @@ def _closed_forms() -> list[Row]:
 
 
 def _plain(setting: Setting, *, weighted: bool) -> Row:
-    """Random flows on random links; half of them split over paths of unlike parts."""
+    """Measure random flows on random links; half of them split over paths of unlike parts."""
     worst, count = 0.0, 10 if setting.quick else 60
     for number in range(count):
         rng = np.random.default_rng((setting.seed, number, int(weighted)))

@@ -66,7 +66,7 @@ class JobTime:
 
 
 def measure(setting: Setting) -> Measured:
-    """One message, two flows on a link, all-to-alls of grouped jobs."""
+    """Measure one message, two flows on a link, and all-to-alls of grouped jobs."""
     minimal = _machine("minimal")
     hops = range(len(ONE_WAY_NS))
     rows = [_one_way(minimal, links, size) for links in hops for size in (8, 1000)]
@@ -77,7 +77,7 @@ def measure(setting: Setting) -> Measured:
 
 
 def job_times() -> list[JobTime]:
-    """All rows of the table that is shipped."""
+    """Return all rows of the shipped table."""
     return [
         JobTime(
             row["workload"],
@@ -126,7 +126,7 @@ def _one_way(routing: Routing, links: int, size: int) -> Row:
 
 
 def _two_flows(routing: Routing) -> Row:
-    """From two nodes of a router to two of its neighbour; each link but one carries one flow."""
+    """Measure two flows from one router to its neighbour, which share only one link."""
     size, packets = 100_000, 49
     ends = _finish_ns(routing, [0, 1], [4, 5], size)
     last = size - (packets - 1) * PACKET_NS
@@ -144,7 +144,7 @@ def _jobs(case: JobTime, setting: Setting) -> Row:
 
 
 def _job_time_us(case: JobTime, rng: np.random.Generator) -> float:
-    """Mean time of a case's jobs for one stream of draws."""
+    """Return the mean time of a case's jobs for one stream of draws."""
     jobs, size = JOBS[case.workload]
     options = {"algorithm": "binary"} if case.pattern == "broadcast" else {}
     programs = [
@@ -161,7 +161,7 @@ def _job_time_us(case: JobTime, rng: np.random.Generator) -> float:
 
 
 def nodes_of(case: JobTime) -> NDArray[np.int64]:
-    """Nodes of all jobs one after the other, in the order of their ranks."""
+    """Return the nodes of all jobs, job by job, in the order of their ranks."""
     if case.placement == "grouped":
         return np.arange(272)
     return np.array([int(row["node"]) for row in _shipped(SCATTERED)])

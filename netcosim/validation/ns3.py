@@ -55,7 +55,7 @@ class Flows:
 
 
 def measure(setting: Setting) -> Measured:
-    """Random flows on each machine; ns-3 takes long to start, so it gets all of them at once."""
+    """Measure random flows on each machine; ns-3 starts slowly, so it gets all of them at once."""
     request = [random_flows(number, setting) for number in range(len(MACHINES))]
     answers = PEER.ask([question_of(flows) for flows in request], setting.python)
     pairs = zip(request, answers, strict=True)
@@ -63,7 +63,7 @@ def measure(setting: Setting) -> Measured:
 
 
 def random_flows(number: int, setting: Setting) -> Flows:
-    """A few messages of each node to random others at random times."""
+    """Draw a few messages of each node to random others at random times."""
     family, params, name = MACHINES[number]
     topology = with_links(family, params, lambda: LINK_BPS, lambda: LATENCY_S)
     routing = on_one_channel(make_routing(topology, name))
@@ -77,7 +77,7 @@ def random_flows(number: int, setting: Setting) -> Flows:
 
 
 def question_of(flows: Flows) -> dict[str, Any]:
-    """The flows as the script takes them."""
+    """Return the flows in the script's format."""
     topology = flows.routing.topology
     cables, cable_of = cables_of(topology)
     sent = []
@@ -130,7 +130,7 @@ def compared(flows: Flows, answer: Mapping[str, Any]) -> Row:
 
 
 def cables_of(topology: Topology) -> tuple[list[list[int]], NDArray[np.int64]]:
-    """Pairs of links that lead there and back as cables, and the cable of each link."""
+    """Return pairs of opposite links as cables, and the cable of each link."""
     cables: list[list[int]] = []
     cable_of = np.full(topology.n_links, -1)
     waiting: dict[tuple[int, int], list[int]] = {}
@@ -148,7 +148,7 @@ def cables_of(topology: Topology) -> tuple[list[list[int]], NDArray[np.int64]]:
 
 
 def links_of(routing: Routing, src: int, dst: int) -> list[int]:
-    """Links from node to node under a routing that has one way only."""
+    """Return the links from node to node under a routing with one path only."""
     topology = routing.topology
     links, router, state = [src], int(topology.node_router[src]), 0
     while int(topology.link_dst[links[-1]]) != dst:
@@ -159,7 +159,7 @@ def links_of(routing: Routing, src: int, dst: int) -> list[int]:
 
 
 def on_one_channel(routing: Routing) -> Routing:
-    """The same ways with one queue a link, as networks without virtual channels have.
+    """Return the same paths with one queue a link, as networks without virtual channels have.
 
     For buffers that never limit; where they do, the network can deadlock.
 

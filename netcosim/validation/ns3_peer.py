@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def run(case: dict[str, Any]) -> dict[str, Any]:
-    """One case from empty to empty."""
+    """Simulate one case until no packet is left."""
     vertices = ns.NodeContainer()
     vertices.Create(case["n_vertices"])
     ns.InternetStackHelper().Install(vertices)
@@ -61,7 +61,7 @@ def run(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def lay_cables(case: dict[str, Any], vertices: Any) -> dict[tuple[int, int], int]:
-    """Point-to-point cables; the number of the interface by cable and vertex."""
+    """Install point-to-point cables, and return interface numbers by cable and vertex."""
     wire = ns.PointToPointHelper()
     wire.SetDeviceAttribute("DataRate", ns.StringValue(f"{case['rate_bps']}bps"))
     wire.SetChannelAttribute("Delay", ns.StringValue(f"{case['delay_ns']}ns"))

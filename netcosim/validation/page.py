@@ -78,7 +78,7 @@ def counted(rows: Sequence[Row]) -> str:
 
 
 def sections_of(found: Mapping[str, Measured]) -> list[Section]:
-    """The one table, then a figure for all curves."""
+    """Return the table, then a figure of all curves."""
     rows = [as_text(name, row) for name, m in found.items() for row in m.rows]
     cells = (
         "simulated: the value of this run. difference: simulated less expected, in the row's unit. "
@@ -94,7 +94,7 @@ def sections_of(found: Mapping[str, Measured]) -> list[Section]:
 
 
 def draw(curves: list[Curve]) -> Figure:
-    """A panel for each kind of curve: published ones as plain lines, netcosim's with marks."""
+    """Draw a panel for each kind of curve: published ones as plain lines, netcosim's with marks."""
     panels = list(dict.fromkeys(curve.panel for curve in curves))
     figure, axes = new_figure(4.4 * max(2, len(panels)), 3.8, 1, len(panels))
     for axis, panel in zip(axes, panels, strict=True):
@@ -116,7 +116,7 @@ def draw(curves: list[Curve]) -> Figure:
 
 
 def lines_of(found: Mapping[str, Measured], seconds: Mapping[str, float]) -> list[str]:
-    """A line a group, then each row that fails."""
+    """Return a line a group, then each row that fails."""
     width = max(map(len, found))
     lines = []
     for name, m in found.items():
@@ -133,7 +133,7 @@ def lines_of(found: Mapping[str, Measured], seconds: Mapping[str, float]) -> lis
 def measure_groups(
     groups: Sequence[Group], setting: Setting, *, shown: bool = True
 ) -> tuple[dict[str, Measured], dict[str, float]]:
-    """What each group finds, and how many seconds it took, by its name.
+    """Return what each group measures, and how many seconds it took, by its name.
 
     Raises
     ------

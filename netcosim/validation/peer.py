@@ -38,7 +38,7 @@ class Peer:
     how_to_get: str
 
     def ask(self, question: Any, python: str = "") -> Any:
-        """What the peer answers.
+        """Return the peer's answer.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class Peer:
             raise NetcosimError(f"{self.title} answered {lines[-1][:60]!r}; not JSON") from None
 
     def interpreter(self, python: str) -> str:
-        """The interpreter to use: the one that is given, or the first that has the package."""
+        """Return the given interpreter, or the first that has the package."""
         find_package = (
             f"import importlib.util as u, sys; sys.exit(u.find_spec({self.package!r}) is None)"
         )

@@ -16,7 +16,7 @@ def posted_messages(
     message_bytes: ArrayLike,
     start_s: NDArray[np.floating],
 ) -> Traffic:
-    """One rank a node; message i is posted at start_s[i] and keeps its number.
+    """Build traffic of one rank a node; message i is posted at start_s[i] and keeps its number.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ GROUPS = {name: Group(name, line, name in PEERS) for name, line in _DESCRIPTIONS
 
 
 def chosen_groups(peer: str | None, only: Sequence[str]) -> list[Group]:
-    """The groups to measure: the peer's, those that are named, or all without a peer.
+    """Return the groups to measure: the peer's, those that are named, or all without a peer.
 
     Raises
     ------

@@ -64,7 +64,7 @@ class Row:
 def exact(
     what: str, expected: float, simulated: float, unit: str, source: str, note: str = ""
 ) -> Row:
-    """A row whose number has to be the expected one."""
+    """Return a row whose number must equal the expected one."""
     return Row(what, expected, simulated, unit, source, expected, expected, note)
 
 
@@ -78,7 +78,7 @@ def within(
     share: float,
     note: str = "",
 ) -> Row:
-    """A row whose number may be off by a share of the expected one."""
+    """Return a row whose number may differ by a share of the expected one."""
     room = abs(expected) * share
     return Row(what, expected, simulated, unit, source, expected - room, expected + room, note)
 
@@ -86,14 +86,14 @@ def within(
 def at_least(
     what: str, expected: float, simulated: float, unit: str, source: str, note: str = ""
 ) -> Row:
-    """A row whose number may not be below the expected one."""
+    """Return a row whose number must not be below the expected one."""
     return Row(what, expected, simulated, unit, source, expected, math.inf, note)
 
 
 def at_most(
     what: str, expected: float, simulated: float, unit: str, source: str, note: str = ""
 ) -> Row:
-    """A row whose number may not be above the expected one."""
+    """Return a row whose number must not be above the expected one."""
     return Row(what, expected, simulated, unit, source, -math.inf, expected, note)
 
 
@@ -165,13 +165,13 @@ COLUMNS = (
 
 
 def as_record(group: str, row: Row) -> dict[str, object]:
-    """The row as the files have it, in the order of `COLUMNS`."""
+    """Return the row as the files have it, in the order of `COLUMNS`."""
     values = {name: getattr(row, name) for name in COLUMNS[1:]}
     return {"group": group, **values}
 
 
 def as_text(group: str, row: Row) -> dict[str, str]:
-    """The row as a page shows it: numbers with their unit, as many digits as they need."""
+    """Format the row for a page: numbers with their unit and as many digits as they need."""
     unit = f" {row.unit}" if row.unit else ""
     return {
         "group": group,
@@ -187,7 +187,7 @@ def as_text(group: str, row: Row) -> dict[str, str]:
 
 
 def failed(found: Mapping[str, Measured]) -> list[tuple[str, Row]]:
-    """The rows that fail, with the name of their group."""
+    """Return the rows that fail, with the name of their group."""
     return [(name, row) for name, m in found.items() for row in m.rows if row.verdict == "fails"]
 
 

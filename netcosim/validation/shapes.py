@@ -45,7 +45,7 @@ BOOKSIM = {
 
 
 def measure(setting: Setting) -> Measured:
-    """The ideal router: nothing is lost, and packets wait as long as they should."""
+    """Measure the ideal router: packets are not lost, and wait as long as they should."""
     slots = 20_000 if setting.quick else 200_000
     config = ideal()
     rows = [_saturated(config, slots // 10, setting)]
@@ -75,12 +75,12 @@ def measure(setting: Setting) -> Measured:
 
 
 def ideal() -> PacketConfig:
-    """The router with queues at its outputs; a slot to pass it."""
+    """Return the router with queues at its outputs and a latency of one slot."""
     return PacketConfig(packet_bytes=PACKET_BYTES, buffer_bytes=ROOM_BYTES, router_latency_s=SLOT_S)
 
 
 def switch(ports: int) -> Routing:
-    """One router; nodes 0 to ports - 1 send, the others receive."""
+    """Build one router; nodes 0 to ports - 1 send, the others receive."""
     topology = hyperx(
         (1,),
         concentration=2 * ports,
@@ -93,12 +93,12 @@ def switch(ports: int) -> Routing:
 
 
 def published_wait(load: float) -> float:
-    """Mean wait in slots of a switch with output queues."""
+    """Return the mean wait in slots of a switch with output queues."""
     return (PORTS - 1) / PORTS * load / (2 * (1 - load))
 
 
 def streams(ports: int, load: float, slots: int, seed: int) -> Traffic:
-    """In each slot each input posts a packet with this probability, to a random output."""
+    """Draw traffic: an input posts a packet in a slot with this probability, to a random output."""
     rng = np.random.default_rng(seed)
     posts = rng.random((ports, slots)) < load
     src, slot = np.nonzero(posts)
@@ -107,7 +107,7 @@ def streams(ports: int, load: float, slots: int, seed: int) -> Traffic:
 
 
 def mean_wait(config: PacketConfig, load: float, slots: int, seed: int) -> float:
-    """Mean wait in slots of packets that are posted after the first tenth of the time."""
+    """Return the mean wait in slots of packets posted after the first tenth of the time."""
     traffic = streams(PORTS, load, slots, seed)
     result = simulate_packets(switch(PORTS), traffic, config, np.random.default_rng(seed))
     late = result.message_post_ps > slots * SLOT_S * 1e12 / 10
@@ -116,7 +116,7 @@ def mean_wait(config: PacketConfig, load: float, slots: int, seed: int) -> float
 
 
 def throughput(config: PacketConfig, ports: int, slots: int, seed: int) -> float:
-    """Share of the outputs' time that is used when every input always has packets.
+    """Return the used share of the outputs' time when every input always has packets.
 
     Counted in the second half of the time.
     """
@@ -149,7 +149,7 @@ def _saturated_at(config: PacketConfig, slots: int, setting: Setting) -> Row:
 
 
 def _network(name: str, speedup: float, setting: Setting) -> Row:
-    """Uniform traffic at full load: what a network of input-queued routers lets through."""
+    """Measure the throughput of input-queued routers under uniform traffic at full load."""
     network = cases.NETWORKS[name]
     routing = make_routing(network.build(), NETWORKS[name])
     cycles = (2000 if setting.quick else 10_000) * cases.CYCLE_S

@@ -51,7 +51,7 @@ CASES = tuple(
 
 
 def measure(setting: Setting) -> Measured:
-    """Random flows on each machine, without latency and with."""
+    """Measure random flows on each machine, without latency and with it."""
     return Measured([_beside(number, case, setting) for number, case in enumerate(CASES)])
 
 

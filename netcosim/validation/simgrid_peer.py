@@ -25,7 +25,7 @@ SETTINGS = (
 
 
 def platform_of(case: dict[str, Any]) -> str:
-    """The platform file: hosts, links, and each path as given."""
+    """Return the platform file: hosts, links, and each path as given."""
     hosts = [f'<host id="h{n}" speed="1Gf"/>' for n in range(case["n_hosts"])]
     links = [
         f'<link id="l{number}" bandwidth="{bandwidth}Bps" latency="{latency!r}s"/>'

@@ -172,7 +172,7 @@ class JobRoutes:
         seed: int = 0,
         background_s: FloatArray | None = None,
     ) -> tuple[NDArray[np.int32], FloatArray, FlowPaths]:
-        """Load of pairs of nodes, and the paths of some of them.
+        """Return the load of pairs of nodes, and the paths of some of them.
 
         Parameters
         ----------

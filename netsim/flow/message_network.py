@@ -138,7 +138,7 @@ class MessageNetwork(Generic[JobId]):
         return changed
 
     def _solve(self, coming: list[int], tail: int) -> list[JobId]:
-        """Work out the jobs in these slots and all that feel it: jobs whose stretch changed."""
+        """Solve for the jobs in these slots and those they affect; return the jobs that changed."""
         work, jobs = self._work, self._jobs
         slots = np.array(coming, dtype=np.int64)
         self.n_unsettled += kernels.solve(

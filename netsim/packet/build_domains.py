@@ -152,7 +152,7 @@ def grown_mail(old: Mail) -> Mail:
 
 
 def with_room(parts: list[Arrays], mail: Mail, crossbars: bool) -> Mail:
-    """Let stopped domains continue: pools (in place) or outboxes of twice the size."""
+    """Enlarge the pools (in place) or double the outboxes of stopped domains."""
     n = len(parts)
     words = mail.words.reshape(n, -1)
     for d in np.flatnonzero(words[:, out.UNFINISHED]).tolist():

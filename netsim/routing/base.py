@@ -41,14 +41,14 @@ class View(Protocol):
         """Return the free bytes in the buffer behind (link, vc), less those of waiting packets."""
 
     def queued(self, link: int) -> int:
-        """Wire bytes of all packets that wait for the link."""
+        """Return the wire bytes of all packets that wait for the link."""
 
     def used(self, link: int) -> int:
         """Return the used credits of a link between routers, in bytes: those that wait for it, or
         whose space in the buffers behind it is not free for the sender."""
 
     def queue_bytes(self, link: int, vc: int) -> int:
-        """Wire bytes in the output FIFO of (link, vc), without heads that bid for the crossbar."""
+        """Return the wire bytes in the output FIFO of (link, vc), without bidding heads."""
 
     def queue_free(self, link: int, vc: int) -> int:
         """Return the bytes of the output buffer of (link, vc) that its packets leave free."""

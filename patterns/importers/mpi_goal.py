@@ -174,7 +174,7 @@ def mpi_goal(
     compute_scale: float = 1.0,
     leave_out: Collection[str] = (),
 ) -> Converted:
-    """Make the schedule of a run.
+    """Convert the events of a run to a schedule.
 
     On each rank the order is that of the events. A blocking send is complete at the end of its
     call, another where its request is; a receive is placed where the rank needed it. Time

@@ -104,7 +104,7 @@ class Backfill(AbstractContextManager["Backfill"], ABC):
         return ()
 
     def start_head(self, job: int, now_s: float) -> bool:
-        """Start a waiting job before the pass, if it can be placed; reservations are found anew."""
+        """Start a waiting job before the pass, if it can be placed, and invalidate reservations."""
         if self.machine.allocate(job, now_s) is None:
             return False
         self.machine.forecast_broken = True

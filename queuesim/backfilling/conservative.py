@@ -131,7 +131,7 @@ class ConservativeBackfill(Backfill):
             self.promised_s.setdefault(job, start)
 
     def _standing(self, waiting: list[int], now_s: float) -> Profile:
-        """The profile of running jobs and earlier reservations, delayed only where necessary."""
+        """Return the profile of running jobs and earlier reservations, delayed only if needed."""
         machine = self.machine
         # A job past its walltime is expected to end in no time, but it has not ended now.
         soon = nextafter(now_s, inf)

@@ -182,7 +182,7 @@ def _places(
     event_job: NDArray[np.int64],
     event_is_start: NDArray[np.bool_],
 ) -> tuple[list[Placement | None], NDArray[np.float64]]:
-    """Ask the policy for the place of each start, and the time that took by job."""
+    """Place each start by the policy, and return the placements and scheduling times of jobs."""
     policy, estimates = setup.policy, setup.known_s
     machine = Machine(setup.workload, policy, setup.bandwidth_Bps, estimates)
     n = len(setup.workload)

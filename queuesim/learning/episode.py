@@ -153,7 +153,7 @@ class Domains:
         self._links, self._link_begin = _links_by_domain(topology, self.of, self.n)
 
     def add_link_use(self, table: FloatArray, use: NDArray[np.float64]) -> None:
-        """Enter the links of each domain in a table of `DOMAIN_COLUMNS`.
+        """Write the link use of each domain to a table of `DOMAIN_COLUMNS`.
 
         Parameters
         ----------

@@ -91,6 +91,6 @@ def _pairs(job: NDArray[np.int64], part: NDArray[np.integer], n_jobs: int) -> Fl
 
 
 def least_hops(n_nodes: int, shape: FatTreeShape) -> float:
-    """Average pairwise hops of the most compact placement: whole pods, whole leaves, a rest."""
+    """Return the average pairwise hops of the most compact placement: full pods, leaves, a rest."""
     nodes = np.arange(n_nodes, dtype=np.int32)
     return float(average_pairwise_hops(nodes, np.array([0, n_nodes]), shape)[0])

@@ -82,7 +82,7 @@ def ranges(result: QueueResult) -> Rows:
 
 
 def minutes(result: QueueResult) -> Rows:
-    """Quantiles of the requested nodes' share every minute (Pollard et al., equation (2))."""
+    """Return quantiles of the requested nodes' share by minute (Pollard et al., equation (2))."""
     _, share = sampled_utilisation(result)
     return [{name: float(np.quantile(share, q)) for name, q in QUANTILES}]
 

@@ -64,7 +64,7 @@ class InputQueuedNetwork(Network):
             router.turns = list(router.inputs)
 
     def room(self, link: int, vc: int) -> int:
-        """As before, less the bytes of the heads that bid for the channel, if they count."""
+        """Return the free bytes, less those of heads that bid for the channel, if they count."""
         bids = self.bid_bytes[self.links[link].channels[vc]] if self.routing.counts_bids else 0
         return super().room(link, vc) - bids
 
@@ -98,7 +98,7 @@ class InputQueuedNetwork(Network):
                 pass
 
     def _round(self, router: _Router) -> bool:
-        """Let each port take part in one crossing at most; whether there was one."""
+        """Begin at most one crossing a port; return whether there was one."""
         used: set[Link] = set()
         if self.config.arbitration == MERLIN_LRU:
             # all are chosen before the first begins; a later place in a round is a better one next
@@ -146,7 +146,7 @@ class InputQueuedNetwork(Network):
         )
 
     def _has_credit(self, target: FifoChannel, packet: Packet) -> bool:
-        """Whether the buffer behind a channel takes the packet after all that wait for it."""
+        """Return whether the buffer behind a channel takes the packet after all waiting ones."""
         to_node = target.link.end_router is None
         if to_node or not self.config.crosses_with_credit:
             return True
@@ -205,7 +205,7 @@ class InputQueuedNetwork(Network):
     # The end
 
     def waits(self) -> dict[Channel, set[Channel]]:
-        """A channel waits for the one for which the head of the FIFO behind it bids."""
+        """Map each channel to the one for which the head of the FIFO behind it bids."""
         return {
             (channel.link.number, channel.vc): {(it.target.link.number, it.target.vc)}
             for channel, it in self.input_of.items()
@@ -213,9 +213,9 @@ class InputQueuedNetwork(Network):
         }
 
     def _is_bid_for(self, channel: FifoChannel) -> bool:
-        """Whether heads wait for the channel's credits."""
+        """Return whether heads wait for the channel's credits."""
         return self.config.crosses_with_credit and self.bid_bytes[channel] > 0
 
     def packets_wait(self) -> bool:
-        """Whether any packet waits for a link or a crossbar."""
+        """Return whether any packet waits for a link or a crossbar."""
         return super().packets_wait() or any(it.fifo for it in self.input_of.values())

@@ -19,7 +19,7 @@ def dense(
     n_links: int,
     weights: NDArray[np.float64] | None = None,
 ) -> Matrix:
-    """The matrix of paths (fields of a `FlowPaths`): 1, or the part of a flow on the link."""
+    """Return the matrix of paths (fields of a `FlowPaths`): 1, or the flow's part on the link."""
     carried = np.zeros((n_links, len(ptr) - 1))
     for f in range(len(ptr) - 1):
         for i in range(ptr[f], ptr[f + 1]):
@@ -30,7 +30,7 @@ def dense(
 def reference_rates(
     carried: Matrix, capacity_Bps: NDArray[np.float64], flow_weight: ArrayLike = 1.0
 ) -> NDArray[np.float64]:
-    """Max-min fair rates: all rise, each by its weight, to the next full link; its flows stop.
+    """Return max-min fair rates: all rise by weight until a link is full, whose flows then stop.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def reference_rates_by_priority(
     flow_weight: NDArray[np.float64],
     flow_priority: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """(n_flows,) float64: rates of the highest priority first, then of the next on what is left."""
+    """Return the rates, (n_flows,): highest priority first, then the next on what is left."""
     rate, left = np.zeros(carried.shape[1]), capacity_Bps.astype(float)
     for priority in sorted(set(flow_priority.tolist()), reverse=True):
         mine = flow_priority == priority
@@ -88,7 +88,7 @@ def reference_finish(
     flow_weight: ArrayLike = 1.0,
     flow_priority: ArrayLike = 0.0,
 ) -> NDArray[np.float64]:
-    """(n_flows,) float64: when each flow ends, in seconds; all rates solved again at each event."""
+    """Return when each flow ends, (n_flows,), with all rates recomputed at each event."""
     weight = np.broadcast_to(np.asarray(flow_weight, dtype=np.float64), carried.shape[1])
     priority = np.broadcast_to(np.asarray(flow_priority, dtype=np.float64), carried.shape[1])
     finish, left, now = start_s.astype(float), message_bytes.astype(float), 0.0

@@ -93,7 +93,7 @@ class Messages:
             self._send_control(message, self.request + 1)
 
     def part_arrived(self, part: Part) -> None:
-        """The last packet of a part is at its node."""
+        """Handle the arrival of a part's last packet at its node."""
         message = part.message
         if part.number == self.request + 1:
             self._send_data(message)
@@ -109,7 +109,7 @@ class Messages:
                 self.arrive(message)
 
     def _rail(self, message: int) -> int:
-        """The rail of the message's part 0."""
+        """Return the rail of the message's part 0."""
         rank = int(self.sender[message])
         if self.config.rail_policy == "pinned":
             group, node = self.traffic.rank_group, self.traffic.rank_node
@@ -138,7 +138,7 @@ class Messages:
         self._send_part(message, number, payloads, ends, self._rail(message))
 
     def _in_domain(self, *ranks: int) -> bool:
-        """Whether ranks are in one scale-up domain."""
+        """Return whether ranks are in one scale-up domain."""
         domain = self.topology.scale_up
         nodes = self.traffic.rank_node
         return domain is not None and len({int(domain[nodes[rank]]) for rank in ranks}) == 1

@@ -48,7 +48,7 @@ class Throttle:
             flow.since_ps += self.recovery_ps
 
     def _at(self, key: tuple[int, int], now_ps: int) -> _Flow:
-        """The flow with all that has reached its source by now."""
+        """Return the flow, updated by all signals that have reached its source by now."""
         flow = self.flows[key]
         if 0 <= flow.signal_ps <= now_ps:
             self._recover(flow, flow.signal_ps)
@@ -60,18 +60,18 @@ class Throttle:
     def joined(
         self, key: tuple[int, int], now_ps: int, waiting_ps: int, bandwidth_Bps: int
     ) -> None:
-        """A packet of the flow has joined the queue of an ejection link."""
+        """Record that a packet of the flow has joined the queue of an ejection link."""
         if waiting_ps > serialisation_ps(self.threshold_bytes, bandwidth_Bps):
             flow = self._at(key, now_ps)
             if flow.signal_ps < 0:
                 flow.signal_ps = now_ps + self.delay_ps
 
     def next_ps(self, key: tuple[int, int]) -> int:
-        """Before when no packet of the flow may start."""
+        """Return the earliest time at which the flow's next packet may start."""
         return self.flows[key].next_ps
 
     def started(self, key: tuple[int, int], now_ps: int, ser_ps: int) -> None:
-        """The source has begun to send a packet of the flow."""
+        """Record that the source has begun to send a packet of the flow."""
         flow = self._at(key, now_ps)
         flow.next_ps = now_ps + ser_ps * flow.slowdown
 
@@ -88,14 +88,14 @@ class Clock(simpy.Environment):
         return int(self._now)
 
     def at(self, time_ps: int, place: int, call: Callable[[], None] | None = None) -> simpy.Event:
-        """An event at a time, at a place in that tick's order, that makes a call."""
+        """Schedule a call at a time, at a place in that tick's order, and return its event."""
         event = simpy.Event(self)
         if call is not None:
             event.callbacks.append(lambda _: call())
         return self.fire(event, time_ps, place)
 
     def fire(self, event: simpy.Event, time_ps: int, place: int) -> simpy.Event:
-        """Let an event happen that processes may wait for already."""
+        """Trigger an event at a time and place; processes may wait for it already."""
         event._ok, event._value = True, None
         self.schedule(event, EventPriority(place), time_ps - self.now)
         return event
@@ -161,7 +161,7 @@ class Link:
         return serialisation_ps(packet.wire_bytes, self.bandwidth_Bps)
 
     def turns(self) -> list[FifoChannel]:
-        """Channels in the order in which they may start: by class, then round-robin."""
+        """Return channels in the order in which they may start: by class, then round-robin."""
         n = self.n_vcs
         return [
             self.channels[k * n + (last + 1 + i) % n]
@@ -170,7 +170,7 @@ class Link:
         ]
 
     def served(self, channel: FifoChannel) -> None:
-        """A packet of the channel starts."""
+        """Record that a packet of the channel starts."""
         k, vc = divmod(channel.vc, self.n_vcs)
         self.last_vc[k] = vc
 
@@ -230,32 +230,32 @@ class Network:
     # What a router may look at
 
     def load(self, link: int) -> int:
-        """Picoseconds until the link could start one more packet."""
+        """Return the picoseconds until the link could start one more packet."""
         it = self.links[link]
         waiting = sum(it.ser_ps(p) for channel in it.channels for p in channel.fifo)
         return max(0, it.free_at_ps - self.clock.now) + waiting
 
     def room(self, link: int, vc: int) -> int:
-        """Free bytes behind the channel, less those of the packets that wait for it."""
+        """Return the free bytes behind the channel, less those of the packets that wait for it."""
         channel = self.links[link].channels[vc]
         return channel.free_bytes - sum(p.wire_bytes for p in channel.fifo)
 
     def queued(self, link: int) -> int:
-        """Wire bytes of all packets that wait for the link."""
+        """Return the wire bytes of all packets that wait for the link."""
         channels = self.links[link].channels
         return sum(c.free_bytes - self.room(link, c.vc) for c in channels)
 
     def used(self, link: int) -> int:
-        """Bytes that wait for the link, or whose space behind it its sender does not see free."""
+        """Return the bytes that wait for the link, or whose space behind it is not yet free."""
         channels = self.links[link].channels
         return sum(self.config.buffer_bytes - self.room(link, c.vc) for c in channels)
 
     def queue_bytes(self, link: int, vc: int) -> int:
-        """Wire bytes in the output FIFO of the channel."""
+        """Return the wire bytes in the output FIFO of the channel."""
         return sum(p.wire_bytes for p in self.links[link].channels[vc].fifo)
 
     def queue_free(self, link: int, vc: int) -> int:
-        """Bytes of the channel's output buffer that its FIFO leaves free."""
+        """Return the bytes of the channel's output buffer that its FIFO leaves free."""
         return self.config.output_space - self.queue_bytes(link, vc)
 
     # Packets
@@ -274,7 +274,7 @@ class Network:
         self._try_at(channel.link, ready_ps)
 
     def _choose(self, router: int, packet: Packet) -> FifoChannel:
-        """Let the routing decide where a packet goes from here."""
+        """Return the channel over which the routing sends a packet from here."""
         part, visits = packet.part, packet.visits
         names = part.draw_number, packet.number + (part.number << 32)
         pinned: Sequence[int] = ()
@@ -325,7 +325,7 @@ class Network:
         self.tries[time_ps].add(link.number)
 
     def _start_links(self) -> None:
-        """The last part of a tick; arrivals without any latency make another tick part."""
+        """Run the last part of a tick; arrivals without any latency make another tick part."""
         for number in sorted(self.tries.pop(self.clock.now)):
             self._start_or_stall(self.links[number])
 
@@ -379,11 +379,11 @@ class Network:
             self.clock.at(time_ps, place, lambda: self._reach_router(link, packet))
 
     def _leave(self, channel: FifoChannel, packet: Packet, tail_ps: int) -> None:
-        """A packet's tail leaves its router over a channel's link at a time."""
+        """Release what a packet holds when its tail leaves its router over a channel's link."""
         self._give_back(packet, tail_ps)
 
     def _give_back(self, packet: Packet, left_ps: int) -> None:
-        """A packet's tail leaves the input buffer that it holds at a time."""
+        """Free the input buffer that a packet holds when its tail leaves it."""
         behind = packet.held
         if behind is None:
             return
@@ -397,7 +397,7 @@ class Network:
     # The end
 
     def waits(self) -> dict[Channel, set[Channel]]:
-        """Which channels wait for which (see `netsim.packet.deadlock.waiting_cycle`)."""
+        """Map channels to those they wait for (see `netsim.packet.deadlock.waiting_cycle`)."""
         waits: dict[Channel, set[Channel]] = {}
         for link in self.links:
             for channel in link.channels:
@@ -408,5 +408,5 @@ class Network:
         return waits
 
     def packets_wait(self) -> bool:
-        """Whether any packet waits for a link."""
+        """Return whether any packet waits for a link."""
         return any(channel.fifo for link in self.links for channel in link.channels)

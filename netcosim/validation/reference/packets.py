@@ -81,7 +81,7 @@ class _Ranks:
             clock.process(self._live(stream))
 
     def _live(self, stream: _Stream) -> _Work:
-        """A stream's processor, from the first tick to the last."""
+        """Run a stream's processor, from the first tick to the last."""
         program = self.program
         for step in stream.steps:
             yield from self._idle(stream)
@@ -150,13 +150,13 @@ class _Ranks:
             self.messages.post(message)
 
     def part_arrived(self, part: Part) -> None:
-        """The last packet of a part is at its node."""
+        """Handle the arrival of a part's last packet at its node."""
         self.last_event_ps = self.clock.now
         assert self.messages is not None
         self.messages.part_arrived(part)
 
     def arrive(self, message: int) -> None:
-        """A whole message is at its receiver's node."""
+        """Handle the arrival of an entire message at its receiver's node."""
         self.last_event_ps = self.finish_ps[message] = self.clock.now
         stream = self._receiver(message)
         if self._receive_ps(message) > 0:

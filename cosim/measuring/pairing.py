@@ -133,7 +133,7 @@ class Pairing:
         return name, index, drawn if random else 0
 
     def learn(self, indices: Sequence[int], parts: TaskRunner, progress: Progress | None) -> None:
-        """Time isolated runs of jobs (by index) under all sides by `repeat` and `isolated_time_ps`."""
+        """Time jobs (by index) in isolation under all sides by `repeat`, `isolated_time_ps`."""
 
         def repeats(piece: Sequence[int], report: ReportProgress) -> Columns:
             often, one_s = zip(*[self.repeat(index) for index in piece], strict=True)

@@ -34,7 +34,7 @@ class SharedLink(NamedTuple):
 def usable_links(topology: Topology, placement: Placement) -> Links:
     """Return the directed router-to-router links that a job's traffic may use, ascending.
 
-    The placement's own links if it has any, otherwise the links of all minimal routes between
+    These are the placement's own links if it has any, otherwise those of all minimal routes between
     its nodes, as the family defines them (`netsim.topologies.family.Family.links_between`).
 
     Parameters
@@ -52,7 +52,7 @@ def usable_links(topology: Topology, placement: Placement) -> Links:
 def shared_links(topology: Topology, placements: Iterable[Placement]) -> list[SharedLink]:
     """Return every (job, job, link) where two placements could use the same directed link.
 
-    An empty list is the proof that the placements are isolated from each other under any
+    An empty list proves that the placements are isolated from each other under any
     routing of `usable_links`.
 
     Parameters

@@ -271,7 +271,7 @@ class NodePolicy(Policy):
             self._flip(nodes[~self._busy[nodes]], True)
 
     def clone(self) -> Self:
-        """Return an independent copy of the state, holds left out.
+        """Return an independent copy of the state without holds.
 
         The generator is copied too, unless the policy is ``deterministic``.
         """

@@ -216,7 +216,7 @@ class Policy(ABC):
     def hold(self, placement: Placement) -> None:
         """Set resources aside, busy or free, so that `allocate` uses none of them.
 
-        The reservation of a backfilling queue: the nodes and links found for the head
+        This is the reservation of a backfilling queue: the nodes and links found for the head
         job at its shadow time. At most one hold at a time.
         """
 
@@ -226,7 +226,7 @@ class Policy(ABC):
 
     @abstractmethod
     def clone(self) -> Policy:
-        """Return an independent copy of the state, holds left out.
+        """Return an independent copy of the state without holds.
 
         The generator is copied too, unless the policy is ``deterministic``.
         """

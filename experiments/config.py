@@ -239,7 +239,7 @@ class _QueueKeys(Section):
         Raises
         ------
         NetcosimError
-            A model that no config can make.
+            A model that no config can build.
         """
         model = RUNTIME_MODELS[self.run_time_model]
         section = getattr(self, model.section) if model.section else self
@@ -374,8 +374,8 @@ class Config(Section):
     def resolved(self) -> dict[str, Any]:
         """Return the config as plain types in SI units, defaults filled in.
 
-        `experiments.config_load.config_from` takes it back unchanged; it is what a point's
-        key is made of.
+        `experiments.config_load.config_from` restores it unchanged; a point's
+        key is computed from it.
         """
         with self.plugged():
             content = self.model_dump(mode="json")

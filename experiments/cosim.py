@@ -75,9 +75,9 @@ def run_cosim(
     notice : callable, optional
         See `experiments.reporter.Notice`.
     parts : TaskRunner, optional
-        Gets schedules and packet simulations computed; here, one after the other, by default.
+        Runner of schedules and packet simulations; by default in this process, one by one.
     jobs : Workload, optional
-        Instead of the config's own.
+        Jobs that replace the config's own.
 
     Raises
     ------

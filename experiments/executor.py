@@ -45,7 +45,7 @@ _A_PROCESSOR = 4
 def check_jobs(jobs: int) -> None:
     """Raise NetcosimError for a number of local processes that no machine like this one bears.
 
-    Each holds a few hundred MB, and more of them than processors only wait for each other.
+    Each takes a few hundred MB, and more of them than processors only wait for each other.
 
     Raises
     ------
@@ -66,8 +66,8 @@ def run_tasks(path: str, tasks: Sequence[Task], finish: Finish, workers: Workers
     Any worker may be killed. When a local one dies, the pool cannot report which of the points
     under way killed it. They are run again one by one, each alone in a new pool: the one that
     kills it twice is recorded as failed, the others get their results. Elsewhere a lost call
-    is made again, and if it is lost again, each of its points in its own call. A lost MPI rank ends
-    the whole MPI job.
+    is repeated; if it is lost again, each of its points gets its own call. A lost MPI rank ends
+    the entire MPI job.
 
     Parameters
     ----------

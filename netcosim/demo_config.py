@@ -93,7 +93,7 @@ def demo_config_text(
     log : DemoLog or None
         None for generated jobs.
     first : int or None
-        Use the first so many jobs only.
+        Number of jobs to use, from the first.
     policies : sequence of str
     seed : int
     """

@@ -61,7 +61,7 @@ def design_results(
     Parameters
     ----------
     store : path
-        Of ``netcosim sweep``.
+        Results file of ``netcosim sweep``.
     table, column : str
     where : mapping of str to str
         Columns and their values in the rows that count.

@@ -22,15 +22,15 @@ _CHUNK = 1 << 20
 def log_file(log: str) -> Iterator[str]:
     """Yield a file with the log: itself, or a copy of what comes through an open pipe.
 
-    A reader looks at a log more than once: its first bytes determine its format. The copy lives
-    as long as the block, and messages call it by what the user gave.
+    A reader reads a log more than once: its first bytes determine its format. The copy exists
+    during the block, and messages name it as the user did.
 
     Parameters
     ----------
     log : str
         A file, "-" for standard input, or a name that the shell gives to an open pipe
         (/dev/stdin, /dev/fd/63). Other pipes and devices are left to the reader, which refuses
-        them: to open one may take for ever.
+        them: opening one may block for ever.
 
     Raises
     ------

@@ -30,7 +30,7 @@ def describe_file(path: Path) -> list[str]:
     Raises
     ------
     NetcosimError
-        A file of no family, and what the family's reader refuses.
+        A file that no family reads, or that the family's reader refuses.
     """
     family, reading = family_of_file(path)
     if family is None:

@@ -46,7 +46,7 @@ def reproduce(
     figure : str
         A figure of the paper.
     out_dir : path
-        Made if it is missing.
+        Created if it is missing.
     jobs, executor
         As for `experiments.sweep.run_points`.
     options : Options, optional

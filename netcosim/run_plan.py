@@ -84,7 +84,7 @@ class RunPlan:
 
 
 def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
-    """Find out what a run would do; writes nothing.
+    """Estimate what a run would do; write nothing.
 
     The first policy's queue is run with logged run times; its schedule represents all others'.
 
@@ -92,7 +92,7 @@ def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
     ----------
     config : Config
     out : Path
-        Where it would go.
+        Folder of its results.
     jobs : int
 
     Raises

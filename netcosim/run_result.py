@@ -102,7 +102,7 @@ class Run(CosimResult):
         Raises
         ------
         NetcosimError
-            A name that is none of them.
+            An unknown name.
         """
         name = self.figures[0] if figure is None else figure
         if name not in self._figures:

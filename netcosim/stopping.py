@@ -44,10 +44,10 @@ def _stop_of(number: int) -> Stopped:
 def stoppable() -> Iterator[None]:
     """Raise `Stopped` on SIGINT and SIGTERM within the block.
 
-    Some libraries turn what is raised in them into other errors, or drop it: where
-    compiled code calls back, or behind a bare ``except``. So a signal is remembered: whatever
-    comes out of the block after it counts as `Stopped`, and where nothing is on its way out any
-    more, it is raised again. While it is on its way, a second one counts for nothing.
+    Some libraries turn what is raised in them into other errors, or drop it, where
+    compiled code calls back or behind a bare ``except``. So a signal is recorded: whatever
+    leaves the block after it counts as `Stopped`, and if no exception is being raised any
+    more, it is raised again. While it is being raised, a second signal has no effect.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -142,7 +142,7 @@ def open_streams() -> None:
 def close_pipes() -> None:
     """Redirect all output to nowhere, because the reader (head, less) has gone.
 
-    Not even by the interpreter's last flush, which would complain.
+    This also covers the interpreter's last flush, which would fail otherwise.
     """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):

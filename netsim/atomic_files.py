@@ -15,8 +15,8 @@ from netsim.errors import NetcosimError
 def atomic_write(path: Path) -> Iterator[Path]:
     """Yield a name beside a file to write to: it becomes the file when all went well.
 
-    Every file that the project writes comes here. The file is replaced, never opened, so a
-    full disk or a kill leaves what was there before.
+    All files that the project writes use this function. The file is replaced, never opened, so a
+    full disk or a kill leaves the previous content.
 
     Raises
     ------

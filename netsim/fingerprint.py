@@ -21,7 +21,7 @@ _MODEL_PACKAGES = ("netsim", "patterns", "alloc", "workloads", "queuesim", "cosi
 def code_fingerprint() -> str:
     """Return 12 hex digits of the model's sources without their comments and docstrings.
 
-    Kept with each stored point, so that a report can show when points of one store were
+    It is stored with each point, so that a report can show when points of one store were
     computed by different code. It is not part of a point's key (`MODEL_VERSION` is).
     """
     return fingerprint_of(Path(__file__).resolve().parent.parent, cache_folder())
@@ -30,8 +30,8 @@ def code_fingerprint() -> str:
 def fingerprint_of(root: Path, folder: Path) -> str:
     """Return `code_fingerprint` of a source tree, stored in ``folder`` because parsing is slow.
 
-    It is found again by the bytes of all files, so a change is noticed whatever a file's date,
-    and by Python's version, whose trees differ.
+    The key is the bytes of all files, so a change is noticed whatever a file's date,
+    and Python's version, whose syntax trees differ.
     """
     paths = sorted(p for package in _MODEL_PACKAGES for p in (root / package).rglob("*.py"))
     sources = [(str(path.relative_to(root)), path.read_bytes()) for path in paths]

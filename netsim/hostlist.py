@@ -31,7 +31,7 @@ def expand(text: str) -> list[str]:
     Raises
     ------
     NetcosimError
-        A bracket that is not closed, or a range that is none.
+        A bracket that is not closed, or an invalid range.
 
     Examples
     --------

@@ -26,7 +26,7 @@ def file_digest(path: str | Path) -> str:
     Raises
     ------
     NetcosimError
-        A file that is missing, cannot be read, is none (a folder, a device, a pipe), or is longer
+        A file that is missing, cannot be read, is no regular file, or is longer
         than `netsim.files.MAX_TEXT_BYTES`, which no reader takes.
     """
     path = Path(path)
@@ -112,7 +112,7 @@ def refuse_bare_paths(content: object, where: str = "a point") -> None:
 def identity(value: object) -> object:
     """Return a content with each input file replaced by its digest, as used for keys and draws.
 
-    Of a class in a file, the name counts too.
+    For a class in a file, the name counts too.
     """
     if isinstance(value, Mapping):
         if is_input(value):

@@ -18,7 +18,7 @@ _PROC, _CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 def memory_bytes() -> int:
     """Return the memory of the machine, or this process's limit if that is lower.
 
-    What the machine has and not what happens to be free (`free_bytes`).
+    See `free_bytes` for the memory that is free at present.
     """
     most = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
@@ -30,7 +30,7 @@ def memory_bytes() -> int:
 def free_bytes() -> int:
     """Return the available memory: unused memory, or what control groups have left.
 
-    Swapped memory counts as none. Where the system does not report it, all memory counts as free.
+    Swap does not count. Where the system does not report it, all memory counts as free.
     """
     found = [memory_bytes()]
     with contextlib.suppress(OSError, ValueError, IndexError):

@@ -13,7 +13,7 @@ from netsim.errors import NetcosimError
 def place_files(content: dict[str, Any], keys: Iterable[str], folder: Path) -> None:
     """Make relative paths at dotted keys absolute where such a file lies in a folder.
 
-    What lies elsewhere keeps its path, which is then relative to the working directory.
+    Other paths stay relative to the working directory.
 
     Parameters
     ----------

@@ -187,7 +187,7 @@ def plugin_of(named: object, folder: Path | None = None) -> Plugin:
 def used_by(content: object, plugins: Iterable[Plugin]) -> list[Content]:
     """Return the entries of the plug-ins in use for a point's content.
 
-    All requested ones; of those from installed packages the ones of which a value of
+    These are all requested ones, and those from installed packages of which a value of
     the content is a name, so that a package that is only there changes no point.
     """
     words = set(_words(content))
@@ -231,7 +231,7 @@ def plugins_in_use() -> tuple[Plugin, ...]:
 def using(plugins: Iterable[Plugin]) -> Iterator[tuple[Plugin, ...]]:
     """Register the entries of some plug-ins within the block, beside those already in use.
 
-    An exception that comes out of a plug-in's file, or of what its entries gave, becomes one
+    An exception raised by a plug-in's file, or by what its entries return, becomes one
     line that names it.
 
     Raises

@@ -173,7 +173,7 @@ def nodes_named(topology: Topology, names: Sequence[str]) -> LongArray:
     Raises
     ------
     NetcosimError
-        Names that the machine has not: how many, and the first of them.
+        Names that the machine does not have: how many, and the first of them.
 
     Examples
     --------

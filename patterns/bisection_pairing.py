@@ -63,7 +63,7 @@ def bisection_pairing(
 ) -> Program:
     """Build rounds of exchange with a fixed partner, without synchronisation across pairs.
 
-    The bisection pairing experiment (furthest-node scheme) of Oltchik et al., section
+    This is the bisection pairing experiment (furthest-node scheme) of Oltchik et al., section
     4.1: 4 warm-up rounds and 26 counted ones, in each of which both sides send 16 chunks
     of 0.1342 GB at the same time.
 

@@ -51,7 +51,7 @@ def collective(
 ) -> Program:
     """Build a collective of ``message_bytes``, counted as by nccl-tests, over all ranks.
 
-    See `patterns.collectives.library.Collective`. Groups are consecutive ranks, all as many: the
+    See `patterns.collectives.library.Collective`. Groups are consecutive ranks of equal number: the
     most that divide the job, in whole nodes where that is possible.
 
     Raises

@@ -33,7 +33,7 @@ def _factorings(n: int, n_dims: int) -> Iterator[tuple[int, ...]]:
 def motif_grid_2d(n_ranks: int) -> tuple[int, int]:
     """Return (x, y) with x the largest divisor up to the square root; x is fastest.
 
-    The rule of the ember halo2d motif of SST, which the Level-Spread paper ran.
+    This is the rule of the ember halo2d motif of SST, which the Level-Spread paper used.
     """
     x = max(d for d in divisors(n_ranks) if d * d <= n_ranks)
     return x, n_ranks // x
@@ -42,7 +42,7 @@ def motif_grid_2d(n_ranks: int) -> tuple[int, int]:
 def motif_grid_3d(n_ranks: int) -> tuple[int, int, int]:
     """Return (x, y, z) of the smallest variance in integer arithmetic; x is largest and fastest.
 
-    The rule of the ember halo3d and halo3d26 motifs of SST: least ``(x*x + y*y + z*z) // 3 - ((x +
+    SST's ember motifs halo3d and halo3d26 use this rule: least ``(x*x + y*y + z*z) // 3 - ((x +
     y + z) // 3)**2``, the last one found on ties. The rounding matters: 16 ranks are 4 x 4 x 1, not
     4 x 2 x 2; 68 are 17 x 2 x 2. A line of ranks is taken only where it is strictly best.
     """

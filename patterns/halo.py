@@ -21,7 +21,7 @@ Exchange = Annotated[str, "with all neighbours at once or along x, then y, ...",
 def offsets(n_dims: int, n_nonzero: int) -> NDArray[np.int64]:
     """Return neighbour offsets in -1, 0, 1 with ``n_nonzero`` nonzero entries, (k, n_dims).
 
-    Along the first dimension first, the lower neighbour before the upper.
+    The first dimension comes first, the lower neighbour before the upper.
     """
     cube = np.stack(np.meshgrid(*[[-1, 0, 1]] * n_dims, indexing="ij"), axis=-1)
     rows = cube.reshape(-1, n_dims)

@@ -39,7 +39,7 @@ def random(
 ) -> NDArray[np.int32]:
     """Map ranks as `in_order` does, on a shuffled node list: ranks of a node stay together.
 
-    What the Level-Spread paper's scripts do, with two ranks a node.
+    The Level-Spread paper's scripts do so, with two ranks a node.
 
     Raises
     ------

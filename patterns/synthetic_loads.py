@@ -62,7 +62,7 @@ def uniform_random(
 ) -> Program:
     """Build messages to any other rank with equal probability, drawn anew for each.
 
-    A single rank sends nothing.
+    A single rank sends no messages.
     """
     there = uniform_random_destinations(n_ranks) if n_ranks != 1 else None
     return _one_step_each(n_ranks, message_bytes, iterations, messages, there, rng)
@@ -77,7 +77,7 @@ def permutation(
 ) -> Program:
     """Build messages along one random permutation without fixed points.
 
-    A single rank sends nothing.
+    A single rank sends no messages.
     """
     there = permutation_destinations(n_ranks, rng) if n_ranks != 1 else None
     return _one_step_each(n_ranks, message_bytes, iterations, messages, there, rng)

@@ -60,7 +60,7 @@ def _linear(low: FloatArray | float, high: FloatArray, n_nodes: IntArray) -> Flo
     """Return a value linear in the node count: ``low`` at 0 nodes, ``high`` at 512 and more.
 
     The paper states "linearly based on its node count" and that jobs of more than 512
-    nodes get the upper end; that the line starts at 0 nodes is our reading.
+    nodes get the upper end; that the line starts at 0 nodes is an assumption.
     """
     return low + (high - low) * np.minimum(n_nodes, V_FULL_NODES) / V_FULL_NODES
 

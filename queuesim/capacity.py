@@ -30,7 +30,7 @@ def utilisation_steps(
     time_s : (m,) float64
         Ascending, each time once.
     utilisation : (m,) float64
-        From this time to the next, in [0, 1].
+        Value from this time to the next, in [0, 1].
     """
     time, busy = result.busy_nodes(requested=requested)
     if not len(time):
@@ -114,7 +114,7 @@ def lost_nodes(result: QueueResult) -> tuple[FloatArray, LongArray]:
     time_s : (m,) float64
         The scheduling events, ascending, each time once.
     lost : (m,) int64
-        From this event to the next; 0 after the last.
+        Value from this event to the next; 0 after the last.
     """
     workload, end = result.workload, result.end_s
     enters, leaves, job = _waits(result)
@@ -159,7 +159,7 @@ def _waits(result: QueueResult) -> tuple[FloatArray, FloatArray, LongArray]:
 def loss_of_capacity(result: QueueResult) -> float:
     """Return the share of node-seconds idle while a smaller job waited (Tang et al., equation (1)).
 
-    See `lost_nodes`; from the first arrival to the last end.
+    It is the mean of `lost_nodes` from the first arrival to the last end.
     """
     if not len(result):
         return float("nan")

@@ -113,9 +113,9 @@ class DecisionPoint:
         Parameters
         ----------
         shadow_s : float
-            They end by then, as promised, ...
+            Latest end of jobs that may use any number of nodes.
         extra : int
-            ... or take no more nodes than these.
+            Most nodes of jobs that end later.
         """
         queue, windowed = self._scheduler.queue, self._scheduler.window is not None
         if windowed and self._window is None:
@@ -129,7 +129,7 @@ class DecisionPoint:
     def within(self, job: int, domain: NDArray[np.bool_]) -> NDArray[np.int32] | None:
         """Return nodes for a job in a part of the machine, as the policy chooses among them.
 
-        Where the job does not fit into the part: all that are free there, then others that the
+        If the job does not fit into the part, it gets all free nodes there, then others that the
         policy chooses. Nothing is started.
 
         Parameters
@@ -175,7 +175,7 @@ class DecisionPoint:
         Raises
         ------
         NetcosimError
-            A job that does not wait, a rule that the machine has not, nodes that are not free or
+            A job that does not wait, a rule that the machine lacks, nodes that are not free or
             not as many as the job requests.
         """
         machine, now_s, job = self.machine, self.now_s, int(choice.job)
@@ -266,7 +266,7 @@ class Decider(ABC):
             Its jobs, read-only, as known at submit (`known_at_submit`): run times are NaN.
         topology : Topology
         rng : numpy.random.Generator
-            For all that it draws.
+            Source of all random draws.
         """
         return
 

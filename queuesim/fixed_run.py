@@ -27,7 +27,7 @@ class FixedRun(Run):
         Raises
         ------
         NetcosimError
-            Jobs wait, and nothing will ever happen.
+            Jobs wait, and no event is left.
         """
         with self.scheduler:
             self._run()

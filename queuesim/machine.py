@@ -195,7 +195,7 @@ class Machine:
     ) -> list[int]:
         """Return the first of these running jobs that must leave to place a job; empty: no room.
 
-        None of them could stay, and the job keeps clear of what is held.
+        None of them could stay, and the job does not use held nodes or links.
         """
         began = perf_counter()
         self._set_hold(False)
@@ -315,7 +315,7 @@ class Machine:
         Returns
         -------
         shadow_s : float
-            At the earliest now: a job past its walltime counts as ending now.
+            Not before now: a job past its walltime counts as ending now.
         n_free : int
             Nodes free then, with all jobs that end at that time released.
         n_released : int

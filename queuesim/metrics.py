@@ -109,7 +109,7 @@ def summarise(result: QueueResult) -> QueueSummary:
     Parameters
     ----------
     result : QueueResult
-        From `simulate_queue`.
+        Result of `simulate_queue`.
 
     Returns
     -------

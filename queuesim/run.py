@@ -126,7 +126,7 @@ class Run:
         Raises
         ------
         NetcosimError
-            Jobs run or wait, and nothing will ever happen.
+            Jobs run or wait, and no event is left.
         """
         if len(self.workload) == 0:
             return

@@ -263,8 +263,8 @@ BATCHES = 8
 def batch_half_width(values: ArrayLike, level: float = LEVEL) -> float:
     """Return the half-width of the interval of a correlated mean, by batch means (Student's t).
 
-    The samples are cut into `BATCHES` consecutive parts of equal length; what is left over at the
-    begin is not used.
+    The samples are cut into `BATCHES` consecutive parts of equal length; the remainder at the
+    start is not used.
 
     Parameters
     ----------
@@ -334,7 +334,7 @@ def t_of_snapshots(
         As for `mean_of_snapshots`; snapshots are numbered in the order of time.
     level : float
     most : float
-        The most that is possible: no end lies beyond.
+        Largest possible value: no end lies beyond.
     least_samples : int
         `LEAST_WINDOWS` where ``snapshot`` numbers windows of a log.
 

@@ -89,7 +89,7 @@ class WaitingQueue(ABC):
         ----------
         now_s : float
         latest_end_s : (kinds,) float64
-            By this time a job of a kind must end by its requested walltime, if it started now. The
+            Latest end, by requested walltime, of a job of each kind that starts now. The
             caller may change it, and `remove` the job it was just given, between two jobs.
         """
 

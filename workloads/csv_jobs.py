@@ -44,7 +44,7 @@ def is_csv(path: str | Path) -> bool:
 def read_csv(path: str | Path) -> Workload:
     """Read a table with the columns job, nodes, arrival_s, run_s, plain or gzipped.
 
-    More columns may be those of `OPTIONAL`; others are refused, since a misspelt one would go
+    Further columns must be in `OPTIONAL`; others are refused, since a misspelt one would go
     unnoticed. Missing requested times are the run times. Node lists are host lists
     (`netsim.hostlist`), dependencies are written "afterok:12:13,after:9". Lines above the header
     that begin with # are comments; ``# UnixStartTime: N`` gives the Unix time of time 0.
@@ -55,7 +55,7 @@ def read_csv(path: str | Path) -> Workload:
         A file that cannot be read, a wrong header, and a line (named ``file:line``) with the
         wrong number of fields, text in a number, nodes or a run time not above 0, or
         an arrival below 0, a time above `workloads.swf_parse.MAX_TIME_S`, a fraction above 1, a
-        host list or a dependency that is none; jobs of one number, or jobs that wait for each
+        invalid host list or dependency; jobs of one number, or jobs that wait for each
         other, where there are dependencies.
     """
     table = _read_table(path)

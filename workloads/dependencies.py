@@ -18,7 +18,7 @@ def parse_dependency(text: str) -> list[tuple[str, str]]:
     Raises
     ------
     NetcosimError
-        Anything else.
+        Any other text.
 
     Examples
     --------

@@ -39,7 +39,7 @@ def n_blocks(workload: Workload) -> int:
 def drawn_log(workload: Workload, rng: np.random.Generator) -> Workload:
     """Return a log of blocks of another one, drawn with replacement.
 
-    Jobs keep sizes, run times and their time within the block, and get new ids; dependencies are
+    Jobs keep their sizes, run times and times within the block, and get new ids; dependencies are
     dropped. Where all are submitted at once, the blocks are parts of their order.
 
     Parameters

@@ -81,7 +81,7 @@ def gpu_cluster_workload(
     Sizes are drawn by their published shares of jobs. Run times are drawn by the published ones of
     all jobs, times the demand that the shares of GPU time put on jobs of that size, so that a size
     has its published part of the GPU time, in the mean and but for run times that would be longer
-    than the longest published. Users, bursts and hours of the day are not made.
+    than the longest published. Users, bursts and daily cycles are not modelled.
 
     Parameters
     ----------

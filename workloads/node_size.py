@@ -98,7 +98,7 @@ def size_doubts(size: NodeSize, header: SwfHeader, procs: NDArray[np.float64]) -
     Returns
     -------
     tuple of str
-        Lines for the user; none where nothing speaks against it.
+        Lines for the user; empty without such signs.
     """
     if header.max_nodes is None or not len(procs):
         return ()

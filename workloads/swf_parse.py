@@ -82,7 +82,7 @@ class SwfHeader:
 def parse_header(lines: Iterable[str]) -> tuple[SwfHeader, Iterator[str]]:
     """Return the header of a log, read from its lines up to the first job; and all the lines again.
 
-    A number that is none, or 0, counts as not given.
+    An invalid number or 0 counts as not given.
     """
     rest = iter(lines)
     taken, comments = [], []

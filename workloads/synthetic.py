@@ -68,7 +68,7 @@ def laas_workload(
     rng : numpy.random.Generator
         Draws sizes, run times, then arrivals, then requested times.
     sizes : sequence of int
-        Draw sizes out of these, each half as often as the one before, instead.
+        Draw sizes from these instead, each half as often as the one before.
     run_time_range_s : (low, high)
         At least 1 second.
     median_run_time_s : float, optional

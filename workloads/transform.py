@@ -122,7 +122,7 @@ def drop_shorter(workload: Workload, min_run_time_s: float) -> Workload:
 
 
 def refuse_empty(workload: Workload, before: Workload) -> Workload:
-    """Return the workload itself, if it has jobs.
+    """Return the workload itself; refuse one without jobs.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def refuse_empty(workload: Workload, before: Workload) -> Workload:
     Raises
     ------
     NetcosimError
-        Return an error that states what excluded all jobs, and what they were.
+        No job is left; the message states what excluded all jobs, and what they were.
     """
     if len(workload) or not len(before):
         return workload
@@ -147,7 +147,7 @@ def refuse_empty(workload: Workload, before: Workload) -> Workload:
 
 
 def refuse_larger(workload: Workload, max_nodes: int) -> Workload:
-    """Return the workload itself, if every job fits.
+    """Return the workload itself; refuse one with a job that does not fit.
 
     Raises
     ------

@@ -46,7 +46,7 @@ def partition_bisection(midplanes: Sequence[int]) -> int:
 def geometries(dims: Sequence[int], size: int) -> list[tuple[int, ...]]:
     """Return the cuboids of ``size`` midplanes that fit, longest edge first, each up to rotation.
 
-    The best bisection comes first: least longest dimension, then least second, and so on
+    The best bisection is first: the shortest longest edge, then the shortest second, and so on
     (Corollary 3.4).
     """
     lengths = sorted(check_dims(dims), reverse=True)

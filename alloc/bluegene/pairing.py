@@ -35,7 +35,7 @@ def partition(geometry: Sequence[int]) -> Topology:
 def furthest_nodes(dims: Sequence[int]) -> NDArray[np.int64]:
     """Return each node's partner half a ring away in every dimension, (n,) (Chen et al., SC 2012).
 
-    Its own inverse where all lengths are even, as in every Blue Gene partition.
+    The mapping is its own inverse where all lengths are even, as in every Blue Gene partition.
     """
     lengths = np.array(dims, dtype=np.int64)
     coords = np.stack(np.unravel_index(np.arange(lengths.prod()), tuple(dims)), axis=1)

@@ -74,7 +74,7 @@ class Segment(HierarchyPolicy):
     def _pieces(self, free: Counts, n_nodes: int) -> NDArray[np.int64] | None:
         """Return the domains in the order of use and the nodes in each, (k, 2) int64; or None.
 
-        Whether a job fits does not depend on which domains have its pieces: each has the same
+        Whether a job fits does not depend on the domains of its pieces: each has the same
         rest, or room for one more.
         """
         size = min(self._segment, n_nodes)

@@ -100,8 +100,8 @@ def _widen(
 ) -> None:
     """Record the longest run of all cuboids with these first edge lengths.
 
-    ``runs`` are those that all routers of a cuboid have that starts at each place; an edge that
-    is longer by one takes the lesser of its own and of the place behind it.
+    ``runs`` are the runs common to all routers of a cuboid that starts at each place; an edge that
+    is longer by one takes the minimum of its own run and that of the next place.
     """
     axis = len(extents)
     if axis == longest.ndim:

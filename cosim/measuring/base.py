@@ -59,7 +59,7 @@ class Measure(ABC):
         study : Study
         rng : callable () -> numpy.random.Generator
         parts : TaskRunner
-            Gets the simulations computed.
+            Runner of the simulations.
         progress : callable, optional
         """
 

@@ -97,7 +97,7 @@ def speedup_table(
     """Return the speed-up table of a campaign.
 
     A size class that lacks jobs on either side, or that only one snapshot has, is left out: its
-    jobs take the nearest class. A pattern without any class that is left has one row for all
+    jobs take the nearest class. A pattern without any remaining class has one row for all
     sizes; one that no snapshot has on both sides gets ratio 1 in [1/2, 2], "not known".
 
     Parameters

@@ -113,7 +113,7 @@ class SpeedupTable:
         n_nodes : (n,) int32
         bound : str
             "mean", or an end of the confidence interval: "low", "high"; classes without an
-            interval are not looked at then.
+            interval are ignored then.
 
         Returns
         -------

@@ -84,7 +84,7 @@ class Pairing:
         """Return how often a job repeats its communication, and the isolated time of one
         repetition.
 
-        On the reference's nodes; the same under every policy.
+        Runs are on the reference's nodes; the result is the same under every policy.
         """
         if index not in self.repeated:
             side = self.study.sides[self.study.reference]

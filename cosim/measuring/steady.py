@@ -173,7 +173,7 @@ class Steadying:
         """Return the computing time between iterations, by what the fraction means, (k,) float64.
 
         Ranks that are done begin to compute while others still wait, so what an iteration in a loop
-        takes is not the sum of computing and one iteration's communication: it is found in rounds.
+        takes is not the sum of computing and one iteration's communication: it is iterated.
         """
         fraction = np.array([self.study.fraction[i] for i in running])
         once_s, link_s = np.array([self.once(i) for i in running]).T

@@ -97,7 +97,7 @@ class Loops:
 def off_by_job(loops: Loops, begin_s: float, end_s: float) -> FloatArray:
     """Return by which fraction each job's iterations would be shorter in isolation, (k,).
 
-    Of those that ended in a window; nan without any. What noise did to their computing counts on
+    Only iterations that ended in the window count; nan without any. Computing noise counts on
     both sides: in isolation, an iteration is longer by as much as its computing.
     """
     found = np.full(len(loops.ends_s), np.nan)
@@ -117,7 +117,7 @@ def meetings(
     """Return how often jobs begin to communicate while others do, in a window.
 
     Every communication counts from its begin for its isolated time, so that jobs which
-    hold each other up do not meet the more for it.
+    delay each other do not meet more often because of it.
 
     Parameters
     ----------

@@ -133,7 +133,7 @@ class Ensemble:
     def loops(self, until_s: float, *, stream: int = 0) -> LoopTimes:
         """Simulate jobs that repeat their iteration until a moment, and time the complete ones.
 
-        So all are there all the time, and none has the network to itself at the end. An iteration
+        So all are present all the time, and none has the network to itself at the end. An iteration
         is complete when its last message has arrived. ``repeats`` and ``iterations`` do not count.
 
         Parameters
@@ -186,14 +186,14 @@ class Ensemble:
         ----------
         until_s : float
         n_watched : int
-            The first so many of ``jobs``; the others are there and not watched.
+            Number of ``jobs``, from the first, that are timed; the others only load the network.
         stream : int
             As in `packets`.
 
         Raises
         ------
         NetcosimError
-            A job that does not get anywhere.
+            A job that makes no progress.
         """
         for _ in range(_DOUBLINGS):
             run = self.loops(until_s, stream=stream).first(n_watched)
@@ -226,7 +226,7 @@ class Ensemble:
     def flow_finishes_s(self, unit_s: ArrayLike) -> FloatArray:
         """Return the last finish of each job's messages, all sent at once, at max-min fair rates.
 
-        So that none ends early and leaves the links to others, a job's messages are divided by its
+        So that no job ends early and leaves the links to others, its messages are divided by its
         unit and its time multiplied by it. Messages between two nodes are one flow, without steps.
 
         Parameters

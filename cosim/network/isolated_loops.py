@@ -92,7 +92,7 @@ def loop_together(
     periods : int
         Length of the simulation in isolated periods of the job with the longest one, at least.
     n_watched : int or None
-        The first so many of ``loops``, all if None; the others are there and not timed.
+        Number of ``loops``, from the first, that are timed (None: all); others only add load.
     draw : int
         Number of the random starts.
     stream : int

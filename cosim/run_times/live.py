@@ -239,7 +239,7 @@ class Live:
         Raises
         ------
         NetcosimError
-            It does not run.
+            The job does not run.
         """
         number = self._found(job_id)
         return self._effect(number, self._stretches.stretch(number))
@@ -262,8 +262,8 @@ class Live:
         Raises
         ------
         NetcosimError
-            A job that runs already or does not run, nodes that are taken or not there, a pattern
-            or a number that is refused. Nothing has changed then.
+            A job that runs already or does not run, nodes that are busy or do not exist, a pattern
+            or a number that is refused. The state is unchanged then.
         """
         leaving = [self._found(job_id) for job_id in need_items("ended", ended)]
         if len(set(leaving)) < len(leaving):

@@ -44,7 +44,7 @@ class FlowStretches:
         job : int
         situation : Situation
         load : MessageLoad, optional
-            What an iteration of it puts on the links, where that is known already.
+            Load of one of its iterations on the links, if it is already known.
         """
         load = self.loads.load(situation) if load is None else load
         if len(load.links):

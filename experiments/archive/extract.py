@@ -114,7 +114,7 @@ def ranges(placements: Sequence[IntArray]) -> tuple[LongArray, IntArray, IntArra
     -------
     ptr : (n + 1,) int64
     first, length : int32
-        Placement i is ``first[ptr[i]:ptr[i + 1]]`` with so many nodes from each.
+        Placement i has ``length[k]`` nodes from ``first[k]`` on, for k in ``ptr[i]:ptr[i + 1]``.
     """
     ptr = np.cumsum([0, *(len(nodes) for nodes in placements)])
     return _ranges(ptr, np.concatenate([np.empty(0, dtype=np.int32), *placements]))

@@ -190,7 +190,7 @@ _CHANGING = ("first_jobs", "arrival_factor", "size_factor", "all_at_zero")
 def _jobs(args: argparse.Namespace, log: str, names: Sequence[str]) -> Workload:
     """Read the log's jobs with the options of these names.
 
-    A config's checks would take longer to import than a small log to read.
+    It avoids the config's checks, which take longer to import than a small log to read.
     """
     import numpy as np
 

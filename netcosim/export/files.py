@@ -40,7 +40,7 @@ def export_tables(
     ----------
     store : Store
     folder : path
-        Made if it is missing.
+        Created if it is missing.
     file_format : {"csv", "parquet"}
         Parquet needs the pyarrow package.
     point : str, optional

@@ -161,17 +161,17 @@ def links_of(routing: Routing, src: int, dst: int) -> list[int]:
 def on_one_channel(routing: Routing) -> Routing:
     """Return the same paths with one queue a link, as networks without virtual channels have.
 
-    For buffers that never limit; where they do, the network can deadlock.
+    Use it with buffers that never limit; where they do, the network can deadlock.
 
     Parameters
     ----------
     routing : Routing
-        Of paths that depend only on a packet's router and its destination's router.
+        Its paths must depend only on a packet's router and its destination's router.
 
     Raises
     ------
     NetcosimError
-        A routing that chooses, or whose way goes on differently by where a packet comes from.
+        A routing that chooses, or whose path depends on where a packet comes from.
     """
     if routing.n_vcs == 1:
         return routing

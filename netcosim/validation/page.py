@@ -38,11 +38,11 @@ def write_validation(
     Parameters
     ----------
     folder : path
-        Made if it is missing.
+        Created if it is missing.
     found : mapping
         What each group has measured.
     seeds : mapping
-        What the numbers can be got again with, for the page.
+        Command that reproduces the numbers, for the page.
     form : {"svg", "pdf", "png"}
         Of the figure.
 

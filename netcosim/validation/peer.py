@@ -43,7 +43,7 @@ class Peer:
         Parameters
         ----------
         question : object
-            Goes to the script's standard input as JSON; its last line of output is the answer.
+            Sent to the script's standard input as JSON; its last line of output is the answer.
         python : str
             The interpreter that has the package; looked for if empty.
 

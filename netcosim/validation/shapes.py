@@ -118,7 +118,7 @@ def mean_wait(config: PacketConfig, load: float, slots: int, seed: int) -> float
 def throughput(config: PacketConfig, ports: int, slots: int, seed: int) -> float:
     """Return the used share of the outputs' time when every input always has packets.
 
-    Counted in the second half of the time.
+    Only the second half of the time counts.
     """
     traffic = streams(ports, 1.0, slots, seed)
     end_s = slots * SLOT_S

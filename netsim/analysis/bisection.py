@@ -47,11 +47,11 @@ def torus_bisection(
 ) -> int:
     """Return the cables between two halves of a torus or mesh whose sizes differ by at most 1.
 
-    An even dimension of length L with rings: 2 N / L cables (Chen et al., SC 2012), in a mesh
-    N / L. An odd one leaves a middle layer that is halved in turn; so 2 (or 1) times the
-    sum over the dimensions, longest first, of the product of all shorter ones,
+    An even dimension of length L is cut by 2 N / L cables with rings (Chen et al., SC 2012),
+    by N / L in a mesh. An odd one leaves a middle layer that is halved in turn: 2 (or 1) times the
+    sum over the dimensions, longest first, of the product of all shorter ones
     up to the first even one (Aroca and Fernandez Anta, IEEE TPDS 25, 2014). Where
-    rings and paths are mixed, the least over all orders of dimensions.
+    rings and paths are mixed, it is the minimum over all orders of dimensions.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def torus_bisection(
     Returns
     -------
     int
-        Cables, 0 for one router.
+        Number of cables; 0 for one router.
 
     Raises
     ------

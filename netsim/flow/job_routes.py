@@ -54,8 +54,8 @@ class LoadCost(NamedTuple):
 def load_cost(routing: Routing, n_pairs: int) -> LoadCost:
     """Estimate the time and memory of placing a job.
 
-    All of it goes with the pairs of nodes that exchange anything: n (n - 1) in an all-to-all of
-    n nodes, so 25 million and some 10 GB for 5000 nodes.
+    Both are proportional to the pairs of nodes that communicate: n (n - 1) in an all-to-all of
+    n nodes, so 25 million and about 10 GB for 5000 nodes.
 
     Parameters
     ----------

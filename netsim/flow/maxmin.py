@@ -47,7 +47,7 @@ def _flow_weights(flow_weight: ArrayLike | None, n_flows: int) -> NDArray[np.flo
 def _scaled(paths: FlowPaths, flow_weight: NDArray[np.float64]) -> FlowPaths:
     """Return paths on which the rate ``x / flow_weight`` loads the links as ``x`` does now.
 
-    Weighted shares are plain ones of these: all rise together in rate over weight.
+    Weighted fair rates are unweighted ones on these paths: all rise together in rate over weight.
     """
     scaled = np.repeat(flow_weight, np.diff(paths.ptr))
     return paths._replace(weights=scaled if paths.weights is None else paths.weights * scaled)

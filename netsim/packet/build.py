@@ -116,7 +116,7 @@ def _distinct_bytes(
 ) -> tuple[NDArray[np.int64], Callable[[NDArray[Any]], NDArray[Any]]]:
     """Return the sizes to work with, and what makes a value of each one of every message.
 
-    Where all messages are of one size that is one value, which all messages share in memory.
+    If all messages have one size, that is one value, which all messages share in memory.
     """
     n = len(send_bytes)
     if n > 1 and send_bytes.min() == send_bytes.max():

@@ -28,7 +28,7 @@ def packets_of(program: Program, packet_bytes: int) -> float:
 def check_size(
     topology: Topology, traffic: Traffic, config: PacketConfig, until_s: float | None
 ) -> None:
-    """Refuse what would never end, or end beyond the clock.
+    """Refuse a run that would never end, or would end beyond the clock.
 
     Raises
     ------

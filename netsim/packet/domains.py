@@ -145,7 +145,7 @@ def router_row(topology: Topology) -> NDArray[np.int64]:
 def router_load(topology: Topology, traffic: Traffic, packet_bytes: int) -> NDArray[np.float64]:
     """Return the estimated number of packets that each router handles, (n_routers,) float64.
 
-    Those from and to its nodes, and of all others on their way its share by links.
+    It counts those from and to its nodes, and a share of all others in proportion to its links.
     """
     program, n = traffic.program, topology.n_routers
     router = topology.node_router[np.asarray(traffic.rank_node)]

@@ -25,7 +25,7 @@ def run_bytes(
 ) -> int:
     """Return the bytes that `netsim.packet.engine.simulate_packets` takes beside its input.
 
-    Packets that wait are counted as many as there is room for at first; a network full of small
+    Waiting packets are counted up to the initial capacity; a network full of small
     packets in large buffers takes more.
     """
     topology, program = routing.topology, traffic.program

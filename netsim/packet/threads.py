@@ -42,7 +42,7 @@ def run_in_domains(
     until: int,
     progress: Callable[[float], None] | None,
 ) -> Arrays:
-    """Run all domains to the end, each on a thread; the arrays of the whole.
+    """Run all domains to the end, each on a thread, and return the joined arrays.
 
     Parameters
     ----------

@@ -115,7 +115,7 @@ class ShortestPaths:
 def channels(paths: ShortestPaths) -> int:
     """Return the number of channels that makes shortest paths free of deadlock.
 
-    1 if the links cannot wait for each other in a ring whatever paths are taken (Dally and Seitz,
+    It is 1 if the links cannot wait for each other in a ring on any paths (Dally and Seitz,
     1987); else one for each link of the longest path.
     """
     from scipy.sparse import coo_array
@@ -162,7 +162,7 @@ def _visited(paths: ShortestPaths, distance: NDArray[np.int64]) -> BoolArray:
 def links_in_turn(paths: ShortestPaths) -> NDArray[np.int32]:
     """Return the link of "min-hop" toward each port, -1 at its own router, (n_routers, n_ports).
 
-    Ports that never pass a router have the first of their links there.
+    A router that packets to a port never pass has the first of its links toward the port.
     """
     topology = paths.topology
     n, ports = topology.n_routers, topology.port_router.astype(np.int64)

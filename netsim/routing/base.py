@@ -33,7 +33,7 @@ class View(Protocol):
     def load(self, link: int) -> int:
         """Return the ticks until the link could start one more packet, without credit stalls.
 
-        Rest of the running transmission plus the serialisation of all packets that wait
+        This is the rest of the running transmission plus the serialisation of all packets that wait
         for the link on any channel.
         """
 

@@ -103,7 +103,7 @@ def table_routing(
     next_link : (n_routers, n_routers) int32
         The link from the row's router toward the column's; -1 on the diagonal.
     n_vcs : int
-        Return the router-to-router links of the longest path, or 1 if the channel is constant.
+        Router-to-router links of the longest path, or 1 if the channel is constant.
     channel_step : {1, 0}
         How much the channel rises a hop.
     """

@@ -180,7 +180,7 @@ class DragonflyShape:
     def local_step(self, r: int, t: int) -> int:
         """Return the next local router from ``r`` on the path to ``t`` (``r != t``).
 
-        In an aries group along the chassis first, then along the slot.
+        In an aries group, paths follow the chassis first, then the slot.
         """
         if self.group == "aries":
             chassis, slot = divmod(r, ARIES_SLOTS)

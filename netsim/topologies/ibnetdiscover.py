@@ -52,7 +52,7 @@ def ibnetdiscover(
     ----------
     file : str
     rails : int, optional
-        By default all hosts must have as many ports as each other.
+        By default all hosts must have the same number of ports.
     node_latency_s, link_latency_s : float
     gpus_per_node, scale_up_bandwidth_Bps : int, optional
         See `netsim.topologies.switches.gpus_of_servers`.

@@ -85,7 +85,7 @@ def read_slurm(path: Path, topology: str | None = None) -> Declared:
     Raises
     ------
     NetcosimError
-        A file that cannot be read, a line that is none of Slurm's, a name declared twice, a node
+        A file that cannot be read, a line that is not Slurm's, a name declared twice, a node
         on two switches.
     """
     if path.suffix.lower() in YAML_SUFFIXES:

@@ -93,7 +93,7 @@ def topology_conf(
     file : str
     topology : str, optional
     taper : float or sequence of float
-        Of a list the last one holds for all levels above, too. Whole cables are taken, at least
+        The last value of a list holds for all higher levels too. Cables are rounded, at least
         one from each switch to each above it.
     uplinks : int or sequence of int, optional
     node_bandwidth_Bps, link_bandwidth_Bps : int

@@ -101,7 +101,7 @@ def recursive_doubling(p: int) -> Transfers:
 def recursive_halving(p: int, operation: str) -> Transfers:
     """Halve the buffer and the distance in each of log2(p) steps (Rabenseifner, ICCS 2004).
 
-    All-gather is the same backwards, all-reduce both, one after the other.
+    All-gather runs the same steps backwards; all-reduce runs both, one after the other.
     """
     actor, fold = _power_of_two(p)
     extra = p - len(actor)
@@ -219,10 +219,10 @@ def hierarchical(n_ranks: int, gpus_per_node: int, operation: str, chunks: int) 
 def pxn(n_ranks: int, gpus_per_node: int) -> Transfers:
     """Build an all-to-all with one message for each pair of nodes and rail.
 
-    A rank hands over what is for rank i of another node to rank i of its own node, which sends it
+    A rank passes data for rank i of another node to rank i of its own node, which sends it
     on with that of the others ("PXN" of NCCL 2.12). Node n sends to node n + 1 first. Units are
     numbered by destination, then by source. Backwards, a rank sends to its own rail of each other
-    node, and ranks there hand over what is for others.
+    node, and ranks there pass on what is for others.
     """
     g, n = gpus_per_node, n_ranks // gpus_per_node
     need_messages(n_ranks * (n_ranks - 1), n_ranks * 2 * n, f"an all-to-all of {n_ranks} ranks")

@@ -227,7 +227,7 @@ class View:
         waiting : list of int
             Visible jobs, in order; the remaining rows are zeros.
         busy : (domains,) int64
-            Nodes of each domain that jobs have.
+            Busy nodes of each domain.
         use : (n_links,) float64 or None
             Share of the time for which each link is busy; None: not known.
         """

@@ -24,7 +24,7 @@ def hops(result: QueueResult) -> Rows:
     """Return quantiles of the hops by job size, with the least possible hops.
 
     The last row has all jobs of several nodes; ``above_least`` is the share of jobs that are more
-    spread than they need be.
+    spread than necessary.
     """
     apart, least = _apart_and_least(result)
     sizes = result.workload.n_nodes

@@ -56,7 +56,7 @@ def read_mapped_csv(
     """Read a table in CSV, separated by commas, semicolons, tabs or bars.
 
     Needed are job, nodes or gpus, submit, and end or run; without start or wait, jobs start when
-    they are submitted and waits are not known. A column that has one of our names (`COLUMNS`) need
+    they are submitted and waits are not known. A column with a name in `COLUMNS` need
     not be mapped. Times are dates or numbers of seconds on any clock,
     lengths are seconds or hours:minutes:seconds, node lists are host lists, dependencies as
     "afterok:12:13".
@@ -65,7 +65,7 @@ def read_mapped_csv(
     ------
     NetcosimError
         A file that cannot be read, a map of columns that are not there, a cell (named
-        ``file:line``) that is not what it should be; and what
+        ``file:line``) with an invalid value; and what
         `workloads.importers.assemble.workload_of` refuses.
     """
     rows = mapped_rows(path, csv_rows(path), columns, refuse_twice=True)

@@ -46,7 +46,7 @@ def shared_nodes(
     cores_per_node : int or None
         A job with fewer on its nodes shares them, whatever its node list.
     dropped, notes
-        Get what was done.
+        Changed in place: counts and notes of what was done.
 
     Raises
     ------

@@ -53,7 +53,7 @@ class TableRow:
         Raises
         ------
         NetcosimError
-            Anything else.
+            Any other text.
         """
         text = self.text(column)
         value = number_of(text) if text else nan
@@ -68,7 +68,7 @@ class TableRow:
         Raises
         ------
         NetcosimError
-            Anything else.
+            Any other text.
         """
         value = self.number(column) if self.text(column) else 0.0
         if value != int(value) or value > 2**53:
@@ -81,7 +81,7 @@ class TableRow:
         Raises
         ------
         NetcosimError
-            Anything else.
+            Any other text.
         """
         text = self.text(column)
         number = number_of(text) if text else nan
@@ -98,7 +98,7 @@ class TableRow:
         Raises
         ------
         NetcosimError
-            Anything else.
+            Any other text.
         """
         text = self.text(column)
         if ":" not in text and text.lower() not in ("unlimited", "partition_limit"):

@@ -35,7 +35,7 @@ def reference_rates(
     Parameters
     ----------
     carried : (n_links, n_flows) float64
-        Of `dense`.
+        Result of `dense`.
     capacity_Bps : (n_links,) float64
     flow_weight : (n_flows,) or scalar
         Above 0.

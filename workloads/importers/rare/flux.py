@@ -41,7 +41,7 @@ def read_flux(
     Raises
     ------
     NetcosimError
-        A file that cannot be read or is no JSON, a job whose values are not what they should be;
+        A file that cannot be read or is no JSON, a job with invalid values;
         and what `workloads.importers.assemble.workload_of` refuses.
     """
     found = Found()

@@ -96,7 +96,7 @@ def _any_in(table: str, keys: Iterable[str]) -> bool:
 
 
 def warn_of_unread(config: Config) -> None:
-    """Warn of each key that nothing reads; Python shows a line once."""
+    """Warn about each key that nothing reads; Python shows a line once."""
     for line in unread_lines([config]):
         warnings.warn(line, UnreadKeyWarning, stacklevel=1)
 

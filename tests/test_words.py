@@ -48,6 +48,23 @@ NAMES = {
     *("chance", "chances", "game", "arena"),
 }
 """Words of names: `OldName`, `old_name` and `OLD_NAME` consist of "old" and "name"."""
+NOT_VERBS = {
+    *("a", "an", "the", "all", "any", "both", "each", "either", "every", "few", "its", "more"),
+    *("most", "no", "one", "other", "several", "some", "such", "those", "two", "three", "five"),
+    *("he", "it", "nothing", "everything", "there", "they", "this", "we", "you"),
+    *("how", "that", "what", "when", "where", "whether", "which", "who", "why", "is", "does"),
+    *("after", "as", "at", "before", "between", "by", "for", "from", "in", "inside", "of", "on"),
+    *("only", "out", "over", "so", "than", "to", "toward", "up", "with", "within", "without"),
+    *("bandwidth", "communication", "family", "fig", "figure", "half", "job", "makespan", "mean"),
+    *("node", "percent", "ratio", "reduction", "rest", "slowdown", "utilisation"),
+}
+"""Words that no imperative sentence begins with; among nouns, those found in docstrings."""
+NOUNS_FIRST = (
+    *("experiments/papers", "netcosim/report", "netcosim/judge", "netcosim/gain"),
+    *("netcosim/bench_rl", "netcosim/curve", "cosim/isolation", "cosim/network_schedulers"),
+    "queuesim/site",
+)
+"""Folders in which docstrings of functions may still begin with a noun. Do not add to them."""
 WHOLE_NAMES = {"held_back", "at_work", "help_with", "whole", "Here", "Parts", "Named"}
 """Names that are wrong, of words that are not."""
 
@@ -138,3 +155,51 @@ def told_s(x):
     assert wrong_names(source) == {"told_s"}
     assert sum(len(wrong_in(text, IN_CODE)) for text in prose_of(source)) == 3
     assert wrong_names("behold = Named_tuple = file.tell()") == set()
+
+
+def beginnings(source: str) -> Iterator[tuple[str, str]]:
+    """Yield the name of each function, properties apart, and two words of its docstring."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef) and (text := ast.get_docstring(node)):
+            decorators = " ".join(map(ast.unparse, node.decorator_list))
+            if "property" not in decorators:
+                yield node.name, " ".join(text.split()[:2])
+
+
+def begins_with_verb(text: str) -> bool:
+    """Return whether a sentence may be imperative, for all that its first two words show."""
+    word, _, after = text.partition(" ")
+    word = word.rstrip(",.:;")
+    plain = re.fullmatch("[A-Z][a-z]+", word) is not None and after != "of"
+    plural = word.endswith("s") and not word.endswith("ss")
+    return plain and not plural and word.lower() not in NOT_VERBS
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_docstrings_of_functions_begin_with_a_verb(package: str) -> None:
+    wrong = {}
+    for path in sorted((ROOT / package).rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        if path.name.startswith("kernels") or name.startswith(NOUNS_FIRST):
+            continue
+        begun = beginnings(path.read_text(encoding="utf-8"))
+        if found := {function: text for function, text in begun if not begins_with_verb(text)}:
+            wrong[name] = found
+    assert wrong == {}
+
+
+def test_a_docstring_that_begins_with_a_noun_is_found() -> None:
+    nouns = ["The sum", "Each", "(n,) sums", "`nodes`", "Whether", "Rows", "SHA-256", "Time of"]
+    assert not any(map(begins_with_verb, nouns))
+    assert all(map(begins_with_verb, ["Return it", "See", "Process it", "Yield", "Time a run"]))
+    source = '''
+class A:
+    @property
+    def size(self):
+        """Nodes."""
+    def run(self):
+        """Run it."""
+def rows():
+    """(n,) rows."""
+'''
+    assert sorted(beginnings(source)) == [("rows", "(n,) rows."), ("run", "Run it.")]

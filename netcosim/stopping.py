@@ -105,7 +105,7 @@ def _insist(number: int, ended: threading.Event) -> None:
 
 
 def _on_its_way() -> bool:
-    """Return whether the main thread is in a clause that a raised `Stopped` runs."""
+    """Return whether the main thread is handling a raised `Stopped`."""
     found: object = sys._current_exceptions().get(threading.main_thread().ident or 0)
     # a triple up to Python 3.11, the exception itself from 3.12
     error = found[1] if isinstance(found, tuple) else found

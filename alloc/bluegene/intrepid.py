@@ -63,7 +63,7 @@ def _loop_cables(axis: str, loop: list[str], used: set[str], mesh: bool) -> set[
 
 
 def _row_cables(rows: frozenset[int]) -> list[tuple[int, int]]:
-    """Return the X cables of a torus over these rows: those of the smallest ring with them."""
+    """Return the X cables of a torus over these rows: of a ring with the fewest other rows."""
     if len(rows) < 2:
         return []
     others = [row for row in range(ROWS) if row not in rows]

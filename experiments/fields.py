@@ -133,7 +133,7 @@ def _input_file(value: Any) -> Any:
 def config_kind(parameter: Parameter) -> Any:
     """Return the type of a declared parameter in a config: files with their digests, units parsed.
 
-    Names are checked.
+    A text is checked against the declared names.
     """
     unit = quantity_of(parameter.name)
     names = next((note for note in parameter.notes if isinstance(note, NamesIn)), None)

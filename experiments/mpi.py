@@ -42,7 +42,7 @@ def world() -> Any | None:
     ------
     NetcosimError
         Started by a launcher, but there is no usable MPI library: each rank would do the
-        whole work alone.
+        entire work by itself.
     """
     if not launched_by_mpi():
         return None

@@ -67,7 +67,7 @@ def canonical_json(value: object) -> str:
 def point_key(config: Mapping[str, object], model_version: str = MODEL_VERSION) -> str:
     """Return the name of a point: SHA-256 of its content and the model's version, 64 hex digits.
 
-    An input file counts with what it holds, not with where it lies (`netsim.inputs`).
+    An input file counts with its content, not its path (`netsim.inputs`).
     """
     content = identity(without(config, HOW))
     text = canonical_json({"config": content, "model_version": model_version})
@@ -98,7 +98,7 @@ def replaced(config: Mapping[str, object], changes: Mapping[str, object]) -> dic
     Raises
     ------
     NetcosimError
-        An entry that a list has not.
+        An entry that a list does not have.
     """
     found: Any = dict(config)
     for dotted, value in changes.items():

@@ -42,7 +42,7 @@ def progress(
 ) -> Iterator[Show]:
     """Show progress with time left while the block runs.
 
-    The clock starts with the block, so whatever is compiled must be compiled before.
+    The clock starts with the block, so kernels must be compiled before.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def progress(
     unit : str
         "%" or a plural, "points".
     begun : float
-        Of the total, done before; it does not count for the speed.
+        Part of the total that is already done; it does not count for the speed.
     shown : bool
         False: nothing is printed.
     file : text file, optional

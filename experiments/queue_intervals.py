@@ -112,7 +112,7 @@ def redrawn(result: CosimResult, resamples: int) -> Redrawn:
     Parameters
     ----------
     result : CosimResult
-        Of a model whose run times are fixed (`queuesim.runtime.RunTimeModel.fixed`).
+        Result of a model whose run times are fixed (`queuesim.runtime.RunTimeModel.fixed`).
     resamples : int
     """
     queues, draws = result.queues, result.queues.draws

@@ -136,7 +136,7 @@ class Queues:
         overrun : str, optional
             Instead of the config's.
         bandwidth_Bps : (n,) float64, optional
-            What each job needs, instead of a draw of the config's classes.
+            Bandwidth that each job needs, instead of a draw of the config's classes.
         progress : callable, optional
 
         Raises
@@ -222,8 +222,8 @@ class Queues:
     def digest(self, policy: str, model: RunTimeModel, overrun: str | None = None) -> str:
         """Return a digest of all that `under` depends on; empty if that is not known.
 
-        Of a machine that is what it is made of: bandwidths and latencies count for policies alone
-        that place by bandwidth. Known for logged run times and policies of the registry, whose
+        For a machine that is its content; bandwidths and latencies count only for policies
+        that place by bandwidth. It is known for logged run times and built-in policies, whose
         sources do not change in a process.
         """
         section = self.section
@@ -270,7 +270,7 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
     topology : Topology
         Its machine's.
     jobs : Workload, optional
-        Instead of the config's own.
+        Jobs that replace the config's own.
 
     Raises
     ------

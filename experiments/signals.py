@@ -13,7 +13,7 @@ from types import FrameType
 def defer_signals() -> Iterator[None]:
     """Defer signals that arrive within the block to its end.
 
-    For what must not be left half done: a process that has been requested, but is not known yet.
+    It protects what must not be left half done, such as a started but not yet recorded process.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

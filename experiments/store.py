@@ -247,7 +247,7 @@ class Store:
         Raises
         ------
         NetcosimError
-            The file cannot be written; it may be a point before this one that could not be.
+            The file cannot be written, for this point or an earlier pending one.
         """
         self._check_writable()
         status = "failed" if outcome.tables is None else "done"
@@ -271,12 +271,12 @@ class Store:
                 self._timer.start()
 
     def flush(self) -> None:
-        """Write all that was put and waits, in one transaction.
+        """Write all pending entries, in one transaction.
 
         Raises
         ------
         NetcosimError
-            The file cannot be written; what waits goes on waiting.
+            The file cannot be written; entries stay pending.
         """
         with self._guard:
             if self._timer is not None:
@@ -385,7 +385,7 @@ class Store:
 
         Times are left out, and the order in which points were stored does not matter: two
         sweeps of the same points agree in it, however they were run. What `kept` gives is not in
-        it, since how small it is packed depends on the machine.
+        it, because its compression depends on the machine.
         """
         digest = hashlib.sha256()
         for kinds, query in (

@@ -109,8 +109,8 @@ def keyed(points: Sequence[Mapping[str, object]]) -> dict[str, Mapping[str, obje
 def sliced(points: Sequence[Point], which: int, count: int) -> list[Point]:
     """Return one slice (``which`` from 1) of ``count``: disjoint, sizes that differ by at most 1.
 
-    They follow from the points' keys, which are as good as random: a slice is not all points of
-    one value, and none is slow because a value is.
+    Slices follow from the points' keys, which are as good as random: no slice has all points of
+    one value, so none is slow because of a slow value.
     """
     by_key = {point_key(point): point for point in points}
     chosen = set(sorted(by_key)[which - 1 :: count])
@@ -131,7 +131,7 @@ def run_points(
 ) -> SweepSummary | None:
     """Compute the points that the store does not contain; store each when it is done.
 
-    This process hands points out and writes the store. The results are the same bit for bit
+    This process distributes points and writes the store. The results are the same bit for bit
     wherever they are computed, since a point's seed follows from its content.
 
     Parameters
@@ -142,7 +142,7 @@ def run_points(
     points : sequence of mapping
         Resolved configs. Equal ones are computed once.
     store : path
-        Results file; made if it is missing.
+        Results file; created if it is missing.
     jobs : int
         Local processes.
     retry_failed : bool
@@ -152,7 +152,7 @@ def run_points(
     meta : mapping, optional
         Entries that belong to the store, not to a point.
     executor : str
-        Who computes, as ``--executor`` names it (`experiments.executors.registry`). By default
+        Workers, as ``--executor`` names them (`experiments.executors.registry`). By default
         the other ranks under an MPI launcher, else local processes (this one alone for 1).
 
     Returns

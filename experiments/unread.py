@@ -58,7 +58,7 @@ def unread_keys(points: Sequence[Any]) -> list[Unread]:
     Parameters
     ----------
     points : sequence of Config
-        One for a run. A config of another command counts too, if it has a ``machine``.
+        A single one for a run. Configs of other commands count too, if they have a ``machine``.
     """
     found: dict[str, Unread] = {}
     for point in points:
@@ -104,7 +104,7 @@ def warn_of_unread(config: Config) -> None:
 def as_read(config: Config) -> Config:
     """Return the config without unread keys, so that they do not make it another point.
 
-    Keys whose value a page shows or the random draws depend on stay.
+    Keys whose values a page shows, or that random draws depend on, are kept.
     """
     stay = ("reference.", "workload.", "communication.")
     keys = [one.key for one in unread_keys([config]) if not one.shown]

@@ -116,7 +116,7 @@ def prepare_run(config: Config, out: Path, jobs: int, resamples: int | None = 0)
 def with_threads_that_fit(config: Config, processes: int) -> tuple[Config, str | None]:
     """Return the config with no more threads than ``processes`` of it leave cores for, and a note.
 
-    Beside other processes "auto" is one thread: points side by side use the cores better.
+    With several processes "auto" is one thread: parallel points use the cores better.
     """
     from experiments.config_content import checked_config
     from experiments.points import replaced

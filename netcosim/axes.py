@@ -19,7 +19,7 @@ def table_frame(store: Store, name: str) -> pd.DataFrame:
 
     Mixes of the same patterns become one column for each key that varies
     (``communication.mix.0.message_bytes``), other mixes one column that describes each.
-    Columns without any value count as numbers that are not known.
+    Columns without any value become columns of missing numbers.
     """
     frame = store.frame(name)
     configs = {point.key: flatten(point.config) for point in store.points()}

@@ -41,7 +41,7 @@ def cached_names(folder: Path | None = None) -> Names:
     Parameters
     ----------
     folder : Path, optional
-        Where they are kept; by default beside the kernels.
+        Folder of the cache; by default that of the kernels.
     """
     names = _own_names(folder)
     if plugins_in_use():

@@ -59,7 +59,7 @@ def build_parser(
 ) -> argparse.ArgumentParser:
     """Return the parser with these subcommands, or all, with their options or their names alone.
 
-    Each takes time to import, and its options to make.
+    Importing a command and building its options takes time.
     """
     parser = Parser(
         prog=PROGRAM,
@@ -109,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status.
 
     0 for success, 1 for a run that found failures, 2 for a user's mistake, 130 for Ctrl-C, 143
-    for a polite kill, 141 for a closed pipe. Under MPI only rank 0 prints.
+    for SIGTERM, 141 for a closed pipe. Under MPI only rank 0 prints.
     """
     open_streams()
     given = sys.argv[1:] if arguments is None else list(arguments)

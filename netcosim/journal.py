@@ -43,8 +43,8 @@ _LOOK_S = 0.02
 def computed_by() -> str:
     """Return the sources and libraries that compute parts, as text.
 
-    Unlike `netsim.fingerprint.code_fingerprint` it is of every byte, and of this package's too:
-    a part that is computed again costs little, a stale one a wrong result.
+    Unlike `netsim.fingerprint.code_fingerprint` it covers every byte, and this package too:
+    recomputing a part costs little, a stale part gives a wrong result.
     """
     versions = (sys.version_info[:3], np.__version__, scipy.__version__, numba.__version__)
     return f"{versions} {sources_hash()}"

@@ -57,7 +57,7 @@ A policy names its part, `alloc.policy.Policy.kernels`.
 def mark_compiled(part: str) -> None:
     """Record that the cache holds all kernels of a part; do nothing if it cannot be written.
 
-    Numba's files are no indicator: a few are there as soon as a module is imported.
+    Numba's files are no indicator: a few exist as soon as a module is imported.
     """
     mark = mark_of(cache_folder(), part)
     try:

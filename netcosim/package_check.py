@@ -16,8 +16,8 @@ _ROOT = Path(__file__).resolve().parent.parent
 def foreign_package() -> str | None:
     """Return a message if a package is another project's; None if all are netcosim's.
 
-    Looks at where each package is found and at the first line of its ``__init__.py``, which
-    names netcosim in its own; imports none.
+    It checks where each package is found and the first line of its ``__init__.py``, which
+    names netcosim in its own packages, and imports none.
     """
     for name in PACKAGES:
         spec = find_spec(name)

@@ -36,8 +36,8 @@ def reproduce(
     """Reproduce a figure of a paper.
 
     Results go into ``out_dir/<paper>.sqlite``, where points stay: what is stored is not
-    computed again. Beside it come ``<figure>-<table>.csv``,
-    ``<figure>.<form>`` and ``<figure>.html``; what is not by default is in their names.
+    computed again. The other files are ``<figure>-<table>.csv``,
+    ``<figure>.<form>`` and ``<figure>.html``; settings other than the defaults are in their names.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def reproduce(
     options : Options, optional
     progress : bool
     form : {"png", "svg", "pdf"}
-        Of the drawing.
+        Options of the drawing.
 
     Returns
     -------

@@ -20,7 +20,7 @@ def _need_two(n_ranks: int, name: str) -> None:
 
 
 def uniform_random_destinations(n_ranks: int) -> Destinations:
-    """Draw any other rank with equal probability, anew for each message."""
+    """Return destinations: any other rank with equal probability, drawn for each message."""
     _need_two(n_ranks, "uniform-random")
 
     def draw(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -30,7 +30,7 @@ def uniform_random_destinations(n_ranks: int) -> Destinations:
 
 
 def uniform_destinations(n_ranks: int) -> Destinations:
-    """Draw any rank with equal probability, including the sender, as "uniform" in BookSim."""
+    """Return destinations: any rank with equal probability, the sender included (BookSim)."""
 
     def draw(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         return rng.integers(0, n_ranks, len(src))
@@ -39,7 +39,7 @@ def uniform_destinations(n_ranks: int) -> Destinations:
 
 
 def permutation_destinations(n_ranks: int, rng: np.random.Generator) -> Destinations:
-    """Draw one fixed random permutation in which no rank sends to itself (uniform over those)."""
+    """Return destinations: one fixed random permutation in which no rank sends to itself."""
     _need_two(n_ranks, "permutation")
     ranks = np.arange(n_ranks)
     table = rng.permutation(n_ranks)
@@ -62,7 +62,7 @@ def shift_destinations(n_ranks: int, shift: int) -> Destinations:
 
 
 def tornado_destinations(grid: Sequence[int]) -> Destinations:
-    """Shift almost half around each dimension: ``ceil(k / 2) - 1`` of k (Dally and Towles).
+    """Return destinations almost half around each dimension: ``ceil(k / 2) - 1`` of k.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def tornado_destinations(grid: Sequence[int]) -> Destinations:
 
 
 def adversarial_destinations(n_ranks: int, group_size: int, offset: int = 1) -> Destinations:
-    """Return a random rank of the group that is ``offset`` after the sender's (Kim et al., ISCA
+    """Return destinations: a random rank of the group ``offset`` after the sender's (Kim et al.,
     2008).
 
     Groups are consecutive ranks; the last one may be smaller. On a dragonfly with one
@@ -109,7 +109,7 @@ def adversarial_destinations(n_ranks: int, group_size: int, offset: int = 1) -> 
 
 
 def matrix_destinations(table: NDArray[np.float64]) -> Destinations:
-    """Draw ranks with the probability of their column's weight in the sender's row.
+    """Return destinations drawn with the probability of their column's weight in the sender's row.
 
     Parameters
     ----------

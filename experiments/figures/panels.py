@@ -46,7 +46,7 @@ def panel_grid(
         Most panels side by side.
     size_in : (width, height) of a panel in inches
     top_in : float
-        Room above them all.
+        Height of the space above all panels.
     share : bool
         See `new_figure`.
     """

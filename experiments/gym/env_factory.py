@@ -88,7 +88,7 @@ class EnvFactory:
         Parameters
         ----------
         rng : numpy.random.Generator
-            Where the jobs begin, and what placement rules draw.
+            Generator of the first job, and of the placement rules' draws.
         first : int, optional
             The job, counted from 0, with which it begins.
 
@@ -163,7 +163,7 @@ def config_of(config: str | Path | Mapping[str, Any] | Config, contention: str =
     Raises
     ------
     NetcosimError
-        What the config refuses; a run-time model that is none.
+        What the config refuses; an unknown run-time model.
     """
     if isinstance(config, str | Path):
         config = load_config_text(config)[0]

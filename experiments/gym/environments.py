@@ -297,8 +297,8 @@ def picture(episode: Episode) -> NDArray[np.uint8]:
     Returns
     -------
     (height, width, 3) uint8
-        Left the nodes in rows of a domain each, in the colour of their job, free ones grey; right
-        a bar for each job that is seen waiting, as long as it is large, in its own colour.
+        Left: nodes in rows by domain, in the colour of their job, free ones grey. Right:
+        a bar for each visible waiting job, whose length is its size, in its own colour.
     """
     view, machine = episode.view, episode.run.machine
     job_id = episode.run.workload.job_id

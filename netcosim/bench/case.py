@@ -137,7 +137,7 @@ def measure(case: Case, patience: Patience) -> Reading:
     Raises
     ------
     NetcosimError
-        A round that did not do what the round before did.
+        Two rounds with different amounts of work.
     """
     began = time.perf_counter()
     timed = case.prepare()

@@ -18,7 +18,7 @@ def in_fork(function: Callable[[], T]) -> T:
     Raises
     ------
     NetcosimError
-        In one line what it raised, or that its process was killed.
+        The function raised an error, in one line, or its process was killed.
     """
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)

@@ -45,7 +45,7 @@ def chosen(full: bool, only: str | None) -> list[Case]:
     Raises
     ------
     NetcosimError
-        ``only`` fits nothing.
+        ``only`` matches nothing.
     """
     if only is None:
         return [case for case in CASES.values() if full or case.quick]

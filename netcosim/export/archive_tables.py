@@ -36,7 +36,7 @@ def archive_frames(run: ArchivedRun, names: Sequence[str] = ()) -> dict[str, pd.
     - ``kept_groups``: the load of the links that leave each group's routers, by snapshot and kind.
     - ``kept_measured``: every measured job at its snapshot: its nodes there, its communication
       time, the isolated baseline, and its time in an isolated run on the same nodes.
-    - ``kept_neighbours``: who sends over the links that such a job uses, and what part of it.
+    - ``kept_neighbours``: jobs that send over the links of such a job, and their share of it.
     """
     found = {name: _over_policies(run, TABLES[name]) for name in names or TABLES}
     return {name: frame for name, frame in found.items() if len(frame)}

@@ -54,7 +54,7 @@ def export_tables(
     Raises
     ------
     NetcosimError
-        An unknown format, Parquet without pyarrow, a folder that cannot be made.
+        An unknown format, Parquet without pyarrow, a folder that cannot be created.
     """
     if file_format not in get_args(Format):
         raise unknown_name("export format", file_format, get_args(Format))

@@ -62,7 +62,7 @@ def shift_destinations(n_ranks: int, shift: int) -> Destinations:
 
 
 def tornado_destinations(grid: Sequence[int]) -> Destinations:
-    """Return destinations almost half around each dimension: ``ceil(k / 2) - 1`` of k.
+    """Return destinations ``ceil(k / 2) - 1`` of k around each dimension (Dally and Towles).
 
     Parameters
     ----------

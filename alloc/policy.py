@@ -57,22 +57,15 @@ class Request:
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Nodes and links of a job.
-
-    Attributes
-    ----------
-    job_id : int
-    nodes : (k,) int32
-        In the order in which ranks are laid on them; k >= the requested number where a
-        policy rounds up.
-    links : (m,) int32
-        Directed router-to-router links reserved exclusively for the job; empty where the policy
-        reserves none.
-    """
+    """Nodes and links of a job."""
 
     job_id: int
     nodes: NDArray[np.int32]
+    """(k,) int32. In the order in which ranks are laid on them; k >= the requested number where a
+    policy rounds up."""
     links: NDArray[np.int32] = field(default_factory=_no_links)
+    """(m,) int32. Directed router-to-router links reserved exclusively for the job; empty where the
+    policy reserves none."""
 
 
 @short_repr("name", "topology.name", "n_free")

@@ -28,20 +28,13 @@ from patterns.registry import PATTERNS
 
 @dataclass(frozen=True)
 class SweepFile:
-    """A config file as a sweep.
-
-    Attributes
-    ----------
-    path : Path
-    text : str
-        As written in the file.
-    points : tuple of Config
-        One a point; all policies of the file are compared in each.
-    """
+    """A config file as a sweep."""
 
     path: Path
     text: str
+    """As written in the file."""
     points: tuple[Config, ...]
+    """One a point; all policies of the file are compared in each."""
 
 
 def load_config(path: str | Path) -> Config:

@@ -366,14 +366,7 @@ def _check(family: Family, parameters: Mapping[str, Any], written: Mapping[str, 
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class BuiltMachine:
-    """The network of a config.
-
-    Attributes
-    ----------
-    section : MachineSection
-    topology : Topology
-    packets : PacketConfig
-    """
+    """The network of a config."""
 
     section: MachineSection
     topology: Topology

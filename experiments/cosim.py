@@ -134,25 +134,14 @@ def _run(
 
 @dataclass
 class _Loop:
-    """The steps of a run and what they leave for each other.
-
-    Attributes
-    ----------
-    context : RunContext
-    reference : Reference
-    reporter : Steps
-    parts : TaskRunner
-    there : _Loop or None
-        The reference's own run, if it is elsewhere.
-    rounds, between : list
-        What each round measured, and the schedules that the rounds after the first did.
-    """
+    """The steps of a run and what they leave for each other."""
 
     context: RunContext
     reference: Reference[Config]
     reporter: ProgressReporter
     parts: TaskRunner
     there: _Loop | None = None
+    """The reference's own run, if it is elsewhere."""
     logged: Schedules = field(default_factory=dict)
     schedules: Schedules = field(default_factory=dict)
     model: RunTimeModel = field(default_factory=AsLogged)
@@ -162,6 +151,8 @@ class _Loop:
     piloted: Pilot | None = None
     rounds: list[Measurement] = field(default_factory=list)
     between: list[Schedules] = field(default_factory=list)
+    """rounds, between: What each round measured, and the schedules that the rounds after the first
+    did."""
 
     def run(self) -> None:
         """Run the queue under each policy and send packets, in the order that the model needs."""

@@ -28,46 +28,31 @@ from workloads.job import Workload
 )
 @dataclass(frozen=True, eq=False)
 class CosimResult:
-    """What a run gave, by policy in the config's order.
-
-    Attributes
-    ----------
-    config : Config
-    machine : BuiltMachine
-    queues : Queues
-        What the policies place, and the rules of the queue.
-    logged : dict of str to QueueResult
-        Schedules with logged run times; empty unless the model has them measured.
-    schedules : dict of str to QueueResult
-        Schedules with the config's run-time model.
-    measurement : Measurement or None
-        None with ``snapshots = 0``.
-    run_time_model : RunTimeModel
-        Of the schedules.
-    reference : Reference
-    reference_schedule : QueueResult
-        With the config's run-time model.
-    share, fraction : (n_jobs,) int64, float64
-        Index of each job's communication, and the share of its run time that it takes.
-    study : Study or None
-        What was measured, of which schedules; None with ``snapshots = 0``.
-    neighbours : mapping of str to Neighbours
-        By policy, if ``run.keep`` requests them.
-    """
+    """What a run gave, by policy in the config's order."""
 
     config: Config
     machine: BuiltMachine
     queues: Queues
+    """What the policies place, and the rules of the queue."""
     logged: dict[str, QueueResult]
+    """Schedules with logged run times; empty unless the model has them measured."""
     schedules: dict[str, QueueResult]
+    """Schedules with the config's run-time model."""
     measurement: Measurement | None
+    """None with ``snapshots = 0``."""
     run_time_model: RunTimeModel
+    """Of the schedules."""
     reference: Reference[Config]
     reference_schedule: QueueResult
+    """With the config's run-time model."""
     share: NDArray[np.int64]
     fraction: NDArray[np.float64]
+    """share, fraction: (n_jobs,) int64, float64. Index of each job's communication, and the share
+    of its run time that it takes."""
     study: Study | None = None
+    """What was measured, of which schedules; None with ``snapshots = 0``."""
     neighbours: Mapping[str, Neighbours] = field(default_factory=dict)
+    """By policy, if ``run.keep`` requests them."""
 
     @property
     def workload(self) -> Workload:

@@ -59,15 +59,10 @@ PURPOSES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Draws:
-    """Generators of a config.
-
-    Attributes
-    ----------
-    content : mapping
-        From `experiments.config.Config.resolved`; its seed and repetition are part of it.
-    """
+    """Generators of a config."""
 
     content: Mapping[str, object]
+    """From `experiments.config.Config.resolved`; its seed and repetition are part of it."""
     _seeds: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What is known of the content by name: learning environments use it at each episode."""
 

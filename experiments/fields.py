@@ -49,15 +49,10 @@ def in_si(dimension: Dimension, *, positive: bool = False) -> BeforeValidator:
 
 @dataclass(frozen=True, eq=False)
 class Known(NamesIn):
-    """Refuse a name, or one of several, that is not in the registry.
-
-    Attributes
-    ----------
-    what : str
-        What the registry holds, for the message.
-    """
+    """Refuse a name, or one of several, that is not in the registry."""
 
     what: str
+    """What the registry holds, for the message."""
 
     def __get_pydantic_core_schema__(
         self, source: object, handler: GetCoreSchemaHandler

@@ -13,38 +13,24 @@ from queuesim.result import Rows
 
 @dataclass(frozen=True)
 class PointResult:
-    """What a point function may give instead of tables alone.
-
-    Attributes
-    ----------
-    tables : mapping of str to rows
-    kept : mapping of str to bytes
-        Archives by name (`experiments.archive.serialize`).
-    """
+    """What a point function may give instead of tables alone."""
 
     tables: Mapping[str, Rows]
     kept: Mapping[str, bytes]
+    """Mapping of str to bytes. Archives by name (`experiments.archive.serialize`)."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one point.
-
-    Attributes
-    ----------
-    tables : dict of str to str or None
-        Encoded tables; None for a point that failed.
-    error : str or None
-        One line.
-    seconds : float
-    kept : mapping of str to bytes
-        As in `PointResult`.
-    """
+    """What became of one point."""
 
     tables: dict[str, str] | None
+    """Encoded tables; None for a point that failed."""
     error: str | None
+    """One line."""
     seconds: float
     kept: Mapping[str, bytes] = field(default_factory=dict)
+    """Mapping of str to bytes. As in `PointResult`."""
 
 
 def encode_tables(tables: Mapping[str, Rows]) -> dict[str, str]:

@@ -14,22 +14,15 @@ from typing import TextIO
 
 @dataclass(frozen=True)
 class Show:
-    """What a run calls to report its progress.
-
-    Attributes
-    ----------
-    at : callable (done, what)
-        What is done, in the unit of the total (it must not decrease), and the current step.
-    print_line : callable (line)
-        Print a separate line.
-    restart : callable ()
-        What is done so far, and the time that it took, do not predict what is left: parts found
-        from a run before, kernels compiled.
-    """
+    """What a run calls to report its progress."""
 
     at: Callable[[float, str], None]
+    """What is done, in the unit of the total (it must not decrease), and the current step."""
     print_line: Callable[[str], None]
+    """Print a separate line."""
     restart: Callable[[], None] = lambda: None
+    """What is done so far, and the time that it took, do not predict what is left: parts found from
+    a run before, kernels compiled."""
 
 
 _FIRST_LINE_S = 10.0

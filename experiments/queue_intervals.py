@@ -45,18 +45,12 @@ def queue_metrics(schedule: QueueResult) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Redrawn:
-    """Metrics of a run's queues on other logs.
-
-    Attributes
-    ----------
-    metrics : mapping
-        Policy to metric to its value on each log.
-    n_blocks : float
-        That each log is drawn from; inf for jobs that are generated.
-    """
+    """Metrics of a run's queues on other logs."""
 
     metrics: Mapping[str, Mapping[str, FloatArray]]
+    """Policy to metric to its value on each log."""
     n_blocks: float
+    """That each log is drawn from; inf for jobs that are generated."""
 
     @property
     def jobs(self) -> str:

@@ -23,30 +23,20 @@ from queuesim.registry import BACKFILLS, DECIDERS, ORDERS
 
 
 class Condition(NamedTuple):
-    """When some keys are read.
-
-    Attributes
-    ----------
-    keys : tuple of str
-        Dotted SI names; ``*`` matches anything.
-    holds : callable
-        ``holds(config, key)``: whether the key is read.
-    here : callable
-        ``here(config, key)``: the values that decide.
-    needs : callable
-        ``needs(config, key)``: the values with which it is read.
-    depth : int
-        Parts of the key that name the table to report instead of each key; 0: the key.
-    shown : bool
-        Whether a page shows the value all the same, so that it belongs to a point's identity.
-    """
+    """When some keys are read."""
 
     keys: tuple[str, ...]
+    """Dotted SI names; ``*`` matches anything."""
     holds: Callable[[Any, str], bool]
+    """``holds(config, key)``: whether the key is read."""
     here: Callable[[Any, str], str]
+    """``here(config, key)``: the values that decide."""
     needs: Callable[[Any, str], str]
+    """``needs(config, key)``: the values with which it is read."""
     depth: int = 0
+    """Parts of the key that name the table to report instead of each key; 0: the key."""
     shown: bool = False
+    """Whether a page shows the value all the same, so that it belongs to a point's identity."""
 
 
 def matches(key: str, patterns: Iterable[str]) -> bool:

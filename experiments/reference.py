@@ -16,20 +16,13 @@ Run = TypeVar("Run")
 
 @dataclass(frozen=True)
 class Reference(Generic[Run]):
-    """What the numbers of a run are relative to.
-
-    Attributes
-    ----------
-    policy : str
-    differs : tuple of str
-        ``"KEY = VALUE"`` of what ``[reference]`` sets.
-    elsewhere : Run or None
-        The reference's own config, of that one policy; None if it is a policy of the run.
-    """
+    """What the numbers of a run are relative to."""
 
     policy: str
     differs: tuple[str, ...]
+    """``"KEY = VALUE"`` of what ``[reference]`` sets."""
     elsewhere: Run | None
+    """The reference's own config, of that one policy; None if it is a policy of the run."""
 
     @property
     def label(self) -> str:

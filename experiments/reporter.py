@@ -14,23 +14,15 @@ Notice = Callable[[str], None]
 
 @dataclass
 class ProgressReporter:
-    """The steps of a run.
-
-    Attributes
-    ----------
-    progress : callable or None
-    notice : callable or None
-    what : str
-        Prefix of the name of every step.
-    done, end : float
-        Shares of the run.
-    """
+    """The steps of a run."""
 
     progress: Progress | None = None
     notice: Notice | None = None
     what: str = ""
+    """Prefix of the name of every step."""
     done: float = 0.0
     end: float = 1.0
+    """done, end: Shares of the run."""
 
     def first(self, share: float, what: str) -> ProgressReporter:
         """Return the reporter of another run, which takes the first part of this one."""

@@ -37,21 +37,13 @@ _RESULT_BYTES_A_LINK = 40
 
 @dataclass(frozen=True, eq=False)
 class RunContext:
-    """What a config runs on and with.
-
-    Attributes
-    ----------
-    config : Config
-    machine : BuiltMachine
-    queues : Queues
-    mix : CommunicationMix
-        Patterns, weights and communication fractions.
-    """
+    """What a config runs on and with."""
 
     config: Config
     machine: BuiltMachine
     queues: Queues
     mix: CommunicationMix
+    """Patterns, weights and communication fractions."""
 
     def with_jobs(self, jobs: Workload) -> RunContext:
         """Return the same context with other jobs."""

@@ -53,34 +53,21 @@ Count = Callable[[int, int], None]
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class Queues:
-    """A machine and its jobs, which wait for a policy.
-
-    Attributes
-    ----------
-    section : QueueSection
-    topology : Topology
-    jobs : Workload
-        Every policy gets the same: those that all of them can place.
-    estimates : EstimateModel
-        Run times that the placement knows.
-    order : Order
-    rules : Rules
-    draws : Draws
-    tables : PolicyTables
-        Parameters of the policies.
-    gateway_hosts : str or None
-        Host list of the nodes that no job gets.
-    """
+    """A machine and its jobs, which wait for a policy."""
 
     section: QueueSection
     topology: Topology
     jobs: Workload
+    """Every policy gets the same: those that all of them can place."""
     estimates: EstimateModel
+    """Run times that the placement knows."""
     order: Order
     rules: Rules
     draws: Draws
     tables: PolicyTables
+    """Parameters of the policies."""
     gateway_hosts: str | None
+    """Host list of the nodes that no job gets."""
 
     @cached_property
     def gateways(self) -> NDArray[np.int32]:

@@ -60,30 +60,20 @@ _Waiting = tuple[
 
 @dataclass(frozen=True)
 class StoredPoint:
-    """What is known of one point.
-
-    Attributes
-    ----------
-    key : str
-    config : dict
-    status : {"done", "failed"}
-    error : str or None
-        One line, for a failed point.
-    seconds : float
-        Time it took to compute.
-    finished_utc : str
-        ISO date and time.
-    code : str
-        Fingerprint of the sources that computed it.
-    """
+    """What is known of one point."""
 
     key: str
     config: dict[str, object]
     status: Literal["done", "failed"]
+    """{"done", "failed"}."""
     error: str | None
+    """One line, for a failed point."""
     seconds: float
+    """Time it took to compute."""
     finished_utc: str
+    """ISO date and time."""
     code: str
+    """Fingerprint of the sources that computed it."""
 
 
 @short_repr("path", "mode")

@@ -29,49 +29,32 @@ Point = TypeVar("Point", bound=Mapping[str, object])
 @short_repr()
 @dataclass(frozen=True)
 class SweepSummary:
-    """What a sweep did.
-
-    Attributes
-    ----------
-    total : int
-        Different requested points.
-    already : int
-        Of them, stored before (failed ones among them, unless they were tried again).
-    computed : int
-        Done now.
-    failed : tuple of (str, str)
-        Key and error of the points that failed now.
-    seconds : float
-        From start to end.
-    other_code : int
-        Of the points stored before, computed by sources that have changed since.
-    """
+    """What a sweep did."""
 
     total: int
+    """Different requested points."""
     already: int
+    """Of them, stored before (failed ones among them, unless they were tried again)."""
     computed: int
+    """Done now."""
     failed: tuple[tuple[str, str], ...]
+    """Key and error of the points that failed now."""
     seconds: float
+    """From start to end."""
     other_code: int
+    """Of the points stored before, computed by sources that have changed since."""
 
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """What a sweep would do.
-
-    Attributes
-    ----------
-    total, already, to_do : int
-        Different points; stored; left.
-    seconds_per_point : float
-        Mean of the stored points, or of a trial; nan if unknown.
-    workers : int
-    """
+    """What a sweep would do."""
 
     total: int
     already: int
     to_do: int
+    """total, already, to_do: Different points; stored; left."""
     seconds_per_point: float
+    """Mean of the stored points, or of a trial; nan if unknown."""
     workers: int
 
     def lines(self) -> str:

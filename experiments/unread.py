@@ -32,24 +32,16 @@ from queuesim.runtime import AsLogged
 
 
 class Unread(NamedTuple):
-    """A key that nothing reads.
-
-    Attributes
-    ----------
-    key : str
-        Dotted SI name.
-    why : str
-        The values that decide, and those with which it is read.
-    table : str
-        The table to report where the same holds for all of its keys; empty: the key.
-    shown : bool
-        See `experiments.read_conditions.Condition`.
-    """
+    """A key that nothing reads."""
 
     key: str
+    """Dotted SI name."""
     why: str
+    """The values that decide, and those with which it is read."""
     table: str = ""
+    """The table to report where the same holds for all of its keys; empty: the key."""
     shown: bool = False
+    """See `experiments.read_conditions.Condition`."""
 
 
 def unread_keys(points: Sequence[Any]) -> list[Unread]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -155,27 +156,20 @@ def _nothing(name: str, entry: Any) -> Lines:
 
 
 def _doc(thing: object) -> Lines:
-    """Return the docstring without its parameters, which no config can set."""
-    text = (inspect.getdoc(thing) or "").partition("\nParameters\n---")[0].rstrip()
+    """Return the docstring without its sections: parameters, which no config can set, and notes."""
+    text = re.split(r"\n\w+\n---", inspect.getdoc(thing) or "")[0].rstrip()
     return ["", *(f"  {line}".rstrip() for line in text.splitlines())] if text else []
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of named things.
-
-    Attributes
-    ----------
-    singular : str
-    registry : str
-        ``module:NAME`` of a mapping from names to entries with a ``description``.
-    details : callable
-        ``details(name, entry)``: further lines on it.
-    """
+    """One kind of named things."""
 
     singular: str
     registry: str
+    """``module:NAME`` of a mapping from names to entries with a ``description``."""
     details: Callable[[str, Any], Lines] = _nothing
+    """``details(name, entry)``: further lines on it."""
 
 
 KINDS: dict[str, Kind] = {

@@ -30,29 +30,19 @@ _LEFT_OUT = ("machine.parameters", "machine.routing_parameters")
 
 @dataclass(frozen=True)
 class Key:
-    """A key of a config.
-
-    Attributes
-    ----------
-    path : str
-        Dotted, as a file spells it.
-    description : str
-    allowed : str
-        Text on its allowed values.
-    default : str
-        As TOML; empty where there is none, "needed" where one must be given.
-    example : str
-        As TOML; empty where the field has none and its default suggests none.
-    beside : tuple of str
-        Lines of TOML: other keys of the section that the example needs.
-    """
+    """A key of a config."""
 
     path: str
+    """Dotted, as a file spells it."""
     description: str
     allowed: str
+    """Text on its allowed values."""
     default: str
+    """As TOML; empty where there is none, "needed" where one must be given."""
     example: str
+    """As TOML; empty where the field has none and its default suggests none."""
     beside: tuple[str, ...] = ()
+    """Lines of TOML: other keys of the section that the example needs."""
 
     @property
     def section(self) -> str:

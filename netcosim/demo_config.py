@@ -24,28 +24,18 @@ MAX_NODES = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class DemoLog:
-    """A job log and the machine that it is of.
-
-    Attributes
-    ----------
-    path : Path
-    jobs : Workload
-    known : str or None
-        Which known log it is by its name.
-    processors_per_node : int or None
-        As the user gave it.
-    nodes : int
-        The machine's; never fewer than the largest job wants.
-    nodes_from : str
-        Where that number is from.
-    """
+    """A job log and the machine that it is of."""
 
     path: Path
     jobs: Workload
     known: str | None
+    """Which known log it is by its name."""
     processors_per_node: int | None
+    """As the user gave it."""
     nodes: int
+    """The machine's; never fewer than the largest job wants."""
     nodes_from: str
+    """Where that number is from."""
 
 
 def read_demo_log(path: Path, processors_per_node: int | None = None) -> DemoLog:

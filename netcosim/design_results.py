@@ -21,23 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class DesignResults:
-    """A design and its response.
-
-    Attributes
-    ----------
-    design : Design
-    places : (n, k) float64
-    response : (n,) float64
-        The mean over a row's points, if lists and ranges give it several; nan where none is
-        stored, or one failed.
-    points : sequence of Config
-        Of the sweep.
-    """
+    """A design and its response."""
 
     design: Design
     places: NDArray[np.float64]
+    """(n, k) float64."""
     response: NDArray[np.float64]
+    """(n,) float64. The mean over a row's points, if lists and ranges give it several; nan where
+    none is stored, or one failed."""
     points: Sequence[Config] = ()
+    """Of the sweep."""
 
     @property
     def known(self) -> NDArray[np.bool_]:

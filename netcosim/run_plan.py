@@ -20,39 +20,26 @@ from netsim.units import format_quantity
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What a run would do.
-
-    Attributes
-    ----------
-    schedules : int
-        Queues that are run.
-    snapshots : int
-        Over all policies.
-    parts_done : int
-        Found from a run before.
-    queue_s : float
-        Of one queue with logged run times, tried.
-    live_s : float
-        Of putting all jobs on the network under all policies, for a live run-time model.
-    packets_s : float
-        Of all packet simulations, by the number of their hops.
-    rounds : int
-        Queues one after the other, on so many processes.
-    jobs : int
-        Processes.
-    by_events : mapping of str to str
-        Why a policy's queue is not compiled, by policy; empty if it is.
-    """
+    """What a run would do."""
 
     schedules: int
+    """Queues that are run."""
     snapshots: int
+    """Over all policies."""
     parts_done: int
+    """Found from a run before."""
     queue_s: float
+    """Of one queue with logged run times, tried."""
     live_s: float
+    """Of putting all jobs on the network under all policies, for a live run-time model."""
     packets_s: float
+    """Of all packet simulations, by the number of their hops."""
     rounds: int
+    """Queues one after the other, on so many processes."""
     jobs: int
+    """Processes."""
     by_events: Mapping[str, str]
+    """Why a policy's queue is not compiled, by policy; empty if it is."""
 
     @property
     def estimated_s(self) -> float:

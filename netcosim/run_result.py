@@ -35,13 +35,7 @@ if TYPE_CHECKING:
 @short_repr("name", "caption")
 @dataclass(frozen=True, eq=False)
 class Plot:
-    """A figure that a notebook shows.
-
-    Attributes
-    ----------
-    name, caption : str
-    figure : matplotlib.figure.Figure
-    """
+    """A figure that a notebook shows."""
 
     name: str
     caption: str

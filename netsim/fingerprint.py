@@ -55,7 +55,10 @@ def _normalised(source: str) -> str:
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            first = node.body[0] if node.body else None
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                node.body = node.body[1:]
+            node.body = [part for part in node.body if not _is_docstring(part)]
     return ast.dump(tree)
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    """Whether a statement documents what it is in, or the name before it."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

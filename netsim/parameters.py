@@ -58,21 +58,14 @@ class NamesFile:
 
 @dataclass(frozen=True)
 class ReadIf:
-    """Annotation: the key is read only where other keys have certain values.
-
-    Attributes
-    ----------
-    keys : tuple of str
-        The other keys of the same table, by their SI names.
-    holds : callable
-        ``holds(value of each)``: whether the key is read.
-    words : str
-        What reads it, for a message: "rails is above 1".
-    """
+    """Annotation: the key is read only where other keys have certain values."""
 
     keys: tuple[str, ...]
+    """The other keys of the same table, by their SI names."""
     holds: Callable[..., bool]
+    """``holds(value of each)``: whether the key is read."""
     words: str
+    """What reads it, for a message: "rails is above 1"."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,17 +73,12 @@ class Example:
     """Give in an annotation the value that the reference shows.
 
     Without one the reference shows another word, the other truth value, or twice the default.
-
-    Attributes
-    ----------
-    value : object
-        As a config file has it: "10 min", 4, ["leaf", "pod"].
-    beside : mapping
-        Other keys of the same table that the key needs, with their values.
     """
 
     value: object
+    """As a config file has it: "10 min", 4, ["leaf", "pod"]."""
     beside: Mapping[str, object] = field(default_factory=dict)
+    """Other keys of the same table that the key needs, with their values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,36 +94,24 @@ class NamesIn:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter as its signature declares it.
-
-    Attributes
-    ----------
-    name : str
-    kind : type
-        Type of the value in a config: int, float, bool, str, a sequence of these, a union of them.
-    default : object
-        `inspect.Parameter.empty` where a value is needed.
-    description : str
-    limits : tuple
-        Of a number, or of each number of a list (`annotated_types`).
-    words : tuple of str
-        The words that a text may be; empty for any.
-    names_file : bool
-    optional : bool
-        Whether None is a value.
-    notes : tuple of ReadIf, Example and NamesIn
-        What else the annotation holds.
-    """
+    """A parameter as its signature declares it."""
 
     name: str
     kind: Any
+    """Type of the value in a config: int, float, bool, str, a sequence of these, a union of
+    them."""
     default: object
+    """`inspect.Parameter.empty` where a value is needed."""
     description: str
     limits: tuple[BaseMetadata, ...] = field(default=())
+    """Of a number, or of each number of a list (`annotated_types`)."""
     words: tuple[str, ...] = ()
+    """The words that a text may be; empty for any."""
     names_file: bool = False
     optional: bool = False
+    """Whether None is a value."""
     notes: tuple[ReadIf | Example | NamesIn, ...] = ()
+    """What else the annotation holds."""
 
     @property
     def read_if(self) -> ReadIf | None:

@@ -41,24 +41,16 @@ Content = dict[str, str]
 
 @dataclass(frozen=True)
 class Plugin:
-    """A plug-in that has been read.
-
-    Attributes
-    ----------
-    source : str
-        The file or module, as messages name it.
-    content : dict
-        As in a point's content.
-    entries : mapping
-        Registry to name to entry.
-    installed : bool
-        Whether an installed package brings it (`GROUP`).
-    """
+    """A plug-in that has been read."""
 
     source: str = field(compare=False)
+    """The file or module, as messages name it."""
     content: Content
+    """As in a point's content."""
     entries: Mapping[str, Mapping[str, Any]] = field(compare=False)
+    """Registry to name to entry."""
     installed: bool = field(default=False, compare=False)
+    """Whether an installed package brings it (`GROUP`)."""
 
     @property
     def sha256(self) -> str:

@@ -23,18 +23,6 @@ from netsim.topology import Topology
 class Recipe:
     """A packet model with a routing and its parameters.
 
-    Attributes
-    ----------
-    name, description : str
-    packet_preset : str
-        One of `netsim.packet.presets.PACKET_PRESETS`.
-    routing : str, optional
-        The default of the machine's family if left out.
-    routing_parameters : mapping
-        In SI units.
-    families : tuple of str
-        The topology families that it serves; empty: all.
-
     Examples
     --------
     >>> import netcosim as nc
@@ -50,9 +38,13 @@ class Recipe:
     name: str
     description: str
     packet_preset: str
+    """One of `netsim.packet.presets.PACKET_PRESETS`."""
     routing: str | None = None
+    """The default of the machine's family if left out."""
     routing_parameters: Mapping[str, Any] = field(default_factory=dict)
+    """In SI units."""
     families: tuple[str, ...] = ()
+    """The topology families that it serves; empty: all."""
 
     @property
     def packet_keys(self) -> Mapping[str, Any]:

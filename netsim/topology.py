@@ -34,60 +34,44 @@ class Topology:
     n_ports+n_routers-1``). Links come in a fixed order: link ``i`` for ``i < n_ports`` is the
     injection link of port ``i`` (port to its router); link ``n_ports + i`` is its ejection link
     (router to port); then the router-to-router links. A cable is two links, one a direction.
-
-    Attributes
-    ----------
-    family : str
-        "fattree", "dragonfly", "torus", "graph", ...
-    name : str
-        What a user calls it; a preset's name or the family with its parameters.
-    shape : object
-        The family's frozen parameters (``FatTreeShape``, ``DragonflyShape``, ...), which
-        also answer index questions ("the leaf of node i").
-    n_nodes : int
-        What allocators and queues count.
-    port_router : (n_ports,) int32
-        Router index (0-based, *not* vertex number) that a port is attached to.
-    link_src, link_dst : (n_links,) int32
-        Vertex numbers.
-    link_bandwidth_Bps : (n_links,) int64
-        Whole bytes per second.
-    link_latency_s : (n_links,) float64
-        Wire latency in seconds.
-    link_kind : (n_links,) int8
-        Index into ``kinds``.
-    kinds : tuple of str
-        "injection", "ejection", then the family's own ("local", "global", "up", ...).
-    rails : int
-        Network ports of every node.
-    node_names : tuple of str
-        What the nodes are called, by number; empty where they are their numbers.
-    scale_up : (n_nodes,) int32 or None
-        Scale-up domain of each node (GPU), for machines that have such. Port 0 of each node is on
-        the switch of its domain and has the messages inside the domain; messages to other domains
-        take the other ports, those of its NIC. The links of port 0 have kinds of their own,
-        "scale-up-injection" and "scale-up-ejection".
-    nic_rail : (n_nodes,) int32 or None
-        Rail of each node's NIC, where no switch joins the rails. A message to another domain and
-        another rail then ends at port 0: the scale-up switch of its receiver relays it.
     """
 
     family: str
+    """One of "fattree", "dragonfly", "torus", "graph", ..."""
     name: str
+    """What a user calls it; a preset's name or the family with its parameters."""
     shape: Any
+    """The family's frozen parameters (``FatTreeShape``, ``DragonflyShape``, ...), which also answer
+    index questions ("the leaf of node i")."""
     n_nodes: int
+    """What allocators and queues count."""
     n_routers: int
     port_router: IntArray
+    """(n_ports,) int32. Router index (0-based, *not* vertex number) that a port is attached to."""
     link_src: IntArray
     link_dst: IntArray
+    """link_src, link_dst: (n_links,) int32. Vertex numbers."""
     link_bandwidth_Bps: LongArray
+    """(n_links,) int64. Whole bytes per second."""
     link_latency_s: FloatArray
+    """(n_links,) float64. Wire latency in seconds."""
     link_kind: NDArray[np.int8]
+    """(n_links,) int8. Index into ``kinds``."""
     kinds: tuple[str, ...]
+    """One of "injection", "ejection", then the family's own ("local", "global", "up", ...)."""
     rails: int = 1
+    """Network ports of every node."""
     node_names: tuple[str, ...] = ()
+    """What the nodes are called, by number; empty where they are their numbers."""
     scale_up: IntArray | None = None
+    """(n_nodes,) int32 or None. Scale-up domain of each node (GPU), for machines that have such.
+    Port 0 of each node is on the switch of its domain and has the messages inside the domain;
+    messages to other domains take the other ports, those of its NIC. The links of port 0 have kinds
+    of their own, "scale-up-injection" and "scale-up-ejection"."""
     nic_rail: IntArray | None = None
+    """(n_nodes,) int32 or None. Rail of each node's NIC, where no switch joins the rails. A message
+    to another domain and another rail then ends at port 0: the scale-up switch of its receiver
+    relays it."""
 
     @property
     def n_rails(self) -> int:

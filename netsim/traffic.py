@@ -30,43 +30,31 @@ class Program:
     A rank may have several streams, which work side by side on processors of their own (as CUDA
     streams do): stream ``t`` runs its steps ``step_ptr[t] .. step_ptr[t+1]-1`` in order. Streams of
     a rank wait for each other by messages of 0 bytes, *signals*, which take no time.
-
-    Attributes
-    ----------
-    n_ranks : int
-    step_ptr : (n_streams+1,) int64
-    compute_s : (n_steps,) float64
-        Seconds of computing before the sends of a step.
-    recv_need : (n_steps,) int32
-        Messages to wait for before the step is left.
-    send_ptr : (n_steps+1,) int64
-    send_dst : (n_messages,) int32
-        Receiving rank.
-    send_bytes : (n_messages,) int64
-        At least 1; 0 for a signal to a stream of the same rank.
-    send_step : (n_messages,) int32
-        Global number of the receiver's step that the message counts toward.
-    stream_ptr : (n_ranks+1,) int64, optional
-        Rank ``r`` has the streams ``stream_ptr[r] .. stream_ptr[r+1]-1``, at least one, the first
-        of which computes; None: each rank has one.
-    kinds : tuple of str
-        Kinds of communication that are timed, at most `MAX_KINDS`.
-    step_kind : (n_steps,) int8, optional
-        The kind that a step is part of, from its begin to its end: k for ``kinds[k - 1]``, 0 for
-        none. Needed if there are ``kinds``.
     """
 
     n_ranks: int
     step_ptr: NDArray[np.int64]
+    """(n_streams+1,) int64."""
     compute_s: NDArray[np.float64]
+    """(n_steps,) float64. Seconds of computing before the sends of a step."""
     recv_need: NDArray[np.int32]
+    """(n_steps,) int32. Messages to wait for before the step is left."""
     send_ptr: NDArray[np.int64]
+    """(n_steps+1,) int64."""
     send_dst: NDArray[np.int32]
+    """(n_messages,) int32. Receiving rank."""
     send_bytes: NDArray[np.int64]
+    """(n_messages,) int64. At least 1; 0 for a signal to a stream of the same rank."""
     send_step: NDArray[np.int32]
+    """(n_messages,) int32. Global number of the receiver's step that the message counts toward."""
     stream_ptr: NDArray[np.int64] | None = None
+    """(n_ranks+1,) int64, optional. Rank ``r`` has the streams ``stream_ptr[r] ..
+    stream_ptr[r+1]-1``, at least one, the first of which computes; None: each rank has one."""
     kinds: tuple[str, ...] = ()
+    """Kinds of communication that are timed, at most `MAX_KINDS`."""
     step_kind: NDArray[np.int8] | None = None
+    """(n_steps,) int8, optional. The kind that a step is part of, from its begin to its end: k for
+    ``kinds[k - 1]``, 0 for none. Needed if there are ``kinds``."""
 
     @property
     def n_streams(self) -> int:
@@ -151,31 +139,23 @@ class Program:
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class Traffic:
-    """Programs put on nodes: what an engine runs.
-
-    Attributes
-    ----------
-    program : Program
-        All groups' ranks, one after the other (see `combine`).
-    rank_node : (n_ranks,) int32
-        Node of each rank. Ranks of one node share its injection link.
-    rank_group : (n_ranks,) int32
-        Group (a job, to those who know jobs) of each rank, ``0 .. n_groups-1``.
-    start_s : (n_groups,) float64
-        When the ranks of a group begin their first step.
-    group_key : (n_groups,) int64, optional
-        Random numbers of the routing: a group's messages are numbered from here on for it, so that
-        groups of one key draw the same in any company. Without it messages are numbered through.
-    group_priority : (n_groups,) int64, optional
-        Priority of each group's messages, 0 to 7: a link serves the highest first. All 0 without.
-    """
+    """Programs put on nodes: what an engine runs."""
 
     program: Program
+    """All groups' ranks, one after the other (see `combine`)."""
     rank_node: NDArray[np.int32]
+    """(n_ranks,) int32. Node of each rank. Ranks of one node share its injection link."""
     rank_group: NDArray[np.int32]
+    """(n_ranks,) int32. Group (a job, to those who know jobs) of each rank, ``0 .. n_groups-1``."""
     start_s: NDArray[np.float64]
+    """(n_groups,) float64. When the ranks of a group begin their first step."""
     group_key: NDArray[np.int64] | None = None
+    """(n_groups,) int64, optional. Random numbers of the routing: a group's messages are numbered
+    from here on for it, so that groups of one key draw the same in any company. Without it messages
+    are numbered through."""
     group_priority: NDArray[np.int64] | None = None
+    """(n_groups,) int64, optional. Priority of each group's messages, 0 to 7: a link serves the
+    highest first. All 0 without."""
 
     @property
     def n_groups(self) -> int:

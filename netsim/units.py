@@ -63,17 +63,12 @@ _WRITTEN: dict[Dimension, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Quantity:
-    """The unit of a parameter, from the suffix of its SI name.
-
-    Attributes
-    ----------
-    dimension : {"bandwidth", "bytes", "time"}
-    suffix : str
-        The end of the SI name: "_Bps", "_bytes" or "_s".
-    """
+    """The unit of a parameter, from the suffix of its SI name."""
 
     dimension: Dimension
+    """{"bandwidth", "bytes", "time"}."""
     suffix: str
+    """The end of the SI name: "_Bps", "_bytes" or "_s"."""
 
 
 _SUFFIXES = (

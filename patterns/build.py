@@ -16,26 +16,18 @@ from netsim.traffic import Program
 
 @dataclass(frozen=True, eq=False)
 class Messages:
-    """Messages of one iteration; steps are numbered from 0 at each rank.
-
-    Attributes
-    ----------
-    src, dst : (m,) int64
-        Sending and receiving rank.
-    src_step : (m,) int64
-        Step of the sender in which the message is posted. Messages of one step are
-        posted in the order of the arrays.
-    dst_step : (m,) int64
-        Step of the receiver that the message counts toward.
-    n_bytes : (m,) int64
-        At least 1; 0 for a signal between streams of a rank.
-    """
+    """Messages of one iteration; steps are numbered from 0 at each rank."""
 
     src: NDArray[np.int64]
     src_step: NDArray[np.int64]
+    """(m,) int64. Step of the sender in which the message is posted. Messages of one step are
+    posted in the order of the arrays."""
     dst: NDArray[np.int64]
+    """src, dst: (m,) int64. Sending and receiving rank."""
     dst_step: NDArray[np.int64]
+    """(m,) int64. Step of the receiver that the message counts toward."""
     n_bytes: NDArray[np.int64]
+    """(m,) int64. At least 1; 0 for a signal between streams of a rank."""
 
     def __len__(self) -> int:
         return len(self.src)

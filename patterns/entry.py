@@ -14,37 +14,26 @@ from netsim.traffic import Program
 
 @dataclass(frozen=True)
 class Pattern:
-    """An entry of `patterns.registry.PATTERNS`.
-
-    Attributes
-    ----------
-    name, description : str
-    function : callable
-        ``(n_ranks, message_bytes, iterations, [rng], further parameters by name) -> Program``;
-        the further ones are declared as described in `netsim.parameters`.
-    recorded_ranks : callable, optional
-        Of a pattern that is read from a file, or computed from a model:
-        ``recorded_ranks(further parameters by name)`` is the number of ranks in it. Its sizes are
-        its own, times its parameter ``scale``, independent of the message bytes; jobs with fewer
-        ranks cannot use it.
-    details : callable, optional
-        Further lines of its description, computed when they are shown.
-    settings : type, optional
-        Frozen dataclass that declares the further parameters. All functions take an instance,
-        ``settings``, in place of the parameters by name.
-    summary : callable, optional
-        ``(n_ranks, bandwidth_Bps, further parameters) -> lines`` on its bytes and times.
-    """
+    """An entry of `patterns.registry.PATTERNS`."""
 
     registered_in: ClassVar[str] = "patterns.registry:PATTERNS"
 
     name: str
     description: str
     function: Callable[..., Program]
+    """``(n_ranks, message_bytes, iterations, [rng], further parameters by name) -> Program``; the
+    further ones are declared as described in `netsim.parameters`."""
     recorded_ranks: Callable[..., int] | None = None
+    """Of a pattern that is read from a file, or computed from a model: ``recorded_ranks(further
+    parameters by name)`` is the number of ranks in it. Its sizes are its own, times its parameter
+    ``scale``, independent of the message bytes; jobs with fewer ranks cannot use it."""
     details: Callable[[], list[str]] | None = None
+    """Further lines of its description, computed when they are shown."""
     settings: type | None = None
+    """Frozen dataclass that declares the further parameters. All functions take an instance,
+    ``settings``, in place of the parameters by name."""
     summary: Callable[..., list[str]] | None = None
+    """``(n_ranks, bandwidth_Bps, further parameters) -> lines`` on its bytes and times."""
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:

@@ -39,18 +39,12 @@ class Op:
 
 @dataclass(frozen=True)
 class Places:
-    """Names of the positions in a trace for errors.
-
-    Attributes
-    ----------
-    name : str
-        Of the file.
-    unit : str
-        "line" or "operation".
-    """
+    """Names of the positions in a trace for errors."""
 
     name: str
+    """Of the file."""
     unit: str = "line"
+    """Either "line" or "operation"."""
 
     def at(self, place: int) -> str:
         """Return the begin of a message: ``name:17``."""
@@ -61,22 +55,16 @@ class Places:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """A GOAL trace in steps.
-
-    Attributes
-    ----------
-    stream_ptr : (n_ranks+1,) int64
-        First stream of each rank.
-    n_steps : (n_streams,) int64
-    messages : Messages
-        Between streams, signals among them.
-    compute_s : (all steps,) float64
-    """
+    """A GOAL trace in steps."""
 
     stream_ptr: NDArray[np.int64]
+    """(n_ranks+1,) int64. First stream of each rank."""
     n_steps: NDArray[np.int64]
+    """(n_streams,) int64."""
     messages: Messages
+    """Between streams, signals among them."""
     compute_s: NDArray[np.float64]
+    """(all steps,) float64."""
 
     @property
     def n_ranks(self) -> int:

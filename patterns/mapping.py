@@ -63,23 +63,16 @@ def by_rail(nodes: Sequence[int] | NDArray[np.integer], rails: int) -> NDArray[n
 
 @dataclass(frozen=True)
 class TaskMapping:
-    """An entry of `MAPPINGS`.
-
-    Attributes
-    ----------
-    description : str
-        One line.
-    function : callable
-        ``(nodes, ranks_per_node, rng)`` -> (n_nodes * ranks_per_node,) int32.
-    by_rail : bool
-        Whether the nodes are given rail by rail (`by_rail`), not in the order of the placement.
-    """
+    """An entry of `MAPPINGS`."""
 
     description: str
+    """One line."""
     function: Callable[
         [Sequence[int] | NDArray[np.integer], int, np.random.Generator], NDArray[np.int32]
     ]
+    """``(nodes, ranks_per_node, rng)`` -> (n_nodes * ranks_per_node,) int32."""
     by_rail: bool = False
+    """Whether the nodes are given rail by rail (`by_rail`), not in the order of the placement."""
 
 
 MAPPINGS: dict[str, TaskMapping] = {

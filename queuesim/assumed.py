@@ -30,18 +30,12 @@ V_FULL_NODES = 512
 
 @dataclass(frozen=True)
 class Scenario:
-    """Which jobs run how much shorter in isolation.
-
-    Attributes
-    ----------
-    name, description : str
-    reduction : callable
-        ``reduction(n_nodes, u)``: (n,) sizes, (n,) uniform draws -> (n,) values in [0, 1).
-    """
+    """Which jobs run how much shorter in isolation."""
 
     name: str
     description: str
     reduction: Callable[[IntArray, FloatArray], FloatArray]
+    """``reduction(n_nodes, u)``: (n,) sizes, (n,) uniform draws -> (n,) values in [0, 1)."""
 
 
 def _fixed(share: float) -> Callable[[IntArray, FloatArray], FloatArray]:
@@ -103,28 +97,22 @@ SCENARIOS: dict[str, Scenario] = {
 
 @dataclass(frozen=True)
 class Assumed(RunTimeModel):
-    """Run times shortened by a scenario under some policies.
-
-    Parameters
-    ----------
-    scenario : str
-        A name in `SCENARIOS`.
-    speeds_up : tuple of str or None
-        Policies whose jobs speed up; None: those that isolate. The Jigsaw paper also speeds
-        up LC+S, which shares links.
-    """
+    """Run times shortened by a scenario under some policies."""
 
     name = "assumed"
     description = "a scenario of the papers: isolated jobs run some percent faster"
     reads = ()
     fixed = True
     scenario: Annotated[str, "speed-up of isolated jobs", OneOf(SCENARIOS), Example("20%")] = "none"
+    """A name in `SCENARIOS`."""
     speeds_up: Annotated[
         Sequence[str] | None,
         "policies (netcosim list policies) whose jobs it speeds up; those that isolate if left out",
         ReadIf(("scenario",), lambda name: name != "none", 'queue.scenario is not "none"'),
         Example(["jigsaw"]),
     ] = None
+    """Policies whose jobs speed up; None: those that isolate. The Jigsaw paper also speeds up LC+S,
+    which shares links."""
 
     def __post_init__(self) -> None:
         if self.scenario not in SCENARIOS:

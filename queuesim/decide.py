@@ -36,22 +36,16 @@ _Columns = TypeVar("_Columns", Workload, JobDetails)
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A job to start now.
-
-    Attributes
-    ----------
-    job : int
-        Index into the workload of a waiting job.
-    rule : str
-        Which of the machine's placement rules (`alloc.any_rule.AnyRule`) finds its nodes; empty:
-        the machine's policy.
-    nodes : (k,) integer or None
-        Its nodes, in the order in which ranks are laid on them; None: as ``rule`` has it.
-    """
+    """A job to start now."""
 
     job: int
+    """Index into the workload of a waiting job."""
     rule: str = ""
+    """Which of the machine's placement rules (`alloc.any_rule.AnyRule`) finds its nodes; empty: the
+    machine's policy."""
     nodes: NDArray[np.integer] | None = field(default=None, repr=False)
+    """(k,) integer or None. Its nodes, in the order in which ranks are laid on them; None: as
+    ``rule`` has it."""
 
 
 class DecisionPoint:

@@ -47,25 +47,18 @@ class Power:
 
 @dataclass(frozen=True, eq=False)
 class Energy:
-    """Energy from the first submission to the last end.
-
-    Attributes
-    ----------
-    nodes_J, logged_J : (n,) float64
-        Of the nodes of each job: as it ran, and with its run time as logged. A job that did not
-        complete counts as it ran in both.
-    traffic_J : (n,) float64
-        Of the bytes of each job.
-    idle_J, switches_J, links_J : float
-        Of nodes without a job, and of all switches and links.
-    """
+    """Energy from the first submission to the last end."""
 
     nodes_J: FloatArray
     logged_J: FloatArray
+    """nodes_J, logged_J: (n,) float64. Of the nodes of each job: as it ran, and with its run time
+    as logged. A job that did not complete counts as it ran in both."""
     traffic_J: FloatArray
+    """(n,) float64. Of the bytes of each job."""
     idle_J: float
     switches_J: float
     links_J: float
+    """idle_J, switches_J, links_J: Of nodes without a job, and of all switches and links."""
 
     def row(self) -> dict[str, object]:
         """Return the parts and their sum, and how much more the jobs take than as logged."""

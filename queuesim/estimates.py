@@ -131,19 +131,14 @@ class Adjusted(EstimateModel):
     Accuracy is run time over request, at most 1. Like jobs are the ``recent`` latest of the same
     user, project and size class, falling back to user and project, user, project, and all. The
     paper's own code is not public; this is the rule of the work it cites.
-
-    Parameters
-    ----------
-    recent : int
-        How many jobs of a group count.
-    history : Workload or None
-        Jobs before the simulated ones (the paper: two months) to learn from.
     """
 
     name = "adjusted"
     description = "the request corrected by the accuracy of like jobs before (AdjEst)"
     recent: Annotated[int, "how many jobs of a group count", Ge(1)] = 20
+    """How many jobs of a group count."""
     history: Workload | None = None
+    """Jobs before the simulated ones (the paper: two months) to learn from."""
 
     def __post_init__(self) -> None:
         check_values(f"estimates {self.name}", self)

@@ -14,24 +14,16 @@ from workloads.job import Workload
 
 @dataclass(frozen=True, eq=False)
 class LoggedNodes:
-    """The machine's nodes that jobs ran on, as the log has it.
-
-    Attributes
-    ----------
-    ptr : (n + 1,) int64
-        Job i has ``nodes[ptr[i]:ptr[i + 1]]``.
-    nodes : int32
-        In the log's order.
-    known : (n,) bool
-        Jobs whose node list has as many distinct nodes as they requested.
-    odd : (n,) bool
-        Which have one that does not.
-    """
+    """The machine's nodes that jobs ran on, as the log has it."""
 
     ptr: NDArray[np.int64]
+    """(n + 1,) int64. Job i has ``nodes[ptr[i]:ptr[i + 1]]``."""
     nodes: NDArray[np.int32]
+    """Int32. In the log's order."""
     known: NDArray[np.bool_]
+    """(n,) bool. Jobs whose node list has as many distinct nodes as they requested."""
     odd: NDArray[np.bool_]
+    """(n,) bool. Which have one that does not."""
 
     def __getitem__(self, job: int) -> NDArray[np.int32] | None:
         return self.nodes[self.ptr[job] : self.ptr[job + 1]] if self.known[job] else None

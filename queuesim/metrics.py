@@ -69,38 +69,25 @@ def interruption_totals(spent: TimeSpent, n_nodes: IntArray) -> dict[str, float]
 
 @dataclass(frozen=True)
 class QueueSummary:
-    """The papers' numbers for one schedule; nan where there is nothing to average.
-
-    Attributes
-    ----------
-    n_jobs : int
-    n_overran : int
-        Jobs that had work left at their walltime (cut there, or kept).
-    makespan_s : float
-    mean_wait_s, mean_turnaround_s, mean_bounded_slowdown : float
-    mean_turnaround_large_s : float
-        Over jobs of more than 100 nodes.
-    utilisation : float
-        Requested node-seconds over the machine's, from the first start to the last end.
-    steady_utilisation : float
-        See `queuesim.capacity.steady_state_utilisation`.
-    loss_of_capacity : float
-    mean_scheduling_s, max_scheduling_s : float
-        Wall-clock time in the policy, a job.
-    """
+    """The papers' numbers for one schedule; nan where there is nothing to average."""
 
     n_jobs: int
     n_overran: int
+    """Jobs that had work left at their walltime (cut there, or kept)."""
     makespan_s: float = nan
     mean_wait_s: float = nan
     mean_turnaround_s: float = nan
     mean_turnaround_large_s: float = nan
+    """Over jobs of more than 100 nodes."""
     mean_bounded_slowdown: float = nan
     utilisation: float = nan
+    """Requested node-seconds over the machine's, from the first start to the last end."""
     steady_utilisation: float = nan
+    """See `queuesim.capacity.steady_state_utilisation`."""
     loss_of_capacity: float = nan
     mean_scheduling_s: float = nan
     max_scheduling_s: float = nan
+    """mean_scheduling_s, max_scheduling_s: Wall-clock time in the policy, a job."""
 
 
 def summarise(result: QueueResult) -> QueueSummary:

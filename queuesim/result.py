@@ -28,18 +28,14 @@ COMPLETED, CUT, FAILED, NEVER_RUN = range(len(OUTCOMES))
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class PlacementArrays:
-    """Nodes and reserved links of every job: job i has ``nodes[node_ptr[i]:node_ptr[i+1]]``.
-
-    Attributes
-    ----------
-    node_ptr, link_ptr : (n + 1,) int64
-    nodes, links : int32
-    """
+    """Nodes and reserved links of every job: job i has ``nodes[node_ptr[i]:node_ptr[i+1]]``."""
 
     node_ptr: LongArray
     nodes: IntArray
     link_ptr: LongArray
+    """node_ptr, link_ptr: (n + 1,) int64."""
     links: IntArray
+    """nodes, links: int32."""
 
     @staticmethod
     def from_placements(placements: Sequence[Placement | None]) -> PlacementArrays:
@@ -71,29 +67,24 @@ class TimeSpent:
     """What the runs of jobs that may be interrupted spent their time on; columns are one a job.
 
     The first five columns are seconds that a job held its nodes, and sum to its time on them.
-
-    Attributes
-    ----------
-    useful_s, lost_s : (n,) float64
-        Work that counts, and work since the last checkpoint before an interruption.
-    checkpoint_s, restart_s : (n,) float64
-        Writing checkpoints, and restarting after interruptions.
-    contention_s : (n,) float64
-        What contention added to all of these.
-    earlier_s : (n,) float64
-        The part of the time that is of runs before the last.
-    preempted, failed : (n,) int64
-        How often a job was preempted, and how often sent back by a failure.
     """
 
     useful_s: FloatArray
     lost_s: FloatArray
+    """useful_s, lost_s: (n,) float64. Work that counts, and work since the last checkpoint before
+    an interruption."""
     checkpoint_s: FloatArray
     restart_s: FloatArray
+    """checkpoint_s, restart_s: (n,) float64. Writing checkpoints, and restarting after
+    interruptions."""
     contention_s: FloatArray
+    """(n,) float64. What contention added to all of these."""
     earlier_s: FloatArray
+    """(n,) float64. The part of the time that is of runs before the last."""
     preempted: LongArray
     failed: LongArray
+    """preempted, failed: (n,) int64. How often a job was preempted, and how often sent back by a
+    failure."""
 
     @staticmethod
     def nothing(n_jobs: int) -> TimeSpent:
@@ -115,20 +106,13 @@ class TimeSpent:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """Running jobs at an instant.
-
-    Attributes
-    ----------
-    time_s : float
-    jobs : (k,) int64
-        Indices of the running jobs, ascending.
-    placements : tuple of Placement
-        One a job.
-    """
+    """Running jobs at an instant."""
 
     time_s: float
     jobs: LongArray
+    """(k,) int64. Indices of the running jobs, ascending."""
     placements: tuple[Placement, ...]
+    """One a job."""
 
 
 @short_repr(
@@ -137,76 +121,55 @@ class Snapshot:
 )
 @dataclass(frozen=True, eq=False)
 class QueueResult:
-    """A finished queue simulation; columns are one a job, as in the workload.
-
-    Attributes
-    ----------
-    workload : Workload
-    policy, order, backfill, run_time_model : str
-        Names.
-    window : int or None
-    overrun : str
-        A key of `queuesim.queue_setup.OVERRUNS`.
-    topology : Topology
-    wall_s : float
-        Wall-clock time that the simulation took.
-    start_s, end_s : (n,) float64
-        Of the last run of a job that was interrupted; nan for a job that never ran.
-    eligible_s : (n,) float64
-        From when on a job might start: its submission, or the end of its last dependency.
-    overran : (n,) bool
-        Jobs that had work left at their walltime: cut there, or not, depending on ``overrun``.
-    outcome : (n,) int8
-        Positions in `OUTCOMES`.
-    allocated_nodes : (n,) int32
-        >= requested where the policy rounds up.
-    promised_s : (n,) float64
-        The first reserved start; nan for a job that never had a reservation.
-    scheduling_s : (n,) float64
-        Wall-clock time spent in the policy for the job.
-    event_s : (m,) float64
-        Times of the starts and ends, ascending; two a run.
-    event_job : (m,) int64
-        Jobs in the order in which they started and ended.
-    event_is_start : (m,) bool
-    first_blocked_s : float
-        First instant after 0 at which the head of the queue could not be placed; nan if
-        there is none.
-    placements : PlacementArrays or None
-        If they were requested.
-    reports : mapping
-        Reports of the run-time model (`queuesim.runtime.RunTimes.report`).
-    needs_Bps : (n,) float64 or None
-        Bandwidth that each job was known to need.
-    spent : TimeSpent or None
-        Where rules of the queue interrupt jobs, or they write checkpoints.
-    """
+    """A finished queue simulation; columns are one a job, as in the workload."""
 
     workload: Workload
     policy: str
     order: str
     backfill: str
     run_time_model: str
+    """policy, order, backfill, run_time_model: Names."""
     window: int | None
     overrun: str
+    """A key of `queuesim.queue_setup.OVERRUNS`."""
     topology: Topology
     wall_s: float
+    """Wall-clock time that the simulation took."""
     start_s: FloatArray
     end_s: FloatArray
+    """start_s, end_s: (n,) float64. Of the last run of a job that was interrupted; nan for a job
+    that never ran."""
     eligible_s: FloatArray
+    """(n,) float64. From when on a job might start: its submission, or the end of its last
+    dependency."""
     overran: NDArray[np.bool_]
+    """(n,) bool. Jobs that had work left at their walltime: cut there, or not, depending on
+    ``overrun``."""
     outcome: NDArray[np.int8]
+    """(n,) int8. Positions in `OUTCOMES`."""
     allocated_nodes: IntArray
+    """(n,) int32. >= requested where the policy rounds up."""
     promised_s: FloatArray
+    """(n,) float64. The first reserved start; nan for a job that never had a reservation."""
     scheduling_s: FloatArray
+    """(n,) float64. Wall-clock time spent in the policy for the job."""
     event_s: FloatArray
+    """(m,) float64. Times of the starts and ends, ascending; two a run."""
     event_job: LongArray
+    """(m,) int64. Jobs in the order in which they started and ended."""
     event_is_start: NDArray[np.bool_]
+    """(m,) bool."""
     first_blocked_s: float
+    """First instant after 0 at which the head of the queue could not be placed; nan if there is
+    none."""
     placements: PlacementArrays | None = None
+    """If they were requested."""
     reports: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Reports of the run-time model (`queuesim.runtime.RunTimes.report`)."""
     needs_Bps: FloatArray | None = None
+    """(n,) float64 or None. Bandwidth that each job was known to need."""
     spent: TimeSpent | None = None
+    """Where rules of the queue interrupt jobs, or they write checkpoints."""
 
     def __len__(self) -> int:
         return len(self.start_s)

@@ -16,17 +16,12 @@ from workloads.job import Workload
 
 @dataclass(frozen=True)
 class RuleModel(RunTimeModel):
-    """A model whose run times depend on the policy, on a machine with several placement rules.
-
-    Attributes
-    ----------
-    model : RunTimeModel
-        Fixed run times under each of the rules.
-    """
+    """A model whose run times depend on the policy, on a machine with several placement rules."""
 
     name = "by-rule"
     description = "another model's run times under the rule that placed the job"
     model: RunTimeModel
+    """Fixed run times under each of the rules."""
 
     @property
     def label(self) -> str:

@@ -27,6 +27,7 @@ def test_code_counts_comments_and_docstrings_do_not(tmp_path: Path) -> None:
     first = fingerprint_of(sources(root, '"""Told."""\nx = 1  # one\n'), kept)
     assert first == fingerprint_of(sources(root, '"""Otherwise."""\nx   =   1\n'), kept)
     assert first != fingerprint_of(sources(root, '"""Told."""\nx = 2  # one\n'), kept)
+    assert first == fingerprint_of(sources(root, 'x = 1\n"""Of the name."""\n'), kept)
     assert first == fingerprint_of(sources(root, '"""Told."""\nx = 1  # one\n'), kept)
     (root / "alloc" / "part.py").rename(root / "alloc" / "more.py")
     assert first != fingerprint_of(root, kept)

@@ -145,22 +145,13 @@ def _shown(value: float) -> str:
 
 @dataclass(frozen=True)
 class _Table:
-    """The cells of a table, line by line.
-
-    Attributes
-    ----------
-    path : str or Path
-    at : dict of str to int
-        Columns by name.
-    lines : list of int
-        Numbers of the lines that have jobs.
-    columns : sequence of sequence of str
-    start_unix_s : float or None
-    """
+    """The cells of a table, line by line."""
 
     path: str | Path
     at: dict[str, int]
+    """Columns by name."""
     lines: list[int]
+    """Numbers of the lines that have jobs."""
     columns: Sequence[Sequence[str]]
     start_unix_s: float | None
 

@@ -18,18 +18,12 @@ Rows = NDArray[np.bool_] | NDArray[np.integer]
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """A word a job: its partition, its account.
-
-    Attributes
-    ----------
-    code : (n,) int32
-        Position in ``names``; -1 where the log has none.
-    names : tuple of str
-        In order of appearance; a name may be left without a job.
-    """
+    """A word a job: its partition, its account."""
 
     code: NDArray[np.int32]
+    """(n,) int32. Position in ``names``; -1 where the log has none."""
     names: tuple[str, ...]
+    """In order of appearance; a name may be left without a job."""
 
     @classmethod
     def of(cls, words: Iterable[str | None]) -> Labels:
@@ -57,21 +51,14 @@ class Labels:
 
 @dataclass(frozen=True, eq=False)
 class NodeLists:
-    """The nodes that each job ran on.
-
-    Attributes
-    ----------
-    ptr : (n + 1,) int64
-        Job i has ``index[ptr[i]:ptr[i + 1]]``; none where the log has none.
-    index : int32
-        Positions in ``names``, in the log's order.
-    names : tuple of str
-        Of nodes; one may be left without a job.
-    """
+    """The nodes that each job ran on."""
 
     ptr: NDArray[np.int64]
+    """(n + 1,) int64. Job i has ``index[ptr[i]:ptr[i + 1]]``; none where the log has none."""
     index: NDArray[np.int32]
+    """Int32. Positions in ``names``, in the log's order."""
     names: tuple[str, ...]
+    """Of nodes; one may be left without a job."""
 
     @classmethod
     def of(cls, lists: Iterable[Sequence[str]]) -> NodeLists:
@@ -109,21 +96,14 @@ class NodeLists:
 
 @dataclass(frozen=True, eq=False)
 class Dependencies:
-    """The jobs that each job waits for, with the kind of each dependency.
-
-    Attributes
-    ----------
-    ptr : (n + 1,) int64
-        Job i waits for ``job[ptr[i]:ptr[i + 1]]``.
-    job : int64
-        Job ids; one may be of no job in the workload (cut off, or never logged).
-    kind : int8
-        Positions in `DEPENDENCY_KINDS`.
-    """
+    """The jobs that each job waits for, with the kind of each dependency."""
 
     ptr: NDArray[np.int64]
+    """(n + 1,) int64. Job i waits for ``job[ptr[i]:ptr[i + 1]]``."""
     job: NDArray[np.int64]
+    """Int64. Job ids; one may be of no job in the workload (cut off, or never logged)."""
     kind: NDArray[np.int8]
+    """Positions in `DEPENDENCY_KINDS`."""
 
     @classmethod
     def of(cls, lists: Iterable[Sequence[tuple[str, int]]]) -> Dependencies:
@@ -163,36 +143,25 @@ class Dependencies:
 
 @dataclass(frozen=True, eq=False)
 class JobDetails:
-    """Optional columns of a workload, each None where the log has none.
-
-    Attributes
-    ----------
-    partition, account, qos : Labels or None
-    node_list : NodeLists or None
-        Return the job's nodes in the log; none for a job whose size was changed.
-    priority : (n,) float64 or None
-        Larger goes first; nan: unknown.
-    dependency : Dependencies or None
-    pattern : Labels or None
-        What the job sends: a name of a communication.
-    communication_fraction : (n,) float64 or None
-        Share of the run time in communication, 0 to 1; nan: unknown.
-    bytes_per_node_s : (n,) float64 or None
-        Bytes that a node of the job sends in a second of its run; nan: unknown.
-    status : Labels or None
-        How the job ended: completed, failed, timeout, cancelled, node_fail, ...
-    """
+    """Optional columns of a workload, each None where the log has none."""
 
     partition: Labels | None = None
     account: Labels | None = None
     qos: Labels | None = None
     node_list: NodeLists | None = None
+    """Return the job's nodes in the log; none for a job whose size was changed."""
     priority: NDArray[np.float64] | None = None
+    """(n,) float64 or None. Larger goes first; nan: unknown."""
     dependency: Dependencies | None = None
     pattern: Labels | None = None
+    """What the job sends: a name of a communication."""
     communication_fraction: NDArray[np.float64] | None = None
+    """(n,) float64 or None. Share of the run time in communication, 0 to 1; nan: unknown."""
     bytes_per_node_s: NDArray[np.float64] | None = None
+    """(n,) float64 or None. Bytes that a node of the job sends in a second of its run; nan:
+    unknown."""
     status: Labels | None = None
+    """How the job ended: completed, failed, timeout, cancelled, node_fail, ..."""
 
     def take(self, index: Rows) -> JobDetails:
         """Return the columns of some jobs: of a mask, or of a list of positions in any order."""

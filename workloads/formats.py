@@ -23,13 +23,7 @@ from workloads.swf import NODE_FIELDS, read_swf
 
 @dataclass(frozen=True)
 class Reading:
-    """A job log, how it is read, and which of its jobs are left out.
-
-    Attributes
-    ----------
-    log_sha256 : str or None
-        Digest of the file when the log was first read; not a parameter of a config.
-    """
+    """A job log, how it is read, and which of its jobs are left out."""
 
     log: Annotated[
         str | None,
@@ -61,28 +55,21 @@ class Reading:
         Example("gpu"),
     ] = None
     log_sha256: str | None = None
+    """Digest of the file when the log was first read; not a parameter of a config."""
 
 
 @dataclass(frozen=True)
 class LogFormat:
-    """Settings for reading a log.
-
-    Attributes
-    ----------
-    name, description : str
-    read : callable
-        ``read(reading)``: the jobs of ``reading.log``.
-    counts_processors : bool
-        Whether jobs have processors and statuses; if not, they have nodes.
-    counts_gpus : bool
-        Whether jobs have GPUs, and ``Reading.size_unit`` counts.
-    """
+    """Settings for reading a log."""
 
     name: str
     description: str
     read: Callable[[Reading], Workload]
+    """``read(reading)``: the jobs of ``reading.log``."""
     counts_processors: bool = False
+    """Whether jobs have processors and statuses; if not, they have nodes."""
     counts_gpus: bool = False
+    """Whether jobs have GPUs, and ``Reading.size_unit`` counts."""
 
 
 def _swf(reading: Reading) -> Workload:

@@ -23,28 +23,18 @@ LONGEST_S = 2.0**21
 
 @dataclass(frozen=True)
 class GpuCluster:
-    """Published data of the GPU jobs of a cluster.
-
-    Attributes
-    ----------
-    description : str
-    sizes : sequence of (int, float) or (int, float, float)
-        GPUs, share of jobs of that size, and their share of GPU time where it is published; up to
-        a common factor. A number of GPUs that is not whole is a mean of ``one_node``.
-    shorter_percent : sequence of float
-        Jobs in per cent that last at most 1, 2, 4, ... seconds; empty where not published.
-    run_times_of : str
-        The cluster whose run times are used then.
-    one_node : sequence of (int, float)
-        GPUs and share of jobs, of the jobs of such a mean.
-    gpus_per_node : int
-    """
+    """Published data of the GPU jobs of a cluster."""
 
     description: str
     sizes: Sequence[Sequence[float]]
+    """GPUs, share of jobs of that size, and their share of GPU time where it is published; up to a
+    common factor. A number of GPUs that is not whole is a mean of ``one_node``."""
     shorter_percent: Sequence[float] = ()
+    """Jobs in per cent that last at most 1, 2, 4, ... seconds; empty where not published."""
     run_times_of: str = ""
+    """The cluster whose run times are used then."""
     one_node: Sequence[tuple[int, float]] = ()
+    """GPUs and share of jobs, of the jobs of such a mean."""
     gpus_per_node: int = 8
 
     def stretch(self) -> NDArray[np.float64]:

@@ -14,48 +14,32 @@ from workloads.details import JobDetails
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """Jobs as columns, sorted by submit time (ties: as in the log).
-
-    Attributes
-    ----------
-    name : str
-    job_id : (n,) int64
-        As in the log.
-    submit_s : (n,) float64
-        From the log's start.
-    run_time_s : (n,) float64
-        > 0.
-    n_nodes : (n,) int32
-        >= 1.
-    requested_s : (n,) float64
-        Requested walltime; the run time where the log has none.
-    user, project : (n,) int32
-        -1 where the log has none.
-    wait_s : (n,) float64
-        As logged; nan where the log has none.
-    dropped : dict of str to int
-        How many of the log's jobs were left out, by reason.
-    notes : tuple of str
-        Notes of the reader for the user ("requested time missing for 68 % ...").
-    start_unix_s : float or None
-        Time 0 in Unix time; None where the log does not have it.
-    details : JobDetails
-        Further data of the jobs: partitions, nodes, dependencies, patterns.
-    """
+    """Jobs as columns, sorted by submit time (ties: as in the log)."""
 
     name: str
     job_id: NDArray[np.int64]
+    """(n,) int64. As in the log."""
     submit_s: NDArray[np.float64]
+    """(n,) float64. From the log's start."""
     run_time_s: NDArray[np.float64]
+    """(n,) float64. > 0."""
     n_nodes: NDArray[np.int32]
+    """(n,) int32. >= 1."""
     requested_s: NDArray[np.float64]
+    """(n,) float64. Requested walltime; the run time where the log has none."""
     user: NDArray[np.int32]
     project: NDArray[np.int32]
+    """user, project: (n,) int32. -1 where the log has none."""
     wait_s: NDArray[np.float64]
+    """(n,) float64. As logged; nan where the log has none."""
     dropped: dict[str, int] = field(default_factory=dict)
+    """How many of the log's jobs were left out, by reason."""
     notes: tuple[str, ...] = ()
+    """Notes of the reader for the user ("requested time missing for 68 % ...")."""
     start_unix_s: float | None = None
+    """Time 0 in Unix time; None where the log does not have it."""
     details: JobDetails = field(default_factory=JobDetails)
+    """Further data of the jobs: partitions, nodes, dependencies, patterns."""
 
     def __len__(self) -> int:
         return len(self.job_id)

@@ -18,21 +18,14 @@ _MOST_GIVEN = 2**31 - 1
 
 @dataclass(frozen=True)
 class NodeSize:
-    """The processors of a node and their source.
-
-    Attributes
-    ----------
-    processors : int
-        A node's; job sizes in nodes are processors over this, rounded up.
-    by_header : bool
-        Whether it is only from the header.
-    note : str
-        One line for the user.
-    """
+    """The processors of a node and their source."""
 
     processors: int
+    """A node's; job sizes in nodes are processors over this, rounded up."""
     by_header: bool
+    """Whether it is only from the header."""
     note: str
+    """One line for the user."""
 
 
 def node_size(header: SwfHeader, *, given: int | None = None, known: int | None = None) -> NodeSize:

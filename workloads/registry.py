@@ -23,34 +23,22 @@ def read_published() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class KnownLog:
-    """Settings for reading a known log.
-
-    Attributes
-    ----------
-    description : str
-    source : str
-        Where a user gets it.
-    machine_nodes : int
-    processors_per_node : int
-        1 where the log counts nodes.
-    file_name : str
-        As the source calls it; empty where the user has to make SWF of it first.
-    statuses : sequence of int or None
-        Jobs with these are used; None: all.
-    max_nodes : int or None
-        Larger jobs are left out, as in the paper that used the log.
-    carries : str
-        Data of its jobs besides sizes and run times.
-    """
+    """Settings for reading a known log."""
 
     description: str
     source: str
+    """Where a user gets it."""
     machine_nodes: int
     processors_per_node: int
+    """1 where the log counts nodes."""
     file_name: str = ""
+    """As the source calls it; empty where the user has to make SWF of it first."""
     statuses: Sequence[int] | None = None
+    """Jobs with these are used; None: all."""
     max_nodes: int | None = None
+    """Larger jobs are left out, as in the paper that used the log."""
     carries: str = ""
+    """Data of its jobs besides sizes and run times."""
 
 
 LOGS: dict[str, KnownLog] = {

@@ -31,12 +31,6 @@ _OF_PROCESSORS = ("known_log", "processors_per_node", "node_field", "statuses")
 class JobSource(Reading):
     """A log or a generator, and what is done to the jobs, in the order of the parameters.
 
-    Attributes
-    ----------
-    synthetic : mapping or None
-        Parameters of `workloads.synthetic.laas_workload`, or with a "cluster" those of
-        `workloads.gpu_clusters.gpu_cluster_workload`, for jobs that no log gives.
-
     Raises
     ------
     NetcosimError
@@ -83,6 +77,8 @@ class JobSource(Reading):
         str, "jobs that the machine can never hold", OneOf(("error", "drop"))
     ] = "error"
     synthetic: Mapping[str, Any] | None = None
+    """Parameters of `workloads.synthetic.laas_workload`, or with a "cluster" those of
+    `workloads.gpu_clusters.gpu_cluster_workload`, for jobs that no log gives."""
 
     def __post_init__(self) -> None:
         if (self.log is None) == (self.synthetic is None):

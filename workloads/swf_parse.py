@@ -62,21 +62,14 @@ _BLOCK_LINES = 65_536
 
 @dataclass(frozen=True)
 class SwfHeader:
-    """Values in the header comments of a log; None where missing.
-
-    Attributes
-    ----------
-    computer : str or None
-    max_nodes, max_procs, unix_start_time : int or None
-    lines : tuple of str
-        All comment lines before the first job, without the semicolon.
-    """
+    """Values in the header comments of a log; None where missing."""
 
     computer: str | None
     max_nodes: int | None
     max_procs: int | None
     unix_start_time: int | None
     lines: tuple[str, ...]
+    """All comment lines before the first job, without the semicolon."""
 
 
 def parse_header(lines: Iterable[str]) -> tuple[SwfHeader, Iterator[str]]:

@@ -29,32 +29,22 @@ IntArray = NDArray[np.int64]
 
 
 class Tables(NamedTuple):
-    """Tables derived from a menu of n partitions.
-
-    Attributes
-    ----------
-    conflicts : (n, n) bool
-        True on the diagonal.
-    harms : (n, n) bool
-        True at [i, j] if starting i makes j unusable, and j is not within i.
-    occupancy : (n, midplanes) bool
-    sizes : (classes,) int64
-        Defined sizes in nodes, ascending.
-    classes : tuple of (k,) int64
-        Partitions of each size, in name order.
-    pairs : (n,) int64
-        The paired partition, -1 for none.
-    nodes : tuple of int32 arrays
-        Nodes of each partition.
-    """
+    """Tables derived from a menu of n partitions."""
 
     conflicts: Mask
+    """(n, n) bool. True on the diagonal."""
     harms: Mask
+    """(n, n) bool. True at [i, j] if starting i makes j unusable, and j is not within i."""
     occupancy: Mask
+    """(n, midplanes) bool."""
     sizes: IntArray
+    """(classes,) int64. Defined sizes in nodes, ascending."""
     classes: tuple[IntArray, ...]
+    """Tuple of (k,) int64. Partitions of each size, in name order."""
     pairs: IntArray
+    """(n,) int64. The paired partition, -1 for none."""
     nodes: tuple[NDArray[np.int32], ...]
+    """Tuple of int32 arrays. Nodes of each partition."""
 
 
 @lru_cache(maxsize=8)

@@ -25,21 +25,13 @@ NOT_IN_2009 = ("MESH", "SPLIT")
 
 @dataclass(frozen=True)
 class Partition:
-    """An entry of the menu.
-
-    Attributes
-    ----------
-    name : str
-    midplanes : tuple of int
-        Ascending.
-    shape : tuple of int
-        Extents in midplanes.
-    wires : frozenset of str
-    """
+    """An entry of the menu."""
 
     name: str
     midplanes: tuple[int, ...]
+    """Ascending."""
     shape: tuple[int, ...]
+    """Extents in midplanes."""
     wires: frozenset[str]
 
     @property
@@ -51,26 +43,17 @@ class Partition:
 
 @dataclass(frozen=True, eq=False)
 class BlueGene:
-    """A machine with its menu.
-
-    Attributes
-    ----------
-    name : str
-    dims : tuple of int
-        Lengths of the torus in midplanes; midplanes are numbered with the last changing fastest.
-    midplane_names : tuple of str
-        By number.
-    partitions : tuple of Partition
-        In name order, which is the order in which a scheduler tries them.
-    midplane_nodes : int
-        Nodes a midplane.
-    """
+    """A machine with its menu."""
 
     name: str
     dims: tuple[int, ...]
+    """Lengths of the torus in midplanes; midplanes are numbered with the last changing fastest."""
     midplane_names: tuple[str, ...]
+    """By number."""
     partitions: tuple[Partition, ...]
+    """In name order, which is the order in which a scheduler tries them."""
     midplane_nodes: int = MIDPLANE_NODES
+    """Nodes a midplane."""
 
     def __post_init__(self) -> None:
         names = [p.name for p in self.partitions]

@@ -41,18 +41,11 @@ MIRA_CURRENT: tuple[Geometry, ...] = (
 
 @dataclass(frozen=True)
 class PartitionMenu:
-    """The geometries that a scheduler may allocate, each size's in order of preference.
-
-    Attributes
-    ----------
-    description : str
-    machine : tuple of int
-        Lengths of the machine in midplanes.
-    geometries : tuple of tuple of int
-    """
+    """The geometries that a scheduler may allocate, each size's in order of preference."""
 
     description: str
     machine: Geometry
+    """Lengths of the machine in midplanes."""
     geometries: tuple[Geometry, ...]
 
 

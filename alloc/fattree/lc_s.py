@@ -20,15 +20,10 @@ MAX_LINK_SHARE = 0.8
 
 @dataclass(frozen=True, eq=False)
 class SharedPlacement(Placement):
-    """A placement whose links are shared.
-
-    Attributes
-    ----------
-    bandwidth_Bps : int
-        What the job was given of each of its links (of a slower link at most all).
-    """
+    """A placement whose links are shared."""
 
     bandwidth_Bps: int = 0
+    """What the job was given of each of its links (of a slower link at most all)."""
 
 
 class LeastConstrainedShared(LeastConstrained):

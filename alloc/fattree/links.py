@@ -20,19 +20,14 @@ MAX_BITS = 62
 
 
 class Masks(NamedTuple):
-    """Bits of nodes and cables.
-
-    Attributes
-    ----------
-    nodes, up : (n_leaves,) int64
-        Bit i: node i of the leaf; the cable to the L2 switch at position i.
-    spine : (n_l2,) int64
-        Bit i: the cable to spine i of the position. Row pod*w2 + position.
-    """
+    """Bits of nodes and cables."""
 
     nodes: NDArray[np.int64]
     up: NDArray[np.int64]
+    """nodes, up: (n_leaves,) int64. Bit i: node i of the leaf; the cable to the L2 switch at
+    position i."""
     spine: NDArray[np.int64]
+    """(n_l2,) int64. Bit i: the cable to spine i of the position. Row pod*w2 + position."""
 
     def copy(self) -> Masks:
         """Return a copy of the arrays."""

@@ -16,12 +16,7 @@ from netsim.topology import Topology
 
 @dataclass(frozen=True)
 class Spread:
-    """Over what a job is spread.
-
-    Parameters
-    ----------
-    level : str, optional
-    """
+    """Over what a job is spread."""
 
     level: Annotated[
         str | None,

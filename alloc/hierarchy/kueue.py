@@ -34,32 +34,17 @@ LowestLevel = Annotated[
 
 @dataclass(frozen=True)
 class Unconstrained:
-    """A workload without a level.
-
-    Parameters
-    ----------
-    profile : str
-        One of `PROFILES`.
-    lowest_level : str
-        The lowest level of Kueue's topology: "node", or a level of the machine.
-    """
+    """A workload without a level."""
 
     profile: Profile = "least-free"
+    """One of `PROFILES`."""
     lowest_level: LowestLevel = NODE
+    """The lowest level of Kueue's topology: "node", or a level of the machine."""
 
 
 @dataclass(frozen=True)
 class Levelled:
-    """A workload with a level: ``podset-required-topology`` or ``podset-preferred-topology``.
-
-    Parameters
-    ----------
-    level : str, optional
-    profile : str
-        One of `PROFILES`.
-    lowest_level : str
-        The lowest level of Kueue's topology: "node", or a level of the machine.
-    """
+    """A workload with a level: ``podset-required-topology`` or ``podset-preferred-topology``."""
 
     level: Annotated[
         str | None,
@@ -68,7 +53,9 @@ class Levelled:
         Example("pod"),
     ] = None
     profile: Profile = "best-fit"
+    """One of `PROFILES`."""
     lowest_level: LowestLevel = NODE
+    """The lowest level of Kueue's topology: "node", or a level of the machine."""
 
 
 class Kueue(HierarchyPolicy):

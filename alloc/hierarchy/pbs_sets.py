@@ -17,16 +17,7 @@ from netsim.topology import Topology
 
 @dataclass(frozen=True)
 class Sets:
-    """Settings of placement sets in the server and the scheduler.
-
-    Parameters
-    ----------
-    levels : sequence of str
-        PBS's node_group_key: a set for every domain of these levels. Empty: all levels below the
-        whole machine, from the lowest.
-    do_not_span : bool
-        PBS's do_not_span_psets.
-    """
+    """Settings of placement sets in the server and the scheduler."""
 
     levels: Annotated[
         Sequence[str],
@@ -34,9 +25,12 @@ class Sets:
         "machine, lowest first, if left out",
         Example(["leaf", "pod"]),
     ] = ()
+    """PBS's node_group_key: a set for every domain of these levels. Empty: all levels below the
+    whole machine, from the lowest."""
     do_not_span: Annotated[
         bool, "refuse jobs that no set could ever hold, instead of using any nodes for them"
     ] = False
+    """PBS's do_not_span_psets."""
 
 
 class PbsPlacementSets(HierarchyPolicy):

@@ -19,18 +19,13 @@ FIRST_FREE, TREE, REFUSE = "first-free", "slurm-tree", "refuse"
 
 @dataclass(frozen=True)
 class Unlisted:
-    """How jobs without a node list in the log are placed.
-
-    Parameters
-    ----------
-    unlisted : str
-        "slurm-tree", "first-free" or "refuse".
-    """
+    """How jobs without a node list in the log are placed."""
 
     unlisted: Annotated[
         str, "placement of jobs without a usable node list in the log; refuse stops the run",
         OneOf((TREE, FIRST_FREE, REFUSE)),
     ] = TREE  # fmt: skip
+    """One of "slurm-tree", "first-free" or "refuse"."""
 
 
 class Replay(SlurmTree):

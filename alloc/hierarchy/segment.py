@@ -18,13 +18,7 @@ from netsim.topology import Topology
 
 @dataclass(frozen=True)
 class Segments:
-    """Slurm's ``--segment``, for every job of a log.
-
-    Parameters
-    ----------
-    segment : int
-    level : str, optional
-    """
+    """Slurm's ``--segment``, for every job of a log."""
 
     segment: Annotated[
         int,

@@ -23,17 +23,7 @@ DEFAULT_LEVELS = range(5)
 
 @dataclass(frozen=True)
 class Blocks:
-    """Settings of blocks in topology.conf.
-
-    Parameters
-    ----------
-    block_sizes : sequence of int
-        Slurm's BlockSizes: nodes planned for a base block, then of the aggregates that are
-        enforced. Empty: those of the machine's file; without one the smallest base block, and up
-        to 16 of them.
-    block_level : str, optional
-        The level of the machine whose domains are the base blocks; None: the lowest.
-    """
+    """Settings of blocks in topology.conf."""
 
     block_sizes: Annotated[
         Sequence[int],
@@ -42,11 +32,15 @@ class Blocks:
         Ge(1),
         Example([2, 4, 16]),
     ] = ()
+    """Slurm's BlockSizes: nodes planned for a base block, then of the aggregates that are enforced.
+    Empty: those of the machine's file; without one the smallest base block, and up to 16 of
+    them."""
     block_level: Annotated[
         str | None,
         "level of the machine whose domains are base blocks; the lowest if left out",
         Example("leaf"),
     ] = None
+    """The level of the machine whose domains are the base blocks; None: the lowest."""
 
 
 class _Plan(NamedTuple):

@@ -23,15 +23,7 @@ MAX_SWITCH_WAIT_S = 300.0
 
 @dataclass(frozen=True)
 class Switches:
-    """Slurm's ``--switches=count@max-time``, for every job of a log.
-
-    Parameters
-    ----------
-    switches : int, optional
-        None: jobs take what they get.
-    max_wait_s : float, optional
-        From the job's submission; None: 300 s, which is Slurm's own.
-    """
+    """Slurm's ``--switches=count@max-time``, for every job of a log."""
 
     switches: Annotated[
         int | None,
@@ -40,6 +32,7 @@ class Switches:
         Ge(1),
         Example(1),
     ] = None
+    """None: jobs take what they get."""
     max_wait_s: Annotated[
         float | None,
         "how long a job waits for that count before it takes any nodes (@MAX-TIME; Slurm's own "
@@ -47,6 +40,7 @@ class Switches:
         Ge(0),
         Example("10 min", {"switches": 1}),
     ] = None
+    """From the job's submission; None: 300 s, which is Slurm's own."""
 
     def __post_init__(self) -> None:
         if self.switches is None and self.max_wait_s is not None:

@@ -17,12 +17,7 @@ EDGE = 4
 
 @dataclass(frozen=True)
 class Slices:
-    """How cubes of a slice are joined.
-
-    Parameters
-    ----------
-    optical : bool
-    """
+    """How cubes of a slice are joined."""
 
     optical: Annotated[
         bool, "optical switches join any free cubes to a slice, not only a cuboid of neighbours"

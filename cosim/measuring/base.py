@@ -16,28 +16,19 @@ Generators = Callable[[], np.random.Generator]
 
 
 class Measure(ABC):
-    """A measure.
-
-    Attributes
-    ----------
-    name : str
-        As a config has it.
-    description : str
-        One line.
-    compares : str
-        What a ratio is the mean of, for a page.
-    baseline : str
-        What a job's time is divided by, in a few words, for a table's head.
-    ignores : tuple of str
-        Keys of a config, beside the other measures' own, that it does not read; ``*`` matches
-        any name.
-    """
+    """A measure."""
 
     name: ClassVar[str]
+    """As a config has it."""
     description: ClassVar[str]
+    """One line."""
     compares: ClassVar[str]
+    """What a ratio is the mean of, for a page."""
     baseline: ClassVar[str]
+    """What a job's time is divided by, in a few words, for a table's head."""
     ignores: ClassVar[tuple[str, ...]] = ()
+    """Keys of a config, beside the other measures' own, that it does not read; ``*`` matches any
+    name."""
 
     @abstractmethod
     def sent(self, study: Study) -> dict[str, float]:

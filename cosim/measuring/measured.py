@@ -21,26 +21,19 @@ MAX_RATIO = 1e6
 
 @dataclass(frozen=True)
 class SpeedupRow:
-    """One measurement: communication time against the reference policy's.
-
-    Attributes
-    ----------
-    pattern, policy : str
-    min_nodes, max_nodes : int
-        The size class, both ends included.
-    ratio : float
-        Below 1: faster than under the reference policy.
-    ratio_low, ratio_high : float or None
-        Confidence interval; both None where it is not known (too few samples).
-    """
+    """One measurement: communication time against the reference policy's."""
 
     pattern: str
     min_nodes: int
     max_nodes: int
+    """min_nodes, max_nodes: The size class, both ends included."""
     policy: str
     ratio: float
+    """Below 1: faster than under the reference policy."""
     ratio_low: float | None
     ratio_high: float | None
+    """ratio_low, ratio_high: Confidence interval; both None where it is not known (too few
+    samples)."""
 
     def check(self, where: str) -> None:
         """Raise `NetcosimError` for invalid numbers; ``where`` begins the message."""
@@ -63,14 +56,6 @@ class SpeedupRow:
 class SpeedupTable:
     """Measured ratios by pattern, size class and policy.
 
-    Attributes
-    ----------
-    reference_policy : str
-    rows : tuple of SpeedupRow
-    of_run_times : bool
-        Whether ratios are those of whole runs, computing and all, so that a job's communication
-        share is in them already; else only of communication.
-
     Raises
     ------
     NetcosimError
@@ -81,6 +66,8 @@ class SpeedupTable:
     reference_policy: str
     rows: tuple[SpeedupRow, ...]
     of_run_times: bool = False
+    """Whether ratios are those of whole runs, computing and all, so that a job's communication
+    share is in them already; else only of communication."""
 
     def __post_init__(self) -> None:
         seen: dict[tuple[str, str], list[SpeedupRow]] = {}

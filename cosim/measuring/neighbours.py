@@ -35,24 +35,17 @@ MOST_REPORTED = 12
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """Measured jobs, one row each as in `Measurements`, and the jobs that delay them.
-
-    Attributes
-    ----------
-    alone_s : (k,) float64
-        Isolated time on the same nodes.
-    ptr : (k + 1,) int64
-        Row i's neighbours are ``job[ptr[i]:ptr[i + 1]]``, those with the largest parts first.
-    job : (m,) int64
-        Index into the workload.
-    part : (m,) float64
-        See `parts`; at most `MOST_REPORTED` a row, so a row's need not add up to 1.
-    """
+    """Measured jobs, one row each as in `Measurements`, and the jobs that delay them."""
 
     alone_s: FloatArray
+    """(k,) float64. Isolated time on the same nodes."""
     ptr: LongArray
+    """(k + 1,) int64. Row i's neighbours are ``job[ptr[i]:ptr[i + 1]]``, those with the largest
+    parts first."""
     job: LongArray
+    """(m,) int64. Index into the workload."""
     part: FloatArray
+    """(m,) float64. See `parts`; at most `MOST_REPORTED` a row, so a row's need not add up to 1."""
 
 
 def parts(sent_bytes: csr_array, bandwidth_Bps: FloatArray) -> FloatArray:

@@ -47,22 +47,15 @@ _ALONE = 0.3
 
 @dataclass
 class Pairing:
-    """A study's jobs under all its sides; what is known of them is kept for its next snapshots.
-
-    Attributes
-    ----------
-    study : Study
-        Its communications have a volume per node (``rank_bytes``).
-    repeats : float
-        A job runs for about as long as a node's link takes for so many iterations of the most
-        that a node sends.
-    max_iterations : int
-        No job repeats more often.
-    """
+    """A study's jobs under all its sides; what is known of them is kept for its next snapshots."""
 
     study: Study
+    """Its communications have a volume per node (``rank_bytes``)."""
     repeats: float
+    """A job runs for about as long as a node's link takes for so many iterations of the most that a
+    node sends."""
     max_iterations: int
+    """No job repeats more often."""
     isolated_ps: dict[tuple[str, int, int], int] = field(default_factory=dict)
     repeated: dict[int, tuple[int, float]] = field(default_factory=dict)
 

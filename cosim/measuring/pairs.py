@@ -23,23 +23,6 @@ class Pair:
 
     Where a job computes too (a duty below 1), its computing is subtracted from its times for all
     ratios but `run_ratio`: the share 1 - duty of its isolated run time on the reference's nodes.
-
-    Attributes
-    ----------
-    snapshot : int
-    policy : str
-    job_id, n_nodes : int
-    run_s : float
-        Run time in the log.
-    pattern : str
-    iterations : int
-        How often it goes through its communication.
-    duty : float
-        Share of its isolated run time in which it communicates; 1: all the time.
-    reference_s, reference_alone_s : float
-        Under the reference, with all others and in isolation.
-    policy_s, policy_alone_s : float
-        As it runs under the policy (where that isolates: in isolation), and in isolation.
     """
 
     snapshot: int
@@ -47,13 +30,19 @@ class Pair:
     job_id: int
     n_nodes: int
     run_s: float
+    """Run time in the log."""
     pattern: str
     iterations: int
+    """How often it goes through its communication."""
     duty: float
+    """Share of its isolated run time in which it communicates; 1: all the time."""
     reference_s: float
     reference_alone_s: float
+    """reference_s, reference_alone_s: Under the reference, with all others and in isolation."""
     policy_s: float
     policy_alone_s: float
+    """policy_s, policy_alone_s: As it runs under the policy (where that isolates: in isolation),
+    and in isolation."""
 
     def _communicating(self, time_s: float) -> float:
         return time_s - (1 - self.duty) * self.reference_alone_s

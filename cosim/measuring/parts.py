@@ -35,20 +35,14 @@ MOST = 64
 
 @dataclass(frozen=True)
 class Part:
-    """A unit of computation.
-
-    Attributes
-    ----------
-    name : str
-        Unique in the run, the same in every process.
-    compute : callable (report) -> columns
-    digest : str
-        Hash of all inputs: parts with equal digests return the same columns. Empty if not known.
-    """
+    """A unit of computation."""
 
     name: str
+    """Unique in the run, the same in every process."""
     compute: Callable[[ReportProgress], Columns]
+    """Callable (report) -> columns."""
     digest: str = ""
+    """Hash of all inputs: parts with equal digests return the same columns. Empty if not known."""
 
 
 class TaskRunner(Protocol):
@@ -124,17 +118,11 @@ class SerialExecutor:
 
 @dataclass(frozen=True)
 class PrefixedRunner:
-    """Adds a prefix to the names of parts, for steps that a run repeats.
-
-    Attributes
-    ----------
-    parts : TaskRunner
-    prefix : str
-        Prefix of every name.
-    """
+    """Adds a prefix to the names of parts, for steps that a run repeats."""
 
     parts: TaskRunner
     prefix: str
+    """Prefix of every name."""
 
     def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
         """Compute parts under prefixed names (see `TaskRunner.each`)."""

@@ -102,24 +102,16 @@ def snapshot_times(result: QueueResult, n_snapshots: int) -> FloatArray:
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class Side:
-    """A policy's schedule, and the network on which its jobs run.
-
-    Attributes
-    ----------
-    schedule : QueueResult
-        Kept with its placements.
-    network : SharedNetwork
-    isolates : bool
-        Whether the policy guarantees that no job feels another.
-    empty : callable (int) -> Policy, optional
-        The policy with all nodes free, with draws of its own for each snapshot; for studies whose
-        jobs are placed anew.
-    """
+    """A policy's schedule, and the network on which its jobs run."""
 
     schedule: QueueResult
+    """Kept with its placements."""
     network: SharedNetwork
     isolates: bool = False
+    """Whether the policy guarantees that no job feels another."""
     empty: Callable[[int], Policy] | None = None
+    """The policy with all nodes free, with draws of its own for each snapshot; for studies whose
+    jobs are placed anew."""
 
     def running(self, time_s: float) -> list[int]:
         """Return the jobs of more than one node (by index) that run at an instant."""
@@ -162,43 +154,28 @@ class Side:
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Schedules and settings of a measurement.
-
-    Attributes
-    ----------
-    sides : mapping of str to Side
-        By the name that tables have, the reference among them; the same jobs in all.
-    reference : str
-        The side that the others are compared with.
-    communications : sequence of Communication
-    share : (n_jobs,) int64
-        Index into ``communications`` of every job of the workload.
-    fraction : (n_jobs,) float64
-        Share of its run time in which a job communicates.
-    n_snapshots : int
-    only : int, optional
-        The one snapshot, counted from 0, that is measured; all by default.
-    confidence : float
-        Of intervals.
-    placed : str
-        A key of `queuesim.placing.PLACED`: where the jobs of a snapshot sit (see `at`).
-    io : GatewayIo, optional
-        What jobs write through gateways beside what is measured.
-    together : str
-        A key of `cosim.network.communication.TOGETHER`.
-    """
+    """Schedules and settings of a measurement."""
 
     sides: Mapping[str, Side]
+    """By the name that tables have, the reference among them; the same jobs in all."""
     reference: str
+    """The side that the others are compared with."""
     communications: Sequence[Communication]
     share: LongArray
+    """(n_jobs,) int64. Index into ``communications`` of every job of the workload."""
     fraction: FloatArray
+    """(n_jobs,) float64. Share of its run time in which a job communicates."""
     n_snapshots: int
     only: int | None = None
+    """The one snapshot, counted from 0, that is measured; all by default."""
     confidence: float = 0.95
+    """Of intervals."""
     placed: str = QUEUE
+    """A key of `queuesim.placing.PLACED`: where the jobs of a snapshot sit (see `at`)."""
     io: GatewayIo | None = None
+    """What jobs write through gateways beside what is measured."""
     together: str = BY_SHARE
+    """A key of `cosim.network.communication.TOGETHER`."""
 
     @property
     def by_share(self) -> bool:
@@ -253,41 +230,32 @@ class Study:
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class Measurements:
-    """Communication times of the jobs of all snapshots under one policy, one row a job.
-
-    Attributes
-    ----------
-    policy : str
-    snapshot, job, share, n_nodes : (k,) int64
-        Which snapshot, index of the job in the workload, index of its communication, its
-        requested nodes.
-    time_s, baseline_s : (k,) float64
-        With all others, and what the measure compares it with.
-    packets : tuple of PacketResult
-        One a snapshot in which jobs were together, for link statistics.
-    alone_s : (k,) float64, optional
-        Isolated time on the same nodes, where the measure has it.
-    instant_s : (n_snapshots,) float64, optional
-        When the snapshots were, by their number, in the schedule that they were taken of.
-    compute_s : (k,) float64, optional
-        Computing between iterations, where times are periods without an isolated one.
-    exposed_s : mapping of str to (k,) float64
-        Of ``time_s``, by kind of communication, for how long ranks have waited, in the mean over
-        ranks (`cosim.network.job_times.PacketTimes`); of the first random starts.
-    """
+    """Communication times of the jobs of all snapshots under one policy, one row a job."""
 
     policy: str
     snapshot: LongArray
     job: LongArray
     share: LongArray
     n_nodes: LongArray
+    """snapshot, job, share, n_nodes: (k,) int64. Which snapshot, index of the job in the workload,
+    index of its communication, its requested nodes."""
     time_s: FloatArray
     baseline_s: FloatArray
+    """time_s, baseline_s: (k,) float64. With all others, and what the measure compares it with."""
     packets: tuple[PacketResult, ...] = ()
+    """One a snapshot in which jobs were together, for link statistics."""
     alone_s: FloatArray | None = None
+    """(k,) float64, optional. Isolated time on the same nodes, where the measure has it."""
     instant_s: FloatArray | None = None
+    """(n_snapshots,) float64, optional. When the snapshots were, by their number, in the schedule
+    that they were taken of."""
     compute_s: FloatArray | None = None
+    """(k,) float64, optional. Computing between iterations, where times are periods without an
+    isolated one."""
     exposed_s: Mapping[str, FloatArray] = field(default_factory=dict)
+    """Mapping of str to (k,) float64. Of ``time_s``, by kind of communication, for how long ranks
+    have waited, in the mean over ranks (`cosim.network.job_times.PacketTimes`); of the first random
+    starts."""
 
     @property
     def stretch(self) -> FloatArray:
@@ -325,24 +293,15 @@ class Ratio:
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """Result of a measure.
-
-    Attributes
-    ----------
-    jobs : mapping of str to Measurements
-        By the study's sides.
-    ratios : mapping of str to Ratio
-        Of all jobs together, by side; without sides on which no job was seen.
-    table : SpeedupTable
-        By pattern and size class, for the run-time model "measured".
-    tables : mapping of str to rows
-        Further results of the measure.
-    notes : tuple of str
-        Its result in words, a line each.
-    """
+    """Result of a measure."""
 
     jobs: Mapping[str, Measurements]
+    """By the study's sides."""
     ratios: Mapping[str, Ratio]
+    """Of all jobs together, by side; without sides on which no job was seen."""
     table: SpeedupTable
+    """By pattern and size class, for the run-time model "measured"."""
     tables: Mapping[str, Rows] = field(default_factory=dict)
+    """Further results of the measure."""
     notes: tuple[str, ...] = ()
+    """Its result in words, a line each."""

@@ -60,13 +60,7 @@ ComputingNoise = Annotated[
 
 @dataclass(frozen=True)
 class SteadyRules:
-    """Rules of the loops, and of the accuracy of their means.
-
-    Attributes
-    ----------
-    level : float
-        Of the half-widths.
-    """
+    """Rules of the loops, and of the accuracy of their means."""
 
     share: Annotated[
         str, "what a job's communication fraction is a share of", NamesIn(SHARES), Example("drive")
@@ -90,41 +84,28 @@ class SteadyRules:
         float, "initial part of a job's iterations that is left out", Ge(0), Lt(1)
     ] = 0.25
     level: float = 0.95
+    """Of the half-widths."""
 
 
 @dataclass(frozen=True, eq=False)
 class SteadySnapshot(TimedSnapshot):
-    """Result of one instant; times are means of an iteration.
-
-    Attributes
-    ----------
-    compute_s : (k,) float64
-        Of an iteration.
-    half_width : (k,) float64
-        Of the mean under the reference, over that mean; nan where it is not known.
-    iterations : (k,) int64
-        That count, the same on all sides.
-    once_s, link_s : (k,) float64
-        Isolated time of one iteration's communication on the reference's nodes, and that for which
-        the busiest node's link is busy in it.
-    """
+    """Result of one instant; times are means of an iteration."""
 
     compute_s: FloatArray
+    """(k,) float64. Of an iteration."""
     half_width: FloatArray
+    """(k,) float64. Of the mean under the reference, over that mean; nan where it is not known."""
     iterations: LongArray
+    """(k,) int64. That count, the same on all sides."""
     once_s: FloatArray
     link_s: FloatArray
+    """once_s, link_s: (k,) float64. Isolated time of one iteration's communication on the
+    reference's nodes, and that for which the busiest node's link is busy in it."""
 
 
 @dataclass
 class Steadying:
-    """A study's jobs in loops under all its sides.
-
-    Attributes
-    ----------
-    study : Study
-    rules : SteadyRules
-    """
+    """A study's jobs in loops under all its sides."""
 
     study: Study
     rules: SteadyRules

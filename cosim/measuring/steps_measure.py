@@ -69,24 +69,18 @@ class StepRules:
 
 @dataclass(frozen=True, eq=False)
 class Loops:
-    """Jobs that have looped together, and their isolated loops.
-
-    Attributes
-    ----------
-    ends_s : tuple of (n,) float64
-        When each job's iterations ended.
-    computes_s : tuple of (>= n,) float64
-        Computing before each of them.
-    start_s, alone_s, compute_s, send_s : (k,) float64
-        Begin of each job; its isolated period, the mean of its computing, and the rest of that.
-    """
+    """Jobs that have looped together, and their isolated loops."""
 
     ends_s: tuple[FloatArray, ...]
+    """Tuple of (n,) float64. When each job's iterations ended."""
     computes_s: tuple[FloatArray, ...]
+    """Tuple of (>= n,) float64. Computing before each of them."""
     start_s: FloatArray
     alone_s: FloatArray
     compute_s: FloatArray
     send_s: FloatArray
+    """start_s, alone_s, compute_s, send_s: (k,) float64. Begin of each job; its isolated period,
+    the mean of its computing, and the rest of that."""
 
     def sends_s(self, job: int) -> FloatArray:
         """Return when a job begins to communicate in each of its iterations, (n + 1,)."""

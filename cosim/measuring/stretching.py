@@ -52,22 +52,15 @@ class IsolatedBaselines:
     A job communicates for its fraction of its isolated time on the nodes that the reference gives
     it; that determines how long it computes, on every side. A baseline draws by its communication
     and size (`queuesim.draws.substitute_id`), so it does not depend on which job is first.
-
-    Attributes
-    ----------
-    network : SharedNetwork
-    communications : sequence of Communication
-    by_share : bool
-        Whether jobs compute between iterations, for the share of the time that they do not
-        communicate; the time is then the period of a loop.
-    known : dict
-        Computing between iterations, and time, in seconds.
     """
 
     network: SharedNetwork
     communications: Sequence[Communication]
     by_share: bool = True
+    """Whether jobs compute between iterations, for the share of the time that they do not
+    communicate; the time is then the period of a loop."""
     known: dict[Key, tuple[float, float]] = field(default_factory=dict)
+    """Computing between iterations, and time, in seconds."""
 
     def times_s(self, key: Key) -> tuple[float, float]:
         """Return computing between iterations and total time; 0 for a job without messages."""
@@ -132,18 +125,12 @@ def _exposed(found: Sequence[Columns]) -> dict[str, FloatArray]:
 
 @dataclass
 class Stretching:
-    """A study's jobs on the network, and the isolated baselines of their times.
-
-    Attributes
-    ----------
-    study : Study
-    baselines : IsolatedBaselines
-        On the reference's network: times under two routings can be compared if both are divided
-        by the same.
-    """
+    """A study's jobs on the network, and the isolated baselines of their times."""
 
     study: Study
     baselines: IsolatedBaselines
+    """On the reference's network: times under two routings can be compared if both are divided by
+    the same."""
 
     def key(self, name: str, index: int) -> Key:
         """Return a job's isolated baseline."""

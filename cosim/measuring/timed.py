@@ -14,24 +14,17 @@ from netsim.packet.model import PacketResult
 
 @dataclass(frozen=True, eq=False)
 class TimedSnapshot:
-    """Jobs of one instant, timed on all sides.
-
-    Attributes
-    ----------
-    number : int
-    running : sequence of int
-        Jobs, by index.
-    mean_s, alone_s : mapping of str to (k,) float64
-        Time of each job by side: as the job runs there, and in isolation there.
-    packets : mapping of str to PacketResult
-        Of sides on which they ran together.
-    """
+    """Jobs of one instant, timed on all sides."""
 
     number: int
     running: Sequence[int]
+    """Jobs, by index."""
     mean_s: Mapping[str, FloatArray]
     alone_s: Mapping[str, FloatArray]
+    """mean_s, alone_s: mapping of str to (k,) float64. Time of each job by side: as the job runs
+    there, and in isolation there."""
     packets: Mapping[str, PacketResult]
+    """Of sides on which they ran together."""
 
 
 def pairs_of(

@@ -32,22 +32,15 @@ _IO = 7
 
 @dataclass(frozen=True, eq=False)
 class GatewayIo:
-    """Continuous I/O of every job of more than one node.
-
-    Attributes
-    ----------
-    nodes : (g,) int32
-        The gateways, which belong to no job.
-    drive : float
-        Share of the time for which a job's node keeps its link busy with it, where the gateways
-        can take as much.
-    message_bytes : int
-        That a node writes at once.
-    """
+    """Continuous I/O of every job of more than one node."""
 
     nodes: NDArray[np.int32]
+    """(g,) int32. The gateways, which belong to no job."""
     drive: float
+    """Share of the time for which a job's node keeps its link busy with it, where the gateways can
+    take as much."""
     message_bytes: int
+    """That a node writes at once."""
 
     def of_job(self, network: SharedNetwork, job_id: int, nodes: NDArray[np.integer]) -> PlacedJob:
         """Return a job's I/O: as a job of its own that never ends, on the job's nodes and the

@@ -42,16 +42,10 @@ enough to be simulated, and their neighbours are slowed by at most so much more.
 
 @dataclass(frozen=True, eq=False)
 class IsolatedLoop:
-    """A job that computes between iterations, and its period in isolation.
-
-    Attributes
-    ----------
-    job : PlacedJob
-        With computing; it begins at 0.
-    period_s : float
-    """
+    """A job that computes between iterations, and its period in isolation."""
 
     job: PlacedJob
+    """With computing; it begins at 0."""
     period_s: float
 
     def started(self, network: SharedNetwork, draw: int) -> PlacedJob:

@@ -30,20 +30,6 @@ _CACHED_SITUATIONS = 256
 class JobNetwork:
     """The network that the jobs of a queue share, and what they send over it.
 
-    Attributes
-    ----------
-    shared : SharedNetwork
-        What they share; packets and routers hold at both levels.
-    mix : CommunicationMix
-        Pattern and communication fraction of every job.
-    communications : sequence of Communication
-        What the jobs of each entry of ``mix.shares`` send.
-    partition_routing : bool
-        Jobs of policies that isolate keep to the links that they have reserved, so no other job
-        touches them. False: they take the machine's routing like all others.
-    together : str
-        A key of `cosim.network.communication.TOGETHER`.
-
     Raises
     ------
     NetcosimError
@@ -51,10 +37,16 @@ class JobNetwork:
     """
 
     shared: SharedNetwork
+    """What they share; packets and routers hold at both levels."""
     mix: CommunicationMix
+    """Pattern and communication fraction of every job."""
     communications: Sequence[Communication]
+    """What the jobs of each entry of ``mix.shares`` send."""
     partition_routing: bool = True
+    """Jobs of policies that isolate keep to the links that they have reserved, so no other job
+    touches them. False: they take the machine's routing like all others."""
     together: str = BY_SHARE
+    """A key of `cosim.network.communication.TOGETHER`."""
 
     def __post_init__(self) -> None:
         named = [communication.pattern for communication in self.communications]

@@ -17,26 +17,18 @@ FloatArray = NDArray[np.float64]
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class PacketTimes:
-    """Times of jobs that run together, packet by packet.
-
-    Attributes
-    ----------
-    time_ps : (n_jobs,) int64
-        From a job's start to its last rank's end.
-    rank0_time_ps : (n_jobs,) int64
-        To the end of rank 0, or of the last rank in a broadcast, whose rank 0 only sends: the
-        measure of the Level-Spread authors' simulator.
-    packets : PacketResult
-        Without times of messages.
-    exposed_s : tuple of dict
-        Of each job: seconds by kind of communication, such as a parallelism of training, for
-        which its ranks have waited, in the mean over ranks; see `netsim.traffic.Program`.
-    """
+    """Times of jobs that run together, packet by packet."""
 
     time_ps: NDArray[np.int64]
+    """(n_jobs,) int64. From a job's start to its last rank's end."""
     rank0_time_ps: NDArray[np.int64]
+    """(n_jobs,) int64. To the end of rank 0, or of the last rank in a broadcast, whose rank 0 only
+    sends: the measure of the Level-Spread authors' simulator."""
     packets: PacketResult
+    """Without times of messages."""
     exposed_s: tuple[dict[str, float], ...] = ()
+    """Of each job: seconds by kind of communication, such as a parallelism of training, for which
+    its ranks have waited, in the mean over ranks; see `netsim.traffic.Program`."""
 
     @property
     def time_s(self) -> FloatArray:
@@ -62,16 +54,10 @@ def exposed_times_s(traffic: Traffic, result: PacketResult) -> tuple[dict[str, f
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class FlowTimes:
-    """Times of jobs at max-min fair rates, each job one bundle of flows.
-
-    Attributes
-    ----------
-    bound_s : (n_jobs,) float64
-        No schedule of an iteration's bytes is faster, even in isolation; 0 for a job that sends
-        nothing.
-    stretch : (n_jobs,) float64
-        Time of an iteration among the others over ``bound_s``; at least 1.
-    """
+    """Times of jobs at max-min fair rates, each job one bundle of flows."""
 
     bound_s: FloatArray
+    """(n_jobs,) float64. No schedule of an iteration's bytes is faster, even in isolation; 0 for a
+    job that sends nothing."""
     stretch: FloatArray
+    """(n_jobs,) float64. Time of an iteration among the others over ``bound_s``; at least 1."""

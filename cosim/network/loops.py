@@ -16,28 +16,21 @@ from netsim.traffic import Program, Traffic
 
 @dataclass(frozen=True, eq=False)
 class LoopTimes:
-    """Times of jobs that repeat their iteration until the run is cut.
-
-    Attributes
-    ----------
-    time_s : (n_jobs,) float64
-        Mean time of the complete iterations, computing among them; nan without any.
-    iterations : (n_jobs,) int64
-        How many were complete.
-    packets : PacketResult
-        With the times of all messages.
-    ends_ps : tuple of (iterations,) int64
-        By job, when each complete iteration ended: when its last message had arrived.
-    exposed_s : tuple of dict
-        As `cosim.network.job_times.PacketTimes` has it, of an iteration: ``time_s`` times the share
-        of the whole run for which ranks have waited.
-    """
+    """Times of jobs that repeat their iteration until the run is cut."""
 
     time_s: NDArray[np.float64]
+    """(n_jobs,) float64. Mean time of the complete iterations, computing among them; nan without
+    any."""
     iterations: NDArray[np.int64]
+    """(n_jobs,) int64. How many were complete."""
     packets: PacketResult
+    """With the times of all messages."""
     ends_ps: tuple[NDArray[np.int64], ...]
+    """Tuple of (iterations,) int64. By job, when each complete iteration ended: when its last
+    message had arrived."""
     exposed_s: tuple[dict[str, float], ...] = ()
+    """As `cosim.network.job_times.PacketTimes` has it, of an iteration: ``time_s`` times the share
+    of the whole run for which ranks have waited."""
 
     def first(self, n_jobs: int) -> LoopTimes:
         """Return the times of the first jobs; the packets are those of all."""

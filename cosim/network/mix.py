@@ -23,26 +23,18 @@ MAX_WEIGHT = 1e12
 
 @dataclass(frozen=True)
 class PatternShare:
-    """A pattern's part of a mix.
-
-    Attributes
-    ----------
-    pattern : str
-    weight : float
-        Share of jobs, up to a common factor.
-    fraction_low, fraction_high : float
-        The job's communication share of its run time is uniform between the two.
-    min_nodes : int
-    max_nodes : int or None
-        Jobs that it is for, both ends included.
-    """
+    """A pattern's part of a mix."""
 
     pattern: str
     weight: float
+    """Share of jobs, up to a common factor."""
     fraction_low: float
     fraction_high: float
+    """fraction_low, fraction_high: The job's communication share of its run time is uniform between
+    the two."""
     min_nodes: int = 1
     max_nodes: int | None = None
+    """Jobs that it is for, both ends included."""
 
     def suits(self, n_nodes: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Return whether the entry is for jobs of these sizes, (n,)."""
@@ -52,17 +44,11 @@ class PatternShare:
 
 @dataclass(frozen=True)
 class CommunicationMix:
-    """Patterns and communication fractions of jobs, drawn per job.
-
-    Attributes
-    ----------
-    shares : tuple of PatternShare
-    law : FractionLaw or None
-        Distribution of all communication shares, for any pattern; None: those of the patterns.
-    """
+    """Patterns and communication fractions of jobs, drawn per job."""
 
     shares: tuple[PatternShare, ...]
     law: FractionLaw | None
+    """Distribution of all communication shares, for any pattern; None: those of the patterns."""
 
     def __init__(self, shares: Iterable[PatternShare], law: FractionLaw | None = None) -> None:
         object.__setattr__(self, "shares", tuple(shares))

@@ -33,32 +33,21 @@ _MOST_ENDS = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class PeriodicJob:
-    """A placed job that iterates.
-
-    Attributes
-    ----------
-    lead_s : float
-        Computing before communication, at least 0.
-    comm_s : float
-        Isolated communication time of an iteration, above 0.
-    hidden_s : float
-        Time from the start of communication for which an iteration lasts in any case.
-    links : (k,) int
-        Links that it loads, ascending.
-    busy_s : (k,) float64
-        Time for which an iteration keeps each of them busy, at most ``comm_s``.
-    gpus : int
-    computing_s : float or None
-        Computing of a GPU in an iteration; ``lead_s`` if None.
-    """
+    """A placed job that iterates."""
 
     lead_s: float
+    """Computing before communication, at least 0."""
     comm_s: float
+    """Isolated communication time of an iteration, above 0."""
     hidden_s: float
+    """Time from the start of communication for which an iteration lasts in any case."""
     links: NDArray[np.integer]
+    """(k,) int. Links that it loads, ascending."""
     busy_s: FloatArray
+    """(k,) float64. Time for which an iteration keeps each of them busy, at most ``comm_s``."""
     gpus: int = 1
     computing_s: float | None = None
+    """Computing of a GPU in an iteration; ``lead_s`` if None."""
 
     def __post_init__(self) -> None:
         times = self.lead_s, self.comm_s, self.hidden_s
@@ -88,22 +77,15 @@ class PeriodicJob:
 
 @dataclass(frozen=True, eq=False)
 class JobGroup:
-    """Jobs and the links on which they can hinder each other.
-
-    Attributes
-    ----------
-    jobs : sequence of PeriodicJob
-    ptr, link, use
-        Job j uses the part ``use[i]`` of ``link[i]`` while it communicates at full speed, for i in
-        ``ptr[j] .. ptr[j+1]-1``. Only links that all jobs together can overload are listed, and
-        none on which each job uses at most as much as on another one.
-    n_links : int
-    """
+    """Jobs and the links on which they can hinder each other."""
 
     jobs: Sequence[PeriodicJob]
     ptr: IntArray
     link: IntArray
     use: FloatArray
+    """ptr, link, use: Job j uses the part ``use[i]`` of ``link[i]`` while it communicates at full
+    speed, for i in ``ptr[j] .. ptr[j+1]-1``. Only links that all jobs together can overload are
+    listed, and none on which each job uses at most as much as on another one."""
     n_links: int
 
     @classmethod
@@ -165,21 +147,15 @@ def _decisive(wanted: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class NetworkPlan:
-    """What a network scheduler decides for the jobs of a group.
-
-    Attributes
-    ----------
-    priority : (n,) int
-        The highest is served first.
-    start_s : (n,) float64
-        When a job's iterations begin; nan: at random in its first iteration.
-    pace_s : (n,) float64
-        An iteration begins at least so long after the one before; 0: when that has ended.
-    """
+    """What a network scheduler decides for the jobs of a group."""
 
     priority: IntArray
+    """(n,) int. The highest is served first."""
     start_s: FloatArray
+    """(n,) float64. When a job's iterations begin; nan: at random in its first iteration."""
     pace_s: FloatArray
+    """(n,) float64. An iteration begins at least so long after the one before; 0: when that has
+    ended."""
 
     @classmethod
     def without(cls, n_jobs: int) -> NetworkPlan:

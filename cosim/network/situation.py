@@ -14,21 +14,14 @@ from queuesim.draws import substitute_id
 
 
 class Situation(NamedTuple):
-    """A job as the network sees it: equal situations send the same over the same links.
-
-    Attributes
-    ----------
-    share : int
-        Index of its communication.
-    nodes : bytes
-        Its nodes (int32), in the order of the placement.
-    fraction : float
-        Share of its isolated time in which it communicates, above 0 and at most 1.
-    """
+    """A job as the network sees it: equal situations send the same over the same links."""
 
     share: int
+    """Index of its communication."""
     nodes: bytes
+    """Its nodes (int32), in the order of the placement."""
     fraction: float = 1.0
+    """Share of its isolated time in which it communicates, above 0 and at most 1."""
 
     @property
     def n_nodes(self) -> int:

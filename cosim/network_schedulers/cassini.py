@@ -25,21 +25,14 @@ SWEEPS = 3
 
 
 class Circle(NamedTuple):
-    """Jobs on a link, around the least common multiple of their periods.
-
-    Attributes
-    ----------
-    step_s : float
-        Time of an angle.
-    period : (n,) int
-        Angles of an iteration of each job, which divide the circle.
-    demand : (n, angles) float64
-        Part of the link that each job wants, unshifted.
-    """
+    """Jobs on a link, around the least common multiple of their periods."""
 
     step_s: float
+    """Time of an angle."""
     period: IntArray
+    """(n,) int. Angles of an iteration of each job, which divide the circle."""
     demand: FloatArray
+    """(n, angles) float64. Part of the link that each job wants, unshifted."""
 
     def score(self, shift: IntArray) -> float:
         """Return the compatibility: 1 less the mean excess of what the jobs want over the link."""

@@ -156,18 +156,6 @@ FLOW_KEYS = (
 class CoupledFlow(RunTimeModel):
     """Run times from live contention at flow level.
 
-    Parameters
-    ----------
-    network : JobNetwork
-    runtime_reference : str
-        Meaning of the log's run time. "isolated", the default: that of an isolated run. It
-        needs no further assumption, and under a policy that isolates the run is then
-        exactly the one with logged times; all differences are contention.
-        "contended-baseline": the time under a baseline policy, as the studies that assume
-        speed-ups of isolated jobs have it; isolated jobs then run shorter than logged. It
-        needs ``reference_stretch``, from a run of that policy (`mean_stretches`).
-    reference_stretch : (n_jobs,) float64 or None
-
     Notes
     -----
     A neighbour loads its links for the share of time in which it communicates (docs/flow-model.md).
@@ -184,7 +172,13 @@ class CoupledFlow(RunTimeModel):
     parameters = CoupledParameters
     network: JobNetwork = field()
     runtime_reference: str = "isolated"
+    """Meaning of the log's run time. "isolated", the default: that of an isolated run. It needs no
+    further assumption, and under a policy that isolates the run is then exactly the one with logged
+    times; all differences are contention. "contended-baseline": the time under a baseline policy,
+    as the studies that assume speed-ups of isolated jobs have it; isolated jobs then run shorter
+    than logged. It needs ``reference_stretch``, from a run of that policy (`mean_stretches`)."""
     reference_stretch: FloatArray | None = None
+    """(n_jobs,) float64 or None."""
 
     @classmethod
     def from_config(cls, context: ModelContext, parameters: CoupledParameters) -> CoupledFlow:

@@ -39,19 +39,7 @@ class PacketParameters(PacketBudget, CoupledParameters):
 
 @dataclass(frozen=True, eq=False)
 class CoupledPackets(RunTimeModel):
-    """Run times from live contention at packet level.
-
-    Parameters
-    ----------
-    network : JobNetwork
-    budget : PacketBudget
-    runtime_reference, reference_stretch
-        As in `cosim.run_times.coupled.CoupledFlow`.
-    record : PacketRecord or None
-        Filled while the queue runs; one a run. None: a new one each run.
-    journal : list of Judgement or None
-        Gets every judgement, for `cosim.run_times.slowdown_cache.replayed`.
-    """
+    """Run times from live contention at packet level."""
 
     name = "coupled-packets"
     description = "live: groups of jobs that share links sent through the packet engine together"
@@ -62,8 +50,11 @@ class CoupledPackets(RunTimeModel):
     budget: PacketBudget = field(default_factory=PacketBudget)
     runtime_reference: str = "isolated"
     reference_stretch: FloatArray | None = None
+    """runtime_reference, reference_stretch: As in `cosim.run_times.coupled.CoupledFlow`."""
     record: PacketRecord | None = None
+    """Filled while the queue runs; one a run. None: a new one each run."""
     journal: list[Judgement] | None = None
+    """Gets every judgement, for `cosim.run_times.slowdown_cache.replayed`."""
 
     @classmethod
     def from_config(cls, context: ModelContext, parameters: PacketParameters) -> CoupledPackets:

@@ -13,22 +13,15 @@ from netsim.routing.base import Routing
 
 
 class FlowError(NamedTuple):
-    """Errors |flow / packets - 1| of run times of jobs that share links; those of answering 1.
-
-    Attributes
-    ----------
-    n_jobs : int
-    error_p50, error_p90 : float
-        Median and 90th percentile.
-    one_p50, one_p90 : float
-        The same for a constant prediction of 1.
-    """
+    """Errors |flow / packets - 1| of run times of jobs that share links; those of answering 1."""
 
     n_jobs: int
     error_p50: float
     error_p90: float
+    """error_p50, error_p90: Median and 90th percentile."""
     one_p50: float
     one_p90: float
+    """one_p50, one_p90: The same for a constant prediction of 1."""
 
     @property
     def helps(self) -> bool:

@@ -56,11 +56,6 @@ class IterationParameters:
 class Iterations(RunTimeModel):
     """Run times of periodic jobs under a network scheduler.
 
-    Parameters
-    ----------
-    network : JobNetwork
-    scheduler : NetworkScheduler
-
     Notes
     -----
     A pattern that computes, such as "training", is an entire iteration; of another one

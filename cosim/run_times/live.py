@@ -92,18 +92,12 @@ class LiveJob:
 
 
 class Effect(NamedTuple):
-    """Present effect of other jobs on a job.
-
-    Attributes
-    ----------
-    stretch : float
-        Of its communication: time over the isolated time on the same nodes, at least 1.
-    slowdown : float
-        Of its run time: 1 - f + f * stretch for a communication fraction of f.
-    """
+    """Present effect of other jobs on a job."""
 
     stretch: float
+    """Of its communication: time over the isolated time on the same nodes, at least 1."""
     slowdown: float
+    """Of its run time: 1 - f + f * stretch for a communication fraction of f."""
 
 
 @dataclass

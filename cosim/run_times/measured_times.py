@@ -60,15 +60,7 @@ class MeasuredParameters:
 
 @dataclass(frozen=True)
 class Measured(RunTimeModel):
-    """Run times from measured communication-time ratios.
-
-    Parameters
-    ----------
-    table : SpeedupTable
-    mix : CommunicationMix
-    bound : str
-        "mean", "low" or "high" end of the measured confidence intervals.
-    """
+    """Run times from measured communication-time ratios."""
 
     name = "measured"
     description = "logged times scaled by communication-time ratios measured with packets"
@@ -84,6 +76,7 @@ class Measured(RunTimeModel):
     table: SpeedupTable = field()
     mix: CommunicationMix = field()
     bound: str = "mean"
+    """The "mean", "low" or "high" end of the measured confidence intervals."""
 
     @classmethod
     def check(cls, parameters: MeasuredParameters, snapshots: int) -> None:

@@ -23,17 +23,11 @@ from queuesim.runtime import RunTimeModel
 
 
 class Pilot(NamedTuple):
-    """A run of the reference policy before the others.
-
-    Attributes
-    ----------
-    result : QueueResult
-    fraction : (n,) float64
-        Communication share of every job's run time, as the mix draws it.
-    """
+    """A run of the reference policy before the others."""
 
     result: QueueResult
     fraction: NDArray[np.float64]
+    """(n,) float64. Communication share of every job's run time, as the mix draws it."""
 
 
 class MeasuredSpeedups(Protocol):
@@ -49,26 +43,18 @@ class MeasuredSpeedups(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ModelContext:
-    """Input of `RunTimeModel.from_config`.
-
-    Attributes
-    ----------
-    mix : CommunicationMix
-        Pattern and communication share of every job.
-    network : callable
-        ``network()``: the jobs' network, created on first use.
-    measured_speedups : callable
-        ``measured_speedups()``: runs the queue with logged run times, sends snapshots of its
-        schedules through the packet engine and gives the speed-up table. Each of more ``rounds``
-        does the same with the schedules that the model gives which ``build`` makes of the table
-        before. ``runtime_reference``, a key of `cosim.measuring.rounds.RUNTIME_REFERENCES`, defines
-        what ratios are relative to.
-    pilot : callable
-        ``pilot(build)``: the reference policy's queue under the model that ``build`` makes of
-        that policy's network.
-    """
+    """Input of `RunTimeModel.from_config`."""
 
     mix: CommunicationMix
+    """Pattern and communication share of every job."""
     network: Callable[[], JobNetwork]
+    """``network()``: the jobs' network, created on first use."""
     measured_speedups: MeasuredSpeedups
+    """``measured_speedups()``: runs the queue with logged run times, sends snapshots of its
+    schedules through the packet engine and gives the speed-up table. Each of more ``rounds`` does
+    the same with the schedules that the model gives which ``build`` makes of the table before.
+    ``runtime_reference``, a key of `cosim.measuring.rounds.RUNTIME_REFERENCES`, defines what ratios
+    are relative to."""
     pilot: Callable[[Callable[[JobNetwork], RunTimeModel]], Pilot]
+    """``pilot(build)``: the reference policy's queue under the model that ``build`` makes of that
+    policy's network."""

@@ -41,38 +41,25 @@ _SOME_ARE_KEPT = ReadIf(
 
 @dataclass(frozen=True)
 class PacketBudget:
-    """Budget and tolerance of the packet level.
-
-    Attributes
-    ----------
-    periods : int
-        Length of a simulation in isolated periods of the job with the longest one. The first
-        quarter of a job's iterations does not count. It is doubled until each job has
-        `cosim.network.loops.LEAST_COUNTED` iterations; with fewer than 6 that happens often.
-    phases : int
-        Simulations, with other random starts, whose mean is the slowdown in groups of two or three
-        jobs. Larger groups are simulated once.
-    message_scale : float
-        Messages are shortened by this factor (0 < scale <= 1), to whole bytes >= 1.
-    tolerance : float
-        A job is judged again when the jobs of its group have changed and its slowdown at flow level
-        is off by more than this part from what it was at its last judgement (1 before the first).
-        It is then simulated among the jobs that share links with it. Until then its slowdown is
-        that of `cosim.run_times.slowdown_cache.SlowdownCache`. 0: all jobs of a group are simulated
-        together whenever they have changed.
-    audit : float
-        Share of the groups not simulated entirely that are simulated nevertheless, for the
-        report of how far off their slowdowns are. It changes no result.
-    max_simulations : int or None
-        Simulated groups; afterwards the flow level is used. Runs of single jobs do not count.
-    """
+    """Budget and tolerance of the packet level."""
 
     periods: Annotated[int, "periods of the job with the longest one", Ge(2)] = PERIODS
+    """Length of a simulation in isolated periods of the job with the longest one. The first quarter
+    of a job's iterations does not count. It is doubled until each job has
+    `cosim.network.loops.LEAST_COUNTED` iterations; with fewer than 6 that happens often."""
     phases: Annotated[int, "random starts of groups of two or three jobs", Ge(1)] = PHASES
+    """Simulations, with other random starts, whose mean is the slowdown in groups of two or three
+    jobs. Larger groups are simulated once."""
     message_scale: Annotated[float, "messages are shortened by this", Gt(0), Le(1)] = 1.0
+    """Messages are shortened by this factor (0 < scale <= 1), to whole bytes >= 1."""
     tolerance: Annotated[
         float, "change of slowdown by flows that is not judged again", Ge(0), Example(0.1)
     ] = 0.0
+    """A job is judged again when the jobs of its group have changed and its slowdown at flow level
+    is off by more than this part from what it was at its last judgement (1 before the first). It is
+    then simulated among the jobs that share links with it. Until then its slowdown is that of
+    `cosim.run_times.slowdown_cache.SlowdownCache`. 0: all jobs of a group are simulated together
+    whenever they have changed."""
     audit: Annotated[
         float,
         "kept judgements simulated for their error",
@@ -81,9 +68,12 @@ class PacketBudget:
         _SOME_ARE_KEPT,
         Example(0.05),
     ] = 0.0
+    """Share of the groups not simulated entirely that are simulated nevertheless, for the report of
+    how far off their slowdowns are. It changes no result."""
     max_simulations: Annotated[
         int | None, "most simulated groups; flows afterwards", Ge(0), Example(1000)
     ] = None
+    """Simulated groups; afterwards the flow level is used. Runs of single jobs do not count."""
 
     def __post_init__(self) -> None:
         check_values("packet budget", self)
@@ -91,30 +81,23 @@ class PacketBudget:
 
 @dataclass
 class PacketRecord:
-    """Record of a run at packet level, filled during the run.
-
-    Attributes
-    ----------
-    flow, packet : list of float
-        Slowdown of each job of each simulated group, at both levels.
-    phase_spread : list of float
-        Standard deviation of the slowdown over random starts, of each job in groups of two or
-        three.
-    n_simulations, n_looked_up, n_over_budget, n_tolerated : int
-        Simulations, judgements looked up, judgements left to the flow level because the budget was
-        spent, and groups without a judgement because they had hardly changed.
-    packet_hops : int
-        Of groups, without those of isolated jobs.
-    """
+    """Record of a run at packet level, filled during the run."""
 
     flow: list[float] = field(default_factory=list)
     packet: list[float] = field(default_factory=list)
+    """flow, packet: Slowdown of each job of each simulated group, at both levels."""
     phase_spread: list[float] = field(default_factory=list)
+    """Standard deviation of the slowdown over random starts, of each job in groups of two or
+    three."""
     n_simulations: int = 0
     n_looked_up: int = 0
     n_over_budget: int = 0
     n_tolerated: int = 0
+    """n_simulations, n_looked_up, n_over_budget, n_tolerated: Simulations, judgements looked up,
+    judgements left to the flow level because the budget was spent, and groups without a judgement
+    because they had hardly changed."""
     packet_hops: int = 0
+    """Of groups, without those of isolated jobs."""
 
     def summary(self) -> dict[str, float]:
         """Return the errors of the flow level (`level_errors`), and the cost of the packet

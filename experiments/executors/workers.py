@@ -13,28 +13,19 @@ from netsim.errors import NetcosimError
 
 @dataclass(frozen=True)
 class Workers:
-    """Where calls are computed.
-
-    Attributes
-    ----------
-    count : int
-        Processes that compute at a time.
-    executor : Executor or None
-        None: local processes, started when there is something to compute.
-    ahead, points : int
-        Most calls under way; most points of one.
-    seconds : float
-        A call that has taken so long begins no other point.
-    lost : tuple of exception types
-        How a call ends whose process was killed.
-    """
+    """Where calls are computed."""
 
     count: int
+    """Processes that compute at a time."""
     executor: Executor | None = None
+    """None: local processes, started when there is something to compute."""
     ahead: int = 1
     points: int = 1
+    """ahead, points: Most calls under way; most points of one."""
     seconds: float = math.inf
+    """A call that has taken so long begins no other point."""
     lost: tuple[type[BaseException], ...] = ()
+    """How a call ends whose process was killed."""
 
 
 @dataclass(frozen=True)

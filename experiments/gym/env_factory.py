@@ -38,37 +38,24 @@ ORDER_DECIDERS: dict[str, type[Decider]] = {"none": Strict, "easy": Easy}
 
 @dataclass(frozen=True, eq=False)
 class EnvFactory:
-    """What all episodes of a config share.
-
-    Attributes
-    ----------
-    context : RunContext
-    model : RunTimeModel
-    rules : tuple of str
-        Placement rules among which an agent chooses; empty: the config's first policy places.
-    decider : Decider or None
-        Selects the next job, where the agent does not.
-    reward : str
-        A name of `queuesim.learning.episode.REWARDS`.
-    depth : int
-        See `queuesim.learning.episode.View`.
-    level : int
-        Of the domains that are seen: see `queuesim.learning.episode.Domains`.
-    n_jobs : int
-        Of an episode.
-    part : (float, float)
-        Episodes are cut from this part of the jobs, in the order of their submission.
-    """
+    """What all episodes of a config share."""
 
     context: RunContext
     model: RunTimeModel
     rules: tuple[str, ...]
+    """Placement rules among which an agent chooses; empty: the config's first policy places."""
     decider: Decider | None
+    """Selects the next job, where the agent does not."""
     reward: str
+    """A name of `queuesim.learning.episode.REWARDS`."""
     depth: int
+    """See `queuesim.learning.episode.View`."""
     level: int
+    """Of the domains that are seen: see `queuesim.learning.episode.Domains`."""
     n_jobs: int
+    """Of an episode."""
     part: tuple[float, float]
+    """Episodes are cut from this part of the jobs, in the order of their submission."""
 
     @cached_property
     def domains(self) -> Domains:

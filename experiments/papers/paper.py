@@ -20,26 +20,17 @@ Point = dict[str, object]
 
 @dataclass(frozen=True)
 class Options:
-    """How a figure is to be reproduced.
-
-    Attributes
-    ----------
-    scale : {"quick", "full"}
-        Full: as in the paper. Quick: a small part of it, for a look.
-    routings : tuple of str
-        Empty: the figure's own choice.
-    measure : str
-        Which communication time the tables compare; empty: the paper's default here.
-    seed : int
-    settings : mapping of str to str
-        What else a paper lets one vary.
-    """
+    """How a figure is to be reproduced."""
 
     scale: str = "full"
+    """{"quick", "full"}. Full: as in the paper. Quick: a small part of it, for a look."""
     routings: tuple[str, ...] = ()
+    """Empty: the figure's own choice."""
     measure: str = ""
+    """Which communication time the tables compare; empty: the paper's default here."""
     seed: int = 1
     settings: Mapping[str, str] = field(default_factory=dict)
+    """What else a paper lets one vary."""
 
     def __post_init__(self) -> None:
         if self.scale not in SCALES:
@@ -77,21 +68,14 @@ def check_no_packets(options: Options, settings: Sequence[str]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """What came of a figure.
-
-    Attributes
-    ----------
-    claims : DataFrame
-        One row for each statement of the paper: `CLAIM_COLUMNS`.
-    tables : mapping of str to DataFrame
-        The figure's numbers.
-    notes : tuple of str
-        For the reader: what was skipped and why.
-    """
+    """What came of a figure."""
 
     claims: pd.DataFrame
+    """One row for each statement of the paper: `CLAIM_COLUMNS`."""
     tables: Mapping[str, pd.DataFrame]
+    """The figure's numbers."""
     notes: tuple[str, ...] = ()
+    """For the reader: what was skipped and why."""
 
 
 Analyse = Callable[[Mapping[str, "pd.DataFrame"], Options], Analysis]
@@ -100,88 +84,57 @@ Draw = Callable[[Analysis, Options], "Figure"]
 
 @dataclass(frozen=True)
 class Reading:
-    """One way to read what a paper leaves open.
-
-    Attributes
-    ----------
-    name : str
-        The claims' conditions begin with it.
-    description : str
-        Why it may be meant, in a few words.
-    """
+    """One way to read what a paper leaves open."""
 
     name: str
+    """The claims' conditions begin with it."""
     description: str
+    """Why it may be meant, in a few words."""
 
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure or table of a paper.
-
-    Attributes
-    ----------
-    name : str
-    description : str
-        One line.
-    function : str
-        The point function, ``"module:name"``.
-    points : callable (options) -> list of configs
-    analyse : callable (frames, options) -> Analysis
-        Pure: from the points' tables, joined over the points, by name.
-    draw : callable (analysis, options) -> Figure, or None
-    then : Then or None
-        More points, built from the tables of the first.
-    readings : tuple of Reading
-        All of which ``points`` computes unless the options choose; empty where the paper leaves
-        nothing open.
-    """
+    """A figure or table of a paper."""
 
     name: str
     description: str
+    """One line."""
     function: str
+    """The point function, ``"module:name"``."""
     points: Callable[[Options], list[Point]]
     analyse: Analyse
+    """Pure: from the points' tables, joined over the points, by name."""
     draw: Draw | None = None
+    """Callable (analysis, options) -> Figure, or None."""
     then: FollowUp | None = None
+    """More points, built from the tables of the first."""
     readings: tuple[Reading, ...] = ()
+    """All of which ``points`` computes unless the options choose; empty where the paper leaves
+    nothing open."""
 
 
 @dataclass(frozen=True)
 class FollowUp:
-    """Points of a figure that need the results of its first points.
-
-    Attributes
-    ----------
-    function : str
-        The point function, ``"module:name"``.
-    points : callable (frames, options) -> list of configs
-        From the first points' tables, joined over the points, by name.
-    """
+    """Points of a figure that need the results of its first points."""
 
     function: str
+    """The point function, ``"module:name"``."""
     points: Callable[[Mapping[str, pd.DataFrame], Options], list[Point]]
+    """From the first points' tables, joined over the points, by name."""
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper and those of its figures that can be reproduced.
-
-    Attributes
-    ----------
-    name, title : str
-    figures : mapping of str to PaperFigure
-    check : callable (options) -> None
-        Raises NetcosimError for a routing, measure or setting that the paper does not know.
-    default : str
-        What ``netcosim reproduce`` does if no figure is named: a figure, "all", or nothing
-        (the figures are listed).
-    """
+    """A paper and those of its figures that can be reproduced."""
 
     name: str
     title: str
     figures: Mapping[str, PaperFigure]
     check: Callable[[Options], None]
+    """Raises NetcosimError for a routing, measure or setting that the paper does not know."""
     default: str = ""
+    """What ``netcosim reproduce`` does if no figure is named: a figure, "all", or nothing (the
+    figures are listed)."""
 
     def figure(self, name: str) -> PaperFigure:
         """The figure of this name; NetcosimError for an unknown one."""
@@ -192,25 +145,15 @@ class Paper:
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """A figure, done.
-
-    Attributes
-    ----------
-    figure : PaperFigure
-    analysis : Analysis
-    files : tuple of Path
-        Tables (CSV) and the drawing (PNG).
-    failed : tuple of (str, str)
-        Key and error of points that could not be computed; the analysis goes without them.
-    seconds : float
-        Time that computing took now.
-    computed : int
-        Points computed now; the others were stored.
-    """
+    """A figure, done."""
 
     figure: PaperFigure
     analysis: Analysis
     files: tuple[Path, ...]
+    """Tables (CSV) and the drawing (PNG)."""
     failed: tuple[tuple[str, str], ...]
+    """Key and error of points that could not be computed; the analysis goes without them."""
     seconds: float
+    """Time that computing took now."""
     computed: int
+    """Points computed now; the others were stored."""

@@ -12,18 +12,12 @@ from netsim.errors import unknown_name
 
 @dataclass(frozen=True)
 class PaperEntry:
-    """A registered paper.
-
-    Attributes
-    ----------
-    description : str
-        One line.
-    module : str
-        The module that has it, under the name ``PAPER``; imported when it is wanted.
-    """
+    """A registered paper."""
 
     description: str
+    """One line."""
     module: str
+    """The module that has it, under the name ``PAPER``; imported when it is wanted."""
 
     def load(self) -> Paper:
         """The paper with its figures."""

@@ -30,65 +30,43 @@ Round = Callable[[], Amounts]
 
 @dataclass(frozen=True)
 class Case:
-    """What can be measured.
-
-    Attributes
-    ----------
-    name : str
-    part : str
-        Heading of its section.
-    description : str
-        One line: machine, load, what counts.
-    prepare : callable
-        Builds the input, untimed; gives what is timed, called once a round.
-    unit : str
-        What a round does, such as "hops"; "s" if only its time is reported.
-    quick : bool
-        Whether it is measured by default.
-    peers : tuple of str
-        Of `netcosim.bench.peers.PEERS`: whose recorded rate is printed next to it.
-    clock : {"cpu", "wall"}
-        What is reported: CPU time, which others on the machine hardly change, or for what waits for
-        a disk or runs on several cores the wall's.
-    facts : mapping
-        What figures are drawn against: nodes, threads, routing, ...
-    """
+    """What can be measured."""
 
     name: str
     part: str
+    """Heading of its section."""
     description: str
+    """One line: machine, load, what counts."""
     prepare: Callable[[], Round]
+    """Builds the input, untimed; gives what is timed, called once a round."""
     unit: str
+    """What a round does, such as "hops"; "s" if only its time is reported."""
     quick: bool = False
+    """Whether it is measured by default."""
     peers: tuple[str, ...] = ()
+    """Of `netcosim.bench.peers.PEERS`: whose recorded rate is printed next to it."""
     clock: Literal["cpu", "wall"] = "cpu"
+    """{"cpu", "wall"}. What is reported: CPU time, which others on the machine hardly change, or
+    for what waits for a disk or runs on several cores the wall's."""
     facts: Mapping[str, object] = field(default_factory=dict)
+    """What figures are drawn against: nodes, threads, routing, ..."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What came out.
-
-    Attributes
-    ----------
-    name : str
-    wall_s, cpu_s : tuple of float
-        Of each round; CPU time is that of all threads and child processes.
-    amounts : mapping
-        Of one round, by unit.
-    prepare_s : float
-    memory_bytes : int
-        Most that the process held, the interpreter and what it has imported among it.
-    clock : {"cpu", "wall"}
-    """
+    """What came out."""
 
     name: str
     wall_s: tuple[float, ...]
     cpu_s: tuple[float, ...]
+    """wall_s, cpu_s: Of each round; CPU time is that of all threads and child processes."""
     amounts: Amounts
+    """Of one round, by unit."""
     prepare_s: float
     memory_bytes: int
+    """Most that the process held, the interpreter and what it has imported among it."""
     clock: Literal["cpu", "wall"] = "cpu"
+    """{"cpu", "wall"}."""
 
     @property
     def reported_s(self) -> tuple[float, ...]:
@@ -112,18 +90,12 @@ class Reading:
 
 @dataclass(frozen=True)
 class Patience:
-    """How often a case is measured.
-
-    Attributes
-    ----------
-    rounds : int
-        At most so many, after one to warm up.
-    enough_s : float
-        No further round once the rounds have taken so long.
-    """
+    """How often a case is measured."""
 
     rounds: int
+    """At most so many, after one to warm up."""
     enough_s: float
+    """No further round once the rounds have taken so long."""
 
 
 QUICK, FULL = Patience(5, 1.5), Patience(9, 60.0)

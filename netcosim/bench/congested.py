@@ -32,25 +32,17 @@ LOADED = 0.8
 
 @dataclass(frozen=True)
 class Congested:
-    """A machine and the load that every node offers.
-
-    Attributes
-    ----------
-    family, routing : str
-    parameters : mapping
-        Of the family.
-    traffic : str
-        A name of `patterns.open_loop.DESTINATIONS`, or "hotspot": a tenth of all packets goes to
-        16 nodes, the others to any node.
-    saturation : float
-        Load at which the first link is full, as a share of a node's bandwidth.
-    """
+    """A machine and the load that every node offers."""
 
     family: str
     parameters: Mapping[str, Any] = field(hash=False)
+    """Of the family."""
     routing: str
     traffic: str
+    """A name of `patterns.open_loop.DESTINATIONS`, or "hotspot": a tenth of all packets goes to 16
+    nodes, the others to any node."""
     saturation: float
+    """Load at which the first link is full, as a share of a node's bandwidth."""
 
     def prepare(self) -> Round:
         """Return the timed simulation."""

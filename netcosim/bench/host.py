@@ -18,23 +18,14 @@ BUSY = 0.3
 
 @dataclass(frozen=True)
 class Host:
-    """What was measured on.
-
-    Attributes
-    ----------
-    cpu : str
-    cores : int
-        That this process may use.
-    memory_bytes : int
-    load : float
-        Processes that wanted to run in the last minute, on average.
-    python, numpy, numba, system : str
-    """
+    """What was measured on."""
 
     cpu: str
     cores: int
+    """That this process may use."""
     memory_bytes: int
     load: float
+    """Processes that wanted to run in the last minute, on average."""
     python: str
     numpy: str
     numba: str

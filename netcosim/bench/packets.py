@@ -28,30 +28,19 @@ Simulate = Callable[..., PacketResult]
 
 @dataclass(frozen=True)
 class Load:
-    """A machine, and all-to-all jobs of two ranks a node on random nodes.
-
-    Attributes
-    ----------
-    family : str
-        Or the name of a preset.
-    parameters : mapping
-        Of the family.
-    n_jobs : int
-    job_nodes : int
-    routing : str or None
-        The family's static one if left out.
-    router : str
-    until_s : float or None
-        Ends a run early that would take minutes.
-    """
+    """A machine, and all-to-all jobs of two ranks a node on random nodes."""
 
     family: str
+    """Or the name of a preset."""
     parameters: Mapping[str, Any]
+    """Of the family."""
     n_jobs: int
     job_nodes: int = JOB_NODES
     routing: str | None = None
+    """The family's static one if left out."""
     router: str = "output-queued"
     until_s: float | None = None
+    """Ends a run early that would take minutes."""
 
     @property
     def config(self) -> PacketConfig:

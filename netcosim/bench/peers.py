@@ -10,27 +10,18 @@ from netcosim.bench.case import read_bench
 
 @dataclass(frozen=True)
 class Peer:
-    """A recorded rate.
-
-    Attributes
-    ----------
-    name : str
-    unit : str
-        What is counted; netcosim's rate is counted the same way where it is compared.
-    low, high : float
-        So many a second.
-    how : str
-        What was run.
-    beside : sequence of str
-        Measurements, or parts of them, that its rate is printed next to.
-    """
+    """A recorded rate."""
 
     name: str
     unit: str
+    """What is counted; netcosim's rate is counted the same way where it is compared."""
     low: float
     high: float
+    """low, high: So many a second."""
     how: str
+    """What was run."""
     beside: Sequence[str]
+    """Measurements, or parts of them, that its rate is printed next to."""
 
 
 PEERS = {name: Peer(name, **peer) for name, peer in read_bench()["peers"].items()}

@@ -31,17 +31,10 @@ MAX_HELD_OUT = 10_000
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine, and the placement rules that are played on it, the compact one first.
-
-    Attributes
-    ----------
-    section : mapping
-        Of a config.
-    n_nodes : int
-    rules : sequence of str
-    """
+    """A machine, and the placement rules that are played on it, the compact one first."""
 
     section: Mapping[str, Any]
+    """Of a config."""
     n_nodes: int
     rules: Sequence[str]
 
@@ -51,35 +44,23 @@ MACHINES = {name: Machine(**machine) for name, machine in STUDY["machines"].item
 
 @dataclass(frozen=True)
 class Jobs:
-    """A workload of the benchmark.
-
-    Attributes
-    ----------
-    description : str
-    week : int
-        Jobs of a stretch.
-    synthetic : mapping
-        ``[workload.synthetic]``; empty for a log.
-    mean_share : float
-        Mean size over the machine's nodes; 0: the generator's own.
-    burst : int
-        So many jobs come at once; 1: each by itself.
-    log : str
-        A log of `experiments.papers.kit.logs.FILES`; empty: the jobs are made.
-    nodes : float
-        Of the log's machine, which are scaled to this one.
-    keys : mapping
-        More of ``[workload]``.
-    """
+    """A workload of the benchmark."""
 
     description: str
     week: int
+    """Jobs of a stretch."""
     synthetic: Mapping[str, Any] = field(default_factory=dict)
+    """``[workload.synthetic]``; empty for a log."""
     mean_share: float = 0.0
+    """Mean size over the machine's nodes; 0: the generator's own."""
     burst: int = 1
+    """So many jobs come at once; 1: each by itself."""
     log: str = ""
+    """A log of `experiments.papers.kit.logs.FILES`; empty: the jobs are made."""
     nodes: float = 0.0
+    """Of the log's machine, which are scaled to this one."""
     keys: Mapping[str, Any] = field(default_factory=dict)
+    """More of ``[workload]``."""
 
     def section(self, machine_nodes: int, n_jobs: int, folder: Path | None) -> dict[str, Any]:
         """``[workload]`` on a machine.
@@ -123,28 +104,19 @@ NETWORK, NO_NETWORK = "coupled-flow", "as-logged"
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is played.
-
-    Attributes
-    ----------
-    training, held_out : int
-        Weeks.
-    part : float
-        Of a week's jobs.
-    generations, pairs, batch : int
-        Of the evolution; ``batch`` training weeks a generation.
-    steps : int
-        Of a trained MaskablePPO.
-    machines, workloads : sequence of str
-    """
+    """How much is played."""
 
     training: int
     held_out: int
+    """training, held_out: Weeks."""
     part: float
+    """Of a week's jobs."""
     generations: int
     pairs: int
     batch: int
+    """generations, pairs, batch: Of the evolution; ``batch`` training weeks a generation."""
     steps: int
+    """Of a trained MaskablePPO."""
     machines: Sequence[str] = tuple(MACHINES)
     workloads: Sequence[str] = tuple(WORKLOADS)
 
@@ -154,25 +126,16 @@ SCALES = {name: Scale(**scale) for name, scale in STUDY["scales"].items()}
 
 @dataclass(frozen=True)
 class Cell:
-    """A machine with a workload.
-
-    Attributes
-    ----------
-    machine, workload : str
-    config : Config
-    training, held_out : int
-        Weeks.
-    week : int
-        Jobs of a week.
-    burst : int
-    """
+    """A machine with a workload."""
 
     machine: str
     workload: str
     config: Config
     training: int
     held_out: int
+    """training, held_out: Weeks."""
     week: int
+    """Jobs of a week."""
     burst: int
 
 

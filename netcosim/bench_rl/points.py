@@ -42,18 +42,11 @@ Content = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Training:
-    """How an agent is trained.
-
-    Attributes
-    ----------
-    scale : Scale
-    reward : str
-        A name of `netcosim.bench_rl.play.METRICS`.
-    seed : int
-    """
+    """How an agent is trained."""
 
     scale: Scale
     reward: str
+    """A name of `netcosim.bench_rl.play.METRICS`."""
     seed: int
 
 

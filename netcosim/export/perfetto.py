@@ -96,18 +96,13 @@ Series = tuple[str, str, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Slices:
-    """Jobs on tracks.
-
-    Attributes
-    ----------
-    places : tuple of str
-        What tracks are of: nodes, groups, or the machine.
-    job, place : (k,) int64
-    """
+    """Jobs on tracks."""
 
     places: tuple[str, ...]
+    """What tracks are of: nodes, groups, or the machine."""
     job: np.ndarray
     place: np.ndarray
+    """job, place: (k,) int64."""
 
 
 def write_perfetto(store: Store, key: str | None, folder: Path) -> list[Path]:

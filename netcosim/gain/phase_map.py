@@ -77,15 +77,10 @@ def config_at(config: Config, load: str, share: float) -> Config:
 
 @dataclass
 class MapTrial(Trial):
-    """One point of the map.
-
-    Attributes
-    ----------
-    budget : TimeBudget
-        Of all points.
-    """
+    """One point of the map."""
 
     budget: TimeBudget = field(kw_only=True)
+    """Of all points."""
 
     def compute(self, request: Request) -> Tables:
         """Return the gain and the queue's ratio at it, a row a policy and metric."""
@@ -122,12 +117,7 @@ class MapTrial(Trial):
 
 @dataclass(frozen=True)
 class IsolationMap(Study):
-    """Where isolation would pay.
-
-    Attributes
-    ----------
-    budget : TimeBudget
-    """
+    """Where isolation would pay."""
 
     name: ClassVar[str] = "isolation_map"
     command: ClassVar[str] = "netcosim isolation-gain --map"

@@ -39,18 +39,13 @@ DRAWN_SHARE, PACKETS_SHARE = 0.3, 0.85
 
 @dataclass(frozen=True)
 class Shorter(RunTimeModel):
-    """Jobs that communicate run so many percent shorter, all alike.
-
-    Parameters
-    ----------
-    percent : float
-    communicates : (n,) bool
-    """
+    """Jobs that communicate run so many percent shorter, all alike."""
 
     name = "shorter"
     description = "jobs that communicate, so many percent shorter"
     percent: float
     communicates: NDArray[np.bool_]
+    """(n,) bool."""
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         return FixedRunTimes(
@@ -60,17 +55,11 @@ class Shorter(RunTimeModel):
 
 @dataclass
 class QueueTrial(Trial):
-    """The queues of a config whose first policy is the reference and whose others isolate.
-
-    Attributes
-    ----------
-    budget : TimeBudget
-    queue_names : str
-        Begins the names of all parts that are queues.
-    """
+    """The queues of a config whose first policy is the reference and whose others isolate."""
 
     budget: TimeBudget = field(kw_only=True)
     queue_names: str = field(default="", kw_only=True)
+    """Begins the names of all parts that are queues."""
 
     @cached_property
     def context(self) -> RunContext:

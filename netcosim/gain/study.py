@@ -27,14 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class IsolationGain(Study):
-    """Whether isolation would pay.
-
-    Attributes
-    ----------
-    budget : TimeBudget
-    predict : bool
-        Predict the gain without packets.
-    """
+    """Whether isolation would pay."""
 
     name: ClassVar[str] = "isolation_gain"
     command: ClassVar[str] = "netcosim isolation-gain"
@@ -42,6 +35,7 @@ class IsolationGain(Study):
     reuses_points: ClassVar[bool] = False
     budget: TimeBudget
     predict: bool
+    """Predict the gain without packets."""
 
     @property
     def requests(self) -> Sequence[Request]:

@@ -55,15 +55,10 @@ def in_order(n: int) -> list[int]:
 
 @dataclass
 class GainTrial(QueueTrial):
-    """The queues and packets of such a config.
-
-    Attributes
-    ----------
-    packet_names : str
-        Begins the names of all parts that send packets.
-    """
+    """The queues and packets of such a config."""
 
     packet_names: str = field(default="", kw_only=True)
+    """Begins the names of all parts that send packets."""
 
     def compute_parts(self, request: Request) -> None:
         """Compute queues, and packets unless the gain is predicted."""

@@ -28,19 +28,12 @@ def overall(words: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Gain:
-    """What was measured of a policy's jobs.
-
-    Attributes
-    ----------
-    gain : Interval
-        Percent off the run time, mean over node-hours, at the level of a look.
-    by_job : Interval
-        The same, mean over job-hours: small jobs count as much as large ones.
-    snapshots, jobs : int
-    """
+    """What was measured of a policy's jobs."""
 
     gain: Interval
+    """Percent off the run time, mean over node-hours, at the level of a look."""
     by_job: Interval
+    """The same, mean over job-hours: small jobs count as much as large ones."""
     snapshots: int
     jobs: int
 
@@ -51,20 +44,14 @@ class Gain:
 
 @dataclass(frozen=True)
 class Line:
-    """Ratio of a metric as jobs run so many percent shorter under the isolating policy.
-
-    Attributes
-    ----------
-    at_none, slope : float
-        The ratio without any gain, and what a percent changes.
-    noise : float
-        Half-width of the interval by scheduling noise around each ratio; nan where
-        it is not known.
-    """
+    """Ratio of a metric as jobs run so many percent shorter under the isolating policy."""
 
     at_none: float
     slope: float
+    """at_none, slope: The ratio without any gain, and what a percent changes."""
     noise: float
+    """Half-width of the interval by scheduling noise around each ratio; nan where it is not
+    known."""
 
     @classmethod
     def through(cls, percent: ArrayLike, ratio: ArrayLike, noise: float) -> Line:

@@ -58,30 +58,16 @@ class JudgeConfig(StudyConfig):
 
     The first policy is what the others are compared with, unless ``config`` has a reference: the
     log's own schedule.
-
-    Attributes
-    ----------
-    section : JudgeSection
-    assumed : bool
-        Whether what jobs send is the judge's assumption, as no config sets it.
     """
 
     section: JudgeSection
     assumed: bool
+    """Whether what jobs send is the judge's assumption, as no config sets it."""
 
 
 @dataclass(frozen=True)
 class Flags:
-    """The command line; None where nothing was given.
-
-    Attributes
-    ----------
-    log, machine, bandwidth, month, order, backfill : str or None
-    policies : tuple of str
-    first_jobs, seed, snapshots, gpus_per_node : int or None
-    days, taper : float or None
-    fractions : tuple of float
-    """
+    """The command line; None where nothing was given."""
 
     log: str | None = None
     machine: str | None = None

@@ -49,18 +49,12 @@ _FRACTION_PART = 0.8
 
 @dataclass
 class JudgeTrial(Trial):
-    """A run and what it leaves for measuring again.
-
-    Attributes
-    ----------
-    fractions : int
-        Of communication, at which everything is measured again.
-    logged : dict of str to QueueResult
-        Schedules with the run times of the log; computed on first use.
-    """
+    """A run and what it leaves for measuring again."""
 
     fractions: int = 0
+    """Of communication, at which everything is measured again."""
     logged: dict[str, QueueResult] = field(default_factory=dict)
+    """Schedules with the run times of the log; computed on first use."""
 
     @property
     def reference(self) -> str:

@@ -27,28 +27,19 @@ State = Literal["significant", "not significant", "no interval", "alone"]
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that policies are compared by.
-
-    Attributes
-    ----------
-    column : str
-        Of the table of policies.
-    title : str
-    most_wins : bool
-        Whether more is better.
-    ends : tuple of str
-        Columns of the measurement's own interval, or none.
-    unit : {"ratio", "time", "percent", "number"}
-    possible : (float, float)
-        The least and the most that its mean can be.
-    """
+    """A number that policies are compared by."""
 
     column: str
+    """Of the table of policies."""
     title: str
     unit: Literal["ratio", "time", "percent", "number"]
+    """{"ratio", "time", "percent", "number"}."""
     most_wins: bool = False
+    """Whether more is better."""
     ends: tuple[str, ...] = ()
+    """Columns of the measurement's own interval, or none."""
     possible: tuple[float, float] = (0.0, math.inf)
+    """The least and the most that its mean can be."""
 
     @property
     def sign(self) -> float:
@@ -73,55 +64,35 @@ METRICS = (
 
 @dataclass(frozen=True)
 class Estimate:
-    """A metric of a policy at a cell.
-
-    Attributes
-    ----------
-    interval : Interval
-        Ends are nan where none are known.
-    method : {"repetitions", "measurement", "none"}
-        What the interval goes over.
-    samples : mapping of Repetition to float
-    """
+    """A metric of a policy at a cell."""
 
     interval: Interval
+    """Ends are nan where none are known."""
     method: Method
+    """{"repetitions", "measurement", "none"}. What the interval goes over."""
     samples: Mapping[Repetition, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Best:
-    """Which policy is best at a cell.
-
-    Attributes
-    ----------
-    state : str
-    policy : str
-        The one with the best value, whatever the state.
-    """
+    """Which policy is best at a cell."""
 
     state: State
     policy: str
+    """The one with the best value, whatever the state."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """All estimates of a sweep.
-
-    Attributes
-    ----------
-    swept : Swept
-    policies : tuple of str
-        In the config's order.
-    metrics : tuple of Metric
-        Those that the table has numbers for.
-    estimates : mapping of (column, cell, policy) to Estimate
-    """
+    """All estimates of a sweep."""
 
     swept: Swept
     policies: tuple[str, ...]
+    """In the config's order."""
     metrics: tuple[Metric, ...]
+    """Those that the table has numbers for."""
     estimates: Mapping[tuple[str, Cell, str], Estimate]
+    """Mapping of (column, cell, policy) to Estimate."""
 
     def cells(self) -> list[Cell]:
         """Every cell that has a point, in order."""

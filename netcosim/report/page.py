@@ -36,35 +36,24 @@ _NOTHING = Markup()
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """A part of a page, shown in this order.
-
-    Attributes
-    ----------
-    title : str
-    text : str
-        Plain text; an empty line starts a new paragraph.
-    table : pandas.DataFrame, optional
-        Column names that end in a unit (``_s``, ``_bytes``, ``_percent``, ...) show it in the head.
-    figure : matplotlib Figure, optional
-        Closed after drawing by the caller.
-    caption : str
-        Below the figure, and its text for those who cannot see it.
-    digits : int
-        Significant digits in the table.
-    folded : bool
-        Shown when its title is clicked.
-    html : Markup
-        A fragment from `netcosim.report.templates.part`, after all the rest.
-    """
+    """A part of a page, shown in this order."""
 
     title: str
     text: str = ""
+    """Plain text; an empty line starts a new paragraph."""
     table: pd.DataFrame | None = None
+    """Column names that end in a unit (``_s``, ``_bytes``, ``_percent``, ...) show it in the
+    head."""
     figure: Figure | None = None
+    """Closed after drawing by the caller."""
     caption: str = ""
+    """Below the figure, and its text for those who cannot see it."""
     digits: int = 3
+    """Significant digits in the table."""
     folded: bool = False
+    """Shown when its title is clicked."""
     html: Markup = _NOTHING
+    """A fragment from `netcosim.report.templates.part`, after all the rest."""
 
 
 MOST_ROWS = 200

@@ -10,29 +10,19 @@ from netcosim.report.templates import part
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The answer of a study in plain words.
-
-    Attributes
-    ----------
-    sentence : str
-        What to do, or what came out.
-    interval : str
-        How certain that is.
-    condition : str
-        The assumption that it depends on most.
-    next_step : str
-    rating : str
-        How far the study can rely on its own simulation; empty where nothing rates it.
-    reliable : bool
-        Whether ``sentence`` may be read without ``rating``; if not, the rating comes first.
-    """
+    """The answer of a study in plain words."""
 
     sentence: str
+    """What to do, or what came out."""
     interval: str
+    """How certain that is."""
     condition: str
+    """The assumption that it depends on most."""
     next_step: str
     rating: str = ""
+    """How far the study can rely on its own simulation; empty where nothing rates it."""
     reliable: bool = True
+    """Whether ``sentence`` may be read without ``rating``; if not, the rating comes first."""
 
     @property
     def head(self) -> tuple[str, ...]:

@@ -24,29 +24,19 @@ _MOST_LETTERS = 200
 
 @dataclass(frozen=True)
 class Axis:
-    """A parameter that a sweep runs through.
-
-    Attributes
-    ----------
-    key : str
-        Dotted; of several that run together the one with the most values.
-    title : str
-    labels : tuple of str
-        Its values as a reader wants them, ascending where they are numbers.
-    values : tuple of float
-        The numbers; empty for categories.
-    log : bool
-        Whether the numbers are geometric.
-    follow : tuple of str
-        Keys whose values this axis' value decides.
-    """
+    """A parameter that a sweep runs through."""
 
     key: str
+    """Dotted; of several that run together the one with the most values."""
     title: str
     labels: tuple[str, ...]
+    """Its values as a reader wants them, ascending where they are numbers."""
     values: tuple[float, ...] = ()
+    """The numbers; empty for categories."""
     log: bool = False
+    """Whether the numbers are geometric."""
     follow: tuple[str, ...] = ()
+    """Keys whose values this axis' value decides."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -59,21 +49,14 @@ Repetition = tuple[object, ...]
 
 @dataclass(frozen=True)
 class Swept:
-    """The axes of a sweep and the place of each point.
-
-    Attributes
-    ----------
-    axes : tuple of Axis
-        Numeric ones first, the longest first.
-    cells : mapping of str to Cell
-        By the point's key.
-    repetitions : mapping of str to Repetition
-        By the point's key: its values of `REPETITIONS`.
-    """
+    """The axes of a sweep and the place of each point."""
 
     axes: tuple[Axis, ...]
+    """Numeric ones first, the longest first."""
     cells: Mapping[str, Cell]
+    """By the point's key."""
     repetitions: Mapping[str, Repetition]
+    """By the point's key: its values of `REPETITIONS`."""
 
     def describe(self, cell: Cell, but: Sequence[int] = ()) -> str:
         """A cell as text, without some of the axes: "routing minimal, load 0.9"."""

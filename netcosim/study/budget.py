@@ -8,21 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TimeBudget:
-    """A time budget by the system's clock, so that all processes have the same.
-
-    Attributes
-    ----------
-    began_s, minutes : float
-    jobs : int
-        Processes.
-    of_whole : float
-        What this budget is of one for several points.
-    """
+    """A time budget by the system's clock, so that all processes have the same."""
 
     began_s: float
     minutes: float
     jobs: int
+    """Processes."""
     of_whole: float = 1.0
+    """What this budget is of one for several points."""
 
     def left_s(self, share: float) -> float:
         """Return the time until this share of the budget has passed."""

@@ -9,17 +9,10 @@ from experiments.config import Config
 
 @dataclass(frozen=True)
 class StudyConfig:
-    """What a study is to compute.
-
-    Attributes
-    ----------
-    config : Config
-    text : str
-        TOML that requests the same again.
-    notes : tuple of str
-        What was assumed or left out, a line each.
-    """
+    """What a study is to compute."""
 
     config: Config
     text: str
+    """TOML that requests the same again."""
     notes: tuple[str, ...]
+    """What was assumed or left out, a line each."""

@@ -65,18 +65,11 @@ Frames = Mapping[str, "pd.DataFrame"]
 
 @dataclass
 class Trial(ABC):
-    """What computes a study's points, in this process or with others.
-
-    Attributes
-    ----------
-    config : Config
-    parts : TaskRunner
-        Gets schedules and packet simulations computed.
-    reporter : Steps
-    """
+    """What computes a study's points, in this process or with others."""
 
     config: Config
     parts: TaskRunner = field(default_factory=SerialExecutor)
+    """Gets schedules and packet simulations computed."""
     reporter: ProgressReporter = field(default_factory=ProgressReporter)
 
     @abstractmethod
@@ -125,44 +118,27 @@ NewTrial = Callable[[Config, TaskRunner, ProgressReporter], Trial]
 
 @dataclass(frozen=True)
 class Report:
-    """What a study reports.
-
-    Attributes
-    ----------
-    title : str
-    recommendation : Recommendation
-        At the head of the page and of the screen.
-    lines : sequence of str
-        On the screen, below it.
-    sections : sequence of Section
-    main : sequence of Section
-        The first figure and the first table of these are on a summary; of ``sections`` if empty.
-    """
+    """What a study reports."""
 
     title: str
     recommendation: Recommendation
+    """At the head of the page and of the screen."""
     lines: Sequence[str]
+    """On the screen, below it."""
     sections: Sequence[Section]
     main: Sequence[Section] = ()
+    """The first figure and the first table of these are on a summary; of ``sections`` if empty."""
 
 
 @dataclass(frozen=True)
 class Study(ABC):
-    """Points, what computes them, and what is reported of their tables.
-
-    Attributes
-    ----------
-    name : str
-        The key of each point that holds its request.
-    command : str
-    reuses_points : bool
-        Whether a stored point is not computed again.
-    requested : StudyConfig
-    """
+    """Points, what computes them, and what is reported of their tables."""
 
     name: ClassVar[str]
+    """The key of each point that holds its request."""
     command: ClassVar[str]
     reuses_points: ClassVar[bool] = True
+    """Whether a stored point is not computed again."""
     requested: StudyConfig
 
     @property

@@ -19,22 +19,14 @@ _PLACES = (sys.executable, "python3", "/usr/bin/python3")
 
 @dataclass(frozen=True)
 class Peer:
-    """A simulator with a Python package.
-
-    Attributes
-    ----------
-    title : str
-    package : str
-        What the script imports.
-    script : str
-        Module that is run with ``python -m``; it imports nothing of netcosim and reads and writes
-        JSON. What it imports never enters our process.
-    how_to_get : str
-    """
+    """A simulator with a Python package."""
 
     title: str
     package: str
+    """What the script imports."""
     script: str
+    """Module that is run with ``python -m``; it imports nothing of netcosim and reads and writes
+    JSON. What it imports never enters our process."""
     how_to_get: str
 
     def ask(self, question: Any, python: str = "") -> Any:

@@ -18,18 +18,12 @@ PEERS = ("ns3", "simgrid")
 
 @dataclass(frozen=True)
 class Group:
-    """Rows that belong together.
-
-    Attributes
-    ----------
-    name, description : str
-    peer : bool
-        Whether another simulator is run, so that the group is measured only when it is named.
-    """
+    """Rows that belong together."""
 
     name: str
     description: str
     peer: bool = False
+    """Whether another simulator is run, so that the group is measured only when it is named."""
 
     @property
     def _module(self) -> Any:

@@ -13,31 +13,21 @@ Verdict = Literal["holds", "fails"]
 
 @dataclass(frozen=True)
 class Row:
-    """One number.
-
-    Attributes
-    ----------
-    what : str
-        What is measured, and on what.
-    expected, simulated : float
-    unit : str
-        Of both.
-    source : str
-        Where the expected number is from.
-    low, high : float
-        Allowed range of ``simulated``.
-    note : str
-        What else a reader has to know.
-    """
+    """One number."""
 
     what: str
+    """What is measured, and on what."""
     expected: float
     simulated: float
     unit: str
+    """Of both."""
     source: str
+    """Where the expected number is from."""
     low: float
     high: float
+    """low, high: Allowed range of ``simulated``."""
     note: str = ""
+    """What else a reader has to know."""
 
     @property
     def verdict(self) -> Verdict:
@@ -99,21 +89,14 @@ def at_most(
 
 @dataclass(frozen=True)
 class Curve:
-    """Points of one line of a figure.
-
-    Attributes
-    ----------
-    panel, name : str
-    x, y : sequence of float
-    published : bool
-        Drawn with a separate line style: values from the literature.
-    """
+    """Points of one line of a figure."""
 
     panel: str
     name: str
     x: Sequence[float]
     y: Sequence[float]
     published: bool = False
+    """Drawn with a separate line style: values from the literature."""
 
 
 @dataclass(frozen=True)
@@ -126,23 +109,16 @@ class Measured:
 
 @dataclass(frozen=True)
 class Setting:
-    """How much is measured.
-
-    Attributes
-    ----------
-    scale : {"quick", "full"}
-    seed : int
-        Of all that is drawn.
-    cases : int
-        Random cases of the two packet engines for each family.
-    python : str
-        The interpreter that has the other simulator's package; empty to look for one.
-    """
+    """How much is measured."""
 
     scale: Scale = "full"
+    """{"quick", "full"}."""
     seed: int = 1
+    """Of all that is drawn."""
     cases: int = 100
+    """Random cases of the two packet engines for each family."""
     python: str = ""
+    """The interpreter that has the other simulator's package; empty to look for one."""
 
     @property
     def quick(self) -> bool:

@@ -25,30 +25,21 @@ EXACT_ROUTERS = 16
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bandwidth in each direction between two halves of the nodes, from below and from above.
-
-    Attributes
-    ----------
-    bisection_low_Bps : float
-        No two halves have less between them (Fiedler, 1973: the second eigenvalue, routers without
-        nodes eliminated as in a network of resistors).
-    bisection_high_Bps : float
-        Of the best halves that were found; the least of all where ``exact``.
-    exact : bool
-        Whether every set of routers was tried.
-    uniform_load : float
-        Under uniform random traffic nodes can offer no more than this share of their own bandwidth,
-        by what those halves have between them; at most 1.
-    second_eigenvalue : float
-        Of the Laplacian of the routers with nodes, links weighed by bandwidth, over the nodes'
-        bandwidth: 0 in a network of two parts, 1 or more where bisection cannot be short.
-    """
+    """Bandwidth in each direction between two halves of the nodes, from below and from above."""
 
     bisection_low_Bps: float
+    """No two halves have less between them (Fiedler, 1973: the second eigenvalue, routers without
+    nodes eliminated as in a network of resistors)."""
     bisection_high_Bps: float
+    """Of the best halves that were found; the least of all where ``exact``."""
     exact: bool
+    """Whether every set of routers was tried."""
     uniform_load: float
+    """Under uniform random traffic nodes can offer no more than this share of their own bandwidth,
+    by what those halves have between them; at most 1."""
     second_eigenvalue: float
+    """Of the Laplacian of the routers with nodes, links weighed by bandwidth, over the nodes'
+    bandwidth: 0 in a network of two parts, 1 or more where bisection cannot be short."""
 
     def describe(self) -> list[str]:
         """Return lines for a user."""

@@ -17,17 +17,12 @@ _PASSES = 20
 
 
 class Cut(NamedTuple):
-    """A set of routers and what leaves it.
-
-    Attributes
-    ----------
-    weight : float
-        Cables, or their bandwidth, between the set and the rest.
-    members : (n_routers,) bool
-    """
+    """A set of routers and what leaves it."""
 
     weight: float
+    """Cables, or their bandwidth, between the set and the rest."""
     members: NDArray[np.bool_]
+    """(n_routers,) bool."""
 
 
 def router_graph(topology: Topology, *, by_bandwidth: bool = False) -> sparse.csr_array:

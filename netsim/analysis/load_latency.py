@@ -36,38 +36,26 @@ class Window:
 
 @dataclass(frozen=True)
 class LoadPoint:
-    """One point of the curves; loads as fractions of a node's injection bandwidth.
-
-    Attributes
-    ----------
-    offered : float
-        Bytes posted in the window.
-    accepted : float
-        Bytes of messages that arrived in the window.
-    latency_mean_s, latency_p99_s : float
-        From post to arrival, of messages to other nodes posted in the window that arrived; nan if
-        none did.
-    unfinished : float
-        Share of the messages posted in the window that had not arrived at the end; if it is
-        not 0, latencies are too low.
-    messages : int
-        Posted in the window.
-    warning : str
-        `buffer_warning`, or nothing.
-    drift : float
-        Mean latency of what was posted in the second half of the window over that of the first
-        half, less 1; nan if a half has none. Far from 0: the warm-up was too short, or the queues
-        grow.
-    """
+    """One point of the curves; loads as fractions of a node's injection bandwidth."""
 
     offered: float
+    """Bytes posted in the window."""
     accepted: float
+    """Bytes of messages that arrived in the window."""
     latency_mean_s: float
     latency_p99_s: float
+    """latency_mean_s, latency_p99_s: From post to arrival, of messages to other nodes posted in the
+    window that arrived; nan if none did."""
     unfinished: float
+    """Share of the messages posted in the window that had not arrived at the end; if it is not 0,
+    latencies are too low."""
     messages: int
+    """Posted in the window."""
     warning: str
+    """`buffer_warning`, or nothing."""
     drift: float = float("nan")
+    """Mean latency of what was posted in the second half of the window over that of the first half,
+    less 1; nan if a half has none. Far from 0: the warm-up was too short, or the queues grow."""
 
 
 def measure_load(

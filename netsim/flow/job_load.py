@@ -14,20 +14,14 @@ from netsim.routing.base import Routing
 
 
 class JobLoad(NamedTuple):
-    """Load of a pattern on the links.
-
-    Attributes
-    ----------
-    links : (k,) int32
-        Links that carry anything, ascending.
-    link_bytes : (k,) float64
-    isolated_bound_s : float
-        No schedule of these bytes is faster: the largest bytes over bandwidth.
-    """
+    """Load of a pattern on the links."""
 
     links: NDArray[np.int32]
+    """(k,) int32. Links that carry anything, ascending."""
     link_bytes: NDArray[np.float64]
+    """(k,) float64."""
     isolated_bound_s: float
+    """No schedule of these bytes is faster: the largest bytes over bandwidth."""
 
 
 def job_link_load(

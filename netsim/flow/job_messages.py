@@ -25,49 +25,37 @@ class JobMessages:
     """One iteration of a job; nodes are numbered by their place in the job's node list.
 
     Messages inside a node are left out. Bytes are those on the wire, headers included.
-
-    Attributes
-    ----------
-    pair_src, pair_dst : (p,) int64
-        Pairs of nodes that exchange anything.
-    pair_bytes : (p,) float64
-    used_pairs : (u,) int64
-        The pairs of followed messages, ascending.
-    pair : (m,) int64
-        Index into ``used_pairs`` of each message of the followed steps.
-    step : (m,) int64
-        Followed steps are renumbered from 0.
-    n_bytes : (m,) float64
-    traced : (t,) int64
-        The messages of ranks that are followed, by rank and step.
-    rank_ptr, step_ptr : int64
-        Stream ``r`` of those followed has the steps ``rank_ptr[r] .. rank_ptr[r+1]-1``, step ``s``
-        the traced messages ``step_ptr[s] .. step_ptr[s+1]-1``.
-    n_packets, compute_s : (t,) float64
-        Packets of each traced message, and the computing before its step.
-    trips : (t,) float64
-        How often it crosses the path: 3 by rendezvous, else 1.
-    scale : float
-        Steps of the iteration over steps followed.
-    packet_bytes : float
-        Mean packet.
     """
 
     pair_src: LongArray
     pair_dst: LongArray
+    """pair_src, pair_dst: (p,) int64. Pairs of nodes that exchange anything."""
     pair_bytes: FloatArray
+    """(p,) float64."""
     used_pairs: LongArray
+    """(u,) int64. The pairs of followed messages, ascending."""
     pair: LongArray
+    """(m,) int64. Index into ``used_pairs`` of each message of the followed steps."""
     step: LongArray
+    """(m,) int64. Followed steps are renumbered from 0."""
     n_bytes: FloatArray
+    """(m,) float64."""
     traced: LongArray
+    """(t,) int64. The messages of ranks that are followed, by rank and step."""
     rank_ptr: LongArray
     step_ptr: LongArray
+    """rank_ptr, step_ptr: int64. Stream ``r`` of those followed has the steps ``rank_ptr[r] ..
+    rank_ptr[r+1]-1``, step ``s`` the traced messages ``step_ptr[s] .. step_ptr[s+1]-1``."""
     n_packets: FloatArray
     compute_s: FloatArray
+    """n_packets, compute_s: (t,) float64. Packets of each traced message, and the computing before
+    its step."""
     trips: FloatArray
+    """(t,) float64. How often it crosses the path: 3 by rendezvous, else 1."""
     scale: float
+    """Steps of the iteration over steps followed."""
     packet_bytes: float
+    """Mean packet."""
 
     @property
     def n_numbers(self) -> int:

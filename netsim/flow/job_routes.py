@@ -37,18 +37,12 @@ LongArray = NDArray[np.int64]
 
 
 class LoadCost(NamedTuple):
-    """Cost of putting a job on the network at flow level.
-
-    Attributes
-    ----------
-    seconds : float
-        Of one core, each time that it starts; a size's first start takes about as long again.
-    memory_bytes : float
-        At its peak.
-    """
+    """Cost of putting a job on the network at flow level."""
 
     seconds: float
+    """Of one core, each time that it starts; a size's first start takes about as long again."""
     memory_bytes: float
+    """At its peak."""
 
 
 def load_cost(routing: Routing, n_pairs: int) -> LoadCost:

@@ -132,23 +132,16 @@ def _rates(
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class FlowRun:
-    """Finish times and what they cost.
-
-    Attributes
-    ----------
-    finish_s : (n_flows,) float64
-    n_classes : int
-        Flows that were simulated, each for all flows equivalent to it.
-    n_events : int
-        Distinct times at which flows started or finished.
-    n_solved : int
-        Rates that moved, over all events.
-    """
+    """Finish times and what they cost."""
 
     finish_s: NDArray[np.float64]
+    """(n_flows,) float64."""
     n_classes: int
+    """Flows that were simulated, each for all flows equivalent to it."""
     n_events: int
+    """Distinct times at which flows started or finished."""
     n_solved: int
+    """Rates that moved, over all events."""
 
 
 def run_flows(

@@ -17,28 +17,19 @@ FloatArray = NDArray[np.float64]
 
 
 class MessageLoad(NamedTuple):
-    """A placed job.
-
-    Attributes
-    ----------
-    links : (k,) int32
-        Router-to-router links that it uses, ascending.
-    busy_s : (k,) float64
-        Time for which an iteration keeps each link busy.
-    inputs : (k,) float64
-        Links over which the job's bytes come to the link at once.
-    packet_s : (k,) float64
-        Time of one packet on the link; 0 where no packet waits.
-    ints, floats : int32, float64
-        Ranks, steps, messages and entries as the kernels have them.
-    """
+    """A placed job."""
 
     links: NDArray[np.int32]
+    """(k,) int32. Router-to-router links that it uses, ascending."""
     busy_s: FloatArray
+    """(k,) float64. Time for which an iteration keeps each link busy."""
     inputs: FloatArray
+    """(k,) float64. Links over which the job's bytes come to the link at once."""
     packet_s: FloatArray
+    """(k,) float64. Time of one packet on the link; 0 where no packet waits."""
     ints: NDArray[np.int32]
     floats: FloatArray
+    """ints, floats: int32, float64. Ranks, steps, messages and entries as the kernels have them."""
 
 
 def message_load(

@@ -62,22 +62,16 @@ def is_single_path(routing: Routing) -> bool:
 
 
 class FlowPaths(NamedTuple):
-    """Links of each flow, one flow after the other (CSR).
-
-    Attributes
-    ----------
-    ptr : (n_flows+1,) int64
-        Flow ``f`` has the entries ``ptr[f] .. ptr[f+1]-1``.
-    links : (n_entries,) int32
-        Injection and ejection links among them. A flow between ranks of one node has none.
-    weights : (n_entries,) float64 or None
-        Part of the flow's rate that the link carries, for flows that are split over
-        several paths; None where every part is 1.
-    """
+    """Links of each flow, one flow after the other (CSR)."""
 
     ptr: NDArray[np.int64]
+    """(n_flows+1,) int64. Flow ``f`` has the entries ``ptr[f] .. ptr[f+1]-1``."""
     links: NDArray[np.int32]
+    """(n_entries,) int32. Injection and ejection links among them. A flow between ranks of one node
+    has none."""
     weights: NDArray[np.float64] | None = None
+    """(n_entries,) float64 or None. Part of the flow's rate that the link carries, for flows that
+    are split over several paths; None where every part is 1."""
 
     @property
     def n_flows(self) -> int:

@@ -73,91 +73,67 @@ class Pin(Protocol):
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class Routing:
-    """A named routing on one topology.
-
-    Attributes
-    ----------
-    name : str
-        As a user types it ("minimal", "ugal-l", "d-mod-k", ...).
-    topology : Topology
-    n_vcs : int
-        Virtual channels it needs for deadlock freedom.
-    adaptive : bool
-        Whether it looks at loads.
-    tables : RouteTables
-        For the kernels.
-    choices : callable (router, dst_node, state) -> list[Hop]
-        Every hop the routing could take there, for any loads and draws; the
-        deadlock test walks it. Ejection (router is the destination's) is one Hop with vc 0.
-    choose : callable (view, router, dst_node, state, key, wire_bytes) -> Hop
-        The selected hop: plain Python, slow, used as the reference. ``key`` is a 64-bit number that
-        is fresh for every (message, packet, router visit); all random choices follow from it
-        (`netsim.routing.kernels_random`).
-    random_visits : int
-        At how many routers, counted from the first, ``choose`` looks at ``key``: engines make
-        no more keys than that. 0 for none.
-    room_vc : int
-        The channel whose ``room`` it looks at on links that leave the router; -1 for none.
-    compares_credits : bool
-        Whether it looks at ``used`` or ``room`` of the links that its kernels name beforehand
-        (`netsim.routing.kernels.links_compared`), at routers where it draws.
-    looks_far : bool
-        Whether it looks at links that leave other routers than the packet's own.
-    counts_bids : bool
-        Whether ``room``, ``queued`` and ``used`` count the heads that bid for the crossbar.
-    compares_queues : bool
-        Whether it looks at ``queue_bytes`` or ``queue_free``; needs ``counts_bids = False``.
-    queue_pairs : int
-        Above 0 if ``key`` is the same for all packets of a flow: those from one port to another
-        whose numbers have the same remainder by it (their *queue pair*).
-    seed_each_hop : bool
-        Whether such a key differs from one visit to the next.
-    pins : mapping of (port, port, queue pair) to places
-        ``key`` of these flows at each visit: the place of their link in ``choices``.
-    pin : callable (src_port, dst_port, bytes, busy_s) -> Routing, optional
-        The routing with ``pins`` chosen for some flows; ``busy_s``: how long others keep each link
-        busy, or None. Engines call it with the flows of their run.
-    """
+    """A named routing on one topology."""
 
     name: str
+    """As a user types it ("minimal", "ugal-l", "d-mod-k", ...)."""
     topology: Topology
     n_vcs: int
+    """Virtual channels it needs for deadlock freedom."""
     adaptive: bool
+    """Whether it looks at loads."""
     tables: RouteTables
+    """For the kernels."""
     choices: Callable[[int, int, int], list[Hop]]
+    """Callable (router, dst_node, state) -> list[Hop]. Every hop the routing could take there, for
+    any loads and draws; the deadlock test walks it. Ejection (router is the destination's) is one
+    Hop with vc 0."""
     choose: Callable[[View, int, int, int, int, int], Hop]
+    """Callable (view, router, dst_node, state, key, wire_bytes) -> Hop. The selected hop: plain
+    Python, slow, used as the reference. ``key`` is a 64-bit number that is fresh for every
+    (message, packet, router visit); all random choices follow from it
+    (`netsim.routing.kernels_random`)."""
     random_visits: int = 1
+    """At how many routers, counted from the first, ``choose`` looks at ``key``: engines make no
+    more keys than that. 0 for none."""
     room_vc: int = -1
+    """The channel whose ``room`` it looks at on links that leave the router; -1 for none."""
     compares_credits: bool = False
+    """Whether it looks at ``used`` or ``room`` of the links that its kernels name beforehand
+    (`netsim.routing.kernels.links_compared`), at routers where it draws."""
     looks_far: bool = False
+    """Whether it looks at links that leave other routers than the packet's own."""
     counts_bids: bool = True
+    """Whether ``room``, ``queued`` and ``used`` count the heads that bid for the crossbar."""
     compares_queues: bool = False
+    """Whether it looks at ``queue_bytes`` or ``queue_free``; needs ``counts_bids = False``."""
     queue_pairs: int = 0
+    """Above 0 if ``key`` is the same for all packets of a flow: those from one port to another
+    whose numbers have the same remainder by it (their *queue pair*)."""
     seed_each_hop: bool = True
+    """Whether such a key differs from one visit to the next."""
     pins: Pins = field(default_factory=dict)
+    """Mapping of (port, port, queue pair) to places. ``key`` of these flows at each visit: the
+    place of their link in ``choices``."""
     pin: Pin | None = None
+    """Callable (src_port, dst_port, bytes, busy_s) -> Routing, optional. The routing with ``pins``
+    chosen for some flows; ``busy_s``: how long others keep each link busy, or None. Engines call it
+    with the flows of their run."""
 
 
 @dataclass(frozen=True)
 class RoutingEntry:
-    """An entry of `netsim.routing.registry.ROUTINGS`.
-
-    Attributes
-    ----------
-    name, description : str
-    families : tuple of str
-        The topology families that it serves; empty: all.
-    build : callable
-        ``build(topology, parameters by name) -> Routing``; its parameters are declared as
-        described in `netsim.parameters`.
-    """
+    """An entry of `netsim.routing.registry.ROUTINGS`."""
 
     registered_in: ClassVar[str] = "netsim.routing.registry:ROUTINGS"
 
     name: str
     description: str
     families: tuple[str, ...]
+    """The topology families that it serves; empty: all."""
     build: Callable[..., Routing]
+    """``build(topology, parameters by name) -> Routing``; its parameters are declared as described
+    in `netsim.parameters`."""
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:

@@ -30,24 +30,17 @@ class Ugal:
     """Choice of UGAL and PAR between a minimal and a Valiant path.
 
     Minimal if ``seen_min * H_min <= seen_val * H_val + margin``.
-
-    Attributes
-    ----------
-    compares : str
-        One of `COMPARES`: what is seen of each path's link. "output-queue": `View.load`;
-        "output-bytes": `View.queued`; "used-credits": `View.used`, as time.
-    weight : int, optional
-        ``H_val`` if ``H_min`` is 1; the numbers of links of the paths if None.
-    bias_ps : int
-        The margin, where times are compared.
-    threshold_bytes : int
-        The margin, where bytes are compared.
     """
 
     compares: str = "used-credits"
+    """One of `COMPARES`: what is seen of each path's link. "output-queue": `View.load`;
+    "output-bytes": `View.queued`; "used-credits": `View.used`, as time."""
     weight: int | None = None
+    """``H_val`` if ``H_min`` is 1; the numbers of links of the paths if None."""
     bias_ps: int = 0
+    """The margin, where times are compared."""
     threshold_bytes: int = 0
+    """The margin, where bytes are compared."""
 
     @property
     def margin(self) -> int:

@@ -19,28 +19,20 @@ class PartitionShape:
     L2 positions are ordered with those of the remainder leaf first, the spines of a position with
     those of the remainder pod first; so what a remainder switch has is always a prefix of
     what the others have.
-
-    Attributes
-    ----------
-    tree : FatTreeShape
-    leaves : dict of int to list of int
-        Leaf to its nodes, ascending.
-    pods : dict of int to list of int
-        Pod to its leaves, the remainder leaf last.
-    up : dict of int to list of int
-        Leaf to the L2 positions it is joined to.
-    spines : dict of (pod, position) to list of int
-    rest_leaf, rest_pod : int
-        The remainder leaf and pod; -1 if there is none.
     """
 
     tree: FatTreeShape
     leaves: dict[int, list[int]]
+    """Leaf to its nodes, ascending."""
     pods: dict[int, list[int]]
+    """Pod to its leaves, the remainder leaf last."""
     up: dict[int, list[int]]
+    """Leaf to the L2 positions it is joined to."""
     spines: dict[tuple[int, int], list[int]]
+    """Dict of (pod, position) to list of int."""
     rest_leaf: int
     rest_pod: int
+    """rest_leaf, rest_pod: The remainder leaf and pod; -1 if there is none."""
 
 
 def _smallest(sizes: dict[int, int]) -> int:

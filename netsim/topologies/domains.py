@@ -20,16 +20,6 @@ MACHINE = "machine"
 class Hierarchy:
     """Nested domains of nodes, from the whole machine down to those behind one router.
 
-    Attributes
-    ----------
-    levels : tuple of str
-        Names of the levels from top to bottom: ("machine", "pod", "leaf").
-    domain : (n_levels, n_nodes) int32
-        Domain of each node at each level. Domains of a level are numbered from 0, each has at
-        least one node, and each lies inside one domain of the level above.
-    names : tuple of tuple of str
-        Of the domains, by level; an empty tuple where the machine names none.
-
     Raises
     ------
     NetcosimError
@@ -47,8 +37,12 @@ class Hierarchy:
     """
 
     levels: tuple[str, ...]
+    """Names of the levels from top to bottom: ("machine", "pod", "leaf")."""
     domain: NDArray[np.int32]
+    """(n_levels, n_nodes) int32. Domain of each node at each level. Domains of a level are numbered
+    from 0, each has at least one node, and each lies inside one domain of the level above."""
     names: tuple[tuple[str, ...], ...] = ()
+    """Of the domains, by level; an empty tuple where the machine names none."""
 
     def __post_init__(self) -> None:
         domain = np.array(self.domain, dtype=np.int32, ndmin=2)

@@ -66,34 +66,26 @@ class DragonflyShape:
     and port r of each is attached to the r-th of them: node ``block*p + host``. Router-to-router
     links: first the local ones, by group, sending router, then receiving router; then the
     global ones, by group and link number (`global_link`).
-
-    Attributes
-    ----------
-    p, a, h, g : int
-        Nodes on a router, routers a group, global ports a router, groups.
-    arrangement : str
-        Which link number leads from group s to group d. "absolute": d if d < s else
-        d - 1; "relative": (d - s - 1) mod g; "circulant": link k leads to
-        s + (-1)^k (k div 2 + 1) (Hastings et al., CLUSTER 2015). Link number k sits on
-        router k div h of the group, global port k mod h. Where the ports suffice for
-        several links a pair of groups, the arrangement is repeated (k + (g-1), ...).
-    group : str
-        "all-to-all", or "aries": 6 chassis of 16 routers, all-to-all in a chassis and
-        among the routers of the same slot (local router = 16*chassis + slot).
-    rails : int
-        Ports of a node.
-    rail_routers : str
-        "different" or "same".
     """
 
     p: int
     a: int
     h: int
     g: int
+    """p, a, h, g: Nodes on a router, routers a group, global ports a router, groups."""
     arrangement: str = "absolute"
+    """Which link number leads from group s to group d. "absolute": d if d < s else d - 1;
+    "relative": (d - s - 1) mod g; "circulant": link k leads to s + (-1)^k (k div 2 + 1) (Hastings
+    et al., CLUSTER 2015). Link number k sits on router k div h of the group, global port k mod h.
+    Where the ports suffice for several links a pair of groups, the arrangement is repeated (k +
+    (g-1), ...)."""
     group: str = "all-to-all"
+    """Either "all-to-all", or "aries": 6 chassis of 16 routers, all-to-all in a chassis and among
+    the routers of the same slot (local router = 16*chassis + slot)."""
     rails: int = 1
+    """Ports of a node."""
     rail_routers: str = DIFFERENT
+    """Either "different" or "same"."""
 
     def __post_init__(self) -> None:
         for what, low in (("p", 1), ("a", 1), ("h", 0 if self.g == 1 else 1), ("g", 1)):

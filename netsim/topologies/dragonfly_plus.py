@@ -56,20 +56,6 @@ class DragonflyPlusShape:
     attached to the r-th of them: node ``block*p + host``. Routers by group, a group's leaves before
     its spines. Router-to-router links: up (leaf to spine) at ``(group*leaves + leaf)*spines +
     spine``, then down in the same order, then the global ones by group and link number.
-
-    Attributes
-    ----------
-    p, leaves, spines, h, g : int
-        Nodes on a leaf, leaves a group, spines a group, global ports a spine, groups.
-    arrangement : str
-        Which link number k of 0..g-2 leads from group s to group d: "absolute", "relative" or
-        "circulant", as in `netsim.topologies.dragonfly.DragonflyShape`. Link number k sits on spine
-        k div h. Where the ports suffice for several links a pair of groups, the arrangement is
-        repeated (k + (g-1), ...), so that from h = g-1 on each spine has a link to every group.
-    rails : int
-        Ports of a node.
-    rail_routers : str
-        "different" or "same".
     """
 
     p: int
@@ -77,9 +63,17 @@ class DragonflyPlusShape:
     spines: int
     h: int
     g: int
+    """p, leaves, spines, h, g: Nodes on a leaf, leaves a group, spines a group, global ports a
+    spine, groups."""
     arrangement: str = "absolute"
+    """Which link number k of 0..g-2 leads from group s to group d: "absolute", "relative" or
+    "circulant", as in `netsim.topologies.dragonfly.DragonflyShape`. Link number k sits on spine k
+    div h. Where the ports suffice for several links a pair of groups, the arrangement is repeated
+    (k + (g-1), ...), so that from h = g-1 on each spine has a link to every group."""
     rails: int = 1
+    """Ports of a node."""
     rail_routers: str = DIFFERENT
+    """Either "different" or "same"."""
 
     def __post_init__(self) -> None:
         for what in ("p", "leaves", "spines", "g"):

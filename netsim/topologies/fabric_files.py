@@ -44,19 +44,13 @@ End = tuple[str, int]
 
 @dataclass
 class Fabric:
-    """The content of a file.
-
-    Attributes
-    ----------
-    switches, adapters : dict
-        Descriptions by GUID, in the order of the file.
-    links : dict
-        Bytes a second by the two ends of each link.
-    """
+    """The content of a file."""
 
     switches: dict[str, str] = field(default_factory=dict)
     adapters: dict[str, str] = field(default_factory=dict)
+    """switches, adapters: Descriptions by GUID, in the order of the file."""
     links: dict[tuple[End, End], int] = field(default_factory=dict)
+    """Bytes a second by the two ends of each link."""
 
 
 def read_fabric(path: Path) -> Fabric:

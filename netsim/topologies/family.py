@@ -71,58 +71,41 @@ def no_notes(topology: Topology) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Family:
-    """An entry of `netsim.topologies.registry.FAMILIES`.
-
-    Attributes
-    ----------
-    name, description : str
-    builders : tuple of callable
-        Each declares its parameters (`netsim.parameters`). The first is used unless all that
-        another one needs is given.
-    default_routing : str
-        The default static routing.
-    links_between : callable
-        ``links_between(topology, nodes)``: router-to-router links that the family's minimal
-        routes between these nodes could use, ascending.
-    hierarchy : callable
-        ``hierarchy(topology)``: the nested domains of its nodes.
-    layout : callable or None
-        ``layout(topology)``: where a drawing has its routers; None: by the domains of its nodes.
-    keeps_jobs_to_links : bool
-        Whether `netsim.routing.partition` can keep a job on its allocated links.
-    routings : tuple of RoutingEntry
-        Those in the family's own file; others have their own files.
-    small : tuple of mapping
-        Parameters of machines small enough to walk every path: on them the laws that hold for
-        all families and routings are tested.
-    small_files : tuple of SmallFile
-        The same for a family whose machines come from files.
-    notes : callable
-        ``notes(topology)``: what a user should know of a machine that a file describes, such as
-        what was assumed and what was left out; a line each.
-    ignored_values : callable
-        ``ignored_values(parameters)``: values that a file makes superfluous, such as those for
-        levels that it does not have; the reason by the parameter's name.
-    reads : callable or None
-        ``reads(path, beginning of the text)``: whether a file looks like one of the family's.
-    """
+    """An entry of `netsim.topologies.registry.FAMILIES`."""
 
     registered_in: ClassVar[str] = "netsim.topologies.registry:FAMILIES"
 
     name: str
     description: str
     builders: tuple[Builder, ...]
+    """Each declares its parameters (`netsim.parameters`). The first is used unless all that another
+    one needs is given."""
     default_routing: str = "shortest-path"
+    """The default static routing."""
     links_between: Callable[[Topology, Nodes], Links] = shortest_path_links
+    """``links_between(topology, nodes)``: router-to-router links that the family's minimal routes
+    between these nodes could use, ascending."""
     hierarchy: Callable[[Topology], Hierarchy] = router_hierarchy
+    """``hierarchy(topology)``: the nested domains of its nodes."""
     layout: Callable[[Topology], Layout] | None = None
+    """``layout(topology)``: where a drawing has its routers; None: by the domains of its nodes."""
     keeps_jobs_to_links: bool = False
+    """Whether `netsim.routing.partition` can keep a job on its allocated links."""
     routings: tuple[RoutingEntry, ...] = ()
+    """Those in the family's own file; others have their own files."""
     small: tuple[Mapping[str, Any], ...] = ()
+    """Parameters of machines small enough to walk every path: on them the laws that hold for all
+    families and routings are tested."""
     small_files: tuple[SmallFile, ...] = ()
+    """The same for a family whose machines come from files."""
     notes: Callable[[Topology], tuple[str, ...]] = no_notes
+    """``notes(topology)``: what a user should know of a machine that a file describes, such as what
+    was assumed and what was left out; a line each."""
     ignored_values: Callable[[Mapping[str, Any]], Mapping[str, str]] = lambda parameters: {}
+    """``ignored_values(parameters)``: values that a file makes superfluous, such as those for
+    levels that it does not have; the reason by the parameter's name."""
     reads: Callable[[Path, str], bool] | None = None
+    """``reads(path, beginning of the text)``: whether a file looks like one of the family's."""
 
     @property
     def parameters(self) -> dict[str, Parameter]:

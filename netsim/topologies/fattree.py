@@ -47,29 +47,22 @@ class FatTreeShape:
     Links after injection and ejection come in four blocks: up1 (leaf to L2) at ``leaf*w2 +
     position``, down1 with the same order, up2 (L2 to spine) at ``(pod*w2 + position)*w3 + spine``,
     down2 with the same order. All helpers take whole numbers or arrays.
-
-    Attributes
-    ----------
-    levels : int
-        2 or 3; with 2 there is one pod (m3 = 1) and no spine (w3 = 0).
-    m1, m2, m3 : int
-        Nodes on a leaf, leaves a pod, pods.
-    w2, w3 : int
-        L2 switches a pod (= up-links a leaf); spines a position (= up-links an L2 switch).
-    rails : int
-        Ports of a node.
-    rail_routers : str
-        "different" or "same".
     """
 
     levels: int
+    """2 or 3; with 2 there is one pod (m3 = 1) and no spine (w3 = 0)."""
     m1: int
     m2: int
     m3: int
+    """m1, m2, m3: Nodes on a leaf, leaves a pod, pods."""
     w2: int
     w3: int
+    """w2, w3: L2 switches a pod (= up-links a leaf); spines a position (= up-links an L2
+    switch)."""
     rails: int = 1
+    """Ports of a node."""
     rail_routers: str = DIFFERENT
+    """Either "different" or "same"."""
 
     def __post_init__(self) -> None:
         if self.levels not in (2, 3):

@@ -42,31 +42,22 @@ class GpuClusterShape:
     Routers: scale-up switches, one a domain; leaves ``(plane*n_segments + segment)*n_rails +
     rail``; spines ``((plane*n_pods + pod)*n_groups + group)*spines + position``; cores ``((plane*
     n_groups + group)*spines + position)*cores + i``. A group is a rail of "rail-only", else all.
-
-    Attributes
-    ----------
-    fabric : str
-        One of `FABRICS`.
-    nodes, gpus_per_node : int
-    scale_up_domain : int
-        GPUs on a scale-up switch.
-    nodes_per_leaf, nodes_per_pod : int
-        Nodes of a segment and of a pod; the last ones may have fewer.
-    spines : int
-        Up-links of a leaf; 0 where each pod (and rail) has one leaf.
-    cores : int
-        Up-links of a spine; 0 with one pod.
-    planes : int
     """
 
     fabric: str
+    """One of `FABRICS`."""
     nodes: int
     gpus_per_node: int
     scale_up_domain: int
+    """GPUs on a scale-up switch."""
     nodes_per_leaf: int
     nodes_per_pod: int
+    """nodes_per_leaf, nodes_per_pod: Nodes of a segment and of a pod; the last ones may have
+    fewer."""
     spines: int
+    """Up-links of a leaf; 0 where each pod (and rail) has one leaf."""
     cores: int
+    """Up-links of a spine; 0 with one pod."""
     planes: int
 
     @property

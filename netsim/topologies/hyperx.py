@@ -40,17 +40,12 @@ class HyperXShape:
 
     Routers are numbered in C order (the last dimension fastest); node
     ``router*concentration + i``. Routers that differ in one coordinate are joined.
-
-    Attributes
-    ----------
-    dims : tuple of int
-        Length of each dimension.
-    concentration : int
-        Nodes a router.
     """
 
     dims: tuple[int, ...]
+    """Length of each dimension."""
     concentration: int = 1
+    """Nodes a router."""
 
     def __post_init__(self) -> None:
         if not self.dims:

@@ -24,14 +24,6 @@ RING_RADIUS, RING_DEPTH, CORE_RADIUS = 0.365, 0.115, 0.15
 class Layout:
     """Places of a machine's routers in a drawing.
 
-    Attributes
-    ----------
-    x, y : (n_routers,) float32
-        From the left and from the top, in 0 to 1. No two routers share a place.
-    group : (n_routers,) int32
-        Index into ``group_names``: routers that are drawn together.
-    group_names : tuple of str
-
     Raises
     ------
     NetcosimError
@@ -40,7 +32,10 @@ class Layout:
 
     x: NDArray[np.float32]
     y: NDArray[np.float32]
+    """x, y: (n_routers,) float32. From the left and from the top, in 0 to 1. No two routers share a
+    place."""
     group: NDArray[np.int32]
+    """(n_routers,) int32. Index into ``group_names``: routers that are drawn together."""
     group_names: tuple[str, ...]
 
     def __post_init__(self) -> None:

@@ -30,17 +30,12 @@ class SlimFlyShape:
     """Parameters of a Slim Fly.
 
     Router ``(half*q + x)*q + y``; node ``router*concentration + i``.
-
-    Attributes
-    ----------
-    q : int
-        An odd prime; 2 q^2 routers of (3 q - d)/2 links, d = 1 if q mod 4 is 1, else -1.
-    concentration : int
-        Nodes a router.
     """
 
     q: int
+    """An odd prime; 2 q^2 routers of (3 q - d)/2 links, d = 1 if q mod 4 is 1, else -1."""
     concentration: int
+    """Nodes a router."""
 
     def __post_init__(self) -> None:
         need_int("slimfly", "concentration", self.concentration, 1)

@@ -32,45 +32,29 @@ TREE, BLOCK = "tree", "block"
 
 @dataclass(frozen=True)
 class SwitchEntry:
-    """A switch or a block.
-
-    Attributes
-    ----------
-    where : str
-        Begins the message of an error: "topology.conf:3".
-    name : str
-    nodes : tuple of str
-        On it.
-    below : tuple of str
-        Switches below it.
-    """
+    """A switch or a block."""
 
     where: str
+    """Begins the message of an error: "topology.conf:3"."""
     name: str
     nodes: tuple[str, ...]
+    """On it."""
     below: tuple[str, ...] = ()
+    """Switches below it."""
 
 
 @dataclass(frozen=True)
 class Declared:
-    """The content of a file.
-
-    Attributes
-    ----------
-    kind : str
-        "tree" or "block".
-    parts : tuple of Part
-        In the order of the file.
-    block_sizes : tuple of int
-        Of blocks and of the groups of blocks above them, as declared.
-    notes : tuple of str
-        Settings in the file that are not used.
-    """
+    """The content of a file."""
 
     kind: str
+    """Either "tree" or "block"."""
     parts: tuple[SwitchEntry, ...]
+    """In the order of the file."""
     block_sizes: tuple[int, ...] = ()
+    """Of blocks and of the groups of blocks above them, as declared."""
     notes: tuple[str, ...] = ()
+    """Settings in the file that are not used."""
 
 
 def read_slurm(path: Path, topology: str | None = None) -> Declared:

@@ -29,46 +29,30 @@ ScaleUpBandwidthBps = Annotated[
 
 @dataclass(frozen=True, eq=False)
 class SwitchesShape:
-    """Further data of a network file, besides its nodes and links.
-
-    Attributes
-    ----------
-    switches : tuple of str
-        Name of each router.
-    height : (n_routers,) int64
-        Levels above the leaves, which have 0.
-    domains : Hierarchy
-        Machine, then switches of one level after the other, down to the leaves.
-    notes : tuple of str
-        What a user should know: what was assumed, what was left out.
-    block_sizes : tuple of int
-        Nodes planned for a block and for the groups of blocks that are enforced (Slurm's
-        BlockSizes); empty where a file names none.
-    gpus_per_node : int
-        Consecutive nodes of the topology that are the GPUs of one server; 1: nodes are servers.
-    """
+    """Further data of a network file, besides its nodes and links."""
 
     switches: tuple[str, ...]
+    """Name of each router."""
     height: NDArray[np.int64]
+    """(n_routers,) int64. Levels above the leaves, which have 0."""
     domains: Hierarchy
+    """Machine, then switches of one level after the other, down to the leaves."""
     notes: tuple[str, ...] = ()
+    """What a user should know: what was assumed, what was left out."""
     block_sizes: tuple[int, ...] = ()
+    """Nodes planned for a block and for the groups of blocks that are enforced (Slurm's
+    BlockSizes); empty where a file names none."""
     gpus_per_node: int = 1
+    """Consecutive nodes of the topology that are the GPUs of one server; 1: nodes are servers."""
 
 
 @dataclass(frozen=True)
 class Gpus:
-    """GPUs of each server, and the switch that joins them.
-
-    Attributes
-    ----------
-    per_node : int
-    scale_up_bandwidth_Bps : int
-        Of a GPU's links to that switch, in each direction.
-    """
+    """GPUs of each server, and the switch that joins them."""
 
     per_node: int
     scale_up_bandwidth_Bps: int
+    """Of a GPU's links to that switch, in each direction."""
 
     @classmethod
     def given(cls, per_node: int | None, scale_up_bandwidth_Bps: int) -> Gpus | None:
@@ -78,38 +62,27 @@ class Gpus:
 
 @dataclass(frozen=True, eq=False)
 class Wiring:
-    """Switches, nodes and cables, each under its own name.
-
-    Attributes
-    ----------
-    switches : sequence of str
-    nodes : sequence of str
-    node_switch : (n_nodes, rails) int
-        Index of the switch of each port.
-    cables : (m, 2) int
-        Indices of switches, lower level first where there are levels; parallel cables are rows.
-    bandwidth_Bps, latency_s : (m,) or scalar
-        Of the cables.
-    node_bandwidth_Bps : (n_nodes,) or scalar
-    node_latency_s : float
-    height : (n_switches,) int or None
-        Levels above the leaves; None: cables from the nearest switch with nodes.
-    notes : tuple of str
-    gpus : Gpus or None
-        What the file's nodes are where they are servers of GPUs.
-    """
+    """Switches, nodes and cables, each under its own name."""
 
     switches: Sequence[str]
     nodes: Sequence[str]
     node_switch: NDArray[np.integer]
+    """(n_nodes, rails) int. Index of the switch of each port."""
     cables: NDArray[np.integer]
+    """(m, 2) int. Indices of switches, lower level first where there are levels; parallel cables
+    are rows."""
     bandwidth_Bps: ArrayLike
     latency_s: ArrayLike
+    """bandwidth_Bps, latency_s: (m,) or scalar. Of the cables."""
     node_bandwidth_Bps: ArrayLike
+    """(n_nodes,) or scalar."""
     node_latency_s: float
     height: NDArray[np.integer] | None = None
+    """(n_switches,) int or None. Levels above the leaves; None: cables from the nearest switch with
+    nodes."""
     notes: tuple[str, ...] = ()
     gpus: Gpus | None = None
+    """What the file's nodes are where they are servers of GPUs."""
 
 
 def switch_network(family: str, name: str, wiring: Wiring) -> Topology:

@@ -42,27 +42,19 @@ class TorusShape:
     `numpy.ravel_multi_index`). Node ``router*concentration + i``. Router links come by
     dimension, then + before -, then by sending router; a router without that link (the
     end of a mesh) is passed over.
-
-    Attributes
-    ----------
-    dims : tuple of int
-        Length of each dimension. A dimension of length 1 has no links.
-    wrap : tuple of bool
-        Whether each dimension is a ring.
-    bandwidth_factor : tuple of float
-        Times the link bandwidth, for each dimension.
-    concentration : int
-        Nodes a router.
-    double_links_for_two : bool
-        A wrapped dimension of length 2 has one cable between the two routers (False), or
-        two, one of them the wrap link (True; so Blue Gene/Q counts them).
     """
 
     dims: tuple[int, ...]
+    """Length of each dimension. A dimension of length 1 has no links."""
     wrap: tuple[bool, ...]
+    """Whether each dimension is a ring."""
     bandwidth_factor: tuple[float, ...]
+    """Times the link bandwidth, for each dimension."""
     concentration: int = 1
+    """Nodes a router."""
     double_links_for_two: bool = False
+    """A wrapped dimension of length 2 has one cable between the two routers (False), or two, one of
+    them the wrap link (True; so Blue Gene/Q counts them)."""
 
     def __post_init__(self) -> None:
         if not self.dims:

@@ -27,18 +27,13 @@ MAX_CHUNKS = 32
 
 @dataclass(frozen=True)
 class Layout:
-    """Ranks of one collective and the parts that its buffer is sent in.
-
-    Attributes
-    ----------
-    n_ranks, gpus_per_node, channels, chunks : int
-        Nodes are equally large here.
-    """
+    """Ranks of one collective and the parts that its buffer is sent in."""
 
     n_ranks: int
     gpus_per_node: int
     channels: int
     chunks: int
+    """n_ranks, gpus_per_node, channels, chunks: Nodes are equally large here."""
 
 
 def _ring(layout: Layout, rounds: int, ahead: int = 0) -> Transfers:
@@ -130,33 +125,23 @@ CHUNKED = (*CHANNELLED, "hierarchical", "nvls")
 
 @dataclass(frozen=True)
 class Collective:
-    """A collective as NCCL's users describe it.
-
-    Attributes
-    ----------
-    operation : str
-        A key of `LIBRARY`.
-    algorithm : str
-        A key of ``LIBRARY[operation]``, or "auto": see `choose`.
-    gpus_per_node : int
-        Ranks ``r g .. r g + g - 1`` are node r. A number of ranks that is neither below g nor a
-        multiple of it is divided into equal nodes of the greatest common divisor.
-    channels : int, optional
-        Rings or pairs of trees side by side, each with its share of the buffer; as many as a node
-        has ranks if left out.
-    chunks : int, optional
-        Parts that a channel sends one after the other. If left out, so many that messages have
-        ``chunk_bytes``, at most 32.
-    chunk_bytes : int
-        512 KiB by default, as in NCCL.
-    """
+    """A collective as NCCL's users describe it."""
 
     operation: str = "all-reduce"
+    """A key of `LIBRARY`."""
     algorithm: str = "auto"
+    """A key of ``LIBRARY[operation]``, or "auto": see `choose`."""
     gpus_per_node: int = 1
+    """Ranks ``r g .. r g + g - 1`` are node r. A number of ranks that is neither below g nor a
+    multiple of it is divided into equal nodes of the greatest common divisor."""
     channels: int | None = None
+    """Rings or pairs of trees side by side, each with its share of the buffer; as many as a node
+    has ranks if left out."""
     chunks: int | None = None
+    """Parts that a channel sends one after the other. If left out, so many that messages have
+    ``chunk_bytes``, at most 32."""
     chunk_bytes: int = CHUNK_BYTES
+    """512 KiB by default, as in NCCL."""
 
     def __post_init__(self) -> None:
         if self.operation not in LIBRARY:

@@ -21,14 +21,6 @@ class Transfers:
     has of a range of units when it posts the message, and has used what it received by the end of
     the step in which it waits for it. What arrives is added up or replaces what is there,
     according to the collective.
-
-    Attributes
-    ----------
-    n_steps, n_units : int
-    src, src_step, dst, dst_step : (m,) int64
-        As in `patterns.build.Messages`.
-    first, last : (m,) int64
-        The message carries the units ``first .. last - 1``.
     """
 
     n_steps: int
@@ -37,8 +29,10 @@ class Transfers:
     src_step: IntArray
     dst: IntArray
     dst_step: IntArray
+    """src, src_step, dst, dst_step: (m,) int64. As in `patterns.build.Messages`."""
     first: IntArray
     last: IntArray
+    """first, last: (m,) int64. The message carries the units ``first .. last - 1``."""
 
     def __len__(self) -> int:
         return len(self.src)

@@ -29,66 +29,44 @@ _COMMUNICATES = ("send", "isend", "recv", "irecv", "collective")
 
 @dataclass(frozen=True, slots=True)
 class MpiEvent:
-    """An event of a rank.
-
-    Attributes
-    ----------
-    kind : str
-        enter, leave: of an MPI call. send, isend; isend-done: its request is complete.
-        irecv-posted; irecv: its request is complete; recv. collective: it is at its end.
-    time_ns : float
-        On any clock of the rank.
-    comm : int
-        Which communicator.
-    peer : int
-        The other rank, or the root, counted in the communicator.
-    n_bytes : int
-        Of the message; for a collective all that the rank sent.
-    received : int
-        Bytes that the rank received in a collective.
-    tag : int
-    request : int
-        Of what does not block.
-    name : str
-        Of a collective, in small letters without MPI.
-    """
+    """An event of a rank."""
 
     kind: str
+    """Enter, leave: of an MPI call. send, isend; isend-done: its request is complete. irecv-posted;
+    irecv: its request is complete; recv. collective: it is at its end."""
     time_ns: float
+    """On any clock of the rank."""
     comm: int = 0
+    """Which communicator."""
     peer: int = 0
+    """The other rank, or the root, counted in the communicator."""
     n_bytes: int = 0
+    """Of the message; for a collective all that the rank sent."""
     received: int = 0
+    """Bytes that the rank received in a collective."""
     tag: int = 0
     request: int = -1
+    """Of what does not block."""
     name: str = ""
+    """Of a collective, in small letters without MPI."""
 
 
 @dataclass(frozen=True)
 class Converted:
-    """A schedule, and what is in it and what is not.
-
-    Attributes
-    ----------
-    text : str
-        GOAL.
-    n_ranks, n_messages, n_bytes : int
-        Messages with those of the collectives.
-    compute_ns : int
-        Of all ranks.
-    collectives : Counter of str
-        How many of each were put into messages.
-    left_out : Counter of str
-        How many, by reason.
-    """
+    """A schedule, and what is in it and what is not."""
 
     text: str
+    """GOAL."""
     n_ranks: int
     n_messages: int
     n_bytes: int
+    """n_ranks, n_messages, n_bytes: Messages with those of the collectives."""
     compute_ns: int
+    """Of all ranks."""
     collectives: Counter[str]
+    """How many of each were put into messages."""
     left_out: Counter[str]
+    """How many, by reason."""
 
 
 @dataclass

@@ -37,22 +37,14 @@ _REPEATED = ("ctrl_deps", "data_deps")
 
 @dataclass(frozen=True)
 class ChakraNode:
-    """A node of a trace: what is needed of it.
-
-    Attributes
-    ----------
-    kind : str
-        "compute", or a collective of `patterns.collectives.library.LIBRARY`.
-    n_bytes : int
-    seconds : float
-    group : str
-        Name of its process group; empty for all ranks.
-    """
+    """A node of a trace: what is needed of it."""
 
     kind: str
+    """Either "compute", or a collective of `patterns.collectives.library.LIBRARY`."""
     n_bytes: int
     seconds: float
     group: str
+    """Name of its process group; empty for all ranks."""
 
 
 def is_chakra(path: str) -> bool:

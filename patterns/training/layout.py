@@ -31,50 +31,39 @@ PEAK_FLOPS: dict[str, float] = {
 
 @dataclass(frozen=True)
 class Layout:
-    """Degrees of parallelism and what the framework does with them.
-
-    Attributes
-    ----------
-    tp, cp, pp, dp, ep : int
-        Tensor, context, pipeline and data parallelism; ``ep`` GPUs of the ``dp`` share the experts.
-    zero : int
-        0: gradients are all-reduced. 1 or 2: they are reduce-scattered, then parameters are
-        gathered. 3 (FSDP): parameters are gathered before a layer's forward and backward pass, and
-        gradients reduce-scattered after it, for each micro-batch.
-    interleave : int
-        Chunks of layers on each stage of the pipeline.
-    micro_batches, micro_batch : int
-        Micro-batches of an iteration, and sequences in each, of one data-parallel replica.
-    sequence_parallel : bool
-        Tensor parallelism by all-gather and reduce-scatter in place of all-reduce.
-    recompute : bool
-        Whether the backward pass repeats the forward pass.
-    bucket_bytes : int
-        Most bytes of gradients reduced together; 0: those of a layer.
-    element_bytes, gradient_bytes : int
-        Bytes of a parameter or activation, and of a gradient that is reduced.
-    gather_tensors : bool
-        Whether ZeRO-3 gathers tensor by tensor (DeepSpeed), not layer by layer.
-    prefetch : int
-        Layers that ZeRO-3 gathers ahead of the one that computes.
-    """
+    """Degrees of parallelism and what the framework does with them."""
 
     tp: int = 1
     cp: int = 1
     pp: int = 1
     dp: int = 1
     ep: int = 1
+    """tp, cp, pp, dp, ep: Tensor, context, pipeline and data parallelism; ``ep`` GPUs of the ``dp``
+    share the experts."""
     zero: int = 0
+    """0: gradients are all-reduced. 1 or 2: they are reduce-scattered, then parameters are
+    gathered. 3 (FSDP): parameters are gathered before a layer's forward and backward pass, and
+    gradients reduce-scattered after it, for each micro-batch."""
     interleave: int = 1
+    """Chunks of layers on each stage of the pipeline."""
     micro_batches: int = 1
     micro_batch: int = 1
+    """micro_batches, micro_batch: Micro-batches of an iteration, and sequences in each, of one
+    data-parallel replica."""
     sequence_parallel: bool = False
+    """Tensor parallelism by all-gather and reduce-scatter in place of all-reduce."""
     recompute: bool = False
+    """Whether the backward pass repeats the forward pass."""
     bucket_bytes: int = 0
+    """Most bytes of gradients reduced together; 0: those of a layer."""
     element_bytes: int = 2
     gradient_bytes: int = 2
+    """element_bytes, gradient_bytes: Bytes of a parameter or activation, and of a gradient that is
+    reduced."""
     gather_tensors: bool = False
+    """Whether ZeRO-3 gathers tensor by tensor (DeepSpeed), not layer by layer."""
     prefetch: int = 1
+    """Layers that ZeRO-3 gathers ahead of the one that computes."""
 
     @property
     def gpus(self) -> int:

@@ -9,45 +9,21 @@ from netsim.errors import NetcosimError, unknown_name
 
 @dataclass(frozen=True)
 class Unit:
-    """Part of a model that is computed, gathered and reduced as one: a layer, or what surrounds it.
-
-    Attributes
-    ----------
-    tensors : tuple of int
-        Elements that one GPU has of each tensor, in the order of the forward pass.
-    experts : tuple of int
-        The same of the tensors of its experts.
-    work : float
-        Elements that a token is multiplied with, on one GPU.
-    kind : str
-        "embedding", "dense", "experts" or "head".
-    """
+    """Part of a model that is computed, gathered and reduced as one: a layer, or the rest."""
 
     tensors: tuple[int, ...]
+    """Elements that one GPU has of each tensor, in the order of the forward pass."""
     experts: tuple[int, ...]
+    """The same of the tensors of its experts."""
     work: float
+    """Elements that a token is multiplied with, on one GPU."""
     kind: str
+    """One of "embedding", "dense", "experts" or "head"."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """A transformer.
-
-    Attributes
-    ----------
-    layers, hidden, heads, kv_heads, ffn, sequence, vocabulary : int
-        ``sequence`` is the number of tokens of a sequence in training.
-    gated : bool
-        True, as Llama: three matrices in the feed-forward network, RMS norms, no biases, rotary
-        positions, a head of its own. False, as GPT: two matrices, layer norms and biases, learned
-        positions, the head shares the embedding, whose rows are padded to a multiple of 128 a GPU
-        of the tensor-parallel group (as Megatron does).
-    experts, top_k, shared_experts, dense_layers, expert_ffn : int
-        Experts of a layer, those that a token uses, those that all tokens use, the first layers
-        without experts, and the size of an expert (0: ffn).
-    attention : int
-        Elements of the matrices of attention; 0: from heads and kv_heads.
-    """
+    """A transformer."""
 
     layers: int
     hidden: int
@@ -56,13 +32,23 @@ class Model:
     ffn: int
     sequence: int
     vocabulary: int
+    """layers, hidden, heads, kv_heads, ffn, sequence, vocabulary: ``sequence`` is the number of
+    tokens of a sequence in training."""
     gated: bool = True
+    """True, as Llama: three matrices in the feed-forward network, RMS norms, no biases, rotary
+    positions, a head of its own. False, as GPT: two matrices, layer norms and biases, learned
+    positions, the head shares the embedding, whose rows are padded to a multiple of 128 a GPU of
+    the tensor-parallel group (as Megatron does)."""
     experts: int = 0
     top_k: int = 0
     shared_experts: int = 0
     dense_layers: int = 0
     expert_ffn: int = 0
+    """experts, top_k, shared_experts, dense_layers, expert_ffn: Experts of a layer, those that a
+    token uses, those that all tokens use, the first layers without experts, and the size of an
+    expert (0: ffn)."""
     attention: int = 0
+    """Elements of the matrices of attention; 0: from heads and kv_heads."""
 
     @property
     def kv_hidden(self) -> int:

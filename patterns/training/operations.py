@@ -12,39 +12,27 @@ from patterns.training.model import Model, Unit
 
 @dataclass(frozen=True)
 class Operation:
-    """What each GPU of a pipeline stage does next on one of its two streams.
-
-    Attributes
-    ----------
-    kind : str
-        "compute", "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast", "send"
-        or "receive".
-    group : str
-        A key of `patterns.training.layout.GROUPS`; empty for computing.
-    n_bytes : int
-        Of the entire vector of a collective (as nccl-tests and AICB count), of what a GPU has for
-        others and itself in an all-to-all, or of a message.
-    seconds : float
-        Of computing.
-    phase : str
-        "forward", "backward" or "step".
-    beside : bool
-        Whether it runs on the communicating stream, beside computing.
-    needs : tuple of int
-        Operations of the list, on the other stream, that must be complete before.
-    peer, tag : int
-        The other stage, and a number that a send and its receive have in common.
-    """
+    """What each GPU of a pipeline stage does next on one of its two streams."""
 
     kind: str
+    """One of "compute", "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast",
+    "send" or "receive"."""
     group: str = ""
+    """A key of `patterns.training.layout.GROUPS`; empty for computing."""
     n_bytes: int = 0
+    """Of the entire vector of a collective (as nccl-tests and AICB count), of what a GPU has for
+    others and itself in an all-to-all, or of a message."""
     seconds: float = 0.0
+    """Of computing."""
     phase: str = "forward"
+    """One of "forward", "backward" or "step"."""
     beside: bool = False
+    """Whether it runs on the communicating stream, beside computing."""
     needs: tuple[int, ...] = ()
+    """Operations of the list, on the other stream, that must be complete before."""
     peer: int = -1
     tag: int = -1
+    """peer, tag: The other stage, and a number that a send and its receive have in common."""
 
 
 OVERLAPS = {

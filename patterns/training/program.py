@@ -50,21 +50,14 @@ def groups_of(layout: Layout, stage: int) -> dict[str, IntArray]:
 
 @dataclass(frozen=True)
 class Communicator:
-    """How collectives communicate.
-
-    Attributes
-    ----------
-    algorithm : {"ring", "hierarchical"}
-        All-to-all is direct, not a ring.
-    gpus_per_node : int
-        GPUs 0 .. g - 1 are a node, and so on.
-    as_time_Bps : mapping
-        Parallelisms whose collectives take a time from this bus bandwidth and send nothing.
-    """
+    """How collectives communicate."""
 
     algorithm: str = "ring"
+    """{"ring", "hierarchical"}. All-to-all is direct, not a ring."""
     gpus_per_node: int = 1
+    """GPUs 0 .. g - 1 are a node, and so on."""
     as_time_Bps: Mapping[str, float] = field(default_factory=dict)
+    """Parallelisms whose collectives take a time from this bus bandwidth and send nothing."""
 
     def collective(self, kind: str, gpus: IntArray) -> Collective:
         """Return the collective of groups, (groups, members) int, in one chunk and channel."""

@@ -33,19 +33,13 @@ def computing_s(operations: Sequence[Operation]) -> float:
 
 @dataclass(frozen=True)
 class Timeline:
-    """An iteration of the GPUs of a pipeline.
-
-    Attributes
-    ----------
-    seconds : float
-        Until the last stage is done.
-    exposed_s : tuple of dict
-        Of each stage: time by kind of communication (`patterns.training.layout.KINDS`) for which
-        its computing waits. That of "pp" contains the pipeline's bubble.
-    """
+    """An iteration of the GPUs of a pipeline."""
 
     seconds: float
+    """Until the last stage is done."""
     exposed_s: tuple[dict[str, float], ...]
+    """Of each stage: time by kind of communication (`patterns.training.layout.KINDS`) for which its
+    computing waits. That of "pp" contains the pipeline's bubble."""
 
     def mean_exposed_s(self) -> dict[str, float]:
         """Return the time by kind in the mean over stages."""

@@ -21,20 +21,13 @@ from queuesim.backfilling.backfill import Backfill
 
 @dataclass
 class Reservation:
-    """Reservation of the head job.
-
-    Attributes
-    ----------
-    job : int
-    shadow_s : float
-    extra : int
-        Nodes that jobs which run past the shadow time may take: what the head leaves free
-        then (``counts_only`` policies), or all (the others; what is held limits them).
-    """
+    """Reservation of the head job."""
 
     job: int
     shadow_s: float
     extra: int
+    """Nodes that jobs which run past the shadow time may take: what the head leaves free then
+    (``counts_only`` policies), or all (the others; what is held limits them)."""
 
 
 class EasyBackfill(Backfill):

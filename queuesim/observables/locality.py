@@ -20,20 +20,14 @@ MOST_JOBS = 1500
 
 @dataclass(frozen=True, eq=False)
 class Locality:
-    """Domains that jobs span, level by level from top to bottom; the whole machine is left out.
-
-    Attributes
-    ----------
-    levels : tuple of str
-        The last one's domains are the switches that schedulers count.
-    spanned : (n_levels, n) int64
-    least : (n_levels, n) int64
-        The fewest that could hold as many nodes on the empty machine.
-    """
+    """Domains that jobs span, level by level from top to bottom; the whole machine is left out."""
 
     levels: tuple[str, ...]
+    """The last one's domains are the switches that schedulers count."""
     spanned: NDArray[np.int64]
+    """(n_levels, n) int64."""
     least: NDArray[np.int64]
+    """(n_levels, n) int64. The fewest that could hold as many nodes on the empty machine."""
 
 
 def locality(result: QueueResult) -> Locality:

@@ -16,22 +16,15 @@ from queuesim.result import QueueResult, Rows
 
 @dataclass(frozen=True)
 class Observable:
-    """A statistic of a schedule.
-
-    Attributes
-    ----------
-    name : str
-    description : str
-        One line.
-    rows : callable (QueueResult) -> list of dict
-        The rows of its table.
-    """
+    """A statistic of a schedule."""
 
     registered_in: ClassVar[str] = "queuesim.observables.registry:OBSERVABLES"
 
     name: str
     description: str
+    """One line."""
     rows: Callable[[QueueResult], Rows]
+    """Callable (QueueResult) -> list of dict. The rows of its table."""
 
 
 OBSERVABLES: Registry[Observable] = Registry(

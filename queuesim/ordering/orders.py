@@ -46,55 +46,37 @@ class LiveOrder(ABC):
 
 @dataclass(frozen=True)
 class OrderContext:
-    """Values of a config that an order with parameters may need.
-
-    Attributes
-    ----------
-    history : callable
-        The jobs that were over before the simulated ones, as far as they are known.
-    partitions : tuple of Partition
-    """
+    """Values of a config that an order with parameters may need."""
 
     history: Callable[[], Workload | None] = lambda: None
+    """The jobs that were over before the simulated ones, as far as they are known."""
     partitions: tuple[Partition, ...] = ()
 
 
 @dataclass(frozen=True)
 class Order:
-    """An order of the queue; exactly one of the first three functions is given.
-
-    Attributes
-    ----------
-    name, description : str
-    static_key : callable or None
-        ``static_key(workload)`` -> (n,) float64, smaller first.
-    score : callable or None
-        ``score(workload, jobs, now_s)`` -> (k,) float64 for the k job indices, larger first.
-    live : callable or None
-        ``live(workload)`` -> `LiveOrder`.
-    levels : callable or None
-        ``levels(workload)`` -> `LiveOrder`: jobs may preempt running jobs of a smaller score
-        (`queuesim.site.preemption`). None: the order is no reason to preempt.
-    needs_preemption : bool
-        Whether the order makes no sense without.
-    parameters : type or None
-        The dataclass that declares the keys of its table in ``[queue]`` (`netsim.parameters`);
-        the table is called as the order, with ``_`` for ``-``.
-    made : callable or None
-        ``made(parameters, context)`` -> the order with these, where it has some.
-    """
+    """An order of the queue; exactly one of the first three functions is given."""
 
     registered_in: ClassVar[str] = "queuesim.registry:ORDERS"
 
     name: str
     description: str
     static_key: Callable[[Workload], FloatArray] | None = None
+    """``static_key(workload)`` -> (n,) float64, smaller first."""
     score: Callable[[Workload, IndexArray, float], FloatArray] | None = None
+    """``score(workload, jobs, now_s)`` -> (k,) float64 for the k job indices, larger first."""
     live: Callable[[Workload], LiveOrder] | None = None
+    """``live(workload)`` -> `LiveOrder`."""
     levels: Callable[[Workload], LiveOrder] | None = None
+    """``levels(workload)`` -> `LiveOrder`: jobs may preempt running jobs of a smaller score
+    (`queuesim.site.preemption`). None: the order is no reason to preempt."""
     needs_preemption: bool = False
+    """Whether the order makes no sense without."""
     parameters: type | None = None
+    """The dataclass that declares the keys of its table in ``[queue]`` (`netsim.parameters`); the
+    table is called as the order, with ``_`` for ``-``."""
     made: Callable[[Any, OrderContext], Order] | None = None
+    """``made(parameters, context)`` -> the order with these, where it has some."""
 
     @property
     def section(self) -> str:

@@ -17,24 +17,17 @@ def _never(head: Sequence[str]) -> bool:
 
 @dataclass(frozen=True)
 class Importer:
-    """An entry of `IMPORTERS`.
-
-    Attributes
-    ----------
-    name, description : str
-    read : callable
-        ``read(path, **parameters)``: the jobs of a file; declares its parameters.
-    looks_like : callable
-        ``looks_like(lines)``: whether a file that begins with these lines can be read as it is,
-        without its kind being given.
-    """
+    """An entry of `IMPORTERS`."""
 
     registered_in: ClassVar[str] = "workloads.importers.registry:IMPORTERS"
 
     name: str
     description: str
     read: Callable[..., Workload]
+    """``read(path, **parameters)``: the jobs of a file; declares its parameters."""
     looks_like: Callable[[Sequence[str]], bool] = _never
+    """``looks_like(lines)``: whether a file that begins with these lines can be read as it is,
+    without its kind being given."""
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:

@@ -16,40 +16,26 @@ BadLines = Annotated[
 
 @dataclass(slots=True)
 class LoggedJob:
-    """A job as logged; missing values are nan or empty.
-
-    Attributes
-    ----------
-    id : str
-        As the log writes it; two jobs with the same are runs of one job.
-    line : int
-        In the file, for errors.
-    number : int or None
-        The log's own whole number of it, if that is not ``id``.
-    submit_s, start_s, end_s : float
-        Unix time, or any other clock.
-    limit_s : float
-        Requested walltime.
-    nodes, cpus, gpus : int
-        0: not logged.
-    hosts : str
-        A host list (`netsim.hostlist`).
-    waits_for : tuple of (str, str)
-        Kinds of `workloads.details.DEPENDENCY_KINDS` with ids of jobs; the id of an array is used
-        for all its tasks.
-    """
+    """A job as logged; missing values are nan or empty."""
 
     id: str
+    """As the log writes it; two jobs with the same are runs of one job."""
     line: int
+    """In the file, for errors."""
     number: int | None = None
+    """The log's own whole number of it, if that is not ``id``."""
     submit_s: float = nan
     start_s: float = nan
     end_s: float = nan
+    """submit_s, start_s, end_s: Unix time, or any other clock."""
     limit_s: float = nan
+    """Requested walltime."""
     nodes: int = 0
     cpus: int = 0
     gpus: int = 0
+    """nodes, cpus, gpus: 0: not logged."""
     hosts: str = ""
+    """A host list (`netsim.hostlist`)."""
     status: str = ""
     user: str = ""
     account: str = ""
@@ -57,6 +43,8 @@ class LoggedJob:
     qos: str = ""
     priority: float = nan
     waits_for: tuple[tuple[str, str], ...] = ()
+    """Kinds of `workloads.details.DEPENDENCY_KINDS` with ids of jobs; the id of an array is used
+    for all its tasks."""
     pattern: str = ""
     communication_fraction: float = nan
     bytes_per_node_s: float = nan
@@ -64,17 +52,10 @@ class LoggedJob:
 
 @dataclass
 class Found:
-    """Result of reading a file.
-
-    Attributes
-    ----------
-    jobs : list of LoggedJob
-        Those that ran, in any order.
-    dropped : Counter of str
-        Lines that are no such job, by reason.
-    notes : list of str
-    """
+    """Result of reading a file."""
 
     jobs: list[LoggedJob] = field(default_factory=list)
+    """Those that ran, in any order."""
     dropped: Counter[str] = field(default_factory=Counter)
+    """Lines that are no such job, by reason."""
     notes: list[str] = field(default_factory=list)

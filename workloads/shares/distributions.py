@@ -132,12 +132,6 @@ class BetaFractions:
 class QuantileFractions:
     """A table of quantiles, straight between them.
 
-    Attributes
-    ----------
-    points : tuple of (float, float)
-        Share of jobs, and the fraction that so many of them are below; both rise, the shares
-        from 0 to 1. Two points of one share would be a gap in the values: a rise may be steep.
-
     Raises
     ------
     NetcosimError
@@ -145,6 +139,8 @@ class QuantileFractions:
     """
 
     points: tuple[tuple[float, float], ...]
+    """Share of jobs, and the fraction that so many of them are below; both rise, the shares from 0
+    to 1. Two points of one share would be a gap in the values: a rise may be steep."""
 
     def __post_init__(self) -> None:
         share, value = np.array(self.points, dtype=np.float64).reshape(-1, 2).T

@@ -15,22 +15,15 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class FractionLaw:
-    """Rule for drawing the communication fractions of jobs.
-
-    Attributes
-    ----------
-    fractions : Fractions
-    size_correlation : float
-        Rank correlation (Spearman's) of a job's fraction with its nodes, from -1 to 1, by a
-        Gaussian copula: the distribution does not depend on it. Jobs of one node send
-        nothing and do not count.
-    source : str
-        Where the distribution is from.
-    """
+    """Rule for drawing the communication fractions of jobs."""
 
     fractions: Fractions
     size_correlation: float = 0.0
+    """Rank correlation (Spearman's) of a job's fraction with its nodes, from -1 to 1, by a Gaussian
+    copula: the distribution does not depend on it. Jobs of one node send nothing and do not
+    count."""
     source: str = ""
+    """Where the distribution is from."""
 
     def __post_init__(self) -> None:
         if not -1 <= self.size_correlation <= 1:

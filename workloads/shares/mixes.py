@@ -20,41 +20,29 @@ from workloads.shares.distributions import BetaFractions, Fractions, QuantileFra
 
 @dataclass(frozen=True)
 class PublishedShare:
-    """A published number and its location in the source.
-
-    Attributes
-    ----------
-    id : str
-        Of the source; rows of one source share it.
-    what, machine : str
-    quantity : str
-        In words: "time in communication", "link capacity used", ...
-    statistic : str
-        "value", "mean", "job", "q0.5" for the median, ...; empty where no number could be opened.
-    value : float or None
-        A share, 0 to 1.
-    year : str
-    source, link, where : str
-        Its source, and the section, table or file.
-    opened : str
-        "yes"; "second-hand" for a number from another author's summary; "abstract" or "no" where
-        none was seen. No mix is made of anything but "yes".
-    inferred : str
-        What is not printed so.
-    """
+    """A published number and its location in the source."""
 
     id: str
+    """Of the source; rows of one source share it."""
     what: str
     machine: str
     quantity: str
+    """In words: "time in communication", "link capacity used", ..."""
     statistic: str
+    """One of "value", "mean", "job", "q0.5" for the median, ...; empty where no number could be
+    opened."""
     value: float | None
+    """A share, 0 to 1."""
     year: str
     source: str
     link: str
     where: str
+    """source, link, where: Its source, and the section, table or file."""
     opened: str
+    """Either "yes"; "second-hand" for a number from another author's summary; "abstract" or "no"
+    where none was seen. No mix is made of anything but "yes"."""
     inferred: str
+    """What is not printed so."""
 
     @property
     def citation(self) -> str:
@@ -94,28 +82,19 @@ def shares_of(source: str) -> tuple[PublishedShare, ...]:
 
 @dataclass(frozen=True)
 class ShareMix:
-    """A distribution of jobs' communication fractions, with what it is a share of.
-
-    Attributes
-    ----------
-    name, description : str
-    share : str
-        What a fraction is a share of: a name of `cosim.measuring.steady.SHARES`.
-    fractions : Fractions
-    source : str
-        Citation.
-    inferred : str
-        What the source does not state itself.
-    """
+    """A distribution of jobs' communication fractions, with what it is a share of."""
 
     registered_in: ClassVar[str] = "workloads.shares.mixes:MIXES"
 
     name: str
     description: str
     share: str
+    """What a fraction is a share of: a name of `cosim.measuring.steady.SHARES`."""
     fractions: Fractions
     source: str
+    """Citation."""
     inferred: str = ""
+    """What the source does not state itself."""
 
     @property
     def details(self) -> list[str]:

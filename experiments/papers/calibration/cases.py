@@ -15,23 +15,16 @@ class Limit:
     """Theoretical throughput of one routing under one load.
 
     All as fractions of a node's injection bandwidth.
-
-    Attributes
-    ----------
-    ceiling : float
-        No more can be accepted.
-    floor : float
-        At least so much is expected.
-    rule : str
-        Where the numbers come from.
-    at_least : bool
-        Whether the rule is "above `floor`" (else: "about `ceiling`").
     """
 
     ceiling: float
+    """No more can be accepted."""
     floor: float
+    """At least so much is expected."""
     rule: str
+    """Where the numbers come from."""
     at_least: bool = False
+    """Whether the rule is "above `floor`" (else: "about `ceiling`")."""
 
     @property
     def quoted(self) -> float:

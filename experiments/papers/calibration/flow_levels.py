@@ -213,23 +213,17 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class MixComparison:
-    """Slowdowns of the jobs of a mix.
-
-    Attributes
-    ----------
-    share, n_nodes : (k,) int64
-        Index of the job's communication, and its nodes.
-    shares : (k,) bool
-        Whether it uses a router-to-router link that another job of the mix uses too.
-    flow, packet : (k,) float64
-        Slowdown of the job at both levels: its run time over that in isolation.
-    """
+    """Slowdowns of the jobs of a mix."""
 
     share: NDArray[np.int64]
     n_nodes: NDArray[np.int64]
+    """share, n_nodes: (k,) int64. Index of the job's communication, and its nodes."""
     shares: NDArray[np.bool_]
+    """(k,) bool. Whether it uses a router-to-router link that another job of the mix uses too."""
     flow: FloatArray
     packet: FloatArray
+    """flow, packet: (k,) float64. Slowdown of the job at both levels: its run time over that in
+    isolation."""
 
 
 def random_mix(

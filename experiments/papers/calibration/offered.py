@@ -73,25 +73,17 @@ def on_clock(program: Program, cycle_s: float) -> Program:
 
 @dataclass(frozen=True)
 class LoneMessages:
-    """Messages without contention.
-
-    Attributes
-    ----------
-    links : float
-        Mean number of links taken, injection and ejection among them.
-    latency_mean_s : float
-        Measured.
-    expected_mean_s : float
-        links x wire + (links - 1) x router + serialisation.
-    worst_ps : int
-        Largest difference of one message, where the routing has one path (static);
-        else the difference of the sums.
-    """
+    """Messages without contention."""
 
     links: float
+    """Mean number of links taken, injection and ejection among them."""
     latency_mean_s: float
+    """Measured."""
     expected_mean_s: float
+    """Links x wire + (links - 1) x router + serialisation."""
     worst_ps: int
+    """Largest difference of one message, where the routing has one path (static); else the
+    difference of the sums."""
 
 
 def links_on_path(routing: Routing, src: int, dst: int) -> int | None:

@@ -16,59 +16,42 @@ PACKET_BYTES = 16384
 
 @dataclass(frozen=True)
 class Case:
-    """A machine, its jobs, and how they are timed; every field is in a point's config.
-
-    Attributes
-    ----------
-    name : str
-        As in ``printed.toml``.
-    radix, pods : int
-        Of the fat-tree.
-    smallest, largest : int
-        Nodes of a job.
-    ranks_per_node : int
-    large_bytes, small_bytes : int
-        A message of stencil and pairs; of mesh and sub-communicator all-to-all.
-    dimensions : tuple of int
-        Of the sub-communicator all-to-all (0, 1, 2 for x, y, z).
-    exchange : str
-        Order of its messages (`patterns.exchange.ORDERS`).
-    least_degree, degree_end : int
-        Of the mesh: from the first up to below the second; always the first if they are equal.
-    law : str
-        Of sizes (`experiments.papers.kit.size_laws`).
-    communication_fraction : float
-        Share of communication in an iteration of a job under TA.
-    routing : str
-    packet_bytes, buffer_packets : int
-    rounds : float
-        Simulated time, in iterations that the longest job would make alone at full bandwidth.
-    judge : str
-        One of `point.JUDGES`.
-    router : str
-        One of `experiments.papers.kit.routers.ROUTERS`.
-    """
+    """A machine, its jobs, and how they are timed; every field is in a point's config."""
 
     name: str
+    """As in ``printed.toml``."""
     radix: int
     pods: int
+    """radix, pods: Of the fat-tree."""
     smallest: int
     largest: int
+    """smallest, largest: Nodes of a job."""
     ranks_per_node: int
     large_bytes: int
     small_bytes: int
+    """large_bytes, small_bytes: A message of stencil and pairs; of mesh and sub-communicator
+    all-to-all."""
     dimensions: tuple[int, ...]
+    """Of the sub-communicator all-to-all (0, 1, 2 for x, y, z)."""
     exchange: str = "pairwise"
+    """Order of its messages (`patterns.exchange.ORDERS`)."""
     least_degree: int = 6
     degree_end: int = 12
+    """least_degree, degree_end: Of the mesh: from the first up to below the second; always the
+    first if they are equal."""
     law: str = "powers"
+    """Of sizes (`experiments.papers.kit.size_laws`)."""
     communication_fraction: float = 1.0
+    """Share of communication in an iteration of a job under TA."""
     routing: str = "d-mod-k"
     packet_bytes: int = PACKET_BYTES
     buffer_packets: int = 2
     rounds: float = 6.0
+    """Simulated time, in iterations that the longest job would make alone at full bandwidth."""
     judge: str = "packets"
+    """One of `point.JUDGES`."""
     router: str = OUTPUT_QUEUED
+    """One of `experiments.papers.kit.routers.ROUTERS`."""
 
     def draw_size(self, rng: np.random.Generator) -> int:
         """Nodes of the next job."""

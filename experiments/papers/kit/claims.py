@@ -39,39 +39,28 @@ UNITS = {"": "", "%": " %", "points": " percentage points"}
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of a paper, next to the simulated value.
-
-    Attributes
-    ----------
-    claim, where : str
-        What, and its section or figure.
-    holds : bool
-    rule : str
-        When it counts as holding.
-    condition : str
-        For which routing, pattern, ...
-    paper, simulated : float or None
-        Numbers, if the claim has any. ``paper`` holds what the paper printed (or what follows
-        from its numbers alone), never anything that depends on the simulation; else it is empty.
-    low, high : float or None
-        Bootstrap interval (95 %) of the simulated value; nothing else.
-    paper_high : float or None
-        Where the paper prints a range: its upper end; ``paper`` is the lower one.
-    expected : float or None
-        From theory, another program or another run: no paper's number.
-    """
+    """A statement of a paper, next to the simulated value."""
 
     claim: str
     where: str
+    """claim, where: What, and its section or figure."""
     holds: bool
     rule: str
+    """When it counts as holding."""
     condition: str = ""
+    """For which routing, pattern, ..."""
     paper: float | None = None
     simulated: float | None = None
+    """paper, simulated: Numbers, if the claim has any. ``paper`` holds what the paper printed (or
+    what follows from its numbers alone), never anything that depends on the simulation; else it is
+    empty."""
     low: float | None = None
     high: float | None = None
+    """low, high: Bootstrap interval (95 %) of the simulated value; nothing else."""
     paper_high: float | None = None
+    """Where the paper prints a range: its upper end; ``paper`` is the lower one."""
     expected: float | None = None
+    """From theory, another program or another run: no paper's number."""
 
     def beside(self, expected: float) -> Claim:
         """Return the claim with the value from theory, another program or another run."""
@@ -98,17 +87,12 @@ class ClaimBuilder:
 
     In all methods ``what`` is the statement and ``found`` a number or an `Interval`;
     ``paper`` is what the paper printed, ``expected`` the value from theory or another program.
-
-    Attributes
-    ----------
-    where : str
-        The section or figure.
-    condition : str
-        For which routing, pattern, ...
     """
 
     where: str
+    """The section or figure."""
     condition: str = ""
+    """For which routing, pattern, ..."""
 
     def holds(
         self,

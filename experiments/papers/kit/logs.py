@@ -19,31 +19,21 @@ LOGS_VARIABLE = "NETCOSIM_LOGS"
 
 @dataclass(frozen=True)
 class PaperLog:
-    """A log as a paper uses it.
-
-    Attributes
-    ----------
-    name : str
-        As in our tables.
-    machine, workload : mapping
-        Sections of a config; the log's file joins ``workload``.
-    files : tuple of str
-        File names to look for, the first found is taken; none for synthetic jobs.
-    quick : mapping or None
-        What ``--scale quick`` changes of the workload; None: it leaves the log out.
-    stands_for : str
-        What it replaces where the paper's own log is not public in this format.
-    source : str
-        Where to get the file, if ``workload`` does not name a known log.
-    """
+    """A log as a paper uses it."""
 
     name: str
+    """As in our tables."""
     machine: Mapping[str, Any]
     workload: Mapping[str, Any]
+    """machine, workload: Sections of a config; the log's file joins ``workload``."""
     files: tuple[str, ...] = ()
+    """File names to look for, the first found is taken; none for synthetic jobs."""
     quick: Mapping[str, Any] | None = field(default_factory=dict)
+    """What ``--scale quick`` changes of the workload; None: it leaves the log out."""
     stands_for: str = ""
+    """What it replaces where the paper's own log is not public in this format."""
     source: str = ""
+    """Where to get the file, if ``workload`` does not name a known log."""
 
     def sections(self, folder: Path | None, *, quick: bool = False) -> dict[str, Any] | None:
         """``machine`` and ``workload`` of a config; None if its file is not in the folder."""

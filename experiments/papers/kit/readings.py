@@ -18,22 +18,16 @@ Row = Mapping[str, Any]
 
 
 class ClaimBeside(NamedTuple):
-    """A claim under each reading.
-
-    Attributes
-    ----------
-    number : int
-        From 1, as `which_fits` counts.
-    claim, condition : str
-        The condition is what the reading leaves of it.
-    rows : mapping of str to row of `CLAIM_COLUMNS`
-        By reading, in the order in which readings are declared.
-    """
+    """A claim under each reading."""
 
     number: int
+    """From 1, as `which_fits` counts."""
     claim: str
     condition: str
+    """claim, condition: The condition is what the reading leaves of it."""
     rows: Mapping[str, Row]
+    """Mapping of str to row of `CLAIM_COLUMNS`. By reading, in the order in which readings are
+    declared."""
 
 
 def side_by_side(claims: pd.DataFrame, readings: Sequence[Reading]) -> list[ClaimBeside]:

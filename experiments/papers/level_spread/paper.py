@@ -28,25 +28,17 @@ WITH_JOKANOVIC = (LEVEL_SPREAD, *JOKANOVICS)
 
 
 class Case(NamedTuple):
-    """Jobs on a machine.
-
-    Attributes
-    ----------
-    jobs : sequence of JobType
-        Small before large.
-    workload : str
-        Cases of one name share their draws.
-    labels : mapping
-        Columns of their rows, beside routing and repetition.
-    n_nodes, alpha
-        See `level_spread.machine.machine_section`.
-    """
+    """Jobs on a machine."""
 
     jobs: Sequence[JobType]
+    """Small before large."""
     workload: str
+    """Cases of one name share their draws."""
     labels: Mapping[str, object]
+    """Columns of their rows, beside routing and repetition."""
     n_nodes: int = 272
     alpha: float = 1.0
+    """n_nodes, alpha: See `level_spread.machine.machine_section`."""
 
 
 class How(NamedTuple):

@@ -19,21 +19,14 @@ BROADCAST_ELEMENT_BYTES = 8
 
 @dataclass(frozen=True)
 class JobType:
-    """Equal jobs of a workload.
-
-    Attributes
-    ----------
-    n_jobs, n_nodes : int
-        How many, and nodes of each.
-    pattern : str
-    size_bytes : int
-        Of messages, as in the paper.
-    """
+    """Equal jobs of a workload."""
 
     n_jobs: int
     n_nodes: int
+    """n_jobs, n_nodes: How many, and nodes of each."""
     pattern: str
     size_bytes: int = KB
+    """Of messages, as in the paper."""
 
     @property
     def message_bytes(self) -> int:

@@ -39,26 +39,18 @@ WHAT = {"flow": "16 chunks of 0.1342 GB", "packet": "scaled messages"}
 
 
 class Comparison(NamedTuple):
-    """Two choices of partitions on one machine, and the figure that compares them.
-
-    Attributes
-    ----------
-    name : str
-        Of the figure.
-    table : int
-        Number of the table with the bisections.
-    machine, choices, sizes
-        See `geometry_of`.
-    names : sequence of str
-        What the paper calls the machine's two choices.
-    """
+    """Two choices of partitions on one machine, and the figure that compares them."""
 
     name: str
+    """Of the figure."""
     table: int
+    """Number of the table with the bisections."""
     machine: str
     choices: Sequence[str]
     names: Sequence[str]
+    """What the paper calls the machine's two choices."""
     sizes: Sequence[int]
+    """machine, choices, sizes: See `geometry_of`."""
 
     def points(self, options: Options) -> list[Point]:
         """Both engines; quick: packets on up to 8 midplanes and for fewer rounds."""

@@ -30,19 +30,14 @@ from queuesim.statistics import Interval, around, drawn_means
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Samples under one level of a factor.
-
-    Attributes
-    ----------
-    unit : (n,)
-        What the bootstrap draws again as a unit: jobs of one snapshot are not independent.
-    value : (n,)
-    weight : (n,) or number
-    """
+    """Samples under one level of a factor."""
 
     unit: ArrayLike
+    """(n,). What the bootstrap draws again as a unit: jobs of one snapshot are not independent."""
     value: ArrayLike
+    """(n,)."""
     weight: ArrayLike = 1.0
+    """(n,) or number."""
 
     def of(self, units: NDArray[np.generic]) -> Samples:
         """Those of some units."""
@@ -145,13 +140,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
 
 @dataclass(frozen=True)
 class LevelMean:
-    """The weighted mean under a level, and its change from the base; 95 % intervals.
-
-    Attributes
-    ----------
-    mean, change : Interval
-    n_units : int
-    """
+    """The weighted mean under a level, and its change from the base; 95 % intervals."""
 
     mean: Interval
     change: Interval

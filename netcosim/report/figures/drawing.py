@@ -17,48 +17,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes.
-
-    Attributes
-    ----------
-    title : str
-    draw : callable (axis)
-    words : str
-        What it shows, for those who cannot see it.
-    """
+    """One pair of axes."""
 
     title: str
     draw: Callable[[Axes], None]
+    """Callable (axis)."""
     words: str = ""
+    """What it shows, for those who cannot see it."""
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """Panels of one kind.
-
-    Attributes
-    ----------
-    name : str
-        Of its file, without an ending.
-    title, caption : str
-    panels : tuple of Panel
-    size_in : (width, height) of a panel, inches
-    columns : int
-        Panels side by side in a file.
-    legend : bool
-        Whether a file has a legend; a page has one for all its drawings.
-    lines : str
-        Which lines of the grid are drawn: "x", "y", "both" or none.
-    """
+    """Panels of one kind."""
 
     name: str
+    """Of its file, without an ending."""
     title: str
     caption: str
     panels: tuple[Panel, ...]
     size_in: tuple[float, float] = (3.7, 2.5)
+    """(width, height) of a panel, inches."""
     columns: int = 3
+    """Panels side by side in a file."""
     legend: bool = True
+    """Whether a file has a legend; a page has one for all its drawings."""
     lines: str = "y"
+    """Which lines of the grid are drawn: "x", "y", "both" or none."""
 
     def panel(self, number: int) -> Figure:
         """One panel alone."""

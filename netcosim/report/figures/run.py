@@ -36,26 +36,17 @@ RATIOS = (
 
 @dataclass(frozen=True)
 class RunFigure:
-    """A figure of a run.
-
-    Attributes
-    ----------
-    part : str
-        What it shows: a section of the page; figures of one part are side by side.
-    name : str
-        Of its file, without an ending.
-    words : str
-        Read to those who cannot see it.
-    draw : callable () -> Figure
-    caption : str
-        Text below it.
-    """
+    """A figure of a run."""
 
     part: str
+    """What it shows: a section of the page; figures of one part are side by side."""
     name: str
+    """Of its file, without an ending."""
     words: str
+    """Read to those who cannot see it."""
     draw: Callable[[], Figure]
     caption: str = ""
+    """Text below it."""
 
 
 def run_figures(tables: Mapping[str, Rows], kept: ArchivedRun | None) -> list[RunFigure]:

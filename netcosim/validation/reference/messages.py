@@ -13,29 +13,19 @@ from netsim.traffic import Traffic
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Packets that are in one port's queue side by side.
-
-    Attributes
-    ----------
-    message : int
-    number : int
-        Of the message's parts; a request and a clear-to-send come after them.
-    payloads : tuple of int
-        Bytes of each packet.
-    src_port, dst_port : int
-    draw_number : int
-        The message's number in random draws.
-    priority_class : int
-        0 is the highest.
-    """
+    """Packets that are in one port's queue side by side."""
 
     message: int
     number: int
+    """Of the message's parts; a request and a clear-to-send come after them."""
     payloads: tuple[int, ...]
+    """Bytes of each packet."""
     src_port: int
     dst_port: int
     draw_number: int
+    """The message's number in random draws."""
     priority_class: int
+    """0 is the highest."""
 
     @property
     def flow(self) -> tuple[int, int]:

@@ -36,11 +36,6 @@ def usable_links(topology: Topology, placement: Placement) -> Links:
 
     These are the placement's own links if it has any, otherwise those of all minimal routes between
     its nodes, as the family defines them (`netsim.topologies.family.Family.links_between`).
-
-    Parameters
-    ----------
-    topology : Topology
-    placement : Placement
     """
     if len(placement.links):
         return np.unique(placement.links).astype(np.int64)
@@ -54,11 +49,6 @@ def shared_links(topology: Topology, placements: Iterable[Placement]) -> list[Sh
 
     An empty list proves that the placements are isolated from each other under any
     routing of `usable_links`.
-
-    Parameters
-    ----------
-    topology : Topology
-    placements : iterable of Placement
     """
     users: dict[int, list[int]] = {}
     for placement in placements:

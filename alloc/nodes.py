@@ -205,7 +205,6 @@ class NodePolicy(Policy):
 
         Parameters
         ----------
-        job_id : int
         nodes : (k,) integer
             In the order in which ranks are laid on them.
 

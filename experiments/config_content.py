@@ -78,7 +78,6 @@ def validated_sections(
 
     Parameters
     ----------
-    raw : mapping
     section_type : type
         Of the model.
     files : iterable of str

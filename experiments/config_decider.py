@@ -146,7 +146,6 @@ def check_decider(
 
     Parameters
     ----------
-    decider : str, UserDecider, Program or None
     files : sequence of InputFile
         What it is made with.
     rules : sequence of str

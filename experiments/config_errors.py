@@ -23,7 +23,6 @@ class ConfigError(NetcosimError):
         Dotted.
     value : object
         As written; None if the message contains it or there is none.
-    message : str
     """
 
     def __init__(self, key: str, value: object, message: str) -> None:
@@ -76,7 +75,6 @@ def config_error(
 
     Parameters
     ----------
-    error : pydantic.ValidationError
     raw : mapping
         What was validated.
     model : type

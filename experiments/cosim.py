@@ -276,7 +276,6 @@ class _Loop:
 
         Parameters
         ----------
-        schedules, there : mapping
         share : float
             Of what is left to do.
         again : int

@@ -73,9 +73,6 @@ def run_tasks(path: str, tasks: Sequence[Task], finish: Finish, workers: Workers
     ----------
     path : str
         Of the point function.
-    tasks : sequence
-    finish : callable
-    workers : Workers
 
     Raises
     ------

@@ -39,7 +39,6 @@ def progress(
 
     Parameters
     ----------
-    total : float
     unit : str
         "%" or a plural, "points".
     begun : float

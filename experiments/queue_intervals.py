@@ -107,7 +107,6 @@ def redrawn(result: CosimResult, resamples: int) -> Redrawn:
     ----------
     result : CosimResult
         Result of a model whose run times are fixed (`queuesim.runtime.RunTimeModel.fixed`).
-    resamples : int
     """
     queues, draws = result.queues, result.queues.draws
     # other seeds may give jobs that no policy can place

@@ -124,7 +124,6 @@ class Queues:
             Instead of the config's.
         bandwidth_Bps : (n,) float64, optional
             Bandwidth that each job needs, instead of a draw of the config's classes.
-        progress : callable, optional
 
         Raises
         ------
@@ -146,9 +145,6 @@ class Queues:
 
         Parameters
         ----------
-        policy : str
-        model : RunTimeModel
-        repeats : int
         which : str
             Names the draws of what jobs send.
         """
@@ -253,7 +249,6 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
 
     Parameters
     ----------
-    config : Config
     topology : Topology
         Its machine's.
     jobs : Workload, optional

@@ -84,8 +84,6 @@ def demo_config_text(
         None for generated jobs.
     first : int or None
         Number of jobs to use, from the first.
-    policies : sequence of str
-    seed : int
     """
     if log is None:
         machine = MACHINE_GENERATED
@@ -120,8 +118,6 @@ def config_text(
         Keys of ``[machine]`` and ``[workload]``.
     largest : int
         Nodes of the largest job.
-    policies : sequence of str
-    seed : int
     """
     large = largest > LARGE_JOB
     mix = MIX.format(

@@ -55,7 +55,6 @@ def design_results(
     ----------
     store : path
         Results file of ``netcosim sweep``.
-    table, column : str
     where : mapping of str to str
         Columns and their values in the rows that count.
 

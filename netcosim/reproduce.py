@@ -49,8 +49,6 @@ def reproduce(
         Created if it is missing.
     jobs, executor
         As for `experiments.sweep.run_points`.
-    options : Options, optional
-    progress : bool
     form : {"png", "svg", "pdf"}
         Options of the drawing.
 

@@ -66,12 +66,10 @@ def worker_pool(
 
     Parameters
     ----------
-    config : Config
     journal : Journal
         Of that config.
     workers : Workers
         Local processes, this one among them; or others, which need the journal's folder.
-    print_line : callable (line)
     helping : callable (content, parts)
         What the other processes do; at a module's top level, or a `functools.partial` of such.
 

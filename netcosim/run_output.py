@@ -46,12 +46,10 @@ def run_and_report(
 
     Parameters
     ----------
-    config : Config
     config_text : str
         As the user wrote it, for the page.
     out : path
         Folder; made if it is missing.
-    title : str
     jobs : int
         Local processes; they change no result.
     resamples : int or None

@@ -77,10 +77,8 @@ def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
 
     Parameters
     ----------
-    config : Config
     out : Path
         Folder of its results.
-    jobs : int
 
     Raises
     ------

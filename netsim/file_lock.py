@@ -16,7 +16,6 @@ def acquire_lock(path: Path, what: str = "results file") -> IO[str]:
 
     Parameters
     ----------
-    path : Path
     what : str
         What it protects, for the message.
 

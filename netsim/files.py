@@ -41,7 +41,6 @@ def read_text(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> str:
 
     Parameters
     ----------
-    path : str or Path
     limit_bytes : int
         Most bytes of text.
 
@@ -94,7 +93,6 @@ def encoding_of(raw: bytes | bytearray, *, cut: bool = False) -> str:
 
     Parameters
     ----------
-    raw : bytes
     cut : bool
         Whether more would follow: the last character may be there in part.
     """
@@ -116,7 +114,6 @@ def first_lines(path: str | Path, n_bytes: int = 4096) -> list[str]:
 
     Parameters
     ----------
-    path : str or Path
     n_bytes : int
         So much is looked at; the last line may be cut.
 

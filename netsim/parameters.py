@@ -235,8 +235,6 @@ def model_from(
 
     Parameters
     ----------
-    name : str
-    parameters : mapping
     kind_of : callable, optional
         ``kind_of(parameter)``: the type of a field, for code that reads quantities with units or
         files; by default `checked_kind`.
@@ -352,7 +350,6 @@ def checked(where: str, factory: Factory, given: Mapping[str, object]) -> dict[s
         Begins the message of an error: "pattern halo2d".
     factory : callable
         Declares the parameters.
-    given : mapping
 
     Raises
     ------

@@ -21,7 +21,6 @@ def entries_of(module: ModuleType, where: str) -> dict[str, dict[str, Any]]:
 
     Parameters
     ----------
-    module : module
     where : str
         The plug-in, as a message begins.
 

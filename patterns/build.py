@@ -116,12 +116,10 @@ def build_program(
 
     Parameters
     ----------
-    n_ranks : int
     n_steps : int or (n_ranks,) int
         Steps of one iteration, the same for all ranks or one number a rank.
     messages : Messages
         Of one iteration.
-    iterations : int
     compute_s : float, (n_steps,) or (all steps of one iteration,) float
         Seconds of computing before the sends of a step: one value for all steps, one a
         step (if all ranks have the same steps), or one for each step of each rank.
@@ -134,10 +132,6 @@ def build_program(
         Kinds of communication.
     step_kind : int
         Kind of each step, in the shapes of ``compute_s``; see `netsim.traffic.Program`.
-
-    Returns
-    -------
-    Program
     """
     n_streams = n_ranks if stream_ptr is None else int(stream_ptr[-1])
     per_rank = np.broadcast_to(np.asarray(n_steps, dtype=np.int64), (n_streams,))

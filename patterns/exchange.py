@@ -46,10 +46,6 @@ def group_all_to_all(
         i - s. pairwise: the partner in step s is i XOR s where p is a power of two, else
         as ring. at-once: all sends in one step, in ring order, then one wait for all.
 
-    Returns
-    -------
-    Messages
-
     Raises
     ------
     NetcosimError

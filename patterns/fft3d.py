@@ -55,7 +55,6 @@ def fft3d(
 
     Parameters
     ----------
-    n_ranks, iterations : int
     message_bytes : int
         Not used: the cells fix the sizes.
     rows : int

@@ -80,7 +80,6 @@ class Trace:
         ----------
         n_ranks : int
             At least the trace's.
-        iterations : int
         scale : float
             Messages are so many times as long, in whole bytes and at least 1.
         compute : bool
@@ -138,8 +137,6 @@ def trace_of(ops_of_ranks: list[list[Op]], places: Places, overlap: str = "strea
 
     Parameters
     ----------
-    ops_of_ranks : list of list of Op
-    places : Places
     overlap : str
         A key of `OVERLAPS`.
 

@@ -43,7 +43,6 @@ def halo_program(
         Ranks along each dimension, first dimension fastest, not periodic.
     offset_bytes : sequence of ((k, n_dims) int, int)
         Neighbour offsets and the bytes of a message to them.
-    iterations : int
     exchange : {"at-once", "by-dimension"}
         at-once: one step an iteration with all sends and one wait for all.
         by-dimension: one step a dimension; only for offsets along one dimension.

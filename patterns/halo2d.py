@@ -27,7 +27,6 @@ def halo2d(
 
     Parameters
     ----------
-    n_ranks, message_bytes, iterations : int
     grid : (x, y), optional
         As square as the rank count allows if left out (`patterns.grid.motif_grid_2d`).
     exchange : {"at-once", "by-dimension"}

@@ -23,7 +23,6 @@ def halo3d(
 
     Parameters
     ----------
-    n_ranks, iterations : int
     message_bytes : int
         M: a face has 2.048 M bytes (2048 at M = 1000, as in the Level-Spread paper).
     grid : (x, y, z), optional

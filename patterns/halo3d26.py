@@ -18,7 +18,6 @@ def halo3d26(n_ranks: int, message_bytes: int, iterations: int = 1, grid: Grid3D
 
     Parameters
     ----------
-    n_ranks, iterations : int
     message_bytes : int
         M: faces, edges and corners have 2.048 M, 0.128 M and 0.008 M bytes (2048, 128 and
         8 at M = 1000: 16^3 cells of 8 bytes in the Level-Spread paper), at least 1.

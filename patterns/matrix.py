@@ -43,7 +43,6 @@ def matrix(
         At least as many as the matrix has.
     message_bytes : int
         Not used: the matrix has the sizes.
-    iterations : int
 
     Raises
     ------

@@ -48,7 +48,6 @@ def named_destinations(
     ----------
     name : str
         A key of `DESTINATIONS`.
-    n_ranks : int
     rng : numpy.random.Generator
         Draws the permutation.
     params : mapping, optional
@@ -108,14 +107,12 @@ def open_loop(
 
     Parameters
     ----------
-    n_ranks, message_bytes : int
     destinations : str or callable
         A name of `DESTINATIONS`, or ``f(src, rng) -> dst`` on arrays of ranks.
     rate_Bps : float or (n_ranks,) float64
         Payload bytes a second that each rank offers; of several, some may be 0.
     duration_s : float
         Messages are posted in ``[0, duration_s)``.
-    rng : numpy.random.Generator
     process : {"poisson", "periodic"}
         poisson: exponential gaps. periodic: equal gaps from a random phase in the first one.
     params : mapping, optional

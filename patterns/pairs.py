@@ -26,7 +26,6 @@ def pairs(
     n_ranks, message_bytes, iterations : int
         Both directions carry ``message_bytes`` (reference: 10 MiB). With an odd rank
         count the last rank idles (the original wants an even one).
-    rng : numpy.random.Generator
     randomize : bool
         True: the second half is shuffled once (uniformly; the original makes 2 n random
         transpositions). False: the partner of r is r + n/2.

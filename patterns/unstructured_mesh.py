@@ -37,10 +37,8 @@ def unstructured_mesh(
     ----------
     n_ranks, message_bytes, iterations : int
         Reference: 1 MiB a message.
-    rng : numpy.random.Generator
     grid : (x, y, z), optional
         As cubic as the rank count allows if left out; x is fastest.
-    min_degree, max_degree, neighborhood : int
 
     Raises
     ------

@@ -55,7 +55,6 @@ class DecisionPoint:
     ----------
     scheduler : Backfill
         Whose machine and waiting queue they are.
-    now_s : float
     """
 
     __slots__ = ("_scheduler", "_window", "machine", "now_s")
@@ -128,7 +127,6 @@ class DecisionPoint:
 
         Parameters
         ----------
-        job : int
         domain : (n_nodes,) bool
             The part.
 
@@ -258,7 +256,6 @@ class Decider(ABC):
         ----------
         workload : Workload
             Its jobs, read-only, as known at submit (`known_at_submit`): run times are NaN.
-        topology : Topology
         rng : numpy.random.Generator
             Source of all random draws.
         """
@@ -291,7 +288,6 @@ class Decided(Backfill):
     ----------
     machine, queue, window, start
         As for every `Backfill`.
-    decider : Decider
 
     Raises
     ------

@@ -36,7 +36,6 @@ def uniform_per_job(key: int, stream: int, job_id: NDArray[np.int64]) -> NDArray
     ----------
     key : int
         From `draw_key`.
-    stream : int
     job_id : (n,) int64
 
     Returns

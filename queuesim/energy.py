@@ -82,8 +82,6 @@ def energy_of(result: QueueResult, power: Power, link_bytes: FloatArray | None =
 
     Parameters
     ----------
-    result : QueueResult
-    power : Power
     link_bytes : (n,) float64, optional
         Bytes of each job, counted on each link between switches; by default none.
 

@@ -41,7 +41,6 @@ class Machine:
 
     Parameters
     ----------
-    workload : Workload
     policy : Policy
         Empty: nothing allocated, nothing held.
     bandwidth_Bps : (n,) float64 or None

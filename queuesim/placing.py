@@ -39,7 +39,6 @@ def placed_anew(schedule: QueueResult, policy: Policy, jobs: Sequence[int]) -> Q
 
     Parameters
     ----------
-    schedule : QueueResult
     policy : Policy
         With all nodes free.
     jobs : sequence of int

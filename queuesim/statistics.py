@@ -198,8 +198,6 @@ def mean_of_snapshots(
         Jobs of one snapshot are not independent, hence the snapshot as the unit.
     weights : (n,) or number
         One number: all weigh alike.
-    rng : numpy.random.Generator
-    level : float
     job : (n,), optional
         Number of each sample's job. Few jobs seen often are few samples.
     least_samples : int
@@ -238,7 +236,6 @@ def interval_of_redrawn(
         Of the data drawn again, block by block (`workloads.drawn`).
     n_blocks : float
         inf for samples that are generated anew.
-    level : float
 
     Returns
     -------
@@ -270,7 +267,6 @@ def batch_half_width(values: ArrayLike, level: float = LEVEL) -> float:
     ----------
     values : (n,)
         In the order of time.
-    level : float
 
     Returns
     -------
@@ -292,7 +288,6 @@ def t_interval(values: ArrayLike, level: float = LEVEL) -> Interval:
     Parameters
     ----------
     values : (n,)
-    level : float
 
     Returns
     -------
@@ -332,7 +327,6 @@ def t_of_snapshots(
     ----------
     values, weights, snapshot, job : (n,)
         As for `mean_of_snapshots`; snapshots are numbered in the order of time.
-    level : float
     most : float
         Largest possible value: no end lies beyond.
     least_samples : int

@@ -30,7 +30,6 @@ class WaitingQueue(ABC):
 
     Parameters
     ----------
-    workload : Workload
     depth : int
         >= 1.
     kind : (n,) int64 or None
@@ -87,7 +86,6 @@ class WaitingQueue(ABC):
 
         Parameters
         ----------
-        now_s : float
         latest_end_s : (kinds,) float64
             Latest end, by requested walltime, of a job of each kind that starts now. The
             caller may change it, and `remove` the job it was just given, between two jobs.

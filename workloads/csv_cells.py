@@ -18,10 +18,8 @@ def csv_cells(
     ----------
     path : str or Path
         For messages.
-    lines : iterable of str
     before : int
         Lines of the file before these.
-    separator : str
 
     Raises
     ------

@@ -53,7 +53,6 @@ def refuse_cycles(workload: Workload, path: str | Path) -> None:
 
     Parameters
     ----------
-    workload : Workload
     path : str or Path
         For the error.
 

@@ -46,7 +46,6 @@ def drawn_log(workload: Workload, rng: np.random.Generator) -> Workload:
     ----------
     workload : Workload
         Sorted by submit time.
-    rng : numpy.random.Generator
 
     Raises
     ------

@@ -75,7 +75,6 @@ def gpu_cluster_workload(
 
     Parameters
     ----------
-    n_jobs : int
     cluster : str
         A name of `GPU_CLUSTERS`.
     rng : numpy.random.Generator

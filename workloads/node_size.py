@@ -33,7 +33,6 @@ def node_size(header: SwfHeader, *, given: int | None = None, known: int | None 
 
     Parameters
     ----------
-    header : SwfHeader
     given : int, optional
         The user's value.
     known : int, optional
@@ -83,8 +82,6 @@ def size_doubts(size: NodeSize, header: SwfHeader, procs: NDArray[np.float64]) -
 
     Parameters
     ----------
-    size : NodeSize
-    header : SwfHeader
     procs : (n,) float64
         Sizes of the jobs as the log counts them.
 

@@ -91,8 +91,6 @@ def read_known_log(
 
     Parameters
     ----------
-    name : str
-    path : str or Path
     processors_per_node : int, optional
         Instead of the entry's.
 

@@ -125,7 +125,6 @@ def parse_rows_slowly(
 
     Parameters
     ----------
-    lines : iterable of str
     path : str or Path
         For errors.
     first : int

@@ -126,7 +126,6 @@ def refuse_empty(workload: Workload, before: Workload) -> Workload:
 
     Parameters
     ----------
-    workload : Workload
     before : Workload
         Before the last jobs were left out.
 

@@ -88,12 +88,10 @@ def read_machine(
 
     Parameters
     ----------
-    menu, wires : path
     midplane_names : tuple of str, optional
         By number; by default all that the menu names, sorted.
     dims : tuple of int, optional
         By default one line of midplanes.
-    midplane_nodes : int
 
     Raises
     ------

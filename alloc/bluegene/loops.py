@@ -55,7 +55,6 @@ def loop_machine(
 
     Parameters
     ----------
-    name : str
     dims : sequence of int
         In midplanes.
     geometries : sequence of tuple of int, optional
@@ -64,7 +63,6 @@ def loop_machine(
     wrap : sequence of bool, optional
         Dimensions that are rings; by default all. In others partitions take only the cables
         between their midplanes.
-    midplane_nodes : int
 
     Raises
     ------

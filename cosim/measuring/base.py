@@ -47,11 +47,9 @@ class Measure(ABC):
 
         Parameters
         ----------
-        study : Study
         rng : callable () -> numpy.random.Generator
         parts : TaskRunner
             Runner of the simulations.
-        progress : callable, optional
         """
 
     def _each_snapshot(

@@ -55,13 +55,10 @@ def ratio_of_stretches(
 
     Parameters
     ----------
-    mine, reference : Measurements
     rng : numpy.random.Generator
         For the bootstrap.
     of_mine, of_reference : (k,) bool, optional
         Rows to use; all by default.
-    confidence : float
-    resamples : int
 
     Returns
     -------
@@ -103,13 +100,10 @@ def speedup_table(
     Parameters
     ----------
     measured : mapping policy -> Measurements
-    reference_policy : str
     patterns : sequence of str
         Name of each communication, by index; a repeated name is measured as one.
     rng : numpy.random.Generator
         For the bootstrap.
-    confidence : float
-    size_classes : sequence of (int, int)
     of_run_times : bool
         Whether times are those of whole runs, computing included.
     """

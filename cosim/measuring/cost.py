@@ -109,11 +109,6 @@ def campaign_hops(study: Study, measure: Measure) -> float:
     Jobs that loop send as often as their periods fit into the longest one; a period is taken to be
     a node's packets over the communication fraction.
 
-    Parameters
-    ----------
-    study : Study
-    measure : Measure
-
     Raises
     ------
     NetcosimError
@@ -181,8 +176,6 @@ def flow_level_s(
 
     Parameters
     ----------
-    routing : Routing
-    communications : sequence of Communication
     share : (n_jobs,) int64
         Communication of each job.
     n_nodes : (n_jobs,) int32

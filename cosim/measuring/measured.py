@@ -96,7 +96,6 @@ class SpeedupTable:
 
         Parameters
         ----------
-        pattern, policy : str
         n_nodes : (n,) int32
         bound : str
             "mean", or an end of the confidence interval: "low", "high"; classes without an

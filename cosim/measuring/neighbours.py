@@ -87,7 +87,6 @@ def neighbours(
 
     Parameters
     ----------
-    study : Study
     name : str
         The side.
     measured : Measurements

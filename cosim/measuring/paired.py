@@ -78,8 +78,6 @@ def compared(
 
     Parameters
     ----------
-    study : Study
-    pairs : sequence of Pair
     n_seen : int
         Jobs of the reference.
     rng : callable

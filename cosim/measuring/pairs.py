@@ -124,14 +124,12 @@ def speedup_rows(
 
     Parameters
     ----------
-    policy : str
     pairs : sequence of mapping
         ``pattern``, ``n_nodes``, ``snapshot``, ``job_id`` and ``run_ratio``, as of `Pair.row`.
     patterns : sequence of str
         That the table must have.
     rng : numpy.random.Generator
         For the bootstrap.
-    confidence : float
     least_samples : int
         See `queuesim.statistics.mean_of_snapshots`.
     """
@@ -177,12 +175,10 @@ def summary(
 
     Parameters
     ----------
-    pairs : sequence of Pair
     fraction : (n,) float
         Share of each pair's run time to which its `Pair.run_ratio` applies.
     rng : numpy.random.Generator
         For the bootstrap.
-    confidence : float
 
     Returns
     -------

@@ -69,11 +69,9 @@ def compute_each(
 
     Parameters
     ----------
-    runner : TaskRunner
     compute : callable (*arguments, report) -> columns
     named : mapping of str to tuple
         The arguments by the name of their part.
-    progress : callable, optional
 
     Returns
     -------

@@ -45,7 +45,6 @@ def isolated_speedups(
     ----------
     found : Measurement
         Of whole runs, with a table "pairs".
-    study : Study
     rng : callable
         As in `cosim.measuring.base.Measure`.
 

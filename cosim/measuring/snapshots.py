@@ -78,11 +78,6 @@ def snapshot_times(result: QueueResult, n_snapshots: int) -> FloatArray:
     The i-th is where ``(i + 1/2) / n`` of all busy node-seconds have passed, so that busy
     times are sampled as often as they count.
 
-    Parameters
-    ----------
-    result : QueueResult
-    n_snapshots : int
-
     Returns
     -------
     (n_snapshots,) float64, ascending

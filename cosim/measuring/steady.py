@@ -339,7 +339,6 @@ def times_longer(half_width: float, precision: float, most: float) -> int:
     ----------
     half_width : float
         nan where it is not known.
-    precision : float
     most : float
         At least 2.
 

@@ -115,10 +115,8 @@ def meetings(
 
     Parameters
     ----------
-    loops : Loops
     weights : (k, k) float64
         Of each pair of jobs.
-    begin_s, end_s : float
 
     Returns
     -------

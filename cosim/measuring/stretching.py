@@ -228,12 +228,10 @@ def stretches(
 
     Parameters
     ----------
-    study : Study
     baselines : IsolatedBaselines
         See `Stretching`.
     parts : TaskRunner
         Computes a few snapshots of one side at a time.
-    progress : callable, optional
     """
     stretching = Stretching(study, baselines)
     seen = (

@@ -34,8 +34,6 @@ def pairs_of(
 
     Parameters
     ----------
-    study : Study
-    found : TimedSnapshot
     iterations, duty : (k,)
         Of each job; see `Pair`.
     """

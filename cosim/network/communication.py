@@ -112,8 +112,6 @@ def _sized(
 
     Parameters
     ----------
-    pattern : str
-    n_ranks, rank_bytes : int
     parameters : str
         Given ones, as JSON.
     """
@@ -144,10 +142,8 @@ def noisy(mean_s: float, noise: float, n: int, rng: np.random.Generator) -> NDAr
 
     Parameters
     ----------
-    mean_s : float
     noise : float
         Standard deviation over the mean, above 0.
-    n : int
     rng : numpy.random.Generator
         The first of more times are the same.
     """
@@ -162,8 +158,6 @@ def with_compute(
 
     Parameters
     ----------
-    program : Program
-    iterations : int
     compute_s : float or (iterations,) float64
         The same before all of them, or one for each.
 

@@ -184,7 +184,6 @@ class Ensemble:
 
         Parameters
         ----------
-        until_s : float
         n_watched : int
             Number of ``jobs``, from the first, that are timed; the others only load the network.
         stream : int

@@ -81,8 +81,6 @@ def loop_together(
 
     Parameters
     ----------
-    network : SharedNetwork
-    loops : sequence of IsolatedLoop
     periods : int
         Length of the simulation in isolated periods of the job with the longest one, at least.
     n_watched : int or None
@@ -111,7 +109,6 @@ class IsolatedLoops:
 
     Parameters
     ----------
-    network : SharedNetwork
     communications : sequence of Communication
         What the jobs of each situation's ``share`` send; it may grow.
     """

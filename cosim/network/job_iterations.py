@@ -26,12 +26,7 @@ _FASTER = 16
 
 
 class JobIterations:
-    """Iterations of the jobs of a network; what is independent of placements is kept.
-
-    Parameters
-    ----------
-    loads : JobLoads
-    """
+    """Iterations of the jobs of a network; what is independent of placements is kept."""
 
     def __init__(self, loads: JobLoads) -> None:
         self.loads = loads
@@ -104,7 +99,6 @@ class JobIterations:
 
         Parameters
         ----------
-        situation : Situation
         background_s : (n_links,) float64, optional
             How long others keep each link busy in an iteration, for the routing "pinned".
         """

@@ -101,7 +101,6 @@ class JobLoads:
 
         Parameters
         ----------
-        situation : Situation
         background_s : (n_links,) float64, optional
             How long others keep each link busy in an iteration: see `looks_at_others`.
         """

@@ -124,7 +124,6 @@ def means_s(
         By job.
     count : (k,) int64
         How many iterations each job is watched for; those after the warm-up count.
-    warm_up : float
     """
     first = first_counted(count, warm_up)
     return np.array(

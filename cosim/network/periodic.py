@@ -175,8 +175,6 @@ def iteration_times_s(
 
     Parameters
     ----------
-    group : JobGroup
-    plan : NetworkPlan
     rng : numpy.random.Generator
         Of the phases that the plan leaves open.
     periods : int

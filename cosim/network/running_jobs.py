@@ -26,7 +26,6 @@ class RunningJobs:
 
     Parameters
     ----------
-    loads : JobLoads
     tolerance : float
         Of `netsim.flow.message_network.MessageNetwork`.
     """
@@ -58,7 +57,6 @@ class RunningJobs:
         ----------
         add : mapping of job to (Situation, MessageLoad)
             With its isolated load (`JobLoads.load`).
-        remove : sequence of int
 
         Returns
         -------

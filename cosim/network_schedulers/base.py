@@ -40,7 +40,6 @@ class NetworkScheduler(ABC):
         ----------
         group : JobGroup
             Equal groups must get equal plans for generators in the same state.
-        rng : numpy.random.Generator
         """
 
 

@@ -52,7 +52,6 @@ def isolated_work(
 
     Parameters
     ----------
-    workload : Workload
     fraction : (n,) float64
         Share of them that is communication.
     runtime_reference : str
@@ -136,8 +135,6 @@ def stretch_of_reference(
 
     Parameters
     ----------
-    context : ModelContext
-    parameters : CoupledParameters
     alone : callable
         Makes that model of the reference policy's network.
     """
@@ -204,16 +201,12 @@ class LiveRunTimes(RunTimes):
 
     Parameters
     ----------
-    network : JobNetwork
-    workload : Workload
-    policy : Policy
     share : (n,) int64
         Index of every job's communication.
     fraction : (n,) float64
         Share of the isolated run time in which each job communicates.
     work_s : (n,) float64
         From `isolated_work`.
-    stretches : FlowStretches
     """
 
     def __init__(

@@ -106,8 +106,6 @@ class ScheduledJobs:
 
     Parameters
     ----------
-    network : JobNetwork
-    scheduler : NetworkScheduler
     seed : int
         Of phases, and of what the scheduler draws.
     iterations : JobIterations, optional

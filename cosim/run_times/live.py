@@ -245,7 +245,6 @@ class Live:
 
         Parameters
         ----------
-        started : iterable of LiveJob
         ended : iterable of job ids
 
         Returns

@@ -156,8 +156,6 @@ class PacketJudge:
     ----------
     loads : JobLoads
         Of the jobs' network.
-    budget : PacketBudget
-    record : PacketRecord
     """
 
     def __init__(
@@ -177,7 +175,6 @@ class PacketJudge:
 
         Parameters
         ----------
-        group : sequence of Situation
         beside : sequence of Situation
             Jobs that are there too.
         """

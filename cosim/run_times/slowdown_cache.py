@@ -97,11 +97,6 @@ class Audit:
 
     Whether a situation is in the sample depends only on the network's seed and the situation;
     each is looked at once. What it simulates is not used, and not counted with the other packets.
-
-    Parameters
-    ----------
-    loads : JobLoads
-    budget : PacketBudget
     """
 
     def __init__(self, loads: JobLoads, budget: PacketBudget) -> None:

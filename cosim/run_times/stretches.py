@@ -25,7 +25,6 @@ class FlowStretches:
 
     Parameters
     ----------
-    loads : JobLoads
     tolerance : float
         Changes of a flow stretch below this part are not passed on.
     """
@@ -41,8 +40,6 @@ class FlowStretches:
 
         Parameters
         ----------
-        job : int
-        situation : Situation
         load : MessageLoad, optional
             Load of one of its iterations on the links, if it is already known.
         """
@@ -89,8 +86,6 @@ class PacketStretches(FlowStretches):
 
     Parameters
     ----------
-    loads : JobLoads
-    budget : PacketBudget
     record : PacketRecord
         Filled during the run.
     journal : list of Judgement or None

@@ -55,7 +55,6 @@ def merge(out: Path, files: Sequence[Path]) -> Merged:
     ----------
     out : Path
         If it exists, its points are kept: merging again adds what is new.
-    files : sequence of Path
 
     Raises
     ------

@@ -41,7 +41,6 @@ def panel_grid(
 
     Parameters
     ----------
-    n_panels : int
     columns : int
         Most panels side by side.
     size_in : (width, height) of a panel in inches
@@ -77,7 +76,6 @@ def panels(
 
     Parameters
     ----------
-    frame : DataFrame
     keys : str or sequence of str
         Columns whose values identify panels, in order of first appearance; none: one panel.
     draw : callable (axis, rows of the panel)
@@ -89,7 +87,6 @@ def panels(
     title : callable (values of the keys) -> str
     share : bool
         Whether all panels have the same limits.
-    legend : bool
     """
     names = [keys] if isinstance(keys, str) else list(keys)
     parts = list(groups(frame, *names)) if names else [((), frame)]
@@ -127,8 +124,6 @@ def grouped_bars(
 
     Parameters
     ----------
-    axis : Axes
-    frame : DataFrame
     x, by, value : str
         Columns: the group, the bar within it (a colour each), its height.
     scale, zero : float

@@ -42,7 +42,6 @@ def draw_phases(
 
     Parameters
     ----------
-    axis : Axes
     rows : DataFrame
         Columns of the factor, ``load``, ``verdict`` and ``gain_percent``.
     levels, loads : sequences

@@ -57,7 +57,6 @@ def new_figure(
     ----------
     width_in, height_in : float
         Inches; a page shows eight of them at full width.
-    rows, columns : int
     share : bool
         Whether all axes have the same limits; only the outer ones have numbers.
     """

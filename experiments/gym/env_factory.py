@@ -138,7 +138,6 @@ def config_of(config: str | Path | Mapping[str, Any] | Config, contention: str =
 
     Parameters
     ----------
-    config : path, mapping or Config
     contention : str
         A run-time model; the config's by default.
 

@@ -35,7 +35,6 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
 
     Parameters
     ----------
-    config : path, mapping or Config
     contention : str
         A run-time model (`netcosim list runtime-models`); the config's by default.
     rules : sequence of str
@@ -289,10 +288,6 @@ _COLOURS = (
 
 def picture(episode: Episode) -> NDArray[np.uint8]:
     """Draw the machine and its queue.
-
-    Parameters
-    ----------
-    episode : Episode
 
     Returns
     -------

@@ -168,8 +168,6 @@ def weeks_of(jobs: Workload, n_weeks: int, n_jobs: int, burst: int = 1) -> list[
 
     Parameters
     ----------
-    jobs : Workload
-    n_weeks, n_jobs : int
     burst : int
         So many jobs one after the other come with the first of them.
 
@@ -211,7 +209,6 @@ def chosen(
         Instead of the scale's.
     logs : str
         Folder with logs; empty: that of the environment.
-    seed : int
     held_out : int, optional
         Weeks that are held out, instead of the scale's.
 

@@ -69,7 +69,6 @@ class LearnedAgent(Decider):
         See `n_weights`.
     rules : sequence of str
         Rules of the machine (`alloc.any_rule.AnyRule`) to choose from; none: its one policy.
-    n_patterns : int
     communication : callable, optional
         What is known of the jobs' communication; by default the log's fractions.
 

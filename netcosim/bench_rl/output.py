@@ -39,15 +39,12 @@ def play_and_write(
 
     Parameters
     ----------
-    cells : sequence of Cell
-    training : Training
     out : path
         Folder; made if it is missing.
     jobs, executor
         As for `experiments.sweep.run_points`; they change no result.
     ppo : bool
         Train MaskablePPO too.
-    progress : bool
     form : {"png", "svg", "pdf"}
         Of the figures.
 

@@ -150,12 +150,8 @@ class BenchmarkCase:
 
         Parameters
         ----------
-        week : int
-        backfill : str or Decider
-        order : str
         rule : str
             The one policy; empty: all of the machine's rules, for one who chooses.
-        contention : str
         """
         queues = self.context.queues
         return simulate_queue(

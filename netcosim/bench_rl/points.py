@@ -219,8 +219,6 @@ def evolve(
         for all of a generation (common random numbers).
     begin : (w,) float64
         The first mean, which is not yielded.
-    rng : numpy.random.Generator
-    generations : int
     pairs : int
         Mirrored pairs a generation.
     sigma : float

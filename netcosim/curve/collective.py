@@ -38,9 +38,6 @@ def points(
 
     Parameters
     ----------
-    config : CurveConfig
-    topology : Topology
-    operation : str
     sizes : sequence of int
         Where the config has none.
 

@@ -32,8 +32,6 @@ def recommend_routing(
     ----------
     rows : DataFrame
         Of table "curve".
-    config : CurveConfig
-    seconds_per_point : float
     """
     section, found = config.curve, saturation(rows)
     keys = ["steady_to", "most_accepted"]
@@ -93,7 +91,6 @@ def recommend_algorithm(
     ----------
     rows, pairs : DataFrame
         Simulated rows, and those with measured ones beside (`netcosim.curve.bandwidth.compared`).
-    seconds_per_point : float
     """
     fastest = rows.loc[rows.groupby("bytes")["time_s"].idxmin()].sort_values("bytes")
     small, large = fastest.iloc[0], fastest.iloc[-1]

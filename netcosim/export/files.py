@@ -38,7 +38,6 @@ def export_tables(
 
     Parameters
     ----------
-    store : Store
     folder : path
         Created if it is missing.
     file_format : {"csv", "parquet"}

@@ -182,7 +182,6 @@ class GainTrial(QueueTrial):
 
         Parameters
         ----------
-        name : str
         ratios : mapping
             By metric, not significant any of them.
 

@@ -88,7 +88,6 @@ def with_noise(value: float, ends: Sequence[float], noise: float) -> Interval:
 
     Parameters
     ----------
-    value : float
     ends : sequence of float
         Ratios at the ends of the gain's interval.
     noise : float

@@ -125,7 +125,6 @@ def changes_of(jobs: pd.DataFrame, reference: str) -> pd.DataFrame:
     ----------
     jobs : DataFrame
         As `queue_rows` takes them.
-    reference : str
     """
     base = jobs[jobs["policy"] == reference]
     wait_s, run_s = base["fed_wait_s"].to_numpy(), base["fed_run_s"].to_numpy()

@@ -104,7 +104,6 @@ def load_judge_config(flags: Flags, path: Path | None) -> JudgeConfig:
 
     Parameters
     ----------
-    flags : Flags
     path : path or None
         A config with what the flags do not set, and perhaps ``[judge]``.
 

@@ -96,7 +96,6 @@ def judge_sections(requested: JudgeConfig, frames: Frames) -> list[Section]:
 
     Parameters
     ----------
-    requested : JudgeConfig
     frames : mapping of str to DataFrame
         The judge's tables.
     """

@@ -80,7 +80,6 @@ def placement_rows(pairs: pd.DataFrame, reference: str) -> pd.DataFrame:
     pairs : DataFrame
         Rows of `cosim.measuring.pairs.Pair` with ``switches``, ``reference_switches``,
         ``least_switches``.
-    reference : str
 
     Returns
     -------
@@ -126,10 +125,8 @@ def score_rows(
     ----------
     placements : DataFrame
         From `placement_rows`.
-    reference : str
     rng : numpy.random.Generator
         For the bootstrap.
-    level : float
 
     Returns
     -------

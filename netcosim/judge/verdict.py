@@ -128,10 +128,8 @@ def recommend(
 
     Parameters
     ----------
-    tables : mapping
     trusted : str
         How far waits can be relied on (`netcosim.judge.waits.rate_waits`).
-    snapshots : int
     seconds : float
         That all of it took.
     assumed : bool
@@ -225,10 +223,6 @@ def details(tables: Tables) -> list[str]:
     Waits are printed only as far as the simulated queue reproduces the log's: with the policies
     where it does well, by their direction where it does so roughly or no log knows, not at all
     where it does badly. They belong below the rating.
-
-    Parameters
-    ----------
-    tables : mapping
     """
     reference, *others = (str(row["policy"]) for row in tables["queue"])
     word = tables["reproduced"][0]["reproduces"]

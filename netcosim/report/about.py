@@ -29,7 +29,6 @@ def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
 
     Parameters
     ----------
-    result : CosimResult
     title : str
         Of its page.
     config_text : str

@@ -119,7 +119,6 @@ def compare(frame: pd.DataFrame, points: Swept) -> Compared:
     ----------
     frame : DataFrame
         The table of policies of all points, with ``point`` and ``policy``.
-    points : Swept
     """
     rows = frame.to_dict("records")
     metrics = tuple(m for m in METRICS if any(_finite(row.get(m.column)) for row in rows))

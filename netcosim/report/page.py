@@ -71,13 +71,10 @@ def long_table(
 
     Parameters
     ----------
-    title : str
-    table : DataFrame
     text : str
         Above the table.
     rest : str
         Where the other rows are: ends the sentence about them.
-    folded : bool
     """
     if len(table) > MOST_ROWS:
         text = f"{text} The first {MOST_ROWS} of {len(table):,} rows{rest}.".lstrip()
@@ -101,7 +98,6 @@ def render_page(
     ----------
     title, lead : str
         The heading and the sentence or two below it.
-    sections : sequence of Section
     config : str
         Text of the config, at the end.
     seeds : mapping, optional

@@ -94,7 +94,6 @@ def parts_of(kept: ArchivedRun, baseline: str = BASELINE) -> list[str]:
 
     Parameters
     ----------
-    kept : ArchivedRun
     baseline : str
         What a job's communication time is divided by, in a few words.
     """

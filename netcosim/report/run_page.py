@@ -67,7 +67,6 @@ def stored_run_page(store: Store, key: str) -> str:
 
     Parameters
     ----------
-    store : Store
     key : str
         Of a point that is done.
 
@@ -134,7 +133,6 @@ def run_sections(
         Of the point.
     kept : ArchivedRun or None
         None if the file has none: the page has a note instead of its charts.
-    point : StoredPoint
     report : str
         The command that makes this page.
     """
@@ -277,7 +275,6 @@ def views_section(kept: ArchivedRun, baseline: str = BASELINE) -> Section:
 
     Parameters
     ----------
-    kept : ArchivedRun
     baseline : str
         What the run's measure divides a job's communication time by.
     """

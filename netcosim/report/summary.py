@@ -48,9 +48,6 @@ def write_summary(
     ----------
     path : path
         Its ending is the format.
-    title : str
-    answer : Recommendation
-    sections : sequence of Section
 
     Raises
     ------

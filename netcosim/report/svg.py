@@ -33,7 +33,6 @@ def figure_html(figure: Figure, name: str, title: str, caption: str = "", dpi: i
 
     Parameters
     ----------
-    figure : Figure
     name : str
         Prefix of all ids: another one for each figure of a page.
     title, caption : str

@@ -77,7 +77,6 @@ def sweep_page(store: Store, pages: Mapping[str, str] | None = None) -> tuple[st
 
     Parameters
     ----------
-    store : Store
     pages : mapping, optional
         Where points have pages, by key.
 

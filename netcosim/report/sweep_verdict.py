@@ -57,13 +57,7 @@ def _decided(compared: Compared, metric: Metric) -> _Decided:
 
 
 def recommend(compared: Compared, seconds_per_point: float) -> Recommendation:
-    """Return which policy to use, and where.
-
-    Parameters
-    ----------
-    compared : Compared
-    seconds_per_point : float
-    """
+    """Return which policy to use, and where."""
     ranked = sorted(
         (_decided(compared, metric) for metric in compared.metrics),
         key=lambda d: (

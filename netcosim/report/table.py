@@ -69,7 +69,6 @@ def table_html(frame: pd.DataFrame, digits: int = 3) -> Markup:
 
     Parameters
     ----------
-    frame : pandas.DataFrame
     digits : int
         Significant digits of numbers that are not whole.
     """

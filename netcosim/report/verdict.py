@@ -38,7 +38,6 @@ def run_recommendation(
     ----------
     tables : mapping
         Of a run: "policies", and "reference" where that is none of them.
-    snapshots : int
     seconds : float
         That the run took.
     """

@@ -14,7 +14,6 @@ def chosen_point(store: Store, prefix: str | None) -> str | None:
 
     Parameters
     ----------
-    store : Store
     prefix : str or None
         First letters of a key; None: the file's one point, if it has policies to show.
 

@@ -21,7 +21,6 @@ def samples_to_decide(ratio: Interval, samples: int, noise: float = 0.0) -> floa
 
     Parameters
     ----------
-    ratio : Interval
     samples : int
         Independent samples of the interval.
     noise : float

@@ -97,7 +97,6 @@ class Trial(ABC):
             By policy.
         model : RunTimeModel, optional
             As logged by default.
-        progress : callable, optional
         """
 
         def compute(name: str, report_done: ReportProgress) -> Columns:
@@ -181,7 +180,6 @@ def run_study(
 
     Parameters
     ----------
-    study : Study
     out : path
         Folder; made if it is missing.
     jobs, executor
@@ -264,11 +262,8 @@ def compute_with_others(
 
     Parameters
     ----------
-    new_trial : callable
-    requests : sequence of mapping
     content : mapping
         A resolved config.
-    parts : TaskRunner
     """
     config = config_from(dict(content))
     with config.plugged():

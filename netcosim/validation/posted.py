@@ -20,7 +20,6 @@ def posted_messages(
 
     Parameters
     ----------
-    n_nodes : int
     src, dst : (m,) int64
         Nodes; the messages are sorted by source, and of one source by time.
     message_bytes : (m,) or scalar

@@ -55,7 +55,6 @@ def torus_bisection(
 
     Parameters
     ----------
-    dims : sequence of int
     wrap : bool or sequence of bool
         Whether each dimension is a ring.
     double_links_for_two : bool

@@ -30,7 +30,6 @@ def router_graph(topology: Topology, *, by_bandwidth: bool = False) -> sparse.cs
 
     Parameters
     ----------
-    topology : Topology
     by_bandwidth : bool
         Weigh a cable by its bandwidth in bytes per second, for networks whose links differ
         (Dragonfly).
@@ -84,8 +83,6 @@ def search_cut(
     ----------
     graph : (n, n) sparse
         Of `router_graph`.
-    size : int
-    rng : numpy.random.Generator
     starts : int
         Grown sets.
 

@@ -69,12 +69,9 @@ def measure_load(
 
     Parameters
     ----------
-    routing : Routing
     traffic : Traffic
         Sources that send until ``window.end_s``, one rank a node, such as those of
         `patterns.open_loop`.
-    window : Window
-    config : PacketConfig
     rng : numpy.random.Generator
         For the routing's draws.
 

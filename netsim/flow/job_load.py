@@ -38,7 +38,6 @@ def job_link_load(
 
     Parameters
     ----------
-    routing : Routing
     src_ranks, dst_ranks : (m,) int
     message_bytes : (m,) or scalar
     rank_node : (n_ranks,) int

@@ -51,11 +51,6 @@ def load_cost(routing: Routing, n_pairs: int) -> LoadCost:
     Both are proportional to the pairs of nodes that communicate: n (n - 1) in an all-to-all of
     n nodes, so 25 million and about 10 GB for 5000 nodes.
 
-    Parameters
-    ----------
-    routing : Routing
-    n_pairs : int
-
     Notes
     -----
     Measured with all-to-alls of 1000 and 2000 nodes: 0.4 us and 170 bytes a pair for what is
@@ -76,7 +71,6 @@ class JobRoutes:
 
     Parameters
     ----------
-    routing : Routing
     max_entries : int
         Size of the table, in links of routes.
 

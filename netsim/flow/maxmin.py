@@ -258,7 +258,6 @@ def flow_finish_times(
 
     Parameters
     ----------
-    paths : FlowPaths
     message_bytes : (n_flows,) or scalar
         At least 0.
     capacity_Bps : (n_links,) float

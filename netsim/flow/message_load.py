@@ -45,8 +45,6 @@ def message_load(
 
     Parameters
     ----------
-    routes : JobRoutes
-    job : JobMessages
     nodes : (n,) int32
         Node at each place of the job.
     config : PacketConfig

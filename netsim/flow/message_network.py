@@ -49,7 +49,6 @@ class MessageNetwork(Generic[JobId]):
 
     Parameters
     ----------
-    n_links : int
     tolerance : float
         Stretches are iterated until none moves by more than this part; a job whose
         stretch has moved less since it was last reported is not reported.

@@ -167,7 +167,6 @@ def flow_paths(
 
     Parameters
     ----------
-    routing : Routing
     src_nodes, dst_nodes : (n_flows,) int
     message_bytes : (n_flows,) or scalar
         For the loads that the pieces see; of no matter to a static routing.

@@ -293,8 +293,6 @@ def equal_cost_routing(
 
     Parameters
     ----------
-    topology : Topology
-    name : str
     code : int
         LEAST_LOADED or EQUAL_COST.
     queue_pairs, seed_each_hop

@@ -201,7 +201,6 @@ def dragonfly_routing(
     ----------
     topology : Topology
         Of family "dragonfly", or "dragonfly-plus" (`netsim.routing.dragonfly_plus`).
-    name : str
     ugal : Ugal, optional
         Of "ugal-l", "ugal-g" and "par". Its bias is ``params[0]`` of the tables in
         picoseconds; an engine that counts in other ticks divides it there.

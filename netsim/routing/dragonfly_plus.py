@@ -211,7 +211,6 @@ def dragonfly_plus_routing(topology: Topology, name: str, *, bias_ps: int = 0) -
     ----------
     topology : Topology
         Of family "dragonfly-plus".
-    name : str
     bias_ps : int
         UGAL's bias in picoseconds, towards the minimal path; see
         `netsim.routing.dragonfly.dragonfly_routing`.

@@ -36,12 +36,7 @@ FloatArray = NDArray[np.float64]
 
 
 class EqualCostPaths:
-    """The paths that an equal-cost routing allows between two routers, numbered.
-
-    Parameters
-    ----------
-    routing : Routing
-    """
+    """The paths that an equal-cost routing allows between two routers, numbered."""
 
     def __init__(self, routing: Routing) -> None:
         self.routing = routing

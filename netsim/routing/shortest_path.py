@@ -98,8 +98,6 @@ def table_routing(
 
     Parameters
     ----------
-    topology : Topology
-    name : str
     next_link : (n_routers, n_routers) int32
         The link from the row's router toward the column's; -1 on the diagonal.
     n_vcs : int

@@ -185,8 +185,6 @@ def table_routing(
 
     Parameters
     ----------
-    topology : Topology
-    name : str
     paths : mapping
         ``paths[router, target]``: the links that a packet may take from a router toward its
         destination's router, all equally likely, or each with an integer weight. It is looked up

@@ -81,7 +81,6 @@ def cables(
         ns") of each cable and how many cables there are, empty or left out for the defaults and 1.
     nodes : str, optional
         Nodes with several cables have that many ports, the same number each.
-    node_bandwidth_Bps, link_bandwidth_Bps : int
     node_latency_s, link_latency_s : float
         Of cables of nodes and between switches whose lines have no bandwidth. Nodes' wires have one
         latency.

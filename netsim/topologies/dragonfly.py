@@ -245,8 +245,6 @@ def dragonfly(
     node_bandwidth_Bps, local_bandwidth_Bps, global_bandwidth_Bps : int
         In an aries group, the three parallel cables of a column are one link of three
         times the local bandwidth.
-    node_latency_s, local_latency_s, global_latency_s : float
-    name : str, optional
 
     Returns
     -------

@@ -206,12 +206,8 @@ def dragonfly_plus(
         Nodes on a leaf, leaves a group, spines a group, groups.
     h : int, optional
         Global ports a spine; by default ceil((g-1)/spines), one link a pair of groups.
-    arrangement : str
     rails, rail_routers
         See `DragonflyPlusShape`.
-    node_bandwidth_Bps, local_bandwidth_Bps, global_bandwidth_Bps : int
-    node_latency_s, local_latency_s, global_latency_s : float
-    name : str, optional
 
     Returns
     -------

@@ -216,8 +216,6 @@ def xgft(
         w3 = m2 (full bandwidth).
     node_bandwidth_Bps, level1_bandwidth_Bps, level2_bandwidth_Bps : int
         Node to leaf, leaf to L2, L2 to spine.
-    node_latency_s, level1_latency_s, level2_latency_s : float
-    name : str, optional
 
     Returns
     -------
@@ -291,11 +289,8 @@ def fat_tree(
     taper : float
         Up-links for each down-link of a leaf and of an L2 switch, in (0, 1]; w2 and w3
         are rounded to whole links, at least 1.
-    bandwidth_Bps : int
     node_bandwidth_Bps : int, optional
         Less than ``bandwidth_Bps``: nodes that drive their link slower than switches do.
-    latency_s : float
-    name : str, optional
 
     Raises
     ------

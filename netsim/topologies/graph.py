@@ -112,10 +112,8 @@ def graph(
     network : networkx.Graph or MultiGraph
         Node attribute ``nodes``: compute nodes on the router (default 1, may be 0). Edge attributes
         ``bandwidth_Bps`` and ``latency_s`` (optional). Parallel edges are parallel cables.
-    node_bandwidth_Bps, link_bandwidth_Bps : int
     node_latency_s, link_latency_s : float
         For edges without attributes of their own.
-    name : str, optional
 
     Returns
     -------

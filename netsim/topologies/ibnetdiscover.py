@@ -50,10 +50,8 @@ def ibnetdiscover(
 
     Parameters
     ----------
-    file : str
     rails : int, optional
         By default all hosts must have the same number of ports.
-    node_latency_s, link_latency_s : float
     gpus_per_node, scale_up_bandwidth_Bps : int, optional
         See `netsim.topologies.switches.gpus_of_servers`.
     name : str, optional

@@ -33,8 +33,6 @@ def need_rails(where: str, rails: int, rail_routers: str, what: str, together: i
     ----------
     where : str
         The family.
-    rails : int
-    rail_routers : str
     what : str
         The parameter with the number of neighbouring routers.
     together : int
@@ -69,8 +67,6 @@ def port_routers(
         Those with nodes.
     nodes_per_router : int
         Nodes with a port on a router: they have all their ports on its block.
-    rails : int
-    rail_routers : str
 
     Examples
     --------

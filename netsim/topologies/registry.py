@@ -95,7 +95,6 @@ def small_machine(family: str, number: int, params: Mapping[str, object]) -> Top
 
     Parameters
     ----------
-    family : str
     number : int
         Among `Family.small` and `Family.small_files`.
     params : mapping

@@ -62,7 +62,6 @@ def read_slurm(path: Path, topology: str | None = None) -> Declared:
 
     Parameters
     ----------
-    path : Path
     topology : str, optional
         Which one of a `topology.yaml`; by default the cluster's, else the first.
 

@@ -17,7 +17,6 @@ def domains_spanned(
 
     Parameters
     ----------
-    h : Hierarchy
     nodes : (total,) int
     node_ptr : (n + 1,) int
         Job i has ``nodes[node_ptr[i]:node_ptr[i + 1]]``.
@@ -52,7 +51,6 @@ def least_domains(h: Hierarchy, n_nodes: NDArray[np.integer]) -> LongArray:
 
     Parameters
     ----------
-    h : Hierarchy
     n_nodes : (n,) int
         At most the machine's.
 

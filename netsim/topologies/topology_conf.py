@@ -90,15 +90,11 @@ def topology_conf(
 
     Parameters
     ----------
-    file : str
-    topology : str, optional
     taper : float or sequence of float
         The last value of a list holds for all higher levels too. Cables are rounded, at least
         one from each switch to each above it.
-    uplinks : int or sequence of int, optional
     node_bandwidth_Bps, link_bandwidth_Bps : int
         Of a node's link, and of each cable between switches.
-    node_latency_s, link_latency_s : float
     gpus_per_node, scale_up_bandwidth_Bps : int, optional
         See `netsim.topologies.switches.gpus_of_servers`.
     name : str, optional

@@ -157,9 +157,6 @@ def torus(
         Nodes a router.
     double_links_for_two : bool
         See `TorusShape`.
-    node_bandwidth_Bps, link_bandwidth_Bps : int
-    node_latency_s, link_latency_s : float
-    name : str, optional
 
     Returns
     -------

@@ -31,8 +31,6 @@ def ring(order: IntArray, n_steps: int, ahead: int = 0) -> Transfers:
     ----------
     order : (p,) int
         The ranks as they follow each other.
-    n_steps : int
-    ahead : int
     """
     p = len(order)
     need_messages(p * n_steps, p * n_steps, f"a ring of {p} ranks")

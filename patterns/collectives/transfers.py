@@ -108,7 +108,6 @@ def interleave(parts: Sequence[Transfers], chunks: int, lag: int | None = None) 
 
     Parameters
     ----------
-    parts : sequence of Transfers
     chunks : int
         Each is repeated so often: turns are all parts with their first chunk, then the second, ...
     lag : int, optional
@@ -170,7 +169,6 @@ def in_groups(
 
     Parameters
     ----------
-    t : Transfers
     members : (n_groups, p) int
         Rank ``members[g, i]`` is rank i of the collective in group g.
     n_units : int

@@ -88,8 +88,6 @@ def inference(
         A multiple of ``2 tp``.
     message_bytes : int
         Not used: the model has the sizes.
-    iterations : int
-    settings : InferenceSettings
 
     Raises
     ------

@@ -145,8 +145,6 @@ def iteration(
 
     Parameters
     ----------
-    model : Model
-    layout : Layout
     stage : int
         Of the pipeline, from 0.
     flops : float

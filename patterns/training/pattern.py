@@ -22,8 +22,6 @@ def training(
         Data parallelism times the ranks of a replica.
     message_bytes : int
         Not used: the model has the sizes.
-    iterations : int
-    settings : TrainingSettings
 
     Raises
     ------
@@ -52,10 +50,8 @@ def summary(n_ranks: int, bandwidth_Bps: float, settings: TrainingSettings) -> l
 
     Parameters
     ----------
-    n_ranks : int
     bandwidth_Bps : float
         Bus bandwidth of a GPU; of tensor parallelism only if ``scale_up_GBps`` is 0.
-    settings : TrainingSettings
     """
     layout, model = settings.layout(n_ranks), settings.transformer
     stages = settings.stages(layout)

@@ -178,13 +178,10 @@ def program_of(
     ----------
     stages : sequence of sequences of Operation
         Of each stage of the pipeline.
-    layout : Layout
-    n_ranks, iterations : int
     scale : float
         Bytes and computing are so many times as large.
     compute : bool
         Whether computing takes time.
-    links : Communicator
     """
     per_stage = layout.gpus // layout.pp
     collectives = [

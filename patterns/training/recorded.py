@@ -67,7 +67,6 @@ def training_file(
         At least the GPUs of the file.
     message_bytes : int
         Not used: the file has the sizes.
-    iterations : int
 
     Raises
     ------

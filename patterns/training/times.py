@@ -60,7 +60,6 @@ def timeline(
     ----------
     stages : sequence of sequences of Operation
         Of each stage of the pipeline.
-    layout : Layout
     bandwidth_Bps : mapping
         By parallelism; those that are left out take no time.
 

@@ -30,7 +30,6 @@ class Backfill(AbstractContextManager["Backfill"], ABC):
 
     Parameters
     ----------
-    machine : Machine
     queue : WaitingQueue
         Reads ``depth(window)`` jobs deep.
     window : int or None

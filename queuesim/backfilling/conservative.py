@@ -28,7 +28,6 @@ class Profile:
 
     Parameters
     ----------
-    now_s : float
     n_free : int
         Free now.
     releases : iterable of (float, int)

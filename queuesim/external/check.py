@@ -35,7 +35,6 @@ def check_scheduler(command: Sequence[str], time_limit_s: float = 10.0) -> str:
 
     Parameters
     ----------
-    command : sequence of str
     time_limit_s : float
         For each answer.
 

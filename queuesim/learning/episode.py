@@ -44,12 +44,7 @@ def log_time(seconds: NDArray[np.float64] | float) -> NDArray[np.float64]:
 
 
 class Reward:
-    """Cumulative reward from ended jobs; differences between decisions are the rewards.
-
-    Parameters
-    ----------
-    run : Run
-    """
+    """Cumulative reward from ended jobs; differences between decisions are the rewards."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -137,7 +132,6 @@ class Domains:
 
     Parameters
     ----------
-    topology : Topology
     level : int
         Of its hierarchy (0 is the machine); the lowest if that is higher.
     """
@@ -173,8 +167,6 @@ class View:
 
     Parameters
     ----------
-    domains : Domains
-    workload : Workload
     pattern : (n,) float
         Of each job, from 0 to 1.
     fraction : (n,) float
@@ -223,7 +215,6 @@ class View:
 
         Parameters
         ----------
-        point : DecisionPoint
         waiting : list of int
             Visible jobs, in order; the remaining rows are zeros.
         busy : (domains,) int64
@@ -276,8 +267,6 @@ class Episode:
     ----------
     run : Run
         Before its first arrival; it keeps placements.
-    view : View
-    reward : Reward
     decider : Decider, optional
         Selects the job that the agent decides on. By default the agent may select any visible job.
     """

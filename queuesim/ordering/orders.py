@@ -105,7 +105,6 @@ def first_by(order: Order, priority: FloatArray) -> Order:
 
     Parameters
     ----------
-    order : Order
     priority : (n,) float64
         One a job.
     """

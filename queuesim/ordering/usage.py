@@ -21,7 +21,6 @@ class Usage:
 
     Parameters
     ----------
-    n_owners : int
     half_life_s : float
         > 0.
     """

@@ -40,7 +40,6 @@ def workload_of(
 
     Parameters
     ----------
-    found : Found
     path : str or Path
         For errors and the name.
     shared, cores_per_node

@@ -29,7 +29,6 @@ def count_by(found: Found, unit: str, gpus_per_node: int) -> None:
         Its jobs are changed. A job with GPUs but no nodes has as few nodes as hold them.
     unit : str
         One of `UNITS`.
-    gpus_per_node : int
     """
     left, parts = [], 0
     for job in found.jobs:

@@ -99,8 +99,6 @@ def mapped_rows(
 
     Parameters
     ----------
-    path : str or Path
-    rows : TableRows
     columns : sequence of str
         NAME=COLUMN.
     refuse_twice : bool

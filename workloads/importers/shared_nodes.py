@@ -37,10 +37,8 @@ def shared_nodes(
 
     Parameters
     ----------
-    jobs : list of LoggedJob
     node_list : NodeLists or None
         Two jobs on a node at the same time share it.
-    path : str or Path
     shared : str
         One of `SHARED`.
     cores_per_node : int or None

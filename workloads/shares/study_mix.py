@@ -39,7 +39,6 @@ def study_mix(
     share : (float, float) or None
         Ends of what a job's communication fraction is drawn from; None where
         ``[communication.fraction]`` sets it for all.
-    node_bytes : int
     ranks_per_node : int
         All-to-alls end at `LARGE_RANKS` ranks.
     """

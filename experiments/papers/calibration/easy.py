@@ -95,7 +95,6 @@ def study_slowdown(jobs: Workload, processors: int, walltimes: str) -> float:
 
     Parameters
     ----------
-    jobs : Workload
     processors : int
         Of the machine.
     walltimes : {"requested", "exact"}

@@ -259,7 +259,6 @@ def compare_mix(network: JobNetwork, jobs: list[Situation], budget: PacketBudget
 
     Parameters
     ----------
-    network : JobNetwork
     jobs : list of Situation
         At least one, each of at least 2 nodes.
     budget : PacketBudget

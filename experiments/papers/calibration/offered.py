@@ -28,16 +28,13 @@ def offered_load(
 
     Parameters
     ----------
-    routing : Routing
     traffic : str
         A name of `patterns.open_loop.DESTINATIONS`. "adversarial" goes to the next group of the
         topology, "tornado" around its dimensions (one ring of all nodes where it has none).
     load : float
         Above 0; of a node's injection bandwidth.
-    window : Window
     config : PacketConfig
         A message is one packet of it.
-    rng : numpy.random.Generator
     cycle_s : float, optional
         Messages are posted at whole cycles; at any time if left out.
 
@@ -159,8 +156,6 @@ def lone_load(
     ----------
     routing : Routing
         Of a topology whose links are all alike.
-    config : PacketConfig
-    rng : numpy.random.Generator
     count : int
         Messages, each from another node; no more than there are nodes.
     """

@@ -102,7 +102,6 @@ def make_point(
 
     Parameters
     ----------
-    case : Case
     placement : str
         A name of `workloads.PLACEMENTS`.
     workload : int

@@ -28,7 +28,6 @@ def paper_figures(paper: str, parts: Mapping[str, tuple[Any, ...]]) -> dict[str,
 
     Parameters
     ----------
-    paper : str
     parts : mapping of str to tuple
         The other arguments of `PaperFigure`, by figure.
     """

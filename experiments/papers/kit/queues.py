@@ -66,7 +66,6 @@ def sweep_points(paper: str, sweep: Mapping[str, Any], options: Options) -> list
     sweep : mapping
         Names of ``logs`` and ``policies`` (Baseline has one scenario: it is not sped up), its
         own ``config`` and ``changes``, both by dotted keys.
-    options : Options
 
     Raises
     ------
@@ -100,7 +99,6 @@ def queue_figures(paper: str, analyses: Mapping[str, tuple[Any, ...]]) -> tuple[
 
     Parameters
     ----------
-    paper : str
     analyses : mapping of str to (judge, draw)
         By figure; without ``draw`` it has no drawing. A figure is a sweep (`sweep_points`), or has
         several ``sweeps`` that differ from it in some keys.
@@ -127,7 +125,6 @@ def noted(judge: Judge, logs: Sequence[PaperLog], *first: str, left_out: bool = 
     Parameters
     ----------
     judge : callable (frames) -> (claims, tables)
-    logs : sequence of PaperLog
     *first : str
         Notes that precede those of `experiments.papers.kit.logs.log_notes`.
     left_out : bool

@@ -34,8 +34,6 @@ def over_windows(rows: pd.DataFrame, metrics: Sequence[str], *keys: str) -> pd.D
     ----------
     rows : DataFrame
         With a column "window"; all rows of one count alike.
-    metrics : sequence of str
-    keys : str
     """
     found = []
     for row, part in cells(rows, *keys):

@@ -113,7 +113,6 @@ def machine_section(
         A key of `MACHINES`.
     alpha : float
         Bandwidth of a global link over that of a local link.
-    routing : str
     settings : mapping
         See `SETTINGS`.
     """

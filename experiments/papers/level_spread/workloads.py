@@ -51,8 +51,6 @@ def filling(machine_nodes: int, pattern: str, sizes: Mapping[int, int]) -> list[
 
     Parameters
     ----------
-    machine_nodes : int
-    pattern : str
     sizes : mapping of int to int
         Nodes of a job, small before large, to KB of its messages.
     """

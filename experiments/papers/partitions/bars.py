@@ -15,11 +15,9 @@ def two_sides(axis: Axes, table: pd.DataFrame, sides: Mapping[str, str], factor:
 
     Parameters
     ----------
-    axis : Axes
     table : DataFrame
         A row for each value of "Midplanes".
     sides : mapping of column to name
-    factor : str
     """
     table = table.sort_values("Midplanes")
     long = table.melt("Midplanes", list(sides), "side", "height")

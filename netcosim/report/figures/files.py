@@ -26,7 +26,6 @@ def write_figures(store: Store, key: str | None, folder: Path, form: Form) -> li
 
     Parameters
     ----------
-    store : Store
     key : str or None
         Of the run's point; None: of the sweep.
     folder : path

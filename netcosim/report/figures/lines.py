@@ -39,7 +39,6 @@ def over_time(
     ----------
     series : mapping of str to (time_s, value)
         Ascending times; a value holds from its time to the next.
-    ylabel : str
     colours : mapping, optional
         By name of the series; by default in their order.
     top : float, optional

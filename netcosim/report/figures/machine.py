@@ -76,8 +76,6 @@ def gantt(
     first, length : int32
         Job i held the ranges ``range_ptr[i]:range_ptr[i + 1]`` of nodes
         (`experiments.archive.values.ArchivedSchedule`).
-    machine_nodes : int
-    title : str
     paint : str
         The policy's colour.
     size_in : (width, height), inches
@@ -139,7 +137,6 @@ def link_matrix(
 
     Parameters
     ----------
-    machine : ArchivedMachine
     values : (n_links,) float64
         A value for each link; injection and ejection are not used.
     cells : int
@@ -187,7 +184,6 @@ def link_heat_map(
 
     Parameters
     ----------
-    machine : ArchivedMachine
     busy_percent : (n_links,) float64
         Share of time that each link is busy.
     title : str

@@ -113,7 +113,6 @@ def curve_drawings(compared: Compared, along: int) -> list[Drawing]:
 
     Parameters
     ----------
-    compared : Compared
     along : int
         Which axis lies at the bottom.
     """

@@ -38,9 +38,6 @@ class Messages:
 
     Parameters
     ----------
-    traffic : Traffic
-    config : PacketConfig
-    topology : Topology
     send : callable
         Puts a part into its port's queue.
     arrive : callable

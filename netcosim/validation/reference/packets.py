@@ -206,8 +206,6 @@ def simulate_reference(
     ----------
     routing : Routing
         Also sets the topology.
-    traffic : Traffic
-    config : PacketConfig
     rng : numpy.random.Generator
         One draw is taken from it: the seed of all random routing.
     until_s : float, optional

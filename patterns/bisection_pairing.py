@@ -77,8 +77,6 @@ def bisection_pairing(
         i + n/2 (the last rank idles if n is odd).
     rounds, warmup_rounds : int
         Warm-up rounds are ordinary rounds; measurements leave them out.
-    chunks : int
-        Messages a round and direction.
     mode : {"both", "ping-pong"}
         both: the two sides send at the same time. ping-pong: the upper rank answers.
 

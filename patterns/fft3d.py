@@ -59,10 +59,6 @@ def fft3d(
         Not used: the cells fix the sizes.
     rows : int
         If it does not divide ``n_ranks``, the nearest divisor is taken (the smaller one on ties).
-    cells : int
-        Cells along each side of the cube.
-    compute : bool
-        False leaves all computing out.
     compute_ns_per_cell : float
         An iteration computes ``compute_ns_per_cell * cells**3 / n_ranks`` ns on each rank, in six
         equal parts (the six one-dimensional transforms; the split is netsim's own choice).

@@ -57,8 +57,6 @@ def strassen_winograd(
         Multiplications.
     bfs_steps : int
         k; 0: as many as ``n_ranks`` has factors of 7.
-    dfs_steps : int
-        Depth-first steps before the breadth-first ones.
     matrix_dim : int
         Side of the whole matrices, 8-byte values (Oltchik et al.: 32928, 21952, 9408); 0: sizes
         come from ``message_bytes``.

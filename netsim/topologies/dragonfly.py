@@ -236,8 +236,6 @@ def dragonfly(
 
     Parameters
     ----------
-    p, a, g : int
-        Nodes on a router, routers a group, groups.
     h : int, optional
         Global ports a router; by default ceil((g-1)/a), one link a pair of groups.
     arrangement, group, rails, rail_routers

@@ -202,8 +202,6 @@ def dragonfly_plus(
 
     Parameters
     ----------
-    p, leaves, spines, g : int
-        Nodes on a leaf, leaves a group, spines a group, groups.
     h : int, optional
         Global ports a spine; by default ceil((g-1)/spines), one link a pair of groups.
     rails, rail_routers

@@ -214,8 +214,6 @@ def xgft(
     m1, m2, m3, w2, w3, levels, rails, rail_routers
         See `FatTreeShape`. By default w2 = ports to nodes of a leaf (m1 with one port a node) and
         w3 = m2 (full bandwidth).
-    node_bandwidth_Bps, level1_bandwidth_Bps, level2_bandwidth_Bps : int
-        Node to leaf, leaf to L2, L2 to spine.
 
     Returns
     -------
@@ -278,12 +276,8 @@ def fat_tree(
 
     Parameters
     ----------
-    radix : int
-        Even, at least 2.
     pods : int, optional
         1 .. radix.
-    levels : int
-        2 or 3.
     rails, rail_routers
         See `FatTreeShape`; half the ports of a leaf go to nodes.
     taper : float

@@ -149,12 +149,6 @@ def torus(
     ----------
     dims : sequence of int
         Length of each dimension, the last changing fastest in router numbers.
-    wrap : bool or sequence of bool
-        For all dimensions or for each.
-    bandwidth_factor : sequence of float, optional
-        For each dimension, times ``link_bandwidth_Bps``; by default 1.
-    concentration : int
-        Nodes a router.
     double_links_for_two : bool
         See `TorusShape`.
 

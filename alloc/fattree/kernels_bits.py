@@ -24,22 +24,40 @@ CUT = -1
 """Returned for the number of leaves when the step bound ended a search."""
 
 
-class Plan(NamedTuple):
-    """Room for the largest plan; how much of it is used comes separately.
+class Tree(NamedTuple):
+    """Sizes of a fat-tree, and what is free: masks, and ``free``, the nodes of each leaf."""
 
-    Attributes
-    ----------
-    leaf, taken, up : (n_leaves,) int64
-        In the order in which ranks are laid; ``up`` is a mask of L2 positions.
-    l2, spines : (n_l2,) int64
-        L2 switches (pod*w2 + position), and masks of their spines.
-    """
+    m1: int
+    m2: int
+    m3: int
+    w2: int
+    w3: int
+    nodes: Ints
+    up: Ints
+    spine: Ints
+    free: Ints
+
+
+class Shape(NamedTuple):
+    """T pods of L leaves of n_L nodes; in one more pod Lr such leaves and one of nr nodes."""
+
+    n_L: int
+    L: int
+    T: int
+    Lr: int
+    nr: int
+
+
+class Plan(NamedTuple):
+    """Room for the largest plan; how much of it is used comes separately."""
 
     leaf: Ints
     taken: Ints
     up: Ints
+    """leaf, taken, up: In the order in which ranks are laid; ``up`` is a mask of L2 positions."""
     l2: Ints
     spines: Ints
+    """l2, spines: L2 switches (pod*w2 + position), and masks of their spines."""
 
 
 @njit(**INNER_ALLOCATING_KERNEL)
@@ -51,6 +69,15 @@ def popcount(x: Word) -> Word:
     x = x + (x >> 16)
     x = x + (x >> 32)
     return x & 0x7F
+
+
+@njit(**INNER_ALLOCATING_KERNEL)
+def free_nodes(nodes: Ints) -> Ints:
+    """Return the number of free nodes of each leaf."""
+    free = np.empty(len(nodes), dtype=np.int64)
+    for leaf in range(len(nodes)):
+        free[leaf] = popcount(nodes[leaf])
+    return free
 
 
 @njit(**INNER_ALLOCATING_KERNEL)
@@ -88,11 +115,8 @@ def write_plan(
     plan: Plan,
     n_leaves: int,
     n_l2: int,
-    m1: int,
-    w2: int,
-    w3: int,
+    tree: Tree,
     first: Ints,
-    nodes: Ints,
     out_nodes: Numbers,
     out_links: Numbers,
 ) -> tuple[int, int]:
@@ -100,11 +124,12 @@ def write_plan(
 
     ``first`` holds the numbers of the first up1, down1, up2 and down2 link.
     """
+    m1, w2, w3 = tree.m1, tree.w2, tree.w3
     a = 0
     b = 0
     for j in range(n_leaves):
         leaf = plan.leaf[j]
-        mask = lowest(nodes[leaf], plan.taken[j])
+        mask = lowest(tree.nodes[leaf], plan.taken[j])
         for i in range(m1):
             if (mask >> i) & 1:
                 out_nodes[a] = leaf * m1 + i
@@ -176,20 +201,14 @@ def set_bits(
 
 @njit(**INNER_ALLOCATING_KERNEL)
 def write_shape(
-    n_L: int,
-    L: int,
-    T: int,
-    Lr: int,
-    nr: int,
+    shape: Shape,
+    tree: Tree,
     S: Word,
     rest_up: Word,
     rest_pod: int,
     rest_leaf: int,
-    m2: int,
-    w2: int,
     chosen: Ints,
     common: Ints,
-    spine: Ints,
     plan: Plan,
 ) -> tuple[int, int]:
     """Plan of T pods with L leaves of n_L nodes and the remainder: (leaves, L2 switches).
@@ -197,6 +216,8 @@ def write_shape(
     ``chosen`` lists the equal leaves, those of the remainder pod last; ``common[i]`` the spines
     that the T pods have in common at position i; S and ``rest_up`` the positions in use.
     """
+    n_L, L, T, Lr, nr = shape
+    m2, w2, spine = tree.m2, tree.w2, tree.spine
     total = T * L + Lr
     for j in range(total):
         plan.leaf[j] = chosen[j]

@@ -18,7 +18,10 @@ from alloc.fattree.kernels_bits import (
     Ints,
     Numbers,
     Plan,
+    Shape,
+    Tree,
     Word,
+    free_nodes,
     lowest,
     popcount,
     write_plan,
@@ -39,35 +42,10 @@ def join_spines(pod: int, need: int, w2: int, spine: Ints, before: Ints, after: 
     return good
 
 
-class Tree(NamedTuple):
-    """Free resources: nodes per leaf, and as in `kernels_bits` links of leaves and of L2
-    switches."""
-
-    m2: int
-    m3: int
-    w2: int
-    w3: int
-    free: Ints
-    up: Ints
-    spine: Ints
-
-
-class Shape(NamedTuple):
-    """T pods of L leaves of n_L nodes; in one more pod Lr such leaves and one of nr nodes.
-
-    Leaves are chosen one by one: *stage* s is pod s, stage T the remainder's equal leaves.
-    """
-
-    n_L: int
-    L: int
-    T: int
-    Lr: int
-    nr: int
-
-
 class Partial(NamedTuple):
     """A partial placement: ``ports[k]`` after k leaves, ``common[s]`` and ``good[s]`` after s pods.
 
+    Leaves are chosen one by one: *stage* s is pod s, stage T the remainder's equal leaves.
     ``able``: leaves of a pod that could be equal leaves; ``used``: pods that have begun.
     """
 
@@ -223,23 +201,8 @@ def write_found(
     if shape.Lr > 0:
         positions &= part.good[T + 1]
     n_more = shape.n_L - popcount(rest_up)
-    return write_shape(
-        shape.n_L,
-        shape.L,
-        T,
-        shape.Lr,
-        shape.nr,
-        rest_up | lowest(positions & ~rest_up, n_more),
-        rest_up,
-        pod,
-        leaf,
-        tree.m2,
-        tree.w2,
-        part.chosen,
-        part.common[T],
-        tree.spine,
-        plan,
-    )
+    used = rest_up | lowest(positions & ~rest_up, n_more)
+    return write_shape(shape, tree, used, rest_up, pod, leaf, part.chosen, part.common[T], plan)
 
 
 @njit(**INNER_ALLOCATING_KERNEL)
@@ -284,34 +247,19 @@ def search_shape(shape: Shape, tree: Tree, able: Ints, budget: int, plan: Plan) 
 
 @njit(**INNER_ALLOCATING_KERNEL)
 def search_least(
-    N: int,
-    budget: int,
-    shape_budget: int,
-    m1: int,
-    m2: int,
-    m3: int,
-    w2: int,
-    w3: int,
-    nodes: Ints,
-    up: Ints,
-    spine: Ints,
-    plan: Plan,
+    N: int, budget: int, shape_budget: int, tree: Tree, plan: Plan
 ) -> tuple[int, int, bool]:
     """Return the first placement: Jigsaw's, then fewer nodes a leaf: (leaves or 0, L2s, a bound was
     hit)."""
-    two_level = m1 * m2 >= N
+    m1, m2, m3 = tree.m1, tree.m2, tree.m3
     no = np.bool_(False)
-    a, b = search(N, two_level, no, no, no, budget, m1, m2, m3, w2, w3, nodes, up, spine, plan)
+    a, b = search(N, m1 * m2 >= N, no, no, no, budget, tree, plan)
     if a > 0:
         return a, b, False
     cut = a == CUT
-    free = np.empty(m2 * m3, dtype=np.int64)
-    for leaf in range(m2 * m3):
-        free[leaf] = popcount(nodes[leaf])
-    tree = Tree(m2, m3, w2, w3, free, up, spine)
     able = np.empty(m3, dtype=np.int64)
     for n_L in range(m1 - 1, 0, -1):
-        able_leaves(n_L, m2, free, up, able)
+        able_leaves(n_L, m2, tree.free, tree.up, able)
         for L in range(min(m2, N // n_L), 0, -1):
             T = N // (L * n_L)
             rest = N - T * L * n_L
@@ -357,9 +305,8 @@ def place_least(
 ) -> tuple[int, int]:
     """As `alloc.fattree.kernels_search.place`."""
     plan = Plan(leaves, taken, leaf_up, l2, l2_spines)
-    found, n_l2, cut = search_least(
-        N, budget, shape_budget, m1, m2, m3, w2, w3, nodes, up, spine, plan
-    )
+    tree = Tree(m1, m2, m3, w2, w3, nodes, up, spine, free_nodes(nodes))
+    found, n_l2, cut = search_least(N, budget, shape_budget, tree, plan)
     if found <= 0:
         return (CUT if cut else 0), 0
-    return write_plan(plan, found, n_l2, m1, w2, w3, first, nodes, out_nodes, out_links)
+    return write_plan(plan, found, n_l2, tree, first, out_nodes, out_links)

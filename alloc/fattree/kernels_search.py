@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
-from alloc.fattree.kernels_bits import Ints, Numbers, Plan, popcount, write_plan
+from alloc.fattree.kernels_bits import Ints, Numbers, Plan, Tree, free_nodes, write_plan
 from alloc.fattree.kernels_three_level import search_three_level
 from alloc.fattree.kernels_two_level import search_two_level
 from netsim.kernels_options import INNER_ALLOCATING_KERNEL, KERNEL
@@ -19,34 +18,18 @@ def search(
     give_up: bool,
     count_gaps: bool,
     budget: int,
-    m1: int,
-    m2: int,
-    m3: int,
-    w2: int,
-    w3: int,
-    nodes: Ints,
-    up: Ints,
-    spine: Ints,
+    tree: Tree,
     plan: Plan,
 ) -> tuple[int, int]:
     """Return the first placement: (leaves planned, 0 if there is none, CUT if the bound ended it;
     L2s)."""
-    free = np.empty(m2 * m3, dtype=np.int64)
-    pod_free = np.zeros(m3, dtype=np.int64)
-    for leaf in range(m2 * m3):
-        free[leaf] = popcount(nodes[leaf])
-        pod_free[leaf // m2] += free[leaf]
     if two_level:
-        found, budget = search_two_level(
-            N, m1, m2, m3, w2, free, pod_free, up, give_up, count_gaps, budget, plan
-        )
+        found, budget = search_two_level(N, tree, give_up, count_gaps, budget, plan)
         if found != 0:
             return found, 0
     if round_up:
-        N = (N + m1 - 1) // m1 * m1
-    found, n_l2, budget = search_three_level(
-        N, m1, m2, m3, w2, w3, free, up, spine, give_up, count_gaps, budget, plan
-    )
+        N = (N + tree.m1 - 1) // tree.m1 * tree.m1
+    found, n_l2, budget = search_three_level(N, tree, give_up, count_gaps, budget, plan)
     return found, n_l2
 
 
@@ -79,23 +62,8 @@ def place(
     links."""
     # a tuple of arrays takes longer to pass from Python than its arrays
     plan = Plan(leaves, taken, leaf_up, l2, l2_spines)
-    found, n_l2 = search(
-        N,
-        two_level,
-        round_up,
-        give_up,
-        count_gaps,
-        budget,
-        m1,
-        m2,
-        m3,
-        w2,
-        w3,
-        nodes,
-        up,
-        spine,
-        plan,
-    )
+    tree = Tree(m1, m2, m3, w2, w3, nodes, up, spine, free_nodes(nodes))
+    found, n_l2 = search(N, two_level, round_up, give_up, count_gaps, budget, tree, plan)
     if found <= 0:
         return found, 0
-    return write_plan(plan, found, n_l2, m1, w2, w3, first, nodes, out_nodes, out_links)
+    return write_plan(plan, found, n_l2, tree, first, out_nodes, out_links)

@@ -9,35 +9,26 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from alloc.fattree.kernels_bits import CUT, Ints, Plan, Word, keep, lowest, popcount
-from netsim.kernels_options import INNER_ALLOCATING_KERNEL
+from alloc.fattree.kernels_bits import CUT, Ints, Plan, Shape, Tree, Word, keep, lowest, popcount
+from netsim.kernels_options import INNER_ALLOCATING_KERNEL, INNER_KERNEL
 
 Flags = NDArray[np.bool_]
 
 
-@njit(**INNER_ALLOCATING_KERNEL)
+@njit(**INNER_KERNEL)
 def remainder_pod(
-    r: int,
-    Lr: int,
-    nr: int,
-    m2: int,
-    w2: int,
-    free: Ints,
-    is_whole: Flags,
-    n_full: Ints,
-    up: Ints,
-    spine: Ints,
-    common: Ints,
+    r: int, shape: Shape, tree: Tree, is_whole: Flags, n_full: Ints, common: Ints
 ) -> tuple[bool, int, Word]:
     """Can pod r hold Lr whole leaves and nr nodes more? (fits, remainder leaf, positions).
 
     ``positions`` is the mask of L2 positions with a spine for the remainder leaf.
     """
+    Lr, nr, m2, w2 = shape.Lr, shape.nr, tree.m2, tree.w2
     positions: Word = 0
     if n_full[r] < Lr:
         return False, -1, positions
     for i in range(w2):
-        c = popcount(common[i] & spine[r * w2 + i])
+        c = popcount(common[i] & tree.spine[r * w2 + i])
         if c < Lr:
             return False, -1, positions
         if c > Lr:
@@ -53,38 +44,32 @@ def remainder_pod(
     for leaf in range(r * m2, (r + 1) * m2):
         if is_whole[leaf] and seen < Lr:
             seen += 1
-        elif free[leaf] >= nr and popcount(up[leaf] & positions) >= nr:
+        elif tree.free[leaf] >= nr and popcount(tree.up[leaf] & positions) >= nr:
             return True, leaf, positions
     return False, -1, positions
 
 
 @njit(**INNER_ALLOCATING_KERNEL)
 def plan_pods(
-    T: int,
-    L: int,
-    Lr: int,
-    nr: int,
+    shape: Shape,
+    tree: Tree,
     rest_pod: int,
     rest_leaf: int,
     positions: Word,
     chosen: Ints,
     common: Ints,
-    m1: int,
-    m2: int,
-    w2: int,
-    w3: int,
     is_whole: Flags,
-    up: Ints,
-    spine: Ints,
     count_gaps: bool,
     plan: Plan,
 ) -> tuple[int, int]:
     """Write the plan of T pods with L whole leaves and the remainder: (leaves, L2 switches)."""
+    m1, L, T, Lr, nr = shape
+    m2, w2, w3, spine = tree.m2, tree.w2, tree.w3, tree.spine
     full = (1 << w2) - 1
     alone = T == 1 and rest_pod < 0
     # A lone leaf needs no links; LaaS's program gives it all (where a pod is one leaf).
     no_up = alone and L == 1 and not count_gaps
-    rest_up = lowest(up[rest_leaf] & positions, nr) if nr > 0 else 0
+    rest_up = lowest(tree.up[rest_leaf] & positions, nr) if nr > 0 else 0
     a = 0
     b = 0
     for j in range(T):
@@ -136,19 +121,7 @@ def plan_pods(
 
 @njit(**INNER_ALLOCATING_KERNEL)
 def search_three_level(
-    N: int,
-    m1: int,
-    m2: int,
-    m3: int,
-    w2: int,
-    w3: int,
-    free: Ints,
-    up: Ints,
-    spine: Ints,
-    give_up: bool,
-    count_gaps: bool,
-    budget: int,
-    plan: Plan,
+    N: int, tree: Tree, give_up: bool, count_gaps: bool, budget: int, plan: Plan
 ) -> tuple[int, int, int]:
     """N nodes over pods, in whole leaves but for one: (leaves or 0 or CUT, L2s, budget).
 
@@ -156,15 +129,16 @@ def search_three_level(
     takes all its up-links, one set of whole leaves in a pod is as good as any other, so
     only their number counts.
     """
+    m1, m2, m3, w2 = tree.m1, tree.m2, tree.m3, tree.w2
     is_whole = np.zeros(m2 * m3, dtype=np.bool_)
     n_full = np.zeros(m3, dtype=np.int64)
     for leaf in range(m2 * m3):
-        if free[leaf] == m1 and popcount(up[leaf]) == w2:
+        if tree.free[leaf] == m1 and popcount(tree.up[leaf]) == w2:
             is_whole[leaf] = True
             n_full[leaf // m2] += 1
     chosen = np.empty(m3, dtype=np.int64)
     common = np.empty((m3 + 1, w2), dtype=np.int64)
-    common[0, :] = (1 << w3) - 1
+    common[0, :] = (1 << tree.w3) - 1
     for L in range(min(m2, N // m1), 0, -1):
         T = N // (L * m1)
         rest = N - T * L * m1
@@ -178,6 +152,7 @@ def search_three_level(
                 able += 1
         if able < T:
             continue
+        shape = Shape(m1, L, T, Lr, nr)
         need = L if T > 1 else Lr
         depth = 0
         pod = 0
@@ -187,7 +162,7 @@ def search_three_level(
                 good = n_full[pod] >= L
                 if good:
                     for i in range(w2):
-                        mask = common[depth, i] & spine[pod * w2 + i]
+                        mask = common[depth, i] & tree.spine[pod * w2 + i]
                         if popcount(mask) < need:
                             good = False
                             break
@@ -215,26 +190,18 @@ def search_three_level(
                                 break
                         if not taken:
                             fits, leaf, positions = remainder_pod(
-                                r, Lr, nr, m2, w2, free, is_whole, n_full, up, spine, common[T]
+                                r, shape, tree, is_whole, n_full, common[T]
                             )
                     if fits:
                         a, b = plan_pods(
-                            T,
-                            L,
-                            Lr,
-                            nr,
+                            shape,
+                            tree,
                             r,
                             leaf,
                             positions,
                             chosen,
                             common[T],
-                            m1,
-                            m2,
-                            w2,
-                            w3,
                             is_whole,
-                            up,
-                            spine,
                             count_gaps,
                             plan,
                         )

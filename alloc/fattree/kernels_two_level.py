@@ -10,18 +10,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from alloc.fattree.kernels_bits import CUT, Ints, Plan, Word, keep, lowest, popcount
-from netsim.kernels_options import INNER_ALLOCATING_KERNEL
+from alloc.fattree.kernels_bits import CUT, Ints, Plan, Tree, Word, keep, lowest, popcount
+from netsim.kernels_options import INNER_ALLOCATING_KERNEL, INNER_KERNEL
 
 
-@njit(**INNER_ALLOCATING_KERNEL)
-def remainder_leaf(
-    base: int, m2: int, chosen: Ints, R: int, B: int, mask: Word, free: Ints, up: Ints
-) -> int:
+@njit(**INNER_KERNEL)
+def remainder_leaf(base: int, chosen: Ints, R: int, B: int, mask: Word, tree: Tree) -> int:
     """Return the first leaf outside ``chosen`` with B free nodes and B up-links in ``mask``; -1 if
     none."""
-    for r in range(m2):
-        if free[base + r] < B or popcount(mask & up[base + r]) < B:
+    for r in range(tree.m2):
+        if tree.free[base + r] < B or popcount(mask & tree.up[base + r]) < B:
             continue
         taken = False
         for j in range(R):
@@ -39,10 +37,7 @@ def search_pod(
     R: int,
     A: int,
     B: int,
-    m2: int,
-    w2: int,
-    free: Ints,
-    up: Ints,
+    tree: Tree,
     give_up: bool,
     count_gaps: bool,
     budget: int,
@@ -51,6 +46,7 @@ def search_pod(
     plan: Plan,
 ) -> tuple[int, int]:
     """R leaves of A nodes and one of B in a pod: (leaves planned or 0 or CUT, budget left)."""
+    m2, w2, free, up = tree.m2, tree.w2, tree.free, tree.up
     base = pod * m2
     need = A if R > 1 else B
     depth = 0
@@ -74,7 +70,7 @@ def search_pod(
                         break
                     r = -1
                     if B > 0:
-                        r = remainder_leaf(base, m2, chosen, R, B, mask, free, up)
+                        r = remainder_leaf(base, chosen, R, B, mask, tree)
                     if B == 0 or r >= 0:
                         rest = lowest(mask & up[base + r], B) if B > 0 else 0
                         all_of = keep(mask, rest, need, w2, count_gaps)
@@ -100,24 +96,17 @@ def search_pod(
 
 @njit(**INNER_ALLOCATING_KERNEL)
 def search_two_level(
-    N: int,
-    m1: int,
-    m2: int,
-    m3: int,
-    w2: int,
-    free: Ints,
-    pod_free: Ints,
-    up: Ints,
-    give_up: bool,
-    count_gaps: bool,
-    budget: int,
-    plan: Plan,
+    N: int, tree: Tree, give_up: bool, count_gaps: bool, budget: int, plan: Plan
 ) -> tuple[int, int]:
     """Return a placement of N nodes within a pod: (leaves planned or 0 or CUT, budget left).
 
     A, the nodes of the equal leaves, falls from min(N, m1) to 1; pods with fewest free
     nodes come first, ties by number.
     """
+    m1, m2, m3 = tree.m1, tree.m2, tree.m3
+    pod_free = np.zeros(m3, dtype=np.int64)
+    for leaf in range(m2 * m3):
+        pod_free[leaf // m2] += tree.free[leaf]
     order = np.arange(m3)
     for i in range(1, m3):  # a stable insertion: argsort takes longer to compile than this search
         pod = order[i]
@@ -129,7 +118,7 @@ def search_two_level(
     masks = np.empty(m2 + 1, dtype=np.int64)
     at_least = np.zeros((m3, m1 + 1), dtype=np.int64)
     for leaf in range(m2 * m3):
-        at_least[leaf // m2, free[leaf]] += 1
+        at_least[leaf // m2, tree.free[leaf]] += 1
     for pod in range(m3):
         for c in range(m1 - 1, -1, -1):
             at_least[pod, c] += at_least[pod, c + 1]
@@ -143,7 +132,7 @@ def search_two_level(
             if at_least[pod, A] < R or at_least[pod, B] < R + (1 if B > 0 else 0):
                 continue
             found, budget = search_pod(
-                pod, R, A, B, m2, w2, free, up, give_up, count_gaps, budget, chosen, masks, plan
+                pod, R, A, B, tree, give_up, count_gaps, budget, chosen, masks, plan
             )
             if found != 0:
                 return found, budget

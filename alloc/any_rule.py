@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from alloc.nodes import NodePolicy
 from alloc.policy import Placement, Policy, Request
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 
 
 class AnyRule(Policy):
@@ -77,8 +77,7 @@ class AnyRule(Policy):
         NetcosimError
             An unknown rule.
         """
-        if rule not in self.rules:
-            raise unknown_name("placement rule", rule, self.rules)
+        need_name("placement rule", rule, self.rules)
         placement = self.rules[rule].allocate(request)
         if placement is not None:
             self._notify(placement, rule)

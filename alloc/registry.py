@@ -41,7 +41,7 @@ from alloc.torus.contention_aware import ContentionAware
 from alloc.torus.cuboid_bisection import CuboidBest, CuboidWorst
 from alloc.torus.first_fit_cuboid import FirstFitCuboid
 from alloc.torus.tpu_slices import TpuSlices
-from netsim.errors import unknown_name
+from netsim.errors import need_name
 from netsim.kinds import RNG, need_kinds
 from netsim.plugins import source_of
 from netsim.registry import Registry
@@ -145,8 +145,7 @@ def make_policy(
         "make_policy", {"topology": (topology, Topology), "name": (name, str), "rng": (rng, RNG)}
     )
     valid = policies_for(topology.family)
-    if name not in valid:
-        raise unknown_name(f"allocation policy for a {topology.family}", name, valid)
+    need_name(f"allocation policy for a {topology.family}", name, valid)
     policy, plugin = POLICIES[name], source_of(POLICIES.home, name)
     if plugin is not None:
         policy = checked_policy(policy, plugin.source)

@@ -46,7 +46,7 @@ from experiments.fields import (
 )
 from experiments.points import without
 from experiments.reference import Reference
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name, unknown_name
 from netsim.parameters import NamesIn, Parameter, model_from, parameters_of
 from netsim.plugins import pinned_plugin, using
 from netsim.short_repr import short_repr
@@ -197,8 +197,7 @@ class _QueueKeys(Section):
         if names is None:
             return None
         for name in names:
-            if name not in POLICIES:
-                raise unknown_name("allocation policy", name, POLICIES)
+            need_name("allocation policy", name, POLICIES)
         if len(set(names)) < len(names):
             raise NetcosimError(f"{', '.join(names)}; a policy is listed twice")
         return names
@@ -353,8 +352,7 @@ class Config(Section):
     def _policies_fit_the_machine(self) -> Config:
         valid = policies_for(self.machine.family)
         for name in (*self.queue.policies, *self.queue.placement_rules):
-            if name not in valid:
-                raise unknown_name(f"allocation policy for a {self.machine.family}", name, valid)
+            need_name(f"allocation policy for a {self.machine.family}", name, valid)
         return self
 
     @model_validator(mode="after")

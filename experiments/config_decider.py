@@ -15,7 +15,7 @@ from alloc.nodes import NodePolicy
 from alloc.policy import Policy
 from alloc.registry import POLICIES
 from experiments.fields import InputFile, Text, TimeS
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 from netsim.inputs import file_digest, input_file, is_input
 from netsim.parameters import NamesIn
 from netsim.plugins import Plugin, pinned_class, using
@@ -98,8 +98,7 @@ def _read(value: Any) -> Any:
         return input_file(file) | {"name": name}
     if colon or value.endswith(".py"):
         raise NetcosimError(f"{value}; {_FORMS}")
-    if value not in DECIDERS:
-        raise unknown_name("decider", value, DECIDERS)
+    need_name("decider", value, DECIDERS)
     return value
 
 

@@ -18,7 +18,7 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 from netsim.inputs import checked_path, input_file
 from netsim.parameters import NamesIn, Parameter, checked_kind, model_from
 from netsim.units import Dimension, parse_quantity, quantity_of
@@ -62,8 +62,7 @@ class Known(NamesIn):
 
     def _check(self, value: Any) -> Any:
         for name in [value] if isinstance(value, str) else value or ():
-            if name not in self.registry:
-                raise unknown_name(self.what, name, self.registry)
+            need_name(self.what, name, self.registry)
         return value
 
 

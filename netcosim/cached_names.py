@@ -14,7 +14,7 @@ from pathlib import Path
 
 from netcosim.package_check import PACKAGES
 from netsim.atomic_files import make_folder, write_text_atomically
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 from netsim.kernel_cache import cache_folder
 from netsim.plugins import plugins_in_use
 from netsim.registry import IN_USE
@@ -76,6 +76,5 @@ def names_of(kind: str) -> dict[str, str]:
         An unknown kind.
     """
     names = cached_names()
-    if kind not in names:
-        raise unknown_name("kind", kind, list(names))
+    need_name("kind", kind, names)
     return names[kind]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 from netsim.optional import optional_module
 from netsim.parameters import Parameter
 from netsim.plugins import source_of
@@ -235,8 +235,7 @@ def entries(kind: str) -> dict[str, str]:
     >>> nc.entries("orders")["fcfs"]
     'first come, first served: by submit time'
     """
-    if kind not in kinds():
-        raise unknown_name("kind", kind, kinds())
+    need_name("kind", kind, kinds())
     return {name: entry.description for name, entry in _registry(kind).items()}
 
 

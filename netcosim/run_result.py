@@ -20,7 +20,7 @@ from experiments.progress import progress as show_progress
 from experiments.store import Rows
 from netcosim.announce import compile_kernels, parts_of
 from netcosim.report.policies import policy_table
-from netsim.errors import unknown_name
+from netsim.errors import need_name, unknown_name
 from netsim.kinds import need_kinds
 from netsim.short_repr import short_repr
 from netsim.units import title_and_unit
@@ -47,8 +47,7 @@ class Plot:
 
         target = Path(path)
         form = target.suffix.removeprefix(".")
-        if form not in FORMS:
-            raise unknown_name("figure format", form, FORMS)
+        need_name("figure format", form, FORMS)
         return save_figure(self.figure, target, form)
 
     def _repr_png_(self) -> bytes:

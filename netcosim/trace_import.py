@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netcosim.parser import Parser
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 
 if TYPE_CHECKING:
     from netsim.parameters import Parameter
@@ -68,8 +68,7 @@ def run_import(kind: str, rest: Sequence[str]) -> int:
     from workloads.csv_jobs import is_csv, write_csv
     from workloads.importers.registry import IMPORTERS, import_log
 
-    if kind not in IMPORTERS:
-        raise unknown_name("importer", kind, IMPORTERS)
+    need_name("importer", kind, IMPORTERS)
     importer = IMPORTERS[kind]
     args = import_parser(importer).parse_args(list(rest))
     if args.file == STDIN and args.out is None:

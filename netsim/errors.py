@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 
 class NetcosimError(ValueError):
     """Invalid input, reported in one line: what, the value, what is allowed, where.
@@ -27,3 +29,9 @@ def unknown_name(what: str, name: str, valid: object) -> NetcosimError:
     """Return the error for an unknown name; it lists the valid ones."""
     listed = ", ".join(sorted(str(v) for v in valid))  # type: ignore[attr-defined]
     return NetcosimError(f"unknown {what} {name!r}; valid: {listed}")
+
+
+def need_name(what: str, name: str, valid: Collection[str]) -> None:
+    """Raise the error for an unknown name unless it is among the valid ones."""
+    if name not in valid:
+        raise unknown_name(what, name, valid)

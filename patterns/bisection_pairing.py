@@ -9,7 +9,7 @@ import numpy as np
 from annotated_types import Ge
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 from netsim.limits import shown
 from netsim.parameters import OneOf
 from netsim.traffic import Program
@@ -91,8 +91,7 @@ def bisection_pairing(
             f"bisection-pairing: rounds = {rounds}, warmup_rounds = {warmup_rounds}, "
             f"chunks = {chunks}; at least 1, 0 and 1 are needed"
         )
-    if mode not in MODES:
-        raise unknown_name("bisection-pairing mode", mode, MODES)
+    need_name("bisection-pairing mode", mode, MODES)
     given = f"rounds = {shown(rounds)} of chunks = {shown(chunks)} on {n_ranks} ranks"
     in_all = n_ranks * iterations * (rounds + warmup_rounds)
     need_messages(in_all * chunks, 2 * in_all, given)

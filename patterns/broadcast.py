@@ -6,7 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
-from netsim.errors import unknown_name
+from netsim.errors import need_name
 from netsim.parameters import OneOf
 from netsim.traffic import Program
 from patterns.build import build_program, check_common
@@ -46,8 +46,7 @@ def broadcast(
         A number below 1, an unknown algorithm.
     """
     check_common(n_ranks, message_bytes, iterations)
-    if algorithm not in ALGORITHMS:
-        raise unknown_name("broadcast algorithm", algorithm, ALGORITHMS)
+    need_name("broadcast algorithm", algorithm, ALGORITHMS)
     rank = np.arange(n_ranks, dtype=np.int64)
     if algorithm == "flat":
         transfers = from_root(n_ranks)

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from netsim.errors import unknown_name
+from netsim.errors import need_name
 from netsim.parameters import OneOf
 from patterns.build import Messages, make_messages, need_messages, select
 
@@ -23,8 +23,7 @@ def n_exchange_steps(group_size: int, order: str = "ring") -> int:
     NetcosimError
         Unknown order.
     """
-    if order not in ORDERS:
-        raise unknown_name("all-to-all order", order, ORDERS)
+    need_name("all-to-all order", order, ORDERS)
     return min(1, group_size - 1) if order == "at-once" else group_size - 1
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.errors import unknown_name
+from netsim.errors import need_name
 from netsim.parameters import OneOf
 from netsim.traffic import Program
 from patterns.build import build_program, join, make_messages
@@ -52,8 +52,7 @@ def halo_program(
     NetcosimError
         Unknown exchange.
     """
-    if exchange not in EXCHANGES:
-        raise unknown_name("halo exchange", exchange, EXCHANGES)
+    need_name("halo exchange", exchange, EXCHANGES)
     at = coordinates(grid)
     n_ranks = len(at)
     by_dimension = exchange == "by-dimension"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 from netsim.limits import shown
 
 MAX_RANKS_PER_NODE = 65_536
@@ -109,8 +109,7 @@ def map_ranks(
     NetcosimError
         A name that is not in `MAPPINGS`, ranks_per_node below 1.
     """
-    if name not in MAPPINGS:
-        raise unknown_name("task mapping", name, MAPPINGS)
+    need_name("task mapping", name, MAPPINGS)
     mapping = MAPPINGS[name]
     return mapping.function(
         by_rail(nodes, rails) if mapping.by_rail else nodes, ranks_per_node, rng

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 from netsim.topology import Topology
 from netsim.traffic import Program
 from patterns.build import build_program, check_common, make_messages
@@ -59,12 +59,10 @@ def named_destinations(
     NetcosimError
         Unknown name or parameter, a missing group size, too few ranks.
     """
-    if name not in DESTINATIONS:
-        raise unknown_name("destinations", name, DESTINATIONS)
+    need_name("destinations", name, DESTINATIONS)
     given = dict(params or {})
     for key in given:
-        if key not in DESTINATIONS[name]:
-            raise unknown_name(f"parameter of {name}", key, DESTINATIONS[name])
+        need_name(f"parameter of {name}", key, DESTINATIONS[name])
 
     def integer(key: str, default: int | None) -> int:
         value = given.get(key, default)
@@ -130,8 +128,7 @@ def open_loop(
         raise NetcosimError(
             f"open loop: rate_Bps = {rate_Bps}, duration_s = {duration_s}; both must be above 0"
         )
-    if process not in PROCESSES:
-        raise unknown_name("open-loop process", process, PROCESSES)
+    need_name("open-loop process", process, PROCESSES)
     there = (
         named_destinations(destinations, n_ranks, rng, params)
         if isinstance(destinations, str)

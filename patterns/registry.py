@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 from netsim.kinds import RNG, WHOLE, need_kinds
 from netsim.limits import shown
 from netsim.registry import Registry
@@ -110,8 +110,7 @@ def make_pattern(
     need_kinds(
         "make_pattern", {"name": (name, str), "n_ranks": (n_ranks, WHOLE), "rng": (rng, RNG)}
     )
-    if name not in PATTERNS:
-        raise unknown_name("pattern", name, PATTERNS)
+    need_name("pattern", name, PATTERNS)
     pattern = PATTERNS[name]
     extra = pattern.arguments(params or {})
     try:

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge
 
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 from netsim.parameters import OneOf
 from netsim.traffic import Program
 from patterns.build import build_program, check_common, join, make_messages
@@ -82,8 +82,7 @@ def strassen_winograd(
             f"strassen-winograd: dfs_steps = {dfs_steps}, matrix_dim = {matrix_dim}; "
             "they must be at least 0"
         )
-    if first_groups not in FIRST_GROUPS:
-        raise unknown_name("strassen-winograd first_groups", first_groups, FIRST_GROUPS)
+    need_name("strassen-winograd first_groups", first_groups, FIRST_GROUPS)
     if matrix_dim:
         first_share = BYTES_PER_VALUE * (matrix_dim / 2 ** (dfs_steps + 1)) ** 2 / n_ranks
     else:

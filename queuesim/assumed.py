@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
-from netsim.errors import unknown_name
+from netsim.errors import need_name
 from netsim.parameters import Example, OneOf, ReadIf
 from queuesim.draws import draw_key, uniform_per_job
 from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
@@ -115,8 +115,7 @@ class Assumed(RunTimeModel):
     which shares links."""
 
     def __post_init__(self) -> None:
-        if self.scenario not in SCENARIOS:
-            raise unknown_name("speed-up scenario", self.scenario, SCENARIOS)
+        need_name("speed-up scenario", self.scenario, SCENARIOS)
 
     @property
     def label(self) -> str:
@@ -132,7 +131,6 @@ class Assumed(RunTimeModel):
 
 def scenario_reduction(scenario: str, workload: Workload, rng: np.random.Generator) -> FloatArray:
     """Return the (n,) relative reduction of each job's run time by a scenario; see `Scenario`."""
-    if scenario not in SCENARIOS:
-        raise unknown_name("speed-up scenario", scenario, SCENARIOS)
+    need_name("speed-up scenario", scenario, SCENARIOS)
     u = uniform_per_job(draw_key(rng), 0, workload.job_id)
     return SCENARIOS[scenario].reduction(workload.n_nodes, u)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 from queuesim.backfilling.backfill import Backfill, Start, check_window
 from queuesim.backfilling.easy_sets import node_set_method
 from queuesim.compiled.choice import why_by_events
@@ -79,8 +79,7 @@ class QueueSetup:
     def __post_init__(self) -> None:
         workload, policy, rules = self.workload, self.policy, self.rules
         check_window(self.window)
-        if self.overrun not in OVERRUNS:
-            raise unknown_name("overrun", self.overrun, OVERRUNS)
+        need_name("overrun", self.overrun, OVERRUNS)
         _check_fits(workload, policy, rules)
         self.chosen = find_order(self.order) if isinstance(self.order, str) else self.order
         self._model = model = AsLogged() if self.run_time_model is None else self.run_time_model

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netsim.errors import unknown_name
+from netsim.errors import need_name
 from netsim.registry import Registry
 from queuesim.assumed import SCENARIOS
 from queuesim.backfilling.backfill import Backfill, NoBackfill
@@ -76,13 +76,11 @@ __all__ = [
 
 def find_backfill(name: str) -> type[Backfill]:
     """Return the method of this name; `NetcosimError` listing the valid ones if there is none."""
-    if name not in BACKFILLS:
-        raise unknown_name("backfill", name, BACKFILLS)
+    need_name("backfill", name, BACKFILLS)
     return BACKFILLS[name]
 
 
 def find_order(name: str) -> Order:
     """Return the order of this name; `NetcosimError` listing the valid ones if there is none."""
-    if name not in ORDERS:
-        raise unknown_name("queue order", name, ORDERS)
+    need_name("queue order", name, ORDERS)
     return ORDERS[name]

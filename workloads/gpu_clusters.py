@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 from workloads.importers.gpu_sizes import GPU, NODE
 from workloads.job import Workload, bare_jobs
 from workloads.registry import read_published
@@ -89,8 +89,7 @@ def gpu_cluster_workload(
     NetcosimError
         An unknown cluster, or a number outside its bounds.
     """
-    if cluster not in GPU_CLUSTERS:
-        raise unknown_name("GPU cluster", cluster, GPU_CLUSTERS)
+    need_name("GPU cluster", cluster, GPU_CLUSTERS)
     wrong = job_count_error(n_jobs)
     if wrong is not None:
         raise NetcosimError(f"synthetic workload: n_jobs = {wrong}")

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from netsim.errors import unknown_name
+from netsim.errors import need_name
 from workloads.job import Workload
 from workloads.swf import read_swf
 
@@ -54,8 +54,7 @@ def known_log(name: str) -> KnownLog:
     NetcosimError
         Unknown name; the valid ones are listed.
     """
-    if name not in LOGS:
-        raise unknown_name("job log", name, LOGS)
+    need_name("job log", name, LOGS)
     return LOGS[name]
 
 

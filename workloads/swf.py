@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 from netsim.files import read_lines, write_text
 from netsim.kinds import need_kinds
 from workloads.job import Workload
@@ -91,8 +91,7 @@ def read_swf(
     (5, [17, 4, 86, 5, 1])
     """
     need_kinds("read_swf", {"path": (path, (str, Path))})
-    if node_field not in NODE_FIELDS:
-        raise unknown_name("node field", node_field, NODE_FIELDS)
+    need_name("node field", node_field, NODE_FIELDS)
     header, lines = parse_header(read_lines(path))
     size = node_size(header, given=processors_per_node, known=known_processors_per_node)
     rows = parse_rows(lines, path)

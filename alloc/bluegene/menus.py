@@ -16,7 +16,7 @@ from alloc.bluegene.geometries import (
     partition_bisection,
     possible_sizes,
 )
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 
 Geometry = tuple[int, ...]
 
@@ -95,6 +95,5 @@ def partition_menu(name: str) -> PartitionMenu:
     NetcosimError
         An unknown name.
     """
-    if name not in MENUS:
-        raise unknown_name("partition menu", name, MENUS)
+    need_name("partition menu", name, MENUS)
     return MENUS[name]

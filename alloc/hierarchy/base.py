@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.nodes import Counts, NodePolicy, Nodes, switch_levels
-from netsim.errors import unknown_name
+from netsim.errors import need_name
 from netsim.hierarchy import hierarchy_of
 from netsim.topology import Topology
 
@@ -47,8 +47,7 @@ class HierarchyPolicy(NodePolicy):
             A level that the machine does not have.
         """
         levels = self.hierarchy.levels
-        if name not in levels:
-            raise unknown_name(f"level of {self.topology.name} for {self.name}", name, levels)
+        need_name(f"level of {self.topology.name} for {self.name}", name, levels)
         return levels.index(name)
 
     def _recount(self) -> None:

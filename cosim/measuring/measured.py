@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name, unknown_name
 from netsim.limits import MAX_INDEX
 from netsim.short_repr import short_repr
 from queuesim.statistics import NO_INTERVAL
@@ -111,12 +111,10 @@ class SpeedupTable:
             No measurement of this pattern under this policy, or none with an interval.
         """
         column = {"mean": "ratio", "low": "ratio_low", "high": "ratio_high"}
-        if bound not in column:
-            raise unknown_name("confidence bound", bound, column)
+        need_name("confidence bound", bound, column)
         if policy == self.reference_policy:
             return np.ones(len(n_nodes))
-        if policy not in self.policies:
-            raise unknown_name("policy of the speed-up table", policy, self.policies)
+        need_name("policy of the speed-up table", policy, self.policies)
         rows = [row for row in self.rows if row.pattern == pattern and row.policy == policy]
         if not rows:
             known = sorted({row.pattern for row in self.rows if row.policy == policy})

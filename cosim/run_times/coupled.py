@@ -22,7 +22,7 @@ from cosim.network.job_network import JobNetwork
 from cosim.network.situation import Situation
 from cosim.run_times.model_context import ModelContext
 from cosim.run_times.stretches import FlowStretches
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 from netsim.parameters import OneOf
 from queuesim.result import CUT, FAILED, NEVER_RUN, OUTCOMES, QueueResult
 from queuesim.runtime import NO_CHANGE, RunTimeModel, RunTimes
@@ -70,8 +70,7 @@ def isolated_work(
         An unknown reference, stretches that are missing, not needed, or below 1.
     """
     logged = np.asarray(workload.run_time_s, dtype=np.float64)
-    if runtime_reference not in RUNTIME_REFERENCES:
-        raise unknown_name("runtime_reference", runtime_reference, RUNTIME_REFERENCES)
+    need_name("runtime_reference", runtime_reference, RUNTIME_REFERENCES)
     if (reference_stretch is None) != (runtime_reference == "isolated"):
         raise NetcosimError(
             f"runtime_reference {runtime_reference!r} "

@@ -25,7 +25,7 @@ from cosim.network.situation import Situation, connected
 from cosim.network_schedulers.base import NetworkScheduler
 from cosim.network_schedulers.registry import NETWORK_SCHEDULERS
 from cosim.run_times.model_context import ModelContext
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 from netsim.parameters import Example, NamesIn
 from queuesim.draws import draw_key
 from queuesim.runtime import NO_CHANGE, RunTimeModel, RunTimes
@@ -48,8 +48,7 @@ class IterationParameters:
     ] = "none"
 
     def __post_init__(self) -> None:
-        if self.network_scheduler not in NETWORK_SCHEDULERS:
-            raise unknown_name("network scheduler", self.network_scheduler, NETWORK_SCHEDULERS)
+        need_name("network scheduler", self.network_scheduler, NETWORK_SCHEDULERS)
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,7 @@ from cosim.run_times.live_checks import (
 )
 from cosim.run_times.packet_judge import PacketBudget, PacketRecord
 from cosim.run_times.stretches import FlowStretches, PacketStretches
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 from netsim.flow.message_load import MessageLoad
 from netsim.flow.message_network import TOLERANCE, MessageNetwork
 from netsim.packet.model import PacketConfig
@@ -178,8 +178,7 @@ class Live:
         budget: PacketBudget | None = None,
         tolerance: float = TOLERANCE,
     ) -> None:
-        if level not in LEVELS:
-            raise unknown_name("level", level, LEVELS)
+        need_name("level", level, LEVELS)
         if level == "flow" and budget is not None:
             raise NetcosimError("a budget is for packets; level is 'flow'")
         if level != "flow" and tolerance != TOLERANCE:

@@ -10,7 +10,7 @@ from experiments.executors.dask_client import DASK
 from experiments.executors.slurm_jobs import SLURM
 from experiments.executors.workers import ExecutorEntry, Workers
 from experiments.mpi import world
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 
 
 @contextmanager
@@ -49,8 +49,7 @@ def executor_entry(text: str) -> tuple[ExecutorEntry, str]:
         An unknown name, or an argument that is not valid.
     """
     name, _, argument = text.partition(":")
-    if name not in EXECUTORS:
-        raise unknown_name("executor", name, EXECUTORS)
+    need_name("executor", name, EXECUTORS)
     entry = EXECUTORS[name]
     if argument and entry.check is None:
         raise NetcosimError(f"--executor {text}: {name} has no argument")

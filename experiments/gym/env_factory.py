@@ -24,7 +24,7 @@ from experiments.cosim import run_cosim
 from experiments.points import replaced
 from experiments.run_context import RunContext, run_context
 from experiments.unread import warn_of_unread
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name, unknown_name
 from queuesim.decide import Decider, Easy, Strict, known_at_submit
 from queuesim.learning.episode import REWARDS, Domains, Episode, View
 from queuesim.queue_setup import QueueSetup
@@ -160,8 +160,7 @@ def config_of(config: str | Path | Mapping[str, Any] | Config, contention: str =
     if name != Measured.name:
         changes |= {"run.snapshots": 0, "run.only_snapshot": None}
     with config.plugged():
-        if name not in RUNTIME_MODELS:
-            raise unknown_name("run-time model", name, RUNTIME_MODELS)
+        need_name("run-time model", name, RUNTIME_MODELS)
         config = checked_config(replaced(config.resolved(), changes))
         warn_of_unread(config)
     return config
@@ -238,8 +237,7 @@ def _check(
     part: tuple[float, float],
     decides_jobs: bool,
 ) -> None:
-    if reward not in REWARDS:
-        raise unknown_name("reward", reward, REWARDS)
+    need_name("reward", reward, REWARDS)
     for name, value in (("depth", depth), ("n_jobs", n_jobs)):
         if not (isinstance(value, int) and value >= 1):
             raise NetcosimError(f"{name} = {value!r}; it must be a whole number, at least 1")

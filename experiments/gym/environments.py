@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from experiments.config import Config
 from experiments.gym.env_factory import config_of, env_factory_from
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name, unknown_name
 from queuesim.decide import Choice
 from queuesim.learning.episode import DOMAIN_COLUMNS, JOB_COLUMNS, MACHINE_COLUMNS, Episode
 from queuesim.metrics import summarise
@@ -84,12 +84,10 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         invalid: str = "wait",
         render_mode: str | None = None,
     ) -> None:
-        if invalid not in INVALID:
-            raise unknown_name("invalid", invalid, INVALID)
+        need_name("invalid", invalid, INVALID)
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise unknown_name("render_mode", str(render_mode), self.metadata["render_modes"])
-        if places not in PLACES:
-            raise unknown_name("places", places, PLACES)
+        need_name("places", places, PLACES)
         self.in_domains = places == "domains"
         for name, given in (("rules", rules), ("places", self.in_domains)):
             if given and not self.decides_rules:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name, unknown_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,8 +33,7 @@ class Options:
     """What else a paper lets one vary."""
 
     def __post_init__(self) -> None:
-        if self.scale not in SCALES:
-            raise unknown_name("scale", self.scale, SCALES)
+        need_name("scale", self.scale, SCALES)
         if self.seed < 0:
             raise NetcosimError(f"seed = {self.seed}; it must be 0 or more")
 
@@ -50,13 +49,11 @@ def check_known(
     """NetcosimError for a routing or setting that a paper has not, and for any measure."""
     known = tuple(routings)
     for name in options.routings:
-        if name not in known:
-            raise unknown_name(f"routing of {paper}", name, known)
+        need_name(f"routing of {paper}", name, known)
     if options.measure:
         raise unknown_name("measure", options.measure, ())
     for name in options.settings:
-        if name not in settings:
-            raise unknown_name("setting", name, settings)
+        need_name("setting", name, settings)
 
 
 def check_no_packets(options: Options, settings: Sequence[str]) -> None:
@@ -138,8 +135,7 @@ class Paper:
 
     def figure(self, name: str) -> PaperFigure:
         """The figure of this name; NetcosimError for an unknown one."""
-        if name not in self.figures:
-            raise unknown_name(f"figure of {self.name}", name, self.figures)
+        need_name(f"figure of {self.name}", name, self.figures)
         return self.figures[name]
 
 

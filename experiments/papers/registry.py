@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from experiments.papers.paper import Paper
-from netsim.errors import unknown_name
+from netsim.errors import need_name
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,5 @@ PAPERS: dict[str, PaperEntry] = {
 
 def load_paper(name: str) -> Paper:
     """The paper of this name; NetcosimError for an unknown one."""
-    if name not in PAPERS:
-        raise unknown_name("paper", name, PAPERS)
+    need_name("paper", name, PAPERS)
     return PAPERS[name].load()

@@ -18,7 +18,7 @@ import numpy as np
 from experiments.config import Config
 from experiments.config_load import config_from
 from experiments.papers.kit.logs import FILES, first_existing, folder_of_logs
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 from netsim.inputs import input_file
 from workloads.job import Workload
 from workloads.registry import known_log
@@ -217,15 +217,13 @@ def chosen(
     NetcosimError
         Unknown names, no such folder, a requested log that is missing.
     """
-    if scale not in SCALES:
-        raise unknown_name("scale", scale, SCALES)
+    need_name("scale", scale, SCALES)
     for kind, names, known in (
         ("machine of the benchmark", machines, MACHINES),
         ("workload of the benchmark", workloads, WORKLOADS),
     ):
         for name in names:
-            if name not in known:
-                raise unknown_name(kind, name, known)
+            need_name(kind, name, known)
     how = SCALES[scale]
     if held_out is not None:
         if not 1 <= held_out <= MAX_HELD_OUT:

@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     """Play, compare, write; status 1 if points failed."""
     from netcosim.announce import compile_kernels
     from netcosim.kernel_parts import JOB_FLOWS
-    from netsim.errors import NetcosimError, unknown_name
+    from netsim.errors import NetcosimError, need_name, unknown_name
 
     for name in args.agent:
         if name != "ppo":
@@ -80,8 +80,7 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.bench_rl.play import METRICS
     from netcosim.bench_rl.points import Training
 
-    if args.reward not in METRICS:
-        raise unknown_name("reward", args.reward, METRICS)
+    need_name("reward", args.reward, METRICS)
     cells, notes = chosen(args.scale, args.machines, args.workloads, args.logs, 1, args.held_out)
     for note in notes:
         print(f"netcosim: {note}", file=sys.stderr)

@@ -25,7 +25,7 @@ from experiments.fields import (
     all_finite,
     known,
 )
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name, unknown_name
 from netsim.files import read_text
 from netsim.plugins import installed_plugins, used_by, using
 from netsim.routing.registry import routings_for
@@ -81,8 +81,7 @@ class CurveSection(Section):
             raise NetcosimError(needs)
         taken = {key for name in self.traffic for key in DESTINATIONS.get(name, ())}
         for name, value in self.parameters.items():
-            if name not in taken:
-                raise unknown_name(f"parameter of {', '.join(self.traffic)}", name, taken)
+            need_name(f"parameter of {', '.join(self.traffic)}", name, taken)
             if not all_finite(value):
                 raise NetcosimError(f"parameters.{name}: {value}; must be finite")
         if self.warm_up_s == 0 or self.window_s == 0:

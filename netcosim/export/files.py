@@ -13,7 +13,7 @@ from experiments.store import Store
 from netcosim.axes import table_frame
 from netcosim.export.archive_tables import TABLES, archive_frames
 from netsim.atomic_files import atomic_write, make_folder
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,8 +55,7 @@ def export_tables(
     NetcosimError
         An unknown format, Parquet without pyarrow, a folder that cannot be created.
     """
-    if file_format not in get_args(Format):
-        raise unknown_name("export format", file_format, get_args(Format))
+    need_name("export format", file_format, get_args(Format))
     if file_format == "parquet" and importlib.util.find_spec("pyarrow") is None:
         raise NetcosimError("Parquet needs the package pyarrow (pip install pyarrow), or use csv")
     names = store.table_names()

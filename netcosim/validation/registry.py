@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 
 if TYPE_CHECKING:
     from netcosim.validation.row import Measured, Setting
@@ -64,12 +64,10 @@ def chosen_groups(peer: str | None, only: Sequence[str]) -> list[Group]:
     own = {name: group for name, group in GROUPS.items() if not group.peer}
     peers = {name: group for name, group in GROUPS.items() if group.peer}
     if peer is not None:
-        if peer not in peers:
-            raise unknown_name("peer", peer, peers)
+        need_name("peer", peer, peers)
         if only:
             raise NetcosimError(f"--only picks among our own groups; {peer} is one by itself")
         return [peers[peer]]
     for name in only:
-        if name not in own:
-            raise unknown_name("group of rows", name, own)
+        need_name("group of rows", name, own)
     return [group for name, group in own.items() if not only or name in only]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 from netsim.kinds import need_kinds
 from netsim.parameters import checked
 from netsim.plugins import source_of
@@ -74,8 +74,7 @@ def make_routing(
     )
     name = default_routing(topology) if name is None else name
     valid = routings_for(topology.family)
-    if name not in valid:
-        raise unknown_name(f"routing for {topology.family}", name, valid)
+    need_name(f"routing for {topology.family}", name, valid)
     build = ROUTINGS[name].build
     routing: object = build(topology, **checked(f"routing {name}", build, parameters or {}))
     if not isinstance(routing, Routing):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 from netsim.kinds import need_kinds
 from netsim.parameters import checked
 from netsim.registry import Registry
@@ -80,8 +80,7 @@ def make_topology(family: str, params: Mapping[str, object]) -> Topology:
     (72, 36, 72)
     """
     need_kinds("make_topology", {"family": (family, str), "params": (params, Mapping)})
-    if family not in FAMILIES:
-        raise unknown_name("topology", family, FAMILIES)
+    need_name("topology", family, FAMILIES)
     builder = FAMILIES[family].builder_for(params)
     values = checked(f"topology {family}", builder, params)
     try:
@@ -135,7 +134,6 @@ def preset(name: str) -> Topology:
     ('fattree', 1296)
     """
     need_kinds("preset", {"name": (name, str)})
-    if name not in PRESETS:
-        raise unknown_name("machine", name, PRESETS)
+    need_name("machine", name, PRESETS)
     entry = PRESETS[name]
     return make_topology(entry.family, {**entry.params, "name": name})

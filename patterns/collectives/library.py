@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name, unknown_name
 from patterns.build import Messages
 from patterns.collectives import algorithms as made
 from patterns.collectives.transfers import (
@@ -144,8 +144,7 @@ class Collective:
     """512 KiB by default, as in NCCL."""
 
     def __post_init__(self) -> None:
-        if self.operation not in LIBRARY:
-            raise unknown_name("operation of a collective", self.operation, LIBRARY)
+        need_name("operation of a collective", self.operation, LIBRARY)
         if self.algorithm != "auto" and self.algorithm not in LIBRARY[self.operation]:
             known = ("auto", *LIBRARY[self.operation])
             raise unknown_name(f"algorithm of {self.operation}", self.algorithm, known)

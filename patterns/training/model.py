@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 
 
 @dataclass(frozen=True)
@@ -188,8 +188,7 @@ def model_of(name: str, sequence: int = 0) -> Model:
     NetcosimError
         An unknown name.
     """
-    if name not in MODELS:
-        raise unknown_name("model", name, MODELS)
+    need_name("model", name, MODELS)
     if sequence < 0:
         raise NetcosimError(f"sequence = {sequence}; it must be at least 1, or 0 for the model's")
     return replace(MODELS[name], sequence=sequence) if sequence else MODELS[name]

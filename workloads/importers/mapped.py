@@ -7,7 +7,7 @@ from math import isnan
 from pathlib import Path
 from typing import Annotated
 
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name, unknown_name
 from workloads.dependencies import parse_dependency
 from workloads.importers.assemble import workload_of
 from workloads.importers.dates import LogClock, Zone, in_order
@@ -161,8 +161,7 @@ def _mapped(path: str | Path, there: Mapping[str, int], given: Sequence[str]) ->
         name, equals, column = (part.strip() for part in pair.partition("="))
         if not equals or not column:
             raise NetcosimError(f"columns = {pair!r}; NAME=COLUMN is needed, as in job=JobID")
-        if name not in COLUMNS:
-            raise unknown_name("column", name, COLUMNS)
+        need_name("column", name, COLUMNS)
         if column.lower() not in there:
             raise unknown_name(f"column of {path}", column, there)
         taken[name] = there[column.lower()]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from netsim.errors import unknown_name
+from netsim.errors import need_name
 from netsim.parameters import checked
 from netsim.registry import Registry
 from workloads.importers import mapped, pbs, sacct
@@ -49,7 +49,6 @@ def import_log(kind: str, path: str | Path, parameters: Mapping[str, Any]) -> Wo
     NetcosimError
         An unknown kind, a parameter that it does not take, and what its reader refuses.
     """
-    if kind not in IMPORTERS:
-        raise unknown_name("importer", kind, IMPORTERS)
+    need_name("importer", kind, IMPORTERS)
     read = IMPORTERS[kind].read
     return read(path, **checked(f"importer {kind}", read, parameters))

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 
 FloatArray = NDArray[np.float64]
 
@@ -216,8 +216,7 @@ def make_fractions(
     NetcosimError
         An unknown name, what is missing or too much, what the distribution refuses.
     """
-    if distribution not in DISTRIBUTIONS:
-        raise unknown_name("distribution", distribution, DISTRIBUTIONS)
+    need_name("distribution", distribution, DISTRIBUTIONS)
     given = {"mean": mean is not None, "spread": spread is not None, "quantiles": bool(quantiles)}
     if at and len(at) != len(quantiles):
         raise NetcosimError(f"at: {len(at)} shares of jobs for {len(quantiles)} quantiles")

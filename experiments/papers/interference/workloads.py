@@ -14,7 +14,7 @@ from alloc.registry import make_policy
 from cosim.network.communication import Communication
 from experiments.papers.interference.cases import Case
 from experiments.papers.kit.data import read_printed
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 from netsim.topologies.fattree import fat_tree
 from netsim.topology import Topology
 
@@ -92,8 +92,7 @@ def place(
     NetcosimError
         An unknown placement.
     """
-    if name not in PLACEMENTS:
-        raise unknown_name("placement", name, PLACEMENTS)
+    need_name("placement", name, PLACEMENTS)
     if name == "ta":
         return [placement.nodes for placement in isolated]
     policy = make_policy(topology, "random" if name.startswith("random") else "baseline", rng)

@@ -23,7 +23,7 @@ from experiments.papers.paper import (
     check_no_packets,
 )
 from experiments.points import replaced
-from netsim.errors import unknown_name
+from netsim.errors import need_name, unknown_name
 
 Frames = Mapping[str, "pd.DataFrame"]
 Found = tuple[Sequence[Claim], Mapping[str, "pd.DataFrame"]]
@@ -41,8 +41,7 @@ def check_queues(options: Options) -> None:
     """Raise NetcosimError for what the fat-tree papers on queues do not have."""
     check_no_packets(options, ("logs", "walltimes", "ta"))
     walltimes, ta = options.settings.get("walltimes", "logged"), options.settings.get("ta", "ta")
-    if walltimes not in WALLTIMES:
-        raise unknown_name("walltimes", walltimes, WALLTIMES)
+    need_name("walltimes", walltimes, WALLTIMES)
     if ta not in ("ta", *READINGS):
         raise unknown_name("reading of ta", ta, ("ta", *READINGS))
     logs_folder(options)

@@ -11,7 +11,7 @@ from experiments.config_machine import BuiltMachine, MachineSection, PacketSecti
 from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
 from experiments.papers.paper import Options
 from experiments.points import canonical_json
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name, unknown_name
 from netsim.routing.dragonfly_reference import COMPARES
 from netsim.routing.registry import routings_for
 from patterns.broadcast import ALGORITHMS
@@ -64,8 +64,7 @@ def settings_of(options: Options) -> dict[str, Any]:
     """
     found = dict(SETTINGS)
     for key, value in options.settings.items():
-        if key not in SETTINGS:
-            raise unknown_name("setting of level-spread", key, SETTINGS)
+        need_name("setting of level-spread", key, SETTINGS)
         if key in CHOICES and value not in CHOICES[key]:
             raise unknown_name(f"{key} of level-spread", value, CHOICES[key])
         try:
@@ -87,8 +86,7 @@ def dragonfly(
 
     In plain types, complete; NetcosimError for an unknown routing.
     """
-    if routing not in routings_for("dragonfly"):
-        raise unknown_name("routing for dragonfly", routing, routings_for("dragonfly"))
+    need_name("routing for dragonfly", routing, routings_for("dragonfly"))
     speeds = {"node": bandwidth_Bps, "local": bandwidth_Bps, "global": global_bandwidth_Bps}
     links = {f"{kind}_bandwidth_Bps": speed for kind, speed in speeds.items()}
     latencies = {f"{kind}_latency_s": latency_s for kind in speeds}

@@ -15,7 +15,7 @@ from alloc.bluegene.geometries import (
 )
 from alloc.bluegene.menus import JUQUEEN, MENUS, MIRA, SEQUOIA
 from experiments.store import Rows
-from netsim.errors import unknown_name
+from netsim.errors import need_name, unknown_name
 
 Point = Mapping[str, Any]
 MACHINES: dict[str, tuple[int, ...]] = {
@@ -36,8 +36,7 @@ def geometry_for(machine: str, choice: str, midplanes: int) -> tuple[int, ...] |
     NetcosimError
         An unknown machine or choice.
     """
-    if machine not in MACHINES:
-        raise unknown_name("machine", machine, MACHINES)
+    need_name("machine", machine, MACHINES)
     if choice == "best":
         return best_geometry(MACHINES[machine], midplanes)
     if choice == "worst":

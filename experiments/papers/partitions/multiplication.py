@@ -20,7 +20,7 @@ from experiments.papers.paper import Analysis, Options, Point
 from experiments.papers.partitions.bars import two_sides
 from experiments.papers.partitions.machines import geometry_of, labels
 from experiments.store import Rows
-from netsim.errors import unknown_name
+from netsim.errors import need_name
 from netsim.flow.job_load import job_link_load
 from netsim.routing.registry import make_routing
 from patterns.strassen_winograd import strassen_winograd
@@ -171,8 +171,7 @@ def spread_ranks(spread: str, ranks: int, n_nodes: int, seed: int) -> NDArray[np
     NetcosimError
         A name that is not in `SPREADS`.
     """
-    if spread not in SPREADS:
-        raise unknown_name("spread of ranks", spread, SPREADS)
+    need_name("spread of ranks", spread, SPREADS)
     rank = np.arange(ranks, dtype=np.int64)
     if spread == "cyclic":
         return rank % n_nodes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from experiments.papers.kit.data import paper_figures, read_data
 from experiments.papers.paper import Options, Paper
 from experiments.papers.partitions import bisections, multiplication, pairing, queue
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError, need_name
 
 NAME = "partitions"
 ROUTINGS = ("dimension-order", "minimal-adaptive")
@@ -15,15 +15,13 @@ SETTINGS = ("log",)
 
 def _check(options: Options) -> None:
     for routing in options.routings:
-        if routing not in ROUTINGS:
-            raise unknown_name(f"routing for {NAME}", routing, ROUTINGS)
+        need_name(f"routing for {NAME}", routing, ROUTINGS)
     if len(options.routings) > 1:
         raise NetcosimError(f"{NAME}: {len(options.routings)} routings; one at a time is allowed")
     if options.measure:
         raise NetcosimError(f"{NAME}: measure = {options.measure!r}; this paper has no choice")
     for key in options.settings:
-        if key not in SETTINGS:
-            raise unknown_name(f"setting of {NAME}", key, SETTINGS)
+        need_name(f"setting of {NAME}", key, SETTINGS)
 
 
 PARTS = bisections.PARTS | pairing.PARTS | multiplication.PARTS | queue.PARTS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isnan, nan
 from pathlib import Path
 from typing import Annotated
@@ -321,26 +322,14 @@ class _Table:
 
 def _one_of(id: str, components: Sequence[LoggedJob]) -> LoggedJob:
     """Return the job whose components start together, each on nodes of its own."""
-    first = components[0]
     hosts = ",".join(job.hosts for job in components)
-    return LoggedJob(
+    return replace(
+        components[0],
         id=id,
-        line=first.line,
         submit_s=min(job.submit_s for job in components),
         start_s=min(job.start_s for job in components),
         end_s=max(job.end_s for job in components),
-        limit_s=first.limit_s,
         nodes=sum(job.nodes for job in components),
         cpus=sum(job.cpus for job in components),
         hosts=hosts if all(job.hosts for job in components) else "",
-        status=first.status,
-        user=first.user,
-        account=first.account,
-        partition=first.partition,
-        qos=first.qos,
-        priority=first.priority,
-        waits_for=first.waits_for,
-        pattern=first.pattern,
-        communication_fraction=first.communication_fraction,
-        bytes_per_node_s=first.bytes_per_node_s,
     )

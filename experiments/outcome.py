@@ -17,7 +17,7 @@ class PointResult:
 
     tables: Mapping[str, Rows]
     kept: Mapping[str, bytes]
-    """Mapping of str to bytes. Archives by name (`experiments.archive.serialize`)."""
+    """Archives by name (`experiments.archive.serialize`)."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Outcome:
     """One line."""
     seconds: float
     kept: Mapping[str, bytes] = field(default_factory=dict)
-    """Mapping of str to bytes. As in `PointResult`."""
+    """As in `PointResult`."""
 
 
 def encode_tables(tables: Mapping[str, Rows]) -> dict[str, str]:

@@ -65,7 +65,6 @@ class StoredPoint:
     key: str
     config: dict[str, object]
     status: Literal["done", "failed"]
-    """{"done", "failed"}."""
     error: str | None
     """One line, for a failed point."""
     seconds: float

@@ -66,7 +66,6 @@ class Quantity:
     """The unit of a parameter, from the suffix of its SI name."""
 
     dimension: Dimension
-    """{"bandwidth", "bytes", "time"}."""
     suffix: str
     """The end of the SI name: "_Bps", "_bytes" or "_s"."""
 

@@ -40,7 +40,6 @@ class Part:
     name: str
     """Unique in the run, the same in every process."""
     compute: Callable[[ReportProgress], Columns]
-    """Callable (report) -> columns."""
     digest: str = ""
     """Hash of all inputs: parts with equal digests return the same columns. Empty if not known."""
 

@@ -102,7 +102,6 @@ class PaperFigure:
     analyse: Analyse
     """Pure: from the points' tables, joined over the points, by name."""
     draw: Draw | None = None
-    """Callable (analysis, options) -> Figure, or None."""
     then: FollowUp | None = None
     """More points, built from the tables of the first."""
     readings: tuple[Reading, ...] = ()

@@ -66,7 +66,6 @@ class Reading:
     memory_bytes: int
     """Most that the process held, the interpreter and what it has imported among it."""
     clock: Literal["cpu", "wall"] = "cpu"
-    """{"cpu", "wall"}."""
 
     @property
     def reported_s(self) -> tuple[float, ...]:

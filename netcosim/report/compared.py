@@ -33,7 +33,6 @@ class Metric:
     """Of the table of policies."""
     title: str
     unit: Literal["ratio", "time", "percent", "number"]
-    """{"ratio", "time", "percent", "number"}."""
     most_wins: bool = False
     """Whether more is better."""
     ends: tuple[str, ...] = ()
@@ -69,7 +68,7 @@ class Estimate:
     interval: Interval
     """Ends are nan where none are known."""
     method: Method
-    """{"repetitions", "measurement", "none"}. What the interval goes over."""
+    """What the interval goes over."""
     samples: Mapping[Repetition, float] = field(default_factory=dict)
 
 

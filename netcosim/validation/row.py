@@ -112,7 +112,6 @@ class Setting:
     """How much is measured."""
 
     scale: Scale = "full"
-    """{"quick", "full"}."""
     seed: int = 1
     """Of all that is drawn."""
     cases: int = 100

@@ -24,7 +24,7 @@ class Observable:
     description: str
     """One line."""
     rows: Callable[[QueueResult], Rows]
-    """Callable (QueueResult) -> list of dict. The rows of its table."""
+    """The rows of its table."""
 
 
 OBSERVABLES: Registry[Observable] = Registry(

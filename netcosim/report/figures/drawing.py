@@ -21,7 +21,6 @@ class Panel:
 
     title: str
     draw: Callable[[Axes], None]
-    """Callable (axis)."""
     words: str = ""
     """What it shows, for those who cannot see it."""
 

@@ -64,12 +64,8 @@ class _WorkloadKeys(Section):
     Its other keys are what `workloads.source.JobSource` declares.
     """
 
+    added = ("size_unit",)
     synthetic: SyntheticSection | None = None
-
-    @model_serializer(mode="wrap")
-    def _without_later_keys(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        content: dict[str, Any] = dump(self)
-        return {k: v for k, v in content.items() if k != "size_unit" or v is not None}
 
     @field_validator("known_log", check_fields=False)
     @classmethod
@@ -181,7 +177,7 @@ class _QueueKeys(Section):
     )
 
     @model_serializer(mode="wrap")
-    def _without_idle_budgets(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _content(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Omit keys added in later versions from a point's content unless they are used."""
         given: dict[str, Any] = dump(self)
         for name, usual in _LATER_KEYS.items():

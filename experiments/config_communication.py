@@ -91,8 +91,8 @@ class PatternSection(Section):
         return value
 
     @model_serializer(mode="wrap")
-    def _content(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        content: dict[str, Any] = handler(self)
+    def _content(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = dump(self)
         sized = self.node_bytes is not None or PATTERNS[self.pattern].recorded_ranks is not None
         idle = {"message_bytes": sized, **{k: content[k] is None for k in _ADDED}}
         idle["priority"] = self.priority == 0
@@ -122,6 +122,7 @@ class FractionSection(Section):
     In place of the entries' own `communication_fraction`; see `workloads.shares.law.FractionLaw`.
     """
 
+    added = ("distribution", "mean", "spread", "quantiles", "at")
     distribution: Annotated[Text | None, known("distribution", DISTRIBUTIONS)] = Field(
         default=None,
         description="distribution that all jobs' communication fractions are drawn from",
@@ -167,11 +168,6 @@ class FractionSection(Section):
         if self.model_fields_set - {"size_correlation"}:
             self.made()
         return self
-
-    @model_serializer(mode="wrap")
-    def _if_given(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        content: dict[str, Any] = dump(self)
-        return {key: value for key, value in content.items() if value not in (None, [], ())}
 
     def made(self) -> Fractions:
         """Build the distribution.
@@ -232,7 +228,7 @@ class _CommunicationKeys(Section):
     )
 
     @model_serializer(mode="wrap")
-    def _without_what_counts_not(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _content(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         idle = [key for key in (_FROM, "fraction", "io") if getattr(self, key) is None]
         if self.together == BY_SHARE:
             idle.append("together")

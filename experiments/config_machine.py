@@ -12,15 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import (
     Field,
-    SerializerFunctionWrapHandler,
     field_validator,
-    model_serializer,
     model_validator,
 )
 
 from experiments.config_errors import ConfigError, near
 from experiments.fields import Section, Text, all_finite, quantity, with_keys
-from experiments.points import without
 from netsim.errors import NetcosimError, unknown_name
 from netsim.inputs import checked_path, input_file, is_input
 from netsim.packet.model import PacketConfig
@@ -37,10 +34,10 @@ from netsim.topology import Topology
 from netsim.units import quantity_of, short_name
 from queuesim.energy import Power
 
-_PACKET_KEYS = (
+_FIRST_PACKET_KEYS = {
     "packet_bytes", "header_bytes", "buffer_bytes", "router_latency_s", "send_overhead_s",
     "recv_overhead_s", "copy_s_per_byte",
-)  # fmt: skip
+}  # fmt: skip
 
 
 class PacketPresetKey(Section):
@@ -56,6 +53,8 @@ class PacketPresetKey(Section):
 class _PacketKeys(Section):
     """``[machine.packet]``, whose keys `netsim.packet.model.PacketConfig` declares."""
 
+    added = parameters_of(PacketConfig).keys() - _FIRST_PACKET_KEYS
+
     @model_validator(mode="after")
     def _congestion_keys_are_used(self) -> _PacketKeys:
         section: Any = self
@@ -69,14 +68,6 @@ class _PacketKeys(Section):
     def _fits_together(self) -> _PacketKeys:
         PacketConfig(**self.model_dump())
         return self
-
-    @model_serializer(mode="wrap")
-    def _without_idle_options(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Omit later options from a point's content, and so from its draws, unless used."""
-        fields, given = type(self).model_fields, dump(self)
-        later = [key for key in given if key not in _PACKET_KEYS]
-        idle = {key for key in later if given[key] == fields[key].default}
-        return {key: value for key, value in given.items() if key not in idle}
 
     @model_validator(mode="before")
     @classmethod
@@ -130,6 +121,7 @@ class MachineSection(Section):
     ``routing_parameters`` are those of the routing, also in ``[machine]``.
     """
 
+    added = ("power",)
     family: Annotated[Text, NamesIn(FAMILIES)] = Field(
         description="topology family; its parameters are keys of [machine] too",
         examples=["fattree"],
@@ -147,12 +139,6 @@ class MachineSection(Section):
         description="power of nodes, switches and links; its table, which may be empty, adds the "
         "energy of each policy to the results ([energy](energy.md))",
     )
-
-    @model_serializer(mode="wrap")
-    def _without_power(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Omit power from the content of a machine without it."""
-        given: dict[str, Any] = dump(self)
-        return given if given["power"] is not None else without(given, ["power"])
 
     @field_validator("parameters")
     @classmethod

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import (
     AfterValidator,
     Field,
-    SerializerFunctionWrapHandler,
     field_validator,
-    model_serializer,
     model_validator,
 )
 
@@ -98,6 +96,7 @@ class RunSection(Section):
     ``threads`` and ``keep`` change no result and no point's key.
     """
 
+    added = ("threads", "keep", "steady", "steps", "placed")
     name: Text = Field(default="", description="title of the page", examples=["first try"])
     seed: Whole = Field(default=1, ge=0, description="random seed", examples=[7])
     repetition: Whole = Field(
@@ -151,18 +150,6 @@ class RunSection(Section):
         if len(set(names)) < len(names):
             raise NetcosimError(f"{', '.join(names)}; an observable is listed twice")
         return names
-
-    @model_serializer(mode="wrap")
-    def _if_unusual(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        content: dict[str, Any] = dump(self)
-        usual = {
-            "threads": 1,
-            "keep": "schedules",
-            "steady": SteadySection().model_dump(),
-            "steps": StepsSection().model_dump(),
-            "placed": QUEUE,
-        }
-        return {key: value for key, value in content.items() if value != usual.get(key, ...)}
 
     @model_validator(mode="after")
     def _one_of_the_snapshots(self) -> RunSection:

@@ -68,7 +68,7 @@ class SyntheticSection(Section):
     )
 
     @model_serializer(mode="wrap")
-    def _of_one_generator(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _content(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         content: dict[str, Any] = dump(self)
         unused = ("cluster",) if self.cluster is None else _OF_LAAS
         return {key: value for key, value in content.items() if key not in unused}

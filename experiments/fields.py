@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import (
     BaseModel,
@@ -13,8 +13,10 @@ from pydantic import (
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
+    SerializerFunctionWrapHandler,
     Strict,
     create_model,
+    model_serializer,
 )
 from pydantic_core import core_schema
 
@@ -101,6 +103,14 @@ class Section(BaseModel):
     """Base of all sections: nothing unknown, nothing changed afterwards."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    added: ClassVar[Collection[str]] = ()
+    """Keys that came after the first points were stored: they count in a point's content, and so in
+    its draws, once they differ from their defaults."""
+
+    @model_serializer(mode="wrap")
+    def _content(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        idle = {k for k in self.added if getattr(self, k) == type(self).model_fields[k].default}
+        return {key: value for key, value in dump(self).items() if key not in idle}
 
 
 class InputFile(BaseModel):

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 from netsim.errors import NetcosimError
@@ -120,15 +121,14 @@ def config_text(
         Nodes of the largest job.
     """
     large = largest > LARGE_JOB
-    mix = MIX.format(
-        exchange="sub-a2a" if large else "all-to-all", halo="20 KB" if large else "100 KB"
-    )
-    return TEMPLATE.format(
+    template = files("netcosim").joinpath("demo.toml.in").read_text("utf-8")
+    return template.format(
         schema=SCHEMA_LINE,
         machine=machine,
         workload=workload,
         policies=json.dumps(list(policies)),
-        mix=mix,
+        exchange="sub-a2a" if large else "all-to-all",
+        halo="20 KB" if large else "100 KB",
         seed=seed,
     )
 
@@ -167,44 +167,6 @@ mean_nodes = 14
 load = 0.95
 requested_factor = [1.0, 3.0]"""
 
-MIX = """[[communication.mix]]
-pattern = "{exchange}"
-message_bytes = "10 KB"
-communication_fraction = [0.1, 0.5]
-
-[[communication.mix]]
-pattern = "halo3d26"
-message_bytes = "{halo}"
-communication_fraction = [0.1, 0.5]"""
-
 SCHEMA_FILE = "netcosim.schema.json"
 SCHEMA_LINE = f"#:schema ./{SCHEMA_FILE}"
 """First line of written configs: Even Better TOML and Taplo read the schema beside the config."""
-
-TEMPLATE = """{schema}
-# The machine: a preset or a family with its parameters (netcosim list topologies).
-[machine]
-{machine}
-
-[workload]
-{workload}
-
-[queue]
-# The first policy is the reference.
-policies = {policies}
-order = "fcfs"
-backfill = "easy"
-run_time_model = "measured"
-
-[communication]
-ranks_per_node = 1
-
-# The log does not record what jobs send; this mix is drawn for them, the same for every policy.
-{mix}
-
-[run]
-seed = {seed}
-snapshots = 6
-# Each measured job is sent again in isolation, so that the page shows which jobs slow it.
-keep = "all"
-"""

@@ -225,19 +225,6 @@ def _quantity(where: str, text: str | None, dimension: Dimension) -> float | Non
         raise NetcosimError(f"{where}: {error}") from None
 
 
-_SMALL = """\
-a,b,bandwidth,latency,count
-n1,s1,,,
-n2,s1,,,
-n3,s2,,,
-n4,s3,,,
-n5,s3,,,
-s1,s2,2 GB/s,,2
-s2,s3,,80 ns,
-s3,s1,,,1
-"""
-
-
 def looks_like(path: Path, text: str) -> bool:
     """Return whether a file's columns begin with a and b."""
     header = [column.strip().lower() for column in text.split("\n", 1)[0].split(",")]
@@ -253,5 +240,5 @@ FAMILY = Family(
     layout=layout_of_levels,
     notes=notes_of,
     reads=looks_like,
-    small_files=(SmallFile("cables.csv", _SMALL, {}),),
+    small_files=(SmallFile("cables.csv"),),
 )

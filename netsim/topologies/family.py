@@ -7,7 +7,8 @@ entry (`netsim.topologies.registry.family_of`) and names no family.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -57,11 +58,15 @@ def shortest_path_links(topology: Topology, nodes: Nodes) -> Links:
 
 @dataclass(frozen=True)
 class SmallFile:
-    """A small machine of a family whose machines come from files: a file's name and content."""
+    """A small machine of a family whose machines come from files: one of the folder ``small``."""
 
     name: str
-    text: str
-    params: Mapping[str, Any]
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The file's content."""
+        return files("netsim.topologies").joinpath("small", self.name).read_text("utf-8")
 
 
 def no_notes(topology: Topology) -> tuple[str, ...]:

@@ -164,35 +164,6 @@ def _left_out(hosts: dict[str, list[Port]], rails: int) -> list[str]:
     return notes
 
 
-_SMALL = """\
-# Topology file: generated on Sun Nov 22 2026
-switchguid=0x1(1)
-Switch\t4 "S-1"\t# "MF0;leaf-1:X/U1" enhanced port 0 lid 1 lmc 0
-[1]\t"H-1"[1](a1) \t# "n1 mlx5_0" lid 11 4xEDR
-[2]\t"H-2"[1](a2) \t# "n2 mlx5_0" lid 12 4xEDR
-[3]\t"S-3"[1]\t# "MF0;spine:X/U1" lid 3 4xHDR
-[4]\t"S-3"[2]\t# "MF0;spine:X/U1" lid 3 4xHDR
-switchguid=0x2(2)
-Switch\t4 "S-2"\t# "MF0;leaf-2:X/U1" enhanced port 0 lid 2 lmc 0
-[1]\t"H-3"[1](a3) \t# "n3 mlx5_0" lid 13 4xFDR
-[2]\t"H-9"[1](a9) \t# "Mellanox Technologies Aggregation Node" lid 19 4xHDR
-[3]\t"S-3"[3]\t# "MF0;spine:X/U1" lid 3 4xEDR
-switchguid=0x3(3)
-Switch\t4 "S-3"\t# "MF0;spine:X/U1" enhanced port 0 lid 3 lmc 0
-[1]\t"S-1"[3]\t# "MF0;leaf-1:X/U1" lid 1 4xHDR
-[2]\t"S-1"[4]\t# "MF0;leaf-1:X/U1" lid 1 4xHDR
-[3]\t"S-2"[3]\t# "MF0;leaf-2:X/U1" lid 2 4xEDR
-Ca\t1 "H-1"\t# "n1 mlx5_0"
-[1](a1) \t"S-1"[1]\t# lid 11 lmc 0 "MF0;leaf-1:X/U1" lid 1 4xEDR
-Ca\t1 "H-2"\t# "n2 mlx5_0"
-[1](a2) \t"S-1"[2]\t# lid 12 lmc 0 "MF0;leaf-1:X/U1" lid 1 4xEDR
-Ca\t1 "H-3"\t# "n3 mlx5_0"
-[1](a3) \t"S-2"[1]\t# lid 13 lmc 0 "MF0;leaf-2:X/U1" lid 2 4xFDR
-Ca\t1 "H-9"\t# "Mellanox Technologies Aggregation Node"
-[1](a9) \t"S-2"[2]\t# lid 19 lmc 0 "MF0;leaf-2:X/U1" lid 2 4xHDR
-"""
-
-
 def looks_like(path: Path, text: str) -> bool:
     """Return whether a file has a switch as ibnetdiscover prints it."""
     return re.search(r'^Switch\s+\d+\s+"', text, re.M) is not None
@@ -207,5 +178,5 @@ FAMILY = Family(
     layout=layout_of_levels,
     notes=notes_of,
     reads=looks_like,
-    small_files=(SmallFile("fabric.txt", _SMALL, {}),),
+    small_files=(SmallFile("fabric.txt"),),
 )

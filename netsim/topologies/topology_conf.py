@@ -322,28 +322,6 @@ def _block_notes(declared: Declared) -> list[str]:
     return notes
 
 
-_TREE = """\
-SwitchName=a Nodes=n[1-3]
-SwitchName=b Nodes=n[4-5]
-SwitchName=c Nodes=n6
-SwitchName=m Switches=a,b
-SwitchName=top Switches=m,c
-"""
-_TWO_SPINES = """\
-SwitchName=l1 Nodes=n[1-3]
-SwitchName=l2 Nodes=n[4-7]
-SwitchName=l3 Nodes=n[8-9]
-SwitchName=s1 Switches=l[1-3]
-SwitchName=s2 Switches=l[1-3]
-"""
-_BLOCKS = """\
-BlockName=b1 Nodes=n[1-2]
-BlockName=b2 Nodes=n[3-4]
-BlockName=b3 Nodes=n[5-7]
-BlockSizes=2,4
-"""
-
-
 def looks_like(path: Path, text: str) -> bool:
     """Return whether a file declares switches or blocks as Slurm does."""
     if path.suffix.lower() in YAML_SUFFIXES:
@@ -362,8 +340,8 @@ FAMILY = Family(
     notes=notes_of,
     reads=looks_like,
     small_files=(
-        SmallFile("tree.conf", _TREE, {"taper": [1.0, 0.5]}),
-        SmallFile("two-spines.conf", _TWO_SPINES, {}),
-        SmallFile("blocks.conf", _BLOCKS, {"uplinks": 2}),
+        SmallFile("tree.conf", {"taper": [1.0, 0.5]}),
+        SmallFile("two-spines.conf"),
+        SmallFile("blocks.conf", {"uplinks": 2}),
     ),
 )

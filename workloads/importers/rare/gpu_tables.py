@@ -1,8 +1,10 @@
-"""Jobs of GPU clusters in the tables that their operators and papers publish."""
+"""Jobs of GPU clusters in the tables of ``gpu_tables.toml``."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 
 from workloads.importers.dates import Zone
@@ -11,17 +13,6 @@ from workloads.importers.gpu_sizes import NODE, GpusPerNode, SizeUnit
 from workloads.importers.mapped import mapped_rows, read_rows
 from workloads.importers.tables import csv_rows
 from workloads.job import Workload
-
-_SLURM = {
-    "job": "job_id",
-    "user": "user",
-    "nodes": "node_num",
-    "gpus": "gpu_num",
-    "status": "state",
-    "submit": "submit_time",
-    "start": "start_time",
-    "end": "end_time",
-}
 
 
 def _reader(columns: Mapping[str, str]) -> Callable[..., Workload]:
@@ -59,48 +50,5 @@ def _table(name: str, description: str, columns: Mapping[str, str]) -> Importer:
     return Importer(name, description, _reader(columns), looks_like)
 
 
-TABLES = (
-    _table(
-        "acme",
-        "GPU jobs of AcmeTrace (trace_seren.csv, trace_kalos.csv; Hu et al., NSDI'24)",
-        {**_SLURM, "partition": "type"},
-    ),
-    _table(
-        "helios",
-        "GPU jobs of HeliosData (cluster_log.csv; Hu et al., SC'21), virtual clusters as accounts",
-        {**_SLURM, "account": "vc"},
-    ),
-    _table(
-        "kalos",
-        "completed GPU jobs of Kalos: job_id, arrival_s, duration_s, nodes, gpus",
-        {
-            "job": "job_id",
-            "submit": "arrival_s",
-            "run": "duration_s",
-            "nodes": "nodes",
-            "gpus": "gpus",
-        },
-    ),
-    _table(
-        "lingjun",
-        "GPU jobs of alibaba-lingjun-dataset-2023, models as patterns, submitted when they start",
-        {
-            "job": "job_id",
-            "submit": "gmt_job_running",
-            "end": "gmt_job_finished",
-            "gpus": "total_gpu",
-            "pattern": "model",
-        },
-    ),
-    _table(
-        "tiresias",
-        "GPU jobs of Tiresias (60_job.csv; Gu et al., NSDI'19), models as patterns",
-        {
-            "job": "job_id",
-            "submit": "submit_time",
-            "run": "duration",
-            "gpus": "num_gpu",
-            "pattern": "model_name",
-        },
-    ),
-)
+_TEXT = files("workloads.importers.rare").joinpath("gpu_tables.toml").read_text("utf-8")
+TABLES = tuple(_table(name, **table) for name, table in tomllib.loads(_TEXT).items())

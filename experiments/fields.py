@@ -1,8 +1,10 @@
-"""Field types of the config: quantities with units, strict numbers, intervals."""
+"""Field types of the config: quantities with units, strict numbers, intervals; dotted keys."""
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -23,7 +25,7 @@ from pydantic_core import core_schema
 from netsim.errors import NetcosimError, need_name
 from netsim.inputs import checked_path, input_file
 from netsim.parameters import NamesIn, Parameter, checked_kind, model_from
-from netsim.units import Dimension, parse_quantity, quantity_of
+from netsim.units import Dimension, parse_quantity, quantity_of, short_name
 
 
 def quantity(value: object, dimension: Dimension, *, positive: bool = False) -> int | float:
@@ -179,3 +181,41 @@ Input = Annotated[InputFile, BeforeValidator(_input_file)]
 BandwidthBps = Annotated[float, in_si("bandwidth")]
 BandwidthsBps = Annotated[tuple[BandwidthBps, ...], BeforeValidator(_one_or_more)]
 ShareRange = Annotated[tuple[Share, Share], BeforeValidator(_interval)]
+
+_MACHINE = re.compile(r"^machine\.(routing_)?parameters\.")
+
+
+def value_at(config: Any, key: str) -> Any:
+    """Return the value of a dotted key.
+
+    Raises
+    ------
+    KeyError
+        A key that the config does not have.
+    """
+    found = config
+    for part in key.split("."):
+        if isinstance(found, (dict, tuple, list)):
+            try:
+                found = found[int(part)] if isinstance(found, (tuple, list)) else found[part]
+            except (IndexError, ValueError):
+                raise KeyError(key) from None
+        elif part in getattr(type(found), "model_fields", ()):
+            found = getattr(found, part)
+        else:
+            raise KeyError(key)
+    return found
+
+
+def assigned(key: str, value: object) -> str:
+    """Format a key and its value as in a config file."""
+    shown = shown_key(key)
+    if value is None or value == ():
+        return f"{shown} is not given"
+    return f"{shown} = {value.file if isinstance(value, InputFile) else json.dumps(value)}"
+
+
+def shown_key(key: str) -> str:
+    """Return a dotted SI name as a file spells it."""
+    short = ".".join(map(short_name, key.split(".")))
+    return _MACHINE.sub("machine.", short)

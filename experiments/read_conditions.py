@@ -17,7 +17,7 @@ from cosim.measuring.campaign import Stretch
 from cosim.network.communication import ALWAYS, BY_SHARE, TOGETHER
 from cosim.registry import MEASURES, RUNTIME_MODELS
 from experiments.config import Config
-from experiments.dotted_keys import assigned, value_at
+from experiments.fields import assigned, value_at
 from netsim.packet.presets import PACKET_PRESETS
 from queuesim.registry import BACKFILLS, DECIDERS, ORDERS
 

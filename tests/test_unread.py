@@ -16,7 +16,7 @@ from experiments.config_content import checked_config
 from experiments.config_load import points_of
 from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
-from experiments.dotted_keys import value_at
+from experiments.fields import value_at
 from experiments.points import point_key
 from experiments.unread import as_read, given_keys, unread_keys, unread_lines
 from netcosim.announce import report_unread

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from netcosim.bench_rl.play import PPO
 from netcosim.bench_rl.points import AGENT, BLIND, ORDER_ALONE, PLACING_ALONE, RANDOM
 from queuesim.statistics import LEAST_SAMPLES, LEVEL, Interval, t_interval, t_quantile
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CELL = ["machine", "workload"]
 COMPARED = (
@@ -50,8 +47,6 @@ def is_hand(player: str) -> bool:
 
 def scores(weeks: pd.DataFrame, metric: str) -> pd.DataFrame:
     """A row a cell and player: mean over training weeks and over those held out, with intervals."""
-    import pandas as pd
-
     rows = []
     for (machine, workload, player), mine in weeks.groupby([*CELL, "player"], sort=False):
         held = t_interval(mine[mine["part"] == "held out"][metric]).within(least=0.0)
@@ -75,8 +70,6 @@ def differences(weeks: pd.DataFrame, metric: str) -> pd.DataFrame:
     That rule is the one of the least mean on the training weeks; the best in hindsight, that of
     the least mean on the held-out ones, is a player beside the others.
     """
-    import pandas as pd
-
     rows = []
     for (machine, workload), mine in weeks.groupby(CELL, sort=False):
         held = _by_week(mine[mine["part"] == "held out"], metric)
@@ -98,8 +91,6 @@ def differences(weeks: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 def between(weeks: pd.DataFrame, metric: str, one: str, other: str) -> pd.DataFrame:
     """A row a cell: one player less another on held-out weeks, paired."""
-    import pandas as pd
-
     rows = []
     for (machine, workload), mine in weeks.groupby(CELL, sort=False):
         held = _by_week(mine[mine["part"] == "held out"], metric)

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from cosim.measuring.parts import PrefixedRunner
 from cosim.run_times.measured_times import Measured
@@ -35,9 +36,6 @@ from queuesim.metrics import wait_s
 from queuesim.observables.locality import locality
 from queuesim.result import QueueResult
 from queuesim.runtime import RunTimeModel
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ONE_NODE = "one node"
 """The pattern of jobs that send nothing over the network."""
@@ -214,7 +212,6 @@ def derived_tables(
     jobs: pd.DataFrame, pairs: pd.DataFrame, reference: str, config: Config, context: RunContext
 ) -> Tables:
     """All that follows from a row a job and a row a measured pair."""
-    import pandas as pd
 
     def rng() -> np.random.Generator:
         return context.queues.draws.rng("bootstrap")
@@ -256,8 +253,6 @@ def _jobs(
     context: RunContext, logged: Mapping[str, QueueResult], by_policy: Mapping[str, QueueResult]
 ) -> pd.DataFrame:
     """A row a job and policy: the log's values, and both queues'."""
-    import pandas as pd
-
     jobs = context.queues.jobs
     share, fraction = context.drawn
     patterns = np.array([traffic.pattern for traffic in context.communications], dtype=object)[
@@ -287,8 +282,6 @@ def _jobs(
 
 def _pairs(context: RunContext, rows: Rows, schedules: Mapping[str, QueueResult]) -> pd.DataFrame:
     """What was measured, with the switches of every placement."""
-    import pandas as pd
-
     if not rows:
         return pd.DataFrame()
     jobs = context.queues.jobs

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from experiments.store import StoredPoint
 from netcosim.report.compared import Compared, Metric
 from netcosim.report.figures.sweep import scale_of
 from netcosim.report.swept import REPETITIONS, label_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LABELS = frozenset(
     {
@@ -87,8 +85,6 @@ def averaged(frame: pd.DataFrame, parameters: Sequence[str]) -> tuple[pd.DataFra
 
 def policies_table(compared: Compared) -> pd.DataFrame:
     """A row a cell and policy: every metric with its interval."""
-    import pandas as pd
-
     scales = {metric: scale_of(compared, metric) for metric in compared.metrics}
     rows = []
     for cell in compared.cells():
@@ -116,8 +112,6 @@ def policies_table(compared: Compared) -> pd.DataFrame:
 
 def best_table(compared: Compared) -> pd.DataFrame:
     """A row a cell: the best policy by every metric, or that none is significantly best."""
-    import pandas as pd
-
     rows = []
     for cell in compared.cells():
         row: dict[str, object] = _place(compared, cell)
@@ -153,8 +147,6 @@ def points_table(
     path: str | None,
 ) -> pd.DataFrame:
     """A row a point: its parameters, and the command that opens it where it is of a run."""
-    import pandas as pd
-
     length = key_length([point.key for point in points])
     rows = []
     for point, own in zip(points, flat, strict=True):
@@ -184,8 +176,6 @@ def key_length(keys: Sequence[str], least: int = 8) -> int:
 
 def failures(points: Sequence[StoredPoint]) -> pd.DataFrame:
     """A row an error: how many points have it, and the first of them."""
-    import pandas as pd
-
     counted = Counter(point.error or "" for point in points)
     first = {point.error or "": point.key[:12] for point in reversed(points)}
     rows = [

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from netsim.errors import NetcosimError
+
 Value = TypeVar("Value")
 FORMATS = ("png", "svg", "pdf")
 
@@ -73,8 +75,6 @@ def processes_beside(args: argparse.Namespace) -> int:
 
 def _checked(value: Value, check: Callable[[Value], object]) -> Value:
     """Return an option's value if it passes a check, before anything is computed."""
-    from netsim.errors import NetcosimError
-
     try:
         check(value)
     except NetcosimError as error:
@@ -102,8 +102,6 @@ def names_in(text: str | None) -> tuple[str, ...]:
 
 def numbers_in(option: str, text: str | None) -> tuple[float, ...]:
     """Return the numbers that an option was given; none if it was not."""
-    from netsim.errors import NetcosimError
-
     try:
         return () if text is None else tuple(map(float, text.split(",")))
     except ValueError:
@@ -112,8 +110,6 @@ def numbers_in(option: str, text: str | None) -> tuple[float, ...]:
 
 def assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
     """Return what an option of the form KEY=VALUE that may be repeated was given."""
-    from netsim.errors import NetcosimError
-
     given = {}
     for text in texts:
         key, equals, value = text.partition("=")

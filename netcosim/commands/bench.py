@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 
 from netcosim.commands import add_quiet
+from netsim.errors import NetcosimError
 
 HELP = "measure how fast this machine runs all of it"
 
@@ -44,7 +45,6 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.bench.table import head, line, report, summary
     from netcosim.folders import need_folder
     from netsim.atomic_files import make_folder, need_regular, write_text_atomically
-    from netsim.errors import NetcosimError
 
     target = None if args.out is None else Path(args.out)
     if target is not None:

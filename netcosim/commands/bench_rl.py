@@ -18,6 +18,7 @@ from pathlib import Path
 
 from netcosim.commands import add_executor, add_format, add_quiet
 from netcosim.folders import need_folder
+from netsim.errors import NetcosimError, need_name, unknown_name
 
 HELP = "a fixed benchmark for agents that learn to schedule on a shared network"
 
@@ -65,7 +66,6 @@ def run(args: argparse.Namespace) -> int:
     """Play, compare, write; status 1 if points failed."""
     from netcosim.announce import compile_kernels
     from netcosim.kernel_parts import JOB_FLOWS
-    from netsim.errors import NetcosimError, need_name, unknown_name
 
     for name in args.agent:
         if name != "ppo":

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 
+from netsim.errors import NetcosimError
+
 HELP = "run an external scheduler on small queues and report the first violation"
 
 
@@ -21,7 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print one line: the version, the number of decisions and their time."""
-    from netsim.errors import NetcosimError
     from queuesim.external.check import check_scheduler
 
     if not args.time_limit > 0:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from netcosim.commands import add_jobs, add_quiet, add_resamples, names_in
 from netcosim.folders import need_folder
+from netsim.errors import NetcosimError
 
 HELP = "simulate queue and network in a minute or two, with a report"
 
@@ -52,7 +53,6 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.demo_config import demo_config_text, read_demo_log
     from netcosim.log_summary import left_out_and_notes
     from netsim.atomic_files import make_folder, write_text_atomically
-    from netsim.errors import NetcosimError
 
     if args.first_jobs is not None and args.first_jobs < 1:
         raise NetcosimError(f"--first-jobs {args.first_jobs}; it must be at least 1")

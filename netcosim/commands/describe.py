@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from netcosim.commands import assignments
+from netsim.errors import NetcosimError
 
 HELP = "describe one name: parameters, defaults, sizes"
 
@@ -51,7 +52,6 @@ def run(args: argparse.Namespace) -> int:
     """Print the entries of the name under every kind that has it, or the whole reference."""
     from netcosim.catalogue import reference
     from netcosim.config_reference import config_page
-    from netsim.errors import NetcosimError
 
     if args.ranks is None and args.settings:
         raise NetcosimError("--set needs --ranks")
@@ -74,7 +74,6 @@ def summary_of(name: str, n_ranks: int, bandwidth: str, settings: Sequence[str])
     NetcosimError
         A pattern that does not, a setting that is not KEY=VALUE, what the pattern refuses.
     """
-    from netsim.errors import NetcosimError
     from netsim.units import parse_quantity
     from patterns.registry import PATTERNS
 
@@ -111,7 +110,6 @@ def lines_of(name: str) -> list[str]:
     from netcosim.cached_names import cached_names
     from netcosim.catalogue import describe
     from netcosim.config_reference import config_keys, describe_key
-    from netsim.errors import NetcosimError
 
     # registries that do not have the name need not be imported
     having = [kind for kind, names in cached_names().items() if name in names]

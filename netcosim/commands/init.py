@@ -15,6 +15,7 @@ from pathlib import Path
 
 from netcosim.commands import names_in
 from netcosim.folders import need_folder
+from netsim.errors import NetcosimError
 
 HELP = "write a commented config for a machine, a log and policies"
 MACHINE, POLICIES = "dragonfly-272", "random,slurm-tree"
@@ -45,7 +46,6 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.judge.config import toml_text
     from netcosim.judge.machine_file import machine_of
     from netsim.atomic_files import write_text_atomically
-    from netsim.errors import NetcosimError
 
     out = Path(args.out)
     if out.exists():

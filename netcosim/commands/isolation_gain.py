@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 from netcosim.commands import add_jobs, add_quiet, add_summary
+from netsim.errors import NetcosimError
 
 HELP = "would isolation pay on your own log and fat-tree?"
 
@@ -56,7 +57,6 @@ def run(args: argparse.Namespace) -> int:
 
     from netcosim.announce import prepare_run, report_unread
     from netcosim.gain.config import load_gain_config
-    from netsim.errors import NetcosimError
 
     if not (math.isfinite(args.minutes) and args.minutes > 0):
         raise NetcosimError(f"--minutes {args.minutes:g}; must be above 0")

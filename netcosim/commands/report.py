@@ -21,6 +21,8 @@ from netcosim.folders import need_folder
 if TYPE_CHECKING:
     from experiments.store import Store
 
+from netsim.errors import NetcosimError
+
 HELP = "make an HTML page of a results file; export figures, tables, jobs, traces"
 EXPORTS = ("csv", "parquet", "evalys", "perfetto")
 OF_ONE_POINT = {"evalys": "evalys", "perfetto": "a trace"}
@@ -65,7 +67,6 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.report.sweep_page import sweep_page
     from netcosim.report.which import chosen_point
     from netsim.atomic_files import need_regular
-    from netsim.errors import NetcosimError
 
     if args.pages and args.point:
         raise NetcosimError("--pages and --point: one writes all points' pages, the other only one")

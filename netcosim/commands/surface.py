@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 from netcosim.commands import assignments
+from netsim.errors import NetcosimError
 
 HELP = "which factors of a design of experiments matter for a number"
 
@@ -44,7 +45,6 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.announce import report_unread
     from netcosim.design_results import analysed, design_results
     from netsim.atomic_files import atomic_write
-    from netsim.errors import NetcosimError
 
     table, dot, column = args.of.partition(".")
     if not (table and dot and column):

@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 from netcosim.commands import add_executor, add_quiet, add_summary, processes_beside
+from netsim.errors import NetcosimError
 
 HELP = "compute all points of a config with lists or ranges"
 POINT_FUNCTION = "experiments.cosim:cosim_point"
@@ -112,8 +113,6 @@ def run(args: argparse.Namespace) -> int:
 
 def slice_of(text: str) -> tuple[int, int]:
     """Return I and N of ``--slice I/N``."""
-    from netsim.errors import NetcosimError
-
     which, _, count = text.partition("/")
     if not (which.isdecimal() and count.isdecimal() and 1 <= int(which) <= int(count)):
         raise NetcosimError(f"--slice {text}; must be I/N with I from 1 to N, such as 3/100")

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from workloads.job import Workload
 
+from netsim.errors import NetcosimError
+
 HELP = "look at, import, convert or generate a job log"
 
 
@@ -96,8 +98,6 @@ _OF_RECORDED = {"no_compute": False, "compute_scale": None, "leave_out": None}
 
 def _refuse(args: argparse.Namespace, others: Mapping[str, object], what: str) -> None:
     """Raise where an option of the other kind of conversion is given."""
-    from netsim.errors import NetcosimError
-
     for name, default in others.items():
         if getattr(args, name) != default:
             option = name.replace("_", "-")
@@ -126,7 +126,6 @@ def _convert_otf2(args: argparse.Namespace) -> int:
     """Write a recorded MPI run as a schedule; print what it contains and what it lacks."""
     from math import isfinite
 
-    from netsim.errors import NetcosimError
     from netsim.files import write_text
     from netsim.optional import optional_module
 
@@ -154,7 +153,6 @@ def _convert_otf2(args: argparse.Namespace) -> int:
 
 def _generate(args: argparse.Namespace) -> int:
     from experiments.points import point_rng
-    from netsim.errors import NetcosimError
     from workloads.synthetic import job_count_error, laas_workload
 
     if args.seed < 0:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from netcosim.commands import add_format, add_quiet, names_in
 from netcosim.folders import need_folder
+from netsim.errors import NetcosimError
 
 HELP = "measure closed forms, both engines and published numbers again, and judge them"
 
@@ -58,7 +59,6 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.kernel_parts import CROSSBARS, FLOWS, JOB_FLOWS, PACKETS
     from netcosim.validation.registry import chosen_groups
     from netcosim.validation.row import Setting
-    from netsim.errors import NetcosimError
 
     for key, least, most in (("cases", 1, 100_000), ("seed", 0, 2**32 - 1)):
         if not least <= getattr(args, key) <= most:

@@ -7,12 +7,12 @@ a packet, so it is charged where a message is few packets (the jobs), and not in
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from experiments.papers.calibration.offered import links_on_path
@@ -78,25 +78,11 @@ def measure(setting: Setting) -> Measured:
 
 def job_times() -> list[JobTime]:
     """Return all rows of the shipped table."""
-    return [
-        JobTime(
-            row["workload"],
-            row["placement"],
-            row["pattern"],
-            int(row["message_bytes"]),
-            int(row["global_Bps"]),
-            int(row["crossbar_Bps"]),
-            row["routing"],
-            row["generator"],
-            float(row["time_us"]),
-        )
-        for row in _shipped(TIMES)
-    ]
+    return [JobTime(*row) for row in _shipped(TIMES).itertuples(index=False)]
 
 
-def _shipped(name: str) -> list[dict[str, str]]:
-    with (Path(__file__).parent / name).open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
+def _shipped(name: str) -> pd.DataFrame:
+    return pd.read_csv(Path(__file__).parent / name, float_precision="round_trip")
 
 
 def _machine(routing: str, global_Bps: int = BPS) -> Routing:
@@ -164,7 +150,7 @@ def nodes_of(case: JobTime) -> NDArray[np.int64]:
     """Return the nodes of all jobs, job by job, in the order of their ranks."""
     if case.placement == "grouped":
         return np.arange(272)
-    return np.array([int(row["node"]) for row in _shipped(SCATTERED)])
+    return _shipped(SCATTERED)["node"].to_numpy(dtype=np.int64)
 
 
 def _described(case: JobTime) -> str:

@@ -7,6 +7,8 @@ docs/flow-errors.csv; docs/flow-model.md describes the mixes.
 
 from __future__ import annotations
 
+import csv
+from importlib.resources import files
 from typing import NamedTuple
 
 from netsim.routing.base import Routing
@@ -29,26 +31,10 @@ class FlowError(NamedTuple):
         return self.error_p50 <= self.one_p50 and self.error_p90 <= self.one_p90
 
 
-FLOW_ERRORS: dict[tuple[str, str], FlowError] = {
-    ("fattree", "d-mod-k"): FlowError(37, 0.0111, 0.0336, 0.0144, 0.0328),
-    ("fattree", "adaptive"): FlowError(44, 0.0033, 0.0353, 0.0, 0.0128),
-    ("fattree", "two-choice"): FlowError(44, 0.0028, 0.0357, 0.0, 0.0103),
-    ("fattree", "random-up"): FlowError(44, 0.0046, 0.0204, 0.0003, 0.0158),
-    ("fattree", "shortest-path"): FlowError(43, 0.0151, 0.0813, 0.0175, 0.0923),
-    ("dragonfly", "minimal"): FlowError(39, 0.0456, 0.1723, 0.1186, 0.251),
-    ("dragonfly", "valiant"): FlowError(54, 0.0501, 0.1423, 0.0908, 0.3439),
-    ("dragonfly", "valiant-local"): FlowError(53, 0.0417, 0.146, 0.101, 0.3455),
-    ("dragonfly", "ugal-l"): FlowError(53, 0.0286, 0.1035, 0.0317, 0.1428),
-    ("dragonfly", "ugal-g"): FlowError(53, 0.0315, 0.0666, 0.0323, 0.1306),
-    ("dragonfly", "par"): FlowError(53, 0.0268, 0.1146, 0.0351, 0.17),
-    ("dragonfly", "adaptive-local"): FlowError(53, 0.0316, 0.1019, 0.0341, 0.176),
-    ("dragonfly", "shortest-path"): FlowError(44, 0.0403, 0.1367, 0.0997, 0.1985),
-    ("torus", "dimension-order"): FlowError(84, 0.0179, 0.0895, 0.0184, 0.1306),
-    ("torus", "minimal-adaptive"): FlowError(106, 0.0062, 0.0615, 0.0007, 0.0297),
-    ("torus", "shortest-path"): FlowError(94, 0.016, 0.0704, 0.0203, 0.1395),
-    ("hypercube", "shortest-path"): FlowError(52, 0.0101, 0.0688, 0.0185, 0.0771),
-    ("hyperx", "shortest-path"): FlowError(26, 0.0264, 0.0816, 0.0321, 0.0942),
-    ("slimfly", "shortest-path"): FlowError(46, 0.0127, 0.0732, 0.0165, 0.0781),
+_LINES = files("cosim.run_times").joinpath("flow_errors.csv").read_text("utf-8").splitlines()[1:]
+FLOW_ERRORS = {
+    (family, routing): FlowError(int(n_jobs), *map(float, errors))
+    for family, routing, n_jobs, *errors in csv.reader(_LINES)
 }
 
 

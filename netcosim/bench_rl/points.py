@@ -55,12 +55,7 @@ def points_of(cell: Cell, training: Training, ppo: bool = False) -> list[dict[st
     common = {key: value for key, value in vars(cell).items() if key != "config"}
     learns = {"reward": training.reward, "seed": training.seed}
     scale = training.scale
-    evolves = {
-        **learns,
-        "generations": scale.generations,
-        "pairs": scale.pairs,
-        "batch": scale.batch,
-    }
+    evolves = learns | {key: getattr(scale, key) for key in ("generations", "pairs", "batch")}
     requests: list[dict[str, object]] = [{"player": AGENT, "contention": NETWORK, **evolves}]
     if ppo:
         requests.append({"player": PPO, "contention": NETWORK, **learns, "steps": scale.steps})
@@ -102,6 +97,7 @@ def _agent(benchmark: BenchmarkCase, point: Content) -> dict[str, Rows]:
     """Trained by evolution; the mean that was best on the training weeks is kept."""
     request = point["bench_rl"]
     player, contention, reward = request["player"], request["contention"], request["reward"]
+    labels = {key: request[key] for key in ("machine", "workload", "player")}
     rng = point_rng(point, "evolution")
     began, plays = time.process_time(), 0
 
@@ -142,9 +138,7 @@ def _agent(benchmark: BenchmarkCase, point: Content) -> dict[str, Rows]:
             plays, looking_s = before, looking_s + time.process_time() - began_look
         curve.append(
             {
-                "machine": request["machine"],
-                "workload": request["workload"],
-                "player": player,
+                **labels,
                 "generation": number,
                 "plays": plays,
                 "training": training,
@@ -161,14 +155,7 @@ def _agent(benchmark: BenchmarkCase, point: Content) -> dict[str, Rows]:
         for name, weights in parts.items()
     }
     kept = [
-        {
-            "machine": request["machine"],
-            "workload": request["workload"],
-            "player": player,
-            "number": number,
-            "weight": float(weight),
-        }
-        for number, weight in enumerate(best)
+        {**labels, "number": number, "weight": float(weight)} for number, weight in enumerate(best)
     ]
     return {"weeks": rows_of(benchmark, point, players), "curve": curve, "weights": kept}
 

@@ -60,5 +60,5 @@ def _normalised(source: str) -> str:
 
 
 def _is_docstring(node: ast.stmt) -> bool:
-    """Whether a statement documents what it is in, or the name before it."""
+    """Return whether a statement documents what it is in, or the name before it."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

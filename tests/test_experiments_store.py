@@ -21,7 +21,8 @@ from waiting import wait_until
 
 from experiments.outcome import Outcome, encode_tables
 from experiments.points import canonical_json, flatten, plain, point_key, point_rng, without
-from experiments.store import APPLICATION_ID, Store
+from experiments.store import Store
+from experiments.store_format import APPLICATION_ID
 from netcosim.export.files import export_tables
 from netsim.errors import NetcosimError
 

@@ -92,9 +92,9 @@ def _points(store: Store, point: str | None) -> pd.DataFrame:
 
 
 def _kept(store: Store, name: str, point: str | None) -> Iterator[pd.DataFrame]:
-    """Yield one archived table of runs, point by point, because all of them may be large."""
-    from experiments.points import flatten
+    """One of the tables that runs kept, point by point: all of them together may be large."""
     from experiments.frames import cell, varying
+    from experiments.points import flatten
 
     points = [p for p in store.points() if p.status == "done" and point in (None, p.key)]
     flat = [flatten(p.config) for p in points]

@@ -158,7 +158,6 @@ algorithms = ["ring", "hierarchical"]
 """
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_the_command_compares_with_a_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -92,7 +92,7 @@ def _points(store: Store, point: str | None) -> pd.DataFrame:
 
 
 def _kept(store: Store, name: str, point: str | None) -> Iterator[pd.DataFrame]:
-    """One of the tables that runs kept, point by point: all of them together may be large."""
+    """Yield one archived table of runs, point by point, because all of them may be large."""
     from experiments.frames import cell, varying
     from experiments.points import flatten
 

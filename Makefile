@@ -27,24 +27,25 @@ CHECK_TESTS := $(addprefix tests/test_, $(addsuffix .py, import_directions units
 	experiments_config experiments_expand papers_claims topology_conf fabric_files \
 	docs_links))
 
-.PHONY: demo test test-all test-rest check check-tests warmup test-lowest pages docs lint types fuzz mutants clean
+.PHONY: demo test test-all test-rest check check-tests kernels test-lowest pages docs lint types fuzz mutants clean
 
 demo: $(VENV)/.installed
 	$(BIN)/netcosim demo
 
 # The kernels are compiled once, by the first command, and loaded by all processes of the second.
 test: lint
-	$(MAKE) -j2 types warmup
+	$(MAKE) -j2 types kernels
 	$(TESTS)
 
-warmup: $(VENV)/.installed-test
-	$(BIN)/netcosim warmup --jobs 2
+kernels: $(VENV)/.installed-test
+	$(BIN)/python tests/warm_up.py
 
 test-all: test test-rest
 
-# The tests that `make test` leaves out.
+# The tests that `make test` leaves out, and property tests with all of their examples.
 test-rest: $(VENV)/.installed-test
-	$(TESTS) -m "full and not slow"
+	$(BIN)/netcosim warmup --jobs 2
+	$(TESTS) -m "(full or hypothesis) and not slow" --hypothesis-profile=all
 
 check: lint
 	$(MAKE) -j2 types check-tests

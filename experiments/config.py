@@ -50,7 +50,6 @@ from netsim.errors import NetcosimError, need_name, unknown_name
 from netsim.parameters import NamesIn, Parameter, model_from, parameters_of
 from netsim.plugins import pinned_plugin, using
 from netsim.short_repr import short_repr
-from netsim.topologies.registry import FAMILIES
 from queuesim.placing import QUEUE
 from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS
 from queuesim.setup import checked_partitions, partition_table, setup_tables
@@ -107,8 +106,7 @@ class _WorkloadKeys(Section):
         return JobSource(**given, synthetic=made)
 
 
-_IDLE: dict[str, object] = {"audit": 0.0}
-_LATER_KEYS = {"coupled": _IDLE, "measured": ONE_ROUND}
+_LATER_KEYS: dict[str, dict[str, Any]] = {"coupled": {"audit": 0.0}, "measured": ONE_ROUND}
 DECIDER_KEYS = ("decider", "decider_files", "placement_rules")
 _ADDED_KEYS = (*DECIDER_KEYS, "partitions", "network_scheduler")
 
@@ -252,15 +250,6 @@ def model_sections() -> dict[str, dict[str, Parameter]]:
     return found
 
 
-def file_keys() -> list[str]:
-    """Return the dotted keys whose values name files."""
-    declared = [("machine.parameters", family.parameters) for family in FAMILIES.values()]
-    declared += [(f"queue.{name}".rstrip("."), keys) for name, keys in model_sections().items()]
-    declared += [(f"policies.{name}", dict(policy.declares())) for name, policy in POLICIES.items()]
-    found = (f"{where}.{p.name}" for where, keys in declared for p in keys.values() if p.names_file)
-    return ["workload.log", "communication.mix.*.file", "queue.decider_files.*", *found]
-
-
 def _queue_section() -> Any:
     """Build the model of ``[queue]`` with the keys and tables of all run-time models."""
     declared = model_sections()
@@ -325,17 +314,13 @@ class Config(Section):
     _reference: Reference[Config] | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
-    def _paired_knows_what_a_node_sends(self) -> Config:
+    def _traffic_fits_the_measure(self) -> Config:
         paired = self.run.measure == "paired" and self.run.snapshots > 0
         if paired and any(entry.node_bytes is None for entry in self.communication.mix):
             raise NetcosimError(
                 'run.measure = "paired" needs node_bytes in every entry of communication.mix, so '
                 "that jobs of all sizes can last equally long"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _steady_alone_has_io(self) -> Config:
         how = self.run.measure, self.run.placed
         if self.communication.io is not None and how != ("steady", QUEUE):
             setting = f'communication.io needs run.measure = "steady" and run.placed = "{QUEUE}"'

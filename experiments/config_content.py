@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from alloc.registry import policies_for
+from alloc.registry import POLICIES, policies_for
 from cosim.registry import RUNTIME_MODELS
-from experiments.config import DECIDER_KEYS, Config, config_class, file_keys
+from experiments.config import DECIDER_KEYS, Config, config_class, model_sections
 from experiments.config_decider import placed_decider
 from experiments.config_errors import ConfigError, config_error, model_inside, show
 from experiments.config_machine import MachineSection, machine_section
@@ -19,9 +19,19 @@ from experiments.reference import Reference
 from netsim.errors import NetcosimError, unknown_name
 from netsim.named_files import place_files
 from netsim.plugins import Plugin, installed_plugins, plugin_of, used_by, using
+from netsim.topologies.registry import FAMILIES
 from netsim.units import quantity_of, short_name
 
 Whole = TypeVar("Whole", bound=BaseModel)
+
+
+def file_keys() -> list[str]:
+    """Return the dotted keys whose values name files."""
+    declared = [("machine.parameters", family.parameters) for family in FAMILIES.values()]
+    declared += [(f"queue.{name}".rstrip("."), keys) for name, keys in model_sections().items()]
+    declared += [(f"policies.{name}", dict(policy.declares())) for name, policy in POLICIES.items()]
+    found = (f"{where}.{p.name}" for where, keys in declared for p in keys.values() if p.names_file)
+    return ["workload.log", "communication.mix.*.file", "queue.decider_files.*", *found]
 
 
 _FILES = tuple(

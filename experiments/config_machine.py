@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import (
     Field,
@@ -34,6 +34,7 @@ from netsim.topology import Topology
 from netsim.units import quantity_of, short_name
 from queuesim.energy import Power
 
+Entry = TypeVar("Entry")
 _FIRST_PACKET_KEYS = {
     "packet_bytes", "header_bytes", "buffer_bytes", "router_latency_s", "send_overhead_s",
     "recv_overhead_s", "copy_s_per_byte",
@@ -187,16 +188,14 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
         Names the key.
     """
     parameters: dict[str, Any] = {}
-    recipe = _recipe(raw)
+    recipe = _named(raw, "recipe", "recipe", RECIPES)
+    preset = _named(raw, "preset", "machine", PRESETS)
     family = raw.get("family")
-    if "preset" in raw:
-        name = raw["preset"]
-        if not isinstance(name, str) or name not in PRESETS:
-            raise ConfigError("machine.preset", name, f"unknown machine;{near(name, PRESETS)}")
-        preset = PRESETS[name]
+    if preset:
         if family not in (None, preset.family):
-            raise ConfigError("machine.family", family, f"preset {name} is a {preset.family}")
-        family, parameters = preset.family, {**preset.params, "name": name}
+            message = f"preset {raw['preset']} is a {preset.family}"
+            raise ConfigError("machine.family", family, message)
+        family, parameters = preset.family, {**preset.params, "name": raw["preset"]}
         if isinstance(raw.get("power"), Mapping):
             raw = {**raw, "power": {**preset.power, **raw["power"]}}  # type: ignore[dict-item]
     if family is None:
@@ -242,14 +241,16 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
     }
 
 
-def _recipe(raw: Mapping[str, object]) -> Recipe | None:
-    """Return the recipe that a section names."""
-    if "recipe" not in raw:
+def _named(
+    raw: Mapping[str, object], key: str, kind: str, registry: Mapping[str, Entry]
+) -> Entry | None:
+    """Return the entry that a key of the section names; None without the key."""
+    if key not in raw:
         return None
-    name = raw["recipe"]
-    if not isinstance(name, str) or name not in RECIPES:
-        raise ConfigError("machine.recipe", name, f"unknown recipe;{near(name, RECIPES)}")
-    return RECIPES[name]
+    name = raw[key]
+    if not isinstance(name, str) or name not in registry:
+        raise ConfigError(f"machine.{key}", name, f"unknown {kind};{near(name, registry)}")
+    return registry[name]
 
 
 def _with_recipe(
@@ -259,8 +260,7 @@ def _with_recipe(
     if not recipe.serves(family):
         allowed = ", ".join(recipe.families)
         raise ConfigError("machine.recipe", recipe.name, f"needs a {allowed}, not a {family}")
-    packet = keys_in_si.get("packet", {})
-    if not isinstance(packet, Mapping):
+    if not isinstance(packet := keys_in_si.get("packet", {}), Mapping):
         return dict(keys_in_si)  # refused by its own name
     preset = packet.get("preset", recipe.packet_preset)
     if preset != recipe.packet_preset:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Annotated, Any, ClassVar
 
 from pydantic import (
@@ -207,12 +208,23 @@ def value_at(config: Any, key: str) -> Any:
     return found
 
 
+def matches(key: str, patterns: Iterable[str]) -> bool:
+    """Return whether a dotted key is one of some keys, or in one of some tables."""
+    return any(fnmatchcase(key, p) or fnmatchcase(key, f"{p}.*") for p in patterns)
+
+
 def assigned(key: str, value: object) -> str:
     """Format a key and its value as in a config file."""
     shown = shown_key(key)
     if value is None or value == ():
         return f"{shown} is not given"
     return f"{shown} = {value.file if isinstance(value, InputFile) else json.dumps(value)}"
+
+
+def assigned_one_of(key: str, names: Iterable[str]) -> str:
+    """Format as ``KEY = "a", "b" or "c"``."""
+    quoted = [f'"{name}"' for name in names]
+    return f"{key} = {' or '.join(filter(None, (', '.join(quoted[:-1]), quoted[-1])))}"
 
 
 def shown_key(key: str) -> str:

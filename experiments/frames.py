@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from experiments.points import flatten
 from netsim.units import title_and_unit
 
 if TYPE_CHECKING:
@@ -25,6 +27,43 @@ def frames_of(tables: Mapping[str, Rows]) -> dict[str, pd.DataFrame]:
     import pandas as pd
 
     return {name: with_units(pd.DataFrame(rows)) for name, rows in tables.items()}
+
+
+def join_points(found: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]]) -> pd.DataFrame:
+    """Return one table of several points: parameters that vary, then the table's columns.
+
+    Parameters
+    ----------
+    found : sequence of tuple
+        Of each point: key, config, and the table as lists by column.
+    """
+    import pandas as pd
+
+    flat = [flatten(config) for _, config, _ in found]
+    names = varying(flat)
+    frames = []
+    for (key, _, columns), parameters in zip(found, flat, strict=True):
+        length = len(next(iter(columns.values()), []))
+        lead = {name: [cell(parameters.get(name))] * length for name in names}
+        cells = {name: [cell(v) for v in values] for name, values in columns.items()}
+        frames.append(pd.DataFrame({"point": [key] * length, **lead, **cells}))
+    filled = [frame for frame in frames if len(frame)]
+    return with_units(pd.concat(filled, ignore_index=True) if filled else frames[0])
+
+
+def varying(flat: Sequence[Mapping[str, object]]) -> list[str]:
+    """Return the dotted keys whose values differ between configs, in order of appearance."""
+    names = list(dict.fromkeys(name for config in flat for name in config))
+    return [name for name in names if len({json.dumps(config.get(name)) for config in flat}) > 1]
+
+
+def cell(value: object) -> object:
+    """Format a list in one table cell: its only entry, or its entries joined; a table as JSON."""
+    if isinstance(value, dict):
+        return json.dumps(value, sort_keys=True)
+    if not isinstance(value, list):
+        return value
+    return cell(value[0]) if len(value) == 1 else ", ".join(str(entry) for entry in value)
 
 
 def groups(frame: pd.DataFrame, *keys: str) -> Iterator[tuple[tuple[Any, ...], Any]]:

@@ -7,8 +7,7 @@ itself: the keys of its run-time model, order or policy are read where that is c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ from cosim.measuring.campaign import Stretch
 from cosim.network.communication import ALWAYS, BY_SHARE, TOGETHER
 from cosim.registry import MEASURES, RUNTIME_MODELS
 from experiments.config import Config
-from experiments.fields import assigned, value_at
+from experiments.fields import assigned, assigned_one_of, matches, value_at
 from netsim.packet.presets import PACKET_PRESETS
 from queuesim.registry import BACKFILLS, DECIDERS, ORDERS
 
@@ -39,11 +38,7 @@ class Condition(NamedTuple):
     """Whether a page shows the value all the same, so that it belongs to a point's identity."""
 
 
-def matches(key: str, patterns: Iterable[str]) -> bool:
-    """Return whether a dotted key is one of some keys, or in one of some tables."""
-    return any(fnmatchcase(key, p) or fnmatchcase(key, f"{p}.*") for p in patterns)
-
-
+Holds = Callable[[Any, str], bool]
 Words = Callable[[Any, str], str]
 
 
@@ -53,12 +48,6 @@ def _values(*keys: str) -> Words:
 
 def _phrase(text: str) -> Words:
     return lambda config, key: text
-
-
-def _one_of(key: str, names: Iterable[str]) -> str:
-    """Format as ``KEY = "a", "b" or "c"``."""
-    quoted = [f'"{name}"' for name in names]
-    return f"{key} = {' or '.join(filter(None, (', '.join(quoted[:-1]), quoted[-1])))}"
 
 
 # Packets and run-time models
@@ -96,7 +85,9 @@ def _packet_key_read(config: Config, key: str) -> bool:
 
 
 def _snapshots_or_model(config: Config, key: str) -> str:
-    return f"run.snapshots above 0, or {_one_of('queue.run_time_model', _models_reading(key))}"
+    return (
+        f"run.snapshots above 0, or {assigned_one_of('queue.run_time_model', _models_reading(key))}"
+    )
 
 
 def _not_ignored(config: Config, key: str) -> bool:
@@ -107,11 +98,11 @@ def _not_ignored(config: Config, key: str) -> bool:
 
 
 def _other_measures(config: Config, key: str) -> str:
-    found = _one_of(
+    found = assigned_one_of(
         "run.measure", [n for n, measure in MEASURES.items() if not matches(key, measure.ignores)]
     )
     models = _models_reading(key)
-    return f"{found}, or {_one_of('queue.run_time_model', models)}" if models else found
+    return f"{found}, or {assigned_one_of('queue.run_time_model', models)}" if models else found
 
 
 _STRETCH_READS = {
@@ -132,11 +123,24 @@ def _stretched(together: str) -> Condition:
         return config.run.measure != Stretch.name or section.together == together
 
     def needs(config: Config, key: str) -> str:
-        models = _one_of("queue.run_time_model", _models_reading(key))
+        models = assigned_one_of("queue.run_time_model", _models_reading(key))
         return f"{assigned('communication.together', together)}, or {models}"
 
     values = _values("run.measure", "communication.together", "queue.run_time_model")
     return Condition(_STRETCH_READS[together], holds, values, needs, shown=True)
+
+
+def _by_packets(
+    *keys: str, holds: Holds = _sent_or_modelled, depth: int = 0, shown: bool = False
+) -> Condition:
+    """Return the condition on keys that snapshots and some run-time models read."""
+    return Condition(keys, holds, _values(*_DECIDE_PACKETS), _snapshots_or_model, depth, shown)
+
+
+def _by_snapshots(*keys: str) -> Condition:
+    """Return the condition on keys that snapshots alone read."""
+    needs = _phrase("run.snapshots above 0")
+    return Condition(keys, lambda config, key: _measured(config), _values("run.snapshots"), needs)
 
 
 _IGNORED = tuple({key: None for measure in MEASURES.values() for key in measure.ignores})
@@ -155,13 +159,6 @@ def _link_read(config: Config, key: str) -> bool:
     if key.endswith(("bandwidth_Bps", "bandwidth_factor")):
         return _sent_or_modelled(config, key) or _read_by_bandwidth(config, key)
     return True
-
-
-def _has_one_port(config: Config) -> bool:
-    """Return whether the machine's parameters give nodes one port."""
-    return config.machine.parameters.get("rails", 1) == 1 and config.machine.family not in (
-        *("cables", "ibnetdiscover"),
-    )
 
 
 # Tables of what has a name
@@ -188,7 +185,7 @@ def _owners_here(config: Config, key: str) -> str:
 
 
 def _choose_owner(config: Config, key: str) -> str:
-    return " or ".join(_one_of(k, names) for k, names in _owners(key).items() if names)
+    return " or ".join(assigned_one_of(k, names) for k, names in _owners(key).items() if names)
 
 
 # The queue
@@ -204,7 +201,7 @@ def _windowed(config: Config, key: str) -> bool:
 
 
 def _with_window(config: Config, key: str) -> str:
-    return _one_of("queue.backfill", [n for n, one in BACKFILLS.items() if one.windowed])
+    return assigned_one_of("queue.backfill", [n for n, one in BACKFILLS.items() if one.windowed])
 
 
 def _by_walltime(config: Config, key: str) -> bool:
@@ -233,24 +230,9 @@ def _need_policies(config: Config, key: str) -> str:
     )
 
 
-def _rules_named(config: Config, key: str) -> bool:
-    decider: Any = config.queue.decider
-    return not isinstance(decider, str) or DECIDERS[decider].names_rules
-
-
-def _several_partitions(config: Config, key: str) -> bool:
-    queue: Any = config.queue
-    return len(queue.partitions) > 1
-
-
-def _partition_weight(config: Config, key: str) -> bool:
-    queue: Any = config.queue
+def _partition_weight(config: Any, key: str) -> bool:
+    queue = config.queue
     return queue.order == "multifactor" and bool(queue.multifactor.partition_weight)
-
-
-def _has_partitions(config: Config, key: str) -> bool:
-    queue: Any = config.queue
-    return bool(queue.partitions)
 
 
 # Jobs
@@ -268,18 +250,16 @@ def _arrive_over_time(config: Config, key: str) -> bool:
     return made is None or made.load is not None
 
 
-def _requests_differ(config: Config, key: str) -> bool:
-    made = config.workload.synthetic
-    return made is None or made.requested_factor is not None
-
-
 _ARRIVALS = ("start_s", "end_s", "days", "arrival_factor", "all_at_zero")
 
 
 MACHINE_CONDITIONS = (
     Condition(
         ("machine.packet.rail_policy",),
-        lambda config, key: not _has_one_port(config),
+        lambda config, key: (
+            config.machine.parameters.get("rails", 1) != 1
+            or config.machine.family in ("cables", "ibnetdiscover")
+        ),
         lambda config, key: assigned("machine.rails", config.machine.parameters.get("rails", 1)),
         _phrase("machine.rails above 1"),
     ),
@@ -301,13 +281,15 @@ CONDITIONS = (
     ),
     Condition(
         ("queue.placement_rules",),
-        _rules_named,
+        lambda config, key: (
+            not isinstance(config.queue.decider, str) or DECIDERS[config.queue.decider].names_rules
+        ),
         _values("queue.decider"),
         _phrase('a user-defined decider that names rules: queue.decider = "FILE.py:CLASS"'),
     ),
     Condition(
         tuple(f"queue.partitions.*.{name}" for name in ("priority", "default", "log_names")),
-        _several_partitions,
+        lambda config, key: len(config.queue.partitions) > 1,
         _phrase("one partition takes all jobs"),
         _phrase("two or more [[queue.partitions]]"),
     ),
@@ -319,7 +301,7 @@ CONDITIONS = (
     ),
     Condition(
         ("queue.multifactor.partition_weight",),
-        _has_partitions,
+        lambda config, key: bool(config.queue.partitions),
         _values("queue.partitions"),
         _phrase("[[queue.partitions]]"),
     ),
@@ -338,7 +320,7 @@ CONDITIONS = (
     ),
     Condition(
         ("workload.walltimes",),
-        _requests_differ,
+        lambda config, key: getattr(config.workload.synthetic, "requested_factor", 1) is not None,
         _phrase("generated jobs request their run times"),
         _phrase("workload.synthetic.requested_factor or workload.log"),
     ),
@@ -359,12 +341,7 @@ CONDITIONS = (
         depth=1,
         shown=True,
     ),
-    Condition(
-        ("communication.io.drive", "communication.io.message_bytes"),
-        lambda config, key: _measured(config),
-        _values("run.snapshots"),
-        _phrase("run.snapshots above 0"),
-    ),
+    _by_snapshots("communication.io.drive", "communication.io.message_bytes"),
     Condition(
         ("communication.mix.*.weight",),
         lambda config, key: len(config.communication.mix) > 1,
@@ -379,33 +356,10 @@ CONDITIONS = (
         shown=True,
     ),
     *map(_stretched, TOGETHER),
-    Condition(
-        ("machine.packet.*",),
-        _packet_key_read,
-        _values(*_DECIDE_PACKETS),
-        _snapshots_or_model,
-        depth=2,
-    ),
-    Condition(
-        ("machine.routing", "machine.routing_parameters.*"),
-        _sent_or_modelled,
-        _values(*_DECIDE_PACKETS),
-        _snapshots_or_model,
-        shown=True,
-    ),
-    Condition(
-        ("machine.parameters.*",),
-        _link_read,
-        _values(*_DECIDE_PACKETS),
-        _snapshots_or_model,
-        shown=True,
-    ),
-    Condition(
-        ("run.measure", "run.placed", "run.confidence"),
-        lambda config, key: _measured(config),
-        _values("run.snapshots"),
-        _phrase("run.snapshots above 0"),
-    ),
+    _by_packets("machine.packet.*", holds=_packet_key_read, depth=2),
+    _by_packets("machine.routing", "machine.routing_parameters.*", shown=True),
+    _by_packets("machine.parameters.*", holds=_link_read, shown=True),
+    _by_snapshots("run.measure", "run.placed", "run.confidence"),
     Condition(
         ("run.keep",),
         lambda config, key: _measured(config) or config.run.keep != "all",
@@ -413,12 +367,7 @@ CONDITIONS = (
         _phrase('run.snapshots above 0 (here "all" keeps what "schedules" does)'),
         shown=True,
     ),
-    Condition(
-        ("run.threads",),
-        _sent_or_modelled,
-        _values(*_DECIDE_PACKETS),
-        _snapshots_or_model,
-    ),
+    _by_packets("run.threads"),
     *(
         Condition(
             (f"run.{name}.*",),

@@ -16,27 +16,27 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from experiments.archive.serialize import deserialize
 from experiments.archive.values import ArchivedRun
-from experiments.frames import with_units
+from experiments.frames import join_points
 from experiments.outcome import Outcome
-from experiments.points import canonical_json, flatten, plain
+from experiments.points import canonical_json, plain
 from experiments.signals import defer_signals
 from experiments.store_format import (
+    APPLICATION_ID,
     ARCHIVE_SCHEMA,
     COLUMNS,
     SCHEMA,
     SCHEMA_VERSION,
     WITHOUT_ARCHIVE,
-    cell,
+    StoredPoint,
+    check_header,
     check_tables,
     read_rows,
-    varying,
 )
 from netsim.errors import NetcosimError, unknown_name
 from netsim.file_lock import acquire_lock, let_go
@@ -46,7 +46,6 @@ from netsim.short_repr import short_repr
 if TYPE_CHECKING:
     import pandas as pd
 
-APPLICATION_ID = 0x4E434F53  # "NCOS"
 BATCH_S = 0.5
 """Longest that a point waits for others to be written with."""
 
@@ -56,23 +55,6 @@ Rows = Sequence[Mapping[str, object]]
 _Waiting = tuple[
     tuple[object, ...], list[tuple[str, str, str]], list[tuple[str, str, str, bytes]]
 ]  # rows: a point's, its tables', what else is kept of it
-
-
-@dataclass(frozen=True)
-class StoredPoint:
-    """What is known of one point."""
-
-    key: str
-    config: dict[str, object]
-    status: Literal["done", "failed"]
-    error: str | None
-    """One line, for a failed point."""
-    seconds: float
-    """Time it took to compute."""
-    finished_utc: str
-    """ISO date and time."""
-    code: str
-    """Fingerprint of the sources that computed it."""
 
 
 @short_repr("path", "mode")
@@ -133,7 +115,7 @@ class Store:
         if mode == "write" and not self.path.parent.is_dir():
             raise NetcosimError(f"{self.path}: the folder {self.path.parent} does not exist")
         # Before anything is written beside a file that is no results file.
-        self._check_header()
+        check_header(self.path, may_be_empty=mode == "write")
         with ExitStack() as held:
             if mode == "write":
                 held.callback(let_go, acquire_lock(self.path))
@@ -141,17 +123,6 @@ class Store:
             self._held = held.pop_all()
 
     # Opening and closing
-
-    def _check_header(self) -> None:
-        header = b""
-        if self.path.exists():
-            with self.path.open("rb") as file:
-                header = file.read(100)
-        if not header and self.mode == "read":
-            raise NetcosimError(f"{self.path}: not a netcosim results file (it is empty)")
-        application_id = APPLICATION_ID.to_bytes(4, "big")
-        if header and (header[:16] != b"SQLite format 3\0" or header[68:72] != application_id):
-            raise NetcosimError(f"{self.path}: not a netcosim results file")
 
     def _open(self, held: ExitStack) -> sqlite3.Connection:
         # A reader, too, may have to roll back what a killed writer left, where it is allowed to.
@@ -400,8 +371,6 @@ class Store:
         NetcosimError
             No point has such a table.
         """
-        import pandas as pd
-
         if table not in self.table_names():
             listed = ", ".join(self.table_names()) or "none"
             raise NetcosimError(f"{self.path}: no table {table!r}; stored tables: {listed}")
@@ -415,13 +384,4 @@ class Store:
             raise NetcosimError(
                 f"{self.path}: damaged results file: table {table!r} is of no stored point"
             )
-        flat = [flatten(config) for _, config, _ in found]
-        names = varying(flat)
-        frames = []
-        for (key, _, columns), parameters in zip(found, flat, strict=True):
-            length = len(next(iter(columns.values()), []))
-            lead = {name: [cell(parameters.get(name))] * length for name in names}
-            cells = {name: [cell(v) for v in values] for name, values in columns.items()}
-            frames.append(pd.DataFrame({"point": [key] * length, **lead, **cells}))
-        filled = [frame for frame in frames if len(frame)]
-        return with_units(pd.concat(filled, ignore_index=True) if filled else frames[0])
+        return join_points(found)

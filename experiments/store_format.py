@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from netsim.errors import NetcosimError
 
+APPLICATION_ID = 0x4E434F53  # "NCOS"
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE points (
@@ -51,6 +52,36 @@ COLUMNS = {
     "archives": "digest, content",
 }
 """The columns of each table, in the order in which they are read."""
+
+
+@dataclass(frozen=True)
+class StoredPoint:
+    """What is known of one point."""
+
+    key: str
+    config: dict[str, object]
+    status: Literal["done", "failed"]
+    error: str | None
+    """One line, for a failed point."""
+    seconds: float
+    """Time it took to compute."""
+    finished_utc: str
+    """ISO date and time."""
+    code: str
+    """Fingerprint of the sources that computed it."""
+
+
+def check_header(path: Path, *, may_be_empty: bool) -> None:
+    """Raise NetcosimError if a file exists that is no results file."""
+    header = b""
+    if path.exists():
+        with path.open("rb") as file:
+            header = file.read(100)
+    if not header and not may_be_empty:
+        raise NetcosimError(f"{path}: not a netcosim results file (it is empty)")
+    application_id = APPLICATION_ID.to_bytes(4, "big")
+    if header and (header[:16] != b"SQLite format 3\0" or header[68:72] != application_id):
+        raise NetcosimError(f"{path}: not a netcosim results file")
 
 
 def check_tables(db: sqlite3.Connection, path: Path, has_archive: bool) -> None:
@@ -115,18 +146,3 @@ def _checked(value: object, kind: str) -> object:
         if len({len(column) for column in lists}) > 1:
             raise ValueError("columns of unequal length")
     return content
-
-
-def varying(flat: Sequence[Mapping[str, object]]) -> list[str]:
-    """Return the dotted keys whose values differ between configs, in order of appearance."""
-    names = list(dict.fromkeys(name for config in flat for name in config))
-    return [name for name in names if len({json.dumps(config.get(name)) for config in flat}) > 1]
-
-
-def cell(value: object) -> object:
-    """Format a list in one table cell: its only entry, or its entries joined; a table as JSON."""
-    if isinstance(value, dict):
-        return json.dumps(value, sort_keys=True)
-    if not isinstance(value, list):
-        return value
-    return cell(value[0]) if len(value) == 1 else ", ".join(str(entry) for entry in value)

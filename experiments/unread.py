@@ -17,8 +17,8 @@ from experiments.config import Config
 from experiments.config_communication import PatternSection
 from experiments.config_content import checked_config
 from experiments.draws import NEVER
-from experiments.fields import InputFile, assigned, shown_key, value_at
-from experiments.read_conditions import Condition, conditions_on, matches, packet_preset_values
+from experiments.fields import InputFile, assigned, matches, shown_key, value_at
+from experiments.read_conditions import Condition, conditions_on, packet_preset_values
 from netsim.errors import UnreadKeyWarning
 from netsim.inputs import is_input
 from netsim.parameters import Parameter, ReadIf, parameters_of

@@ -42,14 +42,11 @@ Factory = Callable[..., Any]
 Documented = TypeVar("Documented", bound=Factory)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OneOf:
     """Annotation: the allowed words of a text."""
 
-    words: tuple[str, ...]
-
-    def __init__(self, words: typing.Iterable[str]) -> None:
-        object.__setattr__(self, "words", tuple(words))
+    words: Collection[str]
 
 
 class NamesFile:
@@ -147,7 +144,8 @@ class Parameter:
         elif self.default is None:
             default = "may be left out"
         else:
-            default = f"default {_shown(self.default)}"
+            value = self.default
+            default = f"default {str(value).lower() if isinstance(value, bool) else value}"
         return f"{self.description}: {self.allowed} ({default})"
 
 
@@ -161,10 +159,6 @@ def _is_list(kind: Any) -> bool:
 def _either(kind: Any) -> tuple[Any, ...]:
     union = typing.get_origin(kind) in (typing.Union, types.UnionType)
     return typing.get_args(kind) if union else (kind,)
-
-
-def _shown(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _kind_in_words(kind: Any) -> str:
@@ -200,7 +194,7 @@ def parameters_of(factory: Factory) -> Mapping[str, Parameter]:
             default=given.default,
             description=next(m for m in metadata if isinstance(m, str)),
             limits=tuple(m for m in metadata if isinstance(m, BaseMetadata)),
-            words=next((m.words for m in metadata if isinstance(m, OneOf)), ()),
+            words=tuple(*(m.words for m in metadata if isinstance(m, OneOf))),
             names_file=NamesFile in metadata,
             optional=type(None) in _either(kind),
             notes=tuple(m for m in metadata if isinstance(m, (ReadIf, Example, NamesIn))),
@@ -273,10 +267,9 @@ def _strict(kind: Any, parameter: Parameter) -> Any:
     if _is_list(kind):
         inner: Any = _strict(typing.get_args(kind)[0], parameter)
         return Annotated[tuple[inner, ...], BeforeValidator(_plain)]
+    limits: tuple[Any, ...] = parameter.limits if kind in (int, float) else ()
     if kind is float:
-        limits = (Field(allow_inf_nan=False), *parameter.limits)
-        return Annotated[float, Strict(), *limits, BeforeValidator(_plain)]
-    limits = parameter.limits if kind is int else ()
+        limits = (Field(allow_inf_nan=False), *limits)
     return Annotated[kind, Strict(), *limits, BeforeValidator(_plain)]
 
 
@@ -291,19 +284,14 @@ MISTAKES = {
     "greater_than_equal": "must be at least {ge}",
     "less_than": "must be below {lt}",
     "less_than_equal": "must be at most {le}",
-    "int_type": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "int_parsing": "must be a whole number",
+    **dict.fromkeys(("int_type", "int_from_float", "int_parsing"), "must be a whole number"),
     "float_type": "must be a number",
     "finite_number": "must be a finite number",
     "bool_type": "must be true or false",
     "string_type": "must be a text in quotes",
     "literal_error": "must be {expected}",
-    "tuple_type": "must be a list",
-    "list_type": "must be a list",
-    "dict_type": "must be a table",
-    "model_type": "must be a table",
-    "model_attributes_type": "must be a table",
+    **dict.fromkeys(("tuple_type", "list_type"), "must be a list"),
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "must be a table"),
     "too_short": "must have at least {min_length} entries",
     "too_long": "must have at most {max_length} entries",
 }
@@ -329,10 +317,9 @@ def mistake_in(factory: Factory, given: Mapping[str, object]) -> tuple[str, str]
     try:
         model_of(factory).model_validate(dict(given))
     except ValidationError as error:
-        errors = [e for e in error.errors() if e["type"] != "missing"]
-        if not errors:
+        first = next((e for e in error.errors() if e["type"] != "missing"), None)
+        if first is None:
             return None
-        first = errors[0]
         parameter = parameters_of(factory)[str(first["loc"][0])]
         # of several kinds, or of a list, all that is allowed; else what is wrong with this value
         simple = len(first["loc"]) == 1 and not parameter.is_list

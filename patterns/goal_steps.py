@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,9 +48,7 @@ class Places:
 
     def at(self, place: int) -> str:
         """Return the begin of a message: ``name:17``."""
-        return (
-            f"{self.name}:{place}" if self.unit == "line" else f"{self.name}, {self.unit} {place}"
-        )
+        return f"{self.name}{':' if self.unit == 'line' else f', {self.unit} '}{place}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,16 +95,11 @@ class Trace:
         steps = np.concatenate([self.n_steps, np.ones(more, dtype=np.int64)])
         compute_s = np.concatenate([self.compute_s, np.zeros(more)])
         messages = make_messages(m.src, m.src_step, m.dst, m.dst_step, n_bytes)
-        several = len(self.n_steps) > self.n_ranks
-        stream_ptr = np.append(self.stream_ptr, self.stream_ptr[-1] + 1 + np.arange(more))
-        return build_program(
-            n_ranks,
-            steps,
-            messages,
-            iterations,
-            compute_s if compute else 0.0,
-            stream_ptr=stream_ptr if several else None,
-        )
+        stream_ptr = None
+        if len(self.n_steps) > self.n_ranks:
+            stream_ptr = np.append(self.stream_ptr, self.stream_ptr[-1] + 1 + np.arange(more))
+        seconds = compute_s if compute else 0.0
+        return build_program(n_ranks, steps, messages, iterations, seconds, stream_ptr=stream_ptr)
 
 
 _Place = tuple[int, int]
@@ -240,7 +233,6 @@ def _order(ops: list[Op], places: Places) -> list[int]:
         for j, _ in op.needs:
             after[j].append(i)
     ready = [i for i, n in enumerate(left) if n == 0]
-    heapify(ready)
     order = []
     while ready:
         i = heappop(ready)
@@ -250,10 +242,8 @@ def _order(ops: list[Op], places: Places) -> list[int]:
             if left[j] == 0:
                 heappush(ready, j)
     if len(order) < len(ops):
-        stuck = next(i for i, n in enumerate(left) if n)
-        raise NetcosimError(
-            f"{places.at(ops[stuck].place)}: this operation waits for itself in a cycle"
-        )
+        where = places.at(next(op.place for op, n in zip(ops, left, strict=True) if n))
+        raise NetcosimError(f"{where}: this operation waits for itself in a cycle")
     return order
 
 
@@ -288,8 +278,7 @@ def _place(ops: list[Op], places: Places, overlap: str) -> _Rank:
         if ops[i].kind == "recv":
             waited[wait_level[i]].append(i)
     for k in range(n_levels):
-        step = placed.step(0)
-        sent = False
+        step, sent = placed.step(0), False
         for i in by_level[k]:
             if ops[i].kind == "calc":
                 if sent:

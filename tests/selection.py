@@ -7,6 +7,16 @@ from itertools import cycle
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+
+def examples(most: int) -> settings:
+    """Return the settings of a property test: its number of examples in `make test-all`.
+
+    `make test` tries the share of them that its profile gives (`conftest.py`), in percent.
+    """
+    share = min(settings().max_examples, 100)
+    return settings(max_examples=max(min(most, 5), most * share // 100))
 
 
 def first_of_each(cases: Iterable[Any], *keys: Callable[[Any], Hashable]) -> list[Any]:

@@ -7,9 +7,10 @@ from math import prod
 import numpy as np
 import pytest
 from alloc_helpers import take
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from isoperimetry_reference import least_cuts, torus_edges
+from selection import examples
 
 from alloc.bluegene.menus import JUQUEEN, MIRA, SEQUOIA, improved, partition_menu
 from alloc.policy import Request
@@ -105,7 +106,7 @@ def test_a_shape_that_is_not_free_is_waited_for():
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(data=st.data())
 def test_cuboids_are_free_and_of_an_allowed_shape(name, data):
     topology = torus((4, 3, 2), double_links_for_two=data.draw(st.booleans()))
@@ -131,7 +132,7 @@ def test_cuboids_are_free_and_of_an_allowed_shape(name, data):
 
 
 @pytest.mark.parametrize("wrap", [True, False, (True, False, True)])
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(data=st.data())
 def test_kept_cuboids_find_the_same_corner_as_the_search(wrap, data):
     topology = torus((4, 3, 2), wrap=wrap)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from alloc_helpers import take
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 
 from alloc.isolation import usable_links
 from alloc.policy import Placement, Request
@@ -144,7 +145,7 @@ def naive(name, free, n_nodes, p=3, group=9):
 
 
 @pytest.mark.parametrize("name", ["slurm", "slurm-dragonfly", "rrn", "rrr", "level-spread"])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(free=free_sets, data=st.data())
 def test_against_naive(name, free, data):
     n_nodes = data.draw(st.integers(1, len(free)))
@@ -152,7 +153,7 @@ def test_against_naive(name, free, data):
     assert take(policy, 1, n_nodes).nodes.tolist() == naive(name, free, n_nodes)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(free=free_sets, data=st.data())
 def test_level_spread_uses_the_smallest_level_that_fits(free, data):
     n_nodes = data.draw(st.integers(1, len(free)))
@@ -162,7 +163,7 @@ def test_level_spread_uses_the_smallest_level_that_fits(free, data):
             assert len(np.unique(nodes // size)) == 1
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(free=free_sets, seed=st.integers(0, 99), data=st.data())
 @pytest.mark.parametrize(("name", "size"), [("rdr", 3), ("rdg", 9)])
 def test_random_blocks_are_used_up_one_after_the_other(name, size, free, seed, data):

@@ -7,8 +7,8 @@ import pytest
 from alloc_helpers import CHURNED, MACHINES, churn, fresh, histories, shared_nodes, take
 from alloc_reference import State, jigsaw, laas, laas_coded, lc_exists
 from fattree_conditions import violated_conditions
-from hypothesis import given, settings
-from selection import first_only
+from hypothesis import given
+from selection import examples, first_only
 
 from alloc.isolation import shared_links, usable_links
 from alloc.policy import Placement, Request
@@ -248,7 +248,7 @@ def test_one_way_links_are_seen():
 
 @pytest.mark.parametrize("name", NAIVE)
 @pytest.mark.parametrize("machine", TREES)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(events=histories(40))
 def test_search_equals_naive_and_keeps_the_conditions(machine, name, events):
     topology, policy = MACHINES[machine], fresh(machine, name)

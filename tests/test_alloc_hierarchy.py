@@ -9,9 +9,9 @@ from pathlib import Path
 import hierarchy_reference as plain
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from selection import first_only
+from selection import examples, first_only
 
 import netcosim as nc
 from alloc.policy import Policy, Request
@@ -21,7 +21,7 @@ from netsim.topologies.domains import Hierarchy, hierarchy
 from netsim.topologies.switches import SwitchesShape
 from netsim.topology import Topology
 
-SOME = settings(max_examples=60, deadline=None)
+SOME = examples(60)
 GRAPH = nc.make_topology("torus", {"dims": [2]})
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from alloc_helpers import CHURNED, churn, histories, take
 from fattree_conditions import violated_conditions
-from hypothesis import given, settings
+from hypothesis import given
+from selection import examples
 
 from alloc.policy import Request
 from alloc.registry import make_policy
@@ -69,7 +70,7 @@ def test_lc_s_needs_are_rounded_up_to_whole_bytes_a_second():
     assert not set(links[0]) & set(links[1])
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(events=histories(30))
 def test_lc_s_never_gives_a_link_away_twice(events):
     topology, policy = LEGAL, make_policy(LEGAL, "lc-s", np.random.default_rng(0))

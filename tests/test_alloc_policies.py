@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from alloc_helpers import CASES, MACHINES, fresh, histories, shared_nodes, snapshot
-from hypothesis import given, settings
-from selection import first_of_each
+from hypothesis import given
+from selection import examples, first_of_each
 
 from alloc.isolation import shared_links
 from alloc.policy import Placement, Request
@@ -16,7 +16,7 @@ from netsim.errors import NetcosimError
 CUBOIDS = {"cuboid-best", "cuboid-worst", "menu", "menu-proposed", "contention-aware"}
 BLUE_GENE = {"cobalt", "cobalt-sl", "cobalt-pf", "cobalt-combo"}
 ROUNDS_UP = {"laas", "laas-coded", "first-fit-cuboid", "tpu-slices"} | CUBOIDS | BLUE_GENE
-SOME = settings(max_examples=15, deadline=None)
+SOME = examples(15)
 
 ONCE = first_of_each(CASES, lambda case: case[0], lambda case: case[1])
 

@@ -7,8 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 from alloc_helpers import take
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 
 from alloc.policy import Request
 from alloc.registry import make_policy
@@ -43,7 +44,7 @@ TORI = [torus((4, 3)), torus((3, 2, 3), wrap=(True, False, False)), torus((4, 2)
 
 
 @pytest.mark.parametrize("topology", TORI)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_against_all_boxes(topology, data):
     width = topology.shape.concentration
@@ -107,7 +108,7 @@ def one_by_one(policy, n_nodes):
         torus((17,)),
     ],
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_all_at_once_finds_what_one_by_one_does(topology, seed):
     """Machines of scattered nodes, and of cuboids that came and went."""

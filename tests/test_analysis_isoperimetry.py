@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from isoperimetry_bounds import (
     cuboid_bound,
@@ -24,6 +24,7 @@ from isoperimetry_bounds import (
 )
 from isoperimetry_reference import least_cuts, least_expansion, torus_edges
 from scipy import sparse
+from selection import examples
 
 from alloc.bluegene.geometries import geometries, partition_bisection, possible_sizes
 from netsim.analysis.bisection import cuboid_bisection, torus_bisection
@@ -50,7 +51,7 @@ def all_cuboids(dims):
     return product(*(range(1, d + 1) for d in dims))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(cuboid_tori, st.booleans(), st.data())
 def test_theorem_bounds_every_cuboid(dims, double, data):
     size = data.draw(
@@ -70,7 +71,7 @@ def test_theorem_bounds_every_cuboid(dims, double, data):
         assert all(c.links >= bound * (1 - 1e-9) for c in found)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4).filter(lambda d: prod(d) > 1), st.data())
 def test_cuboid_links_count_the_cables(dims, data):
     double = data.draw(st.booleans())
@@ -133,7 +134,7 @@ def test_bisection_of_a_cuboid():
         cuboid_bisection((8, 4), (4, 5))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.data())
 def test_geometries_go_from_the_greatest_bisection_to_the_least(dims, data):
     size = data.draw(st.sampled_from(possible_sizes(dims)))

@@ -95,6 +95,7 @@ def test_the_page_shows_what_the_results_file_keeps(browser: Any, folder: Path) 
     opened.context.close()
 
 
+@pytest.mark.full
 def test_the_page_can_reach_no_network_and_run_no_other_script(browser: Any, folder: Path) -> None:
     """What a page could be made to do by a name in a log, the policy forbids."""
     opened = Opened(browser, folder / "report.html")

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
@@ -117,7 +118,7 @@ def test_every_rank_ends_with_what_the_operation_promises(
         check(Collective(operation, name, g, channels, chunks), p, 1000)
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(
     st.sampled_from(CASES),
     st.integers(1, 26),

@@ -8,11 +8,11 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from message_reference import PlainJob, plain_stretches
 from queue_helpers import make_workload
-from selection import first_only
+from selection import examples, first_only
 
 from alloc.policy import Placement, Policy
 from alloc.registry import make_policy
@@ -323,7 +323,7 @@ class Watched(RunTimes):
         return changed
 
 
-@settings(deadline=None, max_examples=10)
+@examples(10)
 @given(seed=st.integers(0, 1000))
 def test_work_is_conserved(seed: int) -> None:
     topology = fat_tree(6)

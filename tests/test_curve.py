@@ -259,6 +259,7 @@ def test_loads_are_added_where_a_curve_is_steep(
     assert [load for _, _, load in found] == pytest.approx(expected)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_adaptive_loads_find_saturation_with_few_points(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -303,6 +304,7 @@ def test_loads_of_the_command_line_and_a_dry_run(
         assert expected in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_stopped_curve_is_drawn_as_far_as_it_is_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -32,6 +32,8 @@ from queuesim.result import QueueResult
 from workloads.details import Dependencies, JobDetails
 from workloads.synthetic import laas_workload
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 AGENT = '''
 from queuesim.decide import Choice, Decider
 

@@ -7,8 +7,9 @@ from collections import Counter
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 from test_calibration import CYCLE_S, LINK_BPS, measure
 from test_routing_deadlock import on_one_channel
 from test_topology_families import check_symmetric, router_graph, router_links, speeds
@@ -29,7 +30,7 @@ sizes = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(sizes=sizes, arrangement=st.sampled_from(ARRANGEMENTS))
 def test_wiring_is_that_of_the_closed_forms(
     sizes: tuple[int, int, int, int, int], arrangement: str

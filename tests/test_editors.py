@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft7Validator
 
 from netcosim.cli import command_names, main
 from netcosim.commands.completion import SHELLS
@@ -27,7 +26,9 @@ SECTIONS = {*("machine", "workload", "queue", "communication", "run", "policies"
 
 
 @cache
-def validator() -> Draft7Validator:
+def validator() -> Any:
+    from jsonschema import Draft7Validator  # which takes a second, in every worker
+
     schema = json.loads(schema_text())
     Draft7Validator.check_schema(schema)
     return Draft7Validator(schema)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 
 from experiments.expand import expand, range_values
 from netsim.errors import NetcosimError
@@ -44,7 +45,7 @@ def test_zipped_keys_run_together() -> None:
     assert points == [{"a": a, "b": b, "c": c} for a, b in ((1, "x"), (2, "y")) for c in (0, 1)]
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4))
 def test_number_of_points_is_the_product(lengths: list[int]) -> None:
     config = {f"k{i}": list(range(length)) for i, length in enumerate(lengths)}

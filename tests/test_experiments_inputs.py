@@ -22,6 +22,8 @@ from netsim import inputs
 from netsim.errors import NetcosimError
 from netsim.inputs import checked_path, digests, file_digest, identity, input_file
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 LOG = "".join(
     f"{i} {60 * i} -1 {run} {size} -1 -1 {size} 900 -1 1 1 1 -1 -1 -1 -1 -1\n"
     for i, (run, size) in enumerate([(300, 2), (400, 4), (500, 3), (200, 2)] * 3, start=1)

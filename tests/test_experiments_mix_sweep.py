@@ -19,6 +19,8 @@ from netcosim.axes import mix_label, table_frame
 from netcosim.cli import main
 from netsim.errors import NetcosimError
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 HEAD = """
 [machine]
 family = "dragonfly"

@@ -17,6 +17,8 @@ from experiments.store import Store
 from netcosim.cli import main
 from netsim.errors import NetcosimError
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 CONTENT: dict[str, Any] = {
     "machine": {"family": "dragonfly", "p": 2, "a": 4, "g": 5, "routing": "minimal"},
     "workload": {"synthetic": {"n_jobs": 40, "mean_nodes": 8, "load": 1.2}},

@@ -81,6 +81,7 @@ def test_the_loop_closes_with_all_at_once(tmp_path: Path) -> None:
         assert len(np.unique(factor[mine].round(9))) > 1
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_policies_do_not_change_each_others_numbers(tmp_path: Path) -> None:
     """A policy's measurements are the same whichever others are compared with it."""
     both = run_cosim(load_config(config_file(tmp_path)))

@@ -15,13 +15,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 from waiting import wait_until
 
 from experiments.outcome import Outcome, encode_tables
 from experiments.points import canonical_json, flatten, plain, point_key, point_rng, without
-from experiments.store import APPLICATION_ID, Store
+from experiments.store import Store
+from experiments.store_format import APPLICATION_ID
 from netcosim.export.files import export_tables
 from netsim.errors import NetcosimError
 
@@ -50,7 +52,7 @@ json_values = st.recursive(
 configs = st.dictionaries(st.text(max_size=5), json_values, max_size=4)
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(configs)
 def test_key_does_not_depend_on_the_order_of_keys(config: dict[str, object]) -> None:
     turned = dict(reversed(config.items()))
@@ -58,7 +60,7 @@ def test_key_does_not_depend_on_the_order_of_keys(config: dict[str, object]) -> 
     assert json.loads(canonical_json(config)) == plain(config)
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(configs, configs)
 def test_different_content_different_key(a: dict[str, object], b: dict[str, object]) -> None:
     assert (point_key(a) == point_key(b)) == (canonical_json(a) == canonical_json(b))

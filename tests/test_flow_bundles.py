@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 
 from netcosim.validation.reference.flows import reference_rates
 from netsim.errors import NetcosimError
@@ -43,7 +44,7 @@ def cases(draw):
 
 
 @given(cases())
-@settings(deadline=None, max_examples=150)
+@examples(150)
 def test_jobs_equal_the_dense_solver(case):
     capacity, jobs = case
     now = bundle_stretches(capacity, jobs)
@@ -52,7 +53,7 @@ def test_jobs_equal_the_dense_solver(case):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=5)
+@examples(5)
 def test_many_jobs_on_a_fat_tree_equal_the_dense_solver(seed):
     """64 all-to-all jobs."""
     rng = np.random.default_rng(seed)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 from test_flow_maxmin import cases, csr
 
 from netcosim.validation.reference.flows import dense, reference_finish
@@ -17,7 +18,7 @@ from netsim.flow.paths import FlowPaths, path_latency_s
 
 
 @given(cases(), st.data())
-@settings(deadline=None, max_examples=200)
+@examples(200)
 def test_equals_the_plain_simulation(case, data):
     ptr, links, capacity, weights = case
     n = len(ptr) - 1
@@ -30,7 +31,7 @@ def test_equals_the_plain_simulation(case, data):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=8)
+@examples(8)
 def test_equals_the_plain_simulation_where_events_reach_far(seed):
     rng = np.random.default_rng(seed)
     n_links, n = 25, 120
@@ -43,7 +44,7 @@ def test_equals_the_plain_simulation_where_events_reach_far(seed):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_equals_the_plain_simulation_where_levels_differ_by_orders(seed):
     """Capacities and sizes over six and three orders of magnitude, weights, flows that come late
     in ones and in crowds: levels leap, and flows are stopped by one link after the other."""
@@ -61,7 +62,7 @@ def test_equals_the_plain_simulation_where_levels_differ_by_orders(seed):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_links_that_others_cover_are_left_out(seed):
     """A link of more room to some of the flows of another never stops anybody; one of less
     may, and so may one that takes a larger part of a flow."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from flow_reference import assert_max_min, lp_rates
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 
 from netcosim.validation.reference.flows import dense, reference_rates
 from netsim.errors import NetcosimError
@@ -81,7 +82,7 @@ def test_weights_of_flows_divide_a_link():
 
 
 @given(cases(), st.data())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_a_flow_of_weight_k_is_k_flows(case, data):
     ptr, links, capacity, weights = case
     n = len(ptr) - 1
@@ -97,7 +98,7 @@ def test_a_flow_of_weight_k_is_k_flows(case, data):
 
 
 @given(cases(), st.data())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_equals_naive_filling_with_weights_of_flows(case, data):
     ptr, links, capacity, weights = case
     n = len(ptr) - 1
@@ -115,7 +116,7 @@ def test_a_weight_of_a_flow_is_positive_and_finite(weight):
 
 
 @given(cases())
-@settings(deadline=None, max_examples=150)
+@examples(150)
 def test_equals_naive_filling_and_holds_the_certificate(case):
     ptr, links, capacity, weights = case
     A = dense(ptr, links, len(capacity), weights)
@@ -125,7 +126,7 @@ def test_equals_naive_filling_and_holds_the_certificate(case):
 
 
 @given(cases())
-@settings(deadline=None, max_examples=15)
+@examples(15)
 def test_equals_the_linear_programming_oracle(case):
     ptr, links, capacity, weights = case
     A = dense(ptr, links, len(capacity), weights)
@@ -135,7 +136,7 @@ def test_equals_the_linear_programming_oracle(case):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_certificate_on_larger_networks(seed):
     rng = np.random.default_rng(seed)
     n_links, n_flows = 40, 300

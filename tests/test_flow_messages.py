@@ -7,10 +7,11 @@ import tracemalloc
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mean_value_analysis import mean_value_analysis
 from message_reference import PlainJob, plain_stretches
+from selection import examples
 
 from netsim.errors import NetcosimError
 from netsim.flow.job_load import job_link_load
@@ -64,7 +65,7 @@ def placed(
 
 @pytest.mark.parametrize(("make", "routing"), MACHINES)
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=8)
+@examples(8)
 def test_any_history_equals_the_plain_model(make, routing: str, seed: int) -> None:
     topology, rng = make(), np.random.default_rng(seed)
     config = PacketConfig(packet_bytes=1000, header_bytes=40)
@@ -117,7 +118,7 @@ def test_started_at_once_equals_the_plain_model(make, routing: str) -> None:
 
 @pytest.mark.parametrize(("make", "routing"), MACHINES[3:])
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=6)
+@examples(6)
 def test_other_ways_equal_the_plain_model(make, routing: str, seed: int) -> None:
     """Some jobs take other ways; each is still compared with its time on the ways it had alone."""
     topology, rng = make(), np.random.default_rng(seed)

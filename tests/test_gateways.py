@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 
 from alloc.nodes import NodePolicy, Nodes
 from alloc.policy import Request
@@ -174,7 +175,7 @@ def test_the_speed_to_nodes_is_a_key_beside_radix() -> None:
     assert set(topology.link_bandwidth_Bps[topology.first_router_link :].tolist()) == {5 * 10**9}
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     gateways=st.sets(st.integers(0, 15), min_size=1, max_size=6),
     sizes=st.lists(st.integers(1, 8), min_size=1, max_size=12),

@@ -21,7 +21,7 @@ from hostile.tables import ROWS
 from selection import first_of_each
 
 TESTS = Path(__file__).resolve().parent
-BATCH = 250
+BATCH = 1000
 """Rows a process, as each process compiles or loads the kernels."""
 
 

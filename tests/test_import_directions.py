@@ -41,7 +41,7 @@ MAX_LINES_OF_PACKAGE = {
     "experiments": 19_600,
     "netcosim": 22_600,
 }
-MAX_LINES_OF_FILE = 450
+MAX_LINES_OF_FILE = 448
 MAX_FILES_OF_FOLDER = 30
 LARGER_FOLDERS = {
     "experiments": 37,
@@ -71,19 +71,25 @@ def is_for_types(node: ast.AST) -> bool:
 
 
 @cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """Nodes of the kinds that tests look at."""
+    kinds = (ast.Import, ast.ImportFrom, ast.If, ast.FunctionDef)
+    return tuple(node for node in ast.walk(tree_of(path)) if isinstance(node, kinds))
+
+
+@cache
 def imports(path: Path, *, for_types: bool = True) -> tuple[tuple[int, str], ...]:
     """Line and full name of every import, those inside functions and ``from x import y`` too.
 
     Those under ``if TYPE_CHECKING`` can be left out.
     """
-    tree = tree_of(path)
     skipped = set()
     if not for_types:
         skipped = {
-            inner for node in ast.walk(tree) if is_for_types(node) for inner in ast.walk(node)
+            inner for node in nodes_of(path) if is_for_types(node) for inner in ast.walk(node)
         }
     found = []
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if node in skipped:
             continue
         if isinstance(node, ast.Import):
@@ -201,7 +207,7 @@ def test_packages_files_and_folders_stay_within_their_ceilings() -> None:
 def test_long_functions_and_functions_of_many_parameters_do_not_become_more() -> None:
     long, wide = [], []
     for path in SOURCES:
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if not isinstance(node, ast.FunctionDef):
                 continue
             name = f"{name_of(path)}:{node.lineno} {node.name}"

@@ -6,8 +6,9 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 
 from workloads.details import NodeLists
 from workloads.importers.dates import LogClock, in_order
@@ -16,7 +17,7 @@ from workloads.importers.shared_nodes import overlapping
 BERLIN = ZoneInfo("Europe/Berlin")
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(
     st.sampled_from([(2024, 3, 31), (2024, 10, 27), (2024, 7, 1)]),
     st.integers(0, 6 * 3600),
@@ -44,7 +45,7 @@ def test_a_zone_gives_the_true_times_around_a_change_of_the_clock(
         assert submit_s in both[0]
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(
     st.lists(
         st.tuples(st.sets(st.integers(0, 3), max_size=3), st.integers(0, 9), st.integers(1, 5)),

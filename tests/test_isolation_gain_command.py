@@ -19,6 +19,8 @@ from netcosim.gain.tables import TabulatedGain
 from netcosim.gain.trial import GainTrial
 from netcosim.study.budget import TimeBudget
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 CONFIG = """
 [machine]
 family = "fattree"

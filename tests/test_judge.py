@@ -38,6 +38,8 @@ from queuesim.metrics import wait_s
 from workloads.details import JobDetails, Labels
 from workloads.synthetic import laas_workload
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 MACHINE = """[machine]
 family = "fattree"
 radix = 8
@@ -428,6 +430,7 @@ def test_tables_do_not_depend_on_the_number_of_processes(
     assert not list(again.glob("unfinished-*"))
 
 
+@pytest.mark.full
 def test_processes_compute_parts_of_the_judge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 
 import netcosim as nc
 from netsim.errors import NetcosimError
@@ -24,7 +25,7 @@ def trees(draw):
     return hierarchy(("pod", "leaf"), ([pod[v] for v in leaf], [pod[v] * 10 + v for v in leaf]))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(h=trees(), data=st.data())
 def test_spans_are_what_a_plain_count_says(h, data):
     jobs = data.draw(st.lists(st.sets(st.integers(0, h.n_nodes - 1)), max_size=4))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 
 from netcosim.validation.cases import Send, Step, program
 from netsim.packet import build
@@ -15,7 +16,7 @@ from netsim.topologies.registry import make_topology
 from netsim.traffic import combine
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(
     st.lists(st.integers(1, 50), max_size=40),
     st.sampled_from([50, 100, build._COUNTED + 1]),

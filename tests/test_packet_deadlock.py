@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import networkx as nx
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 
 from netsim.packet.deadlock import waiting_cycle
 
 channels = st.tuples(st.integers(0, 5), st.integers(0, 1))
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(st.dictionaries(channels, st.frozensets(channels, max_size=3), max_size=10))
 def test_a_ring_is_found_exactly_if_there_is_one(
     waits: dict[tuple[int, int], frozenset[tuple[int, int]]],

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from packet_cases import ENGINES
 from routing_machines import all_routings
+from selection import examples
 
 from netcosim.validation.cases import random_config, random_traffic
 from netsim.packet.model import PacketConfig, PacketResult
@@ -58,7 +59,7 @@ def wire(case: Case) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("engine", list(ENGINES))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(seed=st.integers(0, 2**32))
 def test_everything_arrives_and_is_counted_once(engine: str, seed: int) -> None:
     """Each node's links carry exactly its messages; no message beats light; ranks end."""
@@ -85,7 +86,7 @@ def test_everything_arrives_and_is_counted_once(engine: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("engine", list(ENGINES))
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(seed=st.integers(0, 2**32), shift_ns=st.integers(1, 10**6))
 def test_a_later_start_shifts_every_time(engine: str, seed: int, shift_ns: int) -> None:
     """All groups later by d: every time is later by d, no count or duration changes."""
@@ -102,7 +103,7 @@ def test_a_later_start_shifts_every_time(engine: str, seed: int, shift_ns: int) 
 
 
 @pytest.mark.parametrize("engine", list(ENGINES))
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(seed=st.integers(0, 2**32), part=st.floats(0, 1))
 def test_a_cut_run_is_the_beginning_of_the_whole(engine: str, seed: int, part: float) -> None:
     """Up to `until_s` all times are those of the whole run, and later ones are -1."""

@@ -6,10 +6,11 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from packet_cases import ENGINES, GBPS, L, R, Send, Step, config
 from packet_cases import traffic as traffic_of
+from selection import examples
 
 from netcosim.validation.cases import random_config, random_traffic
 from netsim.errors import NetcosimError
@@ -122,7 +123,7 @@ def test_an_unknown_policy_is_refused():
 
 @given(seed=st.integers(0, 2**32), rails=st.integers(1, 4), policy=st.sampled_from(RAIL_POLICIES),
        limit=st.sampled_from([None, None, 0, 8, 500, 2000]))  # fmt: skip
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_the_engines_agree_on_random_cases(seed, rails, policy, limit):
     rng = np.random.default_rng(seed)
     ports = rng.integers(0, 5, 4 * rails).tolist()

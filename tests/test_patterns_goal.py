@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from goal_programs import parse_goal, read_goal
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 
 from netsim.errors import NetcosimError
 from netsim.traffic import Program
@@ -60,7 +61,7 @@ def story(program: Program) -> Counter[tuple[int, int, int, int, int, int]]:
     return Counter(zip(*(c.tolist() for c in columns), strict=True))
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.sampled_from(MADE), st.integers(2, 9), st.integers(1, 2))
 def test_a_pattern_survives_the_way_through_goal(name: str, n: int, iterations: int) -> None:
     # Compute times of whole nanoseconds, since GOAL has no others: 100 ns a phase.

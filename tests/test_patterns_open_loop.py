@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 
 from netsim.errors import NetcosimError
 from netsim.traffic import Program
@@ -22,7 +23,7 @@ def send_times(program: Program) -> tuple[np.ndarray, np.ndarray]:
     return src, clock[step] - before
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(
     st.integers(2, 9),
     st.sampled_from(["poisson", "periodic"]),

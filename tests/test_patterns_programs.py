@@ -6,8 +6,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 
 from netsim.errors import NetcosimError
 from netsim.traffic import Program
@@ -60,7 +61,7 @@ def make(name: str, n: int, m: int, iterations: int, seed: int = 0) -> Program:
     return make_pattern(name, n, m, iterations, np.random.default_rng(seed), params)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     st.sampled_from(WAITING),
     st.integers(1, 24),
@@ -551,7 +552,7 @@ def test_errors_name_what_is_allowed() -> None:
             make_pattern(name, n, 10, 1, rng, params)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.data())
 def test_builder_equals_the_naive_builder(data: st.DataObject) -> None:
     n = data.draw(st.integers(1, 5))

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from goal_binary_writer import to_binary
 from goal_programs import parse_goal, read_goal
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 from test_patterns_goal import MADE, story, to_goal
 
 from cosim.network.communication import Communication
@@ -37,7 +38,7 @@ def binary(raw: bytes, overlap: str = "streams"):
     return trace.program(trace.n_ranks)
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(st.sampled_from(MADE), st.integers(2, 9), st.integers(1, 2))
 def test_binary_says_what_the_text_says(name: str, n: int, iterations: int) -> None:
     params = {"adversarial": {"group_size": 1}, "fft3d": {"cells": 20}}.get(name, {})

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from queue_helpers import Contiguous, HeldMask, Mask, make_workload
+from selection import examples
 
 from cosim.registry import RUNTIME_MODELS
 from netsim.errors import NetcosimError
@@ -88,7 +89,7 @@ def bounded(draw: st.DrawFn) -> Workload:
     )
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(workload=bounded(), window=st.sampled_from([1, 4, 50]))
 def test_conservative_never_delays_a_reservation(workload: Workload, window: int) -> None:
     result = simulate(workload, Mask(8), backfill="conservative", window=window)
@@ -101,7 +102,7 @@ def test_conservative_never_delays_a_reservation(workload: Workload, window: int
 
 @pytest.mark.parametrize("backfill", BY_COUNT)
 @pytest.mark.parametrize("order", sorted(set(ORDERS) - {"fair-share", "las", "priority"}))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(workload=bounded(), seed=st.integers(0, 9))
 def test_every_schedule_is_a_schedule(
     backfill: str, order: str, workload: Workload, seed: int
@@ -129,7 +130,7 @@ def test_jobs_come_at_their_own_fraction_of_a_second(backfill: str) -> None:
     assert result.start_s.tolist() == [0.0, 0.125, 0.25]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     gaps=st.lists(st.integers(0, 8), min_size=1, max_size=30),
     services=st.lists(st.integers(1, 9), min_size=30, max_size=30),
@@ -161,7 +162,7 @@ def test_one_node_mm1_mean_wait() -> None:
     assert abs(wait.mean() - 1.0) < 4 * batches.std() / 10
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     steps=st.lists(st.tuples(st.integers(1, 12), st.integers(1, 4)), max_size=6),
     jobs=st.lists(
@@ -184,7 +185,7 @@ def test_profile_against_a_table_of_seconds(
             table[fits[0] : fits[0] + duration] -= n_nodes
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data(), order=st.sampled_from(["fcfs", "shortest", "wfp"]), depth=st.integers(1, 6))
 def test_waiting_queue_is_a_sorted_list(data: st.DataObject, order: str, depth: int) -> None:
     n = 30

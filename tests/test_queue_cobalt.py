@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from bluegene_helpers import four_midplanes, on
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from queue_helpers import Mask, make_workload
+from selection import examples
 
 from alloc.bluegene.cobalt import Cobalt, CobaltCombo, CobaltPaired, CobaltSimilar
 from alloc.bluegene.loops import blue_gene
@@ -163,7 +164,7 @@ def test_partner_starts_with_the_lead() -> None:
     assert nodes_of(told, 3) == [1]
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(
     seed=st.integers(0, 10**6),
     kind=st.sampled_from(KINDS),

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conservative_reference import PlainConservative
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from queue_helpers import Contiguous, Mask, Pairs, make_workload
+from selection import examples
 
 from queuesim.queue import simulate_queue
 from queuesim.result import QueueResult
@@ -49,7 +50,7 @@ def schedule(
 
 
 @pytest.mark.parametrize("kind", [Mask, Contiguous, Pairs])
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     workload=workloads(),
     order=st.sampled_from(["fcfs", "shortest", "wfp", "smallest", "largest"]),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from queue_helpers import Contiguous, HeldMask, Mask, PlainEasy, make_workload
+from selection import examples
 
 from experiments.config import QueueSection
 from queuesim.queue import simulate_queue
@@ -44,7 +45,7 @@ def start_times(
 
 
 @pytest.mark.parametrize("kind", [Mask, HeldMask, Contiguous])
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(
     workload=workloads(),
     order=st.sampled_from(["fcfs", "shortest", "wfp", "smallest", "largest"]),
@@ -59,7 +60,7 @@ def test_same_schedule_as_the_plain_queue(
 
 
 @pytest.mark.parametrize("kind", [Mask, HeldMask, Contiguous])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(workload=workloads(estimates="upper"))
 def test_no_job_starts_after_its_reservation(kind: type[Mask], workload: Workload) -> None:
     # Walltimes are upper bounds here, so the head may only be earlier than it was promised.
@@ -69,7 +70,7 @@ def test_no_job_starts_after_its_reservation(kind: type[Mask], workload: Workloa
 
 
 @pytest.mark.parametrize("kind", [Mask, HeldMask, Contiguous])
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(workload=workloads(estimates="exact"))
 def test_head_is_not_delayed_by_the_jobs_behind_it(kind: type[Mask], workload: Workload) -> None:
     # Oracle with exact estimates: the first job that ever waits starts just when it would
@@ -87,7 +88,7 @@ def test_head_is_not_delayed_by_the_jobs_behind_it(kind: type[Mask], workload: W
 
 
 @pytest.mark.parametrize("kind", [Mask, HeldMask, Contiguous])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(workload=workloads(estimates="upper"))
 def test_retest_delays_no_head_either(kind: type[Mask], workload: Workload) -> None:
     result = simulate_queue(

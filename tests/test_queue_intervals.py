@@ -29,6 +29,8 @@ from queuesim.statistics import interval_of_redrawn
 from workloads.drawn import drawn_log, n_blocks
 from workloads.job import Workload
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 def test_the_interval_by_hand() -> None:
     """Ten blocks: Student's t of 9 degrees, 2.2622, times the scatter of logarithms, corrected."""

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from selection import first_only
+from selection import examples, first_only
 
 import netcosim as nc
 from alloc.policy import Request
@@ -172,7 +172,7 @@ def fcfs_with_patience(jobs: Workload, topology, switches: int, max_wait_s: floa
     return start
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(seed=st.integers(0, 99), switches=st.integers(1, 2), wait=st.sampled_from([0.0, 40.0, 1e6]))
 def test_patience_in_strict_order_is_what_a_plain_simulation_finds(seed, switches, wait):
     jobs = some_jobs(seed, 40)

@@ -86,7 +86,7 @@ def test_what_fails_goes_on_failing_until_something_is_released(machine: str, na
     topology = MACHINES[machine]
     bandwidth = 5e8 if name == "lc-s" else None
     checked = 0
-    for seed in range(12):
+    for seed in range(6):
         policy = make_policy(topology, name, np.random.default_rng(seed))
         sizes = [n for n in range(1, topology.n_nodes + 1) if policy.fits_empty(n)]
         running, failing = [], set()

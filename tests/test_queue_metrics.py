@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from queue_helpers import Mask, make_workload
+from selection import examples
 
 from queuesim import capacity, metrics
 from queuesim.observables.machine import EACH, ranges
@@ -119,7 +120,7 @@ def test_summary_of_large_jobs() -> None:
     assert 0 < summary.mean_scheduling_s <= summary.max_scheduling_s
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     jobs=st.lists(
         st.tuples(st.integers(0, 20), st.integers(1, 9), st.integers(1, 8)),

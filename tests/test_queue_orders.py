@@ -7,9 +7,10 @@ from math import exp, log
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from queue_helpers import Mask, make_workload
+from selection import examples
 
 from netsim.errors import NetcosimError
 from queuesim.ordering.fair_share import ByUsage, FairShare, fair_share_order
@@ -58,7 +59,7 @@ def same(one: QueueResult, other: QueueResult) -> bool:
 
 
 @pytest.mark.parametrize("backfill", KINDS)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(workload=owned_jobs(users=1), half_life=st.sampled_from([1.0, 50.0, 1e12]))
 def test_fair_share_of_one_user_is_first_come_first_served(
     backfill: str, workload: Workload, half_life: float
@@ -71,7 +72,7 @@ def test_fair_share_of_one_user_is_first_come_first_served(
 
 
 @pytest.mark.parametrize("backfill", KINDS)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(workload=owned_jobs())
 def test_factors_alone_are_the_orders_that_they_name(backfill: str, workload: Workload) -> None:
     def weighed(**weights: float) -> QueueResult:

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from queue_helpers import Contiguous, Mask, make_workload
+from selection import examples
 from test_coupled_flow import Across, job_network, one_cable
 
 from alloc.policy import Placement, Policy
@@ -48,7 +49,7 @@ def late_jobs(draw: st.DrawFn) -> Workload:
 
 
 @pytest.mark.parametrize("backfill", sorted(set(BACKFILLS) - {"cobalt", "as-logged"}))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(workload=late_jobs())
 def test_cut_is_a_log_cut_beforehand(backfill: str, workload: Workload) -> None:
     # With the log's run times nothing else can tell a cut job from one that ends by itself.
@@ -145,7 +146,7 @@ def test_a_job_that_stands_still_is_cut() -> None:
     assert result.overran.all()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(workload=late_jobs())
 def test_nobody_outlives_a_walltime_under_changing_rates(workload: Workload) -> None:
     cut = simulate(workload, Mask(8), "cut", run_time_model=Live(Half(workload.run_time_s)))

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from queue_helpers import Contiguous, HeldMask, Mask, make_workload
+from selection import examples
 
 from alloc.policy import Placement, Policy
 from alloc.registry import make_policy
@@ -173,7 +174,7 @@ def histories(draw: st.DrawFn) -> tuple[Workload, Checkpoints, int]:
     return jobs(submit, run, nodes, priority), checkpoints, draw(st.integers(0, 9))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(histories())
 def test_preemption_by_priority_equals_a_slow_queue(
     history: tuple[Workload, Checkpoints, int],
@@ -188,7 +189,7 @@ def test_preemption_by_priority_equals_a_slow_queue(
         assert runs_of(result) == expected
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(histories())
 def test_las_equals_a_slow_queue(history: tuple[Workload, Checkpoints, int]) -> None:
     workload, checkpoints, min_run = history
@@ -258,7 +259,7 @@ def ruled_histories(draw: st.DrawFn) -> tuple[Workload, Rules, str, str]:
 POLICIES = (Mask, HeldMask, Contiguous)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(ruled_histories(), st.sampled_from(POLICIES))
 def test_every_second_on_a_node_is_accounted_for(
     history: tuple[Workload, Rules, str, str], policy: type[Mask]
@@ -295,7 +296,7 @@ def test_every_second_on_a_node_is_accounted_for(
     assert 0 <= loss_of_capacity(result) <= 1
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(ruled_histories())
 def test_no_job_is_preempted_in_vain(history: tuple[Workload, Rules, str, str]) -> None:
     """Each preemption is followed by the start that needs it, of a job of a higher claim."""
@@ -327,7 +328,7 @@ def test_no_job_is_preempted_in_vain(history: tuple[Workload, Rules, str, str]) 
     assert result.spent is None or (rules.preempts or not result.spent.preempted.any())
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(ruled_histories())
 def test_no_owner_waits_while_others_borrow(history: tuple[Workload, Rules, str, str]) -> None:
     workload, rules, backfill, _ = history

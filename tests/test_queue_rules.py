@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from queue_helpers import Contiguous, HeldMask, Mask, Pairs, make_workload
 from ruled_reference import PlainJob, PlainRules
+from selection import examples
 
 from queuesim.queue import simulate_queue
 from queuesim.result import CUT, FAILED, NEVER_RUN, QueueResult
@@ -115,7 +116,7 @@ PARTITIONS = [(), partitions_of(False, 0), partitions_of(True, 0), partitions_of
 
 @pytest.mark.parametrize("backfill", ["easy", "none"])
 @pytest.mark.parametrize("kind", [Mask, Contiguous])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_same_schedule_as_a_plain_queue(
     backfill: str, kind: type[Mask], data: st.DataObject
@@ -202,7 +203,7 @@ def assert_same(one: QueueResult, other: QueueResult) -> None:
 @pytest.mark.parametrize("backfill", ["easy", "none"])
 @pytest.mark.parametrize("order", ["fcfs", "wfp", "smallest"])
 @pytest.mark.parametrize("window", [None, 2])
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(workload=jobs_of(depend=False), kind=st.sampled_from([HeldMask, Contiguous, Pairs]))
 def test_rules_that_bar_nothing_are_the_plain_queue(
     backfill: str, order: str, window: int | None, workload: Workload, kind: type[Mask]
@@ -221,7 +222,7 @@ def test_rules_that_bar_nothing_are_the_plain_queue(
 
 
 @pytest.mark.parametrize("backfill", ["easy", "none"])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(workload=jobs_of(late=False, depend=False))
 def test_disjoint_partitions_are_machines_of_their_own(backfill: str, workload: Workload) -> None:
     # A job past its walltime counts as ending now, whenever a pass asks: here none is.
@@ -237,7 +238,7 @@ def test_disjoint_partitions_are_machines_of_their_own(backfill: str, workload: 
 
 
 @pytest.mark.parametrize("kind", [Mask, Contiguous])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(workload=jobs_of(late=False, depend=False), overlap=st.booleans(),
        outages=outages_of(("reservation",)), priority=st.integers(0, 1))  # fmt: skip
 def test_nobody_delays_a_head(

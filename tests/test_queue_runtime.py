@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from queue_helpers import Mask, make_workload
+from selection import examples
 
 from alloc.policy import Placement, Policy
 from cosim.measuring.measured import SpeedupRow, SpeedupTable
@@ -204,7 +205,7 @@ class Live(RunTimeModel):
 
 
 @pytest.mark.parametrize("late", [False, True])
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(
     gaps=st.lists(st.floats(0, 5), min_size=1, max_size=15),
     seed=st.integers(0, 99),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 
 from queuesim.waiting import StaticQueue
 from workloads.job import Workload
@@ -19,7 +20,7 @@ def workload() -> Workload:
     return laas_workload(N, 4.0, np.random.default_rng(1))
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(
     keys=st.lists(st.integers(0, 9), min_size=N, max_size=N),
     depth=st.integers(1, 6),

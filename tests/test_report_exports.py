@@ -201,6 +201,7 @@ def evalys_file(file: Path, folder: Path) -> Mapping[str, Path]:
     return {path.stem: path for path in Path(f"{folder}-evalys").glob("*.csv")}
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_evalys_tables_obey_its_rules(file: Path, run: ArchivedRun, tmp_path: Path) -> None:
     """What `JobSet.from_csv` does: columns by name, procsets of whole numbers, times that agree."""
     found = evalys_file(file, tmp_path / "out")
@@ -370,6 +371,8 @@ def test_perfettos_own_protos_read_the_trace(run: ArchivedRun) -> None:
     assert units >= {"%", "jobs", "nodes"}
 
 
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.full
 def test_the_trace_is_the_same_bytes_each_time(file: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         page = str(tmp_path / f"{name}.html")
@@ -430,6 +433,7 @@ def test_names_are_files_names() -> None:
     assert len(safe_name("x" * 500)) == 80
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_point_is_found_by_its_first_letters(
     result: PointResult, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

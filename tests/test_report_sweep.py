@@ -354,6 +354,7 @@ def titles(page: str) -> list[str]:
     return re.findall(r"<h2>([^<]+)</h2>", page)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_policies_come_first_and_what_names_things_last(page: str) -> None:
     found = titles(page)
     assert found[:2] == ["Recommendation", "What was compared"]
@@ -379,6 +380,7 @@ def test_every_point_can_be_opened(page: str, sweep_file: Path) -> None:
     assert all("routing load.db" in file for file, _ in opened)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_pages_of_points_are_linked_from_the_sweeps(sweep_file: Path) -> None:
     """A point that has no page keeps its command."""
     with Store(sweep_file, "read") as store:
@@ -405,6 +407,7 @@ def test_the_recommendation_names_the_best_policy_and_where() -> None:
     assert single.next_step.startswith("8 more points would give intervals, about 20 s")
 
 
+@pytest.mark.full
 def test_the_page_is_the_same_when_made_again(page: str, sweep_file: Path) -> None:
     def timeless(text: str) -> str:
         return re.sub(r"Made [^<]+", "", text)

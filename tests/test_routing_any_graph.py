@@ -8,9 +8,10 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from routing_machines import small_machines
+from selection import examples
 
 from netsim.flow.paths import flow_paths
 from netsim.packet.engine import simulate_packets
@@ -120,7 +121,7 @@ def test_one_channel_where_nothing_can_wait_in_a_ring(t: Topology, n_vcs: int) -
         assert make_routing(t, name).n_vcs == n_vcs
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 2**32 - 1))
 def test_random_networks_are_free_of_deadlock(seed: int) -> None:
     """Random cables, some parallel, routers without nodes: both routings, walked through."""

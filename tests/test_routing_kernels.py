@@ -6,9 +6,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from routing_machines import all_routings, on_every_routing
+from selection import examples
 
 from netsim.routing.base import Hop, Routing
 from netsim.routing.dragonfly_reference import COMPARES
@@ -113,7 +114,7 @@ def walk_and_compare(
 
 
 @on_every_routing
-@settings(max_examples=5, deadline=None)
+@examples(5)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_kernel_takes_the_hop_of_the_reference(routing: Routing, seed: int) -> None:
     walk_and_compare(routing, np.random.default_rng(seed), 30)
@@ -170,7 +171,7 @@ def plain_mix(x: int) -> int:
 words = st.integers(0, 2**64 - 1)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(words, st.integers(0, 2**31), st.integers(0, 2**20), st.integers(0, 2**16), st.data())
 def test_chance_is_that_of_splitmix64(
     seed: int, message: int, packet: int, visit: int, data: st.DataObject

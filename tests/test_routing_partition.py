@@ -8,10 +8,10 @@ from itertools import permutations
 import numpy as np
 import pytest
 from fattree_conditions import violated_conditions
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from partition_permutation import perfect_matchings, route_permutation
-from selection import first_only
+from selection import examples, first_only
 from test_routing_kernels import walk_and_compare
 
 from alloc.policy import Placement, Request
@@ -66,7 +66,7 @@ def check_paths(topology, job, targets, paths):
 
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("tree", first_only(range(len(TREES))))
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_any_permutation_in_any_partition_at_one_flow_a_link(tree, name, seed):
     topology, rng = TREES[tree], np.random.default_rng(seed)
@@ -91,7 +91,7 @@ def test_worst_permutations_of_a_whole_machine():
 
 @pytest.mark.parametrize("name", [*POLICIES, "laas-coded"])
 @pytest.mark.parametrize("tree", first_only(range(len(TREES))))
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_d_mod_k_stays_in_the_partition_in_kernel_and_reference(tree, name, seed):
     topology = TREES[tree]
@@ -121,7 +121,7 @@ def test_d_mod_k_stays_in_the_partition_in_kernel_and_reference(tree, name, seed
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("name", [*POLICIES, "lc-s"])
 @pytest.mark.parametrize("tree", first_only(range(len(TREES))))
-@settings(max_examples=4, deadline=None)
+@examples(4)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_every_choice_stays_in_the_partition_and_none_is_a_dead_end(tree, name, rule, seed):
     """From every node of a job to every other, along all that the routing could ever do."""
@@ -148,7 +148,7 @@ def test_every_choice_stays_in_the_partition_and_none_is_a_dead_end(tree, name, 
 
 
 @pytest.mark.parametrize("rule", RULES)
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(seed=st.integers(0, 2**32 - 1), tree=st.integers(0, len(TREES) - 1))
 def test_kernel_takes_the_hop_of_the_reference_in_partitions(rule, seed, tree):
     """Between any nodes, of one partition or not, whatever the loads."""
@@ -337,7 +337,7 @@ def test_the_remainder_leaf_stands_last_in_its_pod_and_its_links_first():
 
 
 @given(st.integers(1, 7), st.integers(1, 5), st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_matchings_cover_a_regular_multigraph(n, degree, seed):
     rng = np.random.default_rng(seed)
     src = np.repeat(np.arange(n), degree)

@@ -10,8 +10,9 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 
 from netsim.errors import NetcosimError
 from netsim.hierarchy import hierarchy_of
@@ -268,7 +269,7 @@ def trees(draw: st.DrawFn) -> tuple[str, nx.DiGraph]:
     return "\n".join(draw(st.permutations(lines))), graph
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(trees())
 def test_any_tree(tmp_path_factory: pytest.TempPathFactory, tree: tuple[str, nx.DiGraph]) -> None:
     text, graph = tree

@@ -9,9 +9,10 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from routing_machines import small_machines
+from selection import examples
 
 from netsim.errors import NetcosimError
 from netsim.parameters import parameters_of
@@ -79,7 +80,7 @@ def test_preset_sizes(name: str, nodes: int) -> None:
     assert preset(name).n_nodes == nodes
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     p=st.integers(1, 3),
     a=st.integers(1, 5),
@@ -153,7 +154,7 @@ def test_aries_group() -> None:
     assert s.local_step(0, 17) == 1  # along the chassis first
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(*(st.integers(1, 4) for _ in range(5)))
 def test_fattree_link_numbers(m1: int, m2: int, m3: int, w2: int, w3: int) -> None:
     t = xgft(m1, m2, m3, w2, w3)
@@ -200,7 +201,7 @@ def test_fewer_pods_keep_the_spines() -> None:
     assert fat_tree(8, taper=0.5).shape == FatTreeShape(3, 4, 4, 8, 2, 2)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     dims=st.lists(st.integers(1, 5), min_size=1, max_size=3),
     wraps=st.lists(st.booleans(), min_size=3, max_size=3),

@@ -6,8 +6,9 @@ import re
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 
 from netsim.errors import NetcosimError
 from netsim.units import (
@@ -84,14 +85,14 @@ def test_plain_numbers_only_where_the_name_carries_the_unit() -> None:
         parse_quantity(0.5, "bytes", plain=True)
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(st.integers(1, 2**62), st.sampled_from(DIMENSIONS))
 def test_si_unit_is_identity(number: int, dimension: Dimension) -> None:
     unit = {"bandwidth": "B/s", "bytes": "B", "time": "s"}[dimension]
     assert parse_exact(f"{number} {unit}", dimension) == number
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(
     st.floats(1e-12, 1e12, allow_nan=False),
     st.sampled_from(DIMENSIONS),
@@ -105,7 +106,7 @@ def test_format_parses_back(value: float, dimension: Dimension, digits: int) -> 
     assert abs(back - Fraction(value)) <= Fraction(value) / 10 ** (digits - 1)
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(st.integers(1, 999), st.sampled_from(["KB", "MB", "GB", "TB"]))
 def test_format_keeps_short_numbers(number: int, unit: str) -> None:
     text = f"{number} {unit}"

@@ -25,6 +25,8 @@ from netcosim.config_reference import config_keys
 from netcosim.curve.config import curve_from
 from netsim.errors import NetcosimError, UnreadKeyWarning
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 KEYS = [key for key in config_keys() if not key.startswith(("sweep.", "reference", "plugins"))]
 QUICK = ("no backfilling",)
 READ_ALL_THE_SAME = (

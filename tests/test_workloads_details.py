@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from queue_helpers import Mask
+from selection import examples
 
 from queuesim.queue import fitting
 from workloads import transform
@@ -77,7 +78,7 @@ def workload(jobs: list[Plain], n_nodes: list[int] | None = None) -> Workload:
     return replace(made, details=details(jobs))
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(st.lists(PLAIN, max_size=8), st.data())
 def test_take_is_a_list_of_jobs(jobs: list[Plain], data: st.DataObject) -> None:
     columns = details(jobs)

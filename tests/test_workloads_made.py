@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 
 from netsim.errors import NetcosimError
 from workloads import transform
@@ -116,7 +117,7 @@ def test_generator_mistakes(options: dict[str, object], message: str) -> None:
         laas_workload(rng=np.random.default_rng(0), **given_options)  # type: ignore[arg-type]
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(st.integers(1, 60), st.sampled_from([0.1, 0.25, 1 / 3, 1.0, 1.5, 7.0]), st.integers(0, 99))
 def test_transforms_equal_their_definitions(n: int, factor: float, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from log_lines import line, written
+from selection import examples
 
 from netsim.errors import NetcosimError
 from workloads.csv_jobs import read_csv
@@ -149,7 +150,7 @@ NUMBERS = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.data())
 def test_fast_and_slow_parsers_agree(data: st.DataObject) -> None:
     out = []

@@ -9,7 +9,7 @@ are of no use: packet kernels need each other.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from netcosim.commands import add_jobs
 
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     about = format_quantity(sum(part.usual_s for part in PARTS.values()), "time", 2)
     print(f"compiling, about {about} on one core where nothing is cached", flush=True)
     started = time.perf_counter()
-    for what, seconds in _compiled(PARTS) if args.jobs == 1 else _compiled_on_two():
+    for what, seconds in _compiled(PARTS) if args.jobs == 1 else compiled_on_two(PARTS):
         print(f"{what}: {seconds:.1f} s", flush=True)
     print(f"ready in {time.perf_counter() - started:.1f} s; kept in {cache_folder()}")
     return 0
@@ -44,15 +44,15 @@ def _compiled(parts: Iterable[str]) -> Iterator[tuple[str, float]]:
     return warm_up(parts)
 
 
-def _compiled_on_two() -> Iterator[tuple[str, float]]:
+def compiled_on_two(parts: Collection[str]) -> Iterator[tuple[str, float]]:
     """Compile packet kernels in one process and all others in another."""
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
     from netcosim.kernel_parts import PARTS
 
-    packets = [name for name, part in PARTS.items() if part.called.startswith("netsim/packet")]
-    groups = (packets, [part for part in PARTS if part not in packets])
+    packets = [part for part in parts if PARTS[part].called.startswith("netsim/packet")]
+    groups = (packets, [part for part in parts if part not in packets])
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         for found in pool.map(_all_of, groups):
             yield from found

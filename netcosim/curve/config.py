@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
-from experiments.config import Config, file_keys
-from experiments.config_content import plugins_of, validated_sections
+from experiments.config import Config
+from experiments.config_content import file_keys, plugins_of, validated_sections
 from experiments.config_errors import ConfigError
 from experiments.config_load import parse_toml, section_of
 from experiments.config_machine import MachineSection

@@ -91,8 +91,8 @@ def _points(store: Store, point: str | None) -> pd.DataFrame:
 
 def _kept(store: Store, name: str, point: str | None) -> Iterator[pd.DataFrame]:
     """Yield one archived table of runs, point by point, because all of them may be large."""
+    from experiments.frames import cell, varying
     from experiments.points import flatten
-    from experiments.store_format import cell, varying
 
     points = [p for p in store.points() if p.status == "done" and point in (None, p.key)]
     flat = [flatten(p.config) for p in points]

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from pydantic import field_validator
 
-from experiments.config import Config, file_keys
+from experiments.config import Config
+from experiments.config_content import file_keys
 from experiments.config_decider import placed_decider
 from experiments.config_errors import ConfigError, validated
 from experiments.config_load import config_from, errors_name, read_config, section_of

@@ -17,7 +17,8 @@ from markupsafe import Markup
 from cosim.registry import MEASURES
 from experiments.archive.values import ArchivedRun
 from experiments.figures.style import policy_colours
-from experiments.store import Rows, Store, StoredPoint
+from experiments.store import Rows, Store
+from experiments.store_format import StoredPoint
 from netcosim.judge.config import toml_text
 from netcosim.report.about import (
     ABOUT,

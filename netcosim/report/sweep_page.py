@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from experiments.figures.style import policy_colours
+from experiments.frames import varying
 from experiments.points import flatten
-from experiments.store import Store, StoredPoint
-from experiments.store_format import varying
+from experiments.store import Store
+from experiments.store_format import StoredPoint
 from netcosim.axes import table_frame
 from netcosim.report.about import ABOUT
 from netcosim.report.compared import Compared, compare

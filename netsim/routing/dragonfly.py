@@ -56,7 +56,6 @@ from itertools import product
 from typing import Annotated
 
 import numpy as np
-from annotated_types import Ge, Gt, Le, Lt
 
 from netsim.errors import NetcosimError
 from netsim.limits import need_memory
@@ -68,10 +67,16 @@ from netsim.routing.dragonfly_node import ByNode
 from netsim.routing.dragonfly_plus import dragonfly_plus_routing
 from netsim.routing.dragonfly_reference import (
     COMPARES,
+    BiasS,
+    Compared,
+    CountsBids,
     Reference,
+    ThresholdBytes,
     Ugal,
+    Weight,
     copy_bits,
     fs_per_byte,
+    make_ugal,
 )
 from netsim.routing.kernels_dragonfly_node import UGAL_NODE, VALIANT_NODE
 from netsim.routing.make_tables import make_tables
@@ -257,60 +262,9 @@ def _reference(topology: Topology, shape: DragonflyShape, rule: str, ugal: Ugal)
     return Reference(topology, shape, rule, ugal)
 
 
-MAX_BIAS_S = 3_000_000
-"""A third of what 64 bits of picoseconds hold: loads are added to it."""
-BiasS = Annotated[
-    float, "added to the Valiant side of the comparison", Gt(-MAX_BIAS_S), Lt(MAX_BIAS_S)
-]
-Compared = Annotated[
-    str | None,
-    "what is compared: time until the router's own output is free, bytes that wait there, or "
-    "used credits; used credits if left out, on a dragonfly+ the output queue, all it has",
-    OneOf(COMPARES),
-]
-Weight = Annotated[
-    int | None,
-    "how many times the Valiant path's side counts; the paths' numbers of links if left out",
-    Ge(1),
-    Le(16),
-]
-ThresholdBytes = Annotated[
-    int, "added to the Valiant side where bytes are compared", Ge(0), Le(2**40)
-]
-CountsBids = Annotated[
-    bool,
-    "whether packets count for an output while they bid for the crossbar; of no matter where the "
-    "output queue is compared",
-]
 Intermediate = Annotated[
     str, "what a Valiant path is drawn by: a group, or a node of any group", OneOf(INTERMEDIATES)
 ]
-
-
-def _ugal(
-    topology: Topology,
-    compares: str | None,
-    weight: int | None,
-    threshold_bytes: int,
-    bias_s: float,
-) -> Ugal:
-    if isinstance(topology.shape, DragonflyPlusShape):
-        if compares not in (None, "output-queue"):
-            raise NetcosimError(f"ugal_compares = {compares}: a dragonfly+ has only output-queue")
-        if weight is not None:
-            raise NetcosimError(f"ugal_weight = {weight}: a dragonfly+ weighs only by links")
-        compares = "output-queue"
-    compares = "used-credits" if compares is None else compares
-    in_bytes = compares == "output-bytes"
-    if threshold_bytes and not in_bytes:
-        raise NetcosimError(
-            f"ugal_threshold_bytes = {threshold_bytes}: {compares} compares times, with ugal_bias_s"
-        )
-    if bias_s and in_bytes:
-        raise NetcosimError(
-            f"ugal_bias_s = {bias_s}: {compares} compares bytes, with ugal_threshold_bytes"
-        )
-    return Ugal(compares, weight, round(bias_s * 1e12), threshold_bytes)
 
 
 def ugal_l(
@@ -323,7 +277,7 @@ def ugal_l(
     valiant_intermediate: Intermediate = "group",
 ) -> Routing:
     """Build "ugal-l"; see `dragonfly_routing`."""
-    ugal = _ugal(topology, ugal_compares, ugal_weight, ugal_threshold_bytes, ugal_bias_s)
+    ugal = make_ugal(topology, ugal_compares, ugal_weight, ugal_threshold_bytes, ugal_bias_s)
     return dragonfly_routing(
         topology,
         "ugal-l",
@@ -342,13 +296,13 @@ def par(
     ugal_counts_bids: CountsBids = True,
 ) -> Routing:
     """Build "par"; see `dragonfly_routing`."""
-    ugal = _ugal(topology, ugal_compares, ugal_weight, ugal_threshold_bytes, ugal_bias_s)
+    ugal = make_ugal(topology, ugal_compares, ugal_weight, ugal_threshold_bytes, ugal_bias_s)
     return dragonfly_routing(topology, "par", ugal, counts_bids=ugal_counts_bids)
 
 
 def ugal_g(topology: Topology, ugal_bias_s: BiasS = 0.0) -> Routing:
     """Build "ugal-g"; see `dragonfly_routing`."""
-    ugal = _ugal(topology, "output-queue", None, 0, ugal_bias_s)
+    ugal = make_ugal(topology, "output-queue", None, 0, ugal_bias_s)
     return dragonfly_routing(topology, "ugal-g", ugal)
 
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Gt, Le, Lt
 
+from netsim.errors import NetcosimError
+from netsim.parameters import OneOf
 from netsim.routing.base import Hop, View
 from netsim.routing.kernels_common import draw
 from netsim.routing.make_tables import ejection
 from netsim.topologies.dragonfly import DragonflyShape
+from netsim.topologies.dragonfly_plus import DragonflyPlusShape
 from netsim.topology import Topology
 
 FREE_FACTOR = 2
@@ -48,6 +53,66 @@ class Ugal:
         if self.compares == "output-bytes":
             return self.threshold_bytes
         return max(-_ENDLESS_FS, min(1000 * self.bias_ps, _ENDLESS_FS))
+
+
+MAX_BIAS_S = 3_000_000
+"""A third of what 64 bits of picoseconds hold: loads are added to it."""
+BiasS = Annotated[
+    float, "added to the Valiant side of the comparison", Gt(-MAX_BIAS_S), Lt(MAX_BIAS_S)
+]
+Compared = Annotated[
+    str | None,
+    "what is compared: time until the router's own output is free, bytes that wait there, or "
+    "used credits; used credits if left out, on a dragonfly+ the output queue, all it has",
+    OneOf(COMPARES),
+]
+Weight = Annotated[
+    int | None,
+    "how many times the Valiant path's side counts; the paths' numbers of links if left out",
+    Ge(1),
+    Le(16),
+]
+ThresholdBytes = Annotated[
+    int, "added to the Valiant side where bytes are compared", Ge(0), Le(2**40)
+]
+CountsBids = Annotated[
+    bool,
+    "whether packets count for an output while they bid for the crossbar; of no matter where the "
+    "output queue is compared",
+]
+
+
+def make_ugal(
+    topology: Topology,
+    compares: str | None,
+    weight: int | None,
+    threshold_bytes: int,
+    bias_s: float,
+) -> Ugal:
+    """Return the choice that a config's parameters describe.
+
+    Raises
+    ------
+    NetcosimError
+        Parameters that do not go together, or not with the topology.
+    """
+    if isinstance(topology.shape, DragonflyPlusShape):
+        if compares not in (None, "output-queue"):
+            raise NetcosimError(f"ugal_compares = {compares}: a dragonfly+ has only output-queue")
+        if weight is not None:
+            raise NetcosimError(f"ugal_weight = {weight}: a dragonfly+ weighs only by links")
+        compares = "output-queue"
+    compares = "used-credits" if compares is None else compares
+    in_bytes = compares == "output-bytes"
+    if threshold_bytes and not in_bytes:
+        raise NetcosimError(
+            f"ugal_threshold_bytes = {threshold_bytes}: {compares} compares times, with ugal_bias_s"
+        )
+    if bias_s and in_bytes:
+        raise NetcosimError(
+            f"ugal_bias_s = {bias_s}: {compares} compares bytes, with ugal_threshold_bytes"
+        )
+    return Ugal(compares, weight, round(bias_s * 1e12), threshold_bytes)
 
 
 def fs_per_byte(bandwidth_Bps: int) -> int:

@@ -13,14 +13,7 @@ from netsim.limits import shown
 from netsim.parameters import ReadIf
 from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int, need_size
 from netsim.topologies.domains import Hierarchy, hierarchy
-from netsim.topologies.family import (
-    Family,
-    Links,
-    Name,
-    NodeBandwidthBps,
-    NodeLatencyS,
-    Nodes,
-)
+from netsim.topologies.family import Family, Links, Name, NodeBandwidthBps, NodeLatencyS, Nodes
 from netsim.topologies.positions import Layout, numbered, rows_of_levels
 from netsim.topologies.rails import (
     DIFFERENT,
@@ -231,9 +224,8 @@ def xgft(
     s = FatTreeShape(levels, m1, m2, m3, ups, spines, rails, rail_routers)
     leaf = np.repeat(np.arange(s.n_leaves), s.w2)
     l2_of_leaf = s.n_leaves + (leaf // s.m2) * s.w2 + np.tile(np.arange(s.w2), s.n_leaves)
-    l2 = np.repeat(np.arange(s.n_l2), s.w3)
-    spine = np.tile(np.arange(s.w3), s.n_l2) + (l2 % s.w2) * s.w3 + s.n_leaves + s.n_l2
-    l2 = l2 + s.n_leaves
+    l2 = np.repeat(s.n_leaves + np.arange(s.n_l2), s.w3)
+    spine = s.n_leaves + s.n_l2 + np.tile(np.arange(s.n_spines), s.m3)
     sizes = [len(leaf), len(leaf), len(l2), len(l2)]
     b1, b2, t1, t2 = level1_bandwidth_Bps, level2_bandwidth_Bps, level1_latency_s, level2_latency_s
     return build_topology(
@@ -354,9 +346,9 @@ def pods_and_leaves(topology: Topology) -> Hierarchy:
     s = topology.shape
     nodes = np.arange(s.n_nodes)
     leaf, pod = nodes // s.m1, s.pod_of(nodes)
-    return (
-        hierarchy(("pod", "leaf"), (pod, leaf)) if s.levels == 3 else hierarchy(("leaf",), (leaf,))
-    )
+    if s.levels == 2:
+        return hierarchy(("leaf",), (leaf,))
+    return hierarchy(("pod", "leaf"), (pod, leaf))
 
 
 def pods_side_by_side(topology: Topology) -> Layout:

@@ -20,6 +20,8 @@ HANDLES = frozenset(
     )
 )
 """Collectives that make or free communicators and windows; what they send is not recorded."""
+Comms = Mapping[int, Sequence[int]]
+"""The ranks of each communicator, in its order; none for one that is each rank's own."""
 Channel = tuple[int, int, int, int]
 """Communicator, source, destination, tag."""
 _COLLECTIVE = -1
@@ -49,6 +51,10 @@ class MpiEvent:
     """Of what does not block."""
     name: str = ""
     """Of a collective, in small letters without MPI."""
+
+
+Ranks = Sequence[Sequence[MpiEvent]]
+"""The events of each rank, in order of time."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +145,7 @@ class _Call:
 class _Run:
     """State common to all ranks."""
 
-    comms: Mapping[int, Sequence[int]]
+    comms: Comms
     compute_scale: float
     messages: dict[Channel, list[int]]
     calls: dict[int, list[_Call]]
@@ -147,8 +153,8 @@ class _Run:
 
 
 def mpi_goal(
-    ranks: Sequence[Sequence[MpiEvent]],
-    comms: Mapping[int, Sequence[int]],
+    ranks: Ranks,
+    comms: Comms,
     compute_scale: float = 1.0,
     leave_out: Collection[str] = (),
 ) -> Converted:
@@ -161,10 +167,8 @@ def mpi_goal(
 
     Parameters
     ----------
-    ranks : sequence of sequences of MpiEvent
-        Of each rank, in order of time.
-    comms : mapping of int to sequence of int
-        The ranks of each communicator, in its order; none for one that is each rank's own.
+    ranks : Ranks
+    comms : Comms
     compute_scale : float
         Calculations take so many times as long; 0 leaves them out.
     leave_out : collection of str
@@ -178,13 +182,8 @@ def mpi_goal(
     """
     if not any(e.kind in _COMMUNICATES for events in ranks for e in events):
         raise NetcosimError("no MPI messages or collectives in it")
-    run = _Run(
-        comms,
-        compute_scale,
-        _messages(ranks, comms),
-        _calls(ranks, comms, leave_out),
-        _tags(ranks, comms),
-    )
+    messages, calls = _messages(ranks, comms), _calls(ranks, comms, leave_out)
+    run = _Run(comms, compute_scale, messages, calls, _tags(ranks, comms))
     written = [_write(rank, events, run) for rank, events in enumerate(ranks)]
     lines = [f"num_ranks {len(ranks)}"]
     for rank, own in enumerate(written):
@@ -255,7 +254,7 @@ def _write_call(own: _Rank, rank: int, call: _Call, comm: int, run: _Run) -> Non
             own.sent(label)
 
 
-def _peer(event: MpiEvent, rank: int, comms: Mapping[int, Sequence[int]]) -> int:
+def _peer(event: MpiEvent, rank: int, comms: Comms) -> int:
     """Return the other rank of a message, counted among all."""
     members = comms[event.comm] or (rank,)
     if not 0 <= event.peer < len(members):
@@ -263,9 +262,7 @@ def _peer(event: MpiEvent, rank: int, comms: Mapping[int, Sequence[int]]) -> int
     return members[event.peer]
 
 
-def _messages(
-    ranks: Sequence[Sequence[MpiEvent]], comms: Mapping[int, Sequence[int]]
-) -> dict[Channel, list[int]]:
+def _messages(ranks: Ranks, comms: Comms) -> dict[Channel, list[int]]:
     """Return the bytes of the messages of each (communicator, source, destination, tag), in order.
 
     The k-th that is sent meets the k-th receive that was posted, as MPI has it.
@@ -295,11 +292,7 @@ def _messages(
     return sent
 
 
-def _calls(
-    ranks: Sequence[Sequence[MpiEvent]],
-    comms: Mapping[int, Sequence[int]],
-    leave_out: Collection[str],
-) -> dict[int, list[_Call]]:
+def _calls(ranks: Ranks, comms: Comms, leave_out: Collection[str]) -> dict[int, list[_Call]]:
     """Return the collectives of each communicator of two ranks or more, in order."""
     known = EXPANDED.keys() | HANDLES | set(leave_out)
     foreign = Counter(
@@ -346,9 +339,7 @@ def _calls(
     return found
 
 
-def _tags(
-    ranks: Sequence[Sequence[MpiEvent]], comms: Mapping[int, Sequence[int]]
-) -> dict[tuple[int, int], int]:
+def _tags(ranks: Ranks, comms: Comms) -> dict[tuple[int, int], int]:
     """Return the tag in the schedule of each (communicator, tag)."""
     used = {
         (e.comm, _COLLECTIVE if e.kind == "collective" else e.tag)
@@ -366,14 +357,11 @@ def _tags(
     }
 
 
-def _without_messages(
-    ranks: Sequence[Sequence[MpiEvent]], comms: Mapping[int, Sequence[int]]
-) -> Counter[str]:
+def _without_messages(ranks: Ranks, comms: Comms) -> Counter[str]:
     """Count the calls that became no operation, by reason."""
     found: Counter[str] = Counter()
     for rank, events in enumerate(ranks):
-        posted = sum(e.kind == "irecv-posted" for e in events)
-        never = posted - sum(e.kind == "irecv" for e in events)
+        never = sum((e.kind == "irecv-posted") - (e.kind == "irecv") for e in events)
         if never > 0:
             found["receives that were posted and never complete"] += never
         for e in events:

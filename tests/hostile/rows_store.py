@@ -12,7 +12,8 @@ import numpy as np
 from experiments.config_load import config_from
 from experiments.cosim import cosim_point
 from experiments.outcome import Outcome, PointResult, encode_tables
-from experiments.store import APPLICATION_ID, Store
+from experiments.store import Store
+from experiments.store_format import APPLICATION_ID
 from hostile.row import Make, Row, all_of, config_text, nothing, written
 
 REPORT = ("report", "r.db")

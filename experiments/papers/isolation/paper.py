@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.papers.isolation import (
+    again,
     cab,
     cells,
     cells_draw,
@@ -40,6 +41,7 @@ def check(options: Options) -> None:
 
 PARTS: dict[str, tuple[Any, ...]] = {
     "cells": (cells.FUNCTION, cells.points, cells.analyse, cells_draw.draw),
+    "again": (cells.FUNCTION, again.points, again.analyse, None),
     "predictor": (
         MEASURED,
         predictor.points,

@@ -50,6 +50,9 @@ def test_needs_and_verdicts_by_hand() -> None:
     runs = pd.DataFrame([row for part in range(4) for row in queue_rows(part)])
     queue = cells.ratios(runs)
     needed = cells.break_evens(queue).set_index("metric")
+    # stretches follow each other in time, whatever the order of their rows
+    shuffled = cells.break_evens(queue.sample(frac=1, random_state=1))
+    pd.testing.assert_frame_equal(shuffled, needed.reset_index()[shuffled.columns])
     assert needed.loc["makespan", ["ratio", "needed"]].tolist() == [1.0, 0.0]
     assert needed.loc["turnaround", "ratio"] == pytest.approx(1.04)
     assert needed.loc["turnaround", "needed"] == pytest.approx(4.0)
@@ -93,7 +96,7 @@ def test_the_figure_on_synthetic_jobs_with_one_process_and_with_two(tmp_path) ->
     tables, others = found
     for name, table in tables.items():
         pd.testing.assert_frame_equal(table, others[name])
-    n_cells = len(cells.designed(QUICK))
+    n_cells = len(cells.designed("synth-small", QUICK))
     assert len(tables["gain"]) == n_cells * len(cells.POLICIES)
     assert tables["gain"]["by_node"].notna().all()
     # a small machine has no large jobs

@@ -97,8 +97,6 @@ POLICIES = ("ta", "laas", "jigsaw")
 LIVE_POLICY, LIVE_SCENARIO = "jigsaw", "live"
 """The policy whose queues are simulated with contention, too."""
 FACTORS = ("placement", "network", "drive", "share", "load")
-HELD = ("network", "drive")
-"""Factors that the cells computed first do not vary."""
 WALLTIMES = ("logged", "exact")
 """That the queues of the break-even plan with."""
 METRICS = {
@@ -286,7 +284,7 @@ def break_evens(each: pd.DataFrame) -> pd.DataFrame:
     for cell, part in cells(each, "log", "load", "walltimes", "policy"):
         for metric in _known(part):
             needed, none = [], []
-            for _, mine in cells(part.sort_values("off"), "part"):
+            for _, mine in cells(part.sort_values(["part", "off"]), "part"):
                 ratio = mine[metric].tolist()
                 none.append(ratio[0])
                 needed.append(0.0 if ratio[0] <= 1 else break_even(mine["off"].tolist(), ratio))

@@ -21,7 +21,6 @@ from experiments.papers.isolation import (
     predictor,
     shares,
     spread,
-    steps,
 )
 from experiments.papers.kit.data import paper_figures, read_data
 from experiments.papers.kit.logs import logs_folder
@@ -57,7 +56,6 @@ PARTS: dict[str, tuple[Any, ...]] = {
         FollowUp(WITH_SPEEDUPS, loop.queue_points),
     ),
     "cab": (cab.PACKED, cab.points, cab.analyse, cab.draw),
-    "steps": (MEASURED, steps.points, steps.analyse, steps.draw),
     "placement": (MEASURED, placement.points, placement.analyse, placement.draw),
     "shares": (MEASURED, shares.points, shares.analyse, shares.draw),
     "dragonfly": (MEASURED, spread.points, spread.analyse, spread.draw),

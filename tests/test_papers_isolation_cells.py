@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.papers.isolation import cells
+from experiments.papers.isolation import again, cells
+from experiments.papers.isolation.stretches import STUDY
 from experiments.papers.paper import Options
 from netcosim.reproduce import reproduce
 
@@ -80,6 +81,54 @@ def test_needs_and_verdicts_by_hand() -> None:
     assert beside.loc["turnaround", "verdict"] == "would not pay"
     assert not beside.loc["turnaround", "same_sign"]
     assert cells.live(runs, cells.phases(each, queue)).empty
+
+
+def by_stretch(values: list[float], **more: object) -> pd.DataFrame:
+    rows = [
+        {**CELL, "policy": "jigsaw", "part": part, "by_node": value, "by_job": 0.0, "jobs": 1}
+        for part, value in enumerate(values)
+    ]
+    return pd.DataFrame(rows).assign(**more)
+
+
+def test_coverage_by_hand() -> None:
+    """Stated: 4 (1.1 .. 6.9), as above; drawn again, a mean of 6 is inside and one of 7 not."""
+    stated = cells.gains(by_stretch([2.0, 6.0, 3.0, 5.0]))
+    for values, inside in (([5.0, 7.0, 6.0, 6.0], True), ([7.0, 7.0, 6.0, 8.0], False)):
+        [found] = again.coverage(stated, by_stretch(values, draw=1)).to_dict("records")
+        assert found["again"] == np.mean(values)
+        assert found["inside"] is inside
+        assert (found["stretches"], found["again_stretches"]) == (4, 4)
+
+
+def test_signs_under_attack_by_hand() -> None:
+    base = by_stretch([2.0, 3.0, 1.0, 2.0, -4.0, -1.0, -2.0, 1.0])
+    changed = pd.concat(
+        [by_stretch([1.0, 2.0], variant="kept"), by_stretch([-1.0, -2.0], variant="broken")]
+    )
+    found = again.attacks(base, changed).set_index("variant")
+    assert found["same_sign"].to_dict() == {
+        "as designed": True,
+        "first half of the log": True,
+        "second half of the log": False,
+        "kept": True,
+        "broken": False,
+    }
+    assert found.loc["second half of the log", "by_node"] == -1.5
+
+
+def test_an_attack_changes_one_thing() -> None:
+    mix = [{"pattern": name, "node_bytes": 32_768} for name in ("all-to-all", "halo3d")]
+    content = {"communication": {"mix": mix}, "run": {"seed": 1}}
+    other = again.attack(content, {"node_bytes": 8_192})
+    assert [entry["node_bytes"] for entry in other["communication"]["mix"]] == [8_192, 8_192]
+    assert again.attack(content, {"patterns": ["halo3d"]})["communication"]["mix"] == mix[1:]
+    assert again.attack(content, {"run.seed": 2}) == {**content, "run": {"seed": 2}}
+    options = Options(scale="quick")
+    attacked = [p["labels"] for p in again.points(options) if "variant" in p["labels"]]
+    assert {label["variant"] for label in attacked} == set(STUDY["attacks"])
+    drawn = [p for p in again.points(options) if "draw" in p["labels"]]
+    assert len({p["config"]["run"]["seed"] for p in drawn}) == again.DRAWS
 
 
 @pytest.mark.full

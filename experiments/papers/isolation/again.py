@@ -32,10 +32,14 @@ from queuesim.statistics import interval_columns
 
 NAME = "isolation-again"
 POLICY = "jigsaw"
-DRAWS = 2
-"""How often all stretches are drawn again."""
 CELL = ["log", *FACTORS]
-HALVES = {"first half of the log": (0, 4), "second half of the log": (4, 8)}
+EVERY_OTHER = slice(0, None, 2)
+"""Stretches of a cell with one thing changed."""
+FEWER = {
+    "every other stretch": EVERY_OTHER,
+    "first half of the log": slice(4),
+    "second half of the log": slice(4, None),
+}
 """Attacks that only leave stretches out."""
 
 
@@ -43,21 +47,20 @@ def points(options: Options) -> list[Point]:
     """The cells as designed, drawn again, and each attacked one with its changes."""
     found = []
     for log, these in stretches_of(options):
-        ours = {tuple(each.cell.values()): each for each in designed(log, options)}
+        known = {tuple(each.cell.values()): each for each in designed(log, options)}
         attacked = _attacked(log, options)
         for each in [*_covered(log, options), *attacked]:
-            found += packet_points(log, these, ours[tuple(each.cell.values())], options.seed)
+            found += packet_points(log, these, known[tuple(each.cell.values())], options.seed)
         for each in attacked:
             for name, changes in STUDY["attacks"].items():
-                for stretch in these:
+                for stretch in these[EVERY_OTHER]:
                     content = cell_content(log, stretch, each.cell, (POLICY,), options.seed)
                     labels = {"log": log, **each.cell, "part": stretch.number, "variant": name}
                     found.append(study_point(NAME, attack(content, changes), labels))
-    for draw in range(1, DRAWS + 1):
-        for log, these in stretches_of(options, draw):
-            for each in _covered(log, options):
-                again = packet_points(log, these, each, options.seed + draw)
-                found += [{**p, "labels": {**p["labels"], "draw": draw}} for p in again]
+    for log, these in stretches_of(options, draw=1):
+        for each in _covered(log, options):
+            again = packet_points(log, these, each, options.seed + 1)
+            found += [{**p, "labels": {**p["labels"], "draw": 1}} for p in again]
     return found
 
 
@@ -111,10 +114,11 @@ def attacks(base: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for cell, part in cells(changed, *CELL):
-        as_designed = base[(base[CELL] == pd.Series(cell)).all(axis=1) & base["policy"].eq(POLICY)]
+        mine = (base[CELL] == pd.Series(cell)).all(axis=1) & base["policy"].eq(POLICY)
+        as_designed = base[mine].sort_values("part")
         variants = {"as designed": as_designed}
-        for name, (first, end) in HALVES.items():
-            variants[name] = as_designed[as_designed["part"].between(first, end - 1)]
+        for name, chosen in FEWER.items():
+            variants[name] = as_designed[chosen]
         variants |= {str(of["variant"]): mine for of, mine in cells(part, "variant")}
         sign = over_stretches(as_designed["by_node"]).value > 0
         for name, mine in variants.items():

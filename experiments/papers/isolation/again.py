@@ -44,7 +44,7 @@ FEWER = {
 
 
 def points(options: Options) -> list[Point]:
-    """The cells as designed, drawn again, and each attacked one with its changes."""
+    """Return the cells as designed, drawn again, and each attacked one with its changes."""
     found = []
     for log, these in stretches_of(options):
         known = {tuple(each.cell.values()): each for each in designed(log, options)}
@@ -65,8 +65,8 @@ def points(options: Options) -> list[Point]:
 
 
 def _covered(log: str, options: Options) -> list[Designed]:
-    quick = [{"placement": ["random", "baseline"], "policies": [POLICY]}]
-    return expanded(quick if options.quick else STUDY["coverage"], log)
+    designs = [{}] if options.quick else STUDY["coverage"]
+    return expanded([{**design, "policies": [POLICY]} for design in designs], log)
 
 
 def _attacked(log: str, options: Options) -> list[Designed]:
@@ -74,7 +74,7 @@ def _attacked(log: str, options: Options) -> list[Designed]:
 
 
 def attack(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """A cell's config with changes: dotted keys, and ``node_bytes`` and ``patterns`` of its mix."""
+    """Return a config with changes: dotted keys, and ``node_bytes`` and ``patterns`` of its mix."""
     other = dict(changes)
     mix = [dict(entry) for entry in content["communication"]["mix"]]
     kept = other.pop("patterns", [entry["pattern"] for entry in mix])
@@ -84,7 +84,7 @@ def attack(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
 
 
 def coverage(stated: pd.DataFrame, again: pd.DataFrame) -> pd.DataFrame:
-    """Of each cell the stated interval, the mean of stretches drawn again, and if it is inside.
+    """Compare each cell's stated interval with the mean of stretches drawn again.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def coverage(stated: pd.DataFrame, again: pd.DataFrame) -> pd.DataFrame:
 
 
 def attacks(base: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
-    """Of each attacked cell the gain as designed, then with each change, and if the sign survives.
+    """Compare the sign of each attacked cell's gain as designed with that of each change.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def attacks(base: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Whether intervals cover, and whether signs survive."""
+    """Compare the cells simulated again with those as designed."""
     pairs = frames["pairs"]
     first = pairs["variant"].isna() & pairs["draw"].isna()
     base = gains_by_stretch(pairs[first])

@@ -92,7 +92,7 @@ def break_even(percent: Sequence[float], ratio: Sequence[float]) -> float:
 
 NAME = "isolation-cells"
 FUNCTION = "experiments.papers.isolation.cells:tables_of"
-USUAL: dict[str, str | float] = STUDY["usual"]
+USUAL: dict[str, list[Any]] = STUDY["usual"]
 POLICIES = ("ta", "laas", "jigsaw")
 LIVE_POLICY, LIVE_SCENARIO = "jigsaw", "live"
 """The policy whose queues are simulated with contention, too."""
@@ -121,8 +121,8 @@ class Designed:
 
 
 def designed(log: str, options: Options) -> list[Designed]:
-    """The cells of a log, in the order in which they are computed."""
-    quick = [{"placement": ["random", "baseline"], "load": [AT_ONCE, "0.7"], "live": [log]}]
+    """Return the cells of a log, in the order in which they are computed."""
+    quick = [{"load": [AT_ONCE, "0.7"], "live": [log]}]
     return expanded(quick if options.quick else STUDY["designs"], log)
 
 
@@ -132,7 +132,7 @@ def expanded(designs: Sequence[Mapping[str, Any]], log: str) -> list[Designed]:
     for design in designs:
         if log in design.get("logs", [log]):
             policies, live = design.get("policies", POLICIES), log in design.get("live", ())
-            levels = [design.get(name, [USUAL.get(name)]) for name in FACTORS]
+            levels = [design.get(name, USUAL[name]) for name in FACTORS]
             for place in itertools.product(*levels):
                 cell = dict(zip(FACTORS, place, strict=True))
                 found.setdefault(place, Designed(cell, tuple(policies), live))
@@ -140,7 +140,7 @@ def expanded(designs: Sequence[Mapping[str, Any]], log: str) -> list[Designed]:
 
 
 def points(options: Options) -> list[Point]:
-    """Of each log its queues, then its cells, and beside them their queues with contention."""
+    """Return, log by log, its queues, its cells and those queues with contention."""
     found = []
     for log, these in stretches_of(options):
         found += queue_points(log, these, options)
@@ -159,7 +159,7 @@ def tables_of(point: Mapping[str, Any]) -> dict[str, Rows]:
 def packet_points(
     log: str, stretches: Sequence[Stretch], designed: Designed, seed: int
 ) -> list[Point]:
-    """A cell on every stretch of a log, the packets of all policies at the same instants."""
+    """Return a cell on every stretch of a log, the packets of all policies at the same instants."""
     found = []
     for stretch in stretches:
         config = cell_content(log, stretch, designed.cell, designed.policies, seed)
@@ -170,7 +170,7 @@ def packet_points(
 
 
 def live_points(log: str, stretches: Sequence[Stretch], cell: Cell, seed: int) -> list[Point]:
-    """The queues of both policies with run times that follow contention, to compare with."""
+    """Return the queues of both policies with run times that follow contention, to compare with."""
     found = []
     for stretch in stretches:
         config = cell_content(log, stretch, cell, (LIVE_POLICY,), seed)

@@ -20,7 +20,7 @@ from experiments.papers.paper import Analysis, Options
 CELL = ["log", *FACTORS, "policy"]
 POLICY, WALLTIMES = "jigsaw", "logged"
 """What is drawn; the tables have all."""
-DRAWN, PLACEMENTS = ("makespan", "turnaround"), ("random", "baseline")
+DRAWN = ("makespan", "turnaround")
 CAB_PERCENT = 7.4
 """Measured on Cab: 1.08 times as long among others (Pollard et al., SC'18, Fig. 1)."""
 MARKED = {5.0: "5 %", CAB_PERCENT: "Cab", 10.0: "10 %", 20.0: "20 %"}
@@ -33,7 +33,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     Logs without arrivals over which the load varies are in the tables.
     """
     chosen = {"policy": POLICY, "walltimes": WALLTIMES}
-    usual = {name: USUAL[name] for name in ("network", "drive")}
+    usual = {name: USUAL[name][0] for name in ("network", "drive")}
     gain, needed = (_where(analysis.tables[name], chosen) for name in ("gain", "queue"))
     phases = _where(analysis.tables["phases"], chosen).merge(gain, on=CELL)
     phases["gain_percent"] = phases["by_node"].where(phases["metric"] == BY_NODE, phases["by_job"])
@@ -45,7 +45,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
         if (by_load[by_load["log"] == log]["load"] != AT_ONCE).any()
     ]
     rows = [(log, metric) for log in logs for metric in DRAWN]
-    placements = [name for name in first_seen(phases, "placement") if name in PLACEMENTS]
+    placements = [name for name in first_seen(phases, "placement") if name in USUAL["placement"]]
     shares, loads = (sorted(set(by_load[name])) for name in ("share", "load"))
     at_once = _where(phases, {"load": AT_ONCE})
     at_once = at_once.assign(load=at_once["network"] + ", " + at_once["drive"])

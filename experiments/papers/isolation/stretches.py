@@ -44,7 +44,7 @@ LARGEST = 64
 STUDY = read_data("isolation")["cells"]
 NODE_BYTES: int = STUDY["node_bytes"]
 NETWORKS: dict[str, dict[str, str]] = STUDY["networks"]
-AT_ONCE = str(STUDY["usual"]["load"])
+[AT_ONCE] = STUDY["usual"]["load"]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.papers.isolation import cells
+from experiments.papers.isolation import again, cells
+from experiments.papers.isolation.stretches import STUDY
 from experiments.papers.paper import Options
 from netcosim.reproduce import reproduce
 
@@ -50,6 +51,9 @@ def test_needs_and_verdicts_by_hand() -> None:
     runs = pd.DataFrame([row for part in range(4) for row in queue_rows(part)])
     queue = cells.ratios(runs)
     needed = cells.break_evens(queue).set_index("metric")
+    # stretches follow each other in time, whatever the order of their rows
+    shuffled = cells.break_evens(queue.sample(frac=1, random_state=1))
+    pd.testing.assert_frame_equal(shuffled, needed.reset_index()[shuffled.columns])
     assert needed.loc["makespan", ["ratio", "needed"]].tolist() == [1.0, 0.0]
     assert needed.loc["turnaround", "ratio"] == pytest.approx(1.04)
     assert needed.loc["turnaround", "needed"] == pytest.approx(4.0)
@@ -79,6 +83,55 @@ def test_needs_and_verdicts_by_hand() -> None:
     assert cells.live(runs, cells.phases(each, queue)).empty
 
 
+def by_stretch(values: list[float], **more: object) -> pd.DataFrame:
+    rows = [
+        {**CELL, "policy": "jigsaw", "part": part, "by_node": value, "by_job": 0.0, "jobs": 1}
+        for part, value in enumerate(values)
+    ]
+    return pd.DataFrame(rows).assign(**more)
+
+
+def test_coverage_by_hand() -> None:
+    """Stated: 4 (1.1 .. 6.9), as above; drawn again, a mean of 6 is inside and one of 7 not."""
+    stated = cells.gains(by_stretch([2.0, 6.0, 3.0, 5.0]))
+    for values, inside in (([5.0, 7.0, 6.0, 6.0], True), ([7.0, 7.0, 6.0, 8.0], False)):
+        [found] = again.coverage(stated, by_stretch(values, draw=1)).to_dict("records")
+        assert found["again"] == np.mean(values)
+        assert found["inside"] is inside
+        assert (found["stretches"], found["again_stretches"]) == (4, 4)
+
+
+def test_signs_under_attack_by_hand() -> None:
+    base = by_stretch([2.0, 3.0, 1.0, 2.0, -4.0, -1.0, -2.0, 1.0])
+    changed = pd.concat(
+        [by_stretch([1.0, 2.0], variant="kept"), by_stretch([-1.0, -2.0], variant="broken")]
+    )
+    found = again.attacks(base, changed).set_index("variant")
+    assert found["same_sign"].to_dict() == {
+        "as designed": True,
+        "every other stretch": False,
+        "first half of the log": True,
+        "second half of the log": False,
+        "kept": True,
+        "broken": False,
+    }
+    assert found.loc["second half of the log", "by_node"] == -1.5
+
+
+def test_an_attack_changes_one_thing() -> None:
+    mix = [{"pattern": name, "node_bytes": 32_768} for name in ("all-to-all", "halo3d")]
+    content = {"communication": {"mix": mix}, "run": {"seed": 1}}
+    other = again.attack(content, {"node_bytes": 8_192})
+    assert [entry["node_bytes"] for entry in other["communication"]["mix"]] == [8_192, 8_192]
+    assert again.attack(content, {"patterns": ["halo3d"]})["communication"]["mix"] == mix[1:]
+    assert again.attack(content, {"run.seed": 2}) == {**content, "run": {"seed": 2}}
+    options = Options(scale="quick")
+    attacked = [p["labels"] for p in again.points(options) if "variant" in p["labels"]]
+    assert {label["variant"] for label in attacked} == set(STUDY["attacks"])
+    drawn = [p for p in again.points(options) if "draw" in p["labels"]]
+    assert {p["config"]["run"]["seed"] for p in drawn} == {options.seed + 1}
+
+
 @pytest.mark.full
 def test_the_figure_on_synthetic_jobs_with_one_process_and_with_two(tmp_path) -> None:
     found = []
@@ -93,7 +146,7 @@ def test_the_figure_on_synthetic_jobs_with_one_process_and_with_two(tmp_path) ->
     tables, others = found
     for name, table in tables.items():
         pd.testing.assert_frame_equal(table, others[name])
-    n_cells = len(cells.designed(QUICK))
+    n_cells = len(cells.designed("synth-small", QUICK))
     assert len(tables["gain"]) == n_cells * len(cells.POLICIES)
     assert tables["gain"]["by_node"].notna().all()
     # a small machine has no large jobs

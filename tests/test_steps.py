@@ -12,25 +12,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from steps_theory import Looping, fluid_ends_s, link, locked_at_s, next_apart_s, next_overlap_s
+from steps_theory import (
+    Looping,
+    even_periods_s,
+    fluid_ends_s,
+    link,
+    locked_at_s,
+    next_apart_s,
+    next_overlap_s,
+    one_link,
+)
 
 from cosim.measuring.steps_measure import Loops, meetings, off_by_job
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
-from experiments.papers.isolation.steps import (
-    analyse,
-    compared_with_random_phases,
-    draw,
-    even_periods_s,
-    one_link,
-    points,
-    windows,
-)
-from experiments.papers.kit.logs import LOGS_VARIABLE
-from experiments.papers.kit.points import measured
-from experiments.papers.paper import Options
 from netsim.packet.model import PS_PER_S, PacketConfig
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
@@ -305,72 +302,11 @@ def test_a_config_asks_for_it() -> None:
     assert rows[3]["meeting"] == pytest.approx(rows[0]["meeting"])  # however often drawn
 
 
-def made_rows() -> pd.DataFrame:
-    """Two ways on one network, six snapshots of equal weight; two windows, phases drawn twice."""
-    common = {"network": "fattree", "case": "as others", "periods": "equal", "noise": 0.0}
-    rows = []
-    for snapshot in range(6):
-        for phases, redrawn, end, off in (
-            ("random", 0, 10, 3.0),
-            ("random", 0, 30, 1.0 + snapshot),
-            ("random", 1, 10, 4.0),
-            ("random", 2, 10, 6.0),
-            ("locked", 0, 10, 9.0),
-            ("locked", 0, 30, 5.0),
-        ):
-            row = {"phases": phases, "snapshot": snapshot, "redrawn": redrawn, "nodes": 10}
-            row |= {
-                "from_iteration": 1,
-                "to_iteration": end,
-                "off_percent": off,
-                "jobs": 3,
-                "jobs_counted": 3,
-            }
-            rows.append({**common, **row, "meeting": off / 4, "order": 0.0})
-    return pd.DataFrame(rows)
-
-
-def test_the_study_compares_with_phases_drawn_anew() -> None:
-    """Drawn anew they lose 5 points; the last window's 1 to 6 is 1.5 less, in step at first 0."""
-    table = compared_with_random_phases(made_rows())
-    assert table["phases"].tolist() == ["random", "locked"]
-    assert table["less_redrawn_points"].tolist() == [-1.5, 0.0]
-    assert table["off_percent"].tolist() == [3.5, 5.0]
-    assert table["redrawn_percent"].tolist() == [5.0, 5.0]
-    low, high = table[["less_redrawn_points_low", "less_redrawn_points_high"]].iloc[0]
-    assert low < -1.5 < high
-    assert high + 1.5 == pytest.approx(-1.5 - low)
-    told = windows(made_rows())
-    assert told["off_percent"].tolist() == [3.0, 3.5, 9.0, 5.0]
-    assert told["jobs"].tolist() == [18] * 4
-
-
-def test_windows_in_which_a_job_stands_still_do_not_count() -> None:
-    rows = made_rows().assign(from_iteration=lambda of: of["to_iteration"] // 2)
-    stands = (rows["snapshot"] == 1) & (rows["to_iteration"] == 30) & (rows["phases"] == "locked")
-    told = windows(rows.assign(jobs_counted=np.where(stands, 2, 3)))
-    assert told["snapshots"].tolist() == [6, 6, 6, 5]
-
-
 def test_one_link_in_theory() -> None:
     """Two jobs at f = 0.3: in step 0.3 longer, by chance 0.09, in turns nothing."""
     row = one_link().query("jobs == 2 and share == 0.3").iloc[0]
     found = [row[f"{name}_percent"] for name in ("in_step", "clocks_apart", "interleaved")]
     assert found == pytest.approx([100 * 0.3 / 1.3, 100 * 0.09 / 1.09, 0])
-
-
-@pytest.mark.full
-def test_the_study_runs_quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(LOGS_VARIABLE, raising=False)
-    quick = Options(scale="quick")
-    chosen = [p for p in points(quick) if p["labels"]["network"] == "dragonfly"]  # type: ignore
-    assert len(chosen) == 7
-    frame = pd.DataFrame([row for at in (0, 4) for row in measured(chosen[at])["steps"]])
-    assert frame["phases"].tolist() == ["random"] * 4 + ["locked"] * 3
-    assert frame["to_iteration"].max() == 30
-    analysis = analyse({"steps": frame}, quick)
-    assert len(analysis.tables["chance"]) == 2
-    assert len(draw(analysis, quick).axes) == 2
 
 
 def test_alone_nothing_is_lost() -> None:

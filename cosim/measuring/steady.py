@@ -119,7 +119,9 @@ class Steadying:
     def job(self, name: str, index: int, compute_s: float, start_s: float = 0.0) -> PlacedJob:
         """Return a job where a side put it, with computing between its iterations."""
         side = self.study.sides[name]
-        communication = replace(self.study.communication(index), iterations=1)
+        communication = self.study.communication(index)
+        if communication.iterations != 1:
+            communication = replace(communication, iterations=1)
         placed = side.placed(index, communication)
         noise = self.rules.noise if compute_s else 0.0
         return replace(placed, compute_s=compute_s, start_s=start_s, compute_noise=noise)

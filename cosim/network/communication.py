@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import ceil
 from typing import TypeVar
 
@@ -95,13 +95,21 @@ class Communication:
 
     def program(self, n_ranks: int, rng: np.random.Generator) -> Program:
         """Return the communication program of a job of ``n_ranks`` ranks."""
-        scaled = self.for_ranks(n_ranks)
-        return make_pattern(
-            scaled.pattern, n_ranks, scaled.message_bytes, scaled.iterations, rng, scaled.parameters
-        )
+        if n_ranks in self._made:
+            return self._made[n_ranks]
+        s = self.for_ranks(n_ranks)
+        made = make_pattern(s.pattern, n_ranks, s.message_bytes, s.iterations, rng, s.parameters)
+        if not self.draws and made.n_messages <= _KEPT:
+            self._made[n_ranks] = made
+        return made
+
+    @cached_property
+    def _made(self) -> dict[int, Program]:
+        """Small programs without random partners, by ranks: equal jobs share one."""
+        return {}
 
 
-_UNIT_BYTES = 1000
+_UNIT_BYTES, _KEPT = 1000, 20_000
 
 
 @lru_cache(maxsize=4096)

@@ -307,8 +307,12 @@ class Ensemble:
 
     def _once(self) -> list[tuple[Program, NDArray[np.int32]]]:
         """Return one iteration of each job, and the node of each of its ranks."""
-        nodes = [self.network.rank_node(job) for job in self.jobs]
-        return list(zip(self._programs([1] * len(nodes)), nodes, strict=True))
+        return list(zip(self._programs([1] * len(self.jobs)), self._nodes, strict=True))
+
+    @cached_property
+    def _nodes(self) -> list[NDArray[np.int32]]:
+        """The node of each rank of each job."""
+        return [self.network.rank_node(job) for job in self.jobs]
 
     def _traffic(self, iterations: Sequence[int]) -> Traffic:
         """Return the jobs' programs on their nodes; a rank's group is its job's place in
@@ -319,7 +323,6 @@ class Ensemble:
                 self._programs(iterations), iterations, self.jobs, strict=True
             )
         ]
-        nodes = [self.network.rank_node(job) for job in self.jobs]
         # Where jobs can have exclusive links, their routes are also the same isolated and together.
         keys = (
             [substitute_id([job.job_id]) for job in self.jobs]
@@ -328,7 +331,9 @@ class Ensemble:
         )
         priorities = [job.communication.priority for job in self.jobs]
         starts_s = [job.start_s for job in self.jobs]
-        return combine(programs, nodes, starts_s, keys, priorities if any(priorities) else None)
+        return combine(
+            programs, self._nodes, starts_s, keys, priorities if any(priorities) else None
+        )
 
     def _routing_rng(self, stream: int) -> np.random.Generator:
         return np.random.default_rng([self.network.seed, stream])

@@ -145,7 +145,9 @@ class SharedNetwork:
 
     def program(self, job: PlacedJob, iterations: int) -> Program:
         """Return the program of a number of iterations, without computing between them."""
-        communication = replace(job.communication, iterations=iterations)
+        communication = job.communication
+        if communication.iterations != iterations:
+            communication = replace(communication, iterations=iterations)
         return communication.program(
             len(job.nodes) * self.ranks_per_node, self.streams(job).partners
         )

@@ -173,7 +173,9 @@ class IsolationMap(Study):
         best = max(pays, key=lambda name: pays[name])
         open_points = sum(row["verdict"] == UNKNOWN for row in rows)
         sentence = f"Keep {reference}: isolation pays nowhere on the map, as far as it is decided."
-        if pays[best]:
+        if open_points == len(rows):
+            sentence = "Not significant: no verdict on the map is decided."
+        elif pays[best]:
             count = f"{pays[best]} of {len(POINTS) * len(METRICS)} verdicts (load, share, metric)"
             sentence = f"Isolate jobs with {best} only where it pays, by {count}; see the map."
         need = f"about {format_quantity(seconds, 'time', 1)} and more"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,6 @@ from experiments.papers.isolation.stretches import (
     cell_content,
     stretches_of,
 )
-from experiments.papers.jigsaw.logs import KTH
 from experiments.papers.kit.claims import claims_frame
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.kit.points import measured, observe
@@ -92,13 +92,11 @@ def break_even(percent: Sequence[float], ratio: Sequence[float]) -> float:
 
 NAME = "isolation-cells"
 FUNCTION = "experiments.papers.isolation.cells:tables_of"
-USUAL: dict[str, str | float] = STUDY["usual"]
+USUAL: dict[str, list[Any]] = STUDY["usual"]
 POLICIES = ("ta", "laas", "jigsaw")
-LIVE, LIVE_POLICY, LIVE_SCENARIO = (KTH.name,), "jigsaw", "live"
-"""The logs and the policy whose queues are simulated with contention, too."""
+LIVE_POLICY, LIVE_SCENARIO = "jigsaw", "live"
+"""The policy whose queues are simulated with contention, too."""
 FACTORS = ("placement", "network", "drive", "share", "load")
-HELD = ("network", "drive")
-"""Factors that the cells computed first do not vary."""
 WALLTIMES = ("logged", "exact")
 """That the queues of the break-even plan with."""
 METRICS = {
@@ -113,35 +111,43 @@ BY_NODE = "makespan"
 Cell = Mapping[str, Any]
 
 
-def designed(options: Options) -> list[dict[str, Any]]:
-    """All cells of the designs, each once, in the order in which they are computed."""
-    designs: list[dict[str, list[Any]]] = STUDY["designs"]
-    if options.quick:
-        designs = [{"placement": ["random", "baseline"], "load": [AT_ONCE, "0.7"]}]
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+@dataclass(frozen=True)
+class Designed:
+    """A cell, the policies whose packets are simulated, and whether queues with contention are."""
+
+    cell: dict[str, Any]
+    policies: tuple[str, ...] = POLICIES
+    live: bool = False
+
+
+def designed(log: str, options: Options) -> list[Designed]:
+    """Return the cells of a log, in the order in which they are computed."""
+    quick = [{"load": [AT_ONCE, "0.7"], "live": [log]}]
+    return expanded(quick if options.quick else STUDY["designs"], log)
+
+
+def expanded(designs: Sequence[Mapping[str, Any]], log: str) -> list[Designed]:
+    """Return every combination of the levels of each design of a log, each cell once."""
+    found: dict[tuple[Any, ...], Designed] = {}
     for design in designs:
-        levels = [design.get(name, [USUAL.get(name)]) for name in FACTORS]
-        for place in itertools.product(*levels):
-            found.setdefault(place, dict(zip(FACTORS, place, strict=True)))
+        if log in design.get("logs", [log]):
+            policies, live = design.get("policies", POLICIES), log in design.get("live", ())
+            levels = [design.get(name, USUAL[name]) for name in FACTORS]
+            for place in itertools.product(*levels):
+                cell = dict(zip(FACTORS, place, strict=True))
+                found.setdefault(place, Designed(cell, tuple(policies), live))
     return list(found.values())
 
 
 def points(options: Options) -> list[Point]:
-    """Of each log its queues, then its cells; last queues that know run times exactly."""
-    cells_of = designed(options)
-    main = [cell for cell in cells_of if all(cell[name] == USUAL[name] for name in HELD)]
-    stretches = list(stretches_of(options))
+    """Return, log by log, its queues, its cells and those queues with contention."""
     found = []
-    for log, these in stretches:
-        found += queue_points(log, these, options, WALLTIMES[0])
-        found += packet_points(log, these, main, options.seed)
-        if log in LIVE or options.quick:
-            found += live_points(log, these, main, options.seed)
-    rest = [cell for cell in cells_of if cell not in main]
-    for log, these in stretches:
-        found += packet_points(log, these, rest, options.seed)
-    for log, these in stretches:
-        found += queue_points(log, these, options, WALLTIMES[1])
+    for log, these in stretches_of(options):
+        found += queue_points(log, these, options)
+        for each in designed(log, options):
+            found += packet_points(log, these, each, options.seed)
+            if each.live:
+                found += live_points(log, these, each.cell, options.seed)
     return found
 
 
@@ -151,22 +157,22 @@ def tables_of(point: Mapping[str, Any]) -> dict[str, Rows]:
 
 
 def packet_points(
-    log: str, stretches: Sequence[Stretch], designed: Sequence[Cell], seed: int
+    log: str, stretches: Sequence[Stretch], designed: Designed, seed: int
 ) -> list[Point]:
-    """Each cell on every stretch of a log, the packets of all policies at the same instants."""
+    """Return a cell on every stretch of a log, the packets of all policies at the same instants."""
     found = []
-    for cell, stretch in itertools.product(designed, stretches):
-        config = cell_content(log, stretch, cell, POLICIES, seed)
-        found.append(study_point(NAME, config, {"log": log, **cell, "part": stretch.number}))
+    for stretch in stretches:
+        config = cell_content(log, stretch, designed.cell, designed.policies, seed)
+        found.append(
+            study_point(NAME, config, {"log": log, **designed.cell, "part": stretch.number})
+        )
     return found
 
 
-def live_points(
-    log: str, stretches: Sequence[Stretch], designed: Sequence[Cell], seed: int
-) -> list[Point]:
-    """The queues of both policies with run times that follow contention, to compare with."""
+def live_points(log: str, stretches: Sequence[Stretch], cell: Cell, seed: int) -> list[Point]:
+    """Return the queues of both policies with run times that follow contention, to compare with."""
     found = []
-    for cell, stretch in itertools.product(designed, stretches):
+    for stretch in stretches:
         config = cell_content(log, stretch, cell, (LIVE_POLICY,), seed)
         config["queue"]["run_time_model"] = "coupled-flow"
         config["run"] = {"seed": seed, "snapshots": 0, "observables": ["runs"]}
@@ -175,16 +181,20 @@ def live_points(
     return found
 
 
-def queue_points(
-    log: str, stretches: Sequence[Stretch], options: Options, walltimes: str
-) -> list[Point]:
+def queue_points(log: str, stretches: Sequence[Stretch], options: Options) -> list[Point]:
     """Each stretch at each load: all queues, those of isolated jobs with run times so much shorter.
 
     Column ``off``: the reduction of run time of jobs of more than one node, by node-hours.
     """
     found = []
-    loads = [AT_ONCE, *(["0.7"] if options.quick else map(str, STUDY["loads"]))]
-    for load, stretch in itertools.product(loads, stretches):
+    quick = [{"loads": [AT_ONCE, "0.7"], "walltimes": WALLTIMES}]
+    designs = [
+        design
+        for design in (quick if options.quick else STUDY["queues"])
+        if log in design.get("logs", [log])
+    ]
+    places = [p for d in designs for p in itertools.product(d["walltimes"], d["loads"])]
+    for (walltimes, load), stretch in itertools.product(places, stretches):
         reductions = percent_off(stretch.jobs.n_nodes, stretch.jobs.run_time_s)
         for scenario in STUDY["scenarios"]:
             queue = {"policies": [REFERENCE, *POLICIES], "window": WINDOW}
@@ -200,11 +210,11 @@ def queue_points(
     return found
 
 
-def gains_by_stretch(pairs: pd.DataFrame) -> pd.DataFrame:
+def gains_by_stretch(pairs: pd.DataFrame, *more: str) -> pd.DataFrame:
     """Percent off the run times in each cell, stretch and policy: by node-hours, and by jobs."""
     off = 100 * (1 - pairs["run_ratio"])
     table = pairs.assign(by_node=off * pairs["n_nodes"], by_job=off, jobs=1)
-    keys = ["log", *FACTORS, "policy", "part"]
+    keys = ["log", *FACTORS, "policy", "part", *more]
     sums = table.groupby(keys, sort=False)[["by_node", "by_job", "n_nodes", "jobs"]].sum()
     sums = sums.assign(by_node=sums["by_node"] / sums["n_nodes"])
     sums = sums.assign(by_job=sums["by_job"] / sums["jobs"])
@@ -274,7 +284,7 @@ def break_evens(each: pd.DataFrame) -> pd.DataFrame:
     for cell, part in cells(each, "log", "load", "walltimes", "policy"):
         for metric in _known(part):
             needed, none = [], []
-            for _, mine in cells(part.sort_values("off"), "part"):
+            for _, mine in cells(part.sort_values(["part", "off"]), "part"):
                 ratio = mine[metric].tolist()
                 none.append(ratio[0])
                 needed.append(0.0 if ratio[0] <= 1 else break_even(mine["off"].tolist(), ratio))

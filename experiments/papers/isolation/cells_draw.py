@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from experiments.figures.phase_map import draw_phases, verdict_legend
 from experiments.figures.style import SOFT, colour, grid, new_figure
 from experiments.frames import first_seen
-from experiments.papers.isolation.cells import BY_NODE, FACTORS, HELD, USUAL
-from experiments.papers.isolation.stretches import AT_ONCE, STUDY
+from experiments.papers.isolation.cells import BY_NODE, FACTORS, USUAL
+from experiments.papers.isolation.stretches import AT_ONCE
 from experiments.papers.paper import Analysis, Options
 
 CELL = ["log", *FACTORS, "policy"]
@@ -28,27 +28,45 @@ MOST_PERCENT = 21.0
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """A row a log and metric: the gain that is needed, then a panel for each placement before."""
-    usual = {name: USUAL[name] for name in HELD}
-    usual |= {"policy": POLICY, "walltimes": WALLTIMES}
-    gain, needed = (_where(analysis.tables[name], usual) for name in ("gain", "queue"))
-    phases = _where(analysis.tables["phases"], usual).merge(gain, on=CELL)
+    """A row a log and metric: the gain that is needed; by placement the cells by load and network.
+
+    Logs without arrivals over which the load varies are in the tables.
+    """
+    chosen = {"policy": POLICY, "walltimes": WALLTIMES}
+    usual = {name: USUAL[name][0] for name in ("network", "drive")}
+    gain, needed = (_where(analysis.tables[name], chosen) for name in ("gain", "queue"))
+    phases = _where(analysis.tables["phases"], chosen).merge(gain, on=CELL)
     phases["gain_percent"] = phases["by_node"].where(phases["metric"] == BY_NODE, phases["by_job"])
-    rows = [(log, metric) for log in first_seen(phases, "log") for metric in DRAWN]
-    placements = first_seen(phases, "placement")
-    shares, loads = (sorted(set(phases[name])) for name in ("share", "load"))
-    wide = 1 + len(placements)
-    figure, axes = new_figure(2.3 * wide, 0.5 + 2.2 * len(rows), len(rows), wide)
+    phases["drive"] = phases["drive"].astype(str)
+    by_load = _where(phases, usual)
+    logs = [
+        log
+        for log in first_seen(phases, "log")
+        if (by_load[by_load["log"] == log]["load"] != AT_ONCE).any()
+    ]
+    rows = [(log, metric) for log in logs for metric in DRAWN]
+    placements = [name for name in first_seen(phases, "placement") if name in USUAL["placement"]]
+    shares, loads = (sorted(set(by_load[name])) for name in ("share", "load"))
+    at_once = _where(phases, {"load": AT_ONCE})
+    at_once = at_once.assign(load=at_once["network"] + ", " + at_once["drive"])
+    networks = first_seen(at_once.sort_values(["network", "drive"], ascending=False), "load")
+    wide = 1 + 2 * len(placements)
+    figure, axes = new_figure(2.1 * wide, 0.5 + 2.0 * len(rows), len(rows), wide)
     for number, (log, metric) in enumerate(rows):
         first, *panels = axes[number * wide : (number + 1) * wide]
         here = {"log": log, "metric": metric}
         _needs(first, _where(needed, here))
         first.set_title(f"{log}: gain that the\n{metric} needs (%)", fontsize=8)
-        for axis, placement in zip(panels, placements, strict=True):
-            mine = _where(phases, {**here, "placement": placement})
-            axis.set_title(f"{log}: {metric},\n{placement} before", fontsize=8)
-            axis.set_visible(len(mine) > 0)
-            draw_phases(axis, mine, shares, loads)
+        for place, axis in enumerate(panels):
+            there = {**here, "placement": placements[place // 2]}
+            title = f"{log}: {metric},\n{there['placement']} before"
+            if place % 2:
+                draw_phases(axis, _where(at_once, there), shares, networks)
+                axis.set_title(f"{title}, full", fontsize=8)
+                axis.set_ylabel("network, drive", fontsize=8)
+            else:
+                draw_phases(axis, _where(by_load, there), shares, loads)
+                axis.set_title(title, fontsize=8)
     verdict_legend(figure)
     return figure
 
@@ -63,7 +81,7 @@ def _where(table: pd.DataFrame, levels: Mapping[str, Any]) -> pd.DataFrame:
 
 def _needs(axis: Axes, needed: pd.DataFrame) -> None:
     """The break-even along the load; what papers assumed and what Cab measured are lines."""
-    loads = [*map(str, STUDY["loads"]), AT_ONCE]
+    loads = [*sorted(set(needed["load"]) - {AT_ONCE}), AT_ONCE]
     rows = needed.set_index("load").reindex(loads)
     x = np.arange(len(loads))
     axis.plot(x, rows["needed"], color=colour(0), marker="o", ms=3)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.papers.isolation import (
+    again,
     cab,
     cells,
     cells_draw,
@@ -20,7 +21,6 @@ from experiments.papers.isolation import (
     predictor,
     shares,
     spread,
-    steps,
 )
 from experiments.papers.kit.data import paper_figures, read_data
 from experiments.papers.kit.logs import logs_folder
@@ -40,6 +40,7 @@ def check(options: Options) -> None:
 
 PARTS: dict[str, tuple[Any, ...]] = {
     "cells": (cells.FUNCTION, cells.points, cells.analyse, cells_draw.draw),
+    "again": (cells.FUNCTION, again.points, again.analyse, None),
     "predictor": (
         MEASURED,
         predictor.points,
@@ -55,7 +56,6 @@ PARTS: dict[str, tuple[Any, ...]] = {
         FollowUp(WITH_SPEEDUPS, loop.queue_points),
     ),
     "cab": (cab.PACKED, cab.points, cab.analyse, cab.draw),
-    "steps": (MEASURED, steps.points, steps.analyse, steps.draw),
     "placement": (MEASURED, placement.points, placement.analyse, placement.draw),
     "shares": (MEASURED, shares.points, shares.analyse, shares.draw),
     "dragonfly": (MEASURED, spread.points, spread.analyse, spread.draw),

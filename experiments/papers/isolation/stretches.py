@@ -10,6 +10,7 @@ import numpy as np
 
 from experiments.config_load import config_from
 from experiments.config_machine import build_machine
+from experiments.draws import Draws
 from experiments.papers.isolation.base import study_content
 from experiments.papers.jigsaw.logs import ATLAS, KTH, LINK_BPS, THUNDER, fat_tree
 from experiments.papers.kit.data import read_data
@@ -21,7 +22,13 @@ from workloads.shares.study_mix import study_mix
 STRETCHES, QUICK_STRETCHES = 8, 4
 STRETCH_JOBS = 4000
 """A log has so many stretches, of so many jobs each, evenly over it."""
-LOGS = (KTH, THUNDER, ATLAS)
+LLM = PaperLog(
+    "llm-jobs",
+    fat_tree(12, pods=9),
+    {"synthetic": {"n_jobs": STRETCH_JOBS, "cluster": "kalos"}, "all_at_zero": True},
+)
+"""Generated jobs of a cluster that trains large language models, on a machine as large."""
+LOGS = (KTH, THUNDER, ATLAS, LLM)
 SMALL = PaperLog(
     "synth-small",
     fat_tree(4),
@@ -37,7 +44,7 @@ LARGEST = 64
 STUDY = read_data("isolation")["cells"]
 NODE_BYTES: int = STUDY["node_bytes"]
 NETWORKS: dict[str, dict[str, str]] = STUDY["networks"]
-AT_ONCE = str(STUDY["usual"]["load"])
+[AT_ONCE] = STUDY["usual"]["load"]
 
 
 @dataclass(frozen=True)
@@ -58,39 +65,52 @@ class Stretch:
         return {**self.workload, "all_at_zero": False, "arrival_factor": factor}
 
 
-def stretches_of(options: Options) -> Iterator[tuple[str, list[Stretch]]]:
-    """The stretches of each log that is there; with ``--scale quick`` of synthetic jobs."""
+def stretches_of(options: Options, draw: int = 0) -> Iterator[tuple[str, list[Stretch]]]:
+    """The stretches of each log that is there; with ``--scale quick`` of synthetic jobs.
+
+    Each begins where its part of the log does; with ``draw`` above 0 where it is drawn in it.
+    """
     if options.quick:
         found = [(SMALL, SMALL.sections(None) or {})]
     else:
         found = present(LOGS, options)
     for log, sections in found:
-        complete, n_nodes = _jobs(sections)
-        stretches = []
+        complete, n_nodes = _jobs(sections, options.seed)
+        rng, stretches = np.random.default_rng([options.seed, draw]), []
         for number in range(QUICK_STRETCHES if options.quick else STRETCHES):
-            workload = _workload(sections["workload"], complete, number)
-            jobs, _ = _jobs({**sections, "workload": workload})
+            workload = _workload(sections["workload"], complete, number, rng if draw else None)
+            jobs, _ = _jobs({**sections, "workload": workload}, options.seed)
             stretches.append(Stretch(number, sections["machine"], workload, jobs, n_nodes))
         yield log.name, stretches
 
 
-def _workload(section: Mapping[str, Any], complete: Workload, number: int) -> dict[str, Any]:
+def _workload(
+    section: Mapping[str, Any],
+    complete: Workload,
+    number: int,
+    drawn: np.random.Generator | None,
+) -> dict[str, Any]:
     """The section of a stretch of a log; synthetic jobs are drawn otherwise."""
     if "log" not in section:
         made = dict(section["synthetic"])
         # as many jobs more draw others
         return {**section, "synthetic": {**made, "n_jobs": made["n_jobs"] + number}}
-    begin = float(complete.submit_s[number * len(complete) // STRETCHES])
+    first = number * len(complete) // STRETCHES
+    if drawn is not None:
+        # so that the last one is as long as the others
+        first = int((number + drawn.random()) * (len(complete) - STRETCH_JOBS) / STRETCHES)
+    begin = float(complete.submit_s[first])
     return {**section, "start_s": begin, "first_jobs": STRETCH_JOBS}
 
 
-def _jobs(sections: Mapping[str, Any]) -> tuple[Workload, int]:
+def _jobs(sections: Mapping[str, Any], seed: int) -> tuple[Workload, int]:
     """The jobs as they were submitted, and the nodes of their machine."""
     queue = {"policies": [REFERENCE], "run_time_model": "as-logged"}
-    config = config_from({key: sections[key] for key in ("machine", "workload")} | {"queue": queue})
+    content = {key: sections[key] for key in ("machine", "workload")} | {"queue": queue}
+    config = config_from(content | {"run": {"seed": seed, "snapshots": 0}})
     source = replace(config.workload.source(), all_at_zero=False)
     n_nodes = build_machine(config.machine).topology.n_nodes
-    return source.jobs(n_nodes, np.random.default_rng(0)), n_nodes
+    return source.jobs(n_nodes, Draws(config.resolved()).rng("workload")), n_nodes
 
 
 def _machine(section: Mapping[str, Any], drive: float) -> dict[str, Any]:

@@ -1,0 +1,140 @@
+"""Figure ``again``: cells of figure ``cells`` simulated again.
+
+With all draws anew (``coverage``): where each stretch begins in its part of the log, the instants,
+the jobs' patterns and partners, random nodes, when jobs begin to communicate and how computing
+varies. And with one thing changed (``attacks``), on the same stretches: does the sign survive?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from cosim.isolation.phases import over_stretches
+from experiments.frames import cells
+from experiments.papers.isolation.base import study_point
+from experiments.papers.isolation.cells import (
+    FACTORS,
+    Designed,
+    designed,
+    expanded,
+    gains,
+    gains_by_stretch,
+    packet_points,
+)
+from experiments.papers.isolation.stretches import STUDY, cell_content, stretches_of
+from experiments.papers.kit.claims import claims_frame
+from experiments.papers.paper import Analysis, Options, Point
+from experiments.points import replaced
+from queuesim.statistics import interval_columns
+
+NAME = "isolation-again"
+POLICY = "jigsaw"
+CELL = ["log", *FACTORS]
+EVERY_OTHER = slice(0, None, 2)
+"""Stretches of a cell with one thing changed."""
+FEWER = {
+    "every other stretch": EVERY_OTHER,
+    "first half of the log": slice(4),
+    "second half of the log": slice(4, None),
+}
+"""Attacks that only leave stretches out."""
+
+
+def points(options: Options) -> list[Point]:
+    """Return the cells as designed, drawn again, and each attacked one with its changes."""
+    found = []
+    for log, these in stretches_of(options):
+        known = {tuple(each.cell.values()): each for each in designed(log, options)}
+        attacked = _attacked(log, options)
+        for each in [*_covered(log, options), *attacked]:
+            found += packet_points(log, these, known[tuple(each.cell.values())], options.seed)
+        for each in attacked:
+            for name, changes in STUDY["attacks"].items():
+                for stretch in these[EVERY_OTHER]:
+                    content = cell_content(log, stretch, each.cell, (POLICY,), options.seed)
+                    labels = {"log": log, **each.cell, "part": stretch.number, "variant": name}
+                    found.append(study_point(NAME, attack(content, changes), labels))
+    for log, these in stretches_of(options, draw=1):
+        for each in _covered(log, options):
+            again = packet_points(log, these, each, options.seed + 1)
+            found += [{**p, "labels": {**p["labels"], "draw": 1}} for p in again]
+    return found
+
+
+def _covered(log: str, options: Options) -> list[Designed]:
+    designs = [{}] if options.quick else STUDY["coverage"]
+    return expanded([{**design, "policies": [POLICY]} for design in designs], log)
+
+
+def _attacked(log: str, options: Options) -> list[Designed]:
+    return expanded([{"placement": ["random"]}] if options.quick else STUDY["attacked"], log)
+
+
+def attack(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a config with changes: dotted keys, and ``node_bytes`` and ``patterns`` of its mix."""
+    other = dict(changes)
+    mix = [dict(entry) for entry in content["communication"]["mix"]]
+    kept = other.pop("patterns", [entry["pattern"] for entry in mix])
+    node_bytes = other.pop("node_bytes", mix[0]["node_bytes"])
+    mix = [{**entry, "node_bytes": node_bytes} for entry in mix if entry["pattern"] in kept]
+    return replaced(content, {"communication.mix": mix, **other})
+
+
+def coverage(stated: pd.DataFrame, again: pd.DataFrame) -> pd.DataFrame:
+    """Compare each cell's stated interval with the mean of stretches drawn again.
+
+    Parameters
+    ----------
+    stated : DataFrame
+        `gains` of the cells as designed.
+    again : DataFrame
+        `gains_by_stretch` of those drawn again.
+    """
+    known = stated[stated["policy"].eq(POLICY)].set_index(CELL)
+    rows = []
+    for cell, part in cells(again, *CELL):
+        one = known.loc[tuple(cell.values())]
+        found = {"again": float(part["by_node"].mean()), "again_stretches": len(part)}
+        row = {**cell, **one[["stretches", "by_node", "by_node_low", "by_node_high"]], **found}
+        inside = one["by_node_low"] <= found["again"] <= one["by_node_high"]
+        rows.append({**row, "inside": bool(inside)})
+    return pd.DataFrame(rows)
+
+
+def attacks(base: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
+    """Compare the sign of each attacked cell's gain as designed with that of each change.
+
+    Parameters
+    ----------
+    base, changed : DataFrame
+        `gains_by_stretch`, the latter with column ``variant``.
+    """
+    rows = []
+    for cell, part in cells(changed, *CELL):
+        mine = (base[CELL] == pd.Series(cell)).all(axis=1) & base["policy"].eq(POLICY)
+        as_designed = base[mine].sort_values("part")
+        variants = {"as designed": as_designed}
+        for name, chosen in FEWER.items():
+            variants[name] = as_designed[chosen]
+        variants |= {str(of["variant"]): mine for of, mine in cells(part, "variant")}
+        sign = over_stretches(as_designed["by_node"]).value > 0
+        for name, mine in variants.items():
+            gain = over_stretches(mine["by_node"])
+            row = {**cell, "variant": name, "stretches": len(mine)}
+            row |= interval_columns("by_node", gain)
+            rows.append({**row, "same_sign": (gain.value > 0) == sign})
+    return pd.DataFrame(rows)
+
+
+def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """Compare the cells simulated again with those as designed."""
+    pairs = frames["pairs"]
+    first = pairs["variant"].isna() & pairs["draw"].isna()
+    base = gains_by_stretch(pairs[first])
+    again = gains_by_stretch(pairs[pairs["draw"].notna()], "draw")
+    changed = gains_by_stretch(pairs[pairs["variant"].notna()], "variant")
+    tables = {"coverage": coverage(gains(base), again), "attacks": attacks(base, changed)}
+    return Analysis(claims_frame([]), tables, ())

@@ -51,6 +51,8 @@ class JobMessages:
         Steps of the iteration over steps followed.
     packet_bytes : float
         Mean packet.
+    computing_s : float
+        Computing of a rank, on average.
     """
 
     pair_src: LongArray
@@ -68,6 +70,7 @@ class JobMessages:
     trips: FloatArray
     scale: float
     packet_bytes: float
+    computing_s: float
 
     @property
     def n_numbers(self) -> int:
@@ -131,6 +134,7 @@ def job_messages(program: Program, ranks_per_node: int, config: PacketConfig) ->
         trips=trips[of],
         scale=len(steps) / max(1, min(MAX_STEPS, len(steps))),
         packet_bytes=float(n_bytes.sum() / max(1.0, n_packets.sum())),
+        computing_s=float(program.compute_s.sum()) / program.n_ranks,
     )
 
 

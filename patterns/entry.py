@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 from netsim.errors import NetcosimError
@@ -62,7 +63,7 @@ class Pattern:
         values = checked(f"pattern {self.name}", self.settings or self.function, parameters)
         return values if self.settings is None else {"settings": self.settings(**values)}
 
-    @property
+    @cached_property
     def uses_rng(self) -> bool:
         """Whether the function takes a generator."""
         return "rng" in inspect.signature(self.function).parameters

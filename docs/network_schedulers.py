@@ -262,8 +262,7 @@ def compatibility(group: JobGroup, rng: np.random.Generator) -> float:
     """
     scores = [1.0]
     unit_s = float(group.iteration_s.min()) / cassini.GRID
-    for number in range(group.n_links):
-        users, use = group.users(number)
+    for users, use in group.users:
         link = cassini.circle(group.times_s[users], use, unit_s)
         if link is not None:
             best = cassini.best_shifts(link, np.zeros(len(users), dtype=np.int64), use > 0)

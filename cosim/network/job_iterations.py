@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.network.isolated_loops import LEAST_FRACTION
+from cosim.network.isolated_loops import LEAST_FRACTION, remember
 from cosim.network.job_network import JobLoads
 from cosim.network.periodic import FloatArray, PeriodicJob
 from cosim.network.situation import Situation
@@ -24,6 +24,8 @@ from netsim.traffic import combine
 _FASTER = 16
 """Bandwidth of links between switches while a job's isolated iteration is timed, over its own."""
 
+_KEPT = 1 << 12
+
 
 class JobIterations:
     """Iterations of the jobs of a network; what is independent of placements is kept."""
@@ -34,6 +36,7 @@ class JobIterations:
         self._view = walk_view(self.routing)
         self._bandwidth_Bps = self.routing.topology.link_bandwidth_Bps.astype(np.float64)
         self._isolated: dict[tuple[int, int, float], PeriodicJob | None] = {}
+        self._placed: dict[Situation, PeriodicJob | None] = {}
         self._paths = EqualCostPaths(self.routing)
         r = self.routing
         self._sprays = r.tables.code == EQUAL_COST and not r.queue_pairs and r.pin is None
@@ -61,13 +64,13 @@ class JobIterations:
             return None
         busy_s = busy_s[links]
         busiest_s = float(busy_s.max())
-        shared = self.loads.network.shared
-        job = first.job(self.loads.network.communications[share])
-        program = shared.program(job, job.communication.iterations)
-        computing_s = float(program.compute_s.sum()) / program.n_ranks
+        computing_s = self.loads.messages(first).computing_s
         if computing_s == 0.0:
             lead_s = busiest_s * (1 / max(fraction, LEAST_FRACTION) - 1)
             return PeriodicJob(lead_s, busiest_s, 0.0, links, busy_s, n_nodes, lead_s)
+        shared = self.loads.network.shared
+        job = first.job(self.loads.network.communications[share])
+        program = shared.program(job, job.communication.iterations)
         topology = self.routing.topology
         speed = topology.link_bandwidth_Bps.copy()
         speed[topology.first_router_link :] *= _FASTER
@@ -102,6 +105,15 @@ class JobIterations:
         background_s : (n_links,) float64, optional
             How long others keep each link busy in an iteration, for the routing "pinned".
         """
+        if background_s is not None:
+            return self._on_paths(situation, background_s)
+        if situation not in self._placed:
+            remember(self._placed, situation, self._on_paths(situation, None), _KEPT)
+        return self._placed[situation]
+
+    def _on_paths(
+        self, situation: Situation, background_s: FloatArray | None
+    ) -> PeriodicJob | None:
         own = self.isolated(situation.share, situation.n_nodes, situation.fraction)
         if own is None:
             return None
@@ -152,8 +164,8 @@ class JobIterations:
         ends = topology.port_router[np.stack([src, dst])].astype(np.int64)
         pair = ends[0] * topology.n_routers + ends[1]
         _, first, which = np.unique(pair, return_index=True, return_inverse=True)
-        total = np.bincount(which.ravel(), amount)
-        for k, i in enumerate(first.tolist()):
-            links = self._paths.between(int(src[i]), int(dst[i]))[0]
-            np.add.at(load, links.ravel(), total[k] / len(links))
+        found = [self._paths.between(int(src[i]), int(dst[i]))[0] for i in first.tolist()]
+        each = np.bincount(which.ravel(), amount) / [len(links) for links in found]
+        links = np.concatenate([np.empty(0, np.int64), *(links.ravel() for links in found)])
+        np.add.at(load, links, np.repeat(each, [links.size for links in found]))
         return load

@@ -34,6 +34,42 @@ class Links(NamedTuple):
 
 
 @njit(**KERNEL)
+def components(ptr, link, n_links):  # type: ignore[no-untyped-def]
+    """Return for each job the first one that it shares links with, directly or through others."""
+    first, user = np.arange(len(ptr) - 1), np.full(n_links, -1, np.int64)
+    for j in range(len(first)):
+        for i in range(ptr[j], ptr[j + 1]):
+            if user[link[i]] < 0:
+                user[link[i]] = j
+            a, b = first[user[link[i]]], first[j]
+            for k in range(max(a, b), j + 1):
+                if first[k] == max(a, b):
+                    first[k] = min(a, b)
+    return first
+
+
+@njit(**KERNEL)
+def undominated(rows, order):  # type: ignore[no-untyped-def]
+    """Return which rows to keep: in order, those that no row kept before reaches everywhere."""
+    n = rows.shape[1]
+    kept, n_kept = np.empty(len(rows), np.int64), 0
+    keep = np.zeros(len(rows), np.bool_)
+    for i in order:
+        keep[i] = True
+        for k in range(n_kept):
+            j = 0
+            while j < n and rows[kept[k], j] >= rows[i, j]:
+                j += 1
+            if j == n:
+                keep[i] = False
+                break
+        if keep[i]:
+            kept[n_kept] = i
+            n_kept += 1
+    return keep
+
+
+@njit(**KERNEL)
 def set_speeds(sending, level, links, speed):  # type: ignore[no-untyped-def]
     """Set the speeds of the sending jobs: each level, from 0 on, fills what is left of the links.
 

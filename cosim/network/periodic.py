@@ -119,10 +119,13 @@ class JobGroup:
         """(n,) isolated time of an iteration."""
         return np.array([job.iteration_s for job in self.jobs])
 
-    def users(self, link: int) -> tuple[IntArray, FloatArray]:
-        """Return the jobs on a link, and the part of it that each uses."""
-        at = np.flatnonzero(self.link == link)
-        return np.searchsorted(self.ptr, at, side="right") - 1, self.use[at]
+    @cached_property
+    def users(self) -> list[tuple[IntArray, FloatArray]]:
+        """By link: the jobs on it, and the part of it that each uses."""
+        order = np.argsort(self.link, kind="stable")
+        job = np.repeat(np.arange(len(self.jobs)), np.diff(self.ptr))[order]
+        ends = np.searchsorted(self.link[order], np.arange(1, self.n_links))
+        return list(zip(np.split(job, ends), np.split(self.use[order], ends), strict=True))
 
     def key(self) -> bytes:
         """Return the content: groups with equal keys behave alike."""
@@ -138,11 +141,8 @@ def _decisive(wanted: FloatArray) -> FloatArray:
     """
     rows = np.unique(wanted.round(12), axis=0)
     order = np.argsort(-rows.sum(axis=1), kind="stable")
-    kept: list[int] = []
-    for i in order.tolist():
-        if not (rows[kept] >= rows[i]).all(axis=1).any():
-            kept.append(i)
-    return rows[np.sort(np.array(kept, dtype=np.int64))]
+    kept: NDArray[np.bool_] = kernels_periodic.undominated(rows, order)
+    return rows[kept]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.network import kernels_periodic
 from cosim.network.communication import Communication
 from cosim.network.ensemble import PlacedJob
 from queuesim.draws import substitute_id
@@ -46,17 +47,10 @@ class Situation(NamedTuple):
 def connected(links: Sequence[NDArray[np.integer]], n_links: int) -> list[list[int]]:
     """Return places of jobs by the links of each: those that share links are one group, directly or
     through others."""
-    if not any(len(part) for part in links):
-        return [[place] for place in range(len(links))]
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    # a graph of jobs and links: jobs first
-    ends = np.concatenate(links) + len(links)
-    starts = np.repeat(np.arange(len(links)), [len(part) for part in links])
-    n = len(links) + n_links
-    joined = coo_array((np.ones(len(ends), dtype=np.int8), (starts, ends)), shape=(n, n))
-    label = connected_components(joined, directed=False)[1][: len(links)]
+    if not links:
+        return []
+    ptr = np.cumsum([0, *(len(part) for part in links)])
+    label = kernels_periodic.components(ptr, np.concatenate(links).astype(np.int64), n_links)
     groups: dict[int, list[int]] = {}
     for place, number in enumerate(label.tolist()):
         groups.setdefault(number, []).append(place)

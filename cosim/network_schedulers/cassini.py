@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 from math import ceil, lcm
 from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from cosim.network.periodic import FloatArray, IntArray, JobGroup, NetworkPlan
@@ -36,8 +38,16 @@ class Circle(NamedTuple):
 
     def score(self, shift: IntArray) -> float:
         """Return the compatibility: 1 less the mean excess of what the jobs want over the link."""
-        turned = [np.roll(row, by) for row, by in zip(self.demand, shift, strict=True)]
-        return 1.0 - float(np.maximum(np.sum(turned, axis=0) - 1.0, 0.0).mean())
+        return 1.0 - float(np.maximum(self.wanted(range(len(shift)), shift) - 1.0, 0.0).mean())
+
+    def wanted(self, jobs: Iterable[int], shift: IntArray) -> FloatArray:
+        """(angles,) float64: part of the link that some of the jobs want together, shifted."""
+        total = np.zeros(self.demand.shape[1])
+        for job in jobs:
+            by = int(shift[job])
+            total[by:] += self.demand[job, : len(total) - by]
+            total[:by] += self.demand[job, len(total) - by :]
+        return total
 
 
 def circle(times_s: FloatArray, use: FloatArray, unit_s: float) -> Circle | None:
@@ -88,8 +98,8 @@ def best_shifts(found: Circle, shift: IntArray, free: NDArray[np.bool_]) -> IntA
         before = shift.copy()
         for j in movable:
             placed[j] = False
-            others = [np.roll(found.demand[k], shift[k]) for k in np.flatnonzero(placed)]
-            shift[j] = _best(found.demand[j], int(found.period[j]), np.sum(others, axis=0))
+            others = found.wanted(np.flatnonzero(placed), shift)
+            shift[j] = _best(found.demand[j], int(found.period[j]), others)
             placed[j] = True
         if sweep and np.array_equal(before, shift):
             break
@@ -98,9 +108,11 @@ def best_shifts(found: Circle, shift: IntArray, free: NDArray[np.bool_]) -> IntA
 
 def _best(mine: FloatArray, period: int, others: FloatArray) -> int:
     """Return the shift of one job, in angles, with the least excess beside others."""
-    shifts = np.unique(np.arange(ANGLES) * period // ANGLES)
-    turned = mine[(np.arange(len(mine)) - shifts[:, None]) % len(mine)]
-    excess = np.maximum(others + turned - 1.0, 0.0).sum(axis=1)
+    shifts = np.arange(ANGLES) * period // ANGLES
+    excess = sliding_window_view(np.concatenate([mine, mine]), len(mine))[len(mine) - shifts]
+    excess += others
+    excess -= 1.0
+    excess = np.maximum(excess, 0.0, out=excess).sum(axis=1)
     return int(shifts[np.argmin(np.round(excess, 9))])
 
 
@@ -142,8 +154,7 @@ class Cassini(NetworkScheduler):
     ) -> list[tuple[IntArray, Circle]]:
         """Return the links on which shifts gain more than rounded periods lose, worst first."""
         worst: dict[bytes, tuple[IntArray, FloatArray]] = {}
-        for number in range(group.n_links):
-            users, use = group.users(number)
+        for users, use in group.users:
             known = worst.get(users.tobytes())
             if known is None or use.sum() > known[1].sum():
                 worst[users.tobytes()] = users, use

@@ -101,12 +101,11 @@ def conflicts(group: JobGroup, weight: FloatArray) -> FloatArray:
 
     That is the larger of their weights; 0 for jobs that share none.
     """
-    cost = np.zeros((len(weight), len(weight)))
-    for link in range(group.n_links):
-        users = group.users(link)[0]
-        cost[np.ix_(users, users)] = np.maximum(weight[users, None], weight[users])
-    np.fill_diagonal(cost, 0.0)
-    return cost
+    on_link = np.zeros((len(weight), group.n_links))
+    on_link[np.repeat(np.arange(len(weight)), np.diff(group.ptr)), group.link] = 1.0
+    share = on_link @ on_link.T > 0
+    np.fill_diagonal(share, False)
+    return np.where(share, np.maximum(weight[:, None], weight), 0.0)
 
 
 def compressed(

@@ -56,6 +56,8 @@ class JobMessages:
     """Steps of the iteration over steps followed."""
     packet_bytes: float
     """Mean packet."""
+    computing_s: float
+    """Computing of a rank, on average."""
 
     @property
     def n_numbers(self) -> int:
@@ -119,6 +121,7 @@ def job_messages(program: Program, ranks_per_node: int, config: PacketConfig) ->
         trips=trips[of],
         scale=len(steps) / max(1, min(MAX_STEPS, len(steps))),
         packet_bytes=float(n_bytes.sum() / max(1.0, n_packets.sum())),
+        computing_s=float(program.compute_s.sum()) / program.n_ranks,
     )
 
 

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from netsim.kernels_options import KERNEL, PLAIN_KERNEL
 from netsim.routing.kernels import route, static_route
+from netsim.routing.kernels_common import entry
 from netsim.routing.kernels_random import packet_key
-from netsim.routing.kernels_tables import flow_key, hashes_flows
+from netsim.routing.kernels_tables import ROW, equal_cost_place, flow_key, hashes_flows
 
 
 class WalkView(NamedTuple):
@@ -39,10 +40,7 @@ def walk(rt, node, dst_node, seed, flow, piece, busy, now, view, out, at, limit)
     last = np.int64(rt.eject_link[dst_node])
     state = np.int64(0)
     for hop in range(limit):
-        if hashes_flows(rt):
-            key = flow_key(rt, seed, node, dst_node, piece, hop)
-        else:
-            key = packet_key(seed, flow, piece, hop)
+        key = packet_key(seed, flow, piece, hop)
         link, _, state = route(
             rt, router, dst_node, state, key, 1, now, busy, view.waiting, view.room, view.room,
             rt.n_vcs, 0,
@@ -73,6 +71,28 @@ def walk_static(rt, node, dst_node, view, out, at, limit):  # type: ignore[no-un
     return -1
 
 
+@njit(**PLAIN_KERNEL)
+def walk_hashed(rt, node, dst_node, seed, pair, view, out, at):  # type: ignore[no-untyped-def]
+    """`walk` for a flow that is hashed or pinned: no other routing, and no key without a choice."""
+    out[at] = node
+    at += 1
+    router, last = entry(rt.port_router, node), entry(rt.port_router, dst_node)
+    for hop in range(len(out) - at):
+        if router == last:
+            out[at] = rt.eject_link[dst_node]
+            return at + 1
+        paths = entry(rt.table_a, router * rt.params[ROW] + last)
+        n = entry(rt.table_c, paths)
+        place = np.int64(0)
+        if n > 1:
+            place = equal_cost_place(flow_key(rt, seed, node, dst_node, pair, hop), n)
+        link = entry(rt.table_c, paths + 1 + place)
+        out[at] = link
+        at += 1
+        router = entry(view.link_router, link)
+    return -1
+
+
 @njit(**KERNEL)
 def grown(out, need):  # type: ignore[no-untyped-def]
     """``out``, or a longer copy that holds ``need`` entries."""
@@ -96,7 +116,7 @@ def place(rt, src, dst, seed, pieces, sweeps, limit, ticks, calm, busy, view):  
     """
     n = len(src)
     link_ticks = view.link_ticks
-    loaded = len(ticks) > 0
+    loaded, hashed = len(ticks) > 0, hashes_flows(rt)
     begin = np.zeros(n * pieces, np.int64)
     end = np.zeros(n * pieces, np.int64)
     out = np.empty(n * pieces * 7 + limit + 2, np.int32)
@@ -116,9 +136,12 @@ def place(rt, src, dst, seed, pieces, sweeps, limit, ticks, calm, busy, view):  
                 out = grown(out, at + limit + 2)
                 now = calm[flow] if loaded else np.int64(0)
                 name = sweep * pieces + piece
-                stop = walk(
-                    rt, src[flow], dst[flow], seed, flow, name, busy, now, view, out, at, limit
-                )
+                if hashed:
+                    stop = walk_hashed(rt, src[flow], dst[flow], seed, name, view, out, at)
+                else:
+                    stop = walk(
+                        rt, src[flow], dst[flow], seed, flow, name, busy, now, view, out, at, limit
+                    )
                 if stop < 0:
                     return begin, end, out, flow
                 if loaded:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.parameters import Parameter, parameters_of
+from netsim.routing.kernels_tables import EQUAL_COST, PIN_WIDTH
 from netsim.routing.tables import RouteTables
 from netsim.short_repr import short_repr
 from netsim.topology import Topology
@@ -52,9 +54,6 @@ class View(Protocol):
 
     def queue_free(self, link: int, vc: int) -> int:
         """Return the bytes of the output buffer of (link, vc) that its packets leave free."""
-
-
-Pins: TypeAlias = Mapping[tuple[int, int, int], Sequence[int]]
 
 
 class Pin(Protocol):
@@ -112,13 +111,27 @@ class Routing:
     whose numbers have the same remainder by it (their *queue pair*)."""
     seed_each_hop: bool = True
     """Whether such a key differs from one visit to the next."""
-    pins: Pins = field(default_factory=dict)
-    """Mapping of (port, port, queue pair) to places. ``key`` of these flows at each visit: the
-    place of their link in ``choices``."""
     pin: Pin | None = None
     """Callable (src_port, dst_port, bytes, busy_s) -> Routing, optional. The routing with ``pins``
     chosen for some flows; ``busy_s``: how long others keep each link busy, or None. Engines call it
     with the flows of their run."""
+
+    @cached_property
+    def pins(self) -> dict[tuple[int, int, int], list[int]]:
+        """``key`` of pinned flows at each visit: the place of their link in ``choices``.
+
+        By source port, destination port and queue pair.
+        """
+        table, n_ports = self.tables.table_b, self.topology.n_ports
+        width = int(self.tables.params[PIN_WIDTH]) if self.tables.code == EQUAL_COST else 0
+        if not width:
+            return {}
+        source = np.repeat(np.arange(n_ports), np.diff(table[: n_ports + 1])).tolist()
+        rows = table[n_ports + 1 :].reshape(-1, width).tolist()
+        return {
+            (src, *divmod(flow, self.queue_pairs)): [place for place in places if place >= 0]
+            for src, (flow, *places) in zip(source, rows, strict=True)
+        }
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -24,8 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 from netsim.errors import NetcosimError
 from netsim.parameters import Example
 from netsim.routing.any_graph import SWITCHED, equal_cost_routing
-from netsim.routing.base import Pins, Routing, RoutingEntry
-from netsim.routing.check_tables import check_tables
+from netsim.routing.base import Routing, RoutingEntry
+from netsim.routing.kernels_pinned import least_loaded
 from netsim.routing.kernels_tables import EQUAL_COST, PIN_WIDTH
 from netsim.topologies.checks import need_int
 from netsim.topology import Topology
@@ -112,7 +113,6 @@ def pinned_routing(
     """
     need_int("pinned", "queue_pairs", queue_pairs, 1)
     hashed = equal_cost_routing(topology, "pinned", EQUAL_COST, queue_pairs)
-    paths = EqualCostPaths(hashed)
     given: dict[tuple[int, int, int], int] = {}
     for row in pins:
         if len(row) != 4 or max(row[:2]) >= topology.n_nodes or row[2] >= queue_pairs:
@@ -122,12 +122,7 @@ def pinned_routing(
             )
         given[row[0], row[1], row[2]] = row[3]
 
-    def pin(
-        src: LongArray, dst: LongArray, amount: FloatArray, busy_s: FloatArray | None = None
-    ) -> Routing:
-        return _with_pins(hashed, _chosen(paths, queue_pairs, given, src, dst, amount, busy_s))
-
-    return replace(hashed, pin=pin)
+    return replace(hashed, pin=partial(_pinned, EqualCostPaths(hashed), given))
 
 
 def pinned_for(routing: Routing, traffic: Traffic) -> Routing:
@@ -144,65 +139,63 @@ def pinned_for(routing: Routing, traffic: Traffic) -> Routing:
     return routing.pin(src, dst, amount, None)
 
 
-def _chosen(
+def _pinned(
     paths: EqualCostPaths,
-    queue_pairs: int,
     given: Mapping[tuple[int, int, int], int],
     src: LongArray,
     dst: LongArray,
     amount: FloatArray,
-    busy_s: FloatArray | None,
-) -> dict[tuple[int, int, int], tuple[int, ...]]:
-    """Return the index of each flow's links: given ones first, then the largest flow first."""
-    topology = paths.routing.topology
-    bandwidth_Bps = topology.link_bandwidth_Bps.astype(np.float64)
-    load_s = np.zeros(topology.n_links) if busy_s is None else np.array(busy_s, dtype=np.float64)
-    pins: dict[tuple[int, int, int], tuple[int, ...]] = {}
-    flows = [
-        ((a, b, pair), size / queue_pairs)
-        for a, b, size in zip(src.tolist(), dst.tolist(), amount.tolist(), strict=True)
-        if topology.port_router[a] != topology.port_router[b]
-        for pair in range(queue_pairs)
-    ]
-    rails = topology.rails
-    number = [given.get((a // rails, b // rails, pair), -1) for (a, b, pair), _ in flows]
-    for i in sorted(range(len(flows)), key=lambda i: (number[i] < 0, -flows[i][1], flows[i][0])):
-        flow, size = flows[i]
-        links, places = paths.between(*flow[:2])
-        if number[i] >= len(links):
-            raise NetcosimError(
-                f"routing pinned: path {number[i]} from node {flow[0] // rails} to "
-                f"{flow[1] // rails}, which have {len(links)} of equal length; from 0 to "
-                f"{len(links) - 1}"
-            )
-        path = number[i]
-        if path < 0:
-            after_s = load_s[links] + size / bandwidth_Bps[links]
-            path = int(np.lexsort((after_s.sum(1), after_s.max(1)))[0])
-        load_s[links[path]] += size / bandwidth_Bps[links[path]]
-        pins[flow] = tuple(places[path].tolist())
-    return pins
+    busy_s: FloatArray | None = None,
+) -> Routing:
+    """Return the routing with a path for each flow: given ones first, then the largest flow first.
 
-
-def _with_pins(routing: Routing, pins: Pins) -> Routing:
-    """Return the routing with a table of pinned flows."""
+    Of a flow that is there twice the last choice counts.
+    """
+    routing, tables = paths.routing, paths.routing.tables
     topology, queue_pairs = routing.topology, routing.queue_pairs
-    width = 1 + max((len(places) for places in pins.values()), default=0)
-    flows = sorted(pins)
-    rows = np.full((len(flows), width), -1, dtype=np.int32)
-    for row, flow in zip(rows, flows, strict=True):
-        row[0] = flow[1] * queue_pairs + flow[2]
-        row[1 : 1 + len(pins[flow])] = pins[flow]
-    source = np.array([flow[0] for flow in flows], dtype=np.int64)
-    ptr = np.searchsorted(source, np.arange(topology.n_ports + 1)).astype(np.int32)
-    tables = routing.tables
+    router, rails = topology.port_router.astype(np.int64), topology.rails
+    apart = router[src] != router[dst]
+    flow = np.stack([np.repeat(part[apart], queue_pairs) for part in (src, dst)] + [
+        np.tile(np.arange(queue_pairs), int(apart.sum()))
+    ], axis=1)  # fmt: skip
+    size = np.repeat(amount[apart] / queue_pairs, queue_pairs)
+    number = np.full(len(flow), -1)
+    if given:
+        names = ((a // rails, b // rails, pair) for a, b, pair in flow.tolist())
+        number = np.array([given.get(name, -1) for name in names], dtype=np.int64)
+    order = np.lexsort((*flow.T[::-1], -size, number < 0))
+    flow, size, number = flow[order], size[order], number[order]
+    ends = router[flow[:, :2]] @ (topology.n_routers, 1)
+    _, at, which = np.unique(ends, return_index=True, return_inverse=True)
+    found = [paths.between(*flow[i, :2].tolist()) for i in at.tolist()]
+    count = np.array([len(links) for links, _ in found], dtype=np.int64)
+    for i in np.flatnonzero(number >= count[which])[:1].tolist():
+        (a, b), most = flow[i, :2] // rails, count[which[i]]
+        raise NetcosimError(
+            f"routing pinned: path {number[i]} from node {a} to {b}, which have {most} of equal "
+            f"length; from 0 to {most - 1}"
+        )
+    # behind the last link of a path -1
+    width = max((of.shape[1] for of, _ in found), default=0)
+    links, places = both = np.full((2, int(count.sum()), width), -1)
+    first = count.cumsum() - count
+    for row, of in zip(first.tolist(), found, strict=True):
+        both[:, row : row + len(of[0]), : of[0].shape[1]] = of
+    load_s = np.zeros(topology.n_links) if busy_s is None else np.array(busy_s, dtype=np.float64)
+    bandwidth_Bps = topology.link_bandwidth_Bps.astype(np.float64)
+    candidates = np.stack([first, count], axis=1)[which]
+    chosen = least_loaded(size, number, candidates, links, bandwidth_Bps, load_s)
+    # a row a flow, by source port
+    rows = np.column_stack([flow[:, 1] * queue_pairs + flow[:, 2], places[chosen]])
+    order = np.lexsort((rows[:, 0], flow[:, 0]))
+    rows, source = rows[order], flow[order, 0]
+    last = np.diff(rows[:, 0], append=-1).astype(bool) | np.diff(source, append=-1).astype(bool)
+    rows, source = rows[last], source[last]
+    ptr = np.searchsorted(source, np.arange(topology.n_ports + 1))
     params = tables.params.copy()
-    params[PIN_WIDTH] = width
-    table_b = np.concatenate([ptr, rows.ravel()])
-    check_tables(
-        topology, EQUAL_COST, routing.n_vcs, params, (tables.table_a, table_b, tables.table_c)
-    )
-    return replace(routing, tables=tables._replace(params=params, table_b=table_b), pins=pins)
+    params[PIN_WIDTH] = rows.shape[1]
+    table_b = np.concatenate([ptr, rows.ravel()]).astype(np.int32)
+    return replace(routing, tables=tables._replace(params=params, table_b=table_b))
 
 
 ROUTINGS = (

@@ -43,7 +43,6 @@ from alloc.torus.first_fit_cuboid import FirstFitCuboid
 from alloc.torus.tpu_slices import TpuSlices
 from netsim.errors import need_name
 from netsim.kinds import RNG, need_kinds
-from netsim.plugins import source_of
 from netsim.registry import Registry
 from netsim.topology import Topology
 
@@ -146,7 +145,5 @@ def make_policy(
     )
     valid = policies_for(topology.family)
     need_name(f"allocation policy for a {topology.family}", name, valid)
-    policy, plugin = POLICIES[name], source_of(POLICIES.home, name)
-    if plugin is not None:
-        policy = checked_policy(policy, plugin.source)
+    policy = POLICIES[name] if name in POLICIES.own else checked_policy(POLICIES[name])
     return policy.from_config(topology, rng, parameters or {})

@@ -11,10 +11,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from alloc.nodes import NodePolicy
+from alloc.nodes import BY_SERVER, NodePolicy, gpus_per_server
 from alloc.policy import Policy
 from alloc.registry import POLICIES
-from experiments.fields import InputFile, Text, TimeS
+from experiments.fields import InputFile, OrText, Text, TimeS
 from netsim.errors import NetcosimError, need_name
 from netsim.inputs import file_digest, input_file, is_input
 from netsim.parameters import NamesIn
@@ -44,7 +44,7 @@ class Program(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    command: tuple[InputFile | Text, ...] = Field(
+    command: Annotated[tuple[InputFile | Text, ...], OrText()] = Field(
         min_length=1,
         description="program and arguments, as a text or a list",
         examples=["./my-scheduler --fast"],
@@ -112,7 +112,7 @@ def _found(value: AnyDecider | None) -> AnyDecider | None:
 
 
 DeciderKey = Annotated[
-    Text | UserDecider | Program | None,
+    Text | Annotated[UserDecider, OrText("[:.]")] | Program | None,
     BeforeValidator(_read),
     AfterValidator(_found),
     NamesIn(DECIDERS),
@@ -200,9 +200,10 @@ def check_by_count(what: str, name: str, policy: type[Policy] | Policy) -> None:
     """
     kind = policy if isinstance(policy, type) else type(policy)
     if not (policy.counts_only and issubclass(kind, NodePolicy) and not policy.replays):
+        servers = isinstance(policy, NodePolicy) and gpus_per_server(policy.topology) > 1
         raise NetcosimError(
             f"{what} does not go with policy {name!r}: whether a job fits depends on more than "
-            "the number of free nodes"
+            f"the number of free nodes{f' ({BY_SERVER})' if servers else ''}"
         )
 
 

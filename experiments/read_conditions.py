@@ -19,6 +19,7 @@ from experiments.config import Config
 from experiments.fields import assigned, assigned_one_of, matches, value_at
 from netsim.packet.presets import PACKET_PRESETS
 from queuesim.registry import BACKFILLS, DECIDERS, ORDERS
+from queuesim.site.failures import RATES
 
 
 class Condition(NamedTuple):
@@ -195,8 +196,8 @@ def _windowed(config: Config, key: str) -> bool:
     queue: Any = config.queue
     if queue.decider is not None:
         return not isinstance(queue.decider, str) or DECIDERS[queue.decider].windowed
-    failures = queue.failures.per_node_day + queue.failures.per_leaf_day
-    on_sets = bool(queue.partitions) or queue.outages.file is not None or failures > 0
+    fails = any(getattr(queue.failures, rate) for rate in RATES)
+    on_sets = bool(queue.partitions) or queue.outages.file is not None or fails
     return on_sets or BACKFILLS[queue.backfill].windowed
 
 

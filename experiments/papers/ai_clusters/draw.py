@@ -19,7 +19,7 @@ PANELS = (
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """A row a log, a panel a purchase, from random servers and from few switches."""
+    """Draw a row a log and a panel a purchase, from random servers and from few switches."""
     table = analysis.tables["purchases"]
     for name, level in TODAY.items():
         table = table[table[name] == level]

@@ -211,7 +211,7 @@ def write_shape(
     common: Ints,
     plan: Plan,
 ) -> tuple[int, int]:
-    """Plan of T pods with L leaves of n_L nodes and the remainder: (leaves, L2 switches).
+    """Plan T pods with L leaves of n_L nodes and the remainder: (leaves, L2 switches).
 
     ``chosen`` lists the equal leaves, those of the remainder pod last; ``common[i]`` the spines
     that the T pods have in common at position i; S and ``rest_up`` the positions in use.

@@ -68,7 +68,7 @@ def able_leaves(n_L: int, m2: int, free: Ints, up: Ints, able: Ints) -> None:
 
 @njit(**INNER_ALLOCATING_KERNEL)
 def begin(shape: Shape, tree: Tree, able: Ints) -> Partial:
-    """No leaf chosen yet."""
+    """Return the state in which no leaf is chosen yet."""
     total = shape.T * shape.L + shape.Lr
     chosen = np.full(total + 1, -1, dtype=np.int64)
     ports = np.empty(total + 1, dtype=np.int64)
@@ -303,7 +303,7 @@ def place_least(
     out_nodes: Numbers,
     out_links: Numbers,
 ) -> tuple[int, int]:
-    """As `alloc.fattree.kernels_search.place`."""
+    """Place as `alloc.fattree.kernels_search.place` does."""
     plan = Plan(leaves, taken, leaf_up, l2, l2_spines)
     tree = Tree(m1, m2, m3, w2, w3, nodes, up, spine, free_nodes(nodes))
     found, n_l2, cut = search_least(N, budget, shape_budget, tree, plan)

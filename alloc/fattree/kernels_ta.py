@@ -32,13 +32,13 @@ class Tree(NamedTuple):
 
 @njit(**INNER_KERNEL)
 def usable(tree: Tree, leaf: int) -> int:
-    """Free nodes of a leaf for a job larger than a leaf."""
+    """Return the free nodes of a leaf for a job larger than a leaf."""
     return 0 if tree.wired_leaf[leaf] or tree.held_leaf[leaf] else tree.leaf_free[leaf]
 
 
 @njit(**INNER_KERNEL)
 def usable_in_pod(tree: Tree, per_pod: int, pod: int) -> int:
-    """Free nodes of a pod for a job larger than a leaf."""
+    """Return the free nodes of a pod for a job larger than a leaf."""
     total = 0
     for leaf in range(pod * per_pod, (pod + 1) * per_pod):
         total += usable(tree, leaf)
@@ -59,7 +59,7 @@ def take_leaf(tree: Tree, leaf_size: int, leaf: int, n: int, wanted: int, out: I
 def take_pod(
     tree: Tree, leaf_size: int, per_pod: int, pod: int, n: int, wanted: int, out: Ints
 ) -> int:
-    """As `take_leaf`, of the usable leaves of a pod, the one with the most free nodes first."""
+    """Take nodes as `take_leaf` does, from a pod's usable leaves, most free nodes first."""
     for count in range(leaf_size, 0, -1):
         for leaf in range(pod * per_pod, (pod + 1) * per_pod):
             if n < wanted and usable(tree, leaf) == count:
@@ -69,7 +69,7 @@ def take_pod(
 
 @njit(**INNER_KERNEL)
 def select_leaf(tree: Tree, leaf_size: int, per_pod: int, wanted: int, out: Ints) -> int:
-    """T1: see `alloc.fattree.ta`."""
+    """Select by T1: see `alloc.fattree.ta`."""
     best = -1
     for leaf in range(len(tree.leaf_free)):
         if tree.leaf_free[leaf] < wanted:
@@ -86,7 +86,7 @@ def select_leaf(tree: Tree, leaf_size: int, per_pod: int, wanted: int, out: Ints
 
 @njit(**INNER_KERNEL)
 def select_pod(tree: Tree, leaf_size: int, per_pod: int, wanted: int, out: Ints) -> int:
-    """T2: see `alloc.fattree.ta`."""
+    """Select by T2: see `alloc.fattree.ta`."""
     best = -1
     for pod in range(len(tree.pod_free)):
         fewer = best < 0 or tree.pod_free[pod] < tree.pod_free[best]
@@ -97,7 +97,7 @@ def select_pod(tree: Tree, leaf_size: int, per_pod: int, wanted: int, out: Ints)
 
 @njit(**INNER_KERNEL)
 def select_pods(tree: Tree, leaf_size: int, per_pod: int, wanted: int, out: Ints) -> int:
-    """T3: see `alloc.fattree.ta`."""
+    """Select by T3: see `alloc.fattree.ta`."""
     total = 0
     for pod in range(len(tree.pod_free)):
         if not (tree.wired_pod[pod] or tree.held_pod[pod]):

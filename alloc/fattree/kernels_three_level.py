@@ -19,7 +19,7 @@ Flags = NDArray[np.bool_]
 def remainder_pod(
     r: int, shape: Shape, tree: Tree, is_whole: Flags, n_full: Ints, common: Ints
 ) -> tuple[bool, int, Word]:
-    """Can pod r hold Lr whole leaves and nr nodes more? (fits, remainder leaf, positions).
+    """Return whether pod r can hold Lr whole leaves and nr more: (fits, remainder leaf, positions).
 
     ``positions`` is the mask of L2 positions with a spine for the remainder leaf.
     """
@@ -123,7 +123,7 @@ def plan_pods(
 def search_three_level(
     N: int, tree: Tree, give_up: bool, count_gaps: bool, budget: int, plan: Plan
 ) -> tuple[int, int, int]:
-    """N nodes over pods, in whole leaves but for one: (leaves or 0 or CUT, L2s, budget).
+    """Place N nodes over pods, in whole leaves but for one: (leaves or 0 or CUT, L2s, budget).
 
     L, the whole leaves of the equal pods, falls from min(m2, N div m1) to 1. As a whole leaf
     takes all its up-links, one set of whole leaves in a pod is as good as any other, so

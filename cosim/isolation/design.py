@@ -88,7 +88,7 @@ class Factor:
         return round(found) if self.is_integer else float(f"{found:.{_DIGITS}g}")
 
     def strata(self, places: FloatArray) -> NDArray[np.int64]:
-        """(n,) numbers of levels; of a range, of as many equal parts as points can fill."""
+        """Return numbers of levels, or of equal parts of a range that the points can fill, (n,)."""
         n = len(self.levels) or n_strata(len(places))
         return np.minimum((np.asarray(places) * n).astype(np.int64), n - 1)
 
@@ -125,7 +125,7 @@ class Design:
             raise NetcosimError(f"{len(self.factors)} factors; a design needs two or more")
 
     def places(self) -> FloatArray:
-        """(n, k) float64 between 0 and 1: a row a point, a column a factor.
+        """Return places between 0 and 1, (n, k) float64: a row a point, a column a factor.
 
         Raises
         ------
@@ -190,7 +190,7 @@ class Confounded:
 
 
 def n_strata(n_points: int) -> int:
-    """Parts of a range, so many that pairs of two ranges' parts have some points each."""
+    """Return the number of parts of a range with which pairs of parts have some points each."""
     return int(np.clip((n_points / _IN_A_CELL) ** 0.5, 2, _MOST_STRATA))
 
 

@@ -34,8 +34,8 @@ SHIPPED = Path(__file__).resolve().parent / "isolation_gain.json"
 
 
 def gain_percent(fraction: FloatArray, stretch: FloatArray, locality: FloatArray) -> FloatArray:
-    """Reduction of the run time by isolation if communication, a share of the isolated run time, is
-    stretched.
+    """Return the reduction of run time by isolation if communication, a share of the isolated run
+    time, is stretched.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Law:
     fitted: bool = True
 
     def matrix(self, rows: Columns) -> FloatArray:
-        """(n, terms) float64."""
+        """Return the terms of the law, (n, terms) float64."""
         n = len(rows["fraction"])
         return np.stack([*(term(rows) for term in self.terms), np.zeros(n)], axis=1)[:, :-1]
 
@@ -272,7 +272,7 @@ class Predictor:
         return Interval(seen.value, seen.value - half, seen.value + half)
 
     def content(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the content for JSON."""
         return {
             "version": self.version,
             "law": self.fitted.law,

@@ -62,7 +62,7 @@ class Effect:
 def screened(
     factors: Sequence[Factor], places: FloatArray, response: FloatArray, seed: int = 1
 ) -> list[Effect]:
-    """Effects by Morris, with intervals from drawing whole trajectories again.
+    """Return effects by Morris, with intervals from resampling whole trajectories.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def _ends(values: FloatArray) -> tuple[float, float]:
 
 
 def _functions(factor: Factor, place: FloatArray, degree: int) -> FloatArray:
-    """(m, n) float64: a factor's functions, orthonormal over its places, without the constant.
+    """Return a factor's functions, orthonormal over its places, without the constant, (m, n).
 
     Legendre polynomials up to a degree; of levels, each against the mean of those after it.
     """
@@ -157,7 +157,7 @@ def _terms(factors: Sequence[Factor], degree: int) -> list[Term]:
 def _matrix(
     factors: Sequence[Factor], terms: Sequence[Term], places: FloatArray, degree: int
 ) -> FloatArray:
-    """(n, number of terms) float64."""
+    """Return the values of the terms, (n, number of terms) float64."""
     known = [_functions(f, places[:, i], degree) for i, f in enumerate(factors)]
     columns = [np.prod([known[i][n] for i, n in term], axis=0) for term in terms]
     return np.array(columns).reshape(len(terms), len(places)).T
@@ -245,12 +245,12 @@ class Surface:
     rmse: float = float("nan")
 
     def at(self, places: FloatArray) -> FloatArray:
-        """(n,) float64: the response at (n, k) places."""
+        """Return the response at (n, k) places, (n,) float64."""
         matrix = _matrix(self.factors, self.terms, np.atleast_2d(places), self.degree)
         return np.asarray(self.coefficients[0] + matrix @ self.coefficients[1:])
 
     def indices(self) -> tuple[FloatArray, FloatArray]:
-        """(k,) float64 first-order and total-order Sobol indices; 0 where the surface is flat."""
+        """Return first-order and total-order Sobol indices, (k,); 0 where the surface is flat."""
         parts, k = self.coefficients[1:] ** 2, len(self.factors)
         total = float(parts.sum())
         first, every = np.zeros(k), np.zeros(k)
@@ -319,7 +319,7 @@ def fit_surface(
 def drawn_surfaces(
     surface: Surface, places: FloatArray, response: FloatArray, seed: int = 1
 ) -> list[Surface]:
-    """Surfaces of as many terms through points drawn again, as another design might have had."""
+    """Fit surfaces of as many terms to resampled points, as another design might have given."""
     response = np.asarray(response, dtype=np.float64)
     terms = _terms(surface.factors, surface.degree)
     matrix = _matrix(surface.factors, terms, places, surface.degree)

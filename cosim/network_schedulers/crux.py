@@ -97,7 +97,7 @@ def _factor(job: PeriodicJob, reference: PeriodicJob) -> float:
 
 
 def conflicts(group: JobGroup, weight: FloatArray) -> FloatArray:
-    """(n, n) float64: symmetric; what it costs if two jobs that share a link have one priority.
+    """Return the cost of equal priorities for two jobs that share a link, (n, n), symmetric.
 
     That is the larger of their weights; 0 for jobs that share none.
     """

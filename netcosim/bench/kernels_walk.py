@@ -7,7 +7,7 @@ from numba import njit
 
 @njit(cache=True)
 def walk(following, places, steps):  # type: ignore[no-untyped-def]
-    """Take so many steps along each chain; where the chains end, summed."""
+    """Follow each chain for ``steps`` steps; return the sum of where they end."""
     places = places.copy()
     for _ in range(steps):
         for c in range(len(places)):

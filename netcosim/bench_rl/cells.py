@@ -63,7 +63,7 @@ class Jobs:
     """More of ``[workload]``."""
 
     def section(self, machine_nodes: int, n_jobs: int, folder: Path | None) -> dict[str, Any]:
-        """``[workload]`` on a machine.
+        """Return ``[workload]`` on a machine.
 
         Raises
         ------
@@ -87,7 +87,7 @@ class Jobs:
         }
 
     def path(self, folder: Path | None) -> Path | None:
-        """The log's file, if it is in the folder."""
+        """Return the log's file, if it is in the folder."""
         return first_existing(folder, FILES[self.log]) if self.log else None
 
     @property
@@ -140,7 +140,7 @@ class Cell:
 
 
 def cell(machine: str, workload: str, scale: Scale, folder: Path | None, seed: int) -> Cell:
-    """A cell.
+    """Build a cell.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def cell(machine: str, workload: str, scale: Scale, folder: Path | None, seed: i
 
 
 def weeks_of(jobs: Workload, n_weeks: int, n_jobs: int, burst: int = 1) -> list[Workload]:
-    """Stretches of equally many jobs, evenly over all jobs, each from time 0.
+    """Return stretches of equally many jobs, evenly over all jobs, each from time 0.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def chosen(
     seed: int,
     held_out: int | None = None,
 ) -> tuple[list[Cell], list[str]]:
-    """The cells of a scale, or those of them that are requested, and what was left out.
+    """Return the cells of a scale, or those of them that are requested, and what was left out.
 
     Parameters
     ----------

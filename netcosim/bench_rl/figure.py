@@ -21,7 +21,7 @@ WIDE = 10
 
 
 def learning_figure(curve: pd.DataFrame, scores: pd.DataFrame, best: pd.DataFrame) -> Figure:
-    """A panel a cell: score by generation over that of the best hand rule.
+    """Draw a panel a cell: score by generation over that of the best hand rule.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def learning_figure(curve: pd.DataFrame, scores: pd.DataFrame, best: pd.DataFram
 
 
 def held_out_figure(differences: pd.DataFrame, metric: str) -> Figure:
-    """A panel a machine: ratio to the best hand rule on held-out weeks, with 95 % intervals."""
+    """Draw a panel a machine: ratio to the best hand rule on held-out weeks, 95 % intervals."""
     machines = list(dict.fromkeys(differences["machine"]))
     workloads = list(dict.fromkeys(differences["workload"]))
     players = [name for name in SHOWN if name in set(differences["player"])]

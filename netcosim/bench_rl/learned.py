@@ -48,7 +48,7 @@ and the share of the machine's nodes that running jobs communicate with."""
 
 
 def n_weights(n_rules: int, n_patterns: int = 0) -> int:
-    """Weights of an agent: one a job feature, and one a place feature for each rule but the first.
+    """Return the weights of an agent: one a job feature, more for each rule but the first.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class LearnedAgent(Decider):
         self._kept = np.stack(fixed, axis=1) @ self._order[[0, 1, 2, 3, 6, 7]]
 
     def scores(self, jobs: NDArray[np.int64], now_s: float) -> FloatArray:
-        """(k,) for waiting jobs, larger first."""
+        """Return the scores of waiting jobs, (k,), larger first."""
         waited = now_s - self._submit_s[jobs]
         promised = np.maximum(self._requested_s[jobs], SLOWDOWN_BOUND_S)
         stretch = np.log1p(waited / promised) / log1p(LONGEST_S / SLOWDOWN_BOUND_S)
@@ -140,7 +140,7 @@ class LearnedAgent(Decider):
         )
 
     def decide(self, point: DecisionPoint) -> Choice | None:
-        """The job of the largest score, or the best behind it that does not delay it."""
+        """Return the job of the largest score, or the best behind it that does not delay it."""
         waiting, n_free = point.waiting(), point.n_free
         if not point.machine.policy.counts_only:
             raise NetcosimError(
@@ -171,7 +171,7 @@ class LearnedAgent(Decider):
         return self.rules[best + 1] if len(scores) and scores[best] > 0 else self.rules[0]
 
     def place_features(self, point: DecisionPoint, job: int) -> FloatArray:
-        """`PLACE_FEATURES` and the pattern's columns."""
+        """Return `PLACE_FEATURES` and the pattern's columns."""
         machine, nodes = point.machine, self._machine_nodes
         free = self._domain_nodes.copy()
         if machine.placements:

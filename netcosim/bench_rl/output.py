@@ -83,7 +83,7 @@ def play_and_write(
 
 
 def _longest_first(point: Mapping[str, Any]) -> int:
-    """Agents that play with a network take longest."""
+    """Return a sort key: agents that play with a network take longest."""
     order, player = ("ppo", AGENT, "hand", BLIND), point["bench_rl"]["player"]
     return order.index(player) if player in order else len(order)
 
@@ -127,7 +127,7 @@ def _written(frames: Mapping[str, pd.DataFrame], metric: str, out: Path, form: s
 
 
 def agent_file(machine: str, workload: str, weights: Sequence[float]) -> str:
-    """A trained agent as a Python file: ``Agent`` in it is a decider."""
+    """Return a trained agent as a Python file, in which ``Agent`` is a decider."""
     rules = tuple(MACHINES[machine].rules)
     shown = "".join(f"    {weight!r},\n" for weight in map(float, weights))
     return (

@@ -39,7 +39,7 @@ METRICS = {
 
 
 def costs(result: QueueResult) -> dict[str, float]:
-    """`METRICS` of a schedule."""
+    """Return `METRICS` of a schedule."""
     jobs = result.workload
     took_s = turnaround_s(result)
     stretch = np.maximum(took_s / np.maximum(jobs.run_time_s, SLOWDOWN_BOUND_S), 1.0)
@@ -66,7 +66,7 @@ class RandomPlayer(Decider):
         self._rng = np.random.default_rng(self._seed)
 
     def decide(self, point: DecisionPoint) -> Choice | None:
-        """One of them; waiting only where a job runs, so that something will happen."""
+        """Choose at random; wait only while a job runs, so that another event follows."""
         sizes, free = point.machine.n_nodes, point.n_free
         fits = [job for job in point.waiting() if sizes[job] <= free]
         if not fits:
@@ -114,7 +114,7 @@ class BenchmarkCase:
         return range(self.n_training, self.n_training + self.n_held_out)
 
     def model(self, contention: str) -> RunTimeModel:
-        """A run-time model with the config's parameters."""
+        """Return a run-time model with the config's parameters."""
         if contention not in self._models:
 
             def no_table(*args: object, **keys: object) -> Any:
@@ -146,7 +146,7 @@ class BenchmarkCase:
         rule: str = "",
         contention: str = NETWORK,
     ) -> QueueResult:
-        """The schedule of a week.
+        """Simulate the schedule of a week.
 
         Parameters
         ----------

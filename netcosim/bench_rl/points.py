@@ -51,7 +51,7 @@ class Training:
 
 
 def points_of(cell: Cell, training: Training, ppo: bool = False) -> list[dict[str, Any]]:
-    """All points of a cell, those that take longest first."""
+    """Return all points of a cell, those that take longest first."""
     common = {key: value for key, value in vars(cell).items() if key != "config"}
     learns = {"reward": training.reward, "seed": training.seed}
     scale = training.scale
@@ -68,7 +68,7 @@ def points_of(cell: Cell, training: Training, ppo: bool = False) -> list[dict[st
 
 
 def compute(point: Content) -> dict[str, Rows]:
-    """A point's tables: weeks, and of agents the curve and the weights."""
+    """Return a point's tables: weeks, and of agents the curve and the weights."""
     benchmark = BenchmarkCase(point)
     with benchmark.config.plugged():
         return _PLAYERS[point["bench_rl"]["player"]](benchmark, point)
@@ -94,7 +94,7 @@ def _random(benchmark: BenchmarkCase, point: Content) -> dict[str, Rows]:
 
 
 def _agent(benchmark: BenchmarkCase, point: Content) -> dict[str, Rows]:
-    """Trained by evolution; the mean that was best on the training weeks is kept."""
+    """Train an agent by evolution, keeping the mean that was best on the training weeks."""
     request = point["bench_rl"]
     player, contention, reward = request["player"], request["contention"], request["reward"]
     labels = {key: request[key] for key in ("machine", "workload", "player")}
@@ -183,7 +183,7 @@ FloatArray = NDArray[np.float64]
 
 
 def rank_weights(n: int) -> FloatArray:
-    """(n,) weights of n samples, the best first: positive for the better half, of sum 1."""
+    """Return weights of n samples, the best first: positive for the better half, of sum 1, (n,)."""
     raw = np.maximum(np.log(n / 2 + 0.5) - np.log(np.arange(1, n + 1)), 0.0)
     return np.asarray(raw / raw.sum())
 
@@ -197,7 +197,7 @@ def evolve(
     pairs: int,
     sigma: float = 1.0,
 ) -> Iterator[FloatArray]:
-    """Means of the generations, one after the other.
+    """Yield the means of the generations, one after the other.
 
     Parameters
     ----------

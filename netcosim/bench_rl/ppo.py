@@ -38,7 +38,7 @@ WIDTH = 32
 
 
 def _layers(*sizes: int) -> nn.Sequential:
-    """Linear layers of these sizes with rectifiers between them."""
+    """Build linear layers of these sizes with rectifiers between them."""
     layers: list[nn.Module] = []
     for inside, outside in pairwise(sizes):
         layers += [nn.Linear(inside, outside), nn.ReLU()]
@@ -70,11 +70,11 @@ class Scores(nn.Module):
             nn.init.zeros_(network[-1].bias)
 
     def forward(self, seen: Tensor) -> tuple[Tensor, Tensor]:
-        """Scores of actions, and what the value is read from."""
+        """Return scores of actions, and the input of the value."""
         return self.forward_actor(seen), self.forward_critic(seen)
 
     def forward_actor(self, seen: Tensor) -> Tensor:
-        """(n, depth + 1 + n_rules) scores of actions."""
+        """Return scores of actions, (n, depth + 1 + n_rules)."""
         jobs, around = self._tables(seen)
         each = torch.cat([jobs, around[:, None].expand(-1, jobs.shape[1], -1)], 2)
         n_there = jobs[:, :, THERE].sum(1, keepdim=True).clamp(min=1)
@@ -83,12 +83,12 @@ class Scores(nn.Module):
         return torch.cat([self.job(each)[:, :, 0], self.wait(of_all), self.rule(of_first)], 1)
 
     def forward_critic(self, seen: Tensor) -> Tensor:
-        """(n, latent_dim_vf) what the value is read from."""
+        """Return the input of the value, (n, latent_dim_vf)."""
         jobs, around = self._tables(seen)
         return self.value(torch.cat([jobs.mean(1), jobs.amax(1), around], 1))
 
     def _tables(self, seen: Tensor) -> tuple[Tensor, Tensor]:
-        """(n, depth, N_JOB) jobs, and (n, N_AROUND) what is the same for all of them."""
+        """Return jobs, (n, depth, N_JOB), and what all of them share, (n, N_AROUND)."""
         domains, jobs, machine = seen.split(self.sizes, 1)
         domains = domains.reshape(len(seen), -1, N_DOMAIN)
         around = torch.cat([machine, domains.mean(1), domains.amax(1)], 1)
@@ -151,7 +151,7 @@ class Weeks(CoSchedule):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """A new week."""
+        """Start a new week."""
         if seed is not None or self._np_random is None:
             super(CoSchedule, self).reset(seed=seed)
         given = (options or {}).get("week")

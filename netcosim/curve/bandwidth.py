@@ -67,7 +67,7 @@ def format_rows(rows: pd.DataFrame, pairs: pd.DataFrame) -> list[str]:
 
 
 def draw(rows: pd.DataFrame, measured: pd.DataFrame, title: str) -> Figure:
-    """Bus bandwidth over bytes, both logarithmic: lines are simulated, marks measured."""
+    """Draw bus bandwidth over bytes, both logarithmic: lines are simulated, marks measured."""
     figure, [axis] = new_figure(8.0, 4.5)
     for i, (algorithm, curve) in enumerate(rows.groupby("algorithm", sort=False)):
         curve = curve.sort_values("bytes")

@@ -34,7 +34,7 @@ PACKETS_OF_MESSAGE = 64
 def points(
     config: CurveConfig, topology: Topology, operation: str, sizes: Sequence[int] = ()
 ) -> list[dict[str, Any]]:
-    """One point an algorithm and size.
+    """Return one point an algorithm and size.
 
     Parameters
     ----------

@@ -125,7 +125,7 @@ class CurveConfig(Section):
     plugins: tuple[dict[str, str], ...] = ()
 
     def points(self) -> list[dict[str, Any]]:
-        """One point a routing, traffic and load; load 0 is messages without contention."""
+        """Return one point a routing, traffic and load; load 0 is messages without contention."""
         content = self.model_dump(mode="json")
         curve, machine = content["curve"], content["machine"]
         routings = curve.pop("routings") or [machine["routing"]]
@@ -175,7 +175,7 @@ def load_curve(path: Path, loads: Sequence[float] = ()) -> CurveConfig:
 
 
 def curve_from(raw: Mapping[str, Any], folder: Path | None = None) -> CurveConfig:
-    """A config from the content of a file; see `load_curve`."""
+    """Build a config from the content of a file; see `load_curve`."""
     content = {key: value for key, value in raw.items() if key not in _ELSEWHERE}
     run = content.pop("run", {})
     if isinstance(run, Mapping):

@@ -19,7 +19,7 @@ CURVE = ["routing", "traffic"]
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
-    """One row a routing and traffic.
+    """Return one row a routing and traffic.
 
     ``steady_to`` is the largest load up to which all points keep up and have settled,
     ``saturates_at`` the first one above (nan: none of those looked at), ``most_accepted`` the
@@ -45,7 +45,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def format_curves(table: pd.DataFrame) -> list[str]:
-    """A line a curve."""
+    """Return a line a curve."""
     lines = []
     for row in table.to_dict("records"):
         alone = format_quantity(row["zero_load_latency_s"], "time", 3)
@@ -61,7 +61,7 @@ def format_curves(table: pd.DataFrame) -> list[str]:
 
 
 def draw(rows: pd.DataFrame, title: str, ceiling: float | None) -> Figure:
-    """Latency on the left, accepted load on the right, a line a routing and traffic.
+    """Draw latency on the left, accepted load on the right, a line a routing and traffic.
 
     Hollow marks: not all that is offered is accepted, or the window's halves differ.
     """

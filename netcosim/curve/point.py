@@ -57,7 +57,7 @@ def _built(content: str) -> BuiltMachine:
 def sources(
     topology: Topology, curve: Mapping[str, Any], rng: np.random.Generator
 ) -> tuple[Destinations, np.ndarray]:
-    """Destinations, and each node's rate relative to the busiest one.
+    """Return destinations, and each node's rate relative to the busiest one.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def sources(
 
 
 def node_bandwidth(topology: Topology) -> float:
-    """What a node can send, over all its ports.
+    """Return the bandwidth of a node over all its ports.
 
     Raises
     ------
@@ -96,14 +96,14 @@ def node_bandwidth(topology: Topology) -> float:
 
 
 def message_time_s(machine: BuiltMachine, message_bytes: int) -> float:
-    """What a node's link takes for one message."""
+    """Return the time of one message on a node's link."""
     packets = math.ceil(message_bytes / machine.packets.packet_bytes)
     wire = message_bytes + packets * machine.packets.header_bytes
     return wire / float(machine.topology.link_bandwidth_Bps[0])
 
 
 def _way_s(machine: BuiltMachine, message_bytes: int) -> float:
-    """More than a lone message takes: 20 links of the slowest kind."""
+    """Return more than the time of a lone message: 20 links of the slowest kind."""
     topology, packets = machine.topology, machine.packets
     slowest = message_bytes / float(topology.link_bandwidth_Bps.min())
     return 20 * (float(topology.link_latency_s.max()) + packets.router_latency_s + slowest)
@@ -148,7 +148,7 @@ def _state(got: LoadPoint, tolerance: float) -> str:
 def _alone(
     machine: BuiltMachine, curve: Mapping[str, Any], rng: np.random.Generator
 ) -> dict[str, object]:
-    """Messages of this traffic one after the other."""
+    """Measure messages of this traffic one after the other."""
     topology, size = machine.topology, curve["message_bytes"] or machine.packets.packet_bytes
     there, shares = sources(topology, curve, rng)
     src = rng.permutation(np.flatnonzero(shares > 0))[:LONE_MESSAGES].astype(np.int64)

@@ -134,11 +134,11 @@ class IsolationMap(Study):
         return partial(MapTrial, budget=self.budget)
 
     def is_finished(self, tables: Tables) -> bool:
-        """Whether the time sufficed."""
+        """Return whether the time sufficed."""
         return all(row["why"] != TIME_USED for row in tables["map"])
 
     def next_step(self, out: Path, tables: Tables) -> str:
-        """What would decide more."""
+        """Return what would decide more points."""
         if self.is_finished(tables):
             return ""
         return (
@@ -146,7 +146,7 @@ class IsolationMap(Study):
         )
 
     def report(self, tables: Tables, frames: Frames, seconds: float) -> Report:
-        """The answer by policy, the map, and all numbers."""
+        """Return the answer by policy, the map, and all numbers."""
         rows = tables["map"]
         lines = [line for name in _names(rows) for line in map_lines(name, rows)]
         sections = [
@@ -210,7 +210,7 @@ def map_lines(policy: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _points(rows: Sequence[Mapping[str, Any]], verdict: str) -> str:
-    """The points of a verdict, share by share; empty if there are none."""
+    """Return the points of a verdict, share by share; empty if there are none."""
     loads: dict[float, list[str]] = {}
     for row in rows:
         if row["verdict"] == verdict:
@@ -221,7 +221,7 @@ def _points(rows: Sequence[Mapping[str, Any]], verdict: str) -> str:
 
 
 def map_figure(rows: pd.DataFrame) -> Figure:
-    """A panel a policy and metric."""
+    """Draw a panel a policy and metric."""
     parts = list(rows.groupby(["policy", "metric"], sort=False))
     figure, axes = new_figure(3.0 * len(parts), 3.0, 1, len(parts))
     for axis, ((policy, metric), mine) in zip(axes, parts, strict=True):

@@ -122,7 +122,7 @@ class QueueTrial(Trial):
         return {name: metrics(schedule) for name, schedule in self.schedules.items()}
 
     def ratios(self, name: str, found: Mapping[str, float]) -> dict[str, float]:
-        """Metrics over the reference's, which has the run times of the log."""
+        """Return metrics over the reference's, which has the run times of the log."""
         of = self.logged[self.reference]
         return {metric: float(value) / of[metric] for metric, value in found.items()}
 
@@ -181,7 +181,7 @@ class QueueTrial(Trial):
         return found
 
     def noise(self, name: str, metric: str) -> float:
-        """Half-width of the scheduling noise of a ratio; nan for too few resampled logs."""
+        """Return the half-width of a ratio's scheduling noise; nan for too few resampled logs."""
         values = np.array([one[metric] for one in self.drawn[name]])
         if len(values) < LEAST_DRAWN:
             return math.nan
@@ -204,7 +204,7 @@ class QueueTrial(Trial):
 
 
 def metrics(schedule: QueueResult) -> dict[str, float]:
-    """Makespan, mean turnaround and node-seconds of a schedule."""
+    """Return makespan, mean turnaround and node-hours of a schedule."""
     ran = schedule.of_those_that_ran
     return {
         "makespan": makespan_s(ran),
@@ -214,10 +214,10 @@ def metrics(schedule: QueueResult) -> dict[str, float]:
 
 
 def arrays(found: Mapping[str, float]) -> Columns:
-    """Numbers as a part gives them."""
+    """Convert numbers to a part's columns."""
     return {name: np.array(value) for name, value in found.items()}
 
 
 def numbers(columns: Columns) -> dict[str, float]:
-    """The numbers of `arrays`."""
+    """Return the numbers of `arrays`."""
     return {name: float(value) for name, value in columns.items()}

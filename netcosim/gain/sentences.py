@@ -32,7 +32,7 @@ def _rounded(value: float, form: str) -> str:
 
 
 def verdicts(tables: Tables) -> dict[str, str]:
-    """One word a policy."""
+    """Return one word a policy."""
     return {
         str(row["policy"]): overall(
             [m["verdict"] for m in tables["metrics"] if m["policy"] == row["policy"]]
@@ -110,7 +110,7 @@ def decides(gain: Row) -> str:
 
 
 def lines_of(tables: Tables) -> list[str]:
-    """What the terminal shows below the recommendation: one screen for one or two policies."""
+    """Return the terminal's lines below the recommendation: one screen for one or two policies."""
     [about] = tables["rests_on"]
     jobs = f"{about['jobs']:,} jobs on {about['machine']}, {about['nodes']:,} nodes"
     lines, words = ["", f"{about['log']}: {jobs}"], verdicts(tables)
@@ -140,7 +140,7 @@ def _factor(factor: float) -> str:
 
 
 def format_gain(row: Row) -> str:
-    """Reduction of the run time by isolation."""
+    """Format the reduction of the run time by isolation."""
     gain = (
         f"{interval(row, 'gain_percent', '{:.1f}')} % less by node-hours, "
         f"{interval(row, 'by_job_percent', '{:.1f}')} by job-hours"
@@ -156,7 +156,7 @@ def format_gain(row: Row) -> str:
 
 
 def format_metric(row: Row) -> str:
-    """A metric's ratio, its verdict, and the gain from which it would be even."""
+    """Format a metric's ratio, its verdict, and the gain from which it would be even."""
     even = row["break_even_percent"]
     high = row["break_even_percent_high"]
     if even is None or even != even:
@@ -173,7 +173,7 @@ def format_metric(row: Row) -> str:
 
 
 def rests_on(tables: Tables) -> str:
-    """What the answer rests on."""
+    """Describe the data and assumptions of the answer."""
     [about] = tables["rests_on"]
     seen = ""
     if about.get("share_drive") is not None:

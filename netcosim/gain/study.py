@@ -48,16 +48,16 @@ class IsolationGain(Study):
         return partial(TabulatedGain, budget=self.budget)
 
     def is_finished(self, tables: Tables) -> bool:
-        """Whether the time sufficed."""
+        """Return whether the time sufficed."""
         return all(row["why"] != TIME_USED for row in tables["gains"])
 
     def next_step(self, out: Path, tables: Tables) -> str:
-        """What the same command would add."""
+        """Return what the same command would add."""
         more = "The same command goes on with more snapshots."
         return "" if self.is_finished(tables) else more
 
     def report(self, tables: Tables, frames: Frames, seconds: float) -> Report:
-        """The answer, all sections, and what it rests on."""
+        """Return the answer, all sections, and the basis of the answer."""
         text = "\n\n".join([rests_on(tables), *self.requested.notes])
         about = Section("What it rests on", text, frames["rests_on"])
         sections = [
@@ -101,7 +101,7 @@ def _sections(frames: Frames) -> list[Section]:
 
 
 def break_even_figure(curve: pd.DataFrame, metrics: pd.DataFrame, gains: pd.DataFrame) -> Figure:
-    """A panel a metric.
+    """Draw a panel a metric.
 
     Parameters
     ----------

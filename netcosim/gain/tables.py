@@ -40,7 +40,7 @@ class TabulatedGain(GainTrial):
 
 
 def measured_tables(trial: GainTrial) -> Tables:
-    """All tables of a case whose packets are sent."""
+    """Return all tables of a case whose packets are sent."""
     gains, pairs, why = trial.measured
     reruns = trial.reruns(pairs, gains)
     metrics = []
@@ -70,7 +70,7 @@ def measured_tables(trial: GainTrial) -> Tables:
 
 
 def predicted_tables(trial: GainTrial) -> Tables:
-    """All tables of a case with the gain by the predictor; no packet is sent."""
+    """Return all tables of a case with the gain by the predictor; no packet is sent."""
     predictor, level = shipped(), trial.config.run.confidence
     rows = trial.features(1.0, PREDICTED_SNAPSHOTS)
     if not rows:
@@ -159,7 +159,7 @@ def _node_hours(reruns: Mapping[str, Mapping[str, float]]) -> Interval:
 
 
 def _share_rows(trial: GainTrial, gains: Mapping[str, Gain]) -> Rows:
-    """The verdict at other shares: the measured gain, changed by the predictor.
+    """Return the verdict at other shares: the measured gain, changed by the predictor.
 
     Empty where the predictor knows nothing of the case.
     """
@@ -189,7 +189,7 @@ def _share_rows(trial: GainTrial, gains: Mapping[str, Gain]) -> Rows:
 
 
 def _times(gain: Interval, times: float, off: float) -> Interval:
-    """A gain scaled by a factor, with its scaled error."""
+    """Scale a gain by a factor, and add the error of the factor."""
     value, half = times * gain.value, np.hypot(times * (gain.high - gain.low) / 2, off)
     return Interval(value, value - float(half), value + float(half))
 
@@ -200,7 +200,7 @@ def _mean(predictor: Predictor, rows: list[dict[str, Any]], name: str) -> float:
 
 
 def _predictor_case(trial: GainTrial) -> dict[str, object]:
-    """What the predictor's range is about."""
+    """Return the properties of the case that the predictor's range limits."""
     machine, config = trial.config.machine, trial.config
     return {
         "family": machine.family,
@@ -237,7 +237,7 @@ def _about(trial: GainTrial) -> dict[str, object]:
 
 
 def _queue_tables(trial: GainTrial) -> Tables:
-    """The gain's curve, and the ratios of the drawn logs."""
+    """Return the gain's curve, and the ratios of the drawn logs."""
     curve = [
         {"policy": name, "gain_percent": gain, **ratios}
         for name, by_gain in trial.curve.items()

@@ -48,7 +48,7 @@ MOST_SHARE = 0.95
 
 
 def in_order(n: int) -> list[int]:
-    """Numbers below a power of 2 so that the first few of them always lie evenly."""
+    """Return the numbers below a power of 2 so that any first few of them are evenly spread."""
     bits = n.bit_length() - 1
     return [int(f"{k:0{bits}b}"[::-1], 2) for k in range(n)]
 
@@ -164,7 +164,7 @@ class GainTrial(QueueTrial):
         return found
 
     def _enough(self, found: Mapping[str, Gain]) -> bool:
-        """Whether every metric of every policy is decided, or cannot be by more snapshots."""
+        """Return whether all metrics of all policies are decided, or more snapshots cannot."""
         for name, lines in self.lines.items():
             for metric, line in lines.items():
                 gain = found[name].of(metric)
@@ -206,7 +206,7 @@ class GainTrial(QueueTrial):
         return more, work_s / self.budget.jobs
 
     def shares(self) -> dict[str, float]:
-        """What f came out as: of the time among the others, and of the link; weighed by nodes."""
+        """Return the resulting f: of the time among the others and of the link, by nodes."""
         nodes = np.concatenate([one["nodes"] for one in self._seen])
         return {
             f"share_{name}": float(
@@ -218,7 +218,7 @@ class GainTrial(QueueTrial):
     def reruns(
         self, pairs: Sequence[Pair], found: Mapping[str, Gain]
     ) -> dict[str, dict[str, dict[str, float]]]:
-        """Ratios of the queue with what was measured: by policy; "mean", and ``METRIC end``."""
+        """Return the queue's ratios with the gain: by policy; "mean", and ``METRIC end``."""
         context = self.context
         patterns = list(dict.fromkeys(traffic.pattern for traffic in context.communications))
         tables: dict[tuple[str, str], SpeedupTable] = {}
@@ -262,7 +262,7 @@ class GainTrial(QueueTrial):
         return LoadCache(self.study)
 
     def features(self, factor: float, count: int) -> list[dict[str, Any]]:
-        """What is known without packets of jobs at the first snapshots, with another share."""
+        """Return what is known without packets of jobs at the first snapshots, by share."""
         fraction = np.minimum(self.study.fraction * factor, MOST_SHARE)
         study = replace(self.study, fraction=fraction)
         self.show("flow level", 0.9)
@@ -274,6 +274,6 @@ _PAIR = get_type_hints(Pair)
 
 
 def pairs_of(columns: Columns) -> list[Pair]:
-    """The pairs of a snapshot's columns."""
+    """Return the pairs of a snapshot's columns."""
     rows = zip(*(columns[name].tolist() for name in _PAIR), strict=True)
     return [Pair(**dict(zip(_PAIR, row, strict=True))) for row in rows]

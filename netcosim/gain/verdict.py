@@ -38,7 +38,7 @@ class Gain:
     jobs: int
 
     def of(self, metric: str) -> Interval:
-        """What a metric depends on: turnaround is a mean over jobs, the makespan is of work."""
+        """Return the gain that a metric depends on: turnaround by jobs, the makespan by work."""
         return self.by_job if metric == "mean_turnaround" else self.gain
 
 
@@ -55,18 +55,18 @@ class Line:
 
     @classmethod
     def through(cls, percent: ArrayLike, ratio: ArrayLike, noise: float) -> Line:
-        """The line nearest to ratios at some gains (least squares)."""
+        """Return the line nearest to ratios at some gains (least squares)."""
         slope, at_none = np.polyfit(np.asarray(percent, float), np.asarray(ratio, float), 1)
         return cls(float(at_none), float(slope), noise)
 
     def at(self, gain_percent: Interval) -> Interval:
-        """The ratio at a gain, with both intervals: the gain's and that of scheduling noise."""
+        """Return the ratio at a gain, with the intervals of the gain and of scheduling noise."""
         value = self.at_none + self.slope * gain_percent.value
         half = np.hypot(self.slope * (gain_percent.high - gain_percent.low) / 2, self.noise)
         return Interval(value, value - float(half), value + float(half))
 
     def break_even(self) -> Interval | None:
-        """The gain in percent from which the ratio is below 1, with scheduling noise.
+        """Return the gain in percent from which the ratio is below 1, with scheduling noise.
 
         None where a gain changes the ratio by less than 0.01 points a percent.
         """
@@ -77,14 +77,14 @@ class Line:
         return Interval(*(round(end, _DIGITS) + 0.0 for end in ends))
 
     def cannot_decide(self, gain_percent: Interval) -> bool:
-        """Whether no smaller interval of the gain would decide: 1 is always within the noise."""
+        """Return whether no smaller interval of the gain would decide, due to the noise."""
         ends = (gain_percent.low, gain_percent.high)
         off = max(abs(self.at_none + self.slope * g - 1) for g in ends)
         return bool(np.isnan(self.noise)) or off <= max(self.noise, MATTERS)
 
 
 def with_noise(value: float, ends: Sequence[float], noise: float) -> Interval:
-    """A ratio from the queue itself: with those at both ends of the gain, and scheduling noise.
+    """Return a simulated ratio with those at both ends of the gain, and scheduling noise.
 
     Parameters
     ----------

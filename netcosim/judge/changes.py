@@ -32,7 +32,7 @@ NewRng = Callable[[], np.random.Generator]
 
 
 def communication_rows(pairs: pd.DataFrame, rng: NewRng, level: float = LEVEL) -> RowList:
-    """Communication over the reference's, by policy, pattern and size class; all of them first."""
+    """Return communication over the reference's, by policy, pattern and size class; first all."""
     found: RowList = []
     for (policy,), mine in groups(pairs, "policy"):
         parts = [("all", "all", mine)]
@@ -62,14 +62,14 @@ def communication_rows(pairs: pd.DataFrame, rng: NewRng, level: float = LEVEL) -
 
 
 def blocks(submit_s: pd.Series[float]) -> NDArray[np.float64]:
-    """(n,) number of the block of submissions of each job: days, tenths of a shorter log."""
+    """Return each job's block of submissions, (n,): days, or tenths of a shorter log."""
     first, last = float(submit_s.min()), float(submit_s.max())
     length_s = min(DAY_S, (last - first) / LEAST_BLOCKS) or DAY_S
     return np.asarray(np.floor((submit_s.to_numpy(dtype=float) - first) / length_s))
 
 
 def queue_rows(jobs: pd.DataFrame, reference: str, rng: NewRng, level: float = LEVEL) -> RowList:
-    """Mean waits and turnarounds by policy, and over the reference's, with intervals by day.
+    """Return mean waits and turnarounds by policy, and over the reference's, with intervals by day.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def _over(
     rng: NewRng,
     level: float,
 ) -> dict[str, float | None]:
-    """Ratio of two means over the same jobs; None where the reference's is 0."""
+    """Return the ratio of two means over the same jobs; None where the reference's is 0."""
     _, day = np.unique(blocks(submit_s), return_inverse=True)
     sums = [np.bincount(day, weights=part.to_numpy(dtype=float)) for part in (mine, base)]
     if not sums[1].sum() > 0:
@@ -119,7 +119,7 @@ def _over(
 
 
 def changes_of(jobs: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """A row a job and policy but the reference: how its wait and run time change.
+    """Return a row a job and policy but the reference: how its wait and run time change.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def changes_of(jobs: pd.DataFrame, reference: str) -> pd.DataFrame:
 
 
 def gain_rows(changes: pd.DataFrame, rng: NewRng, level: float = LEVEL) -> RowList:
-    """Who gains and who loses turnaround, by policy, then by size class and by pattern."""
+    """Return which jobs gain and lose turnaround, by policy, then by size class and by pattern."""
     found: RowList = []
     for (policy,), mine in groups(changes, "policy"):
         parts = [("all", "all", mine), *(("all", size, rows) for size, rows in by_size(mine))]
@@ -174,7 +174,7 @@ def gain_rows(changes: pd.DataFrame, rng: NewRng, level: float = LEVEL) -> RowLi
 
 
 def most_rows(changes: pd.DataFrame) -> RowList:
-    """The jobs whose turnaround gains most and loses most, by policy."""
+    """Return the jobs whose turnaround gains most and loses most, by policy."""
     found: RowList = []
     for (policy,), mine in groups(changes, "policy"):
         ordered = mine.sort_values(["turnaround_change_s", "job_id"], kind="stable")

@@ -101,7 +101,7 @@ SECTION_OF_FLAG = {
 
 
 def load_judge_config(flags: Flags, path: Path | None) -> JudgeConfig:
-    """What flags and a config file ask together; flags win.
+    """Combine flags and a config file; flags win.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ def _filled(flags: Flags, raw: Mapping[str, Any], folder: Path) -> dict[str, Any
 
 
 def _files_from_anywhere(content: dict[str, Any], folder: Path) -> None:
-    """Absolute paths, so that the written config works in any folder."""
+    """Make paths absolute, so that the written config works in any folder."""
     for dotted in file_keys():
         *path, key = dotted.replace("machine.parameters.", "machine.").split(".")
         sections: list[Any] = [content]
@@ -257,7 +257,7 @@ def _absolute(name: str, folder: Path) -> str:
 
 
 def _assumed_mix(large: bool, drawn: bool) -> list[dict[str, Any]]:
-    """What jobs send if no config sets it: three patterns, each as likely.
+    """Return the default mix if no config sets it: three patterns, equally likely.
 
     ``drawn``: the config sets how much of their time it takes.
     """
@@ -302,7 +302,7 @@ HEAD = f"""{SCHEMA_LINE}
 
 
 def toml_text(content: Mapping[str, Any]) -> str:
-    """A content of tables as TOML.
+    """Return a content of tables as TOML.
 
     Parameters
     ----------
@@ -326,7 +326,7 @@ def _toml_lines(table: Mapping[str, Any], path: Sequence[str]) -> list[str]:
 
 
 def _is_table(value: object) -> bool:
-    """A table, or a list of nothing but tables."""
+    """Return whether a value is a table, or a list of nothing but tables."""
     if isinstance(value, (list, tuple)):
         return bool(value) and all(isinstance(entry, Mapping) for entry in value)
     return isinstance(value, Mapping)

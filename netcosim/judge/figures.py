@@ -20,7 +20,7 @@ _JITTER = 0.08
 
 
 def waits_figure(jobs: pd.DataFrame, reference: str, colours: Colours) -> Figure:
-    """Logged against simulated waits: the shares of jobs, and job by job."""
+    """Draw logged against simulated waits: the shares of jobs, and job by job."""
     mine = jobs[(jobs["policy"] == reference) & jobs["logged_wait_s"].notna()]
     logged, wait = (mine[c].to_numpy(dtype=float) / 60 for c in ("logged_wait_s", "wait_s"))
     figure, [left, right] = new_figure(9.5, 4.2, 1, 2)
@@ -50,7 +50,7 @@ def waits_figure(jobs: pd.DataFrame, reference: str, colours: Colours) -> Figure
 
 
 def communication_figure(rows: pd.DataFrame, reference: str, colours: Colours) -> Figure:
-    """Communication over the reference's by size class, a panel a pattern."""
+    """Draw communication over the reference's by size class, a panel a pattern."""
     shown = rows[rows["nodes"] != "all"].copy()
     for column in ("communication_ratio_low", "communication_ratio_high"):
         shown[column] = shown[column].astype(float)
@@ -80,7 +80,7 @@ def communication_figure(rows: pd.DataFrame, reference: str, colours: Colours) -
 
 
 def changes_figure(gains: pd.DataFrame, colours: Colours) -> Figure:
-    """Shares of jobs that gain and that lose turnaround, by size class."""
+    """Draw shares of jobs that gain and that lose turnaround, by size class."""
     rows = gains[(gains["pattern"] == "all") & (gains["nodes"] != "all")]
     gain = rows.assign(side="gain", share=rows["gain_percent"])
     lose = rows.assign(side="lose", share=-rows["lose_percent"])
@@ -105,11 +105,11 @@ def changes_figure(gains: pd.DataFrame, colours: Colours) -> Figure:
 
 
 def score_figure(placements: pd.DataFrame, reference: str, colours: Colours) -> Figure:
-    """Switches beside times: changes within jobs, and slowdown over all placements."""
+    """Draw switches against times: changes within jobs, and slowdown over all placements."""
     rng = np.random.default_rng(0)
 
     def spread(values: pd.Series[float]) -> np.ndarray:
-        """Whole numbers lie on each other; a little apart they can be seen."""
+        """Spread whole numbers a little, so that equal ones can be seen."""
         drawn = rng.uniform(1 - _JITTER, 1 + _JITTER, len(values))
         return np.asarray(values.to_numpy(dtype=float) * drawn)
 
@@ -146,7 +146,7 @@ def score_figure(placements: pd.DataFrame, reference: str, colours: Colours) -> 
 
 
 def _plain_ticks(side: Axis, low: float, high: float) -> None:
-    """Plain numbers on a logarithmic axis."""
+    """Write plain numbers on a logarithmic axis."""
     ticks = (0.1, 0.2, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100)
     shown = [tick for tick in ticks if low <= tick <= high]
     side.set_ticks(shown, [f"{tick:g}" for tick in shown])
@@ -154,7 +154,7 @@ def _plain_ticks(side: Axis, low: float, high: float) -> None:
 
 
 def fraction_figure(rows: pd.DataFrame, colours: Colours) -> Figure:
-    """What is saved at each communication fraction, with intervals."""
+    """Draw what is saved at each communication fraction, with intervals."""
     shown = rows.sort_values("communication_fraction", kind="stable")
     figure, [axis] = new_figure(7.0, 3.6)
     shown = shown.assign(percent=100 * shown["communication_fraction"].astype(float))

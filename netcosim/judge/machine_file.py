@@ -25,7 +25,7 @@ FAMILY_OF_SUFFIX = {
 
 
 def machine_of(given: str) -> dict[str, Any]:
-    """``[machine]`` for a preset's name, a TOML file with that section, or a machine's file.
+    """Return ``[machine]`` for a preset's name, a TOML file with that section, or a machine's file.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def need_servers(machine: Mapping[str, Any]) -> None:
 
 
 def with_bandwidth(machine: Mapping[str, Any], bandwidth: str) -> dict[str, Any]:
-    """The section with the bandwidth of every link set, except those inside servers.
+    """Return the section with the bandwidth of every link set, except those inside servers.
 
     Raises
     ------

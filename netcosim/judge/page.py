@@ -30,7 +30,7 @@ COMMUNICATION, NODE_HOURS = "What placement does to communication", "What that i
 
 
 def assumptions(requested: JudgeConfig, frames: Frames) -> str:
-    """Assumptions that the log does not cover."""
+    """Describe assumptions that the log does not cover."""
     section = requested.config.communication
     law = section.law()
     about = frames["machine_and_jobs"].iloc[0]
@@ -69,7 +69,7 @@ def assumptions(requested: JudgeConfig, frames: Frames) -> str:
 
 
 def _cables(requested: JudgeConfig) -> dict[str, Any]:
-    """Bandwidths and tapers of the machine, given or the family's defaults."""
+    """Return bandwidths and tapers of the machine, given or the family's defaults."""
     section = requested.config.machine
     declared = parameters_of(FAMILIES[section.family].builder_for(section.parameters))
     values = {name: section.parameters.get(name, p.default) for name, p in declared.items()}
@@ -92,7 +92,7 @@ def _share(ends: tuple[float, float]) -> str:
 
 
 def judge_sections(requested: JudgeConfig, frames: Frames) -> list[Section]:
-    """The sections of the page, figures drawn.
+    """Return the sections of the page, figures drawn.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def _waits(requested: JudgeConfig, frames: Frames, colours: Colours) -> Section:
 
 
 def _row(row: pd.Series[Any]) -> dict[str, Any]:
-    """A row of a frame with None for what is not known."""
+    """Return a row of a frame with None for what is not known."""
     return {str(k): None if v is None or v != v else v for k, v in row.items()}
 
 

@@ -40,7 +40,7 @@ FAIR_PERCENT, HALF = 75.0, 50.0
 
 
 def rank_correlation(x: ArrayLike, y: ArrayLike) -> float:
-    """Spearman's, ties at their mean rank; nan where one of the two does not vary."""
+    """Return Spearman's rank correlation, ties at mean ranks; nan if one side is constant."""
     from scipy.stats import rankdata
 
     a, b = rankdata(np.asarray(x)), rankdata(np.asarray(y))
@@ -73,7 +73,7 @@ def drawn_correlation(
 
 
 def placement_rows(pairs: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Every measured placement of a job: its switches, and what it loses to the network.
+    """Return every measured placement of a job: its switches, and its loss to the network.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def placement_rows(pairs: pd.DataFrame, reference: str) -> pd.DataFrame:
 def score_rows(
     placements: pd.DataFrame, reference: str, rng: np.random.Generator, level: float = LEVEL
 ) -> list[dict[str, object]]:
-    """Quality of the score, for all patterns together and for each.
+    """Return the quality of the score, for all patterns together and for each.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ class Judge(Study):
         return partial(JudgeTrial, fractions=len(self.requested.section.fractions))
 
     def report(self, tables: Tables, frames: Frames, seconds: float) -> Report:
-        """The answer, a line a policy, and all sections."""
+        """Return the answer, a line a policy, and all sections."""
         queue = self.requested.config.queue
         trusted = rate_waits(tables["reproduced"][0], queue.order, queue.backfill)
         notes = [f"{note[0].upper()}{note[1:]}." for note in self.requested.notes]
@@ -67,5 +67,5 @@ class Judge(Study):
         return f"tables: {tables}; figures: {figures}"
 
     def next_step(self, out: Path, tables: Tables) -> str:
-        """How to run it again."""
+        """Return the command that runs the judge again."""
         return f"again, or with other assumptions: netcosim judge --config {out / CONFIG_FILE}"

@@ -27,14 +27,14 @@ Tables = Mapping[str, Sequence[Row]]
 
 
 def number(value: float) -> str:
-    """A percentage as a sentence has it: 12, 3.4, 0.02."""
+    """Format a percentage for a sentence: 12, 3.4, 0.02."""
     size = abs(value)
     text = f"{value:.0f}" if size >= 9.95 else f"{value:.1f}" if size >= 0.095 else f"{value:.2g}"
     return text.replace("-0.0", "0") if float(text) == 0 else text
 
 
 def off_percent(row: Row, name: str) -> Ends:
-    """How much less than under the reference, in percent: the mean and the ends, low to high."""
+    """Return how much less than the reference in percent: the mean and the ends, low to high."""
     value, low, high = interval_cells(row, name)
     if low is None or high is None:
         return 100 * (1 - value), None, None
@@ -109,7 +109,7 @@ def _format_waits(policy: str, tables: Tables) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """A time as a sentence has it: 2.2 h."""
+    """Format a time for a sentence: 2.2 h."""
     return format_quantity(float(seconds), "time", 2)
 
 

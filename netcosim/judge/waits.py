@@ -38,7 +38,7 @@ LEVELS = {WELL: Level(0.8, 1.25), ROUGHLY: Level(0.5, 2.0)}
 
 
 def reproduced(jobs: pd.DataFrame) -> list[dict[str, object]]:
-    """How near each policy's waits, with the run times of the log, come to the logged ones.
+    """Return how near each policy's waits, with logged run times, are to the logged ones.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def _word(off_s: float, correlation: float, mean_s: float, logged_s: float) -> s
 
 
 def waits_by_size(jobs: pd.DataFrame) -> list[dict[str, object]]:
-    """Logged and simulated waits by size class, of jobs whose wait the log has."""
+    """Return logged and simulated waits by size class, of jobs with a logged wait."""
     known = jobs[jobs["logged_wait_s"].notna()]
     return [
         {
@@ -107,7 +107,7 @@ def waits_by_size(jobs: pd.DataFrame) -> list[dict[str, object]]:
 
 
 def by_size(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Rows of each size class that has some, small ones first; jobs of one node by themselves."""
+    """Return the rows of each size class that has some, small first; jobs of one node apart."""
     names = ["1", *(format_sizes(*ends) for ends in SIZE_CLASSES)]
     first = [1, *(low for low, _ in SIZE_CLASSES)]
     which = np.searchsorted(first, rows["n_nodes"].to_numpy(), side="right") - 1

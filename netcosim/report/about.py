@@ -92,12 +92,12 @@ def _overran(result: CosimResult) -> Iterable[str]:
 
 
 def notes_on(tables: Mapping[str, Rows], what: str) -> list[str]:
-    """The texts of one kind; none where a file keeps no such table."""
+    """Return the texts of one kind; none where a file has no such table."""
     return [str(row.get("text")) for row in tables.get(ABOUT, ()) if row.get("what") == what]
 
 
 def notes_of(result: CosimResult) -> list[str]:
-    """What a reader of the table of policies has to know, a line each."""
+    """Return what a reader of the table of policies has to know, a line each."""
     jobs, lines = result.workload, []
     if result.measured:
         lines.append(f"communication_time is relative to {result.reference.label}")

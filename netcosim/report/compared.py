@@ -94,25 +94,25 @@ class Compared:
     """Mapping of (column, cell, policy) to Estimate."""
 
     def cells(self) -> list[Cell]:
-        """Every cell that has a point, in order."""
+        """Return every cell that has a point, in order."""
         return sorted({cell for _, cell, _ in self.estimates})
 
     def at(self, metric: Metric, cell: Cell) -> dict[str, Estimate]:
-        """The policies' estimates at a cell; without those that have none."""
+        """Return the policies' estimates at a cell, without those that have none."""
         found = {p: self.estimates.get((metric.column, cell, p)) for p in self.policies}
         return {policy: estimate for policy, estimate in found.items() if estimate is not None}
 
     def of(self, metric: Metric) -> list[Estimate]:
-        """All estimates of a metric."""
+        """Return all estimates of a metric."""
         return [e for (column, _, _), e in self.estimates.items() if column == metric.column]
 
     def best(self, metric: Metric, cell: Cell) -> Best | None:
-        """Which policy is best there; None where no policy has a value."""
+        """Return which policy is best there; None where no policy has a value."""
         return best_of(metric, self.at(metric, cell))
 
 
 def compare(frame: pd.DataFrame, points: Swept) -> Compared:
-    """Estimates of all metrics at all cells.
+    """Estimate all metrics at all cells.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def _estimate(
 
 
 def best_of(metric: Metric, found: Mapping[str, Estimate]) -> Best | None:
-    """Which of some policies is best, and whether it is significantly so."""
+    """Return which of some policies is best, and whether it is significantly so."""
     if not found:
         return None
     leader = min(found, key=lambda policy: metric.sign * found[policy].interval.value)
@@ -174,7 +174,7 @@ def best_of(metric: Metric, found: Mapping[str, Estimate]) -> Best | None:
 
 
 def _beats(metric: Metric, mine: Estimate, other: Estimate) -> bool | None:
-    """Whether one is better than another; None where neither has an interval."""
+    """Return whether one is better than another; None where neither has an interval."""
     shared = [r for r in mine.samples if r in other.samples]
     if len(shared) > 1:
         differences = [metric.sign * (other.samples[r] - mine.samples[r]) for r in shared]
@@ -193,7 +193,7 @@ def _beats(metric: Metric, mine: Estimate, other: Estimate) -> bool | None:
 
 
 def gain_percent(mine: Estimate, reference: Estimate) -> Interval:
-    """How much less than the reference, in percent of the reference's mean.
+    """Return how much less than the reference, in percent of the reference's mean.
 
     The interval is of the mean difference over repetitions that both have, so it excludes 0 where
     `best_of` finds one better, and ends at 100 %: no metric is below 0. With one repetition it is

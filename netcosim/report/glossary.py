@@ -15,19 +15,19 @@ _TERM = Markup('<abbr class="term" tabindex="0" data-term="{}" title="{}">{}</ab
 
 @cache
 def asset(name: str) -> str:
-    """The text of a file in ``assets``."""
+    """Return the text of a file in ``assets``."""
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 
 @cache
 def glossary() -> dict[str, str]:
-    """What each term means."""
+    """Return what each term means."""
     return {term: entry["text"] for term, entry in tomllib.loads(asset("glossary.toml")).items()}
 
 
 @cache
 def _terms() -> tuple[dict[str, str], re.Pattern[str]]:
-    """Terms by each of their words, and what finds the words."""
+    """Return terms by each of their words, and the pattern that finds the words."""
     entries = tomllib.loads(asset("glossary.toml")).items()
     by_word = {word: term for term, entry in entries for word in entry["words"]}
     by_word |= {word[0].upper() + word[1:]: term for word, term in by_word.items()}
@@ -36,7 +36,7 @@ def _terms() -> tuple[dict[str, str], re.Pattern[str]]:
 
 
 def marked(text: str) -> Markup:
-    """A text as HTML, the first word of each term with its meaning."""
+    """Return a text as HTML, the first word of each term with its meaning."""
     by_word, pattern = _terms()
     seen: set[str] = set()
 
@@ -52,12 +52,12 @@ def marked(text: str) -> Markup:
 
 
 def paragraphs(text: str) -> Markup:
-    """`marked` text; an empty line starts a new paragraph."""
+    """Return `marked` text; an empty line starts a new paragraph."""
     parts = [part.strip() for part in re.split(r"\n\s*\n", marked(text)) if part.strip()]
     return Markup("".join(f"<p>{part}</p>" for part in parts))
 
 
 def terms_in(body: str) -> list[tuple[str, str]]:
-    """The terms that are marked in a page's body, and what they mean."""
+    """Return the terms that are marked in a page's body, and what they mean."""
     used = sorted(set(re.findall(r' data-term="([^"]+)"', body)), key=str.lower)
     return [(term, glossary()[term]) for term in used]

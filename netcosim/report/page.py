@@ -92,7 +92,7 @@ def render_page(
     scripts: Sequence[str] = (),
     styles: Sequence[str] = (),
 ) -> str:
-    """The page's HTML.
+    """Return the page's HTML.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def _section(anchor: str, section: Section) -> Markup:
 
 
 def _anchors(titles: Sequence[str]) -> list[str]:
-    """Names for links: the title in small letters, numbered where it comes again."""
+    """Return names for links: the title in small letters, numbered where it comes again."""
     bases = (re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") for title in titles)
     return distinct((base or "section" for base in bases), [AGAIN[0], WORDS[0]])
 
@@ -181,7 +181,7 @@ _PACKAGES = ("netcosim", "numpy", "numba", "scipy", "simpy", "networkx", "pydant
 
 
 def versions() -> dict[str, str]:
-    """Versions of the program, its model and its libraries, by name."""
+    """Return versions of the program, its model and its libraries, by name."""
     found = {"model": f"{MODEL_VERSION} (sources {code_fingerprint()})"}
     for package in _PACKAGES:
         try:
@@ -192,5 +192,5 @@ def versions() -> dict[str, str]:
 
 
 def now_utc() -> str:
-    """Date and time, ISO, to the second."""
+    """Return date and time, ISO, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -36,7 +36,7 @@ LEVEL = 6
 
 
 def packed(facts: Mapping[str, object], columns: Mapping[str, Column]) -> str:
-    """Base64 text of facts and columns.
+    """Return facts and columns as Base64 text.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def packed(facts: Mapping[str, object], columns: Mapping[str, Column]) -> str:
 
 
 def _smallest(column: Column) -> tuple[NDArray[np.number], bool]:
-    """The column in the smallest kind that holds it, and whether it has steps, not values."""
+    """Return the column in the smallest type that holds it, and whether it has steps."""
     if column.dtype.kind == "f":
         return column.astype(np.float32), False
     integers = column.astype(np.int64)
@@ -110,7 +110,7 @@ def parts_of(kept: ArchivedRun, baseline: str = BASELINE) -> list[str]:
 
 
 def time_unit_s(kept: ArchivedRun) -> float:
-    """The power of ten, in seconds, that times are kept to: a ten-millionth of the total or less.
+    """Return the power of ten, in seconds, of stored times: a ten-millionth of the total or less.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def time_unit_s(kept: ArchivedRun) -> float:
 
 
 def _last_s(kept: ArchivedRun) -> float:
-    """When the last job of all schedules has ended, or was submitted if that is later.
+    """Return when the last job of all schedules has ended, or was submitted if that is later.
 
     Raises
     ------
@@ -155,7 +155,7 @@ class Cables:
         self._starts = np.searchsorted(np.ravel(cable)[self._order], np.arange(len(self.one)))
 
     def worst(self, links: ArrayLike) -> FloatArray:
-        """(s, n_cables) float64: the largest value, by row, of each cable's links.
+        """Return the largest value, by row, of each cable's links, (s, n_cables) float64.
 
         Parameters
         ----------
@@ -203,7 +203,7 @@ def _common(
 
 
 def _place(share: NDArray[np.float32]) -> LongArray:
-    """0 to 1 as 0 to 65,535."""
+    """Convert 0 to 1 to 0 to 65,535."""
     inside = np.clip(np.nan_to_num(share.astype(np.float64)), 0.0, 1.0)
     return np.rint(inside * 65535.0).astype(np.int64)
 
@@ -241,7 +241,7 @@ def _in_units(time_s: FloatArray, unit_s: float) -> LongArray:
 def _snapshots(
     links: ArchivedLinks | None, measured: ArchivedMeasured | None
 ) -> tuple[NDArray[np.int64], FloatArray]:
-    """Numbers of all snapshots of a policy, ascending, and their instants; nan where unknown."""
+    """Return numbers of a policy's snapshots, ascending, and their instants; nan if unknown."""
     found = [] if links is None else [links.number]
     found += [] if measured is None else [measured.snapshot]
     numbers = np.unique(np.concatenate(found)).astype(np.int64)
@@ -252,7 +252,7 @@ def _snapshots(
 
 
 def _is_of(schedule: ArchivedSchedule, numbers: NDArray[np.int64], times: FloatArray) -> bool:
-    """Whether all measured jobs run on their nodes at that instant in the schedule that is kept.
+    """Return whether all measured jobs run on their nodes at that instant in the stored schedule.
 
     With run times that are measured they were sent as they ran with logged ones.
     """
@@ -269,7 +269,7 @@ def _is_of(schedule: ArchivedSchedule, numbers: NDArray[np.int64], times: FloatA
 
 
 def _within(measured: ArchivedMeasured, row: int, schedule: ArchivedSchedule, job: int) -> bool:
-    """Whether a measured job sat on nodes that it has in the schedule."""
+    """Return whether a measured job was on nodes that it has in the schedule."""
     mine = slice(measured.range_ptr[row], measured.range_ptr[row + 1])
     first = measured.range_first[mine].astype(np.int64)
     last = first + measured.range_length[mine] - 1
@@ -283,7 +283,7 @@ def _load(
     numbers: NDArray[np.int64],
     load: Loads,
 ) -> dict[str, Column]:
-    """Load of cables by snapshot, and in which row each snapshot has it (-1: nothing was sent)."""
+    """Return the load of cables by snapshot, and each snapshot's row (-1: nothing was sent)."""
     row = np.full(len(numbers), -1, dtype=np.int64)
     facts["load"] = links is not None
     if links is None:
@@ -293,7 +293,7 @@ def _load(
 
 
 def _loads(links: ArchivedLinks, cables: Cables) -> Loads:
-    """Busy and stalled time of every cable over the time that packets took, by snapshot."""
+    """Return busy and stalled time of every cable over the time that packets took, by snapshot."""
     span_ps = np.where(links.span_s > 0, links.span_s, np.inf)[:, None] * 1e12
     return {
         name: np.rint(cables.worst(time_ps / span_ps) * LOAD_STEPS).astype(np.int64)
@@ -302,7 +302,7 @@ def _loads(links: ArchivedLinks, cables: Cables) -> Loads:
 
 
 def _most(loads: Iterable[Loads]) -> dict[str, int]:
-    """The largest load of all policies and snapshots: one scale for all."""
+    """Return the largest load of all policies and snapshots: one scale for all."""
     most = {"busy": 0, "stalled": 0}
     for of_policy in loads:
         for name, load in of_policy.items():

@@ -12,7 +12,7 @@ from netsim.kinds import need_kinds
 
 
 def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
-    """One row a policy: what a reader wants to know first.
+    """Return one row a policy: what a reader wants to know first.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
 
 
 def _cut_jobs(row: Mapping[str, object], tables: Mapping[str, Rows]) -> object:
-    """Jobs cut at their walltime: fewer than were late where they have a time of grace."""
+    """Return the jobs cut at their walltime, fewer than late ones with a time of grace."""
     cut = {rules["policy"]: rules["cut_jobs"] for rules in tables.get("queue_rules", ())}
     return cut.get(row["policy"], row["overran_jobs"])
 
@@ -78,7 +78,7 @@ def _ratio(row: Mapping[str, object]) -> str:
 
 
 def print_table(frame: pd.DataFrame) -> str:
-    """A data frame as aligned text."""
+    """Return a data frame as aligned text."""
 
     def cell(value: object) -> str:
         if isinstance(value, float):

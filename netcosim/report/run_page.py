@@ -62,7 +62,7 @@ _SHOWN = {"policies", "speedups", ABOUT, *REPORTS, *FOLDED}
 
 
 def stored_run_page(store: Store, key: str) -> str:
-    """The page of one run of a results file.
+    """Return the page of one run of a results file.
 
     Made twice it is the same, except for the time at its end.
 
@@ -112,12 +112,12 @@ def stored_run_page(store: Store, key: str) -> str:
 
 
 def _config_text(point: StoredPoint) -> str:
-    """A point's resolved config as a file, where it has no text of its own."""
+    """Return a point's resolved config as a file, where it has no text of its own."""
     return "# Resolved: every key with its value.\n" + toml_text(_known(point.config))
 
 
 def _known(value: Any) -> Any:
-    """A content without keys that have no value."""
+    """Return a content without keys that have no value."""
     if isinstance(value, Mapping):
         return {key: _known(item) for key, item in value.items() if item is not None}
     return [_known(item) for item in value] if isinstance(value, list) else value
@@ -126,7 +126,7 @@ def _known(value: Any) -> Any:
 def run_sections(
     tables: Mapping[str, Rows], kept: ArchivedRun | None, point: StoredPoint, report: str
 ) -> list[Section]:
-    """The sections of a run's page.
+    """Return the sections of a run's page.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def run_sections(
 
 
 def _marked_once(lines: Sequence[str]) -> list[Markup]:
-    """Lines as HTML, each term explained where it first occurs in any of them."""
+    """Return lines as HTML, each term explained where it first occurs in any of them."""
     return marked("\n".join(" ".join(line.split()) for line in lines)).split("\n")
 
 
@@ -222,12 +222,12 @@ def _about_policies(tables: Mapping[str, Rows], point: StoredPoint) -> str:
 
 
 def _legend(tables: Mapping[str, Rows]) -> Markup:
-    """The colours of all figures of the page."""
+    """Return the colours of all figures of the page."""
     return part("colours", policy_colours([str(row["policy"]) for row in tables["policies"]]))
 
 
 def _drawn(figures: Iterable[RunFigure]) -> Markup:
-    """Figures of one part, side by side where there are several."""
+    """Draw figures of one part, side by side where there are several."""
     drawn = [
         figure_html(f.draw(), f"figure-{f.part}-{number}", f.words, f.caption)
         for number, f in enumerate(figures)
@@ -285,11 +285,11 @@ def views_section(kept: ArchivedRun, baseline: str = BASELINE) -> Section:
 
 
 def views_scripts() -> tuple[str, ...]:
-    """JavaScript for the end of a page with `views_section`."""
+    """Return JavaScript for the end of a page with `views_section`."""
     inside = "\n".join(asset(f"{name}.js") for name in SCRIPTS)
     return (f'(() => {{\n"use strict";\n{inside}}})();',)
 
 
 def views_styles() -> tuple[str, ...]:
-    """CSS of `views_section`."""
+    """Return CSS of `views_section`."""
     return (asset("views.css"),)

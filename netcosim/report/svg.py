@@ -29,7 +29,7 @@ _FAMILY = re.compile(r"font-family: [^;\"]*;? ?|font: (?:\w+ )*(?=[\d.]+px)|(?<=
 
 
 def figure_html(figure: Figure, name: str, title: str, caption: str = "", dpi: int = 144) -> Markup:
-    """A figure with its caption as HTML.
+    """Return a figure with its caption as HTML.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def figure_html(figure: Figure, name: str, title: str, caption: str = "", dpi: i
 
 
 def _prefixed(tag: str, name: str, used: set[str]) -> str:
-    """A tag of matplotlib's with the page's font, colours and names, and short numbers."""
+    """Return a tag of matplotlib's with the page's font, colours and names, and short numbers."""
     tag = re.sub(
         r' id="([^"]*)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", tag
     ).replace("xlink:href", "href")
@@ -73,7 +73,7 @@ def _prefixed(tag: str, name: str, used: set[str]) -> str:
 
 @cache
 def css_colour(colour: str) -> str:
-    """A figure's colour on a page: the page's own, or lighter in the dark where it would vanish."""
+    """Return a colour's form on a page: the page's own, or lighter in dark mode if too dark."""
     if colour in VARIABLES:
         return f"var(--{VARIABLES[colour]})"
     hue, light, strong = colorsys.rgb_to_hls(*(int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)))
@@ -86,7 +86,7 @@ def css_colour(colour: str) -> str:
 
 
 def _luminance(colour: str) -> float:
-    """Relative luminance of #rrggbb (WCAG 2.2)."""
+    """Return the relative luminance of #rrggbb (WCAG 2.2)."""
     parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

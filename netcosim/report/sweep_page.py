@@ -74,7 +74,7 @@ class _Table:
 
 
 def sweep_page(store: Store, pages: Mapping[str, str] | None = None) -> tuple[str, int]:
-    """HTML of a store, and how many of its points have failed.
+    """Return the HTML of a store, and how many of its points have failed.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def _mean_s(points: Sequence[StoredPoint]) -> float:
 
 
 def sweep_drawings(store: Store) -> list[Drawing]:
-    """Every drawing of the page, each with a unique name; none without a table of policies."""
+    """Return every drawing of the page, with unique names; none without a table of policies."""
     compared = _stored_comparison(store)
     return [] if compared is None else _drawings(compared)
 
@@ -161,7 +161,7 @@ def _table(store: Store, name: str) -> _Table:
 
 
 def _compared(table: _Table | None) -> Compared | None:
-    """The policies at every point; None where the table is another's, or empty."""
+    """Return the policies at every point; None where the table is another's, or empty."""
     if table is None or not {"policy", "point"} <= set(table.frame.columns):
         return None
     found = compare(table.frame, swept(table.frame, table.own))
@@ -174,7 +174,7 @@ def _what_there_is(
     compared: Compared | None,
     meta: dict[str, object],
 ) -> str:
-    """How many points, over what, and what a reader must know of them."""
+    """Describe how many points there are, over what, and what a reader must know of them."""
     seconds = sum(point.seconds for point in points)
     text = f"{len(points):,} points"
     if compared is not None and compared.swept.axes:
@@ -205,7 +205,7 @@ def _format_values(labels: Sequence[str]) -> str:
 
 
 def _policy_sections(compared: Compared, sentences: Sequence[str], table: _Table) -> list[Section]:
-    """Best policies, curves along every axis, and the table that they come from."""
+    """Return best policies, curves along every axis, and the table that they come from."""
     more = part("comparison", sentences, format_comparison(compared))
     sections = []
     maps = best_drawings(compared)
@@ -229,14 +229,14 @@ def _policy_sections(compared: Compared, sentences: Sequence[str], table: _Table
 
 
 def _curves(compared: Compared) -> list[list[Drawing]]:
-    """The drawings along each axis; of what has no axis, one group."""
+    """Return the drawings along each axis; of what has no axis, one group."""
     if not compared.swept.axes:
         return [[forest_drawing(compared)]]
     return [curve_drawings(compared, i) for i in range(len(compared.swept.axes))]
 
 
 def _drawn(drawings: Sequence[Drawing], *, headed: bool) -> list[Markup]:
-    """The first drawings, and the others folded."""
+    """Return the first drawings, and the others folded."""
     shown = [_panels(drawing, headed=headed) for drawing in drawings[:_FIRST]]
     rest = drawings[_FIRST:]
     if rest:
@@ -246,7 +246,7 @@ def _drawn(drawings: Sequence[Drawing], *, headed: bool) -> list[Markup]:
 
 
 def _panels(drawing: Drawing, *, headed: bool) -> Markup:
-    """All panels of a drawing, as many side by side as the page is wide."""
+    """Return all panels of a drawing, as many side by side as the page is wide."""
     name = safe_name(drawing.name)
     drawn = [
         figure_html(drawing.panel(number), f"{name}-{number}", panel.words or panel.title)
@@ -262,7 +262,7 @@ def _legend(compared: Compared, *, hatched: bool = False) -> Markup:
 
 
 def _relative_to(frame: pd.DataFrame) -> str:
-    """What the table's ratios are relative to, as a sentence."""
+    """Describe what the table's ratios are relative to, as a sentence."""
     if "relative_to" not in frame.columns:
         return ""
     named = list(dict.fromkeys(map(str, frame["relative_to"])))
@@ -283,7 +283,7 @@ def _relative_to(frame: pd.DataFrame) -> str:
 def _points_section(
     store: Store, points: Sequence[StoredPoint], pages: Mapping[str, str], *, opened: bool
 ) -> Section:
-    """Every point, with a link to its page, or the command that makes it where points are runs."""
+    """Return every point, with a link to its page, or the command that makes it if it is a run."""
     flat = [flatten(point.config) for point in points]
     path = shlex.quote(str(store.path)) if opened else None
     shown = points_table(points, flat, varying(flat), path)

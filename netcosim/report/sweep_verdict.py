@@ -21,7 +21,7 @@ _MOST_PLACES = 4
 
 
 def verdict(compared: Compared) -> list[str]:
-    """Sentences on what is best where, by how much, and where no difference is significant.
+    """Return sentences on what is best where, by how much, and where no difference is significant.
 
     The two that matter most come first; metrics with the same finding share one.
     """
@@ -148,7 +148,7 @@ def _listed(titles: Sequence[str]) -> str:
 
 
 def format_comparison(compared: Compared) -> str:
-    """Where the intervals come from, as a reader must know it."""
+    """Describe where the intervals come from."""
     methods = {estimate.method for estimate in compared.estimates.values()}
     parts = []
     if "repetitions" in methods:
@@ -234,7 +234,7 @@ def _where(compared: Compared, mine: Sequence[Cell], cells: Sequence[Cell]) -> s
 
 
 def _gain(compared: Compared, metric: Metric, policy: str, cells: Sequence[Cell]) -> str:
-    """By how much, against the config's first policy, or against its second if it is the first."""
+    """Format the gain over the config's first policy, or its second if it is the first."""
     other = compared.policies[0] if policy != compared.policies[0] else compared.policies[1]
     gains = []
     for cell in cells:

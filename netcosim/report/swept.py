@@ -59,7 +59,7 @@ class Swept:
     """By the point's key: its values of `REPETITIONS`."""
 
     def describe(self, cell: Cell, but: Sequence[int] = ()) -> str:
-        """A cell as text, without some of the axes: "routing minimal, load 0.9"."""
+        """Format a cell as text, without some of the axes: "routing minimal, load 0.9"."""
         return ", ".join(
             f"{axis.title} {axis.labels[at]}"
             for i, (axis, at) in enumerate(zip(self.axes, cell, strict=True))
@@ -68,7 +68,7 @@ class Swept:
 
 
 def swept(frame: pd.DataFrame, own: Sequence[str]) -> Swept:
-    """The axes of a table of all points.
+    """Return the axes of a table of all points.
 
     Parameters that are equivalent (a machine's name and its size, keys that run together) are one
     axis; what varies in one section without all combinations, as whole machines do, is one, too.
@@ -108,7 +108,7 @@ def swept(frame: pd.DataFrame, own: Sequence[str]) -> Swept:
 
 
 def label_of(name: str, value: object) -> str:
-    """A parameter's value as a reader wants it: "10 KB", "8 GB/s", "minimal"."""
+    """Format a parameter's value for a reader: "10 KB", "8 GB/s", "minimal"."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
     if isinstance(value, bool):
@@ -125,7 +125,7 @@ def label_of(name: str, value: object) -> str:
 
 
 def _plain(value: object) -> object:
-    """A cell of a frame as Python has it, so that values can be compared."""
+    """Convert a cell of a frame to a Python value, so that values can be compared."""
     item = getattr(value, "item", None)
     found = item() if callable(item) else value
     return None if isinstance(found, float) and math.isnan(found) else found
@@ -134,7 +134,7 @@ def _plain(value: object) -> object:
 def _without_followers(
     columns: Mapping[str, list[object]],
 ) -> tuple[dict[str, list[object]], dict[str, tuple[str, ...]]]:
-    """Parameters that no other decides, in their order, and what each of them decides."""
+    """Return parameters that no other decides, in their order, and what each of them decides."""
     order = list(columns)
 
     def rank(name: str) -> tuple[int, bool, int]:
@@ -159,7 +159,7 @@ def _decides(main: Sequence[object], other: Sequence[object]) -> bool:
 
 
 def _merged(mains: Mapping[str, list[object]]) -> list[tuple[str, list[str]]]:
-    """Parameters of a section that have not all combinations as one group, others alone."""
+    """Group the parameters of a section that have not all combinations; others stay single."""
     sections: dict[str, list[str]] = {}
     for name in mains:
         sections.setdefault(name.split(".")[0], []).append(name)
@@ -177,7 +177,7 @@ def _merged(mains: Mapping[str, list[object]]) -> list[tuple[str, list[str]]]:
 def _axis(
     key: str, title: str, column: Sequence[object], follow: tuple[str, ...]
 ) -> tuple[Axis, list[int]]:
-    """An axis, and where each point is on it."""
+    """Return an axis, and where each point is on it."""
     distinct = list({repr(v): v for v in column}.values())
     numeric = all(
         isinstance(v, (int, float)) and not isinstance(v, bool) and math.isfinite(v)
@@ -193,7 +193,7 @@ def _axis(
 
 
 def is_geometric(values: Sequence[float]) -> bool:
-    """Whether ascending values are at equal ratios, and not at equal distances.
+    """Return whether ascending values are at equal ratios, and not at equal distances.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def is_geometric(values: Sequence[float]) -> bool:
 
 
 def _titles(keys: Sequence[str]) -> list[str]:
-    """The last part of each key as text; full keys where two end alike."""
+    """Return the last part of each key as text; full keys where two end alike."""
     short = [_last(key) for key in keys]
     return [
         title if short.count(title) == 1 else key.replace("machine.parameters.", "machine.")

@@ -22,7 +22,7 @@ _LONG = ((86400.0, "d", 2 * 86400.0), (3600.0, "h", 7200.0), (60.0, "min", 120.0
 
 
 def format_number(value: float, digits: int = 4) -> str:
-    """A number as a reader wants it: at most ``digits`` significant ones, thousands apart."""
+    """Format a number with at most ``digits`` significant ones, thousands apart."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if not math.isfinite(value):
@@ -62,7 +62,7 @@ LINK = "link"
 
 
 def table_html(frame: pd.DataFrame, digits: int = 3) -> Markup:
-    """The table; its index is left out.
+    """Return the table as HTML; its index is left out.
 
     Times have the unit in which they read well, an interval is in the column of its value, and of
     more than `MOST_COLUMNS` the others are in a second table that is folded.
@@ -83,7 +83,7 @@ def table_html(frame: pd.DataFrame, digits: int = 3) -> Markup:
 
 
 def shown_texts(frame: pd.DataFrame, digits: int = 3) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells of the columns that are not folded, as texts."""
+    """Return heads and cells of the columns that are not folded, as texts."""
     columns = _shown(list(_columns(frame, digits)))
     heads = [f"{c.title} ({c.unit})" if c.unit else c.title for c in columns]
     return heads, [
@@ -92,7 +92,7 @@ def shown_texts(frame: pd.DataFrame, digits: int = 3) -> tuple[list[str], list[l
 
 
 def _shown(columns: Sequence[_Column]) -> list[_Column]:
-    """At most `MOST_COLUMNS`; what is the same in all rows is the first to go."""
+    """Return at most `MOST_COLUMNS`; what is the same in all rows is the first to go."""
     if len(columns) <= MOST_COLUMNS:
         return list(columns)
     several = len(columns[0].cells) > 1
@@ -150,7 +150,7 @@ def _interval(low: float | None, high: float | None, factor: float, digits: int)
 
 
 def readable_time(values: pd.Series[float]) -> tuple[float, str]:
-    """Factor and unit of a column of seconds, by the largest of them."""
+    """Return factor and unit of a column of seconds, by the largest of them."""
     longest_s = float(values.abs().max())
     if not 0 < longest_s < math.inf:
         return 1.0, "s"

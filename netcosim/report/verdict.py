@@ -78,7 +78,7 @@ def _interval(row: Row) -> Interval | None:
 
 
 def findings(tables: Mapping[str, Rows]) -> list[str]:
-    """A sentence for each policy that is compared, the largest gain first."""
+    """Return a sentence for each policy that is compared, the largest gain first."""
     label, (base, others) = reference_label(tables), _compared(tables)
     if not others:
         return [f"{label} is the only policy: there is nothing to compare it with."]
@@ -86,7 +86,7 @@ def findings(tables: Mapping[str, Rows]) -> list[str]:
 
 
 def limits(tables: Mapping[str, Rows]) -> list[str]:
-    """What the findings do not cover."""
+    """Return what the findings do not cover."""
     others = _compared(tables)[1]
     waits = _on_waits(tables)
     if not any("communication_ratio" in row for row in tables["policies"]):
@@ -100,7 +100,7 @@ def _on_waits(tables: Mapping[str, Rows]) -> str:
 
 
 def _compared(tables: Mapping[str, Rows]) -> tuple[Row | None, list[Row]]:
-    """The reference's row, and those of the policies that are compared with it."""
+    """Return the reference's row, and those of the policies that are compared with it."""
     rows: list[Row] = list(tables["policies"])
     elsewhere: list[Row] = list(tables.get("reference", ()))
     label = reference_label(tables)
@@ -154,7 +154,7 @@ def _policy(row: Row, label: str, base: Row | None) -> str:
 
 
 def _waits(row: Row, label: str, base: Row | None) -> tuple[str, str]:
-    """What a policy does to waits, and from what to what."""
+    """Describe what a policy does to waits, and from what to what."""
     wait, ratio = float(row["mean_wait_s"]), row.get("wait_ratio")
     if ratio is None:
         if wait == 0:

@@ -10,7 +10,7 @@ _MOST_NAMED = 4
 
 
 def chosen_point(store: Store, prefix: str | None) -> str | None:
-    """The key of the requested point, or of the only one if it is a run.
+    """Return the key of the requested point, or of the only one if it is a run.
 
     Parameters
     ----------

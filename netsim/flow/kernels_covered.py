@@ -28,7 +28,7 @@ def covered_by(inc, link, other):  # type: ignore[no-untyped-def]
 
 @njit(**KERNEL)
 def uncovered(inc):  # type: ignore[no-untyped-def]
-    """The paths (ptr, links, weight) without the links that are full at most when another is.
+    """Return the paths (ptr, links, weight) without links that are full only when another one is.
 
     If all flows of a link go over another too, and none takes a larger part of the first, the
     other stops them first or with it. So it is with the links down a fat-tree where each

@@ -72,7 +72,7 @@ def transpose(ptr, links, weight, capacity):  # type: ignore[no-untyped-def]
 
 @njit(**KERNEL)
 def fill_state(n_flows, n_links):  # type: ignore[no-untyped-def]
-    """Fresh working arrays."""
+    """Return fresh working arrays."""
     return FillState(
         np.zeros(n_flows, np.float64),
         np.full(n_flows, -1, np.int32),
@@ -102,7 +102,7 @@ def heap_push(heap_key, heap_link, size, key, link):  # type: ignore[no-untyped-
 
 @njit(**PLAIN_KERNEL)
 def heap_pop(heap_key, heap_link, size):  # type: ignore[no-untyped-def]
-    """Take the top out of a heap of ``size`` entries; the caller has read it."""
+    """Remove the top of a heap of ``size`` entries; the caller has read it."""
     size -= 1
     key, link = heap_key[size], heap_link[size]
     at = 0
@@ -127,7 +127,7 @@ def heap_pop(heap_key, heap_link, size):  # type: ignore[no-untyped-def]
 
 @njit(**PLAIN_KERNEL)
 def fill(inc, st, link_list, n_list):  # type: ignore[no-untyped-def]
-    """Let the flows marked ``rising`` rise over the listed links until each is stopped.
+    """Raise the rates of the flows marked ``rising`` over the listed links until each is stopped.
 
     The caller has set, for each listed link, ``left`` (capacity less the flows that do not
     rise), ``rising_weight`` and ``rising_count``. All links of rising flows are listed.
@@ -183,7 +183,7 @@ def fill(inc, st, link_list, n_list):  # type: ignore[no-untyped-def]
 
 @njit(**KERNEL)
 def max_min(ptr, links, weight, capacity):  # type: ignore[no-untyped-def]
-    """Rates of all flows at once; a flow without links gets inf."""
+    """Return the rates of all flows at once; a flow without links gets inf."""
     n_flows, n_links = len(ptr) - 1, len(capacity)
     inc = transpose(ptr, links, weight, capacity)
     st = fill_state(n_flows, n_links)

@@ -53,7 +53,7 @@ def enqueue(s, link):  # type: ignore[no-untyped-def]
 
 @njit(**INNER_KERNEL)
 def add_flow(inc, s, flow, amount, now):  # type: ignore[no-untyped-def]
-    """Let a flow begin: stopped by the link that has least for it."""
+    """Add a flow, stopped by the link that offers it the least."""
     weighted = len(inc.weight) > 0
     least, link, its_weight = np.inf, np.int64(-1), 1.0
     for j in range(inc.ptr[flow], inc.ptr[flow + 1]):
@@ -157,7 +157,7 @@ def pull(inc, s, link, now):  # type: ignore[no-untyped-def]
 
 @njit(**INNER_KERNEL)
 def push(inc, s, link, now):  # type: ignore[no-untyped-def]
-    """Let go of the flows that another link would stop before this one's level now."""
+    """Release the flows that another link would stop before this one's level now."""
     weighted = len(inc.weight) > 0
     base = inc.link_ptr[link]
     at = 0
@@ -181,7 +181,7 @@ def push(inc, s, link, now):  # type: ignore[no-untyped-def]
 
 @njit(**INNER_KERNEL)
 def move(inc, s, flow, link, weight, now):  # type: ignore[no-untyped-def]
-    """Let a link stop a flow that another has stopped."""
+    """Make a link stop a flow that another one has stopped."""
     old = np.int64(s.stop[flow])
     rate, level = s.level[old], s.level[link]
     left = max(0.0, s.target[flow] - work_at(s, old, now))

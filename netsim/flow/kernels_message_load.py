@@ -65,7 +65,7 @@ class Feeders(NamedTuple):
 
 @njit(**HOT_KERNEL)
 def find_columns(m, sent, used):  # type: ignore[no-untyped-def]
-    """A column for each link that the job uses; returns how many. Those of its nodes follow."""
+    """Assign a column to each link that the job uses; return how many. Its nodes' follow."""
     for i in range(len(used)):
         m.column[used[i]] = i
     for k in range(len(sent.nodes) - 1, -1, -1):
@@ -75,7 +75,7 @@ def find_columns(m, sent, used):  # type: ignore[no-untyped-def]
 
 @njit(**HOT_KERNEL)
 def port_columns(m, sent, pair, n, rails):  # type: ignore[no-untyped-def]
-    """The columns of the first ports out of the source of a pair and into its destination."""
+    """Return the columns of the first ports out of a pair's source and into its destination."""
     src, dst = sent.nodes[sent.src[pair]], sent.nodes[sent.dst[pair]]
     return n + m.first[src] * rails, n + (len(sent.nodes) + m.first[dst]) * rails
 
@@ -95,7 +95,7 @@ def ports_taken(m, sent, pair, rails):  # type: ignore[no-untyped-def]
 
 @njit(**HOT_KERNEL)
 def step_loads(m, sent, n, rails, loads):  # type: ignore[no-untyped-def]
-    """Bytes in every step; ``loads``: (n_steps, columns)."""
+    """Add up the bytes in every step; ``loads``: (n_steps, columns)."""
     unsplit = len(sent.weights) == 0
     for k in range(len(sent.pair)):
         pair, n_bytes, load = sent.pair[k], sent.n_bytes[k], loads[sent.step[k]]
@@ -110,7 +110,7 @@ def step_loads(m, sent, n, rails, loads):  # type: ignore[no-untyped-def]
 
 @njit(**HOT_KERNEL)
 def find_feeders(m, sent, f):  # type: ignore[no-untyped-def]
-    """Links before each link of all messages, or the node where it is the first."""
+    """Find the link before each link of all messages, or the node where it is the first."""
     n = 0
     for k in range(len(sent.pair)):
         pair, step = sent.pair[k], sent.step[k]
@@ -139,7 +139,7 @@ def find_feeders(m, sent, f):  # type: ignore[no-untyped-def]
 
 @njit(**HOT_KERNEL)
 def mean_inputs(loads, many, inputs):  # type: ignore[no-untyped-def]
-    """Links that feed each column at once, mean over its bytes; at least 1."""
+    """Compute how many links feed each column at once, averaged over its bytes; at least 1."""
     for column in range(len(inputs)):
         total = fed = 0.0
         for step in range(len(loads)):
@@ -184,7 +184,7 @@ def trace(m, sent, traced, n, rails, router_latency_s, felt, loads, ints, floats
 
 @njit(**PLAIN_KERNEL)
 def lay_out(m, sent, traced, used, rails, router_latency_s, felt, loads, f, inputs, ints, floats):  # type: ignore[no-untyped-def]
-    """Load of a job's steps, what feeds the links, and the paths of its traced messages.
+    """Compute the load of a job's steps, what feeds the links, and traced messages' paths.
 
     ``loads`` is 0 before, and so is ``f.many``; ``f.head`` is -1.
     """

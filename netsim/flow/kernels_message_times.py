@@ -26,7 +26,7 @@ GIVEN = 4
 
 
 def record_size(n_links: int, n_ints: int, n_floats: int) -> tuple[int, int]:
-    """The most integers and floats of the record of a load that has so many; linear, for sums."""
+    """Return the most integers and floats of the record of such a load; linear, for sums."""
     return 2 * n_links + 3 * n_ints, PER_LINK * n_links + 2 * n_floats
 
 
@@ -129,7 +129,7 @@ def message_times(ints, floats, n, slow, wait_s, served, reached):  # type: igno
 
 @njit(**INNER_KERNEL)
 def job_time(jobs, job, workspace):  # type: ignore[no-untyped-def]
-    """The time of one iteration at the ``slow`` and ``wait_s`` of the job's links in the workspace.
+    """Return the time of one iteration at ``slow`` and ``wait_s`` of the job's links.
 
     What waits add to a rank is passed on to others, the more the more steps there are: of ``k``
     steps a rank, 1 / k of it stays with the rank, and the rest is the mean of all ranks.

@@ -100,7 +100,7 @@ def enter(jobs, rows, workspace, job, load, settled):  # type: ignore[no-untyped
 
 @njit(**HOT_KERNEL)
 def delete(jobs, rows, job):  # type: ignore[no-untyped-def]
-    """Take a job out of the rows of its links."""
+    """Remove a job from the rows of its links."""
     own = own_links(jobs, job)
     for i in range(len(own.link)):
         link, at = own.link[i], own.place[i]

@@ -95,7 +95,7 @@ def walk_hashed(rt, node, dst_node, seed, pair, view, out, at):  # type: ignore[
 
 @njit(**KERNEL)
 def grown(out, need):  # type: ignore[no-untyped-def]
-    """``out``, or a longer copy that holds ``need`` entries."""
+    """Return ``out``, or a longer copy that holds ``need`` entries."""
     if need <= len(out):
         return out
     longer = np.empty(max(need, 2 * len(out)), np.int32)
@@ -107,7 +107,7 @@ def grown(out, need):  # type: ignore[no-untyped-def]
 
 @njit(**KERNEL)
 def place(rt, src, dst, seed, pieces, sweeps, limit, ticks, calm, busy, view):  # type: ignore[no-untyped-def]
-    """The paths of ``pieces`` pieces of every flow: (ptr, links), piece by piece in each flow.
+    """Return the paths of ``pieces`` pieces of every flow: (ptr, links), piece by piece a flow.
 
     Pieces are put down in rounds, each flow one a round; a piece sees what all other pieces put on
     the links beyond the flow's ``calm`` ticks. In later sweeps each is taken up and put down again.
@@ -191,7 +191,7 @@ def fixed_paths(rt, src, dst, view, limit, walk_once):  # type: ignore[no-untype
 
 @njit(**KERNEL)
 def merge_pieces(begin, end, out, pieces, n_links):  # type: ignore[no-untyped-def]
-    """CSR of flows from the paths of their pieces; a link's weight is its part of the pieces."""
+    """Return the CSR of flows from their pieces' paths; a link's weight is its share of pieces."""
     n = len(begin) // pieces
     total = np.int64(0)
     for k in range(len(begin)):

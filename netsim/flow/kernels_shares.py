@@ -82,7 +82,7 @@ class Own(NamedTuple):
 
 @njit(**HOT_KERNEL)
 def crowd_of(n_jobs):  # type: ignore[no-untyped-def]
-    """Part of a job's slowdown that is left on a link of so many jobs when one of them is away."""
+    """Return the part of a job's slowdown left on a link of ``n_jobs`` when one of them is away."""
     return max(0.0, (n_jobs - 2.0) / max(1.0, n_jobs - 1.0))
 
 

@@ -226,7 +226,7 @@ def stop_at(inc, s, flow, link, weight, left, now):  # type: ignore[no-untyped-d
 
 @njit(**INNER_KERNEL)
 def take_out(inc, s, flow, weight):  # type: ignore[no-untyped-def]
-    """Take a flow from those that its link stops."""
+    """Remove a flow from those that its link stops."""
     link = s.stop[flow]
     base, at, last = inc.link_ptr[link], s.place[flow], s.size[link] - 1
     s.size[link] = last

@@ -34,7 +34,7 @@ if config.DISABLE_JIT:  # type: ignore[attr-defined]
         words[i] = value
 
     def cpu_pause():
-        """Let another thread have the core."""
+        """Yield the core to another thread."""
 
 else:
 
@@ -66,14 +66,14 @@ else:
 
         @njit(**INNER_KERNEL)
         def cpu_pause():
-            """Let another thread have the core."""
+            """Yield the core to another thread."""
             _sched_yield()
 
     else:
 
         @njit(**INNER_KERNEL)
         def cpu_pause():
-            """Nothing, where there is no such call."""
+            """Do nothing where there is no such call."""
 
 
 @njit(**INNER_KERNEL)

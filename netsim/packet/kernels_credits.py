@@ -80,7 +80,7 @@ def _collect_listed(sc, channels, ticks, credits, q):
 
 @njit(**PLAIN_KERNEL, inline="always")
 def give_credit(sc, channels, ticks, credits, q, tick, size):
-    """Channel ``q`` gets ``size`` bytes back at ``tick``; whether its link waits for space."""
+    """Return ``size`` bytes to channel ``q`` at ``tick``, and whether its link waits for space."""
     collect_credits(sc, channels, ticks, credits, q)
     channel = np.uint64(q) << Q_BITS
     at = np.uint64(q) << QT_BITS
@@ -135,7 +135,7 @@ def _give_in_order(sc, channels, ticks, credits, q, tick, size):
 
 @njit(**PLAIN_KERNEL, inline="always")
 def use_space(channels, q, size):
-    """A packet starts on channel ``q``, which no longer waits for space."""
+    """Take space for a packet that starts on channel ``q``, which no longer waits for space."""
     channel = np.uint64(q) << Q_BITS
     channels[channel + SPACE] -= size
     known = channels[channel + CREDIT_BYTES]

@@ -105,7 +105,7 @@ def look_at(links, ports, routers, look, out):
 
 @njit(**INNER_KERNEL)
 def route_head(a, x, rt, slot):
-    """Let the routing choose for the new head of an input FIFO, which bids from now on."""
+    """Route the new head of an input FIFO, which bids from now on."""
     sc = a.sc
     links = a.links
     channels = a.channels
@@ -148,7 +148,7 @@ def route_head(a, x, rt, slot):
 
 @njit(**HOT_KERNEL)
 def release(a, x, came_over):
-    """A crossing is over: its input port and its output port are free."""
+    """Free the input port and the output port of a crossing that is over."""
     sc = a.sc
     ports = x.ports
     slots = x.slots
@@ -275,7 +275,7 @@ def allocate_ports(a, x, r, slot, out):
 
 @njit(**HOT_KERNEL)
 def cross(border, a, x, rt, slot, out):
-    """Let the head of a slot begin to cross to an output that `allocate_ports` gave it."""
+    """Begin the crossing of a slot's head to an output that `allocate_ports` gave it."""
     sc = a.sc
     links = a.links
     channels = a.channels
@@ -353,7 +353,7 @@ def cross(border, a, x, rt, slot, out):
 
 @njit(**INNER_KERNEL)
 def begin_by_input(border, a, x, rt, crossings):
-    """Let the crossings of a round begin, by the number of the link that they come from."""
+    """Begin the crossings of a round, by the number of the link that they come from."""
     used = x.scratch[2]
     chosen = x.scratch[3]
     for i in range(crossings):
@@ -369,7 +369,7 @@ def begin_by_input(border, a, x, rt, crossings):
 
 @njit(**HOT_KERNEL)
 def arbitrate(border, a, x, rt, r):
-    """Let heads cross at a router until no more can in this tick."""
+    """Begin crossings at a router until no more are possible in this tick."""
     sc = a.sc
     ports = x.ports
     slots = x.slots

@@ -99,7 +99,7 @@ from netsim.packet.tables import (
 
 @njit(**HOT_KERNEL)
 def reach_router(a, x, rt, p, came_over):
-    """A packet joins the input FIFO behind its channel; if it is the head, it is routed."""
+    """Append a packet to the input FIFO behind its channel; if it is the head, route it."""
     sc = a.sc
     packets = a.packets
     chain = a.events.chain
@@ -128,7 +128,7 @@ def reach_router(a, x, rt, p, came_over):
 
 @njit(**INNER_KERNEL)
 def arrival_phase(border, a, x, pr, rt, bucket):
-    """Phase 3: packets that arrive, by the number of the link they came over.
+    """Run phase 3: packets that arrive, by the number of the link they came over.
 
     What a packet needs is fetched while others are worked on, first the rows that it names, then
     those that these name.
@@ -203,7 +203,7 @@ def fetch_tries(a, x, bucket):
 
 @njit(**INNER_KERNEL)
 def crossbar_phase(border, a, x, rt, bucket):
-    """Phase 4: crossings end, and others begin, by router number."""
+    """Run phase 4: crossings end, and others begin, by router number."""
     sc = a.sc
     links = a.links
     wheel = a.events.wheel
@@ -246,7 +246,7 @@ def crossbar_phase(border, a, x, rt, bucket):
 
 @njit(**INNER_KERNEL)
 def add_credit_tries(a, link):
-    """Let a router's link be tried when the next credits come that heads wait for."""
+    """Schedule a try of a router's link for the next credits that heads wait for."""
     sc = a.sc
     for q in range(link << sc[VSHIFT], (link << sc[VSHIFT]) + sc[N_VCS]):
         tick = a.channel_ticks[(np.uint64(q) << QT_BITS) + CREDIT_TICK]
@@ -256,7 +256,7 @@ def add_credit_tries(a, link):
 
 @njit(**HOT_KERNEL)
 def try_output(border, a, x, link):
-    """Let a router's link start a packet if it can; round-robin over its waiting channels."""
+    """Start a packet on a router's link if possible; round-robin over its waiting channels."""
     sc = a.sc
     links = a.links
     channels = a.channels
@@ -338,7 +338,7 @@ def try_output(border, a, x, link):
 
 @njit(**INNER_KERNEL)
 def start_phase(border, a, x, bucket):
-    """Phase 5: links start packets; their order does not matter."""
+    """Run phase 5: links start packets; their order does not matter."""
     sc = a.sc
     links = a.links
     wheel = a.events.wheel
@@ -365,7 +365,7 @@ def start_phase(border, a, x, bucket):
 
 @njit(**PLAIN_KERNEL)
 def run(border, x, in_parts, a, rt, until, budget):
-    """As `kernels_engine.run`, with the crossbars ``x``."""
+    """Run as `kernels_engine.run` does, with the crossbars ``x``."""
     pr = RankArrays(
         a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost,
         a.message_post, a.message_finish, a.timers, a.nodes, a.links, a.events, in_parts,

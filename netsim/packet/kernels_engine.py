@@ -109,7 +109,7 @@ _UNDECIDED, _EJECTED = -1, -2
 
 @njit(**INNER_KERNEL)
 def rank_phase(pr, now):
-    """Phase 2: ranks whose time has come, by number."""
+    """Run phase 2: ranks whose time has come, by number."""
     sc = pr.sc
     timers = pr.timers
     while sc[N_TIMERS] > 0 and timers[0, 0] == now:
@@ -122,7 +122,7 @@ def rank_phase(pr, now):
 
 @njit(**HOT_KERNEL)
 def reach_node(a, pr, p):
-    """A packet has arrived at its node."""
+    """Process a packet that has arrived at its node."""
     sc = a.sc
     messages = a.messages
     m = a.packets[(np.uint64(p) << PK_BITS) + MESSAGE]
@@ -156,7 +156,7 @@ def fetch_receiver(a, p):
 
 @njit(**HOT_KERNEL)
 def arrival_phase(border, a, pr, rt, bucket, paces):
-    """Phase 3: packets that arrive, by the number of the link they came over.
+    """Run phase 3: packets that arrive, by the number of the link they came over.
 
     A packet is routed when the look ahead comes to it, unless the routing looks at queues, which
     the packets before it may change. So are, before them, those of spans that have just come into
@@ -329,7 +329,7 @@ def fetch_ahead(border, a, i, n, ahead):
 
 @njit(**HOT_KERNEL)
 def start_phase(border, a, bucket, paces):
-    """Phase 4: links start packets; their order does not matter."""
+    """Run phase 4: links start packets; their order does not matter."""
     sc = a.sc
     links = a.links
     order = a.events.starts

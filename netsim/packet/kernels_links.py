@@ -77,7 +77,7 @@ from netsim.routing.kernels_tables import flow_key, hashes_flows
 
 @njit(**PLAIN_KERNEL, inline="always")
 def random_key(sc, messages, ranks, rt, m, visit):
-    """The random key of a packet of part ``m``, by its number and visits (docs, "Chance")."""
+    """Return the random key of a packet of part ``m``, by number and visits (docs, "Chance")."""
     row = np.uint64(m) << M_BITS
     if hashes_flows(rt):
         ends = messages[row + M_FROM], messages[row + M_TO]
@@ -106,7 +106,7 @@ def update_credits(a, rt, router, p, key):
 
 @njit(**HOT_KERNEL)
 def update_room(a, rt, router, p):
-    """The same on the channel ``room_vc``, for the routings that have one."""
+    """Collect credits on the channel ``room_vc`` too, for the routings that have one."""
     sc = a.sc
     to = a.packets[(np.uint64(p) << PK_BITS) + TO_NODE]
     for i in range(pairs_compared(rt, router, to)):
@@ -118,7 +118,7 @@ def update_room(a, rt, router, p):
 
 @njit(**PLAIN_KERNEL, inline="always")
 def stall(links, counters, link, now):
-    """The link is free, has a ready packet, and cannot start."""
+    """Record that the link is free, has a ready packet, and cannot start."""
     row = np.uint64(link) << L_BITS
     if links[row + STALL_START] < 0:
         links[row + STALL_START] = now
@@ -151,7 +151,7 @@ def occupy(a, link, ser, size_class):
 
 @njit(**HOT_KERNEL)
 def return_space(a, q, tick, size):
-    """Channel ``q`` gets space back at ``tick``; a link that waits for it is tried then."""
+    """Return space to channel ``q`` at ``tick``; a link that waits for it is tried then."""
     if give_credit(a.sc, a.channels, a.channel_ticks, a.credits, q, tick, size):
         link = q >> a.sc[VSHIFT]
         # a router's head may cross with the credit while the link is still busy
@@ -162,7 +162,7 @@ def return_space(a, q, tick, size):
 
 @njit(**HOT_KERNEL)
 def depart(border, a, p, link, tick):
-    """`add_arrival` of a packet over a link, which may lead into another domain."""
+    """Call `add_arrival` for a packet over a link, which may lead into another domain."""
     to = border.link_to[np.uint64(link)]
     if to == border.me:
         add_arrival(a.sc, a.events, p, link, tick)
@@ -172,7 +172,7 @@ def depart(border, a, p, link, tick):
 
 @njit(**HOT_KERNEL)
 def return_space_to(border, a, q, tick, size):
-    """`return_space` to a channel that may be another domain's."""
+    """Call `return_space` for a channel that may be another domain's."""
     owner = border.link_from[np.uint64(q >> a.sc[VSHIFT])]
     if owner == border.me:
         return_space(a, q, tick, size)
@@ -182,7 +182,7 @@ def return_space_to(border, a, q, tick, size):
 
 @njit(**HOT_KERNEL)
 def try_node(border, a, node):
-    """Let a port's injection link start a packet if it can."""
+    """Start a packet on a port's injection link if possible."""
     sc = a.sc
     links = a.links
     channels = a.channels
@@ -253,7 +253,7 @@ def try_node(border, a, node):
 
 @njit(**HOT_KERNEL)
 def send_off(border, a, p, q, size_class, ser, tick):
-    """Let a packet that holds channel ``q``'s space start on its link, to arrive at ``tick``."""
+    """Start a packet that holds channel ``q``'s space on its link, to arrive at ``tick``."""
     sc = a.sc
     packets = a.packets
     packet = np.uint64(p) << PK_BITS
@@ -341,7 +341,7 @@ def start_at_once(border, a, p, q, size):
 
 @njit(**HOT_KERNEL)
 def try_link(border, a, link):
-    """Let a router's link start a packet if it can: of the highest priority, then round-robin."""
+    """Start a packet on a router's link if possible: highest priority, then round-robin."""
     sc = a.sc
     links = a.links
     channels = a.channels
@@ -401,7 +401,7 @@ def try_link(border, a, link):
 
 @njit(**HOT_KERNEL)
 def enqueue(a, p, link, q, size):
-    """Let a packet that came over a link wait for channel ``q`` of ``link``."""
+    """Append a packet that came over a link to the FIFO of channel ``q`` of ``link``."""
     sc = a.sc
     links = a.links
     channels = a.channels

@@ -12,7 +12,7 @@ from numba.np.arrayobj import make_array
 if config.DISABLE_JIT:  # type: ignore[attr-defined]
 
     def prefetch(array, index):
-        """Nothing, in plain Python."""
+        """Do nothing, in plain Python."""
 
 else:
 

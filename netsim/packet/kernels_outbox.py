@@ -59,7 +59,7 @@ class Border(NamedTuple):
 
 @njit(**PLAIN_KERNEL)
 def words_of(n):
-    """Words of a domain among ``n``, whole cache lines."""
+    """Return the words of a domain among ``n``, whole cache lines."""
     return ((COUNTS + 2 * (LISTS + 2 * n)) // 8 + 2) * 8
 
 
@@ -82,7 +82,7 @@ def empty_outbox(border):
 
 @njit(**INNER_KERNEL)
 def outbox_full(border, most):
-    """Whether the next tick, of up to ``most`` credits, could fill more rows than there are."""
+    """Return whether the next tick, of up to ``most`` credits, could exceed the capacity."""
     words = border.words
     box = box_of(border, border.me, words[border.me * words_of(border.n) + PARITY])
     sent = max(words[box + N_MAIL], words[box + N_BACK])
@@ -91,7 +91,7 @@ def outbox_full(border, most):
 
 @njit(**INNER_KERNEL)
 def send_packet(border, sc, packets, chain, p, tick, to):
-    """A packet leaves for another domain, where it arrives at ``tick``."""
+    """Send a packet to another domain, where it arrives at ``tick``."""
     words = border.words
     parity = words[border.me * words_of(border.n) + PARITY]
     box = box_of(border, border.me, parity)
@@ -110,7 +110,7 @@ def send_packet(border, sc, packets, chain, p, tick, to):
 
 @njit(**INNER_KERNEL)
 def send_credit(border, q, tick, size, to):
-    """Space of channel ``q``, of another domain, comes free at ``tick``."""
+    """Send a credit: space of channel ``q``, of another domain, comes free at ``tick``."""
     words = border.words
     parity = words[border.me * words_of(border.n) + PARITY]
     box = box_of(border, border.me, parity)

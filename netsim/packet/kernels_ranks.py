@@ -133,7 +133,7 @@ def count(sc, ranks, messages, steps, m):
 
 @njit(**INNER_KERNEL)
 def queue_receive(pr, m):
-    """A message whose receipt costs time waits for its rank's processor."""
+    """Queue a message whose receipt costs time for its rank's processor."""
     message = np.uint64(m) << M_BITS
     ranks = pr.ranks
     messages = pr.messages
@@ -151,7 +151,7 @@ def queue_receive(pr, m):
 
 @njit(**INNER_KERNEL)
 def start_receive(pr, r):
-    """The free processor takes the first queued arrival."""
+    """Start the receipt of the first queued arrival on the free processor."""
     rank = np.uint64(r) << R_BITS
     pr.ranks[rank + CPU] = RECEIVE
     add_timer(pr, r, pr.sc[NOW] + pr.recv_cost[pr.ranks[rank + RECV_HEAD]])
@@ -159,7 +159,7 @@ def start_receive(pr, r):
 
 @njit(**PLAIN_KERNEL, inline="always")
 def deliver(pr, m):
-    """A message has arrived whole at its receiver's node."""
+    """Process a message that has arrived entirely at its receiver's node."""
     if pr.sc[RECORD]:
         pr.message_finish[m] = pr.sc[NOW]
     if pr.sc[HAS_RECV_COST] and pr.recv_cost[m] > 0:
@@ -280,7 +280,7 @@ def step_has_begun(ranks, r, s):
 
 @njit(**INNER_KERNEL)
 def clear_parked(pr, s):
-    """A step begins: send a clear-to-send for every request that has waited for it."""
+    """Send a clear-to-send for every request that has waited for a step that begins."""
     n = pr.sc[N_MESSAGES]
     step = (np.uint64(s) << S_BITS) + PARKED
     last = np.int64(pr.steps[step])
@@ -312,7 +312,7 @@ def next_step(sc, ranks, r):
 
 @njit(**PLAIN_KERNEL, inline="always")
 def leave_or_wait(sc, ranks, steps, r):
-    """All sends are posted: leave the step if its messages are here, else wait."""
+    """Leave a step whose sends are posted if its messages are here, else wait."""
     rank = np.uint64(r) << R_BITS
     s = ranks[rank + STEP]
     step = np.uint64(s) << S_BITS
@@ -395,7 +395,7 @@ def post_one_by_one(pr, r, node, m):
 
 @njit(**INNER_KERNEL)
 def on_timer(pr, r):
-    """The processor of rank ``r`` has done what it was at."""
+    """Continue rank ``r``, whose processor has finished its operation."""
     rank = np.uint64(r) << R_BITS
     sc = pr.sc
     ranks = pr.ranks

@@ -79,7 +79,7 @@ def room_for_mail(border, a, parity):
 
 @njit(**INNER_KERNEL)
 def receive_mail(border, a, parity):
-    """Take in what the other domains have sent with a parity."""
+    """Process what the other domains have sent with a parity."""
     sc = a.sc
     packets = a.packets
     back = border.back

@@ -53,7 +53,7 @@ def _settle(scalars, flows, flow, now):
 
 @njit(**HOT_KERNEL)
 def joined(a, paces, link, m):
-    """A packet of message row ``m`` has joined the queue of an ejection link."""
+    """Signal congestion if a packet of row ``m`` joins a queue above the threshold."""
     row = np.uint64(link) << L_BITS
     if a.links[row + WAITING] <= paces.scalars[THRESHOLD + a.links[row + BANDWIDTH]]:
         return
@@ -66,7 +66,7 @@ def joined(a, paces, link, m):
 
 @njit(**HOT_KERNEL)
 def try_paced(a, paces, port):
-    """`try_node`, but not before the flow of the packet at the head may send."""
+    """Call `try_node`, but not before the flow of the packet at the head may send."""
     sc = a.sc
     now = sc[NOW]
     row = np.uint64(port) << L_BITS

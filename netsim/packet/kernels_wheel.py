@@ -79,7 +79,7 @@ def unmark(occupied, bucket):
 
 @njit(**PLAIN_KERNEL, inline="always")
 def next_tick(occupied, now):
-    """The first tick >= now whose bucket in the fine wheel is marked; NONE if there is none."""
+    """Return the first tick >= now whose bucket in the fine wheel is marked, or NONE."""
     bucket = now & FINE_MASK
     w = bucket >> 6
     bits = occupied[w] >> np.uint64(bucket & 63)
@@ -163,7 +163,7 @@ def add_later(sc, ev, chain, which, item, tick):
 
 @njit(**PLAIN_KERNEL, inline="always")
 def add_arrival(sc, ev, p, link, tick):
-    """Let packet ``p`` arrive over ``link`` at ``tick``."""
+    """Schedule the arrival of packet ``p`` over ``link`` at ``tick``."""
     # Invariant: a packet is in one list at a time (a bucket, a span, a FIFO or the free rows), for
     # all of them run through its one NEXT.
     row = np.uint64(p) << CH_BITS
@@ -239,7 +239,7 @@ def add_try(sc, links, ev, link, tick):
 
 @njit(**PLAIN_KERNEL, inline="always")
 def add_start(sc, links, ev, link, tick):
-    """`add_try` in a phase before that of the starts: what starts in this tick needs no event."""
+    """Call `add_try` before the phase of the starts: a start in this tick needs no event."""
     row = np.uint64(link) << L_BITS
     if tick < links[row + TRY_TICK]:
         if tick == sc[NOW]:
@@ -253,7 +253,7 @@ def add_start(sc, links, ev, link, tick):
 
 @njit(**INNER_KERNEL)
 def first_later(sc, ev):
-    """The first span with anything in it after those of the fine wheel, of which there is one."""
+    """Return the first non-empty span after those of the fine wheel; there is one."""
     mask = (len(ev.later) >> 1) - 1
     span = sc[HORIZON]
     while True:
@@ -304,7 +304,7 @@ def open_span(sc, links, packets, ev, span):
 
 @njit(**INNER_KERNEL)
 def open_until(sc, links, packets, ev, horizon):
-    """Let the fine wheel hold all spans before ``horizon``."""
+    """Open all spans before ``horizon`` in the fine wheel."""
     while sc[N_LATER] > 0:
         span = first_later(sc, ev)
         if span >= horizon:
@@ -378,7 +378,7 @@ def collect(a, n, bucket):
 
 @njit(**HOT_KERNEL)
 def next_event(sc, links, packets, ev, first_timer, until):
-    """The tick of what happens next, with all of its events in the fine wheel; NONE for nothing.
+    """Return the tick of the next event, all its events in the fine wheel; NONE for nothing.
 
     ``first_timer`` is the first tick at which a rank continues. A result beyond ``until`` may come
     before what happens next.
@@ -394,7 +394,7 @@ def next_event(sc, links, packets, ev, first_timer, until):
 
 @njit(**INNER_KERNEL)
 def _next_event_elsewhere(sc, links, packets, ev, first_timer, until):
-    """`next_event` where it is not just the next mark in the fine wheel."""
+    """Return `next_event` where it is not just the next mark in the fine wheel."""
     while True:
         now = next_tick(ev.occupied, sc[NOW])
         other = first_timer

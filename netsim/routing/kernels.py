@@ -142,7 +142,7 @@ def pairs_compared(rt, router, dst_node):  # type: ignore[no-untyped-def]
 
 @njit(**PLAIN_KERNEL, forceinline=True)
 def pair_compared(rt, router, dst_node, i):  # type: ignore[no-untyped-def]
-    """Two links, -1 for none, whose ``room`` `route` will look at on the channel ``room_vc``.
+    """Return two links, -1 for none, whose ``room`` on channel ``room_vc`` `route` will read.
 
     For routings with a ``room_vc``, which look at it everywhere.
     """

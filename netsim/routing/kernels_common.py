@@ -19,7 +19,7 @@ def draw(key, i, n):  # type: ignore[no-untyped-def]
 
 @njit(**HOT_KERNEL)
 def entry(table, index):  # type: ignore[no-untyped-def]
-    """An entry of a table: unsigned, so that compiled code does not look for negative indices."""
+    """Return an entry of a table, by an unsigned index that needs no check for negative ones."""
     return np.int64(table[np.uint64(index)])
 
 

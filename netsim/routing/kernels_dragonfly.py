@@ -83,7 +83,7 @@ def _plan(rt, group, first, second):  # type: ignore[no-untyped-def]
 
 @njit(**HOT_KERNEL)
 def _parts(rt, plan):  # type: ignore[no-untyped-def]
-    """Group, first and second copy of a plan."""
+    """Return the group, the first and the second copy of a plan."""
     bits = rt.params[BITS]
     code = plan - 1
     mask = (1 << bits) - 1
@@ -92,7 +92,7 @@ def _parts(rt, plan):  # type: ignore[no-untyped-def]
 
 @njit(**HOT_KERNEL)
 def _bytes(rt, link, space, room, nv, buffer_bytes):  # type: ignore[no-untyped-def]
-    """Used credits of a link as time, or the bytes that wait for it."""
+    """Return the used credits of a link as time, or the bytes that wait for it."""
     p = rt.params
     used = p[COMPARES] == USED_CREDITS
     total = np.int64(0)
@@ -109,7 +109,7 @@ def _minimal_wins(  # type: ignore[no-untyped-def]
     rt, router, here, target, dst_router, direct, middle, out, copy, now, free_at, waiting,
     space, room, nv, buffer_bytes,
 ):  # fmt: skip
-    """UGAL's comparison of the drawn minimal and the drawn Valiant path."""
+    """Return whether UGAL prefers the drawn minimal path to the drawn Valiant path."""
     p = rt.params
     minimal = _pair_link(rt, here, target, direct)
     detour = _pair_link(rt, here, middle, out)
@@ -144,7 +144,7 @@ def _minimal_wins(  # type: ignore[no-untyped-def]
 
 @njit(**INNER_KERNEL)
 def less_used(rt, look_min, look_val, hops_min, hops_val, space, room, nv, buffer_bytes):  # type: ignore[no-untyped-def]
-    """UGAL's comparison of two links by used credits or waiting bytes."""
+    """Return whether UGAL prefers the minimal link, by used credits or waiting bytes."""
     bytes_min = _bytes(rt, look_min, space, room, nv, buffer_bytes)
     bytes_val = _bytes(rt, look_val, space, room, nv, buffer_bytes)
     return bytes_min * hops_min <= bytes_val * hops_val + rt.params[MARGIN]
@@ -178,14 +178,14 @@ def _decide(  # type: ignore[no-untyped-def]
 
 @njit(**HOT_KERNEL)
 def queue_bytes(link, vc, space, room, nv):  # type: ignore[no-untyped-def]
-    """The bytes in the output FIFO of a channel, under a routing whose ``room`` counts no bids."""
+    """Return the bytes in a channel's output FIFO, if the routing's ``room`` counts no bids."""
     at = link * nv + vc
     return entry(space, at) - entry(room, at)
 
 
 @njit(**INNER_KERNEL)
 def _free(rt, link, vc, space, room, nv, buffer_bytes):  # type: ignore[no-untyped-def]
-    """The space that "adaptive-local" and its merlin form compare: merlin always uses channel 0."""
+    """Return the space that "adaptive-local" compares; its merlin form always uses channel 0."""
     if rt.code == MERLIN_ADAPTIVE:
         return buffer_bytes - queue_bytes(link, 0, space, room, nv)
     return entry(room, link * nv + vc)
@@ -231,7 +231,7 @@ def draw_any_other(key, n, one):  # type: ignore[no-untyped-def]
 
 @njit(**INNER_KERNEL)
 def _via(rt, here, router, dst_router, key, space, room, nv, buffer_bytes):  # type: ignore[no-untyped-def]
-    """The router of the group by which a packet within the group goes; its own if directly."""
+    """Return the router by which a packet within the group goes; the destination's if directly."""
     a = rt.params[A]
     base = here * a
     if a == 2:
@@ -255,7 +255,7 @@ def _route_on(  # type: ignore[no-untyped-def]
     rt, router, here, target, dst_router, state, key, now, free_at, waiting, space, room, nv,
     buffer_bytes,
 ):  # fmt: skip
-    """`route_dragonfly` for the routings that detour inside a group or decide more than once."""
+    """Run `route_dragonfly` for routings that detour inside a group or decide more than once."""
     p = rt.params
     code, taken, plan = rt.code, state & 3, state >> 2
     if here == target:
@@ -348,7 +348,7 @@ def route_dragonfly(  # type: ignore[no-untyped-def]
 
 @njit(**INNER_KERNEL)
 def dragonfly_compares(rt, router, dst_router, state, key):  # type: ignore[no-untyped-def]
-    """See `netsim.routing.kernels.links_compared`."""
+    """Return the links compared (see `netsim.routing.kernels.links_compared`)."""
     p = rt.params
     none = np.int64(-1)
     here, target = entry(rt.table_c, router), entry(rt.table_c, dst_router)

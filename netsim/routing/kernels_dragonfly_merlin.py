@@ -31,14 +31,14 @@ DETOUR_WEIGHT = 2
 
 @njit(**HOT_KERNEL)
 def _weight(rt, router, group, copy, detours, space, room, nv):  # type: ignore[no-untyped-def]
-    """Weight of the first link toward a copy of the links to a group."""
+    """Return the weight of the first link toward a copy of the links to a group."""
     queue = queue_bytes(_toward(rt, router, group, copy), 0, space, room, nv)
     return DETOUR_WEIGHT * queue + rt.params[MARGIN] if detours else queue
 
 
 @njit(**INNER_KERNEL)
 def _lightest(rt, router, target, middle, key, space, room, nv):  # type: ignore[no-untyped-def]
-    """The copy of least weight at the source router, and whether it detours; ties at random."""
+    """Return the copy of least weight at the source router, and whether it detours."""
     ways = 1 + (middle != target)
     least = np.int64(1) << 62
     n_least = np.int64(1)
@@ -63,7 +63,7 @@ def _lightest(rt, router, target, middle, key, space, room, nv):  # type: ignore
 
 @njit(**INNER_KERNEL)
 def _onward(rt, router, target, key, space, room, nv):  # type: ignore[no-untyped-def]
-    """Copy of the links to the destination's group that the intermediate group's router takes."""
+    """Return the copy of the links to the destination's group that an intermediate router takes."""
     least = np.int64(1) << 62
     n_least = np.int64(1)
     for turn in range(2):
@@ -87,7 +87,7 @@ def _onward(rt, router, target, key, space, room, nv):  # type: ignore[no-untype
 
 @njit(**INNER_KERNEL)
 def _inside(rt, here, router, dst_router, state, key, space, room, nv):  # type: ignore[no-untyped-def]
-    """Within the group of source and destination: directly, or through a drawn router."""
+    """Route within the group of source and destination: directly, or through a drawn router."""
     a = rt.params[A]
     base = here * a
     via = base + (state >> 2) - 1

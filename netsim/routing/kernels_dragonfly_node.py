@@ -106,7 +106,7 @@ def route_by_node(  # type: ignore[no-untyped-def]
 
 @njit(**INNER_KERNEL)
 def node_compares(rt, router, dst_router, state, key):  # type: ignore[no-untyped-def]
-    """See `netsim.routing.kernels.links_compared`."""
+    """Return the links compared (see `netsim.routing.kernels.links_compared`)."""
     none = np.int64(-1)
     here, target = entry(rt.table_c, router), entry(rt.table_c, dst_router)
     middle = entry(rt.table_c, draw(key, 0, rt.params[N_ROUTERS]))

@@ -18,7 +18,7 @@ BIAS, LEAVES, SPINES, G, K, BITS, FIRST_UP, FIRST_DOWN = range(8)
 
 @njit(**HOT_KERNEL)
 def _pair(rt, src, dst, copy):  # type: ignore[no-untyped-def]
-    """The index in ``table_a`` and ``table_b`` of the ``copy``-th link between two groups."""
+    """Return the index in ``table_a`` and ``table_b`` of a copy of the link between two groups."""
     p = rt.params
     return (src * p[G] + dst) * p[K] + copy
 
@@ -40,7 +40,7 @@ def _seen(rt, here, leaf, group, copy):  # type: ignore[no-untyped-def]
 
 @njit(**HOT_KERNEL)
 def _choose(rt, here, leaf, group, count, key, i, now, free_at, waiting):  # type: ignore[no-untyped-def]
-    """One of ``count`` choices: spines in the leaf's own group, else copies of the link to a group.
+    """Choose among ``count``: spines in the leaf's group, else copies of the link to a group.
 
     The ``i``-th draw of the key; under UGAL the least loaded, of equals the first from there on.
     """

@@ -21,7 +21,7 @@ ROW = 11
 
 @njit(**INNER_KERNEL)
 def choose_up(rt, first, ports, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
-    """One of the links ``first`` + port; ``ports`` is the offset of their list in table_c."""
+    """Return one of the links ``first`` + port; ``ports`` is their list's offset in table_c."""
     count = entry(rt.table_c, ports)
     ports += 1
     one = draw(key, 0, count)

@@ -18,7 +18,7 @@ N_DIMS, N_ESCAPE, LENGTHS = 1, 2, 3
 
 @njit(**HOT_KERNEL)
 def productive_links(rt, router, dst_router, d):  # type: ignore[no-untyped-def]
-    """The links by which a packet gets nearer in dimension ``d``, up and down; -1 for none."""
+    """Return the links that reduce the distance in dimension ``d``, up and down; -1 for none."""
     p = rt.params
     n = p[N_DIMS]
     c, t = entry(rt.table_b, router * n + d), entry(rt.table_b, dst_router * n + d)

@@ -28,7 +28,7 @@ def release_later(s: State, steps: Rows, time_s: float, nodes: int) -> None:
 
 @njit(**INNER_KERNEL)
 def steps_until(s: State, steps: Rows, time_s: float) -> int:
-    """How many steps begin at a time or before it."""
+    """Return how many steps begin at a time or before it."""
     low, high = 0, s.n_steps
     while low < high:
         middle = (low + high) >> 1
@@ -41,7 +41,7 @@ def steps_until(s: State, steps: Rows, time_s: float) -> int:
 
 @njit(**INNER_KERNEL)
 def earliest(s: State, steps: Rows, nodes: int, duration_s: float, from_s: float) -> float:
-    """First time >= from_s from which nodes are free for duration_s; inf if never."""
+    """Return the first time >= from_s from which nodes are free for duration_s; inf if never."""
     n = s.n_steps
     k = max(0, steps_until(s, steps, from_s) - 1)
     start = max(from_s, steps[k].time_s)
@@ -72,7 +72,7 @@ def take(s: State, steps: Rows, nodes: int, start_s: float, duration_s: float) -
 
 @njit(**INNER_KERNEL)
 def split(s: State, steps: Rows, time_s: float) -> int:
-    """Index of the step that begins at a time after the first step's, added if it is missing."""
+    """Return the index of the step that begins at a time, adding it if it is missing."""
     k = steps_until(s, steps, time_s)
     if steps[k - 1].time_s == time_s:
         return k - 1

@@ -75,7 +75,7 @@ def advance(state: State, queue: Queue, ranked: Rows | None, plan: Plan | None, 
 
 @njit(**INNER_KERNEL)
 def needs_scores(s: State) -> bool:
-    """Whether the pass that is due will ask who is first."""
+    """Return whether the next pass reads which job is first."""
     return s.n_waiting > 0 and (s.n_free > 0 or s.backfill == CONSERVATIVE)
 
 
@@ -97,7 +97,7 @@ def arrive(s: State, queue: Queue) -> None:
 
 @njit(**INNER_KERNEL)
 def delay(now_s: float, time_s: float) -> float:
-    """As `queuesim.run.delay`: never a rounding step before the time."""
+    """Return the delay as `queuesim.run.delay` does: never a rounding step before the time."""
     wait = time_s - now_s
     while now_s + wait < time_s:
         wait = np.nextafter(wait, np.inf)
@@ -131,7 +131,7 @@ def end_job(s: State, queue: Queue) -> None:
 
 @njit(**INNER_KERNEL)
 def ends_before(s: State, running: Rows, time_s: float) -> int:
-    """How many running jobs are to end before a time."""
+    """Return how many running jobs are to end before a time."""
     low, high = 0, s.n_running
     while low < high:
         middle = (low + high) >> 1
@@ -213,7 +213,7 @@ def order_ranked(s: State, ranked: Rows, size: int) -> None:
 
 @njit(**INNER_KERNEL)
 def pop_ranked(s: State, ranked: Rows) -> int:
-    """Take out the first of those that wait by score."""
+    """Remove and return the first of those that wait by score."""
     rank = ranked[0].tie
     heap_pop(ranked, s.n_ranked)
     s.n_ranked -= 1
@@ -222,7 +222,7 @@ def pop_ranked(s: State, ranked: Rows) -> int:
 
 @njit(**INNER_KERNEL)
 def note_blocked(s: State) -> None:
-    """A head could not start: when that first happens after 0 is kept."""
+    """Record when a head first could not start after time 0."""
     if np.isnan(s.first_blocked_s) and s.now_s > 0:
         s.first_blocked_s = s.now_s
 
@@ -249,7 +249,7 @@ def start_heads(s: State, queue: Queue, ranked: Rows | None) -> int:
 
 @njit(**INNER_KERNEL)
 def easy_pass(s: State, queue: Queue, ranked: Rows | None) -> None:
-    """See `queuesim.backfilling.easy.EasyBackfill.run_pass`."""
+    """Run a pass as `queuesim.backfilling.easy.EasyBackfill.run_pass` does."""
     before = s.n_running
     head = start_heads(s, queue, ranked)
     if s.n_running > before:
@@ -271,7 +271,7 @@ def easy_pass(s: State, queue: Queue, ranked: Rows | None) -> None:
 
 @njit(**INNER_KERNEL)
 def overrun_since_shadow(s: State, queue: Queue) -> bool:
-    """Whether a running job's promised end lies after the shadow time and not after now."""
+    """Return whether a running job's promised end is after the shadow time, not after now."""
     k = ends_before(s, queue.running, np.nextafter(s.shadow_s, np.inf))
     return k < s.n_running and queue.running[k].end_s <= s.now_s
 
@@ -328,7 +328,7 @@ def try_by_rank(s: State, queue: Queue, head: int) -> None:
 
 @njit(**INNER_KERNEL)
 def may_start(s: State, nodes: int, requested_s: float) -> bool:
-    """Whether a job of this size and walltime may start behind the head, as far as is known."""
+    """Return whether a job of this size and walltime may start behind the head, as far as known."""
     if nodes > s.n_free:
         return False
     if s.reserved_for < 0:
@@ -376,7 +376,7 @@ def reserve(s: State, queue: Queue, head: int) -> None:
 
 @njit(**INNER_KERNEL)
 def conservative_pass(s: State, queue: Queue, ranked: Rows | None, plan: Plan) -> bool:
-    """See `queuesim.backfilling.conservative`; false if a job never finds enough nodes."""
+    """Run a pass of `queuesim.backfilling.conservative`; false if a job never fits."""
     if not (s.released or s.changed or s.due_s <= s.now_s):
         return True
     s.released = 0

@@ -73,7 +73,7 @@ def heap_sift(heap: Rows, size: int, i: int) -> None:
 
 @njit(**INNER_KERNEL)
 def heap_pop(heap: Rows, size: int) -> None:
-    """Take the first pair out of a heap of ``size``."""
+    """Remove the first pair of a heap of ``size``."""
     heap[0].key = heap[size - 1].key
     heap[0].tie = heap[size - 1].tie
     heap_sift(heap, size - 1, 0)
@@ -81,7 +81,7 @@ def heap_pop(heap: Rows, size: int) -> None:
 
 @njit(**INNER_KERNEL)
 def rank_of(block: int, bit: int) -> int:
-    """Rank of a word's single bit."""
+    """Return the rank of a word's single bit."""
     return (block << 6) + popcount(bit - 1)
 
 
@@ -101,14 +101,14 @@ def add_waiting(s: State, blocks: Rows, rank: int, nodes: int, requested_s: floa
 
 @njit(**INNER_KERNEL)
 def remove_waiting(s: State, blocks: Rows, rank: int) -> None:
-    """Take a job out of the queue."""
+    """Remove a job from the queue."""
     blocks[rank >> 6].bits &= ~(1 << (rank & 63))
     s.n_waiting -= 1
 
 
 @njit(**INNER_KERNEL)
 def first_waiting(s: State, blocks: Rows) -> int:
-    """The smallest rank that waits; the queue is not empty."""
+    """Return the smallest rank that waits; the queue is not empty."""
     # Invariant: no block before first_block has a bit set.
     while blocks[s.first_block].bits == 0:
         s.first_block += 1
@@ -118,7 +118,7 @@ def first_waiting(s: State, blocks: Rows) -> int:
 
 @njit(**INNER_KERNEL)
 def is_in_front(s: State, blocks: Rows, rank: int, depth: int) -> bool:
-    """Whether fewer than ``depth`` jobs wait before this rank."""
+    """Return whether fewer than ``depth`` jobs wait before this rank."""
     if s.n_waiting < depth:
         return True
     found, block = 0, s.first_block

@@ -96,16 +96,16 @@ class Access:
         return len(self.windows) - 1
 
     def begins(self, number: int) -> None:
-        """A window has begun: from now on a failure is known."""
+        """Record that a window has begun, from when on a failure is known."""
         if self.windows[number].failure:
             self._known.append(number)
 
     def ends(self, number: int) -> None:
-        """A window is over."""
+        """Record that a window is over."""
         self._known.remove(number)
 
     def usable(self, job: int, start_s: float, end_s: float) -> Mask:
-        """(nodes,) what a job may use from start to end, as far as is known now; not to be changed.
+        """Return the nodes that a job may use from start to end; not to be changed.
 
         A window that is known bars its nodes to all jobs that would overlap it.
         """

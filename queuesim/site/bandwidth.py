@@ -15,7 +15,7 @@ from workloads.job import Workload
 def bandwidth_needs(
     workload: Workload, classes_Bps: Sequence[float], rng: np.random.Generator
 ) -> NDArray[np.float64] | None:
-    """Bandwidth that each job needs: as the log has it, else one of the classes.
+    """Return the bandwidth that each job needs: as the log has it, else one of the classes.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def bandwidth_needs(
 def bandwidth_by_class(
     workload: Workload, classes_Bps: Sequence[float], rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Bandwidth that each job needs: one of some classes, all equally likely.
+    """Draw the bandwidth that each job needs: one of some classes, all equally likely.
 
     The draw belongs to the job, so it is the same under every policy (Smith and Lowenthal,
     "Jigsaw", HPDC 2021, 5.4.2, draw one of four classes for LC+S).

@@ -57,7 +57,7 @@ class Checkpoints:
         check_values("checkpoint", self)
 
     def _n_writes(self, left_s: float) -> int:
-        """Checkpoints of a run to the end; none at the end itself."""
+        """Return the checkpoints of a run to the end; none is at the end itself."""
         return max(ceil(left_s / (self.interval_s or inf)) - 1, 0)
 
     def planned(self, left_s: float, *, restarts: bool) -> Spent:

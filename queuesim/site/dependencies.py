@@ -128,7 +128,7 @@ class Dependencies:
 
 
 def _ends_well(workload: Workload) -> NDArray[np.bool_]:
-    """(n,) whether the log lets a job end well."""
+    """Return whether each job ended well according to the log, (n,)."""
     status = workload.details.status
     if status is None:
         return np.ones(len(workload), dtype=bool)

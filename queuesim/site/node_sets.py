@@ -91,7 +91,7 @@ class NodeSetMachine(Machine):
         self.ended.append((inf, nodes.nonzero()[0].astype(np.int32)))
 
     def surprised(self, partition: int, shadow_s: float, now_s: float) -> bool:
-        """Whether a forecast for a partition has failed: what is reserved there is found anew.
+        """Return whether a forecast for a partition has failed, which voids its reservations.
 
         A job on its nodes ended before its promised end, or after the shadow time; or it runs
         and its promised end lies between the shadow time and now.
@@ -180,7 +180,7 @@ class NodeSetMachine(Machine):
 
 
 def check_holds_any(policy: Policy | type[Policy]) -> None:
-    """`NetcosimError` for a policy that cannot be kept to a set of nodes."""
+    """Raise `NetcosimError` for a policy that cannot be restricted to a set of nodes."""
     if not policy.holds_any:
         raise NetcosimError(
             f"policy {policy.name!r} cannot be kept to some nodes of the machine, as "

@@ -72,7 +72,7 @@ class Partition:
 
 
 def node_mask(text: str, topology: Topology, where: str) -> Mask:
-    """(n,) which nodes a host list, a list of numbers and ranges, or "all" names.
+    """Return which nodes a host list, a list of numbers and ranges, or "all" names, (n,).
 
     Raises
     ------
@@ -97,7 +97,7 @@ def node_mask(text: str, topology: Topology, where: str) -> Mask:
 
 
 def check_partitions(partitions: Sequence[Partition]) -> None:
-    """See that partitions go together.
+    """Check that partitions are consistent with each other.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def check_partitions(partitions: Sequence[Partition]) -> None:
 
 
 def partition_of_jobs(workload: Workload, partitions: Sequence[Partition]) -> NDArray[np.int64]:
-    """(n,) position of each job's partition.
+    """Return the position of each job's partition, (n,) int64.
 
     A single partition takes all jobs; of several, each takes those of its names, and the default
     all others.

@@ -47,7 +47,7 @@ class PreemptionKeys:
 
 
 def check_preemptive(backfill: str) -> None:
-    """`NetcosimError` for a backfilling that preemption and quotas do not go with."""
+    """Raise `NetcosimError` for a backfilling that does not support preemption and quotas."""
     if backfill not in PREEMPTIVE_BACKFILLS:
         raise NetcosimError(
             f"backfill {backfill!r} does not support preemption and quotas; use "

@@ -113,7 +113,7 @@ class Quotas(LiveOrder):
         return self._n_nodes[job] <= self._free[self.cluster[job]]
 
     def _promote(self, cluster: int) -> None:
-        """Jobs that borrow own what fits now, the one that started first first."""
+        """Give borrowing jobs nodes of their own that fit now, in the order of their starts."""
         borrow = self._borrows[cluster]
         for job in [*borrow] if self._free[cluster] else ():
             if self._fits(job):
@@ -123,7 +123,7 @@ class Quotas(LiveOrder):
 
 
 def _cluster_of_jobs(workload: Workload, by: str, nodes: Mapping[str, int]) -> NDArray[np.int64]:
-    """(n,) position of each job's virtual cluster in the quotas; -1: in none."""
+    """Return the position of each job's virtual cluster in the quotas, (n,); -1: in none."""
     if by in NUMBERS:
         column = workload.user if by == "user" else workload.project
         labels = Labels.of(str(k) if k >= 0 else None for k in column.tolist())

@@ -115,7 +115,7 @@ class RuledRun(Run):
             self.due = True
 
     def _join(self, jobs: list[int]) -> None:
-        """Jobs are eligible now."""
+        """Record that jobs are eligible, and queue those that are submitted."""
         for job in jobs:
             self.eligible_s[job] = max(self.env.now, self.workload.submit_s[job])
             if job in self._submitted:
@@ -136,7 +136,7 @@ class RuledRun(Run):
             super()._done(job)
 
     def _outages(self, access: Access) -> SimProcess:
-        """Windows begin and end; an end comes before a beginning of the same instant."""
+        """Begin and end windows; an end precedes a beginning of the same instant."""
         env = self.env
         begin = [(w.start_s, True, k) for k, w in enumerate(access.windows)]
         end = [(w.end_s, False, k) for k, w in enumerate(access.windows)]
@@ -152,7 +152,7 @@ class RuledRun(Run):
             self._nodes_change()
 
     def _failures(self, access: Access, failures: Iterator[Failure]) -> SimProcess:
-        """Nodes fail at random, and are repaired."""
+        """Let nodes fail at random, and repair them."""
         env = self.env
         for failure in failures:
             yield env.timeout(delay(env.now, failure.start_s))

@@ -121,7 +121,7 @@ class Rules:
         return Preemption(levels, self.preemption.min_run_s, partition)
 
     def access(self, workload: Workload, policy: Policy) -> Access:
-        """The nodes that jobs may use; see `Access` and `check_holds_any` for what is refused."""
+        """Return the nodes that jobs may use; see `Access`, `check_holds_any` for refusals."""
         check_holds_any(policy)
         return Access(workload, policy.topology, self.partitions, self.outages)
 
@@ -143,7 +143,7 @@ class Rules:
 
 
 def _never_placed(workload: Workload, policy: Policy, access: Access) -> Mask:
-    """(n,) jobs that the policy cannot place on the empty nodes of their partition."""
+    """Return which jobs the policy cannot place on the empty nodes of their partition, (n,)."""
     partition, trial = np.array(access.partition, dtype=np.int64), policy.clone()
     no_links = np.empty(0, dtype=np.int32)
     never = np.zeros(len(workload), dtype=bool)

@@ -20,7 +20,7 @@ PANELS = (
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """A row a log, a panel a purchase, from random servers and from few switches."""
+    """Draw a row a log and a panel a purchase, from random servers and from few switches."""
     table = analysis.tables["purchases"]
     table = table[table["log"] != CONTROL]
     for name, level in TODAY.items():

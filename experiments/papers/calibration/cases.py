@@ -38,7 +38,7 @@ class Limit:
 
 
 def dragonfly_limit(p: int, a: int, g: int, routing: str, traffic: str) -> Limit:
-    """Limits of a dragonfly with one global link a pair of groups, g = a*h + 1.
+    """Return the limits of a dragonfly with one global link a pair of groups, g = a*h + 1.
 
     Kim et al., ISCA 2008, with the exact counts of this Valiant (the group in between is
     neither the source's nor the destination's).
@@ -68,7 +68,7 @@ def dragonfly_limit(p: int, a: int, g: int, routing: str, traffic: str) -> Limit
 
 
 def torus_limit(length: int, n_nodes: int, traffic: str) -> Limit:
-    """Limits of a torus of rings of one even length (dimension order, minimal adaptive)."""
+    """Return the limits of a torus of rings of one even length (dimension order, adaptive)."""
     if traffic == "tornado":
         hops = (length + 1) // 2 - 1
         return Limit(1 / hops, 0.95 / hops, f"1/{hops}: {hops} hops one way in each ring")
@@ -100,7 +100,7 @@ class Network:
     buffer_packets: int
 
     def build(self) -> Topology:
-        """The topology, one flit a cycle on each link, one cycle of latency."""
+        """Build the topology, with one flit a cycle on each link and one cycle of latency."""
         ends = {"_bandwidth_Bps": LINK_BPS, "_latency_s": CYCLE_S}
         kinds = ("node", *LINKS_OF[self.family])
         alike = {f"{kind}{end}": value for kind in kinds for end, value in ends.items()}
@@ -117,7 +117,7 @@ NETWORKS = {name: Network(**network) for name, network in STUDY["networks"].item
 
 
 def limit_of(network: str, routing: str, traffic: str) -> Limit:
-    """The limit of one routing on one of `NETWORKS` under one of `TRAFFICS`."""
+    """Return the limit of one routing on one of `NETWORKS` under one of `TRAFFICS`."""
     entry = NETWORKS[network]
     if entry.family == "dragonfly":
         p, a, g = (int(str(entry.params[key])) for key in ("p", "a", "g"))
@@ -129,7 +129,7 @@ def limit_of(network: str, routing: str, traffic: str) -> Limit:
 
 
 def loads_of(network: str, routing: str, traffic: str) -> tuple[float, ...]:
-    """Offered loads of one curve, ascending."""
+    """Return the offered loads of one curve, ascending."""
     if traffic == "adversarial":
         limit = limit_of(network, "minimal", traffic).ceiling
         low = tuple(round(share * limit, 6) for share in STUDY["loads"]["direct"])

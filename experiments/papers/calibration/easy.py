@@ -50,7 +50,7 @@ WHY = (
 
 
 def points(options: Options) -> list[Point]:
-    """Two points a log; if the log is missing, the points note it."""
+    """Return two points a log; if the log is missing, the points note it."""
     folder = logs_folder(options)
     found: list[Point] = []
     for name, log in LOGS.items():
@@ -66,7 +66,7 @@ def points(options: Options) -> list[Point]:
 
 
 def read_study_log(path: str) -> tuple[Workload, int]:
-    """A log as the study's filter leaves it, and the machine's processors.
+    """Read a log with the study's filter, and return the machine's processors too.
 
     Left out are jobs larger than the machine, without a size, with a run time or a request of 0
     or none, or without a submit time. A job's size is field 8, or field 5 where that is missing.
@@ -91,7 +91,7 @@ def read_study_log(path: str) -> tuple[Workload, int]:
 
 
 def study_slowdown(jobs: Workload, processors: int, walltimes: str) -> float:
-    """Mean bounded slowdown (10 s) under EASY, jobs cut at their walltimes.
+    """Return the mean bounded slowdown (10 s) under EASY, jobs cut at their walltimes.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def study_slowdown(jobs: Workload, processors: int, walltimes: str) -> float:
 
 
 def run_point(config: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
-    """One log with one kind of walltimes: table "easy"."""
+    """Return one log with one kind of walltimes: table "easy"."""
     row: dict[str, object] = {key: config[key] for key in ("log", "walltimes")}
     if not config["file"]:
         return {"easy": [row | {"jobs": None, "simulated": None, "file": ""}]}

@@ -55,7 +55,7 @@ SIGNED_MEAN, EXTRA_RATIO = 0.015, (0.85, 1.15)
 
 
 def points(options: Options) -> list[Point]:
-    """A point a mix."""
+    """Return a point a mix."""
     return [
         {
             "mixes": mixes,
@@ -77,7 +77,7 @@ def points(options: Options) -> list[Point]:
 
 
 def run_point(config: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
-    """Slowdowns of the jobs of one mix at both levels: table "jobs"."""
+    """Return the slowdowns of the jobs of one mix at both levels: table "jobs"."""
     machine = MACHINES[config["machine"]]
     topology = make_topology(machine["family"], machine["params"])
     rng = point_rng(config, "mix", leave_out=("routing",))
@@ -104,7 +104,7 @@ def run_point(config: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
 
 
 def _both(key: dict[str, object], jobs: pd.DataFrame) -> list[dict[str, object]]:
-    """A row of jobs that share links, and one of those that packets lengthen."""
+    """Return a row of jobs that share links, and one of those that packets lengthen."""
     parts = {
         SHARING: jobs[jobs["shares"]],
         f"lengthened by more than {LENGTHENED - 1:.0%}": jobs[jobs["packet"] > LENGTHENED],
@@ -131,7 +131,7 @@ TABLES = {
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Errors by set, machine and routing, by family and routing, and by pattern."""
+    """Return errors by set, machine and routing, by family and routing, and by pattern."""
     jobs = frames["jobs"]
     tables: dict[str, list[dict[str, object]]] = {name: [] for name in TABLES}
     for mixes, part in cells(jobs, "mixes"):
@@ -181,7 +181,7 @@ def _claims(row: Mapping[str, Any]) -> list[Claim]:
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """A dot a job that shares links, a panel a family and routing; the band is 10 % either way."""
+    """Draw a dot a job that shares links, a panel a family and routing, a band of 10 %."""
     jobs = analysis.tables["job_list"]
     jobs = jobs[(jobs["mixes"] == HELD_OUT) & jobs["shares"]]
     ends = np.array([1.0, 1.1 * float(jobs[["flow", "packet"]].max().max())])
@@ -234,7 +234,7 @@ def random_mix(
     largest: int,
     fill: float = 0.9,
 ) -> list[Situation]:
-    """Jobs placed on an empty machine until a share of it is full or a job does not fit.
+    """Place jobs on an empty machine until a share of it is full or a job does not fit.
 
     Sizes are log-uniform from 2 to ``largest`` nodes, patterns uniform over the mix, and fractions
     uniform between the two of the pattern.
@@ -255,7 +255,7 @@ def random_mix(
 
 
 def compare_mix(network: JobNetwork, jobs: list[Situation], budget: PacketBudget) -> MixComparison:
-    """Slowdown of every job of a mix at flow and at packet level, all jobs at once.
+    """Return the slowdown of every job of a mix at flow and at packet level, all jobs at once.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def compare_mix(network: JobNetwork, jobs: list[Situation], budget: PacketBudget
 
 
 def _sharing(links: list[NDArray[np.int32]]) -> NDArray[np.bool_]:
-    """(k,) bool: jobs with a link that is another's too."""
+    """Return which jobs share a link with another one, (k,) bool."""
     used, jobs = np.unique(np.concatenate(links), return_counts=True)
     common = used[jobs > 1]
     return np.array([bool(np.isin(own, common).any()) for own in links])

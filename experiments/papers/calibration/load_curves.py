@@ -32,13 +32,13 @@ Frames = Mapping[str, "pd.DataFrame"]
 
 
 def stable(curve: pd.DataFrame) -> pd.Series[bool]:
-    """Which points have everything accepted that is offered."""
+    """Return which points accept all offered load."""
     found: pd.Series[bool] = keeps_up(curve["offered"], curve["accepted"], curve["unfinished"])
     return found
 
 
 def saturation_table(load: pd.DataFrame) -> pd.DataFrame:
-    """One row a curve: its limit, and where it saturates.
+    """Return one row a curve: its limit, and where it saturates.
 
     ``peak_accepted`` is the largest accepted load of the curve, ``stable_to`` the largest load
     up to which all is accepted, ``accepted_at_full_load`` what is left when every node offers
@@ -67,7 +67,7 @@ def saturation_table(load: pd.DataFrame) -> pd.DataFrame:
 
 
 def booksim_table(load: pd.DataFrame) -> pd.DataFrame:
-    """Mean latency beside BookSim2's where both have the load."""
+    """Return mean latencies next to BookSim2's where both have the load."""
     uniform = load[load["traffic"] == "uniform"]
     latency = lookup(uniform, ["network", "routing", "load"], "latency_mean_cycles")
     rows = [
@@ -88,7 +88,7 @@ def booksim_table(load: pd.DataFrame) -> pd.DataFrame:
 
 
 def analyse_curves(frames: Frames, options: Options) -> Analysis:
-    """Limits and verdicts of every curve, lone messages, BookSim2's latencies."""
+    """Return limits and verdicts of every curve, lone messages, and BookSim2's latencies."""
     load = frames["load"]
     lone = frames["lone"].drop_duplicates().reset_index(drop=True)
     saturation, booksim = saturation_table(load), booksim_table(load)
@@ -127,7 +127,7 @@ def analyse_curves(frames: Frames, options: Options) -> Analysis:
 
 
 def analyse_buffers(frames: Frames, options: Options) -> Analysis:
-    """Accepted load by buffer size; ample buffers must meet the calibration's condition."""
+    """Return accepted load by buffer size; ample buffers must meet the calibration's condition."""
     load = frames["load"]
     claims = []
     for (network, traffic, routing), curve in groups(load, *CURVE):
@@ -151,7 +151,7 @@ def _title(network: str, traffic: str) -> str:
 
 
 def draw_curves(analysis: Analysis, options: Options) -> Figure:
-    """A row a network and traffic: latency on the left, accepted load on the right."""
+    """Draw a row a network and traffic: latency on the left, accepted load on the right."""
     twice = [
         part.assign(shown=shown)
         for _, part in groups(analysis.tables["load"], "network", "traffic")
@@ -208,7 +208,7 @@ def _curves(axis: Axes, part: pd.DataFrame) -> None:
 
 
 def _plain_ticks(axis: Any) -> None:
-    """0.02, 0.1, ... instead of powers on a logarithmic axis."""
+    """Label a logarithmic axis with 0.02, 0.1, ... instead of powers."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     axis.set_major_locator(FixedLocator([0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0]))
@@ -217,7 +217,7 @@ def _plain_ticks(axis: Any) -> None:
 
 
 def draw_buffers(analysis: Analysis, options: Options) -> Figure:
-    """Accepted load against buffer size, a line a case; a ring at the size that curves have."""
+    """Draw accepted load against buffer size, a line a case; a ring at the curves' size."""
     figure, [axis] = new_figure(8.0, 5.4)
     ring: dict[str, Any] = {"marker": "o", "ms": 13, "mfc": "none", "ls": ""}
     cases = groups(analysis.tables["load"], *CURVE)

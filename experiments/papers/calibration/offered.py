@@ -24,7 +24,7 @@ def offered_load(
     *,
     cycle_s: float | None = None,
 ) -> LoadPoint:
-    """Poisson sources of single packets on all nodes, at one load.
+    """Measure Poisson sources of single packets on all nodes, at one load.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def offered_load(
 
 
 def on_clock(program: Program, cycle_s: float) -> Program:
-    """The same streams with every post at a whole cycle (nearest to where it was).
+    """Return the same streams with every post at a whole cycle (nearest to the original time).
 
     A clock of whole cycles needs far fewer ticks than one of picoseconds; that is how a
     synchronous router would see the sources. Only for programs that never wait.
@@ -84,7 +84,7 @@ class LoneMessages:
 
 
 def links_on_path(routing: Routing, src: int, dst: int) -> int | None:
-    """Links from port to port if the routing has one path, else None."""
+    """Return the links from port to port if the routing has one path, else None."""
     topology = routing.topology
     router, state, links = int(topology.port_router[src]), 0, 1
     while True:
@@ -99,7 +99,7 @@ def links_on_path(routing: Routing, src: int, dst: int) -> int | None:
 
 
 def lone_time_ps(routing: Routing, config: PacketConfig, links: int) -> int:
-    """Of a full packet over so many links, injection and ejection among them, alone.
+    """Return the time of a lone full packet over ``links`` links, injection and ejection included.
 
     links x wire + (links - 1) x router + serialisation; all links are like the first one. A
     crossbar slower than the links adds the rest of its time at each router; by its head a
@@ -150,7 +150,7 @@ def measure_lone(
 def lone_load(
     routing: Routing, config: PacketConfig, rng: np.random.Generator, count: int = 500
 ) -> LoneMessages:
-    """Single packets between random nodes, one after the other has long arrived.
+    """Measure single packets between random nodes, each sent long after the previous one arrived.
 
     Parameters
     ----------

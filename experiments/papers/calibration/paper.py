@@ -24,7 +24,7 @@ from experiments.papers.paper import Options, Paper, Point, check_known
 
 
 def check(options: Options) -> None:
-    """NetcosimError for a routing, measure or setting that the calibration does not know."""
+    """Raise NetcosimError for a routing, measure or setting that the calibration does not know."""
     known = sorted({name for network in NETWORKS.values() for name in network.routings})
     check_known(options, "the calibration", known, ("logs",))
     logs_folder(options)
@@ -36,7 +36,7 @@ def _routings(network: str, options: Options) -> tuple[str, ...]:
 
 
 def curve_points(options: Options) -> list[Point]:
-    """Every load of every curve, and lone messages on every network."""
+    """Return every load of every curve, and lone messages on every network."""
     points: list[Point] = []
     for network, traffic in STUDY["curves"][options.scale]:
         for routing in _routings(network, options):
@@ -49,7 +49,7 @@ def curve_points(options: Options) -> list[Point]:
 
 
 def buffer_points(options: Options) -> list[Point]:
-    """Buffers of one packet and up, at loads near or above saturation."""
+    """Return points with buffers of one packet and up, at loads near or above saturation."""
     return [
         load_point(network, routing, traffic, load, options, buffer_packets=size)
         for network, routing, traffic, load in STUDY["buffers"]["cases"]

@@ -30,7 +30,7 @@ def load_point(
     options: Options,
     buffer_packets: int | None = None,
 ) -> Point:
-    """One point of a curve; by default with the network's own buffers."""
+    """Return one point of a curve; by default with the network's own buffers."""
     cycles = round(NETWORKS[network].window_cycles * (QUICK_SHARE if options.quick else 1))
     return {
         "kind": "load",
@@ -47,7 +47,7 @@ def load_point(
 
 
 def lone_point(network: str, routing: str, options: Options) -> Point:
-    """Lone messages under one routing."""
+    """Return the point of lone messages under one routing."""
     return {"kind": "lone", "network": network, "routing": routing, "seed": options.seed}
 
 
@@ -57,7 +57,7 @@ def _routing(network: str, name: str) -> Routing:
 
 
 def packet_config(buffer_packets: int) -> PacketConfig:
-    """Packets of 8 flits, one cycle a router, no headers."""
+    """Return a configuration with packets of 8 flits, one cycle a router and no headers."""
     return PacketConfig(
         packet_bytes=PACKET_BYTES,
         header_bytes=0,

@@ -54,7 +54,7 @@ class Case:
     """One of `experiments.papers.kit.routers.ROUTERS`."""
 
     def draw_size(self, rng: np.random.Generator) -> int:
-        """Nodes of the next job."""
+        """Draw the number of nodes of the next job."""
         return draw_size(self.law, self.smallest, self.largest, rng)
 
 
@@ -79,7 +79,7 @@ OBLIVIOUS = ("random", "aged")
 
 
 def quick(case: Case) -> Case:
-    """The case on a tree of 128 nodes; ranges of sizes that differ stay apart."""
+    """Return the case on a tree of 128 nodes; ranges of sizes that differ stay apart."""
     return replace(
         case,
         radix=8,
@@ -91,14 +91,14 @@ def quick(case: Case) -> Case:
 
 
 def scaled(cases: Sequence[Case], options: Options) -> list[Case]:
-    """The cases at the options' scale."""
+    """Return the cases at the options' scale."""
     return [quick(case) if options.quick else case for case in cases]
 
 
 def make_point(
     case: Case, placement: str, workload: int, options: Options, *, alone: bool = False
 ) -> Point:
-    """A point's config.
+    """Return a point's config.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ N_WHY = {SIMULATED.name: 1, CAB_SMALL.name: 2}
 
 
 def case_points(cases: Sequence[Case], options: Options) -> list[Point]:
-    """Every case under TA and under each reading of topology-oblivious, workload by workload."""
+    """Return every case under TA and under each reading of topology-oblivious, by workload."""
     n_workloads = {case.name: 2 if options.quick else N_WORKLOADS[case.name] for case in cases}
     return [
         make_point(case, placement, workload, options)
@@ -39,7 +39,7 @@ def case_points(cases: Sequence[Case], options: Options) -> list[Point]:
 
 
 def why_points(options: Options) -> list[Point]:
-    """Every variant of two cases, under TA and in its placement, workload by workload."""
+    """Return every variant of two cases, under TA and in its placement, by workload."""
     n_workloads = {name: 1 if options.quick else n for name, n in N_WHY.items()}
     return [
         make_point(changed, placement, workload, options, alone=alone)

@@ -102,7 +102,7 @@ def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
 def timed(
     case: Case, quiet: Ensemble, crowds: Sequence[Ensemble]
 ) -> tuple[FloatArray, NDArray[np.int64], int]:
-    """Each job's time and iterations, by the case's judge; and packet hops.
+    """Return each job's time and iterations, by the case's judge, and packet hops.
 
     ``quiet`` are the jobs under TA, where shares of communication and horizons come from.
     """
@@ -132,14 +132,14 @@ def timed(
 
 
 def joined(parts: Sequence[LoopTimes] | Sequence[FlowTimes], name: str) -> NDArray[Any]:
-    """One array of all parts, job by job."""
+    """Return one array of all parts, job by job."""
     return np.concatenate([getattr(part, name) for part in parts])
 
 
 def ensemble(
     network: SharedNetwork, case: Case, jobs: Sequence[Job], placed: Sequence[Nodes]
 ) -> Ensemble:
-    """The workload's jobs on these nodes; a job's number in the workload is its id."""
+    """Return the workload's jobs on these nodes; a job's number in the workload is its id."""
     there = enumerate(zip(jobs, placed, strict=True))
     return Ensemble(
         network, [PlacedJob(i, communication(case, job), nodes) for i, (job, nodes) in there]
@@ -147,7 +147,7 @@ def ensemble(
 
 
 def computing(crowd: Ensemble, compute_s: FloatArray) -> Ensemble:
-    """The same jobs, computing before each iteration; ``compute_s`` is by the jobs' ids.
+    """Return the same jobs, computing before each iteration; ``compute_s`` is by the jobs' ids.
 
     Each starts at a random moment of the computing of its first iteration, so that jobs do not
     compute in step. All in whole microseconds, which keeps the clock coarse.
@@ -161,7 +161,7 @@ def computing(crowd: Ensemble, compute_s: FloatArray) -> Ensemble:
 
 
 def until_all_are_timed(crowd: Ensemble, horizon_s: float) -> LoopTimes:
-    """Jobs that loop until the horizon; it is doubled until each has completed an iteration."""
+    """Time jobs that loop until the horizon, doubling it until each has completed an iteration."""
     while True:
         found = crowd.loops(horizon_s)
         if found.iterations.all():

@@ -38,12 +38,12 @@ PLACEMENT_NOTE = (
 
 
 def near(simulated: float, paper: float) -> bool:
-    """Whether a speed-up counts as the paper's (`RULE`): small gains are not near for nothing."""
+    """Return whether a speed-up counts as the paper's (`RULE`), stricter for small gains."""
     return abs(simulated - paper) <= 0.03 + 0.25 * (paper - 1)
 
 
 def against_ta(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Jobs in other placements than TA's, with their speed-ups under TA.
+    """Return jobs in other placements than TA's, with their speed-ups under TA.
 
     Returns
     -------
@@ -57,14 +57,14 @@ def against_ta(jobs: pd.DataFrame) -> pd.DataFrame:
 
 
 def mean_of_jobs(part: pd.DataFrame, options: Options) -> Interval:
-    """Mean speed-up over jobs; the interval draws whole workloads."""
+    """Return the mean speed-up over jobs; the interval draws whole workloads."""
     sums = part.groupby("workload")["speedup"].agg(["sum", "count"])
     rng = point_rng({"seed": options.seed, "column": "speedup"}, "bootstrap")
     return bootstrap_ratio(sums["sum"].to_numpy(), sums["count"].to_numpy(), rng)
 
 
 def by_pattern(both: pd.DataFrame, key: Mapping[str, Any], options: Options) -> list[Any]:
-    """Rows of mean speed-ups by pattern and of all jobs, the paper's beside them.
+    """Return rows of mean speed-ups by pattern and of all jobs, with the paper's.
 
     ``both`` comes from `against_ta`; ``key`` goes into each row and names the case.
     """
@@ -87,7 +87,7 @@ def by_pattern(both: pd.DataFrame, key: Mapping[str, Any], options: Options) -> 
 
 
 def speedup_table(both: pd.DataFrame, options: Options) -> pd.DataFrame:
-    """Mean speed-ups by case, placement, routing and pattern; flows of jobs that only send."""
+    """Return mean speed-ups by case, placement, routing, pattern; flows of jobs that only send."""
     rows: list[dict[str, object]] = []
     for key, part in cells(both, "case", "placement", "routing"):
         busy = bool((part["communication_fraction"] == 1).all())
@@ -97,7 +97,7 @@ def speedup_table(both: pd.DataFrame, options: Options) -> pd.DataFrame:
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Speed-ups beside the paper's, jobs a workload, and that TA's jobs share no link."""
+    """Return speed-ups with the paper's, jobs a workload, and whether TA's jobs share no link."""
     jobs, runs = frames["jobs"], frames["runs"]
     table = speedup_table(against_ta(jobs), options)
     claims = []
@@ -126,7 +126,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 
 def between_claims(table: pd.DataFrame) -> list[Claim]:
-    """Whether the paper's mean of all jobs lies between the two readings of oblivious."""
+    """Return whether the paper's mean of all jobs lies between the two readings of oblivious."""
     claims = []
     for (case,), part in groups(table[table["pattern"] == ALL], "case"):
         mean = lookup(part, ["placement"], "packets")
@@ -141,7 +141,7 @@ def between_claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def with_computing(speedup: float, communication_fraction: float) -> float:
-    """Speed-up of a job that communicates for a share of its time, if contention does not change.
+    """Return the speed-up of a job that communicates for a share of its time, at equal contention.
 
     ``(1 - f) + f s`` for the share f of the time under TA, as the paper gives it; the same as
     ``1 / ((1 - g) + g / s)`` with g the share in the slower run.
@@ -150,7 +150,7 @@ def with_computing(speedup: float, communication_fraction: float) -> float:
 
 
 def fraction_claims(table: pd.DataFrame) -> list[Claim]:
-    """The case of 30 % communication against what follows from 100 % communication."""
+    """Compare the case of 30 % communication with what follows from 100 % communication."""
     claims = []
     mean = lookup(table[table["pattern"] == ALL], ["case", "placement"], "packets")
     paper_speedups = {name: means[ALL] for name, means in printed["speedups"].items()}
@@ -171,12 +171,12 @@ def fraction_claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def case_title(case: str) -> str:
-    """A case's name for a panel."""
+    """Return a case's name for a panel."""
     return case if case.startswith("cab") else f"{case} nodes"
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """Bars by pattern, one panel a case: packets by placement, flows as dots, the paper."""
+    """Draw bars by pattern, one panel a case: packets by placement, flows as dots, the paper."""
     table = analysis.tables["speedups"]
     table = table[table["placement"].isin(OBLIVIOUS)]
 

@@ -41,7 +41,7 @@ VARIANTS: dict[str, dict[str, Any]] = read_data("interference")["variants"]
 
 
 def chosen(case: Case) -> Iterator[tuple[str, Case, str, bool]]:
-    """Variants of a case: name, the changed case, placement, whether each job is alone."""
+    """Yield variants of a case: name, changed case, placement, whether each job is isolated."""
     for name, variant in VARIANTS.items():
         if variant.get("only_cab") and case.name == SIMULATED.name:
             continue
@@ -56,7 +56,7 @@ def chosen(case: Case) -> Iterator[tuple[str, Case, str, bool]]:
 
 
 def _rows_of(jobs: pd.DataFrame, case: Case, placement: str, alone: bool) -> pd.DataFrame:
-    """The rows of a variant's placement and of its TA."""
+    """Return the rows of a variant's placement and of its TA."""
     keep = (jobs["case"] == case.name) & jobs["placement"].isin(["ta", placement])
     for column in SETTINGS:
         keep &= jobs[column] == getattr(case, column)
@@ -65,7 +65,7 @@ def _rows_of(jobs: pd.DataFrame, case: Case, placement: str, alone: bool) -> pd.
 
 
 def variant_table(jobs: pd.DataFrame, options: Options) -> pd.DataFrame:
-    """Mean speed-ups of every variant by case and pattern."""
+    """Return the mean speed-ups of every variant by case and pattern."""
     rows: list[dict[str, object]] = []
     for case in scaled(CASES, options):
         for variant, changed, placement, alone in chosen(case):
@@ -76,7 +76,7 @@ def variant_table(jobs: pd.DataFrame, options: Options) -> pd.DataFrame:
 
 
 def isolation_error(jobs: pd.DataFrame, case: str) -> float:
-    """Largest relative difference of a job's time under TA, together against alone."""
+    """Return the largest relative difference of a job's time under TA, together and isolated."""
     ta = jobs[(jobs["placement"] == "ta") & (jobs["case"] == case)]
     keys = list(SAME_JOB)
     both = ta[ta["alone"]].merge(ta[~ta["alone"]], on=keys, suffixes=("_alone", ""))
@@ -84,7 +84,7 @@ def isolation_error(jobs: pd.DataFrame, case: str) -> float:
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Every variant beside the figures' own choice, and that isolation is exact."""
+    """Return every variant next to the figures' choice, and whether isolation is exact."""
     jobs = frames["jobs"]
     table = variant_table(jobs, options)
     claims = []
@@ -109,7 +109,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """Means of all jobs and of each pattern, a row a variant, one panel a case."""
+    """Draw means of all jobs and of each pattern, a row a variant, one panel a case."""
     names = list(VARIANTS)
     styles = {name: MarkStyle(colour(i), marker(i)) for i, name in enumerate(NAMES)}
     styles[ALL] = styles[ALL]._replace(colour=INK)

@@ -48,7 +48,7 @@ machine = lru_cache(maxsize=2)(fat_tree)
 def draw_workload(
     topology: Topology, case: Case, rng: np.random.Generator
 ) -> tuple[list[Job], list[Placement]]:
-    """Jobs packed on the machine by TA until `PATIENCE` draws in a row find no place.
+    """Pack jobs on the machine by TA until `PATIENCE` draws in a row find no place.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def place(
     name: str,
     rng: np.random.Generator,
 ) -> list[NDArray[np.int32]]:
-    """Nodes of each job, in the order of its ranks.
+    """Return the nodes of each job, in the order of its ranks.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def place(
 
 
 def _sizes_before(topology: Topology, case: Case, rng: np.random.Generator) -> list[int]:
-    """Jobs that fill `GENERATIONS` machines one after the other."""
+    """Return sizes of jobs that fill `GENERATIONS` machines one after the other."""
     most = GENERATIONS * topology.n_nodes
     enough = GENERATIONS * (topology.n_nodes // case.smallest + 1)
     drawn = [case.draw_size(rng) for _ in range(enough)]
@@ -111,7 +111,7 @@ def _sizes_before(topology: Topology, case: Case, rng: np.random.Generator) -> l
 
 
 def communication(case: Case, job: Job) -> Communication:
-    """What a job sends in an iteration."""
+    """Return a job's communication in an iteration."""
     own: dict[str, object] = {}
     if job.pattern == "sub-a2a":
         sizes = [case.small_bytes if dim in case.dimensions else 0 for dim in range(3)]

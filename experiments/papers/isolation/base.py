@@ -28,7 +28,7 @@ def study_content(
     seed: int,
     changes: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
-    """A config as in a file: a log under policies, its jobs all in loops at some instants.
+    """Return a config as in a file: a log under policies, all jobs in loops at some instants.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def study_content(
 
 
 def study_point(experiment: str, content: Mapping[str, Any], labels: Mapping[str, object]) -> Point:
-    """A point of `experiments.papers.kit.points.measured`: a resolved config, and columns."""
+    """Return a point of `experiments.papers.kit.points.measured`: resolved config and columns."""
     return {
         "experiment": experiment,
         "config": config_from(content).resolved(),

@@ -50,14 +50,14 @@ VARIANTS: dict[str, dict[str, Any]] = study["variants"]
 
 
 def tree(half: int, pods: int) -> dict[str, Any]:
-    """A full tree by its level sizes; that of 18 and 4 is the preset "cab"."""
+    """Return a full tree by its level sizes; that of 18 and 4 is the preset "cab"."""
     links = {f"{level}_bandwidth_Bps": LINK_BPS for level in ("node", "level1", "level2")}
     sizes = {"m1": half, "m2": half, "m3": pods, "w2": half, "w3": half}
     return {"family": "fattree", **sizes, **links}
 
 
 def points(options: Options) -> list[Point]:
-    """A point a variant and packing; of the dear ones the first packing alone."""
+    """Return a point a variant and packing; expensive variants have only the first packing."""
     chosen = {name: VARIANTS[name] for name in (study["quick"] if options.quick else VARIANTS)}
     cases = [(name, FRACTION) for name in chosen] + [
         (n, 1.0) for n in study["always"] if n in chosen
@@ -101,7 +101,7 @@ def _point(name: str, fraction: float, packing: int, options: Options) -> Point:
 
 
 def packed(point: Mapping[str, Any]) -> dict[str, Rows]:
-    """A packing's jobs, each under the oblivious placement and under TA: the table "pairs"."""
+    """Return a packing's jobs, each under oblivious placement and under TA: table "pairs"."""
     config, sizes = config_from(point["config"]), point["sizes"]
     chosen = {"seed": config.run.seed, "packing": config.run.repetition}
     rng, topology = point_rng(chosen, "packing"), build_machine(config.machine).topology
@@ -116,7 +116,7 @@ def packed(point: Mapping[str, Any]) -> dict[str, Rows]:
 
 
 def speedups(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Mean over jobs of time over time under TA, by variant, share and pattern.
+    """Return the mean over jobs of time over time under TA, by variant, share and pattern.
 
     ``base`` is that of the base over the same packings.
     """
@@ -141,7 +141,7 @@ def speedups(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Which variants hold Cab's means in their intervals."""
+    """Return which variants have Cab's means in their intervals."""
     table, claims = speedups(frames["pairs"]), []
     for row in table[table["paper"].notna() & table["low"].notna()].to_dict("records"):
         check = ClaimBuilder("Pollard V-B", f"{row['variant']}, f = {row['f']:g}")
@@ -155,7 +155,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """Speed-ups at 30 % by variant, with the paper's."""
+    """Draw speed-ups at 30 % by variant, with the paper's."""
     table = analysis.tables["cab"]
     shown = table[(table["pattern"] == ALL) & (table["f"] < 1)]
 
@@ -191,7 +191,7 @@ def packed_jobs(
     *,
     generations: int = 0,
 ) -> Workload:
-    """Jobs that fill a machine together, and others that were there before.
+    """Return jobs that fill a machine together, and earlier jobs on it.
 
     Jobs of drawn sizes are packed by the policy until `PATIENCE` draws in a row find no place. All
     are submitted at 0, those before them first: these end one by one, at random, and the packed

@@ -22,7 +22,7 @@ LEFT_OUT = "one log left out"
 
 
 def fit(law: str, rows: Columns) -> Fitted:
-    """A law's coefficients by least squares, jobs weighed by their nodes.
+    """Fit a law's coefficients by least squares, jobs weighted by their nodes.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def fit(law: str, rows: Columns) -> Fitted:
 
 
 def chosen(rows: Columns, mask: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-    """The rows of a mask."""
+    """Return the rows of a mask."""
     return {name: values[mask] for name, values in rows.items()}
 
 
@@ -76,7 +76,7 @@ def held_out(law: str, rows: Columns, groups: Sequence[Sequence[str]]) -> FloatA
 
 
 def job_errors(rows: Columns, predicted: FloatArray) -> dict[str, float]:
-    """How far off a law is, in points: jobs alike, and means of snapshots weighed by nodes."""
+    """Return a law's errors in points: of jobs, and of node-weighted means of snapshots."""
     off = np.abs(predicted - rows["gain_percent"])
     snapshots = means_by(rows, predicted, units(rows)[1])
     return {
@@ -93,7 +93,7 @@ UNIT = ("log", "machine", "placement", "share", "snapshot")
 
 
 def units(rows: Columns) -> tuple[list[str], NDArray[np.int64]]:
-    """Names of the snapshots of all logs and cases, and which of them each row is of."""
+    """Return the names of the snapshots of all logs and cases, and each row's snapshot."""
     columns = [rows[name].astype(str) for name in UNIT]
     names = [" ".join(cells) for cells in zip(*columns, strict=True)]
     known = {name: k for k, name in enumerate(dict.fromkeys(names))}
@@ -103,7 +103,7 @@ def units(rows: Columns) -> tuple[list[str], NDArray[np.int64]]:
 def means_by(
     rows: Columns, predicted: FloatArray, group: NDArray[Any]
 ) -> dict[Any, tuple[float, float]]:
-    """Predicted and measured means over node-hours, by group."""
+    """Return predicted and measured means over node-hours, by group."""
     found = {}
     for name in dict.fromkeys(group.tolist()):
         mine = group == name
@@ -116,7 +116,7 @@ def means_by(
 
 
 def splits(logs: Sequence[str]) -> dict[str, list[list[str]]]:
-    """Ways to part logs: each left out once; and of four, in all ways, one half and the other."""
+    """Return ways to split logs: each left out once; of four, one half and the other."""
     found = {LEFT_OUT: [[name] for name in logs]}
     if len(logs) == 4:
         for other in logs[1:]:
@@ -127,7 +127,7 @@ def splits(logs: Sequence[str]) -> dict[str, list[list[str]]]:
 
 
 def law_rows(rows: Columns) -> list[dict[str, object]]:
-    """A row a law and split: errors in points on unseen logs, jobs alike and means of snapshots.
+    """Return a row a law and split: errors in points on unseen logs, of jobs and of snapshots.
 
     ``rmse`` has an interval from drawing whole snapshots again.
     """
@@ -149,7 +149,7 @@ def law_rows(rows: Columns) -> list[dict[str, object]]:
 
 
 def log_rows(rows: Columns) -> list[dict[str, object]]:
-    """A row a law and log: means over node-hours, measured, and predicted with the log held out."""
+    """Return a row a law and log: measured means over node-hours, and held-out predictions."""
     logs = list(dict.fromkeys(rows["log"].tolist()))
     found: list[dict[str, object]] = []
     for law in LAWS:
@@ -169,7 +169,7 @@ def log_rows(rows: Columns) -> list[dict[str, object]]:
 
 
 def coefficient_rows(rows: Columns) -> Rows:
-    """A row a law and term: the coefficients fitted on all logs."""
+    """Return a row a law and term: the coefficients fitted on all logs."""
     return [
         {"law": law, "description": LAWS[law].description, "term": k, "coefficient": round(c, 4)}
         for law in LAWS
@@ -179,6 +179,6 @@ def coefficient_rows(rows: Columns) -> Rows:
 
 
 def best_law(rows: Columns) -> str:
-    """The law whose means of snapshots are nearest on logs that it has not seen."""
+    """Return the law whose means of snapshots are nearest on logs that it was not fitted on."""
     predicted = [row for row in law_rows(rows) if row["split"] == LEFT_OUT]
     return str(min(predicted, key=lambda row: float(str(row["snapshot_rmse"])))["law"])

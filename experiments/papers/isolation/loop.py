@@ -57,7 +57,7 @@ def _logs(options: Options) -> Iterator[tuple[str, dict[str, Any], tuple[int, in
 
 
 def points(options: Options) -> list[Point]:
-    """Windows one after the other: each reference placement, both readings of the log."""
+    """Return windows one after the other: each reference placement, both readings of the log."""
     found: list[Point] = []
     for name, sections, (windows, days, jobs, snapshots) in _logs(options):
         for window in range(windows):
@@ -102,7 +102,7 @@ def _point(
 
 
 def queue_points(frames: Mapping[str, pd.DataFrame], options: Options) -> list[Point]:
-    """The logs as one queue, all at zero and as they came, with the last round's run times."""
+    """Return the logs as one queue, all at zero and as they came, with the last run times."""
     pairs, found = frames["pairs"], []
     for name, sections, (_, days, _, _) in _logs(options):
         for reference in REFERENCES:
@@ -119,14 +119,14 @@ def queue_points(frames: Mapping[str, pd.DataFrame], options: Options) -> list[P
 
 
 def _bounds(rows: Sequence[Sequence[Any]]) -> dict[str, tuple[str, ...]]:
-    """`BOUNDS` without the ends of intervals that a policy's speed-ups do not have."""
+    """Return `BOUNDS` without the ends of intervals that a policy's speed-ups do not have."""
     made = [SpeedupRow(*row) for row in rows]
     unknown = {row.policy for row in made if row.ratio_low is None}
     return {name: of[:2] if name in unknown else of for name, of in BOUNDS.items()}
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """What each round gives, coupled run times beside it, and the papers' claims judged anew."""
+    """Return the result of each round, coupled run times, and the papers' claims judged again."""
     keys = ["log", "reference", "logged", "window", "policy"]
     rows = frames["rounds"]
     rows = rows[rows["policy"].isin(POLICIES)].astype(dict.fromkeys(METRICS, float))
@@ -163,7 +163,7 @@ def _window_claims(rounds: pd.DataFrame) -> list[Claim]:
 
 
 def _queue_claims(runs: pd.DataFrame) -> list[Claim]:
-    """Whole queues: turnaround under Jigsaw (6.2), waits and makespan under TA (Pollard VII)."""
+    """Judge entire queues: turnaround under Jigsaw (6.2), waits and makespan under TA (VII)."""
     claims = []
     for (log, reference, at_zero), part in groups(runs, "log", "reference", "at_zero"):
         known = part.set_index(["policy", "bound"])
@@ -184,7 +184,7 @@ def _queue_claims(runs: pd.DataFrame) -> list[Claim]:
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """By round, under Jigsaw: reduction of the run time; makespan over the reference's."""
+    """Draw, by round under Jigsaw, the reduction of run time and makespan over the reference's."""
     rounds = analysis.tables["rounds"]
     rounds = rounds[rounds["policy"] == "jigsaw"]
     labels = {"taken_off_percent": "off the run time (%)", "makespan_ratio": "makespan, over"}

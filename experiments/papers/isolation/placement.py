@@ -61,19 +61,19 @@ QUICK_JOBS = {"n_jobs": 60, "mean_nodes": 5}
 
 
 def gateways(radix: int, n_leaves: int) -> str:
-    """Nodes of a full tree that are gateways: the last leaf of every second pod."""
+    """Return the gateway nodes of a full tree: the last leaf of every second pod."""
     leaf = radix // 2
     ends = [(2 * k + 1) * leaf * leaf for k in range(n_leaves)]
     return ",".join(f"{end - leaf}-{end - 1}" for end in ends)
 
 
 def points(options: Options) -> list[Point]:
-    """The logs on Cab's tree, then the jobs of one log in loops."""
+    """Return the logs on Cab's tree, then the jobs of one log in loops."""
     return [*hops_points(options), *gain_points(options)]
 
 
 def hops_points(options: Options) -> list[Point]:
-    """Each log with its arrivals, as logged, under all placements."""
+    """Return each log with its arrivals, as logged, under all placements."""
     if options.quick:
         made = {"synthetic": QUICK_JOBS, "larger_jobs": "drop"}
         logs = [("made", {"machine": fat_tree(QUICK_RADIX, pods=4), "workload": made})]
@@ -90,7 +90,7 @@ def hops_points(options: Options) -> list[Point]:
 
 
 def gain_points(options: Options) -> list[Point]:
-    """Jobs in loops: all placements, some at less drive, some with I/O."""
+    """Return jobs in loops: all placements, some at less drive, some with I/O."""
     if options.quick:
         made = {"synthetic": QUICK_JOBS, "all_at_zero": True, "larger_jobs": "drop"}
         own: dict[str, Any] = {"machine": fat_tree(QUICK_RADIX), "workload": made}
@@ -130,7 +130,7 @@ def _ends(found: Interval) -> dict[str, float | None]:
 
 
 def hops_table(spread: pd.DataFrame) -> pd.DataFrame:
-    """Quartiles of the hops by job size, under every placement."""
+    """Return quartiles of the hops by job size, under every placement."""
     rows = []
     for where, part in cells(spread, "log", "policy"):
         sizes = part["nodes"].to_numpy()
@@ -143,7 +143,7 @@ def hops_table(spread: pd.DataFrame) -> pd.DataFrame:
 
 
 def scattered_table(spread: pd.DataFrame) -> pd.DataFrame:
-    """Share of jobs so many hops above the least, and distances to random's and to the least.
+    """Return shares of jobs by hops above the least, and distances to random's and the least.
 
     Intervals are over parts of a log. Distances are earth mover's, within sizes, in hops.
     """
@@ -170,7 +170,7 @@ def scattered_table(spread: pd.DataFrame) -> pd.DataFrame:
 
 
 def gain_table(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Reduction of each placement's run times by Jigsaw, in percent, by node-hours.
+    """Return the reduction of each placement's run times by Jigsaw, in percent, by node-hours.
 
     ``alone`` is the part of it that is due to the nodes themselves, without other jobs.
     """
@@ -198,7 +198,7 @@ def gain_table(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def analyse(frames: Frames, options: Options) -> Analysis:
-    """Which placements the paper's sentence allows, and what each makes of the gain."""
+    """Return which placements the paper's sentence allows, and the gain with each."""
     spread, pairs = frames["spread"], frames["pairs"]
     scattered = scattered_table(spread)
     check, claims = ClaimBuilder("Fig. 1", "simulated, not Cab's record"), []
@@ -213,7 +213,7 @@ def analyse(frames: Frames, options: Options) -> Analysis:
 
 
 def apart(hops: ArrayLike, others: ArrayLike, kind: ArrayLike) -> NDArray[np.float64]:
-    """Differences whose mean is the earth mover's distance, within each kind of jobs.
+    """Return differences whose mean is the earth mover's distance, within each kind of jobs.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def apart(hops: ArrayLike, others: ArrayLike, kind: ArrayLike) -> NDArray[np.flo
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """Hops over sizes, a panel a log; beneath, the reduction by Jigsaw by placement and case."""
+    """Draw hops over sizes, a panel a log, and below the reduction by Jigsaw by placement."""
     hops, gain = analysis.tables["hops"], analysis.tables["gain"]
     logs, policies = first_seen(hops, "log"), first_seen(hops, "policy")
     wide = max(2, len(logs))

@@ -58,7 +58,7 @@ def _point(
 
 
 def points(options: Options) -> list[Point]:
-    """One a log, machine and case."""
+    """Return a point for each log, machine and case."""
     if options.quick:
         made = {
             f"made-{mean}": {
@@ -87,7 +87,7 @@ def points(options: Options) -> list[Point]:
 
 
 def features(point: Mapping[str, Any]) -> dict[str, Rows]:
-    """What is known of the point's jobs without packets, with its labels."""
+    """Return what is known of the point's jobs without packets, with its labels."""
     config = config_from(point["config"])
     context = run_context(config)
     names = config.queue.policies
@@ -100,12 +100,12 @@ def features(point: Mapping[str, Any]) -> dict[str, Rows]:
 
 
 def feature_points(frames: Mapping[str, pd.DataFrame], options: Options) -> list[Point]:
-    """The same configs again, without their packets."""
+    """Return the same configs again, without their packets."""
     return [{**point, "experiment": f"{point['experiment']}-features"} for point in points(options)]
 
 
 def joined(pairs: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
-    """A row a measured job with what is known of it without packets, rounded."""
+    """Return a row a measured job with what is known of it without packets, rounded."""
     keys = ["log", "machine", "placement", "share", "snapshot", "policy", "job_id"]
     pairs, known = (
         frame.assign(machine=frame["machine"].fillna(OWN) if "machine" in frame else OWN)
@@ -119,19 +119,19 @@ def joined(pairs: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
 
 
 def columns_of(pairs: pd.DataFrame) -> Columns:
-    """A table of `joined` as laws take it."""
+    """Convert a table of `joined` to the columns of laws."""
     return {name: pairs[name].to_numpy() for name in pairs.columns}
 
 
 def tables_of(pairs: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Errors of all laws, means of logs, coefficients."""
+    """Return errors of all laws, means of logs, and coefficients."""
     rows = columns_of(pairs)
     made = {"errors": law_rows(rows), "means": log_rows(rows), "laws": coefficient_rows(rows)}
     return {name: pd.DataFrame(found) for name, found in made.items()}
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Errors of each law on logs that it was not fitted on."""
+    """Return the errors of each law on logs that it was not fitted on."""
     pairs = joined(frames["pairs"], frames["features"])
     tables = tables_of(pairs)
     left_out = tables["errors"][tables["errors"]["split"] == LEFT_OUT]
@@ -152,7 +152,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """Means of snapshots, predicted and measured: product law and nearest; errors of all."""
+    """Draw means of snapshots, predicted and measured (product and nearest law), and all errors."""
     pairs, errors = analysis.tables["pairs"], analysis.tables["errors"]
     rows = columns_of(pairs)
     logs, names = first_seen(pairs, "log"), units(rows)[0]

@@ -37,12 +37,12 @@ QUICK_JOBS = {"n_jobs": 12, "mean_nodes": 5}
 
 
 def readings() -> list[tuple[str, str]]:
-    """The mixes with their own share, then those that are misread."""
+    """Return the mixes with their own share, then those that are misread."""
     return [*((name, MIXES[name].share) for name in CHOSEN), *MISREAD]
 
 
 def points(options: Options) -> list[Point]:
-    """One a mix and reading."""
+    """Return a point for each mix and reading."""
     sections: dict[str, Any]
     if options.quick:
         made = {"synthetic": QUICK_JOBS, "all_at_zero": True, "larger_jobs": "drop"}
@@ -73,7 +73,7 @@ def points(options: Options) -> list[Point]:
 
 
 def gains(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """A row a mix and reading: the reduction, and the resulting three shares."""
+    """Return a row a mix and reading: the reduction, and the resulting three shares."""
     rows = []
     for (name, share), part in groups(frames["steady"], "mix", "share"):
         seen = frames["steady_shares"]
@@ -103,7 +103,7 @@ def gains(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Is the effect of isolation significant under each published mix?"""
+    """Judge whether the effect of isolation is significant under each published mix."""
     table = gains(frames)
     check = ClaimBuilder("the gain of isolation", f"{POLICY} against baseline")
     claims = []
@@ -117,7 +117,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """The reduction, with intervals, over the resulting share of the link of each mix."""
+    """Draw the reduction, with intervals, over the resulting share of the link of each mix."""
     table = analysis.tables["gains"]
     figure, [axis] = new_figure(7.0, 4.0)
     for k, row in enumerate(table.to_dict("records")):

@@ -52,7 +52,7 @@ QUICK = ((), (MINIMAL,), (ALWAYS, SMALL_FIRST, "shuffled"))
 
 
 def points(options: Options) -> list[Point]:
-    """A point a cell, log and seed, with all its snapshots; two seeds of the base."""
+    """Return a point a cell, log and seed, with all its snapshots; two seeds of the base."""
     if options.quick:
         jobs = {"synthetic": SMALL_JOBS, "all_at_zero": True, "larger_jobs": "drop"}
         known = {SMALL_LOG: {"machine": SMALL, "workload": jobs}}
@@ -85,7 +85,7 @@ def points(options: Options) -> list[Point]:
 
 
 def _changes_of(level: str) -> dict[str, object]:
-    """Keys of a config that a level changes."""
+    """Return the keys of a config that a level changes."""
     changes = dict(LEVELS[level])
     if "router" in changes:
         changes["machine.packet"] = ROUTERS[changes.pop("router")]
@@ -95,7 +95,7 @@ def _changes_of(level: str) -> dict[str, object]:
 
 
 def _compared(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Pairs against RDN, and Level-Spread's against the others: percent less of two times."""
+    """Return pairs against RDN, and Level-Spread's against the others: percent less time."""
     idle_s = (1 - pairs["duty"]) * pairs["reference_alone_s"]
     pairs = pairs.assign(idle_s=idle_s, against=REFERENCE)
     keys = ["log", "cell", "seed", "snapshot", "job_id"]
@@ -116,7 +116,7 @@ def _compared(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _means(part: pd.DataFrame) -> dict[str, object]:
-    """Percent off the run time by node-hours; less communication time, geometric mean of jobs."""
+    """Return percent off by node-hours, and less communication time, geometric mean of jobs."""
     row: dict[str, object] = {"jobs": len(part), "snapshots": part["snapshot"].nunique()}
     off = t_of_snapshots(part["off"], part["n_nodes"], part["snapshot"])
     mean, low, high = t_of_snapshots(part["log_ratio"], 1.0, part["snapshot"])
@@ -127,7 +127,7 @@ def _means(part: pd.DataFrame) -> dict[str, object]:
 
 
 def _changes(compared: pd.DataFrame) -> Iterator[dict[str, object]]:
-    """What a level changes: the same jobs at the same instants, with the seed that both have."""
+    """Yield the effect of each level on the same jobs, instants and seed."""
     keys = ["log", "policy", "seed", "snapshot", "job_id"]
     compared = compared[compared["against"] == REFERENCE]
     base = compared[compared["cell"] == BASE].set_index(keys)["off"].rename("base")
@@ -139,7 +139,7 @@ def _changes(compared: pd.DataFrame) -> Iterator[dict[str, object]]:
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Reduction by each policy, cell by cell; the effect of each level; the paper's claims."""
+    """Return the reduction by each policy and cell; each level's effect; the paper's claims."""
     compared = _compared(frames["pairs"])
     rows, sizes = [], []
     for labels, part in cells(compared, "log", "cell", "policy", "against"):
@@ -156,7 +156,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 
 def _claims(spread: pd.DataFrame) -> list[Claim]:
-    """Is communication shorter under Level-Spread than under each other; by 16 % in the mean?"""
+    """Judge whether communication is shorter under Level-Spread, and by 16 % in the mean."""
     claims = []
     for row in spread[spread["policy"] == LEVEL_SPREAD].to_dict("records"):
         less = Interval(*(float(row[column]) for column in LESS))
@@ -174,7 +174,7 @@ def _claims(spread: pd.DataFrame) -> list[Claim]:
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """A panel a log: how much less time communication takes in each cell."""
+    """Draw a panel a log: how much less time communication takes in each cell."""
     table = analysis.tables["spread"].query("against == @REFERENCE")
     paint = policy_colours(CELLS[0][2][1:])
 

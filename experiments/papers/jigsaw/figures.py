@@ -37,7 +37,7 @@ FIG6 = "6.1 (words of Fig. 6)"
 
 
 def table1_points(options: Options) -> list[Point]:
-    """One point a log."""
+    """Return one point a log."""
     return [
         {
             "experiment": "jigsaw-log",
@@ -51,7 +51,7 @@ def table1_points(options: Options) -> list[Point]:
 
 
 def describe_log(point: Mapping[str, Any]) -> dict[str, Rows]:
-    """One row on a log: jobs, largest job, run times."""
+    """Return one row on a log: jobs, largest job, run times."""
     config = config_from(point["config"])
     rng = Draws(config.resolved()).rng("workload")
     workload = config.workload.source().jobs(ANY_SIZE, rng)
@@ -69,7 +69,7 @@ def describe_log(point: Mapping[str, Any]) -> dict[str, Rows]:
 
 
 def table1_claims(frames: Frames) -> Found:
-    """Jobs, largest job and run times of each log against the paper's row."""
+    """Compare jobs, largest job and run times of each log with the paper's row."""
     check, claims = ClaimBuilder("Table 1"), []
     for row in frames["logs"].to_dict("records"):
         log = str(row["log"])
@@ -92,7 +92,7 @@ def table1_claims(frames: Frames) -> Found:
 
 
 def fig6_claims(frames: Frames) -> Found:
-    """Steady-state utilisation against the paper's ranges, and the paper's order of policies."""
+    """Compare steady-state utilisation with the paper's ranges and order of policies."""
     runs, claims = frames["runs"], []
     for (log,), part in groups(runs, "log"):
         percent = {p: 100 * u for p, u in lookup(part, ["policy"], "steady_utilisation").items()}
@@ -118,7 +118,7 @@ def fig6_claims(frames: Frames) -> Found:
 
 
 def fig6_draw(analysis: Analysis, options: Options) -> Figure:
-    """Bars from 80 %, as in the paper."""
+    """Draw bars from 80 %, as in the paper."""
     table = analysis.tables["utilisation"]
 
     def draw(axis: Any, rows: pd.DataFrame) -> None:
@@ -130,7 +130,7 @@ def fig6_draw(analysis: Analysis, options: Options) -> Figure:
 
 
 def table2_claims(frames: Frames) -> Found:
-    """Shares of the counts in each range beside the paper's."""
+    """Compare shares of the counts in each range with the paper's."""
     check, claims, rows = ClaimBuilder("Table 2"), [], []
     ranges = frames["ranges"]
     for row in ranges[ranges["counting"] == EACH].to_dict("records"):
@@ -155,7 +155,7 @@ def table2_claims(frames: Frames) -> Found:
 
 
 def fig7_claims(frames: Frames) -> Found:
-    """Turnaround over Baseline's: the paper's text, on Cab or its substitute."""
+    """Compare turnaround over Baseline's with the paper's text, on Cab or its substitute."""
     columns = ["mean_turnaround_s", "mean_turnaround_large_s"]
     table = against_baseline(frames["runs"], columns)
     claims: list[Claim] = []
@@ -185,7 +185,7 @@ def fig7_claims(frames: Frames) -> Found:
 
 
 def fig7_draw(analysis: Analysis, options: Options) -> Figure:
-    """Filled bars: all jobs; outlines: jobs of more than 100 nodes."""
+    """Draw all jobs as filled bars, and jobs of more than 100 nodes as outlines."""
     return _scenario_bars(
         analysis.tables["turnaround"],
         "mean_turnaround_s_ratio",
@@ -195,7 +195,7 @@ def fig7_draw(analysis: Analysis, options: Options) -> Figure:
 
 
 def fig8_claims(frames: Frames) -> Found:
-    """Makespans over Baseline's: the worst and the best that the text states."""
+    """Compare makespans over Baseline's with the worst and the best that the text states."""
     table = against_baseline(frames["runs"], ["makespan_s"])
     above = table.assign(percent=100 * (table["makespan_s_ratio"] - 1))
     check, claims = ClaimBuilder("6.3, Fig. 8"), []
@@ -215,7 +215,7 @@ def fig8_claims(frames: Frames) -> Found:
 
 
 def fig8_draw(analysis: Analysis, options: Options) -> Figure:
-    """One panel a log, groups of bars by scenario; the paper's worst case on our worst log."""
+    """Draw one panel a log, groups of bars by scenario; the paper's worst on the worst log."""
     table = analysis.tables["makespan"]
     plain = table[table["scenario"] == "none"].set_index(["log", "policy"])["makespan_s_ratio"]
     worst = {
@@ -234,7 +234,7 @@ def _scenario_bars(
     outline: str | None = None,
     marks: Mapping[tuple[str, str], float] | None = None,
 ) -> Figure:
-    """Percent above Baseline, one panel a log; ``marks``: the paper's, without speed-ups."""
+    """Draw percent above Baseline, one panel a log; ``marks``: the paper's, without speed-ups."""
 
     def draw(axis: Any, rows: pd.DataFrame) -> None:
         [log] = first_seen(rows, "log")
@@ -256,7 +256,7 @@ def _scenario_bars(
 
 
 def table3_claims(frames: Frames) -> Found:
-    """Seconds a job spent in the policy; the paper's is another machine, so slower fails only."""
+    """Compare scheduling times a job; on another machine than the paper's, only slower fails."""
     check, claims = ClaimBuilder("Table 3"), []
     for row in frames["timing"].to_dict("records"):
         policy, log = str(row["policy"]), str(row["log"])

@@ -14,7 +14,7 @@ ISOLATING = ("laas", "jigsaw", "ta")
 
 
 def fat_tree(radix: int, **more: int) -> dict[str, Any]:
-    """A machine of the fat-tree papers."""
+    """Return a machine of the fat-tree papers."""
     return {"family": "fattree", "radix": radix, "bandwidth_Bps": LINK_BPS, **more}
 
 

@@ -35,7 +35,7 @@ MOST_MOVED = 5.0
 
 
 def fig6_claims(frames: Frames) -> Found:
-    """Each run's distance from the paper's range, and which reading closes each gap."""
+    """Return each run's distance from the paper's range, and which reading closes each gap."""
     runs = frames["runs"].rename(columns={"policy": "reading"})
     runs.insert(1, "policy", runs["reading"].map(reading_of))
     rows, claims = [], []
@@ -97,12 +97,12 @@ def fig6_claims(frames: Frames) -> Found:
 
 
 def distance(value: float, low: float, high: float) -> float:
-    """How far a value lies outside a range; negative below it, 0 inside."""
+    """Return how far a value lies outside a range; negative below it, 0 inside."""
     return min(value - low, 0.0) + max(value - high, 0.0)
 
 
 def schedule_name(row: Mapping[Any, Any]) -> str:
-    """What is special in how a row's run was scheduled."""
+    """Return how a row's run was scheduled, as far as it is special."""
     if row["backfill"] == "none":
         return FIFO
     parts = ["EASY" if row["backfill"] == "easy" else str(row["backfill"])]
@@ -115,13 +115,13 @@ def schedule_name(row: Mapping[Any, Any]) -> str:
 
 
 def shares(counts: Sequence[int]) -> NDArray[np.float64]:
-    """(6,) percent of the events in each range."""
+    """Return the percent of the events in each range, (6,)."""
     found = np.asarray(counts, dtype=np.float64)
     return np.asarray(100 * found / found.sum())
 
 
 def table2_claims(frames: Frames) -> Found:
-    """Each run's shares beside the paper's, and how many events sit in another range."""
+    """Compare each run's shares with the paper's, and count events in another range."""
     steady = {
         (row["policy"], schedule_name(row)): 100 * row["steady_utilisation"]
         for row in frames["runs"].to_dict("records")
@@ -166,7 +166,7 @@ def table2_claims(frames: Frames) -> Found:
 
 
 def _fifo_claims(table: pd.DataFrame) -> list[Claim]:
-    """Two numbers that show whether there was backfilling: how many events, and Fig. 6."""
+    """Judge by two numbers whether there was backfilling: how many events, and Fig. 6."""
     plain = table[(table["schedule"] == FIFO) & (table["reading"] == table["policy"])]
     claims = []
     for (policy,), part in groups(plain, "policy"):
@@ -183,7 +183,7 @@ def _fifo_claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def table2_draw(analysis: Analysis, options: Options) -> Figure:
-    """Shares, printed and simulated with EASY and without backfilling, one panel a policy."""
+    """Draw shares, printed and simulated with EASY and without backfilling, one panel a policy."""
     table = analysis.tables["readings"]
     paper, own = table["reading"] == "paper", table["reading"] == table["policy"]
     simulated = own & table["schedule"].isin([AS_TEXT, FIFO]) & (table["counting"] == EACH)

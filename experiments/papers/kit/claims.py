@@ -67,7 +67,7 @@ class Claim:
         return replace(self, expected=expected)
 
     def row(self) -> dict[str, object]:
-        """Cells of `CLAIM_COLUMNS`; ratio is simulated / printed where that is one number."""
+        """Return cells of `CLAIM_COLUMNS`; ratio is simulated / printed if that is one number."""
         known = self.paper and self.simulated is not None and self.paper_high is None
         return {
             **{c: getattr(self, c) for c in CLAIM_COLUMNS if c not in ("ratio", "verdict")},
@@ -77,7 +77,7 @@ class Claim:
 
 
 def claims_frame(claims: Sequence[Claim]) -> pd.DataFrame:
-    """Claims as a table with `CLAIM_COLUMNS`."""
+    """Return claims as a table with `CLAIM_COLUMNS`."""
     return pd.DataFrame([claim.row() for claim in claims], columns=list(CLAIM_COLUMNS))
 
 

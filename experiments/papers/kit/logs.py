@@ -36,7 +36,7 @@ class PaperLog:
     """Where to get the file, if ``workload`` does not name a known log."""
 
     def sections(self, folder: Path | None, *, quick: bool = False) -> dict[str, Any] | None:
-        """``machine`` and ``workload`` of a config; None if its file is not in the folder."""
+        """Return ``machine`` and ``workload`` of a config; None if the folder lacks its file."""
         workload = {"larger_jobs": "drop", **self.workload, **((quick and self.quick) or {})}
         if self.files:
             path = self.path(folder)
@@ -46,7 +46,7 @@ class PaperLog:
         return {"machine": dict(self.machine), "workload": workload}
 
     def path(self, folder: Path | None) -> Path | None:
-        """The log's file, if it is in the folder."""
+        """Return the log's file, if it is in the folder."""
         return first_existing(folder, self.files)
 
     @property
@@ -64,13 +64,13 @@ class PaperLog:
 
 
 def first_existing(folder: Path | None, names: Iterable[str]) -> Path | None:
-    """The first of these files that a folder holds."""
+    """Return the first of these files that a folder contains."""
     places = [] if folder is None else [folder / name for name in names]
     return next((path for path in places if path.is_file()), None)
 
 
 def swf_files(stem: str) -> tuple[str, str]:
-    """File names of a log in SWF, packed or not."""
+    """Return the file names of a log in SWF, packed or not."""
     return f"{stem}.swf.gz", f"{stem}.swf"
 
 
@@ -95,7 +95,7 @@ def known(
     stands_for: str = "",
     **workload: Any,
 ) -> PaperLog:
-    """A log of `FILES`; without ``quick`` it is left out by ``--scale quick``."""
+    """Return a log of `FILES`; without ``quick`` it is left out by ``--scale quick``."""
     content = {"known_log": log.split("-")[0] if log.startswith("cab") else log, **workload}
     return PaperLog(name, machine, content, FILES[log], quick, stands_for)
 
@@ -121,12 +121,12 @@ def read_logs(paper: str) -> dict[str, PaperLog]:
 
 
 def logs_folder(options: Options) -> Path | None:
-    """The folder of a figure's ``--logs`` or of the environment; see `folder_of_logs`."""
+    """Return the folder of a figure's ``--logs`` or of the environment; see `folder_of_logs`."""
     return folder_of_logs(options.settings.get("logs", ""))
 
 
 def folder_of_logs(given: str) -> Path | None:
-    """A folder that is given, or the environment's; None if neither is.
+    """Return a folder that is given, or the environment's; None if neither is.
 
     Raises
     ------
@@ -145,14 +145,14 @@ def folder_of_logs(given: str) -> Path | None:
 def present(
     logs: Iterable[PaperLog], options: Options, *, quick: bool = False
 ) -> list[tuple[PaperLog, dict[str, Any]]]:
-    """The logs that are there, with the config sections of each, in full or for a quick look."""
+    """Return the available logs with the config sections of each, in full or for a quick look."""
     folder = logs_folder(options)
     found = [(log, log.sections(folder, quick=quick)) for log in logs]
     return [(log, sections) for log, sections in found if sections is not None]
 
 
 def needed(logs: Iterable[PaperLog], options: Options) -> list[tuple[PaperLog, dict[str, Any]]]:
-    """The logs that a figure takes; at least one.
+    """Return the available logs that a figure uses; at least one.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def needed(logs: Iterable[PaperLog], options: Options) -> list[tuple[PaperLog, d
 def log_notes(
     logs: Iterable[PaperLog], options: Options, used: Iterable[object] = ()
 ) -> tuple[str, ...]:
-    """What was skipped and where to get it, what was cut short, what was replaced by what.
+    """Return notes on what was skipped and where to get it, what was cut, and what was replaced.
 
     ``used`` are the names of the logs in the results.
     """

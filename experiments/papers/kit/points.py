@@ -30,7 +30,7 @@ def config_points(
     changes: Mapping[str, Sequence[object]],
     labels: Mapping[str, object],
 ) -> list[Point]:
-    """A point for every combination of values, the last key's running fastest.
+    """Return a point for every combination of values, the last key's running fastest.
 
     Parameters
     ----------

@@ -48,12 +48,12 @@ def check_queues(options: Options) -> None:
 
 
 def reading_of(policy: str) -> str:
-    """The policy that another reading is one of; other names as they are."""
+    """Return the policy of which another one is a reading; other names as they are."""
     return "ta" if policy in READINGS else policy
 
 
 def sweep_points(paper: str, sweep: Mapping[str, Any], options: Options) -> list[Point]:
-    """Points of the logs that are there, one for each policy and combination of changes.
+    """Return points of the available logs, one for each policy and combination of changes.
 
     Of the settings, "walltimes" is what the scheduler knows, "ta" the interpretation of TA.
 
@@ -119,7 +119,7 @@ def _points(paper: str, sweeps: Sequence[Mapping[str, Any]], options: Options) -
 
 
 def noted(judge: Judge, logs: Sequence[PaperLog], *first: str, left_out: bool = False) -> Analyse:
-    """The analysis of a figure on these logs: what is found, with the notes on its logs.
+    """Return the analysis of a figure on these logs: what is found, with the notes on its logs.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ SIZE_LAWS: dict[str, str] = {
 
 
 def draw_size(law: str, smallest: int, largest: int, rng: np.random.Generator) -> int:
-    """Nodes of a job.
+    """Draw the number of nodes of a job.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def draw_size(law: str, smallest: int, largest: int, rng: np.random.Generator) -
 def draw_counts(
     machine_nodes: int, small: int, large: int, rng: np.random.Generator
 ) -> tuple[int, int]:
-    """Numbers of small and large jobs, uniform over all pairs that fit, at least one each."""
+    """Draw numbers of small and large jobs, uniform over all pairs that fit, at least one each."""
     n_large = np.arange(1, machine_nodes // large + 1)
     most_small = (machine_nodes - n_large * large) // small
     place = int(rng.integers(0, most_small.sum()))

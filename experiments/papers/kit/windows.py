@@ -25,7 +25,7 @@ WITH_SPEEDUPS = "experiments.papers.kit.windows:with_speedups"
 
 
 def over_windows(rows: pd.DataFrame, metrics: Sequence[str], *keys: str) -> pd.DataFrame:
-    """Means over the windows of each combination of keys, with their intervals.
+    """Return means over the windows of each combination of keys, with their intervals.
 
     Columns ``METRIC_low`` and ``METRIC_high`` are the ends of Student's interval over windows
     (`queuesim.statistics.t_of_snapshots`: nan below four).
@@ -56,7 +56,7 @@ def over_windows(rows: pd.DataFrame, metrics: Sequence[str], *keys: str) -> pd.D
 def table_of(
     pairs: pd.DataFrame, policies: Sequence[str], patterns: Sequence[str], seed: int
 ) -> list[list[object]]:
-    """Speed-ups of the pairs of several windows together, as plain rows for a point.
+    """Return speed-ups of the pairs of several windows together, as plain rows for a point.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def table_of(
 
 
 def with_speedups(point: Mapping[str, Any]) -> dict[str, Rows]:
-    """A point's queues with its speed-ups.
+    """Return a point's queues with its speed-ups.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def with_speedups(point: Mapping[str, Any]) -> dict[str, Rows]:
 
 
 def over(mine: QueueSummary, base: QueueSummary) -> dict[str, object]:
-    """Makespan, turnaround and wait over another queue's."""
+    """Return makespan, turnaround and wait over another queue's."""
     waits = base.mean_wait_s > 0
     return {
         "makespan_ratio": mine.makespan_s / base.makespan_s,

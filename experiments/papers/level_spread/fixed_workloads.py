@@ -88,7 +88,7 @@ COMPARED = {
 
 
 def fig2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Who wins in each workload, and by how much RDN wins with large jobs."""
+    """Judge which policy wins in each workload, and by how much RDN wins with large jobs."""
     table = normalised(frames["times"], ["routing", "workload"], options, reference="rdg")
     small, _ = FIG2_WORKLOADS
     claims = []
@@ -107,7 +107,7 @@ def fig2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
 
 
 def fig4_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """The two orderings and their ranges, and whether differences shrink with alpha."""
+    """Judge the two orderings and their ranges, and whether differences shrink with alpha."""
     table = normalised(frames["times"], FIG4_KEYS, options)
     claims: list[Claim] = []
     for (routing,), part in groups(table, "routing"):
@@ -121,7 +121,7 @@ def fig4_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
 
 
 def _fig4_cells(table: pd.DataFrame) -> pd.DataFrame:
-    """One row a panel: the paper's range beside our least and largest reduction."""
+    """Return one row a panel: the paper's range, and the least and largest simulated reduction."""
     rows = []
     for cell, part in cells(table, *FIG4_KEYS):
         half, paper = FIG4[cell["job_nodes"]], printed["fig4"][str(cell["job_nodes"])]
@@ -163,7 +163,7 @@ def _half_claims(table: pd.DataFrame, nodes: int, routing: str) -> list[Claim]:
 
 
 def boxes(links: pd.DataFrame) -> pd.DataFrame:
-    """Five numbers and the mean over all links of all repetitions, by policy, link, quantity."""
+    """Return five numbers and the mean over links and repetitions, by policy, link, quantity."""
     rows: list[dict[str, object]] = []
     for cell, part in cells(links, "routing", "policy", "link_kind"):
         for quantity in QUANTITIES:
@@ -181,7 +181,7 @@ def boxes(links: pd.DataFrame) -> pd.DataFrame:
 
 
 def links_analyse(frames: Mapping[str, pd.DataFrame], options: Options, *, where: str) -> Analysis:
-    """Whether every policy of one group has at most what any of the other has, and not all 0.
+    """Judge whether all policies of one group have at most what the others have, and not only 0.
 
     Fig. 5: grouping policies and Level-Spread put fewer packets and stalls on links. Fig. 6:
     spreading puts more packets on the median link, varies less and stalls less.
@@ -207,7 +207,7 @@ fig6_analyse = partial(links_analyse, where="Fig. 6, VI-A")
 
 
 def _scatter(frames: Mapping[str, pd.DataFrame], keys: list[str], options: Options) -> Analysis:
-    """Tables "times" and "dots": of each dot, x is the small jobs' ratio, y the large jobs'."""
+    """Return tables "times" and "dots": x of a dot is the small jobs' ratio, y the large jobs'."""
     table = normalised(frames["times"], keys, options)
     wide = table.pivot_table(index=[*keys, "policy"], columns="kind", values="ratio", sort=False)
     dots = wide.reset_index().rename(columns={"small": "x", "large": "y"})
@@ -215,7 +215,7 @@ def _scatter(frames: Mapping[str, pd.DataFrame], keys: list[str], options: Optio
 
 
 def _corner_claims(dots: pd.DataFrame, keys: Sequence[str], check: ClaimBuilder) -> list[Claim]:
-    """Level-Spread against the spreading policies for small, the grouping ones for large jobs."""
+    """Compare Level-Spread with spreading policies for small, grouping ones for large jobs."""
     claims = []
     for axis, jobs, bad, good in (
         ("x", "small jobs", "spreading", "grouping"),
@@ -235,7 +235,7 @@ def _corner_claims(dots: pd.DataFrame, keys: Sequence[str], check: ClaimBuilder)
 
 
 def fig7_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """The corner in which Level-Spread lies, and what it gains on 1056 nodes."""
+    """Return the corner in which Level-Spread lies, and what it gains on 1056 nodes."""
     found = _scatter(frames, FIG7_KEYS, options)
     claims: list[Claim] = []
     for (routing,), part in groups(found.tables["dots"], "routing"):
@@ -268,7 +268,7 @@ def fig7_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
 
 
 def fig8_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Heavier jobs of one size slow the other's under the spreading policies."""
+    """Judge whether heavier jobs of one size slow the other's under the spreading policies."""
     found = _scatter(frames, FIG8_KEYS, options)
     claims: list[Claim] = []
     note = "heaviest against equal sizes, mean of these policies against Simple"
@@ -292,7 +292,7 @@ def fig8_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
 
 
 def _bars(axis: Axes, part: pd.DataFrame, x: str) -> None:
-    """Ratios with a standard deviation either way, a line at the reference."""
+    """Draw ratios with a standard deviation either way, and a line at the reference."""
     ends = {"below": part["ratio"] - part["ratio_sd"], "above": part["ratio"] + part["ratio_sd"]}
     grouped_bars(
         axis, part.assign(**ends), x, "policy", "ratio", ends=("below", "above"), colours=COLOURS
@@ -301,7 +301,7 @@ def _bars(axis: Axes, part: pd.DataFrame, x: str) -> None:
 
 
 def fig2_draw(analysis: Analysis, options: Options) -> Figure:
-    """Two bars a workload, one panel a routing."""
+    """Draw two bars a workload, one panel a routing."""
     return panels(
         analysis.tables["times"],
         "routing",
@@ -315,7 +315,7 @@ def fig2_draw(analysis: Analysis, options: Options) -> Figure:
 
 
 def fig4_draw(analysis: Analysis, options: Options) -> Figure:
-    """Rows: routing, job size and alpha; columns: patterns; bars: policies, with deviations."""
+    """Draw rows by routing, job size and alpha, columns by pattern, bars by policy."""
     table = analysis.tables["times"]
     return panels(
         _by_routing(table, "job_nodes", "alpha"),
@@ -337,7 +337,7 @@ def _by_routing(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
 
 
 def links_draw(analysis: Analysis, options: Options) -> Figure:
-    """Boxes from 25 to 75 %, a line at the median, whiskers to the extremes."""
+    """Draw boxes from 25 to 75 %, a line at the median, whiskers to the extremes."""
     table = analysis.tables["boxes"]
 
     def five(axis: Axes, part: pd.DataFrame) -> None:
@@ -357,14 +357,14 @@ def links_draw(analysis: Analysis, options: Options) -> Figure:
 
 
 def _dots(axis: Axes, part: pd.DataFrame) -> None:
-    """Communication times over Simple's, lines at 1."""
+    """Draw communication times over Simple's, with lines at 1."""
     draw_dots(axis, part, "x", "y", "policy", styles=STYLES)
     axis.axvline(1, color="0.8", lw=0.6, zorder=0)
     axis.axhline(1, color="0.8", lw=0.6, zorder=0)
 
 
 def _draw_dots(analysis: Analysis, options: Options, *, keys: Sequence[str], title: str) -> Figure:
-    """Rows: routing and values of two keys, which the title names; columns: patterns."""
+    """Draw rows by routing and values of two keys, which the title names; columns by pattern."""
     dots = analysis.tables["dots"]
     return panels(
         dots,

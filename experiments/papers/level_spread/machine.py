@@ -55,7 +55,7 @@ CHOICES = {
 
 
 def settings_of(options: Options) -> dict[str, Any]:
-    """`SETTINGS` with what the options change.
+    """Return `SETTINGS` with the options' changes.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def dragonfly(
     bandwidth_Bps: int,
     global_bandwidth_Bps: int,
 ) -> dict[str, Any]:
-    """``[machine]`` of a dragonfly whose links differ in nothing but the global ones' bandwidth.
+    """Return ``[machine]`` of a dragonfly in which only the global links' bandwidth differs.
 
     In plain types, complete; NetcosimError for an unknown routing.
     """
@@ -103,7 +103,7 @@ def dragonfly(
 def machine_section(
     n_nodes: int, alpha: float, routing: str, settings: Mapping[str, Any] = SETTINGS
 ) -> dict[str, Any]:
-    """``[machine]`` of a machine of Table I.
+    """Return ``[machine]`` of a machine of Table I.
 
     Parameters
     ----------
@@ -125,13 +125,13 @@ def machine_section(
 
 
 def compared(routing: str, settings: Mapping[str, Any]) -> dict[str, str]:
-    """Parameters of a routing that are not its own: what UGAL-L compares."""
+    """Return parameters of a routing that are not its own: what UGAL-L compares."""
     ugal = {"ugal_compares": settings["ugal_compares"]}
     return ugal if routing == "ugal-l" and ugal["ugal_compares"] != COMPARES[-1] else {}
 
 
 def built(section: Mapping[str, object]) -> BuiltMachine:
-    """The machine of a section in plain types; built once a process."""
+    """Build the machine of a section in plain types, once a process."""
     return _built(canonical_json(section))
 
 

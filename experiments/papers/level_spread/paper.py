@@ -62,7 +62,7 @@ def workload_points(
     routings: tuple[str, ...] = ROUTINGS,
     repetitions: int | None = None,
 ) -> list[Point]:
-    """A point for each routing, case and repetition."""
+    """Return a point for each routing, case and repetition."""
     if repetitions is None:
         repetitions = STUDY["sweep"][options.scale]["repetitions"]
     settings = settings_of(options)
@@ -84,7 +84,7 @@ def workload_points(
 
 
 def _all_to_all(workloads: Mapping[str, tuple[int, int]]) -> list[Case]:
-    """One size of jobs alone, by name: how many, of how many nodes."""
+    """Return cases of jobs of one size, by name: how many, of how many nodes."""
     return [
         Case([JobType(n, nodes, "all-to-all")], label, {"workload": label})
         for label, (n, nodes) in workloads.items()
@@ -92,14 +92,14 @@ def _all_to_all(workloads: Mapping[str, tuple[int, int]]) -> list[Case]:
 
 
 def fig2_points(options: Options) -> list[Point]:
-    """Both workloads on the full machine of 272 nodes; the pattern is all-to-all."""
+    """Return both workloads on the full machine of 272 nodes; the pattern is all-to-all."""
     cases = _all_to_all(fixed.FIG2_WORKLOADS)
     how = How(fixed.FIG2_POLICIES)
     return workload_points(options, cases, how)
 
 
 def fig4_points(options: Options) -> list[Point]:
-    """Jobs of 16 and of 64 nodes at 90 %, each pattern, three global bandwidths."""
+    """Return jobs of 16 and of 64 nodes at 90 %, each pattern, three global bandwidths."""
     sweep = STUDY["sweep"][options.scale]
     cases = [
         _filled(pattern, {nodes: 1}, {"alpha": alpha, "job_nodes": nodes}, alpha=alpha)
@@ -111,13 +111,13 @@ def fig4_points(options: Options) -> list[Point]:
 
 
 def link_points(options: Options, *, nodes: int) -> list[Point]:
-    """Figs. 5 and 6: all-to-all jobs of one size, alpha 1, 272 nodes at 90 %."""
+    """Return Figs. 5 and 6: all-to-all jobs of one size, alpha 1, 272 nodes at 90 %."""
     case = _filled("all-to-all", {nodes: 1}, {"job_nodes": nodes})
     return workload_points(options, [case], How(link_statistics=True))
 
 
 def fig7_points(options: Options) -> list[Point]:
-    """n jobs of each size at 90 %, messages of 1 KB."""
+    """Return n jobs of each size at 90 %, messages of 1 KB."""
     sweep = STUDY["sweep"][options.scale]
     cases = [
         _filled(pattern, {16: 1, 64: 1}, {"n_nodes": n_nodes, "alpha": alpha}, n_nodes, alpha)
@@ -128,7 +128,7 @@ def fig7_points(options: Options) -> list[Point]:
 
 
 def fig8_points(options: Options) -> list[Point]:
-    """Three jobs of each size on 272 nodes, messages of different sizes."""
+    """Return three jobs of each size on 272 nodes, messages of different sizes."""
     sweep = STUDY["sweep"][options.scale]
     cases = [
         _filled(pattern, {16: small, 64: large}, {"small_kb": small, "large_kb": large})
@@ -145,7 +145,7 @@ def _filled(
     n_nodes: int = 272,
     alpha: float = 1.0,
 ) -> Case:
-    """Jobs of one pattern that fill a machine; those of the same sizes share their draws."""
+    """Return jobs of one pattern that fill a machine; those of the same sizes share their draws."""
     name = f"{min(sizes)} nodes" if len(sizes) == 1 else f"16+64 {n_nodes}"
     jobs = filling(n_nodes, pattern, sizes)
     return Case(jobs, name, {**labels, "pattern": pattern}, n_nodes, alpha)
@@ -161,7 +161,7 @@ def _random_case(index: int, seed: int, patterns: Sequence[str], label: str) -> 
 
 
 def mixed_points(options: Options, *, how: How = SMALL_FIRST, n: int | None = None) -> list[Point]:
-    """Workloads with mixed patterns, 1000 or n of them; small jobs placed first, or large ones."""
+    """Return 1000 (or n) workloads with mixed patterns; small jobs placed first, or large ones."""
     if n is None:
         n = STUDY["sweep"][options.scale]["random_workloads"]
     cases = [_random_case(index, options.seed, PATTERNS, "") for index in range(n)]
@@ -169,7 +169,7 @@ def mixed_points(options: Options, *, how: How = SMALL_FIRST, n: int | None = No
 
 
 def single_points(options: Options) -> list[Point]:
-    """100 workloads a pattern, both types of jobs with this pattern."""
+    """Return 100 workloads a pattern, both types of jobs with this pattern."""
     n = STUDY["sweep"][options.scale]["workloads_of_a_pattern"]
     cases = [
         _random_case(index, options.seed, (pattern,), pattern)
@@ -180,7 +180,7 @@ def single_points(options: Options) -> list[Point]:
 
 
 def sst_points(options: Options) -> list[Point]:
-    """The table of all-to-alls, and messages alone on the network."""
+    """Return the table of all-to-alls, and lone messages on the network."""
     cases = _all_to_all({"4 x 68": (4, 68), "17 x 16": (17, 16)})
     how = How(("simple",), ranks_per_node=1, mapping="in-order")
     routings = ("minimal", "valiant", "ugal-l")
@@ -194,7 +194,7 @@ def sst_points(options: Options) -> list[Point]:
 
 
 def slingshot_points(options: Options) -> list[Point]:
-    """A point for each arrangement, routing and policy; jobs fill 89 % of the machine."""
+    """Return a point for each arrangement, routing and policy; jobs fill 89 % of the machine."""
     shape, job = slingshot.QUICK if options.quick else slingshot.FULL
     return [
         {

@@ -33,7 +33,7 @@ class WholeNanoseconds(Communication):
     """A pattern that computes for whole nanoseconds, as in SST: the engine's tick can be one."""
 
     def program(self, n_ranks: int, rng: np.random.Generator) -> Program:
-        """The communication program of a job of ``n_ranks`` ranks."""
+        """Return the communication program of a job of ``n_ranks`` ranks."""
         program = super().program(n_ranks, rng)
         return dataclasses.replace(program, compute_s=np.rint(program.compute_s * 1e9) / 1e9)
 
@@ -94,7 +94,7 @@ def run_workload(config: Mapping[str, Any]) -> dict[str, Rows]:
 def place_all(
     topology: Topology, name: str, sizes: Iterable[int], rng: np.random.Generator
 ) -> list[np.ndarray]:
-    """Nodes of jobs of these sizes, placed one after the other on an empty machine."""
+    """Return the nodes of jobs of these sizes, placed one after the other on an empty machine."""
     policy = make_policy(topology, name, rng)
     placed = []
     for i, n_nodes in enumerate(sizes):

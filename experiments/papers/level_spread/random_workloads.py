@@ -48,7 +48,7 @@ QUADRANTS = ("reference better", "other better", "other better small", "other be
 
 
 def dots_of(times: pd.DataFrame, column: str, reference: str) -> pd.DataFrame:
-    """One row a workload and policy: x and y, the small and large jobs' time over the reference's.
+    """Return one row a workload and policy: x and y, small and large jobs' time ratios.
 
     Parameters
     ----------
@@ -67,19 +67,19 @@ def dots_of(times: pd.DataFrame, column: str, reference: str) -> pd.DataFrame:
 
 
 def quadrant(dots: pd.DataFrame) -> NDArray[np.int64]:
-    """(n,) index into `QUADRANTS` of each dot."""
+    """Return the index into `QUADRANTS` of each dot, (n,)."""
     x, y = dots["x"], dots["y"]
     corners = [(x > 1) & (y > 1), (x < 1) & (y < 1), (x < 1) & (y > 1), (x > 1) & (y < 1)]
     return np.select(corners, range(4), QUADRANTS.index("tie"))
 
 
 def reductions(dots: pd.DataFrame) -> NDArray[np.float64]:
-    """(n, 2) percent by which the reference is below each dot: small and large jobs."""
+    """Return by how many percent the reference is below each dot, small and large jobs, (n, 2)."""
     return np.asarray(100 * (1 - 1 / dots[["x", "y"]].to_numpy()))
 
 
 def means(dots: pd.DataFrame) -> dict[str, Interval]:
-    """Percent of dots in each quadrant, and the mean reduction over dots and kinds of jobs.
+    """Return percent of dots in each quadrant, and the mean reduction over dots and kinds of jobs.
 
     Workloads are drawn for the intervals, each with all its policies, since the dots of one
     workload are not independent.
@@ -94,7 +94,7 @@ def means(dots: pd.DataFrame) -> dict[str, Interval]:
 
 
 def summary_row(dots: pd.DataFrame) -> dict[str, object]:
-    """`means` with the ends of their intervals, extreme reductions and medians of some dots."""
+    """Return `means` with the ends of their intervals, extreme reductions and medians."""
     row: dict[str, object] = {"dots": len(dots)}
     for name, found in means(dots).items():
         row |= {name: found.value, f"{name} low": found.low, f"{name} high": found.high}
@@ -104,7 +104,7 @@ def summary_row(dots: pd.DataFrame) -> dict[str, object]:
 
 
 def _summaries(times: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """A row for each cell, measure and policy ("all": all baselines together)."""
+    """Return a row for each cell, measure and policy ("all": all baselines together)."""
     rows = []
     for cell, part in cells(times, *keys):
         for name, column in MEASURES.items():
@@ -119,14 +119,14 @@ def _summaries(times: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 def _chosen(
     summary: pd.DataFrame, options: Options, policies: Sequence[str] = ("all",)
 ) -> list[dict[str, Any]]:
-    """Rows of these policies by the measure that is compared."""
+    """Return rows of these policies by the measure that is compared."""
     measure = options.measure or DEFAULT_MEASURE
     chosen = summary[summary["policy"].isin(policies) & (summary["measure"] == measure)]
     return chosen.to_dict("records")  # type: ignore[return-value]
 
 
 def _number(row: Mapping[str, Any], column: str) -> Interval:
-    """A column of a summary's row, with its interval where it has one."""
+    """Return a column of a summary's row, with its interval where it has one."""
     return Interval(row[column], row.get(f"{column} low"), row.get(f"{column} high"))  # type: ignore[arg-type]
 
 
@@ -137,7 +137,7 @@ def mixed_analyse(
     where: str,
     policies: Sequence[str] = ("all",),
 ) -> Analysis:
-    """Quadrants, reductions and, policy by policy, who is better where."""
+    """Return quadrants, reductions and, policy by policy, which one is better where."""
     times = frames["times"]
     summary = _summaries(times, ["routing"])
     claims = []
@@ -164,7 +164,7 @@ fig13_analyse = partial(mixed_analyse, where="Fig. 13, VI-F", policies=JOKANOVIC
 
 
 def single_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """How often a baseline is strictly better, pattern by pattern."""
+    """Return how often a baseline is strictly better, pattern by pattern."""
     summary = _summaries(frames["times"], ["routing", "set"])
     claims = [
         ClaimBuilder("VI-D, text", row["routing"]).near(
@@ -181,7 +181,7 @@ def single_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Anal
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """One panel a routing: all dots, dashed lines at 1, the share of dots in each quarter."""
+    """Draw one panel a routing: all dots, dashed lines at 1, the share of dots in each quarter."""
     dots = analysis.tables["dots"]
     top = float(np.ceil(np.quantile(dots[["x", "y"]].to_numpy(), 0.995) * 4) / 4)
 

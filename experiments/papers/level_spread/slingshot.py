@@ -34,14 +34,14 @@ QUICK = {"p": 4, "a": 8, "g": 16, "h": 8}, JobType(14, 32, "all-to-all", MESSAGE
 
 
 def section(shape: Mapping[str, int], arrangement: str, routing: str) -> dict[str, Any]:
-    """``[machine]`` with links of 25 GB/s."""
+    """Return ``[machine]`` with links of 25 GB/s."""
     parameters = {**shape, "arrangement": arrangement}
     packet = {**PACKETS, "router_latency_s": ROUTER_LATENCY_S}
     return dragonfly(parameters, routing, packet, LINK_LATENCY_S, LINK_BPS, LINK_BPS)
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Times beside RDN's; the claim is the paper's: the gain grows with the machine."""
+    """Return times next to RDN's; judge the claim that the gain grows with the machine."""
     columns = {"time_us": "mean_time_us", "longest_us": "longest_time_us"}
     keys = ["arrangement", "routing"]
     table = frames["times"].rename(columns=columns)
@@ -63,7 +63,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """Bars of mean time by policy and arrangement, one panel a routing."""
+    """Draw bars of mean time by policy and arrangement, one panel a routing."""
     return panels(
         analysis.tables["times"],
         "routing",

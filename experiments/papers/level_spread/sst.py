@@ -32,7 +32,7 @@ RULE = "ratio within 0.75 to 1.25"
 
 
 def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
-    """Either kind of point."""
+    """Run either kind of point."""
     if config["experiment"] == "level-spread":
         return run_workload(config)
     hops, size = config["hops"], config["bytes"]
@@ -41,7 +41,7 @@ def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
 
 
 def one_way(machine: BuiltMachine, hops: int, n_bytes: int) -> dict[str, float]:
-    """Time of one message from node 0 over so many router-to-router links, minimal routing.
+    """Time one message from node 0 over ``hops`` router-to-router links, minimal routing.
 
     ``time_ns``, and ``head_ns``: without the last packet's own bytes on the last link,
     which SST does not charge.
@@ -57,7 +57,7 @@ def one_way(machine: BuiltMachine, hops: int, n_bytes: int) -> dict[str, float]:
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Simulated values next to SST's, with ratios."""
+    """Return simulated values next to SST's, with ratios."""
     column = measure_column(options)
     rows: list[dict[str, Any]] = []
     for row in frames["times"].to_dict("records"):

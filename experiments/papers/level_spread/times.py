@@ -65,19 +65,19 @@ def check(options: Options) -> None:
 
 
 def measure_column(options: Options) -> str:
-    """The column of the measure that is compared."""
+    """Return the column of the measure that is compared."""
     return MEASURES[options.measure or DEFAULT_MEASURE]
 
 
 def statistics_rng() -> np.random.Generator:
-    """For bootstrap draws; always the same, so that an analysis is a pure function."""
+    """Return the generator of bootstrap draws, always the same, so that an analysis is pure."""
     return np.random.Generator(np.random.PCG64(20180521))
 
 
 def normalised(
     times: pd.DataFrame, keys: Sequence[str], options: Options, reference: str = "simple"
 ) -> pd.DataFrame:
-    """Mean times against the reference policy's, by cell, kind of job and policy.
+    """Return mean times over the reference policy's, by cell, kind of job and policy.
 
     Returns
     -------
@@ -107,23 +107,23 @@ def normalised(
 
 
 def reduction_percent(policy_us: float, others: float) -> float:
-    """By how many percent ``policy_us`` is below ``others``."""
+    """Return by how many percent ``policy_us`` is below ``others``."""
     return 100.0 * (1.0 - policy_us / others)
 
 
 def reduction_interval(ratio: Interval) -> Interval:
-    """A ratio as a reduction in percent; the ends change places."""
+    """Convert a ratio to a reduction in percent; the ends change places."""
     value, low, high = (100.0 * (1.0 - r) for r in ratio)
     return Interval(value, high, low)
 
 
 def pick(ratios: Mapping[str, float], called: str) -> list[float]:
-    """Ratios of the policies that are `CALLED` so."""
+    """Return the ratios of the policies in `CALLED`."""
     return [ratios[p] for p in CALLED[called] if p in ratios]
 
 
 def shrinking(table: pd.DataFrame, keys: Sequence[str], ratios: list[str]) -> list[bool]:
-    """For each cell with several global bandwidths, whether each step up lowers the span.
+    """Return whether each step up in global bandwidth lowers the span, for each cell with several.
 
     The span is the worst over the best policy's ratio; of several columns the product.
     """

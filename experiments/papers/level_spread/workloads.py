@@ -34,7 +34,7 @@ class JobType:
         return self.size_bytes * (BROADCAST_ELEMENT_BYTES if self.pattern == "broadcast" else 1)
 
     def config(self, broadcast: str = "binary") -> dict[str, object]:
-        """As in a point's config; ``broadcast`` is an algorithm of the pattern.
+        """Return the content of a point's config; ``broadcast`` is an algorithm of the pattern.
 
         Its ``kind``: jobs that fit into a group are "small", others "large".
         """
@@ -45,7 +45,7 @@ class JobType:
 
 
 def filling(machine_nodes: int, pattern: str, sizes: Mapping[int, int]) -> list[JobType]:
-    """Jobs that fill a machine to 90 %, rounded down, the same number of each size.
+    """Return jobs that fill a machine to 90 %, rounded down, the same number of each size.
 
     V-C: 59 jobs of 16 nodes on 1056 nodes.
 
@@ -59,7 +59,7 @@ def filling(machine_nodes: int, pattern: str, sizes: Mapping[int, int]) -> list[
 
 
 def random_workload(index: int, seed: int, patterns: Sequence[str] = PATTERNS) -> list[JobType]:
-    """The ``index``-th random workload of VI-D, on 272 nodes.
+    """Draw the ``index``-th random workload of VI-D, on 272 nodes.
 
     Large jobs of 17 to half the machine's nodes, small jobs of 2 to 16, both drawn
     uniformly; then the numbers of both, at least one each, uniformly from all pairs that

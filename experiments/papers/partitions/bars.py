@@ -11,7 +11,7 @@ from experiments.figures.panels import grouped_bars
 
 
 def two_sides(axis: Axes, table: pd.DataFrame, sides: Mapping[str, str], factor: str) -> None:
-    """Bars of two columns by midplanes; over each pair the number of a third.
+    """Draw bars of two columns by midplanes; over each pair the number of a third.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ COLUMNS: dict[str, list[list[str]]] = read_data("partitions")["columns"]
 
 
 def choice_rows(partitions: pd.DataFrame, machine: str, choice: str) -> dict[int, tuple[str, int]]:
-    """Geometry and bisection by midplanes, of one machine and choice."""
+    """Return geometry and bisection by midplanes, of one machine and choice."""
     of = partitions[(partitions["machine"] == machine) & (partitions["choice"] == choice)]
     cells = zip(of["Midplanes"], of["geometry"], of["bisection"], strict=True)
     return {int(size): (str(geometry), int(links)) for size, geometry, links in cells}
@@ -61,7 +61,7 @@ def computed(name: str, partitions: pd.DataFrame) -> pd.DataFrame:
 
 
 def compare_cells(paper: pd.DataFrame, computed_cells: pd.DataFrame) -> pd.DataFrame:
-    """One row for each cell of either table: midplanes, column, paper, simulated, equal."""
+    """Return one row for each cell of either table: midplanes, column, paper, simulated, equal."""
     tables = [table.set_index("Midplanes", drop=False) for table in (paper, computed_cells)]
     cells = []
     for size in sorted(set(paper["Midplanes"]) | set(computed_cells["Midplanes"])):
@@ -72,7 +72,7 @@ def compare_cells(paper: pd.DataFrame, computed_cells: pd.DataFrame) -> pd.DataF
 
 
 def analyse_table(name: str) -> Callable[[Mapping[str, pd.DataFrame], Options], Analysis]:
-    """A table of the paper: claims by column, our table, the printed one, all cells."""
+    """Return the analysis of a table: claims by column, both tables, all cells."""
 
     def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         printed_cells, computed_cells = printed_table(name), computed(name, frames["partitions"])
@@ -104,7 +104,7 @@ def _panel(analysis: Analysis, key: str, title: str, draw: Draw) -> Figure:
 
 
 def current_and_proposed(analysis: Analysis, options: Options) -> Figure:
-    """Fig. 1: every size of Mira's menu, as defined and at best."""
+    """Draw Fig. 1: every size of Mira's menu, as defined and at best."""
     names = {"mira-current": "current", "best": "proposed"}
 
     def draw(axis: Axes, part: pd.DataFrame) -> None:
@@ -124,19 +124,19 @@ def _lines(by: str, name: Callable[[str], str]) -> Draw:
 
 
 def best_and_worst(analysis: Analysis, options: Options) -> Figure:
-    """Fig. 2: bisection over size of JUQUEEN's best and worst partitions."""
+    """Draw Fig. 2: bisection over size of JUQUEEN's best and worst partitions."""
     draw = _lines("choice", lambda choice: f"{choice} case")
     return _panel(analysis, "machine", "JUQUEEN: best and worst partitions", draw)
 
 
 def three_machines(analysis: Analysis, options: Options) -> Figure:
-    """Fig. 7: bisection over size, at best, of three machines."""
+    """Draw Fig. 7: bisection over size, at best, of three machines."""
     title = "Best partitions of JUQUEEN and of two smaller machines"
     return _panel(analysis, "choice", title, _lines("machine", str.upper))
 
 
 def _parts(table: str, draw: Callable[[Analysis, Options], Figure] | None = None) -> FigureParts:
-    """A table, or a figure of bisections, judged by the table that holds its numbers."""
+    """Return a table, or a figure of bisections, judged by the table with its numbers."""
 
     def points(options: Options) -> list[Point]:
         return [{"what": "bisections", "machine": m, "choice": c} for m, c in COLUMNS[table]]

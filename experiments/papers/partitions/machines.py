@@ -29,7 +29,7 @@ MACHINES: dict[str, tuple[int, ...]] = {
 
 
 def geometry_for(machine: str, choice: str, midplanes: int) -> tuple[int, ...] | None:
-    """The geometry that a machine gives a size: by a menu, or the "best" or "worst" cuboid.
+    """Return the geometry that a machine gives a size: by a menu, or the "best" or "worst" cuboid.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def geometry_for(machine: str, choice: str, midplanes: int) -> tuple[int, ...] |
 
 
 def geometry_of(config: Point) -> tuple[int, ...]:
-    """The geometry of a point's partition: machine, choice and midplanes.
+    """Return the geometry of a point's partition: machine, choice and midplanes.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def geometry_of(config: Point) -> tuple[int, ...]:
 
 
 def labels(config: Point, geometry: Sequence[int]) -> dict[str, object]:
-    """Columns that identify a point's partition."""
+    """Return the columns that identify a point's partition."""
     return {
         "machine": config["machine"],
         "choice": config["choice"],
@@ -78,7 +78,7 @@ def labels(config: Point, geometry: Sequence[int]) -> dict[str, object]:
 
 
 def bisections(config: Point) -> dict[str, Rows]:
-    """Table "partitions": every size of a machine with its geometry and bisection.
+    """Return table "partitions": every size of a machine with its geometry and bisection.
 
     ``config``: machine, choice (see `geometry_for`).
     """

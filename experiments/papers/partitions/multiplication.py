@@ -32,7 +32,7 @@ FIRST_GROUPS = ("far", "near")
 
 
 def multiplication(config: Mapping[str, Any]) -> dict[str, Rows]:
-    """Table "multiplication": communication of CAPS, one row for each breadth-first step.
+    """Return table "multiplication": communication of CAPS, one row a breadth-first step.
 
     ``config``: machine, choice, midplanes, ranks, matrix_dim, mapping (see `spread_ranks`),
     first_groups (see `patterns.strassen_winograd`), routing, seed. A step takes as long as
@@ -60,7 +60,7 @@ def multiplication(config: Mapping[str, Any]) -> dict[str, Rows]:
 
 
 def totals(multiplication: pd.DataFrame) -> pd.DataFrame:
-    """Seconds of both choices, summed over the levels; ``factor`` is current over proposed."""
+    """Return seconds of both choices, summed over levels; ``factor``: current over proposed."""
     sums = multiplication.groupby([*KEYS, "choice"], as_index=False)["time_s"].sum()
     seconds: pd.DataFrame = sums.pivot(index=KEYS, columns="choice", values="time_s")
     wide = seconds.rename(columns=CHOICES).rename_axis(columns=None).reset_index()
@@ -73,7 +73,7 @@ def _laid(mapping: str, first: str) -> str:
 
 
 def choice_claims(table: pd.DataFrame) -> Iterator[Claim]:
-    """Figure 5: current against proposed partitions, for every task mapping.
+    """Yield claims on Figure 5: current against proposed partitions, for every task mapping.
 
     The paper does not state how ranks were mapped to nodes, so all mappings are compared with
     its range.
@@ -87,7 +87,7 @@ def choice_claims(table: pd.DataFrame) -> Iterator[Claim]:
 
 
 def scaling_claims(table: pd.DataFrame) -> Iterator[Claim]:
-    """Figure 6: strong scaling from 2 to 8 midplanes, for every task mapping."""
+    """Yield claims on Figure 6: strong scaling from 2 to 8 midplanes, for every task mapping."""
     papers = printed["scaling"]
     for (mapping, first), part in groups(table, "mapping", "first_groups"):
         check = ClaimBuilder("section 4.3, Fig. 6", _laid(mapping, first))
@@ -102,7 +102,7 @@ def scaling_claims(table: pd.DataFrame) -> Iterator[Claim]:
 
 
 def multiplication_bars(analysis: Analysis, options: Options) -> Figure:
-    """Figures 5 and 6: one panel a task mapping and order of the breadth-first steps."""
+    """Draw Figures 5 and 6: one panel a task mapping and order of the breadth-first steps."""
     table = analysis.tables["totals"]
     sides = {"current_s": "current", "proposed_s": "proposed"}
     return panels(
@@ -121,10 +121,10 @@ def multiplication_bars(analysis: Analysis, options: Options) -> Figure:
 def _parts(
     rows: Sequence[Mapping[str, int]], judge: Callable[[pd.DataFrame], Iterator[Claim]]
 ) -> tuple[Any, ...]:
-    """A figure of rows of Table 3 or 4; their totals are judged."""
+    """Return a figure of rows of Table 3 or 4; their totals are judged."""
 
     def points(options: Options) -> list[Point]:
-        """Every task mapping and order of steps; quick: blocks and random, far groups first."""
+        """Return every task mapping and order of steps; quick: blocks and random, far first."""
         return [
             {
                 "what": "multiplication",
@@ -160,7 +160,7 @@ SPREADS = ("blocks", "cyclic", "random")
 
 
 def spread_ranks(spread: str, ranks: int, n_nodes: int, seed: int) -> NDArray[np.int64]:
-    """(ranks,) int64: node of each rank, as even as can be.
+    """Return the node of each rank, as even as possible, (ranks,) int64.
 
     "blocks": consecutive ranks share a node, nodes in order. "cyclic": one rank a node in
     turn. "random": blocks with the ranks shuffled. Any number of ranks fits, unlike in
@@ -183,7 +183,7 @@ def spread_ranks(spread: str, ranks: int, n_nodes: int, seed: int) -> NDArray[np
 def level_messages(
     ranks: int, matrix_dim: int, first_groups: str
 ) -> list[tuple[NDArray[np.int32], NDArray[np.int32], int]]:
-    """Of one multiplication, senders and receivers of each level with the bytes down and up.
+    """Return senders and receivers of each level of a multiplication, with bytes down and up.
 
     Both directions of a level use the same pairs, so their loads add up.
     """

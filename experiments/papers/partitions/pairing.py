@@ -53,7 +53,7 @@ class Comparison(NamedTuple):
     """machine, choices, sizes: See `geometry_of`."""
 
     def points(self, options: Options) -> list[Point]:
-        """Both engines; quick: packets on up to 8 midplanes and for fewer rounds."""
+        """Return points of both engines; quick: packets on up to 8 midplanes, fewer rounds."""
         few, engines = STUDY["quick"] if options.quick else {}, STUDY["engines"]
         return [
             {
@@ -71,13 +71,13 @@ class Comparison(NamedTuple):
         ]
 
     def analyse(self, frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-        """The speed-ups of the second choice, and how times grow with the size."""
+        """Return the speed-ups of the second choice, and how times grow with the size."""
         table = pairing_table(frames["pairing"], *self.choices)
         claims = [*_speedups(table, self), *_growths(table, self)]
         return Analysis(claims_frame(claims), {"pairing": table})
 
     def draw(self, analysis: Analysis, options: Options) -> Figure:
-        """One panel an engine, seconds (or milliseconds) for the counted rounds."""
+        """Draw one panel an engine, in seconds (or milliseconds) for the counted rounds."""
         table = analysis.tables["pairing"]
         sides = dict(zip(("first_time_s", "second_time_s"), self.names, strict=True))
         slow = table.groupby("engine")["first_time_s"].transform("max") > 0.1
@@ -96,7 +96,7 @@ class Comparison(NamedTuple):
 
 
 def pairing(config: Mapping[str, Any]) -> dict[str, Rows]:
-    """Table "pairing": bisection pairing on one partition.
+    """Return table "pairing": bisection pairing on one partition.
 
     ``config``: machine, choice, midplanes, engine ("flow" or "packet"), routing,
     message_bytes (one chunk), chunks, rounds, warmup_rounds; for packets also packet_bytes and
@@ -147,7 +147,7 @@ def pairing(config: Mapping[str, Any]) -> dict[str, Rows]:
 
 
 def pairing_table(pairing: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
-    """Times of two choices side by side, one row an engine and size.
+    """Return times of two choices side by side, one row an engine and size.
 
     Columns ``speedup`` (first over second) and ``by_bisection`` (what the bisections predict).
     """
@@ -162,7 +162,7 @@ def pairing_table(pairing: pd.DataFrame, first: str, second: str) -> pd.DataFram
 
 
 def _speedups(table: pd.DataFrame, compared: Comparison) -> Iterator[Claim]:
-    """Each speed-up beside the bisections, the text's prediction and what was measured."""
+    """Yield claims on each speed-up: by bisections, the text's prediction and measurement."""
     figure = f"Fig. {compared.name.removeprefix('fig')}"
     for row in table.to_dict("records"):
         size, percent = int(row["Midplanes"]), PERCENT[row["engine"]]
@@ -187,7 +187,7 @@ def _speedups(table: pd.DataFrame, compared: Comparison) -> Iterator[Claim]:
 
 
 def _growths(table: pd.DataFrame, compared: Comparison) -> Iterator[Claim]:
-    """How the time grows from one size to another, in each engine that has both."""
+    """Yield claims on the growth of time with size, in each engine that has both sizes."""
     for growth in printed["growths"][compared.machine]:
         small, large = growth["from"], growth["to"]
         for engine, part in table.groupby("engine"):

@@ -36,7 +36,7 @@ SHOWN = (*METRICS, "bound_wait_s", "mean_bounded_slowdown", "utilisation", "loss
 
 
 def _workloads(options: Options) -> list[dict[str, Any]]:
-    """Months of Mira's log in midplanes (setting "log"), or as many made workloads.
+    """Return months of Mira's log in midplanes (setting "log"), or as many synthetic workloads.
 
     Sizes are rounded up to Mira's menu, so that all policies give a job as many midplanes.
     """
@@ -61,7 +61,7 @@ def _workloads(options: Options) -> list[dict[str, Any]]:
 
 
 def _points(options: Options) -> list[Point]:
-    """Three shares of bound jobs; without any, geometry acts on packing alone."""
+    """Return points with three shares of bound jobs; without any, geometry affects only packing."""
     run = {"seed": options.seed, "snapshots": 0, "observables": ["runs", "needs"]}
     base = {"machine": {"preset": "mira-midplanes"}, "queue": QUEUE}
     changes: dict[str, Sequence[object]] = {
@@ -77,7 +77,7 @@ def _points(options: Options) -> list[Point]:
 
 
 def months_table(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Every month's metrics of all jobs and, as ``bound_...``, of those bound by contention."""
+    """Return every month's metrics of all jobs and, as ``bound_...``, of contention-bound ones."""
     needs = frames["needs"]
     bound = needs[needs["need"] == "inf"].rename(columns=lambda c: c.replace("mean_", "bound_"))
     columns = [*POINT, "bound_run_s", "bound_wait_s", "bound_turnaround_s"]
@@ -85,7 +85,7 @@ def months_table(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def analyse_queue(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Every policy against the static menu: means over the months, relative to it."""
+    """Compare every policy with the static menu: means over the months, relative to it."""
     table = months_table(frames)
     claims = []
     for (order, share, _), part in groups(table, *KEYS):
@@ -106,7 +106,7 @@ def analyse_queue(frames: Mapping[str, pd.DataFrame], options: Options) -> Analy
 
 
 def queue_bars(analysis: Analysis, options: Options) -> Figure:
-    """Mean turnaround and wait of every policy, one panel each, bars by share of bound jobs."""
+    """Draw mean turnaround and wait of every policy, one panel each, bars by bound share."""
     names = {
         "mean_wait_s": "wait of all jobs",
         "mean_turnaround_s": "turnaround of all jobs",

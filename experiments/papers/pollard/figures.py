@@ -26,7 +26,7 @@ CASE = ["policy", "scenario"]
 
 
 def fig1_claims(frames: Frames) -> Found:
-    """Whether most jobs are more spread than they need be, and what TA makes of it.
+    """Judge whether most jobs are more spread than necessary, and the effect of TA.
 
     The paper's figure is Cab's own record of August and September 2014: the nodes that Slurm
     gave to each job. That record is not public. This figure is simulated, not the
@@ -49,7 +49,7 @@ def fig1_claims(frames: Frames) -> Found:
 
 
 def fig1_draw(analysis: Analysis, options: Options) -> Figure:
-    """A dot a job, hops over nodes, a column a policy; the least possible as a line."""
+    """Draw a dot a job, hops over nodes, a column a policy; the least possible as a line."""
 
     def draw(axis: Any, rows: pd.DataFrame) -> None:
         ink = colour(SPREAD_POLICIES.index(rows["policy"].iloc[0]))
@@ -73,7 +73,7 @@ def fig1_draw(analysis: Analysis, options: Options) -> Figure:
 
 
 def fig7_claims(frames: Frames) -> Found:
-    """Hops of TA against Baseline and against the least possible, by job size."""
+    """Compare hops of TA with Baseline's and with the least possible, by job size."""
     hops = frames["hops"]
     hops = hops[hops["bin"].isin(list(BINS))]
     check, claims = ClaimBuilder("Fig. 7, V-A"), []
@@ -96,7 +96,7 @@ def fig7_claims(frames: Frames) -> Found:
 
 
 def fig7_draw(analysis: Analysis, options: Options) -> Figure:
-    """Boxes of the hops by job size, one panel a log; the least possible as a mark."""
+    """Draw boxes of the hops by job size, one panel a log; the least possible as a mark."""
 
     def draw(axis: Any, rows: pd.DataFrame) -> None:
         order = [name for name in BINS if name in set(rows["bin"])]
@@ -117,7 +117,7 @@ def fig7_draw(analysis: Analysis, options: Options) -> Figure:
 
 
 def fig8_claims(frames: Frames) -> Found:
-    """What TA loses of the utilisation, in loaded and in light scenarios."""
+    """Judge how much utilisation TA loses, in loaded and in light scenarios."""
     minutes = frames["minutes"]
     check, claims = ClaimBuilder("Fig. 8, V-C"), []
     for (log,), part in groups(minutes[minutes["scenario"] == "none"], "log"):
@@ -132,7 +132,7 @@ def fig8_claims(frames: Frames) -> Found:
 
 
 def fig8_draw(analysis: Analysis, options: Options) -> Figure:
-    """Boxes of the utilisation every minute: Baseline, then TA by scenario."""
+    """Draw boxes of the utilisation every minute: Baseline, then TA by scenario."""
 
     def draw(axis: Any, rows: pd.DataFrame) -> None:
         boxes(axis, rows, "case", "policy", scale=100, order=first_seen(rows, "case"))
@@ -150,7 +150,7 @@ def fig8_draw(analysis: Analysis, options: Options) -> Figure:
 
 
 def _with_case(table: pd.DataFrame) -> pd.DataFrame:
-    """With a column "case": Baseline, or TA with its scenario."""
+    """Add a column "case": Baseline, or TA with its scenario."""
     return table.assign(case=("TA " + table["scenario"]).where(table["policy"] == "ta", "baseline"))
 
 
@@ -159,7 +159,7 @@ def _waits_h(runs: pd.DataFrame) -> dict[Any, float]:
 
 
 def fig9_claims(frames: Frames) -> Found:
-    """Makespans over Baseline's."""
+    """Compare makespans with Baseline's."""
     table = against_baseline(frames["runs"], ["makespan_s"])
     claims = []
     for (log,), part in groups(table, "log"):
@@ -178,7 +178,7 @@ def fig9_claims(frames: Frames) -> Found:
 
 
 def fig9_draw(analysis: Analysis, options: Options) -> Figure:
-    """Makespan above Baseline's, a group a log, a bar a scenario."""
+    """Draw makespan above Baseline's, a group a log, a bar a scenario."""
     table = analysis.tables["makespan"]
     table = table.assign(log=table["log"].str.replace(" on ", "\non "))
 
@@ -192,7 +192,7 @@ def fig9_draw(analysis: Analysis, options: Options) -> Figure:
 
 
 def fig10_claims(frames: Frames) -> Found:
-    """Waits by job size: TA's are longer, and speed-ups bring them back."""
+    """Judge waits by job size: TA's are longer, and speed-ups shorten them again."""
     bins, runs, claims = frames["bins"], frames["runs"], []
     for (log,), part in groups(runs, "log"):
         wait = _waits_h(part)
@@ -213,7 +213,7 @@ def fig10_claims(frames: Frames) -> Found:
 
 
 def fig10_draw(analysis: Analysis, options: Options) -> Figure:
-    """Mean waits by job size, one bar a scenario, one panel a log."""
+    """Draw mean waits by job size, one bar a scenario, one panel a log."""
     table = analysis.tables["waits"]
 
     def draw(axis: Any, rows: pd.DataFrame) -> None:
@@ -231,7 +231,7 @@ def fig10_draw(analysis: Analysis, options: Options) -> Figure:
 
 
 def table1_claims(frames: Frames) -> Found:
-    """Mean waits in hours beside the paper's; for substitutes the orders that the text states."""
+    """Compare mean waits in hours with the paper's; for substitutes the orders in the text."""
     check, claims, rows = ClaimBuilder("Table I"), [], []
     columns = [tuple(case) for case in printed["table_1"]["cases"]]
     for (log,), part in groups(frames["runs"], "log"):

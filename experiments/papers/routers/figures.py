@@ -40,7 +40,7 @@ class Samples:
     """(n,) or number."""
 
     def of(self, units: NDArray[np.generic]) -> Samples:
-        """Those of some units."""
+        """Return the samples of some units."""
         unit, value = np.asarray(self.unit), np.asarray(self.value)
         weight = np.broadcast_to(np.asarray(self.weight, dtype=np.float64), value.shape)
         kept = np.isin(unit, units)
@@ -55,7 +55,7 @@ Frames = Mapping[str, "pd.DataFrame"]
 
 
 def level_spread(frames: Frames, options: Options) -> Found:
-    """RDN below RDG in Fig. 2's workloads, and what Fig. 10 counts."""
+    """Yield RDN's times below RDG's in Fig. 2's workloads, and the counts of Fig. 10."""
     times, column = frames["times"], measure_column(options)
     for cell, part in cells(times[times["set"].isna()], "workload", "routing", "router"):
         wide = part.pivot_table(index="repetition", columns="policy", values=column)
@@ -76,7 +76,7 @@ def level_spread(frames: Frames, options: Options) -> Found:
 
 
 def interference(frames: Frames, options: Options) -> Found:
-    """Mean speed-up under TA, against each oblivious placement."""
+    """Yield the mean speed-up under TA, against each oblivious placement."""
     for cell, part in cells(against_ta(frames["jobs"]), "placement", "routing", "router"):
         what = f"speed-up of isolated jobs, {cell['placement']} nodes"
         found = Samples(part["workload"], part["speedup"])
@@ -84,7 +84,7 @@ def interference(frames: Frames, options: Options) -> Found:
 
 
 def isolation(frames: Frames, options: Options) -> Found:
-    """Percent off the run time by node-hours, of each policy against random nodes."""
+    """Yield percent off the run time by node-hours, of each policy against random nodes."""
     for cell, part in cells(frames["pairs"], "policy", "routing", "router"):
         what = f"{cell['policy']} against random: off the run time (%)"
         off = 100 * (1 - part["run_ratio"])
@@ -98,7 +98,7 @@ def isolation(frames: Frames, options: Options) -> Found:
 def analyse(
     frames: Frames, options: Options, *, samples: Callable[[Frames, Options], Found]
 ) -> Analysis:
-    """Each conclusion under each router, and whether it is the same under all.
+    """Return each conclusion under each router, and whether it is the same under all.
 
     Table "routers": ``simulated`` with ``low`` and ``high`` over ``n`` workloads, snapshots or
     repetitions; ``change`` from the output-queued router, these drawn for both alike.
@@ -125,7 +125,7 @@ def analyse(
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """A panel a conclusion, the routers from left to right, a bar a routing."""
+    """Draw a panel a conclusion, the routers from left to right, a bar a routing."""
     table, ends = analysis.tables["routers"], ("low", "high")
     paint = {name: colour(i) for i, name in enumerate(first_seen(table, "routing"))}
 
@@ -147,14 +147,14 @@ class LevelMean:
     n_units: int
 
     def side(self, neutral: float) -> str:
-        """Where the entire interval is: "above" or "below" a value; else "around" it."""
+        """Return where the entire interval is: "above" or "below" a value; else "around" it."""
         if self.mean.low > neutral:
             return "above"
         return "below" if self.mean.high < neutral else "around"
 
 
 def level_means(samples: Mapping[str, Samples], base: str, seed: int) -> dict[str, LevelMean]:
-    """Means by level, over the units that all levels have.
+    """Return means by level, over the units that all levels have.
 
     Parameters
     ----------

@@ -42,12 +42,12 @@ DAYS = 20.0
 
 
 def in_turn(each: Iterable[list[Point]]) -> list[Point]:
-    """The first point of each list, the second of each, ...: what is cut short is cut alike."""
+    """Interleave lists of points, so that an interrupted run has cut all of them alike."""
     return list(chain.from_iterable(zip(*each, strict=True)))
 
 
 def level_spread_points(options: Options) -> list[Point]:
-    """Fig. 2 and the first of Fig. 10's workloads, each under every routing and router in turn."""
+    """Return Fig. 2 and the first of Fig. 10's workloads, under each routing and router."""
     each = []
     for routing, own in DRAGONFLY:
         for router in ROUTERS if routing in (options.routings or dict(DRAGONFLY)) else ():
@@ -57,7 +57,7 @@ def level_spread_points(options: Options) -> list[Point]:
 
 
 def interference_points(options: Options) -> list[Point]:
-    """Workloads of a small Cab, isolated and in two oblivious placements."""
+    """Return workloads of a small Cab, isolated and in two oblivious placements."""
     return [
         make_point(replace(case, routing=routing, router=router), placement, workload, options)
         for workload in range(N_LOOPS[options.quick])
@@ -70,7 +70,7 @@ def interference_points(options: Options) -> list[Point]:
 
 
 def isolation_points(options: Options) -> list[Point]:
-    """Isolated jobs of Thunder's first days against random nodes, all jobs in loops."""
+    """Return isolated jobs of Thunder's first days against random nodes, all jobs in loops."""
     if options.quick:
         jobs = {"synthetic": {"n_jobs": 60, "mean_nodes": 8}, "all_at_zero": True}
         sections = {"machine": fat_tree(8), "workload": {**jobs, "larger_jobs": "drop"}}

@@ -50,7 +50,7 @@ def _condition(case: str, order: str) -> str:
 
 
 def runs_table(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Every run with the paper's metrics: `METRIC_NAMES`."""
+    """Return every run with the paper's metrics: `METRIC_NAMES`."""
     runs = frames["runs"]
     wait_min, slowdown = runs["mean_wait_s"] / 60, runs["mean_bounded_slowdown"]
     return runs.assign(wait_min=wait_min, bounded_slowdown=slowdown)
@@ -59,7 +59,7 @@ def runs_table(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def day_gain(
     days: pd.DataFrame, base: pd.DataFrame, metric: str, rng: np.random.Generator
 ) -> Interval:
-    """Relative gain with its interval from resampled days, the same days of both schedules.
+    """Return the relative gain with its interval from resampled days, the same of both schedules.
 
     Jobs of a day wait for the same queue, so days and not jobs are drawn; queues that
     last over days make the interval too narrow. nan where draws of nothing but zeros occur.
@@ -76,7 +76,7 @@ def day_gain(
 
 
 def gains_table(frames: Mapping[str, pd.DataFrame], options: Options) -> pd.DataFrame:
-    """(V_base - V_new) / V_base of every metric, case, month, order and scheme.
+    """Return (V_base - V_new) / V_base of every metric, case, month, order and scheme.
 
     Columns: case, order, month, scheme, metric, base, value, gain, low, high.
     """
@@ -97,7 +97,7 @@ def gains_table(frames: Mapping[str, pd.DataFrame], options: Options) -> pd.Data
 
 
 def levels_table(frames: Mapping[str, pd.DataFrame], options: Options) -> pd.DataFrame:
-    """Every metric of every combination with its interval from resampled days.
+    """Return every metric of every combination with its interval from resampled days.
 
     Columns: case, order, month, scheme, metric, value, low, high.
     """
@@ -116,13 +116,13 @@ def levels_table(frames: Mapping[str, pd.DataFrame], options: Options) -> pd.Dat
 
 
 def levels_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """All schemes, orders and months, with intervals; nothing in the paper to compare with."""
+    """Return all schemes, orders and months with intervals; the paper has no such values."""
     tables = {"levels": levels_table(frames, options), "timing": frames["timing"]}
     return Analysis(claims_frame([]), tables, notes(options))
 
 
 def table2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Base by month: cell by cell on Intrepid, else the mean beside the paper's range."""
+    """Compare Base by month: cell by cell on Intrepid, else the mean with the paper's range."""
     runs = runs_table(frames)
     claims: list[Claim] = []
     for (case, order), part in groups(runs, "case", "order"):
@@ -155,7 +155,7 @@ def table2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Anal
 
 
 def gains_analyse(metric: str, figure: str) -> Callable[..., Analysis]:
-    """Figs. 6, 7 and 8: gains of one metric by month and scheme, and their averages."""
+    """Return the analysis of Figs. 6, 7 and 8: gains of one metric by month and scheme."""
 
     def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         table = gains_table(frames, options)
@@ -193,7 +193,7 @@ def _means(part: pd.DataFrame, options: Options) -> dict[str, Interval]:
 
 
 def _over_months(values: pd.Series[float], rng: np.random.Generator) -> Interval:
-    """Mean over months: windows of a log."""
+    """Return the mean over months: windows of a log."""
     return bootstrap_mean(values.to_numpy(), rng, least_samples=LEAST_WINDOWS)
 
 
@@ -203,7 +203,7 @@ def _up_to(
     most: Mapping[str, float],
     means: Mapping[str, Interval],
 ) -> list[Claim]:
-    """Statements of the text on the largest and the smallest gains."""
+    """Judge the text's statements on the largest and the smallest gains."""
     gains = part[part["scheme"] != "ActRun"]["gain"]
     best = max(mean.value for mean in means.values())
     claims = [
@@ -221,7 +221,7 @@ def _up_to(
 
 
 def _shares_of_the_best(metric: str, mine: pd.DataFrame) -> list[Claim]:
-    """In what share of months and orders a scheme gains more than the others, by case."""
+    """Return the share of months and orders in which a scheme gains most, by case."""
     three, four, best = "SL, PF, Combo", "SL, PF, Combo, AdjEst", printed["best"]
     adjest, actrun = best["adjest_loss_of_capacity"], best["actrun_loss_of_capacity"]
     wide = mine.pivot(index=list(KEYS), columns="scheme", values="gain").reset_index()
@@ -242,7 +242,7 @@ def _shares_of_the_best(metric: str, mine: pd.DataFrame) -> list[Claim]:
 
 
 def fig9_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """How often gains are above a threshold, over SL, PF, Combo and AdjEst (48 cases there)."""
+    """Return how often gains are above a threshold, over SL, PF, Combo, AdjEst (48 cases)."""
     table = gains_table(frames, options)
     table = table[table["scheme"].isin(COUNTED)].reset_index(drop=True)
     claims = []
@@ -271,7 +271,7 @@ def fig9_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
 
 
 def gain_bars(analysis: Analysis, options: Options) -> Figure:
-    """Figs. 6 to 8: gains by month, one panel a case and order, intervals from the days."""
+    """Draw Figs. 6 to 8: gains by month, one panel a case and order, intervals from the days."""
     return panels(
         analysis.tables["gains"],
         ("case", "order"),
@@ -284,7 +284,7 @@ def gain_bars(analysis: Analysis, options: Options) -> Figure:
 
 
 def gain_distribution(analysis: Analysis, options: Options) -> Figure:
-    """Fig. 9: share of cases with at least a gain, a curve a metric."""
+    """Draw Fig. 9: share of cases with at least a gain, a curve a metric."""
     table = analysis.tables["gains"]
     by_case = table.groupby(["case", "metric"])["gain"]
     above = by_case.rank(method="first", na_option="bottom") - 1
@@ -308,7 +308,7 @@ def gain_distribution(analysis: Analysis, options: Options) -> Figure:
 
 
 def class_analyse(metric: str, order: str, figure: str) -> Callable[..., Analysis]:
-    """What the text reads off the curves, and whether Combo is ahead in every class."""
+    """Return the analysis of what the text reads off the curves, and of Combo in every class."""
     mean, short = {
         "wait_min": ("mean_wait_min", "wait"),
         "bounded_slowdown": ("mean_slowdown", "BSD"),
@@ -343,7 +343,7 @@ def class_analyse(metric: str, order: str, figure: str) -> Callable[..., Analysi
 def _printed_waits(
     check: ClaimBuilder, name: str, order: str, base: pd.Series, combo: pd.Series
 ) -> list[Claim]:
-    """Shares and medians that the text gives for May 2009."""
+    """Judge the shares and medians that the text gives for May 2009."""
     claims = []
     for column, text, known in (
         ("near_zero", "no wait to speak of", printed["near_zero_wait"]),
@@ -360,7 +360,7 @@ def _printed_waits(
 
 
 def class_curves(analysis: Analysis, options: Options) -> Figure:
-    """Figs. 10 to 13: cumulative distributions by size class, Combo solid, Base dashed."""
+    """Draw Figs. 10 to 13: cumulative distributions by size class, Combo solid, Base dashed."""
     table = analysis.tables["quantiles"]
     table = table.assign(curve=table["class"] + " " + table["scheme"])
     styles = {f"{c} {s}": (colour(i), DASHES[s]) for i, c in enumerate(CLASSES) for s in SHOWN}

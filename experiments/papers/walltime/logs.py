@@ -34,12 +34,12 @@ CASES = {name: _case(name, **case) for name, case in read_data("walltime")["case
 
 
 def of_intrepid(case: str) -> bool:
-    """Whether a case's log is the paper's own."""
+    """Return whether a case's log is the paper's own."""
     return bool(CASES[case].log.workload["known_log"] == "intrepid")
 
 
 def chosen(options: Options) -> list[tuple[Case, dict[str, Any]]]:
-    """The cases to compute, each with ``machine`` and ``workload`` of its config.
+    """Return the cases to compute, each with ``machine`` and ``workload`` of its config.
 
     Without a setting ``case``: the Intrepid log if it is there, else Mira in its stead.
 
@@ -60,7 +60,7 @@ def chosen(options: Options) -> list[tuple[Case, dict[str, Any]]]:
 
 
 def notes(options: Options) -> tuple[str, ...]:
-    """What the reader must know of the logs that were used."""
+    """Return what the reader must know of the logs that were used."""
     if any(of_intrepid(case.log.name) for case, _ in chosen(options)):
         return ()
     return (

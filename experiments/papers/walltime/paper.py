@@ -34,7 +34,7 @@ OBSERVED = ("runs", "days", "timing")
 
 
 def scheme_points(figure: Mapping[str, Any], options: Options) -> list[Point]:
-    """Points of a figure's schemes for every case, month and order; quick: the middle month."""
+    """Return a figure's schemes for every case, month and order; quick: the middle month."""
     found = []
     for case, sections in chosen(options):
         middle = options.quick or figure.get("middle_month", False)

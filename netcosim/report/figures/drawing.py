@@ -44,13 +44,13 @@ class Drawing:
     """Which lines of the grid are drawn: "x", "y", "both" or none."""
 
     def panel(self, number: int) -> Figure:
-        """One panel alone."""
+        """Draw one panel."""
         figure, [axis] = new_figure(*self.size_in)
         self._fill(axis, self.panels[number])
         return figure
 
     def draw(self) -> Figure:
-        """All panels, and the legend."""
+        """Draw all panels, and the legend."""
         top_in = 0.4 if self.legend else 0.0
         figure, axes = panel_grid(len(self.panels), self.columns, self.size_in, top_in=top_in)
         for axis, panel in zip(axes, self.panels, strict=True):
@@ -67,7 +67,7 @@ class Drawing:
 
 
 def safe_name(text: str) -> str:
-    """A name that is a file's on any system: letters, digits, "-", "_" and "." inside.
+    """Return a valid file name on any system: letters, digits, "-", "_" and "." inside.
 
     Examples
     --------
@@ -79,12 +79,12 @@ def safe_name(text: str) -> str:
 
 
 def safe_names(texts: Iterable[str]) -> list[str]:
-    """`safe_name` of each, numbered where it comes again."""
+    """Return `safe_name` of each, numbered where it comes again."""
     return distinct(map(safe_name, texts))
 
 
 def distinct(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
-    """Names, numbered where they come again or are taken."""
+    """Return names, numbered where they come again or are taken."""
     found: list[str] = []
     used = set(taken)
     for base in names:

@@ -19,7 +19,7 @@ _TIME_UNITS = ((86400.0, "days", 3 * 86400.0), (3600.0, "hours", 7200.0), (60.0,
 
 
 def time_unit(span_s: float) -> tuple[float, str]:
-    """Seconds of the unit in which a span of time reads well, and its name."""
+    """Return the seconds of the unit that suits a span of time, and its name."""
     for seconds, name, least in _TIME_UNITS:
         if span_s >= least:
             return seconds, name
@@ -33,7 +33,7 @@ def over_time(
     *,
     top: float | None = None,
 ) -> Figure:
-    """A quantity over time, one line a policy: the running mean over a hundredth of the span.
+    """Draw a quantity over time, one line a policy: the running mean over a hundredth of the span.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def _checked(series: Series, what: str) -> dict[str, tuple[np.ndarray, np.ndarra
 
 
 def running_mean(x: np.ndarray, y: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
-    """Mean of a step function over a window centred at 400 evenly spaced times."""
+    """Return the mean of a step function over a window centred at 400 evenly spaced times."""
     area = np.concatenate([[0.0], np.cumsum(np.diff(x) * y[:-1])])
     times = np.linspace(x[0], x[-1], 400)
     low = np.maximum(times - width / 2, x[0])
@@ -105,7 +105,7 @@ def cdf(
     log: bool = False,
     colours: Mapping[str, str] | None = None,
 ) -> Figure:
-    """Cumulative share of samples, one line each.
+    """Draw the cumulative share of samples, one line each.
 
     Parameters
     ----------

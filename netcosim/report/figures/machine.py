@@ -65,7 +65,7 @@ def gantt(
     paint: str = colour(0),
     size_in: tuple[float, float] = (9.0, 5.0),
 ) -> Figure:
-    """Each job as the blocks of nodes that it held, from its start to its end.
+    """Draw each job as the blocks of nodes that it held, from its start to its end.
 
     Shades show size classes, so the eye sees which jobs are spread.
 
@@ -133,7 +133,7 @@ def gantt(
 def link_matrix(
     machine: ArchivedMachine, values: NDArray[np.float64], cells: int = _MOST_CELLS
 ) -> tuple[NDArray[np.float64], int]:
-    """Largest value of the links between blocks of routers.
+    """Return the largest value of the links between blocks of routers.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def link_heat_map(
     top_percent: float | None = None,
     size_in: tuple[float, float] = (6.8, 5.8),
 ) -> Figure:
-    """Every router-to-router link as a cell: sending router down, receiving router across.
+    """Draw every router-to-router link as a cell: sending router down, receiving router across.
 
     In a dragonfly the squares on the diagonal are the groups, the cells off it the global
     links, and lines part the groups; in a fat-tree the off-diagonal bands are the levels.
@@ -239,7 +239,7 @@ def link_boxes(
     ),
     colours: Mapping[str, str] | None = None,
 ) -> Figure:
-    """Boxes by policy, a column of panels for each kind of link, a row for each value.
+    """Draw boxes by policy, a column of panels for each kind of link, a row for each value.
 
     Boxes span the quartiles, whiskers the 1st to the 99th percentile, the point is the mean.
 

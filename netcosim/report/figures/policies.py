@@ -37,7 +37,7 @@ MORE = "more"
 def bars_against_baseline(
     frame: pd.DataFrame, *, baseline: str, colours: Mapping[str, str] | None = None
 ) -> Figure:
-    """Groups of bars, one bar a policy, with the baseline as a line at 1.
+    """Draw groups of bars, one bar a policy, with the baseline as a line at 1.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def bars_against_baseline(
 def ratio_dots(
     frame: pd.DataFrame, *, reference: str, colours: Mapping[str, str] | None = None
 ) -> Figure:
-    """Rows of policies under each quantity, a line at 1 where the reference is.
+    """Draw rows of policies under each quantity, with a line at 1 for the reference.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def waits_by_size(
     wait_s: Mapping[str, ArrayLike],
     colours: Mapping[str, str] | None = None,
 ) -> Figure:
-    """Mean waits by size class, a mark a policy; a line from the median to the 90th percentile.
+    """Draw mean waits by size class, a mark a policy; a line from median to 90th percentile.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ class RunFigure:
 
 
 def run_figures(tables: Mapping[str, Rows], kept: ArchivedRun | None) -> list[RunFigure]:
-    """All figures of a run that its results file has the numbers for, in the page's order.
+    """Return all figures of a run that its results file has numbers for, in the page's order.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def run_figures(tables: Mapping[str, Rows], kept: ArchivedRun | None) -> list[Ru
 
 
 def ratio_frame(tables: Mapping[str, Rows]) -> pd.DataFrame:
-    """A row a quantity and policy (but the reference): ratio, and its interval if there is one."""
+    """Return a row a quantity and policy (but the reference): ratio, and its interval if any."""
     rows = []
     own = "" if "reference" in tables else reference_label(tables)
     for column, quantity in RATIOS:
@@ -84,7 +84,7 @@ def ratio_frame(tables: Mapping[str, Rows]) -> pd.DataFrame:
 
 
 def pattern_frame(tables: Mapping[str, Rows]) -> pd.DataFrame:
-    """Ratios by pattern and size class: the rows of "speedups", their sizes as text."""
+    """Return ratios by pattern and size class: the rows of "speedups", their sizes as text."""
     frame = pd.DataFrame(list(tables.get("speedups", ())))
     if not len(frame):
         return frame
@@ -130,7 +130,7 @@ def _ratio_figures(tables: Mapping[str, Rows], colours: Mapping[str, str]) -> li
 
 
 def busy_percent(links: ArchivedLinks) -> FloatArray:
-    """(n_links,) share of the simulated time of all snapshots in which each link is busy."""
+    """Return the share of the snapshots' simulated time that each link is busy, (n_links,)."""
     span_ps = max(float(links.span_s.sum()) * 1e12, 1.0)
     return np.asarray(100.0 * links.busy_ps.sum(axis=0) / span_ps)
 
@@ -180,7 +180,7 @@ def _boxes(
 
 
 def steps(time_s: ArrayLike, change: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """A step function from its changes: ascending times, each once, and the value from there on."""
+    """Return a step function from its changes: ascending times, each once, and values."""
     order = np.argsort(time_s, kind="stable")
     times = np.asarray(time_s, dtype=np.float64)[order]
     values = np.cumsum(np.asarray(change, dtype=np.float64)[order])
@@ -189,7 +189,7 @@ def steps(time_s: ArrayLike, change: ArrayLike) -> tuple[FloatArray, FloatArray]
 
 
 def busy_nodes(schedule: ArchivedSchedule) -> tuple[FloatArray, FloatArray]:
-    """Nodes that jobs hold, as a step function of time."""
+    """Return the nodes that jobs hold, as a step function of time."""
     ran = np.isfinite(schedule.start_s)
     nodes = schedule.allocated_nodes[ran].astype(np.float64)
     times = np.concatenate([schedule.start_s[ran], schedule.end_s[ran]])
@@ -197,14 +197,14 @@ def busy_nodes(schedule: ArchivedSchedule) -> tuple[FloatArray, FloatArray]:
 
 
 def waiting_jobs(submit_s: FloatArray, schedule: ArchivedSchedule) -> tuple[FloatArray, FloatArray]:
-    """Jobs that are submitted and have not started, as a step function of time."""
+    """Return the jobs that are submitted and have not started, as a step function of time."""
     ran = np.isfinite(schedule.start_s)
     times = np.concatenate([submit_s, schedule.start_s[ran]])
     return steps(times, np.concatenate([np.ones(len(submit_s)), -np.ones(int(ran.sum()))]))
 
 
 def slowdowns(submit_s: FloatArray, schedule: ArchivedSchedule) -> FloatArray:
-    """Bounded slowdown of the jobs that ran (`queuesim.metrics.bounded_slowdown`)."""
+    """Return bounded slowdowns of the jobs that ran (`queuesim.metrics.bounded_slowdown`)."""
     ran = np.isfinite(schedule.start_s)
     start, end = schedule.start_s[ran], schedule.end_s[ran]
     run = np.maximum(end - start, SLOWDOWN_BOUND_S)
@@ -264,7 +264,7 @@ def _schedule_figures(kept: ArchivedRun, colours: Mapping[str, str]) -> list[Run
 
 
 def _gantt(kept: ArchivedRun, policy: str, paint: str) -> Figure:
-    """The busiest stretch of `GANTT_JOBS` starts."""
+    """Draw the busiest stretch of `GANTT_JOBS` starts."""
     schedule = kept.schedules[policy]
     ran = np.flatnonzero(np.isfinite(schedule.start_s))
     by_start = ran[np.argsort(schedule.start_s[ran], kind="stable")]

@@ -50,7 +50,7 @@ class Scale:
 
 
 def scale_of(compared: Compared, metric: Metric) -> Scale:
-    """The unit that all panels of a metric are drawn in."""
+    """Return the unit that all panels of a metric are drawn in."""
     if metric.unit == "percent":
         return Scale(100.0, f"{metric.title.lower()} (%)", "%")
     if metric.unit == "time":
@@ -73,23 +73,23 @@ class _Shown:
         return scale_of(self.compared, self.metric)
 
     def interval(self, cell: Cell, policy: str) -> tuple[float, ...] | None:
-        """Value, low and high end of a policy at a cell."""
+        """Return value, low and high end of a policy at a cell."""
         found = self.compared.estimates.get((self.metric.column, cell, policy))
         return None if found is None else tuple(self.scale.factor * x for x in found.interval)
 
     def samples(self, cell: Cell, policy: str) -> list[float]:
-        """Its repetitions."""
+        """Return the repetitions of a policy at a cell."""
         found = self.compared.estimates[self.metric.column, cell, policy]
         return [self.scale.factor * x for x in found.samples.values()]
 
     def along(self, axis: int, cell: Cell, policy: str) -> list[tuple[float, ...]]:
-        """Position on an axis, value, low and high end of a policy at all its cells."""
+        """Return position on an axis, value, low and high end of a policy at all its cells."""
         cells = (_moved(cell, axis, at) for at in range(len(self.compared.swept.axes[axis])))
         found = ((at, self.interval(there, policy)) for at, there in enumerate(cells))
         return [(at, *interval) for at, interval in found if interval is not None]
 
     def limits(self, most: float = 0.6) -> tuple[float, float]:
-        """All values, and intervals that end within ``most`` of their span."""
+        """Return limits with all values, and intervals ending within ``most`` of their span."""
         all_of = [estimate.interval for estimate in self.compared.of(self.metric)]
         values = self.scale.factor * np.array([i.value for i in all_of])
         low, high = float(values.min()), float(values.max())
@@ -104,12 +104,12 @@ class _Shown:
 
 
 def _moved(cell: Cell, axis: int, at: int) -> Cell:
-    """The cell at another place of an axis."""
+    """Return the cell at another place of an axis."""
     return (*cell[:axis], at, *cell[axis + 1 :])
 
 
 def curve_drawings(compared: Compared, along: int) -> list[Drawing]:
-    """A drawing a metric: along one axis, a panel for each combination of the others.
+    """Return a drawing a metric: along one axis, a panel for each combination of the others.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def curve_drawings(compared: Compared, along: int) -> list[Drawing]:
 
 
 def _facets(compared: Compared, along: int) -> tuple[list[Cell], str]:
-    """Cells that represent the panels along an axis, and what of the others is not drawn."""
+    """Return cells that represent the panels along an axis, and what of the others is not drawn."""
     axes = compared.swept.axes
     others = sorted((i for i in range(len(axes)) if i != along), key=lambda i: (len(axes[i]), i))
     chosen: dict[int, Sequence[int]] = {along: (0,)}
@@ -159,13 +159,13 @@ def _facets(compared: Compared, along: int) -> tuple[list[Cell], str]:
 
 
 def _spread(size: int, most: int) -> list[int]:
-    """At most so many of the first ``size`` numbers, evenly spread, both ends among them."""
+    """Return at most ``most`` of the first ``size`` numbers, evenly spread, including both ends."""
     found: list[int] = np.unique(np.linspace(0, size - 1, most).round().astype(int)).tolist()
     return found
 
 
 def _curve_panel(shown: _Shown, along: int, cell: Cell, title: str = "") -> Panel:
-    """A panel, by default with the metric as its title; its words are its numbers."""
+    """Return a panel, by default titled with the metric, whose text lists its numbers."""
     swept = shown.compared.swept
     axis, parts = swept.axes[along], []
     for policy in shown.compared.policies:
@@ -179,7 +179,7 @@ def _curve_panel(shown: _Shown, along: int, cell: Cell, title: str = "") -> Pane
 
 
 def _curves(axis: Axes, *, shown: _Shown, along: int, cell: Cell) -> None:
-    """A line a policy with its intervals; repetitions as faint dots."""
+    """Draw a line a policy with its intervals; repetitions as faint dots."""
     from matplotlib.transforms import ScaledTranslation
 
     compared = shown.compared
@@ -219,7 +219,7 @@ def _curves(axis: Axes, *, shown: _Shown, along: int, cell: Cell) -> None:
 
 
 def _bottom(axis: Axes, swept: Axis) -> None:
-    """The swept axis: to scale, logarithmic where its values are, or in categories."""
+    """Set up the swept axis: to scale, logarithmic where its values are, or in categories."""
     axis.set_xlabel(literal(swept.title), fontsize=8)
     places = list(swept.values or range(len(swept)))
     if swept.values:
@@ -241,7 +241,7 @@ def _bottom(axis: Axes, swept: Axis) -> None:
 
 
 def forest_drawing(compared: Compared) -> Drawing:
-    """A panel a metric, a line a policy: for what varies in nothing but repetitions."""
+    """Return a panel a metric, a line a policy, for a sweep that varies only in repetitions."""
     panels = []
     for metric in compared.metrics:
         shown = _Shown(compared, metric)
@@ -272,7 +272,7 @@ def _forest(axis: Axes, *, shown: _Shown) -> None:
 
 
 def best_drawings(compared: Compared) -> list[Drawing]:
-    """Maps of the best policy over the two longest axes; a strip where there is one.
+    """Return maps of the best policy over the two longest axes; a strip where there is one.
 
     One drawing of all metrics where there is nothing else to choose, else a drawing a metric with
     a panel for each combination of the other axes.
@@ -306,7 +306,7 @@ def best_drawings(compared: Compared) -> list[Drawing]:
 
 
 def _cells(compared: Compared, fixed: Cell) -> Mapping[tuple[int, int], Cell]:
-    """Column and row of a map to its cell."""
+    """Map column and row of a map to its cell."""
     axes = compared.swept.axes
     if len(axes) == 1:
         return {(x, 0): (x,) for x in range(len(axes[0]))}
@@ -315,7 +315,7 @@ def _cells(compared: Compared, fixed: Cell) -> Mapping[tuple[int, int], Cell]:
 
 
 def _map(axis: Axes, *, compared: Compared, metric: Metric, fixed: Cell) -> None:
-    """Cells in the colour of the best policy; hatched where it is not significant."""
+    """Draw cells in the colour of the best policy; hatched where it is not significant."""
     from matplotlib.patches import Rectangle
 
     colours = policy_colours(compared.policies)

@@ -60,7 +60,7 @@ def points(options: Options) -> list[Point]:
     for log, these in stretches_of(options, draw=1):
         for each in _covered(log, options):
             again = packet_points(log, these, each, options.seed + 1)
-            found += [{**p, "labels": {**p["labels"], "draw": 1}} for p in again]
+            found += [replaced(point, {"labels.draw": 1}) for point in again]
     return found
 
 
@@ -114,8 +114,8 @@ def attacks(base: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for cell, part in cells(changed, *CELL):
-        mine = (base[CELL] == pd.Series(cell)).all(axis=1) & base["policy"].eq(POLICY)
-        as_designed = base[mine].sort_values("part")
+        is_base = (base[CELL] == pd.Series(cell)).all(axis=1) & base["policy"].eq(POLICY)
+        as_designed = base[is_base].sort_values("part")
         variants = {"as designed": as_designed}
         for name, chosen in FEWER.items():
             variants[name] = as_designed[chosen]

@@ -98,7 +98,7 @@ LIVE_POLICY, LIVE_SCENARIO = "jigsaw", "live"
 """The policy whose queues are simulated with contention, too."""
 FACTORS = ("placement", "network", "drive", "share", "load")
 WALLTIMES = ("logged", "exact")
-"""That the queues of the break-even plan with."""
+"""That the queues of the break-even plan with; verdicts are of the first."""
 METRICS = {
     "makespan": "makespan_s",
     "turnaround": "mean_turnaround_s",
@@ -302,7 +302,8 @@ def phases(gain: pd.DataFrame, queue: pd.DataFrame) -> pd.DataFrame:
     }
     rows = []
     for cell, part in cells(gain, "log", *FACTORS, "policy"):
-        for walltimes, metric in itertools.product(WALLTIMES, METRICS):
+        walltimes = WALLTIMES[0]
+        for metric in METRICS:
             column = "by_node" if metric == BY_NODE else "by_job"
             found = []
             for number, off in zip(part["part"], part[column], strict=True):

@@ -13,10 +13,12 @@ from netcosim.folders import need_folder
 from netcosim.kernel_parts import (
     CROSSBAR_THREADS,
     CROSSBARS,
+    JOB_FLOWS,
     PACKET_THREADS,
     PACKETS,
     PARTS,
     QUEUES,
+    WALKS,
     mark_of,
 )
 from netsim.kernel_cache import cache_folder
@@ -32,6 +34,8 @@ def parts_of(config: Config, resamples: int | None = 0) -> tuple[str, ...]:
     """Return the parts that a run of this config uses, with queues on so many other logs."""
     from alloc.registry import POLICIES
     from cosim.registry import RUNTIME_MODELS
+    from experiments.config_machine import build_machine
+    from netsim.flow.paths import is_single_path
     from netsim.packet.model import INPUT_QUEUED
 
     with config.plugged():
@@ -47,6 +51,9 @@ def parts_of(config: Config, resamples: int | None = 0) -> tuple[str, ...]:
         if config.run.threads != 1:
             parts.append(CROSSBAR_THREADS if crossbars else PACKET_THREADS)
     parts += [model.solves_flows, *(policy.kernels for policy in policies)]
+    walked = model.solves_flows == JOB_FLOWS and not mark_of(cache_folder(), WALKS).exists()
+    if walked and not is_single_path(build_machine(config.machine).routing):
+        parts.append(WALKS)
     parts += _queue_parts(config, resamples, policies, model)
     return tuple(part for part in PARTS if part in parts)
 

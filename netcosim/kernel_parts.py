@@ -23,7 +23,7 @@ class Part(NamedTuple):
 
 PACKETS, CROSSBARS = "packets", "crossbars"
 PACKET_THREADS, CROSSBAR_THREADS = "packet threads", "crossbar threads"
-FLOWS, JOB_FLOWS = "flows", "flows of jobs"
+FLOWS, JOB_FLOWS, WALKS = "flows", "flows of jobs", "paths by draws and loads"
 QUEUES = {
     (False, False): "queues",
     (True, False): "queues by score",
@@ -40,7 +40,8 @@ PARTS = {
     CROSSBARS: Part("netsim/packet/kernels_crossbar_run.py", 23),
     PACKET_THREADS: Part("netsim/packet/kernels_threads.py", 20),
     CROSSBAR_THREADS: Part("netsim/packet/kernels_threads.py", 34),
-    JOB_FLOWS: Part("netsim/flow", 18),
+    JOB_FLOWS: Part("netsim/flow", 8),
+    WALKS: Part("netsim/flow", 8),
     FLOWS: Part("netsim/flow", 13),
     "TA search": Part("alloc/fattree/kernels_ta.py", 2.5),
     "isolating search": Part("alloc/fattree/kernels_search.py", 6),

@@ -19,6 +19,7 @@ from netcosim.kernel_parts import (
     PACKETS,
     PARTS,
     QUEUES,
+    WALKS,
     mark_compiled,
 )
 from netsim.flow.job_load import job_link_load
@@ -27,7 +28,7 @@ from netsim.flow.job_routes import JobRoutes
 from netsim.flow.maxmin import max_min_rates, run_flows
 from netsim.flow.message_load import message_load
 from netsim.flow.message_network import MessageNetwork
-from netsim.flow.paths import flow_paths
+from netsim.flow.paths import flow_paths, is_single_path
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import INPUT_QUEUED, PacketConfig
 from netsim.routing.registry import make_routing, routings_for
@@ -57,7 +58,8 @@ def warm_up(parts: Iterable[str] = tuple(PARTS)) -> Iterator[tuple[str, float]]:
         PACKET_THREADS: _packet_threads,
         CROSSBAR_THREADS: _crossbar_threads,
         FLOWS: _flows,
-        JOB_FLOWS: _job_flows,
+        JOB_FLOWS: partial(_job_flows, True),
+        WALKS: partial(_job_flows, False),
         **{part: partial(_queues, *kind) for kind, part in QUEUES.items()},
     }
     wanted = set(parts)
@@ -107,12 +109,14 @@ def _flows(topology: Topology) -> None:
         job_link_load(routing, src, dst, 1000.0, np.arange(4))
 
 
-def _job_flows(topology: Topology) -> None:
+def _job_flows(static: bool, topology: Topology) -> None:
     config = PacketConfig()
     program = make_pattern("all-to-all", 4, 1000, 1, np.random.default_rng(1))
     job = job_messages(program, 1, config)
     for name in routings_for(topology.family):
         routing = make_routing(topology, name)
+        if is_single_path(routing) != static:
+            continue
         network: MessageNetwork[int] = MessageNetwork(topology.n_links)
         for first in (0, 1):
             nodes = np.arange(first, first + 4, dtype=np.int32)

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from netsim.kernels_options import PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
 
 
 class LinkTables(NamedTuple):
@@ -63,7 +63,7 @@ class Feeders(NamedTuple):
     next: NDArray[np.int32]
 
 
-@njit(**PLAIN_KERNEL, inline="always")
+@njit(**HOT_KERNEL)
 def find_columns(m, sent, used):  # type: ignore[no-untyped-def]
     """A column for each link that the job uses; returns how many. Those of its nodes follow."""
     for i in range(len(used)):
@@ -73,14 +73,14 @@ def find_columns(m, sent, used):  # type: ignore[no-untyped-def]
     return len(used)
 
 
-@njit(**PLAIN_KERNEL, inline="always")
+@njit(**HOT_KERNEL)
 def port_columns(m, sent, pair, n, rails):  # type: ignore[no-untyped-def]
     """The columns of the first ports out of the source of a pair and into its destination."""
     src, dst = sent.nodes[sent.src[pair]], sent.nodes[sent.dst[pair]]
     return n + m.first[src] * rails, n + (len(sent.nodes) + m.first[dst]) * rails
 
 
-@njit(**PLAIN_KERNEL, inline="always")
+@njit(**HOT_KERNEL)
 def ports_taken(m, sent, pair, rails):  # type: ignore[no-untyped-def]
     """Return the first ports that a pair's messages leave and enter by, and how many they use."""
     if len(m.scale_up) == 0:
@@ -93,7 +93,7 @@ def ports_taken(m, sent, pair, rails):  # type: ignore[no-untyped-def]
     return 1, 1, rails - 1
 
 
-@njit(**PLAIN_KERNEL, inline="always")
+@njit(**HOT_KERNEL)
 def step_loads(m, sent, n, rails, loads):  # type: ignore[no-untyped-def]
     """Bytes in every step; ``loads``: (n_steps, columns)."""
     unsplit = len(sent.weights) == 0
@@ -108,7 +108,7 @@ def step_loads(m, sent, n, rails, loads):  # type: ignore[no-untyped-def]
             load[into + in_port + port] += n_bytes / ports
 
 
-@njit(**PLAIN_KERNEL, inline="always")
+@njit(**HOT_KERNEL)
 def find_feeders(m, sent, f):  # type: ignore[no-untyped-def]
     """Links before each link of all messages, or the node where it is the first."""
     n = 0
@@ -137,7 +137,7 @@ def find_feeders(m, sent, f):  # type: ignore[no-untyped-def]
                     n += 1
 
 
-@njit(**PLAIN_KERNEL, inline="always")
+@njit(**HOT_KERNEL)
 def mean_inputs(loads, many, inputs):  # type: ignore[no-untyped-def]
     """Links that feed each column at once, mean over its bytes; at least 1."""
     for column in range(len(inputs)):
@@ -148,7 +148,7 @@ def mean_inputs(loads, many, inputs):  # type: ignore[no-untyped-def]
         inputs[column] = fed / total if fed > 0.0 else 1.0
 
 
-@njit(**PLAIN_KERNEL, inline="always")
+@njit(**HOT_KERNEL)
 def trace(m, sent, traced, n, rails, router_latency_s, felt, loads, ints, floats):  # type: ignore[no-untyped-def]
     """Write the paths of the traced messages as in `MessageLoad`, from the messages' own on."""
     n_messages = len(traced.message)

@@ -13,12 +13,13 @@ from netsim.routing.kernels_dragonfly import (
     MERLIN_UGAL,
     MINIMAL,
     dragonfly_compares,
+    minimal_link,
     route_dragonfly,
 )
 from netsim.routing.kernels_dragonfly_merlin import route_merlin_ugal
 from netsim.routing.kernels_dragonfly_node import VALIANT_NODE, node_compares, route_by_node
 from netsim.routing.kernels_dragonfly_plus import PLUS_MINIMAL, route_dragonfly_plus
-from netsim.routing.kernels_fattree import D_MOD_K, TWO_CHOICE, route_fattree
+from netsim.routing.kernels_fattree import D_MOD_K, LAST_STATIC, TWO_CHOICE, route_fattree
 from netsim.routing.kernels_tables import EQUAL_COST, SHORTEST_PATH, STEP, route_tables
 from netsim.routing.kernels_torus import N_DIMS, productive_links, route_torus
 
@@ -88,6 +89,31 @@ def route(  # type: ignore[no-untyped-def]
     if code >= PLUS_MINIMAL:
         return route_dragonfly_plus(rt, router, dst_router, state, key, now, free_at, waiting)
     return route_torus(rt, router, dst_router, state, wire_bytes, now, free_at, waiting, room, nv)
+
+
+@njit(**PLAIN_KERNEL, forceinline=True)
+def static_route(rt, router, dst_node, state, idle, room):  # type: ignore[no-untyped-def]
+    """Return the next link and state under a routing without draws and loads; see `route`.
+
+    ``idle``: (n_links,) zeros.
+    """
+    dst_router = entry(rt.port_router, dst_node)
+    if router == dst_router:
+        return entry(rt.eject_link, dst_node), state
+    code, key, now = rt.code, np.uint64(0), np.int64(0)
+    if code == MINIMAL:
+        return minimal_link(rt, router, dst_router), state
+    if D_MOD_K <= code <= LAST_STATIC:
+        return route_fattree(rt, router, dst_router, dst_node, key, now, idle, idle), state
+    if code == SHORTEST_PATH:
+        return entry(rt.table_a, router * rt.params[1] + dst_router), state
+    if code <= EQUAL_COST:
+        return route_tables(rt, router, dst_router, dst_node, key, now, idle, idle), state
+    one = np.int64(1)
+    link, _, state = route_torus(
+        rt, router, dst_router, state, one, now, idle, idle, room, rt.n_vcs
+    )  # fmt: skip
+    return link, state
 
 
 @njit(**PLAIN_KERNEL)

@@ -302,6 +302,15 @@ def _route_on(  # type: ignore[no-untyped-def]
 
 
 @njit(**HOT_KERNEL)
+def minimal_link(rt, router, dst_router):  # type: ignore[no-untyped-def]
+    """Return the next link under "minimal" where one link connects two groups."""
+    here, target = entry(rt.table_c, router), entry(rt.table_c, dst_router)
+    if here == target:
+        return _local_link(rt, here, router, dst_router)
+    return _toward(rt, router, target, 0)
+
+
+@njit(**HOT_KERNEL)
 def route_dragonfly(  # type: ignore[no-untyped-def]
     rt, router, dst_router, state, key, now, free_at, waiting, space, room, nv, buffer_bytes
 ):

@@ -91,6 +91,25 @@ def folder_name_of(source: Path) -> str:
     return f"{module}-{sources_hash([source])}"
 
 
+def _make_writable(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    TemporaryFile(dir=folder).close()
+
+
+@cache
+def _writable_folder(py_file: str, cached_in: Path) -> Path | None:
+    """The folder of a file's kernels; None for another file, or where it cannot be written."""
+    source = Path(py_file).resolve()
+    if source not in kernel_sources():
+        return None
+    folder = cached_in / folder_name_of(source)
+    try:
+        _make_writable(folder)
+    except OSError:
+        return None
+    return folder
+
+
 class KernelLocator:
     """The folder of a kernel file's compiled functions, for Numba.
 
@@ -99,8 +118,8 @@ class KernelLocator:
     kernels where the folder cannot be written.
     """
 
-    def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
-        self._folder = cache_folder() / folder_name_of(Path(py_file).resolve())
+    def __init__(self, py_func: Callable[..., Any], folder: Path) -> None:
+        self._folder = folder
         self._first_line = py_func.__code__.co_firstlineno
 
     def get_cache_path(self) -> str:
@@ -109,8 +128,7 @@ class KernelLocator:
 
     def ensure_cache_path(self) -> None:
         """Create the folder; raise OSError if it cannot be written."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=self._folder).close()
+        _make_writable(self._folder)
 
     def get_source_stamp(self) -> str:
         """Return a constant stamp, because changed sources have another folder."""
@@ -123,11 +141,5 @@ class KernelLocator:
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], py_file: str) -> KernelLocator | None:
         """Return the locator of a kernel, or None for any other function."""
-        if Path(py_file).resolve() not in kernel_sources():
-            return None
-        locator = cls(py_func, py_file)
-        try:
-            locator.ensure_cache_path()
-        except OSError:
-            return None
-        return locator
+        folder = _writable_folder(py_file, cache_folder())
+        return None if folder is None else cls(py_func, folder)

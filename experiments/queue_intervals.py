@@ -23,7 +23,7 @@ from queuesim.metrics import bounded_slowdown, makespan_s, turnaround_s, wait_s
 from queuesim.queue import run_queue
 from queuesim.result import QueueResult
 from queuesim.statistics import Interval, interval_columns, interval_of_redrawn
-from workloads.drawn import drawn_log, n_blocks
+from workloads.drawn import drawn_log, n_blocks, rotated
 
 RESAMPLES = 200
 """Logs that a run's queues are simulated on for intervals, where that is cheap."""
@@ -129,7 +129,8 @@ def redrawn(result: CosimResult, resamples: int) -> Redrawn:
             except NetcosimError:
                 continue  # every job of this seed is too large
         else:
-            other = replace(queues, jobs=drawn_log(queues.jobs, draws.rng("bootstrap", which)))
+            rng = draws.rng("bootstrap", which)
+            other = replace(queues, jobs=drawn_log(rotated(queues.jobs, rng), rng))
         for name, metrics in values.items():
             schedule = run_queue(other.redrawn(name, result.run_time_model, resamples, which))
             for metric, value in queue_metrics(schedule).items():

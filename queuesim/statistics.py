@@ -226,9 +226,11 @@ def interval_of_redrawn(
 ) -> Interval:
     """Return an estimate of a positive quantity with its interval from a block bootstrap.
 
-    The scatter of the logarithms of the redrawn values, with Student's t for so many blocks.
-    Quantiles of the redrawn values are too narrow for few blocks: of ten, they held the mean wait
-    of an M/D/1 queue in 79 to 91 % of 200 repeats, this interval in 85 to 96 %.
+    Student's t for so many blocks, times the scatter of the logarithms of values generated anew,
+    or of the reciprocal square roots of values drawn from blocks. A log without a long burst has a
+    short mean wait and little scatter; on this scale the scatter depends less on the estimate. Of
+    1,000 intervals of the mean wait of an M/D/1 queue at a load of 0.8, by ten blocks, 91 % hold
+    it; 90 % by logarithms, and 89 % if blocks begin at the same times (`workloads.drawn.rotated`).
 
     Parameters
     ----------
@@ -251,10 +253,15 @@ def interval_of_redrawn(
         return Interval(value, np.nan, np.nan)
     if value <= 0 or x.min() <= 0:
         return interval(value, x, len(x), level)
-    correction = 1.0 if np.isinf(n_blocks) else n_blocks / (n_blocks - 1)
-    freedom = min(len(x), n_blocks) - 1
-    half = t_quantile(level, freedom) * float(np.log(x).std(ddof=1)) * correction**0.5
-    return Interval(value, float(value * np.exp(-half)), float(value * np.exp(half)))
+    factor = t_quantile(level, min(len(x), n_blocks) - 1)
+    if np.isinf(n_blocks):
+        half = factor * float(np.log(x).std(ddof=1))
+        return Interval(value, float(value * np.exp(-half)), float(value * np.exp(half)))
+    correction = (n_blocks / (n_blocks - 1)) ** 0.5
+    half = factor * correction * float(((value / x) ** 0.5).std(ddof=1))
+    # the scale ends at 1: the upper end is at most 100 times the estimate
+    low, high = (1 + half) ** -2, (1 - min(half, 0.9)) ** -2
+    return Interval(value, float(value * low), float(value * high))
 
 
 BATCHES = 8

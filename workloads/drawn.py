@@ -15,7 +15,8 @@ from netsim.errors import NetcosimError
 from workloads.job import Workload
 from workloads.transform import select
 
-WEEK_S = 7 * 86400.0
+DAY_S = 86400.0
+WEEK_S = 7 * DAY_S
 LEAST_BLOCKS = 10
 """A log of fewer weeks is cut into so many parts of one length instead."""
 
@@ -34,6 +35,33 @@ def n_blocks(workload: Workload) -> int:
         return min(LEAST_BLOCKS, len(workload))
     # the last block may be short: the last job begins none of its own
     return max(1, int(np.ceil((workload.submit_s[-1] - workload.submit_s[0]) / length_s)))
+
+
+def rotated(workload: Workload, rng: np.random.Generator) -> Workload:
+    """Return a log that begins at a random time of itself; what was before follows at its end.
+
+    Its blocks then begin anywhere (circular blocks, Politis and Romano 1992), which makes the
+    scatter of drawn logs less dependent on where ten blocks happen to be cut. A log that is cut
+    into weeks is rotated by whole days, so all jobs keep their time of day.
+
+    Parameters
+    ----------
+    workload : Workload
+        Sorted by submit time, with at least one job.
+    rng : numpy.random.Generator
+    """
+    n = len(workload)
+    from_first_s = workload.submit_s - workload.submit_s[0]
+    # the mean time between two jobs is also between the last and the first
+    round_s = float(from_first_s[-1]) * n / max(1, n - 1)
+    begin_s = rng.random() * round_s
+    if block_length_s(workload) == WEEK_S:
+        begin_s, round_s = begin_s // DAY_S * DAY_S, np.ceil(round_s / DAY_S) * DAY_S
+    first = int(np.searchsorted(from_first_s, begin_s))
+    jobs = np.roll(np.arange(n), -first)
+    found = select(workload, jobs)
+    later_s = np.where(jobs < first, round_s, 0.0) - begin_s
+    return replace(found, submit_s=found.submit_s + later_s)
 
 
 def drawn_log(workload: Workload, rng: np.random.Generator) -> Workload:

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 
 def parts_of(config: Config, resamples: int | None = 0) -> tuple[str, ...]:
-    """Return the parts that a run of this config uses, with queues on so many other logs."""
+    """Return the parts that a run of this config uses, with queues on so many other logs.
+
+    `WALKS` is left out where it is compiled.
+    """
     from alloc.registry import POLICIES
     from cosim.registry import RUNTIME_MODELS
     from experiments.config_machine import build_machine
@@ -51,8 +54,9 @@ def parts_of(config: Config, resamples: int | None = 0) -> tuple[str, ...]:
         if config.run.threads != 1:
             parts.append(CROSSBAR_THREADS if crossbars else PACKET_THREADS)
     parts += [model.solves_flows, *(policy.kernels for policy in policies)]
-    walked = model.solves_flows == JOB_FLOWS and not mark_of(cache_folder(), WALKS).exists()
-    if walked and not is_single_path(build_machine(config.machine).routing):
+    # only the built machine shows it, and building takes longer than a look at the cache
+    unknown = model.solves_flows == JOB_FLOWS and not mark_of(cache_folder(), WALKS).exists()
+    if unknown and not is_single_path(build_machine(config.machine).routing):
         parts.append(WALKS)
     parts += _queue_parts(config, resamples, policies, model)
     return tuple(part for part in PARTS if part in parts)

@@ -92,13 +92,14 @@ def folder_name_of(source: Path) -> str:
 
 
 def _make_writable(folder: Path) -> None:
+    """Create a folder; raise OSError if it cannot be written."""
     folder.mkdir(parents=True, exist_ok=True)
     TemporaryFile(dir=folder).close()
 
 
 @cache
 def _writable_folder(py_file: str, cached_in: Path) -> Path | None:
-    """The folder of a file's kernels; None for another file, or where it cannot be written."""
+    """Return the folder of a file's kernels; None for another file or one not writable."""
     source = Path(py_file).resolve()
     if source not in kernel_sources():
         return None

@@ -101,6 +101,20 @@ def test_parts_that_a_config_uses() -> None:
     assert announce.parts_of(config_from(switched)) == ("packets", "crossbars")
 
 
+def test_paths_by_draws_and_loads_are_compiled_for_routings_that_have_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NETCOSIM_CACHE_DIR", str(tmp_path))
+    queue = {"policies": ["baseline"], "run_time_model": "coupled-flow"}
+    live = CONTENT | {"run": {"snapshots": 0}, "queue": queue}
+    machine = {"family": "fattree", "radix": 4}
+    for routing, more in (("d-mod-k", ()), ("adaptive", (kernel_parts.WALKS,))):
+        config = config_from(live | {"machine": machine | {"routing": routing}})
+        assert announce.parts_of(config) == ("flows of jobs", *more)
+    kernel_parts.mark_compiled(kernel_parts.WALKS)
+    assert announce.parts_of(config) == ("flows of jobs",)
+
+
 def test_kernels_of_registry_entries_are_parts_and_each_part_has_sources() -> None:
     named = {policy.kernels for policy in POLICIES.values()}
     named |= {model.solves_flows for model in RUNTIME_MODELS.values()}

@@ -54,6 +54,7 @@ from netsim.topologies.registry import FAMILIES
 from queuesim.placing import QUEUE
 from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS
 from queuesim.setup import checked_partitions, partition_table, setup_tables
+from queuesim.site.failures import RATES
 from workloads.registry import LOGS
 from workloads.source import JobSource
 
@@ -217,7 +218,7 @@ class _QueueKeys(Section):
             f'backfill = "{self.backfill}"': self.backfill != "easy",
             "partitions": bool(section.partitions),
             "outages": section.outages.file is not None,
-            "failures": bool(section.failures.per_node_day or section.failures.per_leaf_day),
+            "failures": any(getattr(section.failures, rate) for rate in RATES),
             "preemption": section.preemption.by != "none",
             "quotas": bool(section.quotas.nodes),
         }

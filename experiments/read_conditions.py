@@ -20,6 +20,7 @@ from experiments.config import Config
 from experiments.dotted_keys import assigned, value_at
 from netsim.packet.presets import PACKET_PRESETS
 from queuesim.registry import BACKFILLS, DECIDERS, ORDERS
+from queuesim.site.failures import RATES
 
 
 class Condition(NamedTuple):
@@ -208,8 +209,8 @@ def _windowed(config: Config, key: str) -> bool:
     queue: Any = config.queue
     if queue.decider is not None:
         return not isinstance(queue.decider, str) or DECIDERS[queue.decider].windowed
-    failures = queue.failures.per_node_day + queue.failures.per_leaf_day
-    on_sets = bool(queue.partitions) or queue.outages.file is not None or failures > 0
+    fails = any(getattr(queue.failures, rate) for rate in RATES)
+    on_sets = bool(queue.partitions) or queue.outages.file is not None or fails
     return on_sets or BACKFILLS[queue.backfill].windowed
 
 

@@ -44,7 +44,7 @@ class WaitingQueue(ABC):
     def __init__(self, workload: Workload, depth: int, kind: IndexArray | None) -> None:
         self._depth = depth
         self._kind = np.zeros(len(workload), dtype=np.int64) if kind is None else kind
-        self._requested = np.asarray(workload.requested_s, dtype=np.float64)
+        self._requested = np.array(workload.requested_s, dtype=np.float64)
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -68,6 +68,10 @@ class WaitingQueue(ABC):
     @abstractmethod
     def remove(self, job: int) -> None:
         """Take out a job of the front."""
+
+    def set_walltime(self, job: int, requested_s: float) -> None:
+        """Set the walltime of a job that does not wait."""
+        self._requested[job] = requested_s
 
     def started(self, job: int, now_s: float) -> None:
         """Record a start, for orders that depend on usage."""
@@ -107,7 +111,6 @@ class StaticQueue(WaitingQueue):
         self._job: list[int] = by_rank.tolist()
         self._rank: list[int] = rank.tolist()
         self._kind = self._kind[by_rank]
-        self._requested_by_rank = self._requested[by_rank]
         # nan where no job waits: comparisons with it are false
         self._waiting_requested = np.full(len(by_rank), np.nan)
         self._waits = bytearray(len(by_rank))
@@ -134,7 +137,7 @@ class StaticQueue(WaitingQueue):
             self.changed = True
             # the front's last job is behind it now
             self._last = self._waits.rfind(1, rank, last)
-        self._waiting_requested[rank] = self._requested_by_rank[rank]
+        self._waiting_requested[rank] = self._requested[job]
         self._first = min(self._first, rank) if self._n else rank
         self._end = max(self._end, rank + 1) if self._n else rank + 1
         self._n += 1

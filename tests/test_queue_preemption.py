@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from queuesim.ordering.attained import Attained, attained_order
 from queuesim.ordering.orders import Order
 from queuesim.queue import simulate_queue
 from queuesim.queue_setup import QueueSetup
-from queuesim.result import QueueResult
+from queuesim.result import CUT, QueueResult
 from queuesim.runtime import RunTimeModel, RunTimes
 from queuesim.site.checkpoints import Checkpoints
 from queuesim.site.failures import DAY_S, Failures, draw_failures
@@ -91,10 +92,11 @@ class Slow:
     level: Callable[[int, int], float]
     checkpoints: Checkpoints
     min_run: int = 0
+    promote_after: float = inf
 
     def run(self) -> list[list[tuple[float, float]]]:
         w, n = self.workload, len(self.workload)
-        self.executed = [0] * n
+        self.executed, waited = [0] * n, [0] * n
         saved, runs = [0] * n, [[] for _ in range(n)]
         waiting: list[int] = []
         running: dict[int, dict[str, int]] = {}
@@ -108,6 +110,10 @@ class Slow:
                     done += 1
             waiting += [j for j in range(n) if w.submit_s[j] == now]
             while waiting:
+                for j in waiting:
+                    starved = waited[j] >= self.promote_after * self.executed[j]
+                    if starved and self.level(j, self.executed[j]) < 0:
+                        self.executed[j] = waited[j] = 0
                 waiting.sort(key=lambda j: (-self.level(j, self.executed[j]), j))
                 head, need = waiting[0], int(w.n_nodes[waiting[0]])
                 free = self.n_nodes - sum(int(w.n_nodes[j]) for j in running)
@@ -142,6 +148,8 @@ class Slow:
                     "saved": saved[head], "write": 0,
                 }  # fmt: skip
             now += 1
+            for job in waiting:
+                waited[job] += self.executed[job] > 0
             for job, state in running.items():
                 self.executed[job] += 1
                 if state["restart"]:
@@ -189,19 +197,25 @@ def test_preemption_by_priority_equals_a_slow_queue(
 
 
 @settings(max_examples=60, deadline=None)
-@given(histories())
-def test_las_equals_a_slow_queue(history: tuple[Workload, Checkpoints, int]) -> None:
+@given(histories(), st.sampled_from((None, 1.0, 2.0, 5.0)))
+def test_las_equals_a_slow_queue(
+    history: tuple[Workload, Checkpoints, int], promote_after: float | None
+) -> None:
     workload, checkpoints, min_run = history
     # sizes divide the thresholds, so that jobs change queues at whole seconds
     workload = replace(workload, n_nodes=2 ** (workload.n_nodes % 4))
-    order = attained_order(Attained((24.0, 64.0)))
+    order = attained_order(Attained((24.0, 64.0), promote_after))
+    if promote_after is not None:
+        # jobs that lose work each time preempt each other without end
+        checkpoints = Checkpoints(1.0)
     rules = Rules(checkpoints=checkpoints, preemption=PreemptionKeys("order", min_run))
 
     def level(job: int, executed: int) -> float:
         served = executed * int(workload.n_nodes[job])
         return -float((served >= 24) + (served >= 64))
 
-    expected = Slow(workload, 8, level, checkpoints, min_run).run()
+    slow = Slow(workload, 8, level, checkpoints, min_run, promote_after or inf)
+    expected = slow.run()
     result = simulate(workload, Mask(8), rules, order, backfill="none")
     assert runs_of(result) == expected
 
@@ -222,6 +236,22 @@ def test_las_by_hand() -> None:
     assert result.spent.preempted.tolist() == [2, 0, 0]
     assert wait_s(result).tolist() == [6.0, 2.0, 0.0]
     assert run_s(result).tolist() == [30.0, 2.0, 4.0]
+
+
+def test_a_starved_job_returns_to_the_first_queue() -> None:
+    """One node, a threshold of 10 s; every 10 s from 5 s on a job of 10 s arrives.
+
+    Job 1 has run for 10 s when it leaves the first queue. New jobs take its place until it has
+    waited 20 s, from 10 to 30 s; then it runs 10 s of the first queue and leaves again.
+    """
+    submit = [0.0, *np.arange(5.0, 95.0, 10.0)]
+    workload = jobs(submit, [40.0] + [10.0] * 9, [1] * 10)
+    rules = Rules(checkpoints=Checkpoints(1.0), preemption=BY_ORDER)
+    first = []
+    for promote_after in (None, 2.0):
+        order = attained_order(Attained((10.0,), promote_after))
+        first.append(runs_of(simulate(workload, Mask(1), rules, order))[0])
+    assert first == [[(0, 10), (100, 130)], [(0, 10), (30, 40), (60, 70), (90, 100)]]
 
 
 # The account
@@ -287,6 +317,13 @@ def test_every_second_on_a_node_is_accounted_for(
         assert not spent.checkpoint_s.any()
     assert np.all(spent.restart_s <= interruptions * rules.checkpoints.restart_s)
     assert np.array_equal(wait_s(result), result.end_s - workload.submit_s - held)
+    # as without interruptions
+    late = workload.run_time_s > workload.requested_s
+    if every is not None:
+        n_writes = np.maximum(np.ceil(workload.run_time_s / every) - 1, 0)
+        late = workload.run_time_s + n_writes * rules.checkpoints.write_s > workload.requested_s
+    assert np.array_equal(result.outcome == CUT, late & (overrun == "cut"))
+    assert np.array_equal(result.overran, late)
     # nothing runs that does not fit
     _, busy = result.busy_nodes()
     assert 0 <= busy.min() <= busy.max() <= 8
@@ -391,19 +428,35 @@ def test_quotas_are_lent_and_taken_back() -> None:
 
 def test_a_leaf_of_gpus_fails_with_all_its_servers() -> None:
     topology = gpu_cluster(8, gpus_per_node=4, nodes_per_leaf=2)
-    leaves = draw_failures(Failures(per_leaf_day=1.0), topology, np.random.default_rng(1))
-    for failure, _ in zip(leaves, range(20), strict=False):
-        assert np.unique(np.flatnonzero(failure.nodes) // 8).size == 1
-        assert failure.nodes.sum() == 8
+    """Also a server with its GPUs, and a link with one; a leaf of a rail has a GPU a server."""
+    units = {"leaf": 8, "node": 4, "link": 1}
+    for fabric, per_leaf in (("leaf", 8), ("rail", 2)):
+        topology = gpu_cluster(8, gpus_per_node=4, nodes_per_leaf=2, fabric=fabric)
+        for part, n_gpus in (units | {"leaf": per_leaf}).items():
+            failures = Failures(**{f"per_{part}_day": 1.0})
+            drawn = draw_failures(failures, topology, np.random.default_rng(1))
+            for failure, _ in zip(drawn, range(20), strict=False):
+                gpus = np.flatnonzero(failure.nodes)
+                assert len(gpus) == n_gpus
+                assert np.unique(gpus // (4 if part == "node" else 8)).size == 1
+                if fabric == "rail" and part == "leaf":
+                    assert np.unique(gpus % 4).size == 1
 
 
-@pytest.mark.parametrize("leaves", [False, True])
-def test_failures_come_as_often_as_they_should(leaves: bool) -> None:
+@pytest.mark.parametrize("part", ["leaf", "link"])
+def test_a_node_with_several_links_keeps_the_others(part: str) -> None:
+    topology = gpu_cluster(8, gpus_per_node=4, nodes_per_leaf=2, planes=2)
+    failures = Failures(**{f"per_{part}_day": 1.0})
+    with pytest.raises(NetcosimError, match=f"per_{part}_day: nodes of .* have 2 links, and keep"):
+        next(draw_failures(failures, topology, np.random.default_rng(1)))
+
+
+@pytest.mark.parametrize(("part", "n_units"), [("node", 128), ("link", 128), ("leaf", 32)])
+def test_failures_come_as_often_as_they_should(part: str, n_units: int) -> None:
     """Poisson: the count within four standard deviations, and all units alike."""
     topology = make_topology("fattree", {"radix": 8})
     rate, n_days = 0.02, 400
-    failures = Failures(per_leaf_day=rate) if leaves else Failures(per_node_day=rate)
-    n_units, width = (32, 4) if leaves else (128, 1)
+    failures, width = Failures(**{f"per_{part}_day": rate}), 128 // n_units
     drawn = []
     for one in draw_failures(failures, topology, np.random.default_rng(3)):
         if one.start_s > n_days * DAY_S:
@@ -426,7 +479,7 @@ def test_all_policies_see_the_same_failures() -> None:
     """Also with other jobs, and in another process: they depend on the generator alone."""
     topology = make_topology("fattree", {"radix": 4})
     rules = Rules(
-        failures=Failures(per_node_day=50.0, per_leaf_day=20.0, repair_s=600.0),
+        failures=Failures(30.0, 20.0, 20.0, repair_s=600.0),
         checkpoints=Checkpoints(100.0),
     )
     n = 40
@@ -473,10 +526,20 @@ def test_effective_training_time_meets_its_closed_form(rate: float, interval_s: 
 
 
 def test_a_queue_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("queuesim.site.ruled_run.MOST_FAILURES", 50)
+    monkeypatch.setattr("queuesim.site.ruled_run.MOST_INTERRUPTIONS", 50)
     rules = Rules(failures=Failures(per_node_day=1000.0, repair_s=1.0))
-    with pytest.raises(NetcosimError, match="50 failures in a row in which no job ended; lower"):
+    with pytest.raises(NetcosimError, match="50 interruptions in a row in which no job ended; lower"):
         simulate(jobs([0], [1e5], [8]), Mask(8), rules, "fcfs")
+
+
+def test_jobs_that_preempt_each_other_without_end_are_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each has lost its work when it is in the first queue again."""
+    monkeypatch.setattr("queuesim.site.ruled_run.MOST_INTERRUPTIONS", 50)
+    order = attained_order(Attained((10.0,), 1.0))
+    with pytest.raises(NetcosimError, match="or raise queue.las.promote_after"):
+        simulate(jobs([0, 1], [100, 100], [8, 8]), Mask(8), Rules(preemption=BY_ORDER), order)
 
 
 # Contention

@@ -40,7 +40,7 @@ class LiveOrder(ABC):
         return
 
     def changes_s(self, job: int, now_s: float) -> float:
-        """Return when the score of a running job changes next; inf: not while it runs."""
+        """Return when the score of a job changes next if it neither starts nor ends; inf: never."""
         return inf
 
 

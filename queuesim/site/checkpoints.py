@@ -15,6 +15,9 @@ from annotated_types import Ge, Gt
 
 from netsim.parameters import Example, ReadIf, check_values
 
+LEAST_WALLTIME_S = 1.0
+"""The walltime of a job that restarts although it has exceeded its walltime."""
+
 
 class Spent(NamedTuple):
     """Seconds at rate 1 of a run, by what they were spent on."""
@@ -61,6 +64,14 @@ class Checkpoints:
         """Return what a run to the end spends, with so much work left."""
         restart_s = self.restart_s if restarts else 0.0
         return Spent(left_s, 0.0, self._n_writes(left_s) * self.write_s, restart_s)
+
+    def walltime_s(self, requested_s: float, saved_s: float) -> float:
+        """Return the walltime of a restart: the requested one less what is saved.
+
+        So a job exceeds its walltime only if it would without interruptions, at rate 1.
+        """
+        written_s = self.write_s * saved_s / (self.interval_s or inf)
+        return max(requested_s - saved_s - written_s + self.restart_s, LEAST_WALLTIME_S)
 
     def spent(self, executed_s: float, left_s: float, *, restarts: bool) -> Spent:
         """Return what an interrupted run has spent; of its work, only what a checkpoint has."""

@@ -1,7 +1,8 @@
-"""Failures drawn at random: nodes, and leaves with all nodes below, that fail at constant rates.
+"""Failures drawn at random: nodes, their links, and leaves fail at constant rates.
 
 They are Poisson processes of the machine alone: nothing that jobs do moves them. So all policies of
-one seed see the same failures.
+one seed see the same failures. A server fails with all its GPUs. A node that has lost its link, or
+its leaf, is out until the repair.
 """
 
 from __future__ import annotations
@@ -12,13 +13,16 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Gt
+from numpy.typing import NDArray
 
-from alloc.nodes import switch_levels
+from alloc.nodes import gpus_per_server
+from netsim.errors import NetcosimError
 from netsim.parameters import Example, ReadIf, check_values
 from netsim.topology import Topology
 from queuesim.site.partitions import Mask
 
 DAY_S = 86_400.0
+RATES = ("per_node_day", "per_leaf_day", "per_link_day")
 
 
 @dataclass(frozen=True)
@@ -30,18 +34,24 @@ class Failures:
     ] = 0.0
     per_leaf_day: Annotated[
         float,
-        "failures of a leaf switch in a day, in the mean; all nodes below it fail",
+        "failures of a leaf switch in a day, in the mean; all nodes (GPUs) on it are out",
         Ge(0),
-        Example(0.001),
+        Example(1.7e-5),
+    ] = 0.0
+    per_link_day: Annotated[
+        float,
+        "failures of the link of a node (GPU) to its leaf in a day, in the mean; the node is out",
+        Ge(0),
+        Example(1.9e-5),
     ] = 0.0
     repair_s: Annotated[
         float,
         "time from a failure until the nodes are back",
         Gt(0),
         ReadIf(
-            ("per_node_day", "per_leaf_day"),
+            RATES,
             lambda *rates: any(rates),
-            "queue.failures.per_node_day or per_leaf_day is above 0",
+            "a rate of queue.failures is above 0",
         ),
         Example("2 h", beside={"per_node_day": 0.0065}),
     ] = 3600.0
@@ -50,7 +60,7 @@ class Failures:
         check_values("failures", self)
 
     def __bool__(self) -> bool:
-        return self.per_node_day > 0 or self.per_leaf_day > 0
+        return any(getattr(self, rate) for rate in RATES)
 
 
 class Failure(NamedTuple):
@@ -64,19 +74,36 @@ class Failure(NamedTuple):
 def draw_failures(
     failures: Failures, topology: Topology, rng: np.random.Generator
 ) -> Iterator[Failure]:
-    """Return the failures of a machine in order of time, without end; one rate must be above 0."""
-    leaf, n_leaves = np.empty(0, dtype=np.int64), 0
-    if failures.per_leaf_day:
-        hierarchy = switch_levels(topology)
-        leaf, n_leaves = hierarchy.domain[-1], hierarchy.counts[-1]
-    of_nodes = topology.n_nodes * failures.per_node_day / DAY_S
-    per_s = of_nodes + n_leaves * failures.per_leaf_day / DAY_S
-    time_s = 0.0
+    """Return the failures of a machine in order of time, without end; one rate must be above 0.
+
+    Raises
+    ------
+    NetcosimError
+        Failures of links or leaves that would leave each node another link.
+    """
+    rates, parts = zip(*_parts(failures, topology), strict=True)
+    counts = [int(part.max()) + 1 for part in parts]
+    ends, time_s = (np.multiply(rates, counts) / DAY_S).cumsum(), 0.0
     while True:
-        time_s += float(rng.exponential(1.0 / per_s))
-        if rng.random() * per_s < of_nodes:
-            nodes = np.zeros(topology.n_nodes, dtype=bool)
-            nodes[rng.integers(topology.n_nodes)] = True
-        else:
-            nodes = np.asarray(leaf == rng.integers(n_leaves))
+        time_s += float(rng.exponential(1.0 / ends[-1]))
+        kind = int(np.searchsorted(ends, rng.random() * ends[-1], "right"))
+        nodes = np.asarray(parts[kind] == rng.integers(counts[kind]))
         yield Failure(time_s, time_s + failures.repair_s, nodes)
+
+
+def _parts(failures: Failures, topology: Topology) -> list[tuple[float, NDArray[np.int64]]]:
+    """Return the rate of each kind of part, and the part of that kind that each node needs."""
+    nodes = np.arange(topology.n_nodes)
+    leaves = topology.port_router.reshape(len(nodes), -1)[:, -topology.n_rails :]
+    several = {"leaf": (leaves != leaves[:, :1]).any(), "link": topology.n_rails > 1}
+    for name in (name for name in several if several[name]):
+        if getattr(failures, f"per_{name}_day"):
+            raise NetcosimError(
+                f"queue.failures.per_{name}_day: nodes of {topology.name} have {topology.n_rails} "
+                "links, and keep the others when one fails; remove it"
+            )
+    return [
+        (failures.per_node_day, nodes // gpus_per_server(topology)),
+        (failures.per_leaf_day, np.unique(leaves[:, 0], return_inverse=True)[1]),
+        (failures.per_link_day, nodes),
+    ]

@@ -44,5 +44,9 @@ class Interruptions:
         self.spent.earlier_s[job] += held_s
         (self.spent.preempted if preempted else self.spent.failed)[job] += 1
 
+    def walltime_s(self, job: int, requested_s: float) -> float:
+        """Return the walltime of the next run of a job that goes back to the queue."""
+        return self._checkpoints.walltime_s(requested_s, float(self._saved_s[job]))
+
     def _restarts(self, job: int) -> bool:
         return bool(self.spent.preempted[job] or self.spent.failed[job])

@@ -123,8 +123,8 @@ class Preemption:
         self._levels.ended(job, now_s)
 
     def changes_s(self, job: int, now_s: float) -> float:
-        """Return the next time after now at which a running job's level or protection ends."""
-        protected_s = self._started_s[job] + self._min_run_s
+        """Return the next time after now at which a job's level, or its protection, ends."""
+        protected_s = self._started_s.get(job, -inf) + self._min_run_s
         level_s = self._levels.changes_s(job, now_s)
         return min(level_s, protected_s if protected_s > now_s else inf)
 

@@ -32,8 +32,8 @@ from queuesim.site.interruptions import Interruptions
 from queuesim.site.node_sets import NodeSetMachine
 from queuesim.site.preemption import Preemption
 
-MOST_FAILURES = 100_000
-"""Failures in a row without a job that ends: the queue would not end either."""
+MOST_INTERRUPTIONS = 100_000
+"""Failures and preemptions in a row without a job that ends: the queue would not end either."""
 
 
 class RuledRun(Run):
@@ -55,10 +55,13 @@ class RuledRun(Run):
         self.access = access
         self.requeues = requeues
         self.interruptions = interruptions
-        self.spent: TimeSpent | None = None if interruptions is None else interruptions.spent
+        self.spent: TimeSpent | None = None
+        if interruptions is not None:
+            self.spent = interruptions.spent
+            self.machine.requested_s = self._walltime_s = list(self.machine.requested_s)
         self.preemption = preemption
         self.failures = failures
-        self._failures_in_a_row = 0
+        self._interruptions_in_a_row = 0
         self._submitted: set[int] = set()
         self._eligible: list[int] = []
 
@@ -89,15 +92,16 @@ class RuledRun(Run):
             self._plan_preemption(job, self.preemption.started(job, self.env.now))
 
     def _plan_preemption(self, job: int, time_s: float) -> None:
-        """Run a pass when a running job may be preempted that could not be before."""
+        """Run a pass when a job's level has changed, or a running one may be preempted."""
         if time_s == inf:
             return
         started_s = self.start_s[job]
 
         def is_due(_: simpy.Event) -> None:
-            if job in self.running and self.start_s[job] == started_s:
+            waits_or_runs = np.isnan(self.end_s[job])
+            if waits_or_runs and np.array_equal(self.start_s[job], started_s, equal_nan=True):
                 assert self.preemption is not None
-                self.due = True
+                self._nodes_change()
                 self._plan_preemption(job, self.preemption.changes_s(job, self.env.now))
 
         simpy.Timeout(self.env, delay(self.env.now, time_s)).callbacks.append(is_due)
@@ -119,7 +123,7 @@ class RuledRun(Run):
 
     def _done(self, job: int) -> None:
         over = [job]
-        self._failures_in_a_row = 0
+        self._interruptions_in_a_row = 0
         while over:
             job = over.pop()
             if self.dependencies is not None:
@@ -152,16 +156,20 @@ class RuledRun(Run):
         env = self.env
         for failure in failures:
             yield env.timeout(delay(env.now, failure.start_s))
-            self._failures_in_a_row += 1
-            if self._failures_in_a_row > MOST_FAILURES:
-                raise NetcosimError(
-                    f"{self.workload.name}: {MOST_FAILURES:,} failures in a row in which no job "
-                    "ended; lower queue.failures, or shorten queue.checkpoint.interval"
-                )
+            self._count_interruption()
             number = access.adds(failure.start_s, failure.end_s, failure.nodes)
             self._fail(failure.nodes, True)
             env.process(self._repair(access, number))
             self._nodes_change()
+
+    def _count_interruption(self) -> None:
+        self._interruptions_in_a_row += 1
+        if self._interruptions_in_a_row > MOST_INTERRUPTIONS:
+            raise NetcosimError(
+                f"{self.workload.name}: {MOST_INTERRUPTIONS:,} interruptions in a row in which no "
+                "job ended; lower queue.failures, shorten queue.checkpoint.interval, or raise "
+                "queue.las.promote_after"
+            )
 
     def _repair(self, access: Access, number: int) -> SimProcess:
         yield self.env.timeout(delay(self.env.now, access.windows[number].end_s))
@@ -198,8 +206,13 @@ class RuledRun(Run):
         self._leave(job)
         if self.interruptions is not None:
             self.interruptions.sent_back(job, held_s, preempted=preempted)
+            requested_s = float(self.workload.requested_s[job])
+            self._walltime_s[job] = self.interruptions.walltime_s(job, requested_s)
+            self.queue.set_walltime(job, self._walltime_s[job])
         self.start_s[job] = self.end_s[job] = np.nan
         self.scheduler.push(job, self.env.now)
+        if self.preemption is not None:
+            self._plan_preemption(job, self.preemption.changes_s(job, self.env.now))
 
     def _planned_s(self, job: int, work_s: float) -> float:
         return work_s if self.interruptions is None else self.interruptions.planned_s(job, work_s)
@@ -239,6 +252,7 @@ class RuledRun(Run):
             if not leave:
                 return False
             for victim in leave:
+                self._count_interruption()
                 self._send_back(victim, preempted=True)
             self._change(self.run_times.settle(now_s))
             scheduler.start_head(job, now_s)

@@ -9,6 +9,7 @@ import numpy as np
 
 from alloc.policy import Placement, Policy, Request
 from netsim.errors import NetcosimError
+from netsim.plugin_entries import given_by, label_of
 
 if TYPE_CHECKING:
     Base = Policy
@@ -21,19 +22,15 @@ class _Checked(Base):
 
     deterministic = False  # parts that are not requested cannot be checked
     _given: Any = None
-    checked_source = ""
 
     def allocate(self, request: Request) -> Placement | None:
         """Allocate as the policy does, after checking that its placement is possible."""
         placement = super().allocate(request)  # type: ignore[safe-super]
         if placement is None:
             return None
-        wrong = self._wrong(placement, request)
+        wrong = self._wrong(given_by(self, placement, Placement), request)
         if wrong:
-            raise NetcosimError(
-                f"policy {self.name!r} of plug-in {self.checked_source}: "
-                f"job {request.job_id}: {wrong}"
-            )
+            raise NetcosimError(f"{label_of(self)}: job {request.job_id}: {wrong}")
         self._given = self._taken().copy()
         self._given[placement.nodes] = True
         return placement
@@ -47,9 +44,7 @@ class _Checked(Base):
     def _taken(self) -> Any:
         return np.zeros(self.topology.n_nodes, dtype=bool) if self._given is None else self._given
 
-    def _wrong(self, placement: object, request: Request) -> str:
-        if not isinstance(placement, Placement):
-            return f"allocate gave a {type(placement).__name__}; it must be a Placement or None"
+    def _wrong(self, placement: Placement, request: Request) -> str:
         nodes, n = placement.nodes, self.topology.n_nodes
         if not (isinstance(nodes, np.ndarray) and nodes.ndim == 1 and nodes.dtype.kind in "iu"):
             return "the nodes of a placement must be an array of whole numbers"
@@ -64,7 +59,7 @@ class _Checked(Base):
 
 
 @cache
-def checked_policy(policy: type[Policy], source: str) -> type[Policy]:
+def checked_policy(policy: type[Policy]) -> type[Policy]:
     """Return a policy's class whose placements are checked.
 
     Raises
@@ -73,4 +68,4 @@ def checked_policy(policy: type[Policy], source: str) -> type[Policy]:
         Out of `allocate`: an answer that is no placement, with too few nodes, nodes that the
         machine does not have or that are not free.
     """
-    return type(policy.__name__, (_Checked, policy), {"checked_source": source})
+    return type(policy.__name__, (_Checked, policy), {})

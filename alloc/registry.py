@@ -43,7 +43,6 @@ from alloc.torus.first_fit_cuboid import FirstFitCuboid
 from alloc.torus.tpu_slices import TpuSlices
 from netsim.errors import unknown_name
 from netsim.kinds import RNG, need_kinds
-from netsim.plugins import source_of
 from netsim.registry import Registry
 from netsim.topology import Topology
 
@@ -147,7 +146,5 @@ def make_policy(
     valid = policies_for(topology.family)
     if name not in valid:
         raise unknown_name(f"allocation policy for a {topology.family}", name, valid)
-    policy, plugin = POLICIES[name], source_of(POLICIES.home, name)
-    if plugin is not None:
-        policy = checked_policy(policy, plugin.source)
+    policy = POLICIES[name] if name in POLICIES.own else checked_policy(POLICIES[name])
     return policy.from_config(topology, rng, parameters or {})

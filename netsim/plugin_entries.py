@@ -7,11 +7,13 @@ import inspect
 from collections.abc import Sequence
 from contextlib import suppress
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from netsim.errors import NetcosimError
-from netsim.registry import Registry
+from netsim.registry import IN_USE, Registry
+from netsim.short_repr import text_of
 
+T = TypeVar("T")
 LIST = "PLUGIN"
 """The name of a plug-in's list of entries."""
 
@@ -107,6 +109,27 @@ def checked_name(thing: object, registry: Registry[Any], where: str) -> str:
             f"{where}{at}: {registry.what} {name!r} is a built-in name; use another one"
         )
     return name
+
+
+def label_of(entry: Any) -> str:
+    """Return kind and name of an entry, after its plug-in if it is of one."""
+    home, name = entry.registered_in, entry.name
+    sources = [p.source for p in IN_USE.get() if name in p.entries.get(home, {})]
+    return f"{''.join(f'plug-in {s}: ' for s in sources)}{registry_at(home).what} {name!r}"
+
+
+def given_by(entry: Any, value: T, kind: type) -> T:
+    """Return what an entry of a registry gave, a value of a kind.
+
+    Raises
+    ------
+    NetcosimError
+        A value of another kind.
+    """
+    if not isinstance(value, kind):
+        given = f"{text_of(value)}; it must give a {kind.__name__}"
+        raise NetcosimError(f"{label_of(entry)} gives {given}")
+    return value
 
 
 def place_of(thing: object) -> str:

@@ -16,6 +16,10 @@ class Entries(Protocol):
     """Interface of a plug-in to a registry."""
 
     @property
+    def source(self) -> str:
+        """The file or module, as messages name it."""
+
+    @property
     def entries(self) -> Mapping[str, Mapping[str, Any]]:
         """Entries by registry and name."""
 

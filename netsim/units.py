@@ -106,8 +106,8 @@ def parse_exact(value: object, dimension: Dimension, *, plain: bool = False) -> 
         ``"8 Gbit/s"``, ``"1 KiB"``, ``"2 us"``.
     dimension : {"bandwidth", "bytes", "time"}
     plain : bool
-        Whether a number without a unit is taken as SI. False where the name of the
-        parameter does not carry the unit, since a bare 10 would be ambiguous.
+        Whether a number without a unit is taken as SI, for parameters whose name carries the
+        unit. A text always needs one.
 
     Raises
     ------
@@ -128,9 +128,7 @@ def parse_exact(value: object, dimension: Dimension, *, plain: bool = False) -> 
         raise NetcosimError(f"{value!r}; it must be {hint}")
     number, unit = Fraction(Decimal(match[1])), match[2]
     if not unit:
-        if not plain:
-            raise NetcosimError(f"{value!r} has no unit; it must be {hint}")
-        return number
+        raise NetcosimError(f"{value!r} has no unit; it must be {hint}")
     factor = _UNITS[dimension].get(unit)
     if factor is None:
         raise NetcosimError(

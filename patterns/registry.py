@@ -9,6 +9,7 @@ import numpy as np
 from netsim.errors import NetcosimError, unknown_name
 from netsim.kinds import RNG, WHOLE, need_kinds
 from netsim.limits import shown
+from netsim.plugin_entries import given_by
 from netsim.registry import Registry
 from netsim.traffic import Program
 from patterns import (
@@ -115,9 +116,9 @@ def make_pattern(
     pattern = PATTERNS[name]
     extra = pattern.arguments(params or {})
     try:
-        if pattern.uses_rng:
-            return pattern.function(n_ranks, message_bytes, iterations, rng, **extra)
-        return pattern.function(n_ranks, message_bytes, iterations, **extra)
+        draws = (rng,) if pattern.uses_rng else ()
+        program = pattern.function(n_ranks, message_bytes, iterations, *draws, **extra)
+        return given_by(pattern, program, Program)
     except (OverflowError, MemoryError) as error:
         given = ", ".join(f"{key} = {value}" for key, value in extra.items()) or "none"
         raise NetcosimError(

@@ -11,16 +11,17 @@ from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from netsim.errors import NetcosimError, unknown_name
+from netsim.plugin_entries import given_by
 from queuesim.backfilling.backfill import Backfill, Start, check_window
 from queuesim.backfilling.easy_sets import node_set_method
 from queuesim.compiled.choice import why_by_events
 from queuesim.decide import Decided, Decider, known_at_submit
-from queuesim.estimates import EstimateModel
+from queuesim.estimates import EstimateModel, Estimates
 from queuesim.machine import Machine
 from queuesim.ordering.orders import Order
 from queuesim.registry import find_backfill, find_order
 from queuesim.run import Labels, Run
-from queuesim.runtime import AsLogged, RunTimeModel
+from queuesim.runtime import AsLogged, RunTimeModel, RunTimes
 from queuesim.site.dependencies import Dependencies
 from queuesim.site.failures import Failure, draw_failures
 from queuesim.site.interruptions import Interruptions
@@ -88,7 +89,9 @@ class QueueSetup:
             raise NetcosimError(
                 f"bandwidth_Bps has {len(self.bandwidth_Bps)} values for {len(workload)} jobs"
             )
-        self.known_s = None if self.estimates is None else self.estimates.prepare(workload)
+        self.known_s = None
+        if self.estimates is not None:
+            self.known_s = given_by(self.estimates, self.estimates.prepare(workload), Estimates)
         if isinstance(self.backfill, Decider) and (rules.uses_node_sets or rules.preempts):
             raise NetcosimError(
                 f"decider {self.backfill.name!r} does not support partitions, reservations and "
@@ -104,7 +107,7 @@ class QueueSetup:
             self._method = node_set_method(named)
             self.chosen = rules.ordered(self.chosen, self._access)
         self.labels = Labels(self.chosen.name, named, self.window, self.overrun, model.label)
-        self.run_times = model.prepare(workload, policy, self.rng)
+        self.run_times = given_by(model, model.prepare(workload, policy, self.rng), RunTimes)
 
     @property
     def why_by_events(self) -> str:

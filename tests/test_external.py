@@ -368,7 +368,7 @@ def test_the_validator_names_the_first_violation(fault: str, message: str) -> No
 def test_the_command_checks_a_program(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check-scheduler", *EASY]) == 0
     assert "easy.py: protocol 1, " in capsys.readouterr().out
-    assert main(["check-scheduler", "--time-limit", "0.2", *helper("sleeps")]) == 2
+    assert main(["check-scheduler", "--time-limit", "0.2 s", *helper("sleeps")]) == 2
     assert "no answer within 0.2 s" in capsys.readouterr().err
     assert main(["check-scheduler"]) == 2
     assert "COMMAND" in capsys.readouterr().err

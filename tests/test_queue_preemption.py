@@ -528,7 +528,7 @@ def test_effective_training_time_meets_its_closed_form(rate: float, interval_s: 
 def test_a_queue_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("queuesim.site.ruled_run.MOST_INTERRUPTIONS", 50)
     rules = Rules(failures=Failures(per_node_day=1000.0, repair_s=1.0))
-    with pytest.raises(NetcosimError, match="50 interruptions in a row in which no job ended; lower"):
+    with pytest.raises(NetcosimError, match="50 interruptions in a row in which no job ended"):
         simulate(jobs([0], [1e5], [8]), Mask(8), rules, "fcfs")
 
 
@@ -538,7 +538,7 @@ def test_jobs_that_preempt_each_other_without_end_are_an_error(
     """Each has lost its work when it is in the first queue again."""
     monkeypatch.setattr("queuesim.site.ruled_run.MOST_INTERRUPTIONS", 50)
     order = attained_order(Attained((10.0,), 1.0))
-    with pytest.raises(NetcosimError, match="or raise queue.las.promote_after"):
+    with pytest.raises(NetcosimError, match=r"or raise queue\.las\.promote_after"):
         simulate(jobs([0, 1], [100, 100], [8, 8]), Mask(8), Rules(preemption=BY_ORDER), order)
 
 

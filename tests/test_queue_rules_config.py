@@ -110,7 +110,7 @@ INTERRUPTED = content(
     order="las", las={"thresholds": ["10 min", "1 h"]},
     preemption={"by": "order", "min_run": "1 min"},
     checkpoint={"interval": "5 min", "write": "5 s", "restart": "30 s"},
-    failures={"per_node_day": 1.0, "per_leaf_day": 0.5, "repair": "20 min"},
+    failures={"per_node_day": 1.0, "per_leaf_day": 0.3, "per_link_day": 0.2, "repair": "20 min"},
 )  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def test_what_interrupts_jobs_comes_from_a_config() -> None:
     rules = queues_of(config, make_topology("dragonfly", {"p": 2, "a": 4, "g": 5})).rules
     assert rules.checkpoints == Checkpoints(300.0, 5.0, 30.0)
     assert rules.preemption == PreemptionKeys("order", 60.0)
-    assert rules.failures == Failures(1.0, 0.5, 1200.0)
+    assert rules.failures == Failures(1.0, 0.3, 0.2, 1200.0)
     tables = result_tables(result)
     for row in tables["interruptions"]:
         spent = result.schedules[str(row["policy"])].spent

@@ -20,13 +20,14 @@ from alloc.policy import Placement, Policy
 from cosim.network.isolated_loops import remember
 from cosim.network.job_iterations import JobIterations
 from cosim.network.job_network import JobNetwork
-from cosim.network.periodic import SLACK, JobGroup, PeriodicJob, iteration_times_s
+from cosim.network.periodic import SLACK, JobGroup, NetworkPlan, PeriodicJob, iteration_times_s
 from cosim.network.situation import Situation, connected
 from cosim.network_schedulers.base import NetworkScheduler
 from cosim.network_schedulers.registry import NETWORK_SCHEDULERS
 from cosim.run_times.model_context import ModelContext
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import Example, NamesIn
+from netsim.plugin_entries import given_by
 from queuesim.draws import draw_key
 from queuesim.runtime import NO_CHANGE, RunTimeModel, RunTimes
 from workloads.job import Workload
@@ -235,7 +236,7 @@ class ScheduledJobs:
         if key not in self._known:
             self.counts["groups_simulated"] += 1
             rng = np.random.default_rng([self.seed, zlib.crc32(key[0])])
-            plan = self.scheduler.plan(group, rng)
+            plan = given_by(self.scheduler, self.scheduler.plan(group, rng), NetworkPlan)
             remember(self._known, key, iteration_times_s(group, plan, rng), _KEPT)
         return self._known[key]
 

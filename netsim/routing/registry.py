@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import unknown_name
 from netsim.kinds import need_kinds
 from netsim.parameters import checked
-from netsim.plugins import source_of
+from netsim.plugin_entries import given_by
 from netsim.registry import Registry
 from netsim.routing import any_graph, dragonfly, fattree, pinned, shortest_path, torus
 from netsim.routing.base import Routing, RoutingEntry
@@ -77,9 +77,5 @@ def make_routing(
     if name not in valid:
         raise unknown_name(f"routing for {topology.family}", name, valid)
     build = ROUTINGS[name].build
-    routing: object = build(topology, **checked(f"routing {name}", build, parameters or {}))
-    if not isinstance(routing, Routing):
-        plugin = source_of(ROUTINGS.home, name)
-        where = "" if plugin is None else f"plug-in {plugin.source}: "
-        raise NetcosimError(f"{where}routing {name!r} gives {routing!r}; it must give a Routing")
-    return routing
+    routing = build(topology, **checked(f"routing {name}", build, parameters or {}))
+    return given_by(ROUTINGS[name], routing, Routing)

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from netsim.errors import NetcosimError, unknown_name
 from netsim.kinds import need_kinds
 from netsim.parameters import checked
+from netsim.plugin_entries import given_by
 from netsim.registry import Registry
 from netsim.topologies import (
     cables,
@@ -85,7 +86,7 @@ def make_topology(family: str, params: Mapping[str, object]) -> Topology:
     builder = FAMILIES[family].builder_for(params)
     values = checked(f"topology {family}", builder, params)
     try:
-        return builder(**values)
+        return given_by(FAMILIES[family], builder(**values), Topology)
     except OverflowError as error:
         raise NetcosimError(f"topology {family}: a parameter is too large ({error})") from None
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from netsim.errors import NetcosimError
+from netsim.plugin_entries import label_of
 from queuesim.ordering.orders import FloatArray, IndexArray, Order
 from workloads.job import Workload
 
@@ -20,29 +20,19 @@ def with_checks(order: Order) -> Order:
     NetcosimError
         Neither a key nor a score, nor live ones; and out of either, what does not fit.
     """
-    if order.static_key is None and order.score is None and order.live is None:
-        raise NetcosimError(f"queue order {order.name!r} has neither static_key nor score")
-    return replace(order, static_key=_keyed(order), score=_scored(order))
-
-
-def _keyed(order: Order) -> Callable[[Workload], FloatArray] | None:
-    key = order.static_key
+    key, score = order.static_key, order.score
+    if key is None and score is None and order.live is None:
+        raise NetcosimError(f"{label_of(order)} has neither static_key nor score")
 
     def keys(workload: Workload) -> FloatArray:
         assert key is not None
         return _numbers(order, key(workload), len(workload))
 
-    return None if key is None else keys
-
-
-def _scored(order: Order) -> Callable[[Workload, IndexArray, float], FloatArray] | None:
-    score = order.score
-
     def scores(workload: Workload, jobs: IndexArray, now_s: float) -> FloatArray:
         assert score is not None
         return _numbers(order, score(workload, jobs, now_s), len(jobs))
 
-    return None if score is None else scores
+    return replace(order, static_key=key and keys, score=score and scores)
 
 
 def _numbers(order: Order, values: object, n: int) -> FloatArray:
@@ -51,7 +41,5 @@ def _numbers(order: Order, values: object, n: int) -> FloatArray:
     except (TypeError, ValueError):
         found = np.empty(0)
     if found.shape != (n,) or np.isnan(found).any():
-        raise NetcosimError(
-            f"queue order {order.name!r} must give one number for each of {n:,} jobs"
-        )
+        raise NetcosimError(f"{label_of(order)} must give one number for each of {n:,} jobs")
     return found

@@ -77,6 +77,7 @@ ROWS = [
     judge("a switch tree in two parts", "x.conf", machine="x.conf", policies="random,baseline",
           make=written("x.conf", "SwitchName=a Nodes=n[1-4]\nSwitchName=b Nodes=n[5-8]\n")),
     judge("a bandwidth of text", "bandwidth", "--bandwidth", "fast"),
+    judge("a bandwidth without a unit", "'3' has no unit", "--bandwidth", "3"),
     judge("a taper of text", "taper", "--taper", "half"),
     judge("a taper of another family", "taper", "--taper", "0.5", machine="dragonfly-272",
           policies="rdn,simple"),

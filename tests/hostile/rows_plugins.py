@@ -183,7 +183,12 @@ ROWS = [
         "neither static_key nor score",
     ),
     entry("policy raises", policy("raise IndexError('x')"), "queue.policies", "IndexError"),
-    entry("policy of text", policy("return 'here'"), "queue.policies", "gave a str"),
+    entry(
+        "policy of text",
+        policy("return 'here'"),
+        "queue.policies",
+        "'mine' gives 'here'; it must give a Placement",
+    ),
     entry("policy of nothing, ever", policy("return None"), "queue.policies", "cannot place"),
     entry(
         "policy of halves",
@@ -204,7 +209,7 @@ ROWS = [
         "node -",
     ),
     entry("model raises", model("return 1 / 0"), "queue.run_time_model", "ZeroDivisionError"),
-    entry("model of nothing", model("return None"), "queue.run_time_model"),
+    entry("model of nothing", model("return None"), "queue.run_time_model", "must give a RunTimes"),
     entry(
         "model of no time",
         model("return FixedRunTimes(workload.run_time_s * 0)"),
@@ -224,7 +229,12 @@ ROWS = [
         {"queue.estimates": '"mine"', "queue.policies": '["placer"]'},
     ),
     entry("pattern raises", pattern("raise OSError('x')"), "mix.pattern", "OSError"),
-    entry("pattern of nothing", pattern("return None"), "mix.pattern"),
+    entry(
+        "pattern of nothing",
+        pattern("return None"),
+        "mix.pattern",
+        "'mine' gives None; it must give a Program",
+    ),
     entry(
         "pattern to nobody",
         pattern("return build_program(n_ranks, 1, make_messages(0, 0, 99, 0, 10), iterations)"),
@@ -235,7 +245,7 @@ ROWS = [
     entry("observable of a number", observable("return 3"), "run.observables"),
     entry("observable of objects", observable("return [{'x': object()}]"), "run.observables", "x"),
     entry("observable of lists", observable("return [[1, 2]]"), "run.observables"),
-    entry("routing of nothing", routing("return None"), "machine.routing"),
+    entry("routing of nothing", routing("return None"), "machine.routing", "must give a Routing"),
     entry(
         "routing without ways",
         routing("return table_routing(topology, 'mine', {})"),

@@ -46,6 +46,7 @@ ROWS = [
     partitions("nodes as a number", "must be a text", "nodes = 3"),
     partitions("a walltime of 0", "max_walltime", "max_walltime_s = 0"),
     partitions("a walltime without a unit", "has no unit", "max_walltime = 100"),
+    partitions("a text without a unit", "has no unit", 'max_walltime_s = "100"'),
     partitions("no node for a job", "max_nodes", "max_nodes = 0"),
     partitions("a priority that is no number", "priority", "priority = nan"),
     partitions("a factor above 1", "factor", "factor = 1.5"),

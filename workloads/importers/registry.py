@@ -8,6 +8,7 @@ from typing import Any
 
 from netsim.errors import unknown_name
 from netsim.parameters import checked
+from netsim.plugin_entries import given_by
 from netsim.registry import Registry
 from workloads.importers import mapped, pbs, sacct
 from workloads.importers.entry import Importer
@@ -52,4 +53,5 @@ def import_log(kind: str, path: str | Path, parameters: Mapping[str, Any]) -> Wo
     if kind not in IMPORTERS:
         raise unknown_name("importer", kind, IMPORTERS)
     read = IMPORTERS[kind].read
-    return read(path, **checked(f"importer {kind}", read, parameters))
+    jobs = read(path, **checked(f"importer {kind}", read, parameters))
+    return given_by(IMPORTERS[kind], jobs, Workload)

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from alloc.nodes import NodePolicy
 from alloc.policy import Policy
 from alloc.registry import POLICIES
-from experiments.fields import InputFile, Text, TimeS
+from experiments.fields import InputFile, OrText, Text, TimeS
 from netsim.errors import NetcosimError, unknown_name
 from netsim.inputs import file_digest, input_file, is_input
 from netsim.parameters import NamesIn
@@ -44,7 +44,7 @@ class Program(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    command: tuple[InputFile | Text, ...] = Field(
+    command: Annotated[tuple[InputFile | Text, ...], OrText()] = Field(
         min_length=1,
         description="program and arguments, as a text or a list",
         examples=["./my-scheduler --fast"],
@@ -113,7 +113,7 @@ def _found(value: AnyDecider | None) -> AnyDecider | None:
 
 
 DeciderKey = Annotated[
-    Text | UserDecider | Program | None,
+    Text | Annotated[UserDecider, OrText("[:.]")] | Program | None,
     BeforeValidator(_read),
     AfterValidator(_found),
     NamesIn(DECIDERS),

@@ -72,6 +72,18 @@ class Known(NamesIn):
         return value
 
 
+@dataclass(frozen=True)
+class OrText:
+    """Annotate what a file may also give as a text of some pattern, for the JSON schema."""
+
+    pattern: str = ""
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        """Add the text to pydantic's JSON schema."""
+        text = {"type": "string"} | ({"pattern": self.pattern} if self.pattern else {})
+        return {**handler(schema), "or_text": text}
+
+
 def known(what: str, registry: Collection[str]) -> Known:
     """Return the annotation of a name, or of several, in a registry of ``what``."""
     return Known(registry, what)
@@ -171,7 +183,7 @@ CountRange = Annotated[tuple[Count, Count], BeforeValidator(_interval)]
 SizeBytes = Annotated[int, in_si("bytes", positive=True)]
 TimeS = Annotated[float, in_si("time")]
 TimeRangeS = Annotated[tuple[TimeS, TimeS], BeforeValidator(_interval)]
-Input = Annotated[InputFile, BeforeValidator(_input_file)]
+Input = Annotated[InputFile, BeforeValidator(_input_file), OrText()]
 BandwidthBps = Annotated[float, in_si("bandwidth")]
 BandwidthsBps = Annotated[tuple[BandwidthBps, ...], BeforeValidator(_one_or_more)]
 ShareRange = Annotated[tuple[Share, Share], BeforeValidator(_interval)]

@@ -26,8 +26,8 @@ _RANGE = {
     "properties": {key: {} for key in ("from", "to", "step", "factor", "count", "scale")},
     "additionalProperties": False,
 }
-_QUANTITY = {"type": ["number", "string"], "pattern": r"^\s*[+-]?[0-9.].*[A-Za-zµμ]\s*$"}
-_CLASS = {"type": "string", "pattern": "[:.]", "description": "a class in a file or module"}
+_QUANTITY = {"type": "string", "pattern": r"^\s*[+-]?[0-9.].*[A-Za-zµμ]\s*$"}
+_SIZE = _QUANTITY | {"type": ["number", "string"]}
 _ONE_OR_MORE = ("traffic", "loads", "routings")
 
 
@@ -69,7 +69,6 @@ def config_schema() -> Schema:
     for key in _ONE_OR_MORE:
         options = others["curve"]["properties"][key]["anyOf"]
         options.append(options[0]["items"])
-    sections["Program"]["properties"]["command"]["anyOf"].append({"type": "string"})
     sweep = {"sweep": _object(properties(SweepSection))}
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
@@ -92,7 +91,8 @@ def _section(found: Schema) -> Schema:
         value = _field(field)
         properties[name] = value
         if quantity_of(name) is not None:
-            properties[short_name(name)] = _axis(_leaf(field, quantity=True))
+            unit = _SIZE if short_name(name) == name else _QUANTITY
+            properties[short_name(name)] = _axis(_leaf(field, unit))
     return _object(properties)
 
 
@@ -112,28 +112,29 @@ def _axis(value: Schema) -> Schema:
     }
 
 
-def _leaf(field: Schema, *, quantity: bool = False) -> Schema:
+def _leaf(field: Schema, unit: Schema | None = None) -> Schema:
     """Return the schema of a value without nulls, which TOML lacks, its names as choices."""
+    if "or_text" in field:
+        other = {key: value for key, value in field.items() if key != "or_text"}
+        return _either([_leaf(other, unit), field["or_text"]])
     kept = {key: field[key] for key in _KEPT if key in field}
     if isinstance(kept.get("default"), dict) or kept.get("default", 0) is None:
         del kept["default"]
     names = {"names": field["names"]} if "names" in field else {}
     if "$ref" in field:
-        texts = {"InputFile": [{"type": "string"}], "UserDecider": [_CLASS]}
-        more = texts.get(field["$ref"].rpartition("/")[2], [])
-        return _either([{"$ref": field["$ref"]}, *more])
+        return {"$ref": field["$ref"]}
     if "anyOf" in field:
         options = [o for o in field["anyOf"] if o.get("type") != "null"]
-        return kept | _either([_leaf(o | names, quantity=quantity) for o in options])
+        return kept | _either([_leaf(o | names, unit) for o in options])
     if "prefixItems" in field:
-        inner = [_leaf(item, quantity=quantity) for item in field["prefixItems"]]
+        inner = [_leaf(item, unit) for item in field["prefixItems"]]
         pair = {"type": "array", "items": inner, "minItems": 2, "maxItems": 2}
         return {k: v for k, v in kept.items() if k not in pair} | {"anyOf": [inner[0], pair]}
     if "items" in field:
-        return kept | {"items": _leaf(field["items"] | names, quantity=quantity)}
+        return kept | {"items": _leaf(field["items"] | names, unit)}
     if names and kept.get("type") == "string":
         kept["enum"] = field["names"]
-    return kept | _QUANTITY if quantity and kept.get("type") in ("integer", "number") else kept
+    return kept | unit if unit and kept.get("type") in ("integer", "number") else kept
 
 
 def _either(values: list[Schema]) -> Schema:

@@ -87,6 +87,8 @@ def test_the_example_of_every_key_is_valid() -> None:
         "queue.backfill = 3",
         'queue.overrun = "kep"',
         "run.seed = -1",
+        "queue.checkpoint.restart = 5",
+        'queue.checkpoint.restart_s = "5"',
         "run.snapshots = 1.5",
         "run.confidence = 2",
         "rum.seed = 1",

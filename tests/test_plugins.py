@@ -280,10 +280,13 @@ MISTAKES = {
         "bad.py, line 13: RuntimeError: no room",
     ),
     "leaves in allocate": (LAST.replace("return np", "exit(1)\n        return np"), "line 13: Sys"),
-    "too few nodes": (LAST.replace("[-n_nodes:]", "[:1]"), "policy 'last' of plug-in bad.py"),
+    "too few nodes": (
+        LAST.replace("[-n_nodes:]", "[:1]"),
+        "plug-in bad.py: allocation policy 'last': job",
+    ),
     "a node twice": (
         LAST.replace("[-n_nodes:]", "[[0] * n_nodes]"),
-        "policy 'last' of plug-in bad.py: job 1: a node is listed twice",
+        "policy 'last': job 1: a node is listed twice",
     ),
     "busy nodes": (
         LAST.replace("np.flatnonzero(self._free)[-n_nodes:]", "np.arange(n_nodes)"),

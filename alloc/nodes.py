@@ -18,6 +18,8 @@ Mask = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 Nodes = NDArray[np.int64]
 
+BY_SERVER = "a job gets GPUs of one server, or of entirely free servers"
+
 
 def check_request(request: Request) -> int:
     """Return the number of nodes of a request.

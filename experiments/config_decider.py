@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from alloc.nodes import NodePolicy
+from alloc.nodes import BY_SERVER, NodePolicy, gpus_per_server
 from alloc.policy import Policy
 from alloc.registry import POLICIES
 from experiments.fields import InputFile, OrText, Text, TimeS
@@ -202,9 +202,10 @@ def check_by_count(what: str, name: str, policy: type[Policy] | Policy) -> None:
     """
     kind = policy if isinstance(policy, type) else type(policy)
     if not (policy.counts_only and issubclass(kind, NodePolicy) and not policy.replays):
+        servers = isinstance(policy, NodePolicy) and gpus_per_server(policy.topology) > 1
         raise NetcosimError(
             f"{what} does not go with policy {name!r}: whether a job fits depends on more than "
-            "the number of free nodes"
+            f"the number of free nodes{f' ({BY_SERVER})' if servers else ''}"
         )
 
 

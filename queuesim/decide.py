@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.any_rule import AnyRule
-from alloc.nodes import NodePolicy
+from alloc.nodes import BY_SERVER, NodePolicy, gpus_per_server
 from alloc.policy import Placement
 from netsim.errors import NetcosimError
 from netsim.topology import Topology
@@ -351,10 +351,12 @@ class Decided(Backfill):
         except NetcosimError as error:
             raise NetcosimError(f"decider {self.name!r}: {error}") from None
         if not started:
-            machine = self.machine
+            machine, where = self.machine, ""
+            if gpus_per_server(machine.policy.topology) > 1:
+                where = f"; {BY_SERVER}"
             raise NetcosimError(
                 f"decider {self.name!r}: job index {job} cannot be placed: it requests "
-                f"{machine.n_nodes[int(job)]} nodes, {machine.n_free} are free"
+                f"{machine.n_nodes[int(job)]} nodes, {machine.n_free} are free{where}"
             )
 
 

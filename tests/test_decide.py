@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from queue_helpers import same_schedule
+from queue_helpers import make_workload, same_schedule
 
 from alloc.any_rule import AnyRule
 from alloc.policy import Placement, Policy, Request
@@ -16,6 +16,7 @@ from alloc.registry import make_policy
 from experiments.config_load import config_from
 from experiments.schedules import queues_of
 from netsim.errors import NetcosimError
+from netsim.topologies.gpu_cluster import gpu_cluster
 from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
 from queuesim.decide import Choice, Decider, DecisionPoint, Easy, Strict
@@ -267,6 +268,14 @@ def test_deciders_that_get_nowhere_are_told(decider: Decider, told: str) -> None
         simulate_queue(
             at_once(30), policy("simple"), backfill=decider, rng=np.random.default_rng(0)
         )
+
+
+def test_a_decider_on_gpus_names_the_rule_by_servers() -> None:
+    machine = gpu_cluster(2)
+    gpus = make_policy(machine, "baseline", np.random.default_rng(0))
+    three = make_workload([0, 0, 0], [9, 9, 9], [5, 5, 5])
+    with pytest.raises(NetcosimError, match="6 are free; a job gets GPUs of one server, or of"):
+        simulate_queue(three, gpus, backfill=Stubborn(), rng=np.random.default_rng(0))
 
 
 def test_deciders_know_the_topology_and_what_is_known_at_submit() -> None:

@@ -19,6 +19,7 @@ from netsim.traffic import PRIORITIES
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 sys.path.append(str(DOCS))
 import network_schedulers as tables  # noqa: E402
+import network_schedulers_packets as packets  # noqa: E402
 
 
 def rows(name: str) -> list[dict[str, str]]:
@@ -167,7 +168,7 @@ def test_the_fluid_model_is_within_its_error_of_packets():
     """The stored comparison: iterations among others within 5 %, mostly within 2.5 %."""
     found = rows("network-schedulers-packets.csv")
     errors = np.abs([float(row["error"]) for row in found])
-    assert {row["case"] for row in found} == set(tables.CASES)
+    assert {row["case"] for row in found} == set(packets.CASES)
     assert errors.max() < 0.05
     assert np.median(errors) < 0.025
     for row in found:
@@ -185,19 +186,19 @@ def test_gpt_beside_bert_takes_what_crux_prints():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", [name for name in tables.CASES if "GPT" not in name])
+@pytest.mark.parametrize("name", [name for name in packets.CASES if "GPT" not in name])
 def test_packets_again(name):
     stored = [row for row in rows("network-schedulers-packets.csv") if row["case"] == name]
-    for row, found in zip(stored, tables.compared(name), strict=True):
+    for row, found in zip(stored, packets.compared(name), strict=True):
         assert float(row["packets_ms"]) == pytest.approx(found["packets_ms"], abs=1e-4)
         assert float(row["fluid_ms"]) == pytest.approx(found["fluid_ms"], abs=1e-4)
 
 
 @pytest.mark.slow
 def test_gpt_beside_bert_again():
-    name = next(iter(tables.CASES))
+    name = next(iter(packets.CASES))
     stored = rows("network-schedulers-packets.csv")
-    for row, found in zip(stored, tables.compared(name), strict=False):
+    for row, found in zip(stored, packets.compared(name), strict=False):
         assert float(row["packets_ms"]) == pytest.approx(found["packets_ms"], abs=1e-4)
 
 
@@ -223,7 +224,7 @@ def test_the_pages_tables_are_those_that_are_stored():
         assert f"| {row['cases']} | {100 * float(row['mean']):.1f} % |" in page, row["item"]
     errors = rows("network-schedulers-packets.csv")
     assert f"at most {100 * max(abs(float(row['error'])) for row in errors):.1f} %" in page
-    for case in tables.CASES:
+    for case in packets.CASES:
         mine = [row for row in errors if row["case"] == case]
         for level in ("fluid_ms", "packets_ms"):
             assert f"| {', '.join(f'{float(row[level]):.2f}' for row in mine)} |" in page, case

@@ -37,7 +37,7 @@ def parts_of(config: Config, resamples: int | None = 0) -> tuple[str, ...]:
     with config.plugged():
         model = RUNTIME_MODELS[config.queue.run_time_model]
         policies = [POLICIES[name] for name in config.queue.policies]
-    parts = []
+        parts = _queue_parts(config, resamples, policies, model)
     # threads are the packet engine's: a model that reads their number sends packets
     if config.run.snapshots or "run.threads" in model.reads:
         parts.append(PACKETS)
@@ -47,7 +47,6 @@ def parts_of(config: Config, resamples: int | None = 0) -> tuple[str, ...]:
         if config.run.threads != 1:
             parts.append(CROSSBAR_THREADS if crossbars else PACKET_THREADS)
     parts += [model.solves_flows, *(policy.kernels for policy in policies)]
-    parts += _queue_parts(config, resamples, policies, model)
     return tuple(part for part in PARTS if part in parts)
 
 

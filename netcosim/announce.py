@@ -44,7 +44,7 @@ def parts_of(config: Config, resamples: int | None = 0) -> tuple[str, ...]:
     with config.plugged():
         model = RUNTIME_MODELS[config.queue.run_time_model]
         policies = [POLICIES[name] for name in config.queue.policies]
-    parts = []
+        parts = _queue_parts(config, resamples, policies, model)
     # threads are the packet engine's: a model that reads their number sends packets
     if config.run.snapshots or "run.threads" in model.reads:
         parts.append(PACKETS)
@@ -58,7 +58,6 @@ def parts_of(config: Config, resamples: int | None = 0) -> tuple[str, ...]:
     unknown = model.solves_flows == JOB_FLOWS and not mark_of(cache_folder(), WALKS).exists()
     if unknown and not is_single_path(build_machine(config.machine).routing):
         parts.append(WALKS)
-    parts += _queue_parts(config, resamples, policies, model)
     return tuple(part for part in PARTS if part in parts)
 
 

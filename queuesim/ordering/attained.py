@@ -96,7 +96,7 @@ class AttainedService(LiveOrder):
             self._promoted_s[job] = now_s + max(starved_s, 0.0)
 
     def _promote(self, jobs: int | IndexArray) -> None:
-        """Jobs return to the first queue."""
+        """Move jobs to the first queue."""
         self._left[jobs], self._crosses_s[jobs], self._promoted_s[jobs] = self._thresholds, inf, inf
         self._executed_s[jobs] = self._waited_s[jobs] = 0.0
 

@@ -48,11 +48,7 @@ class Failures:
         float,
         "time from a failure until the nodes are back",
         Gt(0),
-        ReadIf(
-            RATES,
-            lambda *rates: any(rates),
-            "a rate of queue.failures is above 0",
-        ),
+        ReadIf(RATES, lambda *rates: any(rates), "a rate of queue.failures is above 0"),
         Example("2 h", beside={"per_node_day": 0.0065}),
     ] = 3600.0
 

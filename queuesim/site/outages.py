@@ -125,15 +125,12 @@ def _checked_head(cells: Sequence[str], where: str) -> list[str]:
     for cell in cells:
         if cell not in COLUMNS:
             raise NetcosimError(f"{where}: {unknown_name('column', cell, COLUMNS)}")
-    for name in _NEEDED:
+    for name in (*_NEEDED, *cells):
         if cells.count(name) != 1:
             raise NetcosimError(
                 f"{where}: column {name} occurs {cells.count(name)} times in the header; it must "
-                "be "
-                "there once"
+                "be there once"
             )
-    if len(set(cells)) < len(cells):
-        raise NetcosimError(f"{where}: a column occurs twice in the header")
     return list(cells)
 
 

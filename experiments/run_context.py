@@ -95,7 +95,7 @@ class RunContext:
 
     @cached_property
     def network(self) -> JobNetwork:
-        """The network that coupled run times take their contention from."""
+        """Return the network on which coupled run times compute contention."""
         together = self.config.communication.together
         return JobNetwork(self.shared, self.mix, self.communications, together=together)
 

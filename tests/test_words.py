@@ -60,16 +60,6 @@ NOT_VERBS = {
     *("node", "percent", "ratio", "reduction", "rest", "slowdown", "utilisation"),
 }
 """Words that no imperative sentence begins with; among nouns, those found in docstrings."""
-NOUNS_FIRST = {
-    "alloc/fattree/kernels_two_level.py",
-    *(f"experiments/papers/{name}.py" for name in ("ai_clusters/cells", "paper", "registry")),
-    *(
-        f"experiments/papers/isolation/{name}.py"
-        for name in ("cells", "cells_draw", "steps", "stretches")
-    ),
-    *("netcosim/bench_rl/tables.py", "netcosim/judge/trial.py", "netcosim/report/sweep_tables.py"),
-}
-"""Files in which docstrings of functions may still begin with a noun. Do not add to them."""
 WHOLE_NAMES = {"held_back", "at_work", "help_with", "whole", "Here", "Parts", "Named"}
 """Names that are wrong, of words that are not."""
 
@@ -193,8 +183,6 @@ def test_docstrings_of_functions_begin_with_a_verb(package: str) -> None:
     wrong = {}
     for path in sorted((ROOT / package).rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
-        if name in NOUNS_FIRST:
-            continue
         begun = beginnings(path.read_text(encoding="utf-8"))
         if found := {function: text for function, text in begun if not begins_with_verb(text)}:
             wrong[name] = found

@@ -45,7 +45,7 @@ def search_pod(
     masks: Ints,
     plan: Plan,
 ) -> tuple[int, int]:
-    """R leaves of A nodes and one of B in a pod: (leaves planned or 0 or CUT, budget left)."""
+    """Place R leaves of A nodes and one of B in a pod: (leaves or 0 or CUT, budget left)."""
     m2, w2, free, up = tree.m2, tree.w2, tree.free, tree.up
     base = pod * m2
     need = A if R > 1 else B

@@ -41,7 +41,7 @@ class Circle(NamedTuple):
         return 1.0 - float(np.maximum(self.wanted(range(len(shift)), shift) - 1.0, 0.0).mean())
 
     def wanted(self, jobs: Iterable[int], shift: IntArray) -> FloatArray:
-        """(angles,) float64: part of the link that some of the jobs want together, shifted."""
+        """Return the part of the link that some jobs want together, shifted, (angles,)."""
         total = np.zeros(self.demand.shape[1])
         for job in jobs:
             by = int(shift[job])

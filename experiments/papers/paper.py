@@ -46,7 +46,7 @@ class Options:
 def check_known(
     options: Options, paper: str, routings: Iterable[str], settings: Sequence[str]
 ) -> None:
-    """NetcosimError for a routing or setting that a paper has not, and for any measure."""
+    """Raise NetcosimError for a routing or setting that a paper lacks, and for any measure."""
     known = tuple(routings)
     for name in options.routings:
         need_name(f"routing of {paper}", name, known)
@@ -57,7 +57,7 @@ def check_known(
 
 
 def check_no_packets(options: Options, settings: Sequence[str]) -> None:
-    """NetcosimError for a routing, a measure, or a setting that a paper on queues has not."""
+    """Raise NetcosimError for a routing, measure or setting that a paper on queues lacks."""
     if options.routings:
         raise NetcosimError("--routing: this paper sends no packets; it has no routing to choose")
     check_known(options, "queues", (), settings)
@@ -133,7 +133,7 @@ class Paper:
     figures are listed)."""
 
     def figure(self, name: str) -> PaperFigure:
-        """The figure of this name; NetcosimError for an unknown one."""
+        """Return the figure of this name; NetcosimError for an unknown one."""
         need_name(f"figure of {self.name}", name, self.figures)
         return self.figures[name]
 

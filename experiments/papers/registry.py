@@ -20,7 +20,7 @@ class PaperEntry:
     """The module that has it, under the name ``PAPER``; imported when it is wanted."""
 
     def load(self) -> Paper:
-        """The paper with its figures."""
+        """Import the paper with its figures."""
         return cast("Paper", importlib.import_module(self.module).PAPER)
 
 
@@ -65,6 +65,6 @@ PAPERS: dict[str, PaperEntry] = {
 
 
 def load_paper(name: str) -> Paper:
-    """The paper of this name; NetcosimError for an unknown one."""
+    """Load the paper of this name; raise NetcosimError for an unknown one."""
     need_name("paper", name, PAPERS)
     return PAPERS[name].load()

@@ -23,7 +23,7 @@ POWER = 0.8
 
 
 def word(difference: Interval) -> str:
-    """Verdict of a difference, where less is better."""
+    """Return the verdict of a difference, where less is better."""
     if difference.high < 0:
         return BETTER
     return WORSE if difference.low > 0 else NOT_SIGNIFICANT
@@ -41,12 +41,12 @@ def detectable(half_width: float, n: int, level: float = LEVEL) -> float:
 
 
 def is_hand(player: str) -> bool:
-    """Whether a player is a hand rule: an order + a placement."""
+    """Return whether a player is a hand rule: an order + a placement."""
     return " + " in player
 
 
 def scores(weeks: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """A row a cell and player: mean over training weeks and over those held out, with intervals."""
+    """Return a row a cell and player: means over training and held-out weeks, with intervals."""
     rows = []
     for (machine, workload, player), mine in weeks.groupby([*CELL, "player"], sort=False):
         held = t_interval(mine[mine["part"] == "held out"][metric]).within(least=0.0)
@@ -90,7 +90,7 @@ def differences(weeks: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def between(weeks: pd.DataFrame, metric: str, one: str, other: str) -> pd.DataFrame:
-    """A row a cell: one player less another on held-out weeks, paired."""
+    """Return a row a cell: one player less another on held-out weeks, paired."""
     rows = []
     for (machine, workload), mine in weeks.groupby(CELL, sort=False):
         held = _by_week(mine[mine["part"] == "held out"], metric)
@@ -104,7 +104,7 @@ def between(weeks: pd.DataFrame, metric: str, one: str, other: str) -> pd.DataFr
 
 
 def _beside(held: pd.DataFrame, one: str, other: str) -> dict[str, object]:
-    """One player less another and over it, paired by the weeks that are the table's rows."""
+    """Return one player less another and over it, paired by the weeks that are the table's rows."""
     off = t_interval(held[one] - held[other])
     ratio = np.exp(list(t_interval(np.log(held[one] / held[other])))).tolist()
     cells: dict[str, object] = {"difference": off.value, "low": off.low, "high": off.high}
@@ -115,7 +115,7 @@ def _beside(held: pd.DataFrame, one: str, other: str) -> dict[str, object]:
 
 
 def counted(table: pd.DataFrame, by: Sequence[str] = ("player",)) -> list[str]:
-    """A line a player: in how many cells it is better and worse than what it is beside.
+    """Return a line a player: in how many cells it is better and worse than the other.
 
     The detectable difference is the range over cells, in percent of the score beside.
     """

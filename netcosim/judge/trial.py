@@ -75,7 +75,7 @@ class JudgeTrial(Trial):
         return context
 
     def schedules(self) -> dict[str, QueueResult]:
-        """Schedules with the run times of the log, by policy, the reference first."""
+        """Return schedules with the run times of the log, by policy, the reference first."""
         missing = [name for name in self.names if name not in self.logged]
         found = self.logged | self._each("judge, queue, as-logged", missing, None, 0.05)
         self.logged = {name: found[name] for name in self.names}
@@ -91,14 +91,14 @@ class JudgeTrial(Trial):
         return found
 
     def _queues(self, name: str) -> Queues:
-        """The queues of a policy: the reference may have another config."""
+        """Return the queues of a policy: the reference may have another config."""
         elsewhere = self.config.relative_to.elsewhere
         if elsewhere is None or name != self.reference:
             return self.context.queues
         return run_context(elsewhere, self.context.queues.jobs).queues
 
     def run(self) -> Tables:
-        """The tables of the run, but for other fractions."""
+        """Return the tables of the run, but for other fractions."""
         context, config = self.context, self.config
         share = 1 / (1 + _FRACTION_PART * self.fractions)
         with self.reporter.step("", share) as report:
@@ -140,7 +140,7 @@ class JudgeTrial(Trial):
         return self.run() if fraction is None else self.at(fraction)
 
     def at(self, fraction: float) -> Tables:
-        """Everything measured again with another share of communication in every job."""
+        """Measure everything again with another share of communication in every job."""
         context, names = self.context, self.config.queue.policies
         percent = f"{100 * fraction:g} %"
         schedules = self.schedules()
@@ -165,7 +165,7 @@ class JudgeTrial(Trial):
 
 
 def nearest(schedules: Mapping[str, QueueResult], reference: str) -> QueueResult:
-    """The simulated queue whose waits, with the run times of the log, come nearest to the log's.
+    """Return the simulated queue whose waits, with logged run times, are nearest to the log's.
 
     What others' run times change in the queue is compared with it where the log's own schedule is
     replayed: like with like.
@@ -185,7 +185,7 @@ def fraction_rows(
     schedules: Mapping[str, QueueResult],
     reference: str,
 ) -> list[dict[str, object]]:
-    """One row a policy but the reference: what is measured at a communication fraction."""
+    """Return one row a policy but the reference: what is measured at a communication fraction."""
     rows = []
     for row in paired:
         name = str(row["policy"])
@@ -211,7 +211,7 @@ def fraction_rows(
 def derived_tables(
     jobs: pd.DataFrame, pairs: pd.DataFrame, reference: str, config: Config, context: RunContext
 ) -> Tables:
-    """All that follows from a row a job and a row a measured pair."""
+    """Return all that follows from a row a job and a row a measured pair."""
 
     def rng() -> np.random.Generator:
         return context.queues.draws.rng("bootstrap")
@@ -252,7 +252,7 @@ def _records(frame: pd.DataFrame) -> Rows:
 def _jobs(
     context: RunContext, logged: Mapping[str, QueueResult], by_policy: Mapping[str, QueueResult]
 ) -> pd.DataFrame:
-    """A row a job and policy: the log's values, and both queues'."""
+    """Return a row a job and policy: the log's values, and both queues'."""
     jobs = context.queues.jobs
     share, fraction = context.drawn
     patterns = np.array([traffic.pattern for traffic in context.communications], dtype=object)[
@@ -281,7 +281,7 @@ def _jobs(
 
 
 def _pairs(context: RunContext, rows: Rows, schedules: Mapping[str, QueueResult]) -> pd.DataFrame:
-    """What was measured, with the switches of every placement."""
+    """Return what was measured, with the switches of every placement."""
     if not rows:
         return pd.DataFrame()
     jobs = context.queues.jobs

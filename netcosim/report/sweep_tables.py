@@ -36,12 +36,12 @@ LAST = ("speedups", "links", "measured_jobs")
 
 
 def is_label(column: str) -> bool:
-    """Whether a column names things, so that it must never be averaged."""
+    """Return whether a column names things, so that it must never be averaged."""
     return column in LABELS or column in ITEMS or column.endswith(("_id", "_name"))
 
 
 def averaged(frame: pd.DataFrame, parameters: Sequence[str]) -> tuple[pd.DataFrame, str]:
-    """A table with its numbers averaged over repetitions, and a sentence on it.
+    """Return a table with its numbers averaged over repetitions, and a sentence on it.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def averaged(frame: pd.DataFrame, parameters: Sequence[str]) -> tuple[pd.DataFra
 
 
 def policies_table(compared: Compared) -> pd.DataFrame:
-    """A row a cell and policy: every metric with its interval."""
+    """Return a row a cell and policy: every metric with its interval."""
     scales = {metric: scale_of(compared, metric) for metric in compared.metrics}
     rows = []
     for cell in compared.cells():
@@ -111,7 +111,7 @@ def policies_table(compared: Compared) -> pd.DataFrame:
 
 
 def best_table(compared: Compared) -> pd.DataFrame:
-    """A row a cell: the best policy by every metric, or that none is significantly best."""
+    """Return a row a cell: the best policy by every metric, or that none is significantly best."""
     rows = []
     for cell in compared.cells():
         row: dict[str, object] = _place(compared, cell)
@@ -146,7 +146,7 @@ def points_table(
     names: Sequence[str],
     path: str | None,
 ) -> pd.DataFrame:
-    """A row a point: its parameters, and the command that opens it where it is of a run."""
+    """Return a row a point: its parameters, and the command that opens it if it is of a run."""
     length = key_length([point.key for point in points])
     rows = []
     for point, own in zip(points, flat, strict=True):
@@ -166,7 +166,7 @@ def points_table(
 
 
 def key_length(keys: Sequence[str], least: int = 8) -> int:
-    """So many first letters distinguish the keys."""
+    """Return how many first letters distinguish the keys."""
     longest = max((len(key) for key in keys), default=least)
     for length in range(least, longest):
         if len({key[:length] for key in keys}) == len(keys):
@@ -175,7 +175,7 @@ def key_length(keys: Sequence[str], least: int = 8) -> int:
 
 
 def failures(points: Sequence[StoredPoint]) -> pd.DataFrame:
-    """A row an error: how many points have it, and the first of them."""
+    """Return a row an error: how many points have it, and the first of them."""
     counted = Counter(point.error or "" for point in points)
     first = {point.error or "": point.key[:12] for point in reversed(points)}
     rows = [

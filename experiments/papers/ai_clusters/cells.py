@@ -82,7 +82,7 @@ MATTERS = 0.01
 
 
 def designed(options: Options) -> list[dict[str, Any]]:
-    """All networks of the designs with their logs, each once, in the order of computation."""
+    """Return all networks of the designs with their logs, each once, in order of computation."""
     found: dict[tuple[Any, ...], None] = {}
     for design in (STUDY["quick"] if options.quick else STUDY)["designs"]:
         levels = {**STUDY["usual"], **design}
@@ -91,7 +91,7 @@ def designed(options: Options) -> list[dict[str, Any]]:
 
 
 def points(options: Options) -> list[Point]:
-    """By draw: the queues without a network, by log and load; then all networks.
+    """Return, by draw, the queues without a network (by log and load), then all networks.
 
     A draw is one of jobs, what they send, random servers, hashes and phases. So the first draws are
     a complete study.
@@ -162,7 +162,7 @@ def cell_content(
 
 
 def tables_of(point: Mapping[str, Any]) -> dict[str, Rows]:
-    """The queues of a point without a network, or with it, under each placement."""
+    """Return a point's queues under each placement, with or without the network."""
     config = config_from(point["config"])
     context = run_context(config)
     context = context.with_jobs(_jobs(context, point["labels"]))
@@ -174,7 +174,7 @@ def tables_of(point: Mapping[str, Any]) -> dict[str, Rows]:
 
 
 def _jobs(context: RunContext, labels: Mapping[str, Any]) -> Workload:
-    """The draw's jobs at the cell's load. Draw 0 of a log is the log; others are of its weeks."""
+    """Return the draw's jobs at the cell's load. Draw 0 is the log; others draw its weeks."""
     jobs = context.queues.jobs
     if context.config.workload.log is not None and labels["draw"]:
         jobs = drawn_log(jobs, point_rng({"draw": labels["draw"]}, "blocks"))
@@ -184,7 +184,7 @@ def _jobs(context: RunContext, labels: Mapping[str, Any]) -> Workload:
 
 
 def _queue(context: RunContext, placement: str, point: Mapping[str, Any]) -> dict[str, object]:
-    """Mean completion with the log's run times, its elasticity, and the work of several servers."""
+    """Return mean completion with logged run times, its elasticity, and multi-server jobs' work."""
     jobs = context.queues.jobs
     several = jobs.n_nodes > context.queues.topology.shape.gpus_per_node
     work = jobs.n_nodes * jobs.run_time_s
@@ -210,7 +210,7 @@ def _completion_s(context: RunContext, placement: str) -> float:
 def _network(
     context: RunContext, placement: str, model: Iterations, point: Mapping[str, Any]
 ) -> dict[str, object]:
-    """Mean completion of the live queue, and how much longer iterations get, by GPU time."""
+    """Return mean completion of the live queue, and how much longer iterations are, by GPU time."""
     live: QueueResult = context.queues.under(placement, model)
     jobs = live.workload
     several = jobs.n_nodes > context.queues.topology.shape.gpus_per_node
@@ -225,7 +225,7 @@ def _network(
 
 
 def joined(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Networks beside the queues without one, by draw, with the cost and the product for it."""
+    """Join networks with the queues without one, by draw, and add the cost and its product form."""
     keys = ["log", "load", "draw", "placement"]
     table = frames["networks"].merge(frames["queues"], on=keys)
     return table.assign(
@@ -235,7 +235,7 @@ def joined(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def costs(each: pd.DataFrame) -> pd.DataFrame:
-    """What contention costs in each cell: mean and Student's interval over draws."""
+    """Return what contention costs in each cell: mean and Student's interval over draws."""
     rows = []
     for cell, part in cells(each, *CELL):
         row = {**cell, "draws": len(part), "share": part["share"].mean()}
@@ -250,7 +250,7 @@ def costs(each: pd.DataFrame) -> pd.DataFrame:
 
 
 def purchases(each: pd.DataFrame) -> pd.DataFrame:
-    """How much each purchase reduces mean completion, from each cell of today; paired by draw.
+    """Return how much each purchase reduces mean completion, from each cell of today, by draw.
 
     ``first``: the one that reduces it most, of those that pay.
     """
@@ -284,7 +284,7 @@ def _word(ratio: Interval) -> str:
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Costs by cell, what each purchase gains, and whether the product foretells the cost."""
+    """Return costs by cell, what each purchase gains, and whether the product predicts the cost."""
     each = joined(frames)
     cost, bought = costs(each), purchases(each)
     check = ClaimBuilder("the product", "all cells")

@@ -60,7 +60,7 @@ def assumed_shares(n_nodes: ArrayLike) -> dict[str, FloatArray]:
 
 
 def percent_off(n_nodes: ArrayLike, run_time_s: ArrayLike) -> dict[str, float]:
-    """Percent off the run time by scenario, over the node-hours of jobs of more than one node."""
+    """Return percent off the run time by scenario, over the node-hours of multi-node jobs."""
     nodes = np.asarray(n_nodes)
     several = nodes > 1
     weights = (nodes * np.asarray(run_time_s, dtype=np.float64))[several]
@@ -69,7 +69,7 @@ def percent_off(n_nodes: ArrayLike, run_time_s: ArrayLike) -> dict[str, float]:
 
 
 def break_even(percent: Sequence[float], ratio: Sequence[float]) -> float:
-    """Percent off the run time at which a ratio is 1, linear between and beyond what is known.
+    """Return the percent off the run time at which a ratio is 1, by linear interpolation.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def points(options: Options) -> list[Point]:
 
 
 def tables_of(point: Mapping[str, Any]) -> dict[str, Rows]:
-    """The tables of a point: of its queue alone, or of its packets too."""
+    """Return the tables of a point: of its queue only, or of its packets too."""
     return (measured if point["config"]["run"]["snapshots"] else observe)(point)
 
 
@@ -182,7 +182,7 @@ def live_points(log: str, stretches: Sequence[Stretch], cell: Cell, seed: int) -
 
 
 def queue_points(log: str, stretches: Sequence[Stretch], options: Options) -> list[Point]:
-    """Each stretch at each load: all queues, those of isolated jobs with run times so much shorter.
+    """Return each stretch at each load: all queues, isolated jobs with shorter run times.
 
     Column ``off``: the reduction of run time of jobs of more than one node, by node-hours.
     """
@@ -211,7 +211,7 @@ def queue_points(log: str, stretches: Sequence[Stretch], options: Options) -> li
 
 
 def gains_by_stretch(pairs: pd.DataFrame, *more: str) -> pd.DataFrame:
-    """Percent off the run times in each cell, stretch and policy: by node-hours, and by jobs."""
+    """Return percent off run times by cell, stretch and policy, by node-hours and by jobs."""
     off = 100 * (1 - pairs["run_ratio"])
     table = pairs.assign(by_node=off * pairs["n_nodes"], by_job=off, jobs=1)
     keys = ["log", *FACTORS, "policy", "part", *more]
@@ -222,7 +222,7 @@ def gains_by_stretch(pairs: pd.DataFrame, *more: str) -> pd.DataFrame:
 
 
 def gains(each: pd.DataFrame) -> pd.DataFrame:
-    """The gain of each cell: mean and Student's interval over stretches."""
+    """Return the gain of each cell: mean and Student's interval over stretches."""
     rows = []
     for cell, part in cells(each, "log", *FACTORS, "policy"):
         row = {**cell, "stretches": len(part), "jobs": int(part["jobs"].sum())}
@@ -233,13 +233,13 @@ def gains(each: pd.DataFrame) -> pd.DataFrame:
 
 
 def ratios(runs: pd.DataFrame) -> pd.DataFrame:
-    """Each isolating queue's metrics over those without isolation, by stretch and scenario."""
+    """Return each isolating queue's metrics over the others', by stretch and scenario."""
     keys = ["log", "load", "walltimes", "part", "scenario", "off"]
     return _over_reference(runs[runs["scenario"] != LIVE_SCENARIO], keys)
 
 
 def _over_reference(runs: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """The metrics of policies that isolate over those of the other one."""
+    """Return the metrics of policies that isolate over those of the other one."""
     columns, isolating = list(METRICS.values()), runs["policy"].isin(POLICIES)
     base = runs[~isolating].set_index(keys)[columns].add_prefix("base_")
     found = runs[isolating].join(base, on=keys, how="inner")
@@ -249,12 +249,12 @@ def _over_reference(runs: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def _known(rows: pd.DataFrame) -> list[str]:
-    """Metrics that all of these rows have."""
+    """Return the metrics that all of these rows have."""
     return [metric for metric in METRICS if rows[metric].notna().all()]
 
 
 def live(runs: pd.DataFrame, foretold: pd.DataFrame) -> pd.DataFrame:
-    """Queues with contention beside what gain and break-even foretell, by cell and metric."""
+    """Return queues with contention next to the prediction by gain and break-even."""
     keys = ["log", *FACTORS]
     simulated = runs[runs["scenario"] == LIVE_SCENARIO]
     if simulated.empty:
@@ -276,7 +276,7 @@ def live(runs: pd.DataFrame, foretold: pd.DataFrame) -> pd.DataFrame:
 
 
 def break_evens(each: pd.DataFrame) -> pd.DataFrame:
-    """The ratio without any gain and the gain that makes it 1, by load; over stretches.
+    """Return the ratio without any gain and the gain that makes it 1, by load, over stretches.
 
     A stretch that is even without a gain needs 0.
     """
@@ -295,7 +295,7 @@ def break_evens(each: pd.DataFrame) -> pd.DataFrame:
 
 
 def phases(gain: pd.DataFrame, queue: pd.DataFrame) -> pd.DataFrame:
-    """Does isolation pay, by cell, policy and metric? The queue's ratio at each stretch's gain."""
+    """Return whether isolation pays, by cell, policy and metric, from the ratio at each gain."""
     curves = {
         tuple(key.values()): part.sort_values("off")
         for key, part in cells(queue, "log", "load", "walltimes", "policy", "part")
@@ -320,7 +320,7 @@ def phases(gain: pd.DataFrame, queue: pd.DataFrame) -> pd.DataFrame:
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """What each cell gains, what its queue needs, and whether isolation pays."""
+    """Return what each cell gains, what its queue needs, and whether isolation pays."""
     each = gains_by_stretch(frames["pairs"])
     queue = ratios(frames["runs"])
     tables = {"gain": gains(each), "queue": break_evens(queue), "phases": phases(each, queue)}

@@ -28,7 +28,7 @@ MOST_PERCENT = 21.0
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """A row a log and metric: the gain that is needed; by placement the cells by load and network.
+    """Draw a row for each log and metric: the gain needed, and the cells by load and network.
 
     Logs without arrivals over which the load varies are in the tables.
     """
@@ -72,7 +72,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
 
 
 def _where(table: pd.DataFrame, levels: Mapping[str, Any]) -> pd.DataFrame:
-    """Rows with these levels, of the columns that the table has."""
+    """Return rows with these levels, of the columns that the table has."""
     for name, level in levels.items():
         if name in table:
             table = table[table[name] == level]
@@ -80,7 +80,7 @@ def _where(table: pd.DataFrame, levels: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _needs(axis: Axes, needed: pd.DataFrame) -> None:
-    """The break-even along the load; what papers assumed and what Cab measured are lines."""
+    """Draw the break-even along the load, the papers' assumptions and Cab's result as lines."""
     loads = [*sorted(set(needed["load"]) - {AT_ONCE}), AT_ONCE]
     rows = needed.set_index("load").reindex(loads)
     x = np.arange(len(loads))

@@ -58,7 +58,7 @@ class Stretch:
     n_nodes: int
 
     def at_load(self, load: str) -> dict[str, Any]:
-        """The workload's section with arrivals that offer so much work, or all at once."""
+        """Return the workload's section with arrivals at this offered load, or all at once."""
         if load == AT_ONCE:
             return {**self.workload, "all_at_zero": True}
         factor = offered_load(self.jobs, self.n_nodes) / float(load)
@@ -66,7 +66,7 @@ class Stretch:
 
 
 def stretches_of(options: Options, draw: int = 0) -> Iterator[tuple[str, list[Stretch]]]:
-    """The stretches of each log that is there; with ``--scale quick`` of synthetic jobs.
+    """Yield the stretches of each available log; with ``--scale quick`` of synthetic jobs.
 
     Each begins where its part of the log does; with ``draw`` above 0 where it is drawn in it.
     """
@@ -90,7 +90,7 @@ def _workload(
     number: int,
     drawn: np.random.Generator | None,
 ) -> dict[str, Any]:
-    """The section of a stretch of a log; synthetic jobs are drawn otherwise."""
+    """Return the section of a stretch of a log; synthetic jobs are drawn anew."""
     if "log" not in section:
         made = dict(section["synthetic"])
         # as many jobs more draw others
@@ -104,7 +104,7 @@ def _workload(
 
 
 def _jobs(sections: Mapping[str, Any], seed: int) -> tuple[Workload, int]:
-    """The jobs as they were submitted, and the nodes of their machine."""
+    """Return the jobs as they were submitted, and the nodes of their machine."""
     queue = {"policies": [REFERENCE], "run_time_model": "as-logged"}
     content = {key: sections[key] for key in ("machine", "workload")} | {"queue": queue}
     config = config_from(content | {"run": {"seed": seed, "snapshots": 0}})
@@ -114,7 +114,7 @@ def _jobs(sections: Mapping[str, Any], seed: int) -> tuple[Workload, int]:
 
 
 def _machine(section: Mapping[str, Any], drive: float) -> dict[str, Any]:
-    """The tree by its levels, with nodes that drive a part of a link."""
+    """Return the tree by its levels, with nodes that drive a part of a link."""
     half = section["radix"] // 2
     return {
         "family": "fattree",
@@ -130,7 +130,7 @@ def _machine(section: Mapping[str, Any], drive: float) -> dict[str, Any]:
 def cell_content(
     log: str, stretch: Stretch, cell: Mapping[str, Any], policies: tuple[str, ...], seed: int
 ) -> dict[str, Any]:
-    """The config of a cell on a stretch: packets of jobs in loops at some instants.
+    """Return the config of a cell on a stretch: packets of jobs in loops at some instants.
 
     Parameters
     ----------

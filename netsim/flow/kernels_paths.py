@@ -73,7 +73,7 @@ def walk_static(rt, node, dst_node, view, out, at, limit):  # type: ignore[no-un
 
 @njit(**PLAIN_KERNEL)
 def walk_hashed(rt, node, dst_node, seed, pair, view, out, at):  # type: ignore[no-untyped-def]
-    """Walk as `walk` for a hashed or pinned flow alone; a key is made only where there is a choice."""
+    """Walk as `walk` for a hashed or pinned flow alone; a key is made only for a choice."""
     out[at] = node
     at += 1
     router, last = entry(rt.port_router, node), entry(rt.port_router, dst_node)

@@ -100,11 +100,9 @@ def test_an_engine_that_errs_by_a_picosecond_fails(monkeypatch: pytest.MonkeyPat
         result = right(*args, **options)
         return replace(result, end_ps=result.end_ps + 1)
 
-    families = [*FAMILIES][::6]
     monkeypatch.setattr(engines, "simulate_packets", wrong)
-    monkeypatch.setattr(engines, "FAMILIES", families)
     rows = engines.measure(replace(QUICK, cases=1)).rows
-    assert len(rows) == len(families) > 1
+    assert len(rows) == len(FAMILIES)
     assert {row.verdict for row in rows} == {"fails"}
 
 

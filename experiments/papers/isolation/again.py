@@ -117,8 +117,8 @@ def attacks(base: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
         is_base = (base[CELL] == pd.Series(cell)).all(axis=1) & base["policy"].eq(POLICY)
         as_designed = base[is_base].sort_values("part")
         variants = {"as designed": as_designed}
-        for name, chosen in FEWER.items():
-            variants[name] = as_designed[chosen]
+        fewer = {name: as_designed[chosen] for name, chosen in FEWER.items()}
+        variants |= {name: mine for name, mine in fewer.items() if len(mine)}
         variants |= {str(of["variant"]): mine for of, mine in cells(part, "variant")}
         sign = over_stretches(as_designed["by_node"]).value > 0
         for name, mine in variants.items():

@@ -19,7 +19,6 @@ from workloads.job import offered_load
 
 CELL: dict[str, Any] = {"log": "kalos", "load": 0.9, "placement": "random", "routing": "ecmp-1"}
 CELL |= {"oversubscription": 7, "scheduler": "none", "variant": "usual"}
-USUAL = {"scheduler": "none", "variant": "usual"}
 
 
 @pytest.fixture(scope="module")
@@ -27,32 +26,51 @@ def designed() -> list[dict[str, Any]]:
     return [point["labels"] for point in cells.points(Options())]  # type: ignore[misc]
 
 
-def test_every_level_is_combined_with_every_other_equally_often(
-    designed: list[dict[str, Any]],
-) -> None:
-    """Of the design without variants: each combination of two levels, and each cell once a draw."""
-    networks = [at for at in designed if at.get("variant") == "usual"]
-    factors = ("log", "load", "draw", "routing", "oversubscription", "scheduler")
-    assert Counter(map(str, networks)).most_common(1)[0][1] == 1
-    for one, other in itertools.combinations(factors, 2):
-        pairs = Counter((at[one], at[other]) for at in networks)
-        levels = len({at[one] for at in networks}) * len({at[other] for at in networks})
+def test_a_design_is_every_combination_of_its_levels() -> None:
+    networks = [tuple(at[name] for name in cells.FACTORS) for at in cells.designed(Options())]
+    crossed: set[tuple[Any, ...]] = set()
+    for design in cells.STUDY["designs"]:
+        assert set(design) <= set(cells.FACTORS)
+        levels = [design.get(name, cells.STUDY["usual"][name]) for name in cells.FACTORS]
+        crossed |= set(itertools.product(*levels))
+    assert len(networks) == len(set(networks))
+    assert set(networks) == crossed
+
+
+def test_main_factors_are_fully_crossed() -> None:
+    """Placement (within a point), routing and oversubscription at two loads, on both logs."""
+    main = [
+        at
+        for at in cells.designed(Options())
+        if (at["variant"], at["scheduler"]) == ("usual", "none")
+        and at["load"] in (0.7, 0.9)
+        and at["log"] != "philly"
+    ]
+    assert len(main) == 2 * 2 * 5 * 4
+    for one, other in itertools.combinations(("log", "load", "routing", "oversubscription"), 2):
+        pairs = Counter((at[one], at[other]) for at in main)
+        levels = len({at[one] for at in main}) * len({at[other] for at in main})
         assert len(pairs) == levels, (one, other)
         assert len(set(pairs.values())) == 1, (one, other)
+
+
+def test_a_draw_is_a_complete_study_and_begins_with_the_main_question(
+    designed: list[dict[str, Any]],
+) -> None:
+    draws = [at["draw"] for at in designed]
+    assert draws == sorted(draws)
+    assert len(set(Counter(draws).values())) == 1
+    networks = [at for at in designed if "routing" in at]
+    first = networks[: 8 * len({at["log"] for at in networks})]
+    assert {at["routing"] for at in first} == {"ecmp-1", "spray"}
+    assert {at["oversubscription"] for at in first} == {1, 2, 7, 15}
+    assert {at["load"] for at in first} == {0.9}
 
 
 def test_each_network_has_its_queue_without_one(designed: list[dict[str, Any]]) -> None:
     keys = ("log", "load", "draw")
     alone = {tuple(at[k] for k in keys) for at in designed if "routing" not in at}
     assert {tuple(at[k] for k in keys) for at in designed if "routing" in at} == alone
-
-
-def test_main_question_comes_first(designed: list[dict[str, Any]]) -> None:
-    networks = [at for at in designed if "routing" in at]
-    first = networks[: 8 * 2 * len({at["log"] for at in networks}) * cells.STUDY["draws"]]
-    assert {at["routing"] for at in first} == {"ecmp-1", "spray"}
-    assert {at["oversubscription"] for at in first} == {1, 2, 7, 15}
-    assert {at["load"] for at in first} == {0.9, 0.7}
 
 
 def test_draws_are_the_same_jobs_on_every_network_at_the_load_of_the_cell() -> None:
@@ -74,7 +92,7 @@ def test_draws_are_the_same_jobs_on_every_network_at_the_load_of_the_cell() -> N
 @pytest.mark.parametrize("spines", ["1", "2", "7", "15"])
 def test_oversubscription_is_what_it_is_called(spines: str) -> None:
     work = {"synthetic": {"n_jobs": 10}}
-    network = {**cells.STUDY["usual"], "oversubscription": int(spines)}
+    network = {**cells.USUAL, "oversubscription": int(spines)}
     config = config_from(cells.cell_content(work, network, Options()))
     topology = run_context(config).machine.topology
     up, down = (

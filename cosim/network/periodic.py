@@ -159,7 +159,8 @@ def _decisive(wanted: FloatArray) -> FloatArray:
     """
     rows = np.unique(wanted.round(12), axis=0)
     order = np.argsort(-rows.sum(axis=1), kind="stable")
-    return rows[kernels_periodic.undominated(rows, order)]
+    kept: NDArray[np.bool_] = kernels_periodic.undominated(rows, order)
+    return rows[kept]
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,13 +37,13 @@ from workloads.job import Workload, offered_load
 from workloads.transform import scale_arrivals
 
 STUDY = read_data("ai_clusters")["cells"]
+USUAL: dict[str, Any] = {name: levels[0] for name, levels in STUDY["usual"].items()}
 FUNCTION = "experiments.papers.ai_clusters.cells:tables_of"
 NAME = "ai-clusters"
 PLACEMENTS: list[str] = STUDY["placements"]
 NETWORK = ("routing", "oversubscription", "scheduler", "variant")
-FACTORS = ("load", *NETWORK)
+FACTORS = ("log", "load", *NETWORK)
 CELL = ("log", "load", "placement", *NETWORK)
-QUICK: dict[str, list[Any]] = {"routing": ["ecmp-1", "spray"], "oversubscription": [1, 7]}
 KALOS = PaperLog(
     "kalos",
     {},
@@ -56,14 +56,25 @@ LOGS = (
     KALOS,
     *(PaperLog(name, {}, log) for name, log in STUDY["logs"].items()),
 )
-PURCHASES: dict[str, dict[str, object]] = {
-    "placement": {"placement": "slurm-tree"},
-    "spines": {"oversubscription": 1},
-    "spraying": {"routing": "spray"},
-    "crux": {"scheduler": "crux"},
-    "cassini": {"scheduler": "cassini"},
+TODAY = ("random", "slurm-tree")
+"""Placements from which something is bought."""
+PURCHASES: dict[str, tuple[dict[str, object], dict[str, object]]] = {
+    "placement": ({"placement": "random"}, {"placement": "slurm-tree"}),
+    "spines": ({}, {"oversubscription": 1}),
+    "spraying": ({"routing": "ecmp-1"}, {"routing": "spray"}),
+    "4 queue pairs": ({"routing": "ecmp-1"}, {"routing": "ecmp-4"}),
+    "16 queue pairs": ({"routing": "ecmp-1"}, {"routing": "ecmp-16"}),
+    "pinned paths": ({"routing": "ecmp-1"}, {"routing": "pinned"}),
+    "rank order": ({"variant": "usual"}, {"variant": "ranks by number"}),
+    "crux": ({"scheduler": "none"}, {"scheduler": "crux"}),
+    "cassini": ({"scheduler": "none"}, {"scheduler": "cassini"}),
+    **{
+        name: ({"placement": "slurm-tree"}, {"placement": name})
+        for name in PLACEMENTS
+        if name not in TODAY
+    },
 }
-"""What each changes of today's cell."""
+"""What is today's for each, and what it changes."""
 FIRST = ("placement", "spines", "spraying")
 """Purchases among which the first is chosen."""
 MATTERS = 0.01
@@ -71,42 +82,38 @@ MATTERS = 0.01
 
 
 def designed(options: Options) -> list[dict[str, Any]]:
-    """All networks of the designs with their loads, each once, in the order of computation."""
-    usual, found = STUDY["usual"], {}
-    designs: list[dict[str, list[Any]]] = [QUICK] if options.quick else STUDY["designs"]
-    for design in designs:
-        levels = [design.get(name, [usual[name]]) for name in FACTORS]
-        found.update(dict.fromkeys(itertools.product(*levels)))
+    """All networks of the designs with their logs, each once, in the order of computation."""
+    found: dict[tuple[Any, ...], None] = {}
+    for design in (STUDY["quick"] if options.quick else STUDY)["designs"]:
+        levels = {**STUDY["usual"], **design}
+        found.update(dict.fromkeys(itertools.product(*(levels[name] for name in FACTORS))))
     return [dict(zip(FACTORS, place, strict=True)) for place in found]
 
 
 def points(options: Options) -> list[Point]:
-    """By network: each log and draw under all placements, first the queues without a network."""
-    logs = [(log.name, sections["workload"]) for log, sections in present(LOGS, options)]
-    logs = [(name, work) for name, work in logs if name != KALOS.name or not options.quick]
-    networks = designed(options)
+    """By draw: the queues without a network, by log and load; then all networks.
+
+    A draw is one of jobs, what they send, random servers, hashes and phases. So the first draws are
+    a complete study.
+    """
+    logs = {log.name: sections["workload"] for log, sections in present(LOGS, options)}
+    networks = [network for network in designed(options) if network["log"] in logs]
     found = []
-    for load in dict.fromkeys(network["load"] for network in networks):
-        for log, work in logs:
-            content = cell_content(work, STUDY["usual"], options)
-            content["queue"] = {"policies": PLACEMENTS, "run_time_model": "as-logged"}
-            found += _draws(f"{NAME}-queue", content, {"log": log, "load": load})
-    for network, (log, work) in itertools.product(networks, logs):
-        content = cell_content(work, network, options)
-        found += _draws(NAME, content, {"log": log, **network})
-    return found
-
-
-def _draws(name: str, content: dict[str, Any], labels: dict[str, Any]) -> list[Point]:
-    """A point for each draw: of jobs, what they send, random servers, hashes and phases."""
-    first = study_point(name, content, labels)
+    for log, load in dict.fromkeys((network["log"], network["load"]) for network in networks):
+        content = cell_content(logs[log], USUAL, options)
+        content["queue"] = {"policies": PLACEMENTS, "run_time_model": "as-logged"}
+        found.append(study_point(f"{NAME}-queue", content, {"log": log, "load": load}))
+    for network in networks:
+        content = cell_content(logs[network["log"]], network, options)
+        found.append(study_point(NAME, content, network))
     return [
         {
-            **first,
-            "config": replaced(first["config"], {"run.repetition": draw}),  # type: ignore[arg-type]
-            "labels": {**labels, "draw": draw},
+            **point,
+            "config": replaced(point["config"], {"run.repetition": draw}),  # type: ignore[arg-type]
+            "labels": {**point["labels"], "draw": draw},  # type: ignore[dict-item]
         }
         for draw in range(STUDY["draws"])
+        for point in found
     ]
 
 
@@ -142,6 +149,7 @@ def cell_content(
     content = {
         "machine": machine,
         "workload": dict(work),
+        "policies": STUDY["policies"],
         "queue": {
             "policies": PLACEMENTS,
             "run_time_model": "iterations",
@@ -250,11 +258,9 @@ def purchases(each: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for cell, part in cells(each, *CELL):
         found = []
-        for name, change in PURCHASES.items():
+        for name, (before, change) in PURCHASES.items():
             other = {**cell, **change}
-            if other == cell or (
-                name not in ("placement", "spines") and cell["scheduler"] != "none"
-            ):
+            if cell["placement"] not in TODAY or other == cell or cell != {**cell, **before}:
                 continue
             keys = [(*other.values(), draw) for draw in part["draw"]]
             if all(key in today.index for key in keys):

@@ -10,6 +10,7 @@ from experiments.frames import first_seen
 from experiments.papers.ai_clusters.cells import FIRST, STUDY
 from experiments.papers.paper import Analysis, Options
 
+CONTROL = "philly"
 TODAY = {"routing": "ecmp-1", "scheduler": "none", "variant": "usual"}
 PANELS = (
     *((name, "random") for name in FIRST),
@@ -21,12 +22,13 @@ PANELS = (
 def draw(analysis: Analysis, options: Options) -> Figure:
     """A row a log, a panel a purchase, from random servers and from few switches."""
     table = analysis.tables["purchases"]
+    table = table[table["log"] != CONTROL]
     for name, level in TODAY.items():
         table = table[table[name] == level]
     table = table.assign(gain_percent=table["off_percent"], load=table["load"].astype(str))
     logs, loads = first_seen(table, "log"), sorted(set(table["load"]))
     levels = sorted(map(int, STUDY["oversubscription"]))
-    figure, axes = new_figure(2.1 * len(PANELS), 0.5 + 1.5 * len(logs), len(logs), len(PANELS))
+    figure, axes = new_figure(2.1 * len(PANELS), 0.5 + 2.0 * len(logs), len(logs), len(PANELS))
     for number, log in enumerate(logs):
         for column, (purchase, placement) in enumerate(PANELS):
             axis = axes[number * len(PANELS) + column]
@@ -37,5 +39,6 @@ def draw(analysis: Analysis, options: Options) -> Figure:
             ]
             axis.set_title(f"{log}: buy {purchase},\n{placement} today", fontsize=8)
             draw_phases(axis, mine, levels, loads, ("oversubscription", "oversubscription"))
+            axis.set_ylabel("" if column else "offered load", fontsize=8)
     verdict_legend(figure, "")
     return figure

@@ -241,10 +241,10 @@ def costs(each: pd.DataFrame) -> pd.DataFrame:
         row = {**cell, "draws": len(part), "share": part["share"].mean()}
         for name in ("longer", "elasticity"):
             row |= interval_columns(name, over_stretches(part[name]))
-        for name in ("product", "cost"):
-            ratio = verdict(part[name]).ratio
-            percent = Interval(*(100 * (end - 1) for end in ratio))
-            row |= interval_columns(f"{name}_percent", percent)
+        # a draw's elasticity may be below 0: longer jobs, shorter waits
+        row |= interval_columns("product_percent", over_stretches(100 * (part["product"] - 1)))
+        percent = Interval(*(100 * (end - 1) for end in verdict(part["cost"]).ratio))
+        row |= interval_columns("cost_percent", percent)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -288,10 +288,11 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     each = joined(frames)
     cost, bought = costs(each), purchases(each)
     check = ClaimBuilder("the product", "all cells")
-    inside = [
-        bool(row["cost_percent_low"] <= row["product_percent"] <= row["cost_percent_high"])
-        for row in cost.to_dict("records")
-    ]
+    # where nothing is lost the interval has no width but that of rounding
+    low, high, product = (
+        cost[name].round(9) for name in ("cost_percent_low", "cost_percent_high", "product_percent")
+    )
+    inside = ((low <= product) & (product <= high)).tolist()
     claims = [
         check.everywhere("the product is inside the interval of the live cost", inside, "cells")
     ]

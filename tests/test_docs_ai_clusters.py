@@ -206,6 +206,12 @@ def test_how_far_the_product_is_from_the_live_cost() -> None:
     costs = TABLES["costs"]
     low = costs["cost_percent"] < 20
     off = (costs["product_percent"] - costs["cost_percent"])[low].abs().max()
+    least, most, product = (
+        costs[name].round(4)
+        for name in ("cost_percent_low", "cost_percent_high", "product_percent")
+    )
+    inside = ((least <= product) & (product <= most)).sum()
+    assert f"of the live cost in {inside} of {len(costs):,} cells" in FLAT
     ratio = (100 * costs["product_percent"] / costs["cost_percent"])[~low]
     assert (
         f"In {low.sum()} cells with a live cost below 20 % the product is at most {off:.1f} points "
@@ -215,20 +221,15 @@ def test_how_far_the_product_is_from_the_live_cost() -> None:
 
 
 def test_the_entire_design_is_stored() -> None:
-    points = [point for point in cells.points(Options()) if "routing" in point["labels"]]
-    networks = [n for n in cells.designed(Options()) if n["log"] != cells.KALOS.name]
-    assert len(points) == len(networks) * cells.STUDY["draws"]
-    n_points = cells.STUDY["draws"] * (
-        len(cells.designed(Options()))
-        + len({(n["log"], n["load"]) for n in cells.designed(Options())})
-    )
-    assert f"{n_points:,} points" in FLAT
+    networks, draws = cells.designed(Options()), cells.STUDY["draws"]
+    queues = {(network["log"], network["load"]) for network in networks}
+    assert f"{draws * (len(networks) + len(queues)):,} points" in FLAT
     costs = TABLES["costs"]
-    assert set(costs["draws"]) == {cells.STUDY["draws"]}
-    assert {tuple(row) for row in costs[list(cells.FACTORS)].to_numpy().tolist()} == {
-        tuple(network[name] for name in cells.FACTORS) for network in cells.designed(Options())
+    assert set(costs["draws"]) == {draws}
+    assert len(costs) == len(PLACEMENTS) * len(networks)
+    assert set(map(tuple, costs[list(cells.FACTORS)].to_numpy().tolist())) == {
+        tuple(network[name] for name in cells.FACTORS) for network in networks
     }
-    assert len(costs) == len(PLACEMENTS) * len(cells.designed(Options()))
 
 
 def test_the_readme_has_one_number_of_the_study() -> None:

@@ -48,7 +48,6 @@ def rotated(workload: Workload, rng: np.random.Generator) -> Workload:
     ----------
     workload : Workload
         Sorted by submit time, with at least one job.
-    rng : numpy.random.Generator
     """
     n = len(workload)
     from_first_s = workload.submit_s - workload.submit_s[0]

@@ -42,27 +42,18 @@ _MOST_STRATA = 8
 
 @dataclass(frozen=True)
 class Factor:
-    """Something that varies.
-
-    Attributes
-    ----------
-    name : str
-    low, high : float
-        Ends of its range; not looked at where there are levels.
-    log : bool
-        Whether equal ratios, not equal distances, are equally far apart.
-    is_integer : bool
-        Whether values are whole numbers.
-    levels : tuple of str
-        What its values are called, where it has a few and no numbers between them.
-    """
+    """Something that varies."""
 
     name: str
     low: float = 0.0
     high: float = 1.0
+    """low, high: Ends of its range; not looked at where there are levels."""
     log: bool = False
+    """Whether equal ratios, not equal distances, are equally far apart."""
     is_integer: bool = False
+    """Whether values are whole numbers."""
     levels: tuple[str, ...] = ()
+    """What its values are called, where it has a few and no numbers between them."""
 
     def __post_init__(self) -> None:
         if self.levels:
@@ -99,17 +90,10 @@ class Factor:
 
 @dataclass(frozen=True)
 class Design:
-    """Which points are computed.
-
-    Attributes
-    ----------
-    method : str
-        A key of `METHODS`.
-    samples, seed : int
-    factors : sequence of Factor
-    """
+    """Which points are computed."""
 
     method: str
+    """A key of `METHODS`."""
     samples: int
     seed: int
     factors: Sequence[Factor]
@@ -163,22 +147,14 @@ class Design:
 
 @dataclass(frozen=True)
 class Confounded:
-    """Two columns of a design that depend on each other more than in random designs.
-
-    Attributes
-    ----------
-    one, other : str
-    cramers_v : float
-        From 0 (independent) to 1 (one determines the other).
-    bound : float
-        Below which random designs of as many points stay.
-    points : int
-    """
+    """Two columns of a design that depend on each other more than in random designs."""
 
     one: str
     other: str
     cramers_v: float
+    """From 0 (independent) to 1 (one determines the other)."""
     bound: float
+    """Below which random designs of as many points stay."""
     points: int
 
     def __str__(self) -> str:

@@ -37,7 +37,6 @@ def job_features(
 
     Parameters
     ----------
-    study : Study
     number : int
         Of the snapshot.
     cache : LoadCache, optional
@@ -118,7 +117,6 @@ def contention(
         Of k jobs, none of them empty.
     fraction : (k,) float
         Share of the time in which each communicates.
-    draws : int
 
     Returns
     -------

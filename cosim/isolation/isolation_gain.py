@@ -69,21 +69,15 @@ def _pressure(rows: Columns) -> FloatArray:
 
 @dataclass(frozen=True)
 class Law:
-    """A predictor of the gain.
-
-    Attributes
-    ----------
-    description : str
-        One line.
-    terms : tuple of callable (rows) -> (n,) float64
-        Percent; the law is their sum, each times a coefficient.
-    fitted : bool
-        Whether the coefficients are fitted; 1 otherwise.
-    """
+    """A predictor of the gain."""
 
     description: str
+    """One line."""
     terms: tuple[Callable[[Columns], FloatArray], ...]
+    """Tuple of callable (rows) -> (n,) float64. Percent; the law is their sum, each times a
+    coefficient."""
     fitted: bool = True
+    """Whether the coefficients are fitted; 1 otherwise."""
 
     def matrix(self, rows: Columns) -> FloatArray:
         """Return the terms of the law, (n, terms) float64."""
@@ -121,18 +115,12 @@ LAWS: dict[str, Law] = {
 
 @dataclass(frozen=True)
 class Fitted:
-    """A law with its coefficients.
-
-    Attributes
-    ----------
-    law : str
-        A key of `LAWS`.
-    coefficients : tuple of float
-        One a term.
-    """
+    """A law with its coefficients."""
 
     law: str
+    """A key of `LAWS`."""
     coefficients: tuple[float, ...]
+    """One a term."""
 
     def __post_init__(self) -> None:
         if self.law not in LAWS:
@@ -150,15 +138,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class FitRange:
-    """Range of the data that a predictor was fitted on.
-
-    Attributes
-    ----------
-    families, routings, placements, policies, logs : tuple of str
-    fraction, n_nodes : (float, float)
-        The least and the most of a job.
-    taper, ranks_per_node : float, int
-    """
+    """Range of the data that a predictor was fitted on."""
 
     families: tuple[str, ...]
     routings: tuple[str, ...]
@@ -167,6 +147,7 @@ class FitRange:
     logs: tuple[str, ...]
     fraction: tuple[float, float]
     n_nodes: tuple[float, float]
+    """fraction, n_nodes: The least and the most of a job."""
     taper: float = 1.0
     ranks_per_node: int = 1
 
@@ -224,25 +205,16 @@ def _names(given: object) -> list[str]:
 
 @dataclass(frozen=True)
 class Predictor:
-    """A fitted predictor, its errors on unseen logs, and its range of validity.
-
-    Attributes
-    ----------
-    fitted : Fitted
-    job_p50, job_p90, job_rmse : float
-        Error of a job on an unseen log, in points.
-    log_errors : tuple of float
-        Of the mean over node-hours of each unseen log, in percentage points: predicted minus
-        measured.
-    range : FitRange
-    version : int
-    """
+    """A fitted predictor, its errors on unseen logs, and its range of validity."""
 
     fitted: Fitted
     job_p50: float
     job_p90: float
     job_rmse: float
+    """job_p50, job_p90, job_rmse: Error of a job on an unseen log, in points."""
     log_errors: tuple[float, ...]
+    """Of the mean over node-hours of each unseen log, in percentage points: predicted minus
+    measured."""
     range: FitRange
     version: int = VERSION
 
@@ -264,7 +236,6 @@ class Predictor:
         ----------
         rows : columns
             Of one policy's jobs at snapshots; at least one.
-        level : float
         """
         predicted = self.fitted.percent(rows)
         seen = t_of_snapshots(predicted, rows["n_nodes"], rows["snapshot"], level)

@@ -39,7 +39,6 @@ def foretold(gain_percent: ArrayLike, ratio: ArrayLike, gained_percent: float) -
     ----------
     gain_percent, ratio : (n,), two or more
         Ascending gains, and the ratio with each.
-    gained_percent : float
     """
     x, y = np.asarray(gain_percent, dtype=float), np.asarray(ratio, dtype=float)
     i = int(np.clip(np.searchsorted(x, gained_percent), 1, len(x) - 1))
@@ -49,21 +48,14 @@ def foretold(gain_percent: ArrayLike, ratio: ArrayLike, gained_percent: float) -
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether isolation pays.
-
-    Attributes
-    ----------
-    ratio : Interval
-        Geometric mean over stretches, Student's interval of the logarithms.
-    word : str
-    would_decide : float
-        Number of stretches whose interval would exclude 1 if all scattered as these; nan with too
-        few of them.
-    """
+    """Whether isolation pays."""
 
     ratio: Interval
+    """Geometric mean over stretches, Student's interval of the logarithms."""
     word: str
     would_decide: float
+    """Number of stretches whose interval would exclude 1 if all scattered as these; nan with too
+    few of them."""
 
 
 def verdict(ratios: ArrayLike) -> Verdict:

@@ -66,12 +66,10 @@ def screened(
 
     Parameters
     ----------
-    factors : sequence of Factor, k of them
     places : (n (k + 1), k) float64
         Of a design ``morris``, in its order.
     response : (n (k + 1),) float64
         nan where a point is missing: its trajectory does not count.
-    seed : int
 
     Raises
     ------
@@ -221,28 +219,18 @@ def _best_count(
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """A response surface, and how it was found.
-
-    Attributes
-    ----------
-    factors : sequence of Factor
-    degree : int
-    terms : tuple of Term
-    coefficients : (1 + number of terms,) float64
-        The constant first.
-    n_points : int
-    r2, rmse : float
-        Of points that were left out when it was fitted, the choice of its terms included: share of
-        their variance that it explains (below 0: less than their mean), and its mean error.
-    """
+    """A response surface, and how it was found."""
 
     factors: Sequence[Factor]
     degree: int
     terms: tuple[Term, ...]
     coefficients: FloatArray
+    """(1 + number of terms,) float64. The constant first."""
     n_points: int
     r2: float = float("nan")
     rmse: float = float("nan")
+    """r2, rmse: Of points that were left out when it was fitted, the choice of its terms included:
+    share of their variance that it explains (below 0: less than their mean), and its mean error."""
 
     def at(self, places: FloatArray) -> FloatArray:
         """Return the response at (n, k) places, (n,) float64."""
@@ -273,7 +261,6 @@ def fit_surface(
 
     Parameters
     ----------
-    factors : sequence of Factor, k of them
     places : (n, k) float64
     response : (n,) float64
     degree : int

@@ -40,37 +40,28 @@ MAX_SPANS = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class PacketClock:
-    """The tick of a run and the packet sizes that occur.
-
-    Attributes
-    ----------
-    tick_ps : int
-        Common divisor of every duration.
-    wire : (n_classes,) int64
-        Wire bytes by size class; class 0 is the full packet.
-    message_packets, message_tail : (n_messages,) int32
-        Packets of each message, and the size class of its last.
-    by_rendezvous : (n_messages,) bool or None
-        Messages above the eager limit; None if there are none. The last size class is that of
-        requests then.
-    bandwidths : (n,) int64
-    ser_ps : (n, n_classes) int64
-    compute_ps, recv_ps : (n_steps,), (n_messages,) int64, or None
-        None where all are 0.
-    longest_ps : int
-        Longest time that a packet or a link event lies ahead.
-    """
+    """The tick of a run and the packet sizes that occur."""
 
     tick_ps: int
+    """Common divisor of every duration."""
     wire: NDArray[np.int64]
+    """(n_classes,) int64. Wire bytes by size class; class 0 is the full packet."""
     message_packets: NDArray[np.int32]
     message_tail: NDArray[np.int32]
+    """message_packets, message_tail: (n_messages,) int32. Packets of each message, and the size
+    class of its last."""
     by_rendezvous: NDArray[np.bool_] | None
+    """(n_messages,) bool or None. Messages above the eager limit; None if there are none. The last
+    size class is that of requests then."""
     bandwidths: NDArray[np.int64]
+    """(n,) int64."""
     ser_ps: NDArray[np.int64]
+    """(n, n_classes) int64."""
     compute_ps: NDArray[np.int64] | None
     recv_ps: NDArray[np.int64] | None
+    """compute_ps, recv_ps: (n_steps,), (n_messages,) int64, or None. None where all are 0."""
     longest_ps: int
+    """Longest time that a packet or a link event lies ahead."""
 
 
 def ps_array(seconds: NDArray[np.floating[Any]], what: str = "a time") -> NDArray[np.int64]:
@@ -96,7 +87,6 @@ def classes(values: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], ND
     ----------
     values : (n,) int64
         From 1 to ``most``.
-    most : int
     """
     if len(values) and values.min() == values.max():
         return values[:1], np.zeros(len(values), dtype=np.int64)

@@ -65,8 +65,6 @@ def check_run(topology: Topology, traffic: Traffic, until_s: float | None) -> No
 
     Parameters
     ----------
-    topology : Topology
-    traffic : Traffic
     until_s : float or None
         End of the run.
     """

@@ -11,26 +11,17 @@ from netsim.topology import Topology
 
 @dataclass(frozen=True)
 class CreditLoop:
-    """One kind of link against the buffer behind it.
-
-    Attributes
-    ----------
-    kind : str
-        Link kind of the topology ("local", "up1", ...).
-    round_trip_ps : int
-        From the start of a full packet to the start that may use its space again.
-    needed_bytes : int
-        Buffer that lets one channel fill the link: whole packets that start in a round trip.
-    bandwidth_Bps : int
-    rate_Bps : float
-        Wire bytes a second that one channel can carry with the buffer as it is.
-    """
+    """One kind of link against the buffer behind it."""
 
     kind: str
+    """Link kind of the topology ("local", "up1", ...)."""
     round_trip_ps: int
+    """From the start of a full packet to the start that may use its space again."""
     needed_bytes: int
+    """Buffer that lets one channel fill the link: whole packets that start in a round trip."""
     bandwidth_Bps: int
     rate_Bps: float
+    """Wire bytes a second that one channel can carry with the buffer as it is."""
 
 
 def credit_loops(topology: Topology, config: PacketConfig) -> tuple[CreditLoop, ...]:
@@ -44,11 +35,6 @@ def credit_loops(topology: Topology, config: PacketConfig) -> tuple[CreditLoop, 
     buffer each; a slower next link lengthens ``T``, but limits the rate by itself.
     With input-queued routers the space is free when the tail has crossed: in ``T`` the time in the
     crossbar takes ``ser``; or the longer of both, unless delivery is by the head.
-
-    Parameters
-    ----------
-    topology : Topology
-    config : PacketConfig
 
     Returns
     -------

@@ -79,7 +79,6 @@ def stuck_error(traffic: Traffic, step: int, counted: int) -> ProgramStuckError:
 
     Parameters
     ----------
-    traffic : Traffic
     step : int
         A step that is not complete (global number); by custom that of the lowest stream.
     counted : int

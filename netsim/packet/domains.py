@@ -25,21 +25,15 @@ TRANSIT = 3.0
 
 @dataclass(frozen=True, eq=False)
 class Domains:
-    """Which part of a machine belongs to which domain.
-
-    Attributes
-    ----------
-    n : int
-    router : (n_routers,) int16
-        Domain of each router.
-    link_from, link_to : (n_links,) int16
-        Domain of each link's source and destination; a node is in that of its first router.
-    """
+    """Which part of a machine belongs to which domain."""
 
     n: int
     router: NDArray[np.int16]
+    """(n_routers,) int16. Domain of each router."""
     link_from: NDArray[np.int16]
     link_to: NDArray[np.int16]
+    """link_from, link_to: (n_links,) int16. Domain of each link's source and destination; a node is
+    in that of its first router."""
 
     @property
     def border_links(self) -> NDArray[np.int64]:
@@ -56,7 +50,6 @@ def make_domains(topology: Topology, load: NDArray[np.float64], n: int) -> Domai
 
     Parameters
     ----------
-    topology : Topology
     load : (n_routers,) float64
         Expected work of each router, see `router_load`.
     n : int

@@ -27,9 +27,6 @@ def message_rows(
 
     Parameters
     ----------
-    traffic : Traffic
-    topology : Topology
-    rail_policy : str
     packets, tail : (n_messages,) int32
         Packets of each message, and the size class of its last.
     by_rendezvous : (n_messages,) bool or None

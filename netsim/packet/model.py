@@ -331,7 +331,6 @@ class PacketConfig:
 
         Parameters
         ----------
-        wire_bytes : int
         input_Bps, fastest_Bps : int
             Bandwidth of the link that the packet came over, and of the machine's fastest.
         """
@@ -352,35 +351,28 @@ class PacketConfig:
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class PacketResult:
-    """Result of a run; times in picoseconds, -1 for never.
-
-    Attributes
-    ----------
-    end_ps : int
-        Time of the last event (or ``until_s``).
-    message_post_ps, message_finish_ps : (n_messages,) int64
-        Length 0 if messages were not recorded.
-    rank_finish_ps : (n_ranks,) int64
-    group_finish_ps : (n_groups,) int64
-        -1 if any rank of the group did not finish.
-    link_packets, link_bytes, link_busy_ps, link_stalls, link_stall_ps : (n_links,) int64
-        Wire bytes; stalls as defined in docs/packet-model.md.
-    exposed_ps : (n_ranks, n_kinds) int64
-        Time that the first stream of a rank has spent in steps of each of the program's kinds of
-        communication.
-    """
+    """Result of a run; times in picoseconds, -1 for never."""
 
     end_ps: int
+    """Time of the last event (or ``until_s``)."""
     message_post_ps: NDArray[np.int64]
     message_finish_ps: NDArray[np.int64]
+    """message_post_ps, message_finish_ps: (n_messages,) int64. Length 0 if messages were not
+    recorded."""
     rank_finish_ps: NDArray[np.int64]
+    """(n_ranks,) int64."""
     group_finish_ps: NDArray[np.int64]
+    """(n_groups,) int64. -1 if any rank of the group did not finish."""
     link_packets: NDArray[np.int64]
     link_bytes: NDArray[np.int64]
     link_busy_ps: NDArray[np.int64]
     link_stalls: NDArray[np.int64]
     link_stall_ps: NDArray[np.int64]
+    """link_packets, link_bytes, link_busy_ps, link_stalls, link_stall_ps: (n_links,) int64. Wire
+    bytes; stalls as defined in docs/packet-model.md."""
     exposed_ps: NDArray[np.int64]
+    """(n_ranks, n_kinds) int64. Time that the first stream of a rank has spent in steps of each of
+    the program's kinds of communication."""
 
     @property
     def packet_hops(self) -> int:

@@ -13,7 +13,6 @@ def first_rail(traffic: Traffic, rails: int, policy: str) -> NDArray[np.int64]:
 
     Parameters
     ----------
-    traffic : Traffic
     rails : int
         `netsim.topology.Topology.n_rails`.
     policy : str

@@ -68,8 +68,6 @@ def threads_used(
 
     Parameters
     ----------
-    routing : Routing
-    config : PacketConfig
     threads : int or "auto"
         "auto" gives one for every `NODES_A_THREAD` nodes and `PACKETS_A_THREAD` packets, no more
         than there are cores.

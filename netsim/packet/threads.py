@@ -46,11 +46,8 @@ def run_in_domains(
 
     Parameters
     ----------
-    domains : Domains
     arrays : Arrays
         Of an empty network; used up.
-    crossbar : Crossbar or None
-    tables : RouteTables
     routing, traffic, clock
         What they were built from.
     until : int

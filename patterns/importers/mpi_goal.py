@@ -167,8 +167,6 @@ def mpi_goal(
 
     Parameters
     ----------
-    ranks : Ranks
-    comms : Comms
     compute_scale : float
         Calculations take so many times as long; 0 leaves them out.
     leave_out : collection of str

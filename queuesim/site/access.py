@@ -17,23 +17,16 @@ from workloads.job import Workload
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """An outage on a machine.
-
-    Attributes
-    ----------
-    start_s, end_s : float
-    nodes : (n,) bool
-    failure : bool
-        It is not known in advance.
-    spares : (jobs,) bool
-        Jobs that may use the nodes all the same.
-    """
+    """An outage on a machine."""
 
     start_s: float
     end_s: float
     nodes: Mask
+    """(n,) bool."""
     failure: bool
+    """It is not known in advance."""
     spares: Mask
+    """(jobs,) bool. Jobs that may use the nodes all the same."""
 
 
 class Access:
@@ -41,11 +34,8 @@ class Access:
 
     Parameters
     ----------
-    workload : Workload
-    topology : Topology
     partitions : sequence of Partition
         Empty: all jobs may use all nodes.
-    outages : sequence of Outage
 
     Raises
     ------

@@ -19,10 +19,8 @@ def bandwidth_needs(
 
     Parameters
     ----------
-    workload : Workload
     classes_Bps : sequence of float
         Bytes per second; may be empty.
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -57,10 +55,8 @@ def bandwidth_by_class(
 
     Parameters
     ----------
-    workload : Workload
     classes_Bps : sequence of float
         Bytes per second; at least one.
-    rng : numpy.random.Generator
 
     Returns
     -------

@@ -78,7 +78,6 @@ class Dependencies:
 
         Parameters
         ----------
-        job : int
         well : bool
             Whether it ran to its end here; the logged status is checked in addition.
         """

@@ -32,7 +32,6 @@ class NodeSetMachine(Machine):
     ----------
     workload, policy, bandwidth_Bps, estimates
         Of `queuesim.machine.Machine`.
-    access : Access
 
     Raises
     ------
@@ -110,8 +109,6 @@ class NodeSetMachine(Machine):
 
         Parameters
         ----------
-        job : int
-        now_s : float
         held : sequence of Reservation
             Reservations of other jobs, which the job must not use while they last.
 

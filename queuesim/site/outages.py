@@ -26,28 +26,19 @@ _NEEDED = COLUMNS[:4]
 
 @dataclass(frozen=True)
 class Outage:
-    """Nodes that are out from ``start_s`` to ``end_s``.
-
-    Attributes
-    ----------
-    start_s, end_s : float
-    nodes : str
-        As in the file.
-    kind : str
-        One of `KINDS`.
-    partition, account : str
-        Whose jobs may use the nodes of a reservation; empty: none.
-    where : str
-        File and line, for what is wrong with it.
-    """
+    """Nodes that are out from ``start_s`` to ``end_s``."""
 
     start_s: float
     end_s: float
     nodes: str
+    """As in the file."""
     kind: str
+    """One of `KINDS`."""
     partition: str = ""
     account: str = ""
+    """partition, account: Whose jobs may use the nodes of a reservation; empty: none."""
     where: str = "outage"
+    """File and line, for what is wrong with it."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

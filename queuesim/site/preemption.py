@@ -92,7 +92,6 @@ class Preemption:
     ----------
     levels : LiveOrder
         Those of quotas, or others.
-    min_run_s : float
     partition : list of int
         One a job.
     """

@@ -44,36 +44,23 @@ class RuleKeys:
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules of a queue; by default none.
-
-    Attributes
-    ----------
-    grace_s : float
-        How long past its walltime a job may run on before it is cut.
-    has_dependencies : bool
-        Whether jobs wait for their dependencies in the log.
-    partitions : tuple of Partition
-        None: all jobs may use all nodes.
-    outages : tuple of Outage
-    requeues : bool
-        Whether a job on a node that an outage makes fail goes back to the queue; else it is over.
-    checkpoints : Checkpoints
-        What jobs keep that go back to the queue.
-    preemption : PreemptionKeys
-    quotas : QuotaKeys
-    failures : Failures
-        Random ones, which send jobs back.
-    """
+    """Rules of a queue; by default none."""
 
     grace_s: float = 0.0
+    """How long past its walltime a job may run on before it is cut."""
     has_dependencies: bool = False
+    """Whether jobs wait for their dependencies in the log."""
     partitions: tuple[Partition, ...] = ()
+    """None: all jobs may use all nodes."""
     outages: tuple[Outage, ...] = field(default=(), repr=False)
     requeues: bool = False
+    """Whether a job on a node that an outage makes fail goes back to the queue; else it is over."""
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    """What jobs keep that go back to the queue."""
     preemption: PreemptionKeys = field(default_factory=PreemptionKeys)
     quotas: QuotaKeys = field(default_factory=QuotaKeys)
     failures: Failures = field(default_factory=Failures)
+    """Random ones, which send jobs back."""
 
     def __post_init__(self) -> None:
         check_partitions(self.partitions)

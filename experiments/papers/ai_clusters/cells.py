@@ -128,7 +128,6 @@ def cell_content(
         ``[workload]``.
     network : mapping
         A level of each of `NETWORK`.
-    options : Options
     """
     variant = dict(STUDY["variants"][network["variant"]])
     mix = [{**entry, "parameters": dict(entry["parameters"])} for entry in STUDY["mix"]]

@@ -37,7 +37,6 @@ def study_content(
     network : {"fattree", "dragonfly"}
     policies : sequence of str
         The reference first.
-    snapshots, seed : int
     changes : mapping of str to object, optional
         Dotted keys that are other than here, such as ``{"machine.taper": 0.5}``.
     """

@@ -205,7 +205,6 @@ def packed_jobs(
         Of an empty machine.
     draw_size : callable (rng) -> int
         Nodes of the next job.
-    rng : numpy.random.Generator
     generations : int
         As many machines full of jobs were there before.
 

@@ -26,7 +26,6 @@ def fit(law: str, rows: Columns) -> Fitted:
 
     Parameters
     ----------
-    law : str
     rows : columns
         With ``gain_percent``.
 
@@ -58,7 +57,6 @@ def held_out(law: str, rows: Columns, groups: Sequence[Sequence[str]]) -> FloatA
 
     Parameters
     ----------
-    law : str
     rows : columns
         With ``gain_percent`` and ``log``.
     groups : sequence of sequences of str

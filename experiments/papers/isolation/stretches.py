@@ -134,13 +134,10 @@ def cell_content(
 
     Parameters
     ----------
-    log : str
-    stretch : Stretch
     cell : mapping
         ``placement``, ``network``, ``drive``, ``share`` and ``load``.
     policies : tuple of str
         Beside the placement before, which comes first.
-    seed : int
     """
     mix = study_mix(None, NODE_BYTES)
     # of all ranks with all others there are too many messages sooner than elsewhere: of few bytes

@@ -158,7 +158,8 @@ def test_a_log_is_drawn_from_its_blocks_and_each_queue_is_that_of_the_reference(
     assert found.n_blocks == 10
     queues = queues_of(run.config, run.machine.topology, run.workload)
     for k in range(4):
-        jobs = drawn_log(run.workload, queues.draws.rng("bootstrap", f"log {k}"))
+        rng = queues.draws.rng("bootstrap", f"log {k}")
+        jobs = drawn_log(rotated(run.workload, rng), rng)
         plain = queue_metrics(replace(queues, jobs=jobs).under("simple"))
         assert plain == {m: values[k] for m, values in found.metrics["simple"].items()}
 

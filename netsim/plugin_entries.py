@@ -11,7 +11,6 @@ from typing import Any, TypeVar, cast
 
 from netsim.errors import NetcosimError
 from netsim.registry import IN_USE, Registry
-from netsim.short_repr import text_of
 
 T = TypeVar("T")
 LIST = "PLUGIN"
@@ -126,6 +125,9 @@ def given_by(entry: Any, value: T, kind: type) -> T:
         A value of another kind.
     """
     if not isinstance(value, kind):
+        # imports NumPy, which a list of names does without
+        from netsim.short_repr import text_of
+
         given = f"{text_of(value)}; it must give a {kind.__name__}"
         raise NetcosimError(f"{label_of(entry)} gives {given}")
     return value

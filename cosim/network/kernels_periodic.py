@@ -42,9 +42,10 @@ def components(ptr, link, n_links):  # type: ignore[no-untyped-def]
             if user[link[i]] < 0:
                 user[link[i]] = j
             a, b = first[user[link[i]]], first[j]
-            for k in range(max(a, b), j + 1):
-                if first[k] == max(a, b):
-                    first[k] = min(a, b)
+            if a != b:
+                for k in range(max(a, b), j + 1):
+                    if first[k] == max(a, b):
+                        first[k] = min(a, b)
     return first
 
 

@@ -45,8 +45,7 @@ class Situation(NamedTuple):
 
 
 def connected(links: Sequence[NDArray[np.integer]], n_links: int) -> list[list[int]]:
-    """Return places of jobs by the links of each: those that share links are one group, directly or
-    through others."""
+    """Group jobs, by their places, that share links directly or through others."""
     if not links:
         return []
     ptr = np.cumsum([0, *(len(part) for part in links)])

@@ -45,6 +45,10 @@ def parts_of(config: Config, resamples: int | None = 0) -> tuple[str, ...]:
         model = RUNTIME_MODELS[config.queue.run_time_model]
         policies = [POLICIES[name] for name in config.queue.policies]
         parts = _queue_parts(config, resamples, policies, model)
+        # only the built machine shows it, and building takes longer than a look at the cache
+        unknown = model.solves_flows == JOB_FLOWS and not mark_of(cache_folder(), WALKS).exists()
+        if unknown and not is_single_path(build_machine(config.machine).routing):
+            parts.append(WALKS)
     # threads are the packet engine's: a model that reads their number sends packets
     if config.run.snapshots or "run.threads" in model.reads:
         parts.append(PACKETS)
@@ -54,10 +58,6 @@ def parts_of(config: Config, resamples: int | None = 0) -> tuple[str, ...]:
         if config.run.threads != 1:
             parts.append(CROSSBAR_THREADS if crossbars else PACKET_THREADS)
     parts += [model.solves_flows, *(policy.kernels for policy in policies)]
-    # only the built machine shows it, and building takes longer than a look at the cache
-    unknown = model.solves_flows == JOB_FLOWS and not mark_of(cache_folder(), WALKS).exists()
-    if unknown and not is_single_path(build_machine(config.machine).routing):
-        parts.append(WALKS)
     return tuple(part for part in PARTS if part in parts)
 
 

@@ -115,6 +115,23 @@ def test_paths_by_draws_and_loads_are_compiled_for_routings_that_have_them(
     assert announce.parts_of(config) == ("flows of jobs",)
 
 
+def test_parts_are_found_for_a_plugins_routing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which paths it takes shows on the machine alone, whose routing the plug-in brings."""
+    monkeypatch.setenv("NETCOSIM_CACHE_DIR", str(tmp_path))
+    (tmp_path / "mine.py").write_text(
+        "from dataclasses import replace\n"
+        "from netsim.routing.fattree import ROUTINGS\n"
+        'PLUGIN = [replace(ROUTINGS[0], name="mine", description="the first one again")]\n'
+    )
+    queue = {"policies": ["baseline"], "run_time_model": "coupled-flow"}
+    machine = {"family": "fattree", "radix": 4, "routing": "mine"}
+    content = CONTENT | {"run": {"snapshots": 0}, "queue": queue, "machine": machine}
+    config = config_from(content | {"plugins": [str(tmp_path / "mine.py")]})
+    assert announce.parts_of(config) == ("flows of jobs",)
+
+
 def test_kernels_of_registry_entries_are_parts_and_each_part_has_sources() -> None:
     named = {policy.kernels for policy in POLICIES.values()}
     named |= {model.solves_flows for model in RUNTIME_MODELS.values()}

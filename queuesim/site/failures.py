@@ -91,9 +91,9 @@ def _parts(failures: Failures, topology: Topology) -> list[tuple[float, NDArray[
     """Return the rate of each kind of part, and the part of that kind that each node needs."""
     nodes = np.arange(topology.n_nodes)
     leaves = topology.port_router.reshape(len(nodes), -1)[:, -topology.n_rails :]
-    several = {"leaf": (leaves != leaves[:, :1]).any(), "link": topology.n_rails > 1}
-    for name in (name for name in several if several[name]):
-        if getattr(failures, f"per_{name}_day"):
+    apart = bool((leaves != leaves[:, :1]).any())
+    for name, several in (("leaf", apart), ("link", topology.n_rails > 1)):
+        if several and getattr(failures, f"per_{name}_day"):
             raise NetcosimError(
                 f"queue.failures.per_{name}_day: nodes of {topology.name} have {topology.n_rails} "
                 "links, and keep the others when one fails; remove it"

@@ -43,6 +43,8 @@ from queuesim.run import delay
 
 PASSES = {"none": STRICT, "easy": EASY, "easy-retest": EASY, "conservative": CONSERVATIVE}
 """How the kernel calls a backfilling; by count nothing is held, and "easy-retest" is "easy"."""
+PORTION = 10_000
+"""Least jobs that end in one call of the kernel: a call costs as much as some twenty jobs."""
 
 
 def run_by_count(setup: QueueSetup) -> QueueResult | None:
@@ -163,7 +165,7 @@ def _run(setup: QueueSetup, columns: _Columns) -> bool:
     score = with_checks(setup.chosen).score
     while s["n_done"] < n:
         # in portions, so that an interrupt is heard
-        until = min(n, int(s["n_done"]) + max(1, n // 100))
+        until = min(n, int(s["n_done"]) + max(PORTION, n // 100))
         status = advance(*columns, until)
         if status == STUCK:
             return False

@@ -17,7 +17,12 @@ from experiments.archive.extract import machine_of
 from experiments.figures.style import COLOURS, colour, dash, marker, policy_colours
 from netcosim.report.figures.lines import cdf, over_time, running_mean, time_unit
 from netcosim.report.figures.machine import gantt, link_boxes, link_heat_map, link_matrix
-from netcosim.report.figures.policies import bars_against_baseline, ratio_dots, waits_by_size
+from netcosim.report.figures.policies import (
+    Ratio,
+    bars_against_baseline,
+    ratio_dots,
+    waits_by_size,
+)
 from netcosim.report.glossary import asset, marked, terms_in
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.svg import css_colour, figure_html
@@ -71,14 +76,10 @@ def all_figures() -> dict[str, Figure]:
             machine_nodes=8,
         ),
         "ratios": ratio_dots(
-            pd.DataFrame(
-                [
-                    ("mean wait", policy, 0.5 + i / 4, np.nan, np.nan)
-                    for i, policy in enumerate("ab")
-                ]
-                + [("communication time", "b", 0.9, 0.8, 1.1)],
-                columns=["quantity", "policy", "ratio", "low", "high"],
-            ),
+            [
+                *(Ratio("mean wait", p, 0.5 + i / 4, np.nan, np.nan) for i, p in enumerate("ab")),
+                Ratio("communication time", "b", 0.9, 0.8, 1.1),
+            ],
             reference="a",
         ),
         "waits": waits_by_size([1, 4, 4, 5000], {"a": [0, 60, 120, np.nan], "b": [0, 30, 30, 9]}),

@@ -42,6 +42,11 @@ def figure_html(figure: Figure, name: str, title: str, caption: str = "", dpi: i
     """
     import matplotlib as mpl
 
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        # a figure without a layout is drawn once, one that has it twice
+        engine.execute(figure)
+        figure.set_layout_engine("none")
     buffer = io.StringIO()
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": "netcosim"}
     with mpl.rc_context(settings), warnings.catch_warnings():

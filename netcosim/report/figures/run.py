@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
@@ -17,9 +18,17 @@ from experiments.figures.style import policy_colours
 from experiments.store import Rows
 from netcosim.report.figures.lines import cdf, over_time
 from netcosim.report.figures.machine import gantt, link_boxes, link_heat_map
-from netcosim.report.figures.policies import bars_against_baseline, ratio_dots, waits_by_size
+from netcosim.report.figures.policies import (
+    Ratio,
+    bars_against_baseline,
+    ratio_dots,
+    waits_by_size,
+)
 from netcosim.report.verdict import reference_label
 from queuesim.metrics import SLOWDOWN_BOUND_S
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FloatArray = NDArray[np.float64]
 
@@ -66,28 +75,25 @@ def run_figures(tables: Mapping[str, Rows], kept: ArchivedRun | None) -> list[Ru
     return found
 
 
-def ratio_frame(tables: Mapping[str, Rows]) -> pd.DataFrame:
-    """Return a row a quantity and policy (but the reference): ratio, and its interval if any."""
-    rows = []
+def ratios_of(tables: Mapping[str, Rows]) -> list[Ratio]:
+    """Return a ratio a quantity and policy (but the reference), and its interval if any."""
+    found = []
     own = "" if "reference" in tables else reference_label(tables)
     for column, quantity in RATIOS:
         for row in tables["policies"]:
             if row.get(column) is None or row["policy"] == own:
                 continue
-            ends = {end: row.get(f"{column}_{end}") for end in ("low", "high")}
-            rows.append(
-                {"quantity": quantity, "policy": row["policy"], "ratio": row[column], **ends}
-            )
-    return pd.DataFrame(rows, columns=["quantity", "policy", "ratio", "low", "high"]).astype(
-        {"ratio": float, "low": float, "high": float}
-    )
+            values: list[Any] = [row.get(f"{column}{end}") for end in ("", "_low", "_high")]
+            ratio = (math.nan if value is None else float(value) for value in values)
+            found.append(Ratio(quantity, str(row["policy"]), *ratio))
+    return found
 
 
 def pattern_frame(tables: Mapping[str, Rows]) -> pd.DataFrame:
     """Return ratios by pattern and size class: the rows of "speedups", their sizes as text."""
-    frame = pd.DataFrame(list(tables.get("speedups", ())))
-    if not len(frame):
-        return frame
+    import pandas as pd
+
+    frame = pd.DataFrame(list(tables["speedups"]))
     sizes = [
         format_sizes(int(low), int(high))
         for low, high in zip(frame["min_nodes"], frame["max_nodes"], strict=True)
@@ -99,8 +105,8 @@ def pattern_frame(tables: Mapping[str, Rows]) -> pd.DataFrame:
 def _ratio_figures(tables: Mapping[str, Rows], colours: Mapping[str, str]) -> list[RunFigure]:
     found = []
     label = reference_label(tables)
-    ratios = ratio_frame(tables)
-    if len(ratios):
+    ratios = ratios_of(tables)
+    if ratios:
         found.append(
             RunFigure(
                 "policies",
@@ -110,8 +116,8 @@ def _ratio_figures(tables: Mapping[str, Rows], colours: Mapping[str, str]) -> li
                 f"Over {label}: left of the line is less. Bars: intervals of communication time.",
             )
         )
-    frame = pattern_frame(tables)
-    if len(frame):
+    if tables.get("speedups"):
+        frame = pattern_frame(tables)
         baseline = "reference" if "reference" in tables else label
         groups = frame.assign(group=frame["pattern"] + "\n" + frame["nodes"] + " nodes")
         found.append(
@@ -160,6 +166,8 @@ def _link_figures(kept: ArchivedRun, colours: Mapping[str, str]) -> list[RunFigu
 def _boxes(
     machine: ArchivedMachine, sent: Mapping[str, ArchivedLinks], colours: Mapping[str, str]
 ) -> Figure:
+    import pandas as pd
+
     first = machine.first_router_link
     kinds = np.array(machine.kinds)[machine.link_kind[first:]]
     frames = [

@@ -18,7 +18,6 @@ from experiments.archive.values import ArchivedRun
 from experiments.figures.style import policy_colours
 from experiments.store import Rows, Store
 from experiments.store_format import StoredPoint
-from netcosim.judge.config import toml_text
 from netcosim.report.about import (
     ABOUT,
     CONFIG,
@@ -112,6 +111,8 @@ def stored_run_page(store: Store, key: str) -> str:
 
 def _config_text(point: StoredPoint) -> str:
     """Return a point's resolved config as a file, where it has no text of its own."""
+    from netcosim.judge.config import toml_text
+
     return "# Resolved: every key with its value.\n" + toml_text(_known(point.config))
 
 

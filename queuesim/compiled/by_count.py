@@ -40,6 +40,7 @@ from queuesim.ordering.order_checks import with_checks
 from queuesim.queue_setup import QueueSetup
 from queuesim.result import COMPLETED, CUT, PlacementArrays, QueueResult
 from queuesim.run import delay
+from queuesim.runtime import FixedRunTimes
 
 PASSES = {"none": STRICT, "easy": EASY, "easy-retest": EASY, "conservative": CONSERVATIVE}
 """How the kernel calls a backfilling; by count nothing is held, and "easy-retest" is "easy"."""
@@ -122,7 +123,8 @@ def _empty_queue(setup: QueueSetup) -> _Columns:
     jobs = np.zeros(n, dtype=JOB)
     jobs["nodes"] = workload.n_nodes[index]
     jobs["requested_s"] = workload.requested_s[index]
-    jobs["work_s"] = [setup.run_times.work_s(job) for job in index.tolist()]
+    assert isinstance(setup.run_times, FixedRunTimes)
+    jobs["work_s"] = setup.run_times.all_s[index]
     jobs["index"] = index
     for column in ("start_s", "end_s", "promised_s"):
         jobs[column] = nan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import gc
 import importlib
 import os
@@ -111,8 +112,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for SIGTERM, 141 for a closed pipe. Under MPI only rank 0 prints.
     """
     open_streams()
-    # what is imported stays, and looking through it for garbage takes a tenth of a short run
+    # what is imported stays: looking through it for garbage takes a tenth of a short run, and once
+    # more at its end
     gc.set_threshold(200_000, 20, 20)
+    atexit.register(gc.freeze)
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
         with stoppable():

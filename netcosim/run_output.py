@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from cosim.run_times.coupled import CoupledFlow
@@ -131,25 +130,7 @@ def _with_intervals(
     return with_intervals(tables, result, found) if found and found.resamples else tables
 
 
-@contextmanager
-def _no_interactive_help() -> Iterator[None]:
-    """Import Matplotlib without the help on ``set`` of its classes, half of the time."""
-    from matplotlib.artist import Artist
-
-    writes = "_update_set_signature_and_docstring"
-    written = vars(Artist).get(writes)
-    if written is not None:
-        setattr(Artist, writes, classmethod(lambda cls: None))
-    try:
-        yield
-    finally:
-        if written is not None:
-            setattr(Artist, writes, written)
-
-
 def _page(results: Path, key: str, path: Path) -> Path:
-    with _no_interactive_help():
-        from netcosim.report.figures import drawing  # noqa: F401
     from netcosim.report.page import write_page
     from netcosim.report.run_page import stored_run_page
 

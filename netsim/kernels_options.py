@@ -7,7 +7,6 @@ and one integer type for one quantity.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from numba.core.caching import CacheImpl, FunctionCache
@@ -15,32 +14,26 @@ from numba.core.runtime import rtsys
 
 from netsim.kernel_cache import KernelLocator
 
+_load = FunctionCache.load_overload
+
+
+def _load_kernel(cache: Any, sig: Any, target_context: Any) -> Any:
+    """Load a compiled function; of a kernel, without Numba's registries of what it can compile.
+
+    They take 0.3 s, with SciPy's linear algebra; compiling a kernel that is not found loads them.
+    """
+    if not isinstance(cache._impl.locator, KernelLocator):
+        return _load(cache, sig, target_context)
+    rtsys.initialize(target_context)
+    with cache._guard_against_spurious_io_errors():
+        return cache._load_overload(sig, target_context)
+
+
 # Numba's variable NUMBA_CACHE_LOCATOR_CLASSES would do it too, but a child process that lacks
 # netcosim would fail on it.
 if KernelLocator not in CacheImpl._locator_classes:
     CacheImpl._locator_classes.insert(0, KernelLocator)
-
-
-def _without_registries(load: Callable[..., Any]) -> Callable[..., Any]:
-    """Return Numba's method that loads a compiled function, which imports less for a kernel.
-
-    Numba first registers all that it can compile, and imports SciPy's linear algebra for it: 0.3 s
-    in each process. A kernel that is loaded needs the runtime alone; one that the cache lacks is
-    compiled, and then Numba registers all.
-    """
-
-    def load_kernel(cache: Any, sig: Any, target_context: Any) -> Any:
-        if not isinstance(cache._impl.locator, KernelLocator):
-            return load(cache, sig, target_context)
-        rtsys.initialize(target_context)
-        with cache._guard_against_spurious_io_errors():
-            return cache._load_overload(sig, target_context)
-
-    return load_kernel
-
-
-if FunctionCache.load_overload.__name__ != "load_kernel":
-    FunctionCache.load_overload = _without_registries(FunctionCache.load_overload)
+    FunctionCache.load_overload = _load_kernel
 
 KERNEL: dict[str, Any] = {"cache": True}
 """Use as ``@njit(**KERNEL)``: the plain option, for kernels that allocate or return arrays."""

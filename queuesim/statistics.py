@@ -224,13 +224,10 @@ def t_quantile(level: float, freedom: float) -> float:
     at, weights = np.polynomial.legendre.leggauss(64)
     density = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.pi**0.5
     angle = level / 2 / density
-    for _ in range(64):
+    for _ in range(32):
         heights = np.cos(angle / 2 * (at + 1)) ** (freedom - 1)
-        missing = level / 2 - density * angle / 2 * float(weights @ heights)
-        step = missing / (density * math.cos(angle) ** (freedom - 1))
-        angle += step
-        if abs(step) <= 1e-15 * angle:
-            break
+        missing = level / 2 / density - angle / 2 * float(weights @ heights)
+        angle += missing / math.cos(angle) ** (freedom - 1)
     return float(freedom**0.5 * math.tan(angle))
 
 

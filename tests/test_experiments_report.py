@@ -17,12 +17,7 @@ from experiments.archive.extract import machine_of
 from experiments.figures.style import COLOURS, colour, dash, marker, policy_colours
 from netcosim.report.figures.lines import cdf, over_time, running_mean, time_unit
 from netcosim.report.figures.machine import gantt, link_boxes, link_heat_map, link_matrix
-from netcosim.report.figures.policies import (
-    Ratio,
-    bars_against_baseline,
-    ratio_dots,
-    waits_by_size,
-)
+from netcosim.report.figures.policies import bars_against_baseline, ratio_dots, waits_by_size
 from netcosim.report.glossary import asset, marked, terms_in
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.svg import css_colour, figure_html
@@ -77,8 +72,8 @@ def all_figures() -> dict[str, Figure]:
         ),
         "ratios": ratio_dots(
             [
-                *(Ratio("mean wait", p, 0.5 + i / 4, np.nan, np.nan) for i, p in enumerate("ab")),
-                Ratio("communication time", "b", 0.9, 0.8, 1.1),
+                *(("mean wait", p, 0.5 + i / 4, np.nan, np.nan) for i, p in enumerate("ab")),
+                ("communication time", "b", 0.9, 0.8, 1.1),
             ],
             reference="a",
         ),

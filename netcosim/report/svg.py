@@ -42,11 +42,9 @@ def figure_html(figure: Figure, name: str, title: str, caption: str = "", dpi: i
     """
     import matplotlib as mpl
 
-    engine = figure.get_layout_engine()
-    if engine is not None:
-        # a figure without a layout is drawn once, one that has it twice
+    if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
-        figure.set_layout_engine("none")
+        figure.set_layout_engine("none")  # with one, the figure is drawn twice
     buffer = io.StringIO()
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": "netcosim"}
     with mpl.rc_context(settings), warnings.catch_warnings():

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 from markupsafe import Markup
 
 from experiments.store import Rows
@@ -124,8 +123,7 @@ def _table(columns: Sequence[_Column]) -> Markup:
 def _is_number(values: Iterable[Any]) -> bool:
     """Return whether a column has numbers, and nothing else but gaps."""
     given = [value for value in values if value is not None]
-    number = (isinstance(v, Real) and not isinstance(v, (bool, np.bool_)) for v in given)
-    return bool(given) and all(number)
+    return bool(given) and all(isinstance(v, Real) and not isinstance(v, bool) for v in given)
 
 
 def _columns(table: Mapping[str, list[Any]], digits: int) -> Iterator[_Column]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 
 from netsim.analysis.graph import cut_weight, router_graph, search_cut
 from netsim.errors import NetcosimError
@@ -102,8 +103,6 @@ def bounds_of(topology: Topology) -> Bounds:
 
 def _spectrum(network: _Network) -> tuple[float, FloatArray]:
     """Return the second eigenvalue among routers with nodes, and its vector over all routers."""
-    from scipy.linalg import eigh
-
     laplacian = np.diag(network.weights.sum(axis=1)) - network.weights
     own, bare = network.nodes > 0, network.nodes == 0
     inner = laplacian[np.ix_(own, own)]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.linalg import eigsh
 
 from netsim.errors import NetcosimError
 from netsim.topology import Topology
-
-if TYPE_CHECKING:
-    from scipy import sparse
 
 _DENSE = 1500
 _PASSES = 20
@@ -35,8 +34,6 @@ def router_graph(topology: Topology, *, by_bandwidth: bool = False) -> sparse.cs
         Weigh a cable by its bandwidth in bytes per second, for networks whose links differ
         (Dragonfly).
     """
-    from scipy import sparse
-
     n = topology.n_ports
     links = slice(topology.first_router_link, None)
     src, dst = topology.link_src[links] - n, topology.link_dst[links] - n
@@ -60,9 +57,6 @@ def _check_size(graph: sparse.csr_array, size: int) -> int:
 
 def _fiedler(graph: sparse.csr_array) -> NDArray[np.float64]:
     """Return the eigenvector of the second eigenvalue of the Laplacian."""
-    from scipy import sparse
-    from scipy.sparse.linalg import eigsh
-
     degree = np.asarray(graph.sum(axis=1)).ravel()
     n = len(degree)
     laplacian = sparse.diags_array(degree) - graph

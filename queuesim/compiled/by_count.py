@@ -44,8 +44,6 @@ from queuesim.runtime import FixedRunTimes
 
 PASSES = {"none": STRICT, "easy": EASY, "easy-retest": EASY, "conservative": CONSERVATIVE}
 """How the kernel calls a backfilling; by count nothing is held, and "easy-retest" is "easy"."""
-PORTION = 10_000
-"""Least jobs that end in one call of the kernel: a call costs as much as some twenty jobs."""
 
 
 def run_by_count(setup: QueueSetup) -> QueueResult | None:
@@ -166,8 +164,8 @@ def _run(setup: QueueSetup, columns: _Columns) -> bool:
     n, s, queue = len(setup.workload), columns.state[0], columns.queue
     score = with_checks(setup.chosen).score
     while s["n_done"] < n:
-        # in portions, so that an interrupt is heard
-        until = min(n, int(s["n_done"]) + max(PORTION, n // 100))
+        # in portions, so that an interrupt is heard; a call costs as much as some twenty jobs
+        until = min(n, int(s["n_done"]) + max(10_000, n // 100))
         status = advance(*columns, until)
         if status == STUCK:
             return False

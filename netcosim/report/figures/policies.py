@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -100,14 +100,8 @@ def bars_against_baseline(
     return figure
 
 
-class Ratio(NamedTuple):
-    """A policy's ratio to the reference, with an interval if its ends are finite."""
-
-    quantity: str
-    policy: str
-    ratio: float
-    low: float
-    high: float
+Ratio = tuple[str, str, float, float, float]
+"""Quantity, policy, its ratio to the reference, and the ends of the interval; nan: none."""
 
 
 def ratio_dots(
@@ -124,8 +118,7 @@ def ratio_dots(
     colours : mapping, optional
         Of policies; by default in order of appearance.
     """
-    quantities = list(dict.fromkeys(one.quantity for one in ratios))
-    policies = list(dict.fromkeys(one.policy for one in ratios))
+    quantities, policies, *_ = (list(dict.fromkeys(column)) for column in zip(*ratios, strict=True))
     paints = colours or policy_colours(policies)
     names = [name for quantity in quantities for name in (quantity, *policies)]
     rows = {pair: i for i, pair in enumerate((q, p) for q in quantities for p in ("", *policies))}

@@ -16,14 +16,9 @@ from cosim.measuring.snapshots import format_sizes
 from experiments.archive.values import ArchivedLinks, ArchivedMachine, ArchivedRun, ArchivedSchedule
 from experiments.figures.style import policy_colours
 from experiments.store import Rows
+from netcosim.report.figures import policies
 from netcosim.report.figures.lines import cdf, over_time
 from netcosim.report.figures.machine import gantt, link_boxes, link_heat_map
-from netcosim.report.figures.policies import (
-    Ratio,
-    bars_against_baseline,
-    ratio_dots,
-    waits_by_size,
-)
 from netcosim.report.verdict import reference_label
 from queuesim.metrics import SLOWDOWN_BOUND_S
 
@@ -75,7 +70,7 @@ def run_figures(tables: Mapping[str, Rows], kept: ArchivedRun | None) -> list[Ru
     return found
 
 
-def ratios_of(tables: Mapping[str, Rows]) -> list[Ratio]:
+def ratios_of(tables: Mapping[str, Rows]) -> list[policies.Ratio]:
     """Return a ratio a quantity and policy (but the reference), and its interval if any."""
     found = []
     own = "" if "reference" in tables else reference_label(tables)
@@ -84,8 +79,8 @@ def ratios_of(tables: Mapping[str, Rows]) -> list[Ratio]:
             if row.get(column) is None or row["policy"] == own:
                 continue
             values: list[Any] = [row.get(f"{column}{end}") for end in ("", "_low", "_high")]
-            ratio = (math.nan if value is None else float(value) for value in values)
-            found.append(Ratio(quantity, str(row["policy"]), *ratio))
+            ratio, low, high = (math.nan if value is None else float(value) for value in values)
+            found.append((quantity, str(row["policy"]), ratio, low, high))
     return found
 
 
@@ -112,7 +107,7 @@ def _ratio_figures(tables: Mapping[str, Rows], colours: Mapping[str, str]) -> li
                 "policies",
                 "policies",
                 f"Communication time, mean wait and mean turnaround of each policy over {label}'s.",
-                partial(ratio_dots, ratios, reference=label, colours=colours),
+                partial(policies.ratio_dots, ratios, reference=label, colours=colours),
                 f"Over {label}: left of the line is less. Bars: intervals of communication time.",
             )
         )
@@ -125,7 +120,7 @@ def _ratio_figures(tables: Mapping[str, Rows], colours: Mapping[str, str]) -> li
                 "patterns",
                 "communication-by-pattern",
                 f"Communication time by pattern and size of the job, over {label}.",
-                partial(bars_against_baseline, groups, baseline=baseline, colours=colours),
+                partial(policies.bars_against_baseline, groups, baseline=baseline, colours=colours),
                 "Lines: intervals; none for fewer than 5 snapshots or jobs.",
             )
         )
@@ -257,7 +252,7 @@ def _schedule_figures(kept: ArchivedRun, colours: Mapping[str, str]) -> list[Run
             "waits",
             "wait-by-size",
             "Waits by the size of jobs, a mark a policy.",
-            partial(waits_by_size, jobs.n_nodes, waits, colours),
+            partial(policies.waits_by_size, jobs.n_nodes, waits, colours),
             "Marks: mean waits; lines: from the median to the 90th percentile.",
         ),
         RunFigure(

@@ -143,7 +143,8 @@ def make_policy(
     need_kinds(
         "make_policy", {"topology": (topology, Topology), "name": (name, str), "rng": (rng, RNG)}
     )
-    valid = policies_for(topology.family)
-    need_name(f"allocation policy for a {topology.family}", name, valid)
+    if name not in POLICIES or not POLICIES[name].serves(topology.family):
+        valid = policies_for(topology.family)
+        need_name(f"allocation policy for a {topology.family}", name, valid)
     policy = POLICIES[name] if name in POLICIES.own else checked_policy(POLICIES[name])
     return policy.from_config(topology, rng, parameters or {})

@@ -12,7 +12,6 @@ from cosim.network.link_bytes import link_bytes
 from experiments.cosim_result import CosimResult
 from experiments.run_context import run_context
 from experiments.store import Rows
-from netsim.analysis.bounds import bounds_of
 from netsim.kinds import need_kinds
 from netsim.packet.model import PS_PER_S
 from queuesim.energy import Energy, Power, energy_of, job_rows
@@ -62,6 +61,8 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
         tables["reference"] = [{"reference": result.reference.label, **_queue_row(reference)}]
     tables |= _energy_tables(energies_of(result), result)
     if result.config.analysis.bounds:
+        from netsim.analysis.bounds import bounds_of
+
         tables["bounds"] = [asdict(bounds_of(result.machine.topology))]
     if result.measurement is not None:
         tables["speedups"] = speedup_rows(result.table)

@@ -117,7 +117,7 @@ def all_finite(value: object) -> bool:
 class Section(BaseModel):
     """Base of all sections: nothing unknown, nothing changed afterwards."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     added: ClassVar[Collection[str]] = ()
     """Keys that came after the first points were stored: they count in a point's content, and so in
     its draws, once they differ from their defaults."""
@@ -134,7 +134,7 @@ class InputFile(BaseModel):
     See `netsim.inputs`. A file may be pinned in a config: ``{file = "...", sha256 = "..."}``.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     file: Annotated[str, Strict()]
     sha256: Annotated[str, Strict(), Field(pattern="^[0-9a-f]{64}$")]

@@ -13,7 +13,7 @@ from multiprocessing import parent_process
 from typing import cast
 
 from experiments.outcome import Outcome, PointResult, encode_tables
-from netsim.errors import NetcosimError, UnreadKeyWarning
+from netsim.errors import NetcosimError, UnreadKeyWarning, one_line
 from queuesim.result import Rows
 
 PointFunction = Callable[[Mapping[str, object]], Mapping[str, Rows] | PointResult]
@@ -94,7 +94,7 @@ def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
 
 def describe_error(error: BaseException) -> str:
     """Format an exception in one line; an error of the program includes its source line."""
-    text = " ".join(str(error).split())
+    text = one_line(str(error), 400)
     if isinstance(error, NetcosimError):
         return text or "unknown error"
     trace, place = error.__traceback__, ""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import gc
 import importlib
 import os
 import re
@@ -23,12 +25,10 @@ if _FOREIGN is not None:
 from experiments.mpi import launched_rank  # noqa: E402
 from netcosim.parser import Parser  # noqa: E402
 from netcosim.stopping import Stopped, close_pipes, open_streams, stoppable  # noqa: E402
-from netsim.errors import NetcosimError, UnreadKeyWarning  # noqa: E402
+from netsim.errors import NetcosimError, UnreadKeyWarning, one_line  # noqa: E402
 from netsim.limits import memory_bytes, shown_bytes  # noqa: E402
 
 PROGRAM = "netcosim"
-_LONGEST = 1000
-_LONG_WORD = re.compile(r"\S{200,}")
 _KEEPS_POINTS = ("bench-rl", "curve", "judge", "sweep", "reproduce")
 _ROOT = Path(__file__).resolve().parents[1]
 # Folders that can be deleted, and their commands with them.
@@ -112,6 +112,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for SIGTERM, 141 for a closed pipe. Under MPI only rank 0 prints.
     """
     open_streams()
+    # what is imported stays: looking through it for garbage takes a tenth of a short run, and once
+    # more at its end
+    gc.set_threshold(200_000, 20, 20)
+    atexit.register(gc.freeze)
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
         with stoppable():
@@ -192,9 +196,7 @@ def _how_to_go_on(given: Sequence[str]) -> str:
 
 def _fail(message: str) -> int:
     # line breaks and escape sequences of foreign files do not reach the terminal
-    shown = "".join(c if c.isprintable() else " " for c in message)
-    text = _LONG_WORD.sub(lambda m: f"{m[0][:60]}...{m[0][-20:]}", " ".join(shown.split()))
-    _say("error: " + (text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."))
+    _say(f"error: {one_line(message, 1000)}")
     return 2
 
 

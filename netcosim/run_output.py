@@ -97,7 +97,7 @@ def run_and_report(
             # last: a kill while the page is drawn must not cost the parts
             with defer_signals():
                 drop(journal.folder)
-    from netcosim.report.policies import policy_table, print_table
+    from netcosim.report.policies import policy_rows, print_table
     from netcosim.report.verdict import findings, run_recommendation
 
     machine, flows = result.machine, config.queue.run_time_model == CoupledFlow.name
@@ -107,7 +107,7 @@ def run_and_report(
             print(f"netcosim: warning: {warning}", file=sys.stderr)
     # last, because a reader that has gone away must not cost the results
     answer = run_recommendation(tables, config.run.snapshots, seconds)
-    print("\n".join([*answer.lines(), "", print_table(policy_table(tables))]))
+    print("\n".join([*answer.lines(), "", print_table(policy_rows(tables))]))
     print("\n".join([*notes_of(result), "", *findings(tables)[1:]]))
     print(f"{seconds:.0f} s; page: {path}; results: {results}")
     return path

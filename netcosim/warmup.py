@@ -51,12 +51,12 @@ def _machines() -> list[Topology]:
 
 def warm_up(parts: Iterable[str] = tuple(PARTS)) -> Iterator[tuple[str, float]]:
     """Run the kernels of these parts; gives what was run and its seconds, as they are done."""
-    machines = _machines()
+    machines, crossbars = _machines(), PacketConfig(router=INPUT_QUEUED)
     steps: dict[str, Callable[[Topology], None]] = {
-        PACKETS: _packets,
-        CROSSBARS: _crossbars,
-        PACKET_THREADS: _packet_threads,
-        CROSSBAR_THREADS: _crossbar_threads,
+        PACKETS: partial(_packets, PacketConfig(), 1),
+        CROSSBARS: partial(_packets, crossbars, 1),
+        PACKET_THREADS: partial(_packets, PacketConfig(), 2),
+        CROSSBAR_THREADS: partial(_packets, crossbars, 2),
         FLOWS: _flows,
         JOB_FLOWS: partial(_job_flows, True),
         WALKS: partial(_job_flows, False),
@@ -73,23 +73,7 @@ def warm_up(parts: Iterable[str] = tuple(PARTS)) -> Iterator[tuple[str, float]]:
         yield part, time.perf_counter() - started
 
 
-def _crossbars(topology: Topology) -> None:
-    _send_packets(topology, PacketConfig(router=INPUT_QUEUED))
-
-
-def _crossbar_threads(topology: Topology) -> None:
-    _send_packets(topology, PacketConfig(router=INPUT_QUEUED), threads=2)
-
-
-def _packet_threads(topology: Topology) -> None:
-    _send_packets(topology, PacketConfig(), threads=2)
-
-
-def _packets(topology: Topology) -> None:
-    _send_packets(topology, PacketConfig())
-
-
-def _send_packets(topology: Topology, config: PacketConfig, threads: int = 1) -> None:
+def _packets(config: PacketConfig, threads: int, topology: Topology) -> None:
     rng = np.random.default_rng(1)
     program = make_pattern("all-to-all", 4, 1000, 1, rng)
     traffic = combine([program], [np.arange(4)])

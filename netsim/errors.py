@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
+
+_LONG_WORD = re.compile(r"\S{200,}")
 
 
 class NetcosimError(ValueError):
@@ -23,6 +26,13 @@ class NetcosimError(ValueError):
 
 class UnreadKeyWarning(UserWarning):
     """A key of a config that is set and that nothing reads; see `experiments.unread`."""
+
+
+def one_line(message: str, most: int) -> str:
+    """Return a message as one line of at most so many printable characters, long words cut."""
+    shown = "".join(c if c.isprintable() else " " for c in message)
+    line = _LONG_WORD.sub(lambda m: f"{m[0][:60]}...{m[0][-20:]}", " ".join(shown.split()))
+    return line if len(line) <= most else f"{line[:most]}..."
 
 
 def unknown_name(what: str, name: str, valid: object) -> NetcosimError:

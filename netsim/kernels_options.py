@@ -9,14 +9,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.core.caching import CacheImpl
+from numba.core.caching import CacheImpl, FunctionCache
+from numba.core.runtime import rtsys
 
 from netsim.kernel_cache import KernelLocator
+
+_load = FunctionCache.load_overload
+
+
+def _load_kernel(cache: Any, sig: Any, target_context: Any) -> Any:
+    """Load a compiled function; of a kernel, without Numba's registries of what it can compile.
+
+    They take 0.3 s, with SciPy's linear algebra; compiling a kernel that is not found loads them.
+    """
+    if not isinstance(cache._impl.locator, KernelLocator):
+        return _load(cache, sig, target_context)
+    rtsys.initialize(target_context)
+    with cache._guard_against_spurious_io_errors():
+        return cache._load_overload(sig, target_context)
+
 
 # Numba's variable NUMBA_CACHE_LOCATOR_CLASSES would do it too, but a child process that lacks
 # netcosim would fail on it.
 if KernelLocator not in CacheImpl._locator_classes:
     CacheImpl._locator_classes.insert(0, KernelLocator)
+    FunctionCache.load_overload = _load_kernel
 
 KERNEL: dict[str, Any] = {"cache": True}
 """Use as ``@njit(**KERNEL)``: the plain option, for kernels that allocate or return arrays."""

@@ -247,7 +247,9 @@ def model_from(
             else:
                 kind = Annotated[kind, note]
         fields[key] = (kind, Field(default, description=parameter.description, **shown))
-    return create_model(name, __config__=ConfigDict(frozen=True, extra="forbid"), **fields)
+    return create_model(
+        name, __config__=ConfigDict(frozen=True, extra="forbid", defer_build=True), **fields
+    )
 
 
 def checked_kind(parameter: Parameter) -> Any:

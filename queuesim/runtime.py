@@ -79,6 +79,7 @@ class FixedRunTimes(RunTimes):
             raise NetcosimError(
                 f"run time {run_time_s[bad[0]]} s of job index {bad[0]}: it must be > 0"
             )
+        self.all_s = run_time_s
         self._run_time_s: list[float] = run_time_s.tolist()
 
     def work_s(self, job: int) -> float:

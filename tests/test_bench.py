@@ -235,6 +235,8 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     good = Case("good", "size", "a good one", prepare, "hops", True)
     bad = Case("bad", "size", "a bad one", broken, "hops")
     monkeypatch.setattr("netcosim.bench.registry.CASES", {"good": good, "bad": bad})
+    # all parts, some of which no other test of the default selection calls
+    monkeypatch.setattr("netcosim.announce.compile_kernels", list)
 
 
 @pytest.mark.usefixtures("tiny")

@@ -98,7 +98,7 @@ def test_the_demos_table_in_the_readme_is_what_comes_out() -> None:
     from experiments.queue_intervals import RESAMPLES, redrawn, with_intervals
     from netcosim.demo_config import demo_config_text
     from netcosim.report.about import notes_of
-    from netcosim.report.policies import policy_table, print_table
+    from netcosim.report.policies import policy_rows, print_table
     from netcosim.report.verdict import findings
 
     policies = ("rdn", "rdg", "simple", "level-spread")
@@ -106,7 +106,7 @@ def test_the_demos_table_in_the_readme_is_what_comes_out() -> None:
     config = tomllib.loads(text)
     config["run"]["keep"] = "schedules"  # jobs need not be sent alone as well
     result = run_cosim(config_from(config))
-    shown = [*print_table(policy_table(result_tables(result))).splitlines(), *notes_of(result)]
+    shown = [*print_table(policy_rows(result_tables(result))).splitlines(), *notes_of(result)]
     [table] = [
         found.group(2).splitlines()
         for found in BLOCK.finditer((ROOT / "README.md").read_text(encoding="utf-8"))

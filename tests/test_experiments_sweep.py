@@ -20,6 +20,7 @@ from experiments.outcome import Outcome
 from experiments.points import point_key
 from experiments.store import Store
 from experiments.sweep import keyed, plan_points, run_points
+from experiments.worker import describe_error
 from netsim.errors import NetcosimError
 
 TESTS = Path(__file__).resolve().parent
@@ -239,3 +240,10 @@ def test_only_points_asked_for_count_as_other_code_and_only_done_ones_as_time(
     summary = run_points(sweep_points.draw, asked, path, progress=False)
     assert summary is not None
     assert (summary.already, summary.computed, summary.other_code) == (2, 1, 2)
+
+
+def test_a_long_error_is_one_short_line() -> None:
+    for error in (ValueError("many\nwords " * 500), NetcosimError(f"x = {[0] * 5000}; at most 9")):
+        assert len(describe_error(error)) < 450
+        assert "\n" not in describe_error(error)
+    assert describe_error(NetcosimError("x" * 5000 + "; at most 9")).endswith("xxx; at most 9")

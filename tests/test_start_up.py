@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from netcosim import cached_names as module
+from netcosim.announce import compile_kernels
 from netcosim.cached_names import cached_names, sources_hash
 from netcosim.catalogue import entries, kinds
+from netsim.kernel_cache import cache_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAVY = {
@@ -31,17 +33,18 @@ sys.exit(status)
 """
 
 
-def loaded_by(*arguments: str, cache: Path) -> set[str]:
+def loaded_by(*arguments: str, cache: Path, folder: Path | None = None) -> set[str]:
     """The modules that a command leaves loaded."""
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, *arguments],
         env=os.environ | {"PYTHONPATH": str(ROOT), "NETCOSIM_CACHE_DIR": str(cache)},
+        cwd=folder,
         capture_output=True,
         text=True,
         check=True,
     )
     assert done.stdout
-    return set(json.loads(done.stderr))
+    return set(json.loads(done.stderr.splitlines()[-1]))
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +55,21 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["run", "--help"]])
 def test_help_loads_nothing_heavy(arguments: list[str], cache: Path) -> None:
     assert not HEAVY & loaded_by(*arguments, cache=cache)
+
+
+def test_a_run_without_packets_loads_a_compiled_queue_and_little_else(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(
+        """machine = {preset = "fattree-1024"}
+workload.synthetic = {n_jobs = 1000, mean_nodes = 4, load = 0.9}
+queue = {policies = ["baseline"], run_time_model = "as-logged"}
+run.snapshots = 0
+"""
+    )
+    compile_kernels(["queues"])
+    loaded = loaded_by("run", "small.toml", "--quiet", cache=cache_folder(), folder=tmp_path)
+    assert "queuesim.compiled.kernels_queue" in loaded
+    assert not {"pandas", "scipy.linalg", "scipy.special", "networkx", "mpi4py"} & loaded
+    assert not any(name.startswith("netsim.packet.kernels") for name in loaded)
 
 
 def test_the_second_list_loads_nothing_heavy(cache: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 from alloc.registry import POLICIES, make_policy
 from cosim.measuring.parts import SerialExecutor
@@ -301,6 +302,12 @@ def test_weights_count_in_student_s_interval() -> None:
     found = t_of_snapshots(values, weights, np.repeat(np.arange(5), 2))
     assert found == pytest.approx((1.5, 1.5, 1.5))
     assert t_quantile(0.95, 3) == pytest.approx(3.182446, rel=1e-6)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 4, 5.5, 9, 37.25, 199, 10_000])
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.999])
+def test_quantiles_of_student_s_t_are_those_of_scipy(level: float, freedom: float) -> None:
+    assert t_quantile(level, freedom) == pytest.approx(stdtrit(freedom, (1 + level) / 2), rel=1e-9)
 
 
 def test_a_config_asks_for_it() -> None:

@@ -26,7 +26,6 @@ from netsim.flow.job_load import JobLoad, job_link_load
 from netsim.flow.maxmin import flow_finish_times
 from netsim.flow.paths import flow_paths
 from netsim.kinds import need_kinds
-from netsim.packet.engine import simulate_packets
 from netsim.packet.model import to_ps
 from netsim.packet.rails import first_rail
 from netsim.routing.base import Routing
@@ -111,6 +110,8 @@ class Ensemble:
         NetcosimError, NetworkDeadlockError, ProgramStuckError
             See `netsim.packet.engine.simulate_packets`.
         """
+        from netsim.packet.engine import simulate_packets  # its kernels take a while to import
+
         traffic = self._traffic([job.iterations for job in self.jobs])
         rng = self._routing_rng(stream)
         result = simulate_packets(
@@ -148,6 +149,8 @@ class Ensemble:
         NetcosimError
             A job that sends nothing from node to node; see `simulate_packets`.
         """
+        from netsim.packet.engine import simulate_packets
+
         if not self.least_s.all():
             silent = self.jobs[int(np.argmin(self.least_s))]
             raise NetcosimError(

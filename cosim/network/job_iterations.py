@@ -14,7 +14,6 @@ from cosim.network.periodic import FloatArray, PeriodicJob
 from cosim.network.situation import Situation
 from netsim.flow.job_load import path_link_bytes
 from netsim.flow.paths import flow_paths, walk_view
-from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S
 from netsim.routing.kernels_tables import EQUAL_COST
 from netsim.routing.pinned import EqualCostPaths, port_flows
@@ -64,6 +63,8 @@ class JobIterations:
             return None
         busy_s = busy_s[links]
         busiest_s = float(busy_s.max())
+        from netsim.packet.engine import simulate_packets
+
         computing_s = self.loads.messages(first).computing_s
         if computing_s == 0.0:
             lead_s = busiest_s * (1 / max(fraction, LEAST_FRACTION) - 1)

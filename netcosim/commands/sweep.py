@@ -76,6 +76,7 @@ def run(args: argparse.Namespace) -> int:
     # what it imports takes a while and must not come before a word on compiling
     from experiments.executors.registry import open_workers
     from experiments.sweep import plan_points, run_points, sliced
+    from netcosim.study.points import SHOWN_FAILURES, failure_lines
 
     points = sliced(points, which, count)
     if args.dry_run:
@@ -104,10 +105,9 @@ def run(args: argparse.Namespace) -> int:
     )
     if summary.other_code:
         print(f"note: {summary.other_code:,} stored points were computed by other model sources")
-    for key, error in summary.failed[:5]:
-        print(f"failed: point {key[:12]}: {error}")
-    if len(summary.failed) > 5:
-        print(f"failed: and {len(summary.failed) - 5:,} more; see netcosim report {store}")
+    print("".join(f"{line}\n" for line in failure_lines(summary)), end="")
+    if (more := len(summary.failed) - SHOWN_FAILURES) > 0:
+        print(f"failed: and {more:,} more; see netcosim report {store}")
     return 1 if summary.failed else 0
 
 

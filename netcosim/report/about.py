@@ -11,7 +11,6 @@ from experiments.config import Config
 from experiments.cosim_result import CosimResult
 from experiments.store import Rows
 from experiments.unread import unread_lines
-from netsim.analysis.bounds import bounds_of
 from netsim.packet.credit import buffer_warning
 from netsim.packet.thread_count import AUTO, threads_used, why_one_thread
 from queuesim.result import CUT
@@ -108,6 +107,8 @@ def notes_of(result: CosimResult) -> list[str]:
     if (other := other_share(result.config)) is not None:
         lines.append(f"warning: {other}")
     if result.config.analysis.bounds:
+        from netsim.analysis.bounds import bounds_of
+
         lines += bounds_of(result.machine.topology).describe()
     lines += [f"left out: {count:,} ({why})" for why, count in jobs.dropped.items() if count]
     lines += [f"note: {note}" for note in jobs.notes]

@@ -27,9 +27,9 @@ from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
+    from netcosim.report.table import Table
 
 _NOTHING = Markup()
 
@@ -41,7 +41,7 @@ class Section:
     title: str
     text: str = ""
     """Plain text; an empty line starts a new paragraph."""
-    table: pd.DataFrame | None = None
+    table: Table | None = None
     """Column names that end in a unit (``_s``, ``_bytes``, ``_percent``, ...) show it in the
     head."""
     figure: Figure | None = None
@@ -65,7 +65,7 @@ WORDS = ("glossary", "What the words mean")
 
 
 def long_table(
-    title: str, table: pd.DataFrame, text: str = "", *, rest: str = "", folded: bool = False
+    title: str, table: Table, text: str = "", *, rest: str = "", folded: bool = False
 ) -> Section:
     """Return a section with the first `MOST_ROWS` rows of a table, with a note if it has more.
 
@@ -78,7 +78,7 @@ def long_table(
     """
     if len(table) > MOST_ROWS:
         text = f"{text} The first {MOST_ROWS} of {len(table):,} rows{rest}.".lstrip()
-    return Section(title, text, table.head(MOST_ROWS), folded=folded)
+    return Section(title, text, table[:MOST_ROWS], folded=folded)
 
 
 def render_page(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from experiments.frames import with_units
 from experiments.store import Rows
+from netcosim.report.table import columns_of
 from netsim.kinds import need_kinds
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
@@ -40,7 +43,14 @@ def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
     0     rdn  3580.5
     1  simple  3580.5
     """
+    import pandas as pd
+
     need_kinds("policy_table", {"tables": (tables, Mapping)})
+    return with_units(pd.DataFrame(policy_rows(tables)))
+
+
+def policy_rows(tables: Mapping[str, Rows]) -> list[dict[str, Any]]:
+    """Return the rows of `policy_table`."""
     rows = []
     energy = {row["policy"]: row["total_kWh"] for row in tables.get("energy", ())}
     for row in tables["policies"]:
@@ -60,7 +70,7 @@ def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
             | ({"energy_kWh": energy[row["policy"]]} if energy else {})
             | ({"cut_jobs": _cut_jobs(row, tables)} if row.get("overrun") == "cut" else {})
         )
-    return with_units(pd.DataFrame(rows))
+    return rows
 
 
 def _cut_jobs(row: Mapping[str, object], tables: Mapping[str, Rows]) -> object:
@@ -77,16 +87,17 @@ def _ratio(row: Mapping[str, object]) -> str:
     return f"{ratio:.2f} ({interval})"
 
 
-def print_table(frame: pd.DataFrame) -> str:
-    """Return a data frame as aligned text."""
+def print_table(rows: Rows) -> str:
+    """Return a table as aligned text."""
 
     def cell(value: object) -> str:
         if isinstance(value, float):
             return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
         return str(value)
 
-    columns = [str(c) for c in frame.columns]
-    body = [[cell(v) for v in row] for row in frame.itertuples(index=False)]
+    table = columns_of(rows)
+    columns = list(table)
+    body = [[cell(v) for v in row] for row in zip(*table.values(), strict=True)]
     width = [max(len(c), *(len(r[i]) for r in body)) for i, c in enumerate(columns)]
     lines = []
     for row in [columns, *body]:

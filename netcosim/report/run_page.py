@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import pandas as pd
 from markupsafe import Markup
 
 from cosim.registry import MEASURES
@@ -19,7 +18,6 @@ from experiments.archive.values import ArchivedRun
 from experiments.figures.style import policy_colours
 from experiments.store import Rows, Store
 from experiments.store_format import StoredPoint
-from netcosim.judge.config import toml_text
 from netcosim.report.about import (
     ABOUT,
     CONFIG,
@@ -36,7 +34,7 @@ from netcosim.report.figures.run import RunFigure, pattern_frame, run_figures
 from netcosim.report.glossary import asset, marked
 from netcosim.report.page import Section, long_table, render_page
 from netcosim.report.payload import BASELINE, parts_of
-from netcosim.report.policies import policy_table
+from netcosim.report.policies import policy_rows
 from netcosim.report.svg import figure_html
 from netcosim.report.table import table_html
 from netcosim.report.templates import part
@@ -113,6 +111,8 @@ def stored_run_page(store: Store, key: str) -> str:
 
 def _config_text(point: StoredPoint) -> str:
     """Return a point's resolved config as a file, where it has no text of its own."""
+    from netcosim.judge.config import toml_text
+
     return "# Resolved: every key with its value.\n" + toml_text(_known(point.config))
 
 
@@ -150,7 +150,7 @@ def run_sections(
         Section(
             "Policies",
             _about_policies(tables, point),
-            policy_table(tables),
+            policy_rows(tables),
             html=_legend(tables) + _drawn(by_part.get("policies", ())),
         ),
     ]
@@ -236,8 +236,7 @@ def _drawn(figures: Iterable[RunFigure]) -> Markup:
 
 
 def _patterns(tables: Mapping[str, Rows], figures: Sequence[RunFigure]) -> list[Section]:
-    frame = pattern_frame(tables)
-    if not len(frame):
+    if not tables.get("speedups"):
         return []
     text = (
         f"Relative to {reference_label(tables)}; below 1 is faster. Intervals: from drawing whole "
@@ -245,24 +244,20 @@ def _patterns(tables: Mapping[str, Rows], figures: Sequence[RunFigure]) -> list[
         '"measured" these ratios change the jobs\' run times in the queue.'
     )
     columns = ["pattern", "nodes", "policy", "ratio", "low", "high"]
-    numbers = part("numbers", table_html(frame[columns]))
+    numbers = part("numbers", table_html(pattern_frame(tables)[columns]))
     title = "Communication time by pattern and size"
     return [Section(title, text, html=_drawn(figures) + numbers)]
 
 
 def _own_tables(tables: Mapping[str, Rows], names: Iterable[str]) -> list[Section]:
-    return [
-        Section(*REPORTS[name], pd.DataFrame(list(tables[name])))
-        for name in names
-        if name in tables
-    ]
+    return [Section(*REPORTS[name], tables[name]) for name in names if name in tables]
 
 
 def _folded(name: str, rows: Rows) -> Section:
     title, text = FOLDED.get(name, (name.replace("_", " "), ""))
     if not text and name in OBSERVABLES:
         text = f"{OBSERVABLES[name].description}."
-    return long_table(title, pd.DataFrame(list(rows)), text, folded=True)
+    return long_table(title, rows, text, folded=True)
 
 
 SCRIPTS = (*("words", "data", "colours", "hands", "gantt", "places", "machine", "panel", "views"),)

@@ -42,6 +42,9 @@ def figure_html(figure: Figure, name: str, title: str, caption: str = "", dpi: i
     """
     import matplotlib as mpl
 
+    if (engine := figure.get_layout_engine()) is not None:
+        engine.execute(figure)
+        figure.set_layout_engine("none")  # with one, the figure is drawn twice
     buffer = io.StringIO()
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": "netcosim"}
     with mpl.rc_context(settings), warnings.catch_warnings():

@@ -1,18 +1,22 @@
-"""A data frame as an HTML table: numbers to the right, the unit in the head."""
+"""A table as HTML: numbers to the right, the unit in the head."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
+from experiments.store import Rows
 from netcosim.report.templates import part
 from netsim.units import time_scale, title_and_unit
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    Table = pd.DataFrame | Rows
 
 _MINUS, _DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
 
@@ -61,8 +65,16 @@ LINK = "link"
 """A column with where the first column's cells lead to, or empty texts; not shown itself."""
 
 
-def table_html(frame: pd.DataFrame, digits: int = 3) -> Markup:
-    """Return the table as HTML; its index is left out.
+def columns_of(table: Table) -> dict[str, list[Any]]:
+    """Return the values of each column of a data frame or of rows, without pandas for rows."""
+    if not isinstance(table, Sequence):
+        return {str(name): table[name].tolist() for name in table.columns}
+    names = dict.fromkeys(name for row in table for name in row)
+    return {name: [row.get(name) for row in table] for name in names}
+
+
+def table_html(table: Table, digits: int = 3) -> Markup:
+    """Return the table as HTML; a data frame's index is left out.
 
     Times have the unit in which they read well, an interval is in the column of its value, and of
     more than `MOST_COLUMNS` the others are in a second table that is folded.
@@ -72,9 +84,11 @@ def table_html(frame: pd.DataFrame, digits: int = 3) -> Markup:
     digits : int
         Significant digits of numbers that are not whole.
     """
-    columns = list(_columns(frame.drop(columns=LINK, errors="ignore"), digits))
-    if LINK in frame.columns:
-        cells = zip(columns[0].cells, frame[LINK], strict=True)
+    values = columns_of(table)
+    links = values.pop(LINK, None)
+    columns = list(_columns(values, digits))
+    if links is not None:
+        cells = zip(columns[0].cells, links, strict=True)
         columns[0].cells[:] = [cell._replace(link=str(link)) for cell, link in cells]
     shown = _shown(columns)
     if len(columns) == len(shown):
@@ -82,9 +96,9 @@ def table_html(frame: pd.DataFrame, digits: int = 3) -> Markup:
     return _table(shown) + part("folded", [f"All {len(columns)} columns"], [_table(columns)])
 
 
-def shown_texts(frame: pd.DataFrame, digits: int = 3) -> tuple[list[str], list[list[str]]]:
+def shown_texts(table: Table, digits: int = 3) -> tuple[list[str], list[list[str]]]:
     """Return heads and cells of the columns that are not folded, as texts."""
-    columns = _shown(list(_columns(frame, digits)))
+    columns = _shown(list(_columns(columns_of(table), digits)))
     heads = [f"{c.title} ({c.unit})" if c.unit else c.title for c in columns]
     return heads, [
         [cell.text for cell in row] for row in zip(*(c.cells for c in columns), strict=True)
@@ -106,38 +120,44 @@ def _table(columns: Sequence[_Column]) -> Markup:
     return part("table", [column[:3] for column in columns], list(rows))
 
 
-def _columns(frame: pd.DataFrame, digits: int) -> Iterator[_Column]:
-    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+def _is_number(values: Iterable[Any]) -> bool:
+    """Return whether a column has numbers, and nothing else but gaps."""
+    given = [value for value in values if value is not None]
+    return bool(given) and all(isinstance(v, Real) and not isinstance(v, bool) for v in given)
 
-    ends = {str(name): _ends_of(str(name), frame) for name in frame.columns}
+
+def _columns(table: Mapping[str, list[Any]], digits: int) -> Iterator[_Column]:
+    ends = {name: _ends_of(name, table) for name in table}
     inside = {end for pair in ends.values() for end in pair}
-    for name in map(str, frame.columns):
+    for name, values in table.items():
         if name in inside:
             continue
-        values, (title, unit) = frame[name], title_and_unit(name)
-        number = is_numeric_dtype(values) and not is_bool_dtype(values)
+        title, unit = title_and_unit(name)
+        number = _is_number(values)
+        if number:
+            values = [math.nan if value is None else value for value in values]
         factor = 1.0
         if number and unit == "s":
-            factor, unit = readable_time(values)
-        cells = [_cell(factor * v if number else v, number, digits) for v in values.tolist()]
+            factor, unit = _readable_time(values)
+        cells = [_cell(factor * v if number else v, number, digits) for v in values]
         if ends[name]:
-            pairs = zip(*(frame[end].tolist() for end in ends[name]), strict=True)
+            pairs = zip(*(table[end] for end in ends[name]), strict=True)
             cells = [
                 cell._replace(
                     text=cell.text + _interval(low, high, factor, digits),
                     value=None if v is None or math.isnan(v) else factor * v,
                 )
-                for cell, (low, high), v in zip(cells, pairs, values.tolist(), strict=True)
+                for cell, (low, high), v in zip(cells, pairs, values, strict=True)
             ]
         yield _Column(title, unit, number, cells)
 
 
-def _ends_of(name: str, frame: pd.DataFrame) -> tuple[str, ...]:
+def _ends_of(name: str, table: Mapping[str, object]) -> tuple[str, ...]:
     """Return the columns with the ends of a column's interval, if it has them."""
     stem, _, unit = name.rpartition("_")
     pairs = ((f"{name}_low", f"{name}_high"), (f"{stem}_low_{unit}", f"{stem}_high_{unit}"))
     for pair in pairs:
-        if set(pair) <= set(map(str, frame.columns)):
+        if set(pair) <= set(table):
             return pair
     return ()
 
@@ -149,9 +169,9 @@ def _interval(low: float | None, high: float | None, factor: float, digits: int)
     return f" ({' to '.join(ends)})"
 
 
-def readable_time(values: pd.Series[float]) -> tuple[float, str]:
+def _readable_time(values: Iterable[float]) -> tuple[float, str]:
     """Return factor and unit of a column of seconds, by the largest of them."""
-    longest_s = float(values.abs().max())
+    longest_s = max((abs(value) for value in values if not math.isnan(value)), default=0.0)
     if not 0 < longest_s < math.inf:
         return 1.0, "s"
     if longest_s < SHORT_S:

@@ -40,6 +40,7 @@ from queuesim.ordering.order_checks import with_checks
 from queuesim.queue_setup import QueueSetup
 from queuesim.result import COMPLETED, CUT, PlacementArrays, QueueResult
 from queuesim.run import delay
+from queuesim.runtime import FixedRunTimes
 
 PASSES = {"none": STRICT, "easy": EASY, "easy-retest": EASY, "conservative": CONSERVATIVE}
 """How the kernel calls a backfilling; by count nothing is held, and "easy-retest" is "easy"."""
@@ -120,7 +121,8 @@ def _empty_queue(setup: QueueSetup) -> _Columns:
     jobs = np.zeros(n, dtype=JOB)
     jobs["nodes"] = workload.n_nodes[index]
     jobs["requested_s"] = workload.requested_s[index]
-    jobs["work_s"] = [setup.run_times.work_s(job) for job in index.tolist()]
+    assert isinstance(setup.run_times, FixedRunTimes)
+    jobs["work_s"] = setup.run_times.all_s[index]
     jobs["index"] = index
     for column in ("start_s", "end_s", "promised_s"):
         jobs[column] = nan
@@ -162,8 +164,8 @@ def _run(setup: QueueSetup, columns: _Columns) -> bool:
     n, s, queue = len(setup.workload), columns.state[0], columns.queue
     score = with_checks(setup.chosen).score
     while s["n_done"] < n:
-        # in portions, so that an interrupt is heard
-        until = min(n, int(s["n_done"]) + max(1, n // 100))
+        # in portions, so that an interrupt is heard; a call costs as much as some twenty jobs
+        until = min(n, int(s["n_done"]) + max(10_000, n // 100))
         status = advance(*columns, until)
         if status == STUCK:
             return False

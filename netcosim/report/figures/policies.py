@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -100,35 +100,31 @@ def bars_against_baseline(
     return figure
 
 
+Ratio = tuple[str, str, float, float, float]
+"""Quantity, policy, its ratio to the reference, and the ends of the interval; nan: none."""
+
+
 def ratio_dots(
-    frame: pd.DataFrame, *, reference: str, colours: Mapping[str, str] | None = None
+    ratios: Sequence[Ratio], *, reference: str, colours: Mapping[str, str] | None = None
 ) -> Figure:
     """Draw rows of policies under each quantity, with a line at 1 for the reference.
 
     Parameters
     ----------
-    frame : pandas.DataFrame
-        Columns ``quantity``, ``policy``, ``ratio``, ``low``, ``high`` (nan: no interval), in the
-        order in which they are shown.
+    ratios : sequence of Ratio
+        At least one, in the order in which they are shown.
     reference : str
         What the ratios are relative to.
     colours : mapping, optional
         Of policies; by default in order of appearance.
-
-    Raises
-    ------
-    NetcosimError
-        A missing column, no rows.
     """
-    columns = ["quantity", "policy", "ratio", "low", "high"]
-    check_columns(frame, columns, "ratios")
-    quantities, policies = first_seen(frame, "quantity"), first_seen(frame, "policy")
+    quantities, policies, *_ = (list(dict.fromkeys(column)) for column in zip(*ratios, strict=True))
     paints = colours or policy_colours(policies)
     names = [name for quantity in quantities for name in (quantity, *policies)]
     rows = {pair: i for i, pair in enumerate((q, p) for q in quantities for p in ("", *policies))}
     figure, [axis] = new_figure(4.9, 0.8 + 0.25 * len(names))
     axis.axvline(1.0, color=SOFT, linewidth=1.0)
-    for quantity, policy, ratio, low, high in frame[columns].itertuples(index=False):
+    for quantity, policy, ratio, low, high in ratios:
         row, paint = rows[quantity, policy], paints[policy]
         if np.isfinite(low) and np.isfinite(high):
             axis.hlines(row, low, high, color=paint, linewidth=2.4)
@@ -138,7 +134,7 @@ def ratio_dots(
     for label in axis.get_yticklabels()[:: len(policies) + 1]:
         label.set_fontweight("bold")
     axis.tick_params(axis="y", length=0)
-    ends = frame[["ratio", "low", "high"]].to_numpy(dtype=float)
+    ends = np.array([one[2:] for one in ratios])
     least, most = min(0.95, float(np.nanmin(ends))), max(1.05, float(np.nanmax(ends)))
     room = 0.06 * (most - least)
     axis.set(xlim=(least - room, most + room), xlabel=f"over {literal(reference)}")

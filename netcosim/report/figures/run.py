@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
@@ -15,11 +16,14 @@ from cosim.measuring.snapshots import format_sizes
 from experiments.archive.values import ArchivedLinks, ArchivedMachine, ArchivedRun, ArchivedSchedule
 from experiments.figures.style import policy_colours
 from experiments.store import Rows
+from netcosim.report.figures import policies
 from netcosim.report.figures.lines import cdf, over_time
 from netcosim.report.figures.machine import gantt, link_boxes, link_heat_map
-from netcosim.report.figures.policies import bars_against_baseline, ratio_dots, waits_by_size
 from netcosim.report.verdict import reference_label
 from queuesim.metrics import SLOWDOWN_BOUND_S
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FloatArray = NDArray[np.float64]
 
@@ -66,28 +70,25 @@ def run_figures(tables: Mapping[str, Rows], kept: ArchivedRun | None) -> list[Ru
     return found
 
 
-def ratio_frame(tables: Mapping[str, Rows]) -> pd.DataFrame:
-    """Return a row a quantity and policy (but the reference): ratio, and its interval if any."""
-    rows = []
+def ratios_of(tables: Mapping[str, Rows]) -> list[policies.Ratio]:
+    """Return a ratio a quantity and policy (but the reference), and its interval if any."""
+    found = []
     own = "" if "reference" in tables else reference_label(tables)
     for column, quantity in RATIOS:
         for row in tables["policies"]:
             if row.get(column) is None or row["policy"] == own:
                 continue
-            ends = {end: row.get(f"{column}_{end}") for end in ("low", "high")}
-            rows.append(
-                {"quantity": quantity, "policy": row["policy"], "ratio": row[column], **ends}
-            )
-    return pd.DataFrame(rows, columns=["quantity", "policy", "ratio", "low", "high"]).astype(
-        {"ratio": float, "low": float, "high": float}
-    )
+            values: list[Any] = [row.get(f"{column}{end}") for end in ("", "_low", "_high")]
+            ratio, low, high = (math.nan if value is None else float(value) for value in values)
+            found.append((quantity, str(row["policy"]), ratio, low, high))
+    return found
 
 
 def pattern_frame(tables: Mapping[str, Rows]) -> pd.DataFrame:
     """Return ratios by pattern and size class: the rows of "speedups", their sizes as text."""
-    frame = pd.DataFrame(list(tables.get("speedups", ())))
-    if not len(frame):
-        return frame
+    import pandas as pd
+
+    frame = pd.DataFrame(list(tables["speedups"]))
     sizes = [
         format_sizes(int(low), int(high))
         for low, high in zip(frame["min_nodes"], frame["max_nodes"], strict=True)
@@ -99,19 +100,19 @@ def pattern_frame(tables: Mapping[str, Rows]) -> pd.DataFrame:
 def _ratio_figures(tables: Mapping[str, Rows], colours: Mapping[str, str]) -> list[RunFigure]:
     found = []
     label = reference_label(tables)
-    ratios = ratio_frame(tables)
-    if len(ratios):
+    ratios = ratios_of(tables)
+    if ratios:
         found.append(
             RunFigure(
                 "policies",
                 "policies",
                 f"Communication time, mean wait and mean turnaround of each policy over {label}'s.",
-                partial(ratio_dots, ratios, reference=label, colours=colours),
+                partial(policies.ratio_dots, ratios, reference=label, colours=colours),
                 f"Over {label}: left of the line is less. Bars: intervals of communication time.",
             )
         )
-    frame = pattern_frame(tables)
-    if len(frame):
+    if tables.get("speedups"):
+        frame = pattern_frame(tables)
         baseline = "reference" if "reference" in tables else label
         groups = frame.assign(group=frame["pattern"] + "\n" + frame["nodes"] + " nodes")
         found.append(
@@ -119,7 +120,7 @@ def _ratio_figures(tables: Mapping[str, Rows], colours: Mapping[str, str]) -> li
                 "patterns",
                 "communication-by-pattern",
                 f"Communication time by pattern and size of the job, over {label}.",
-                partial(bars_against_baseline, groups, baseline=baseline, colours=colours),
+                partial(policies.bars_against_baseline, groups, baseline=baseline, colours=colours),
                 "Lines: intervals; none for fewer than 5 snapshots or jobs.",
             )
         )
@@ -160,6 +161,8 @@ def _link_figures(kept: ArchivedRun, colours: Mapping[str, str]) -> list[RunFigu
 def _boxes(
     machine: ArchivedMachine, sent: Mapping[str, ArchivedLinks], colours: Mapping[str, str]
 ) -> Figure:
+    import pandas as pd
+
     first = machine.first_router_link
     kinds = np.array(machine.kinds)[machine.link_kind[first:]]
     frames = [
@@ -249,7 +252,7 @@ def _schedule_figures(kept: ArchivedRun, colours: Mapping[str, str]) -> list[Run
             "waits",
             "wait-by-size",
             "Waits by the size of jobs, a mark a policy.",
-            partial(waits_by_size, jobs.n_nodes, waits, colours),
+            partial(policies.waits_by_size, jobs.n_nodes, waits, colours),
             "Marks: mean waits; lines: from the median to the 90th percentile.",
         ),
         RunFigure(

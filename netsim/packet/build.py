@@ -24,6 +24,7 @@ from netsim.packet.model import (
 )
 from netsim.packet.tables import CR_WIDTH, Arrays, Events, Paces, aligned_zeros
 from netsim.routing.base import Routing
+from netsim.routing.kernels_dragonfly import FIRST_GLOBAL, MINIMAL
 from netsim.routing.tables import RouteTables
 from netsim.topology import Topology
 from netsim.traffic import Program, Traffic
@@ -232,6 +233,7 @@ def build_arrays(
         messages[:, t.M_FROM] = np.asarray(traffic.rank_node)[program.send_src()]
     messages[:n_messages][program.send_bytes == 0, t.M_LEFT] = 0
     sc = _scalars(routing, config, clock, seed, program, record_messages, vshift)
+    sc[t.MOST_AHEAD] = max(0, spans_of(reach) * SPAN - reach)
     channels = _channels(n_links, vshift, config.buffer_bytes)
     sc[t.N_MESSAGES] = n_messages if n_parts > 1 or topology.rails > 1 else 0
     sc[[t.REQUEST, t.COMMON]] = request, common_class(clock)
@@ -244,7 +246,7 @@ def build_arrays(
         channels=channels,
         channel_ticks=channels.view(np.int64),
         packets=aligned_zeros((pool, t.PK_WIDTH), np.int64),
-        credits=aligned_zeros((pool, CR_WIDTH), np.int64),
+        credits=aligned_zeros((pool + n_links, CR_WIDTH), np.int64),
         nodes=np.tile(np.array([-1, -1, 0, 0], dtype=np.int64), (n_classes * n_ports, 1)),
         ranks=rank_rows(traffic, stream_rank),
         messages=messages,
@@ -297,10 +299,25 @@ def looks_visits(routing: Routing) -> int:
     return routing.random_visits if routing.room_vc < 0 else 1 << 16
 
 
+def spans_of(reach: int) -> int:
+    """Return the spans in the wheel's ring: what comes ``reach`` ticks after a start fits in them,
+    and starts may lie ahead."""
+    return min(MAX_SPANS, max(64, 1 << (4 + (int(reach) >> SPAN_BITS)).bit_length()))
+
+
+def one_channel_from(routing: Routing) -> int:
+    """Return the first link from which on packets use one channel of each, looking at no queue."""
+    if routing.adaptive:
+        return routing.topology.n_links
+    if routing.n_vcs == 1:
+        return 2 * routing.topology.n_ports
+    minimal = routing.tables.code == MINIMAL
+    return int(routing.tables.params[FIRST_GLOBAL]) if minimal else routing.topology.n_links
+
+
 def _events(reach: int, pool: int, n_ports: int, n_links: int) -> Events:
     """Return an empty wheel that reaches ``reach`` ticks ahead, and pools for what it will hold."""
-    spans = min(MAX_SPANS, max(64, 1 << (2 + (int(reach) >> SPAN_BITS)).bit_length()))
-    entries = 4 * (n_ports + 2 * n_links)
+    spans, entries = spans_of(reach), 4 * (n_ports + 2 * n_links)
     return Events(
         wheel=np.full((2 * SPAN, 2), -1, dtype=np.int32),
         occupied=np.zeros((2 * SPAN >> 6) + 1, dtype=np.uint64),
@@ -363,6 +380,7 @@ def _scalars(
     sc[t.RANDOM_VISITS] = routing.random_visits
     sc[t.ROOM_VC] = routing.room_vc
     sc[t.LOOKS_VISITS] = looks_visits(routing)
+    sc[t.ONE_CHANNEL], sc[t.UNTIL] = one_channel_from(routing), NONE
     sc[t.COMPARES_CREDITS] = routing.compares_credits
     # what an idle channel has free of the buffer that the routing looks at
     looked_at = config.output_space if routing.compares_queues else config.buffer_bytes

@@ -118,6 +118,7 @@ def simulate_packets(
     arrays = build_arrays(routing, traffic, config, clock, seed, record_messages)
     tables = kernel_tables(routing.tables, clock.tick_ps)
     until = NEVER if until_s is None else to_ps(until_s) // clock.tick_ps
+    arrays.sc[t.UNTIL] = until
     crossbar = None
     in_parts = int(arrays.sc[t.N_MESSAGES]) or None
     if config.input_queued:

@@ -30,9 +30,9 @@ from netsim.packet.kernels_crossbar_tables import (
 from netsim.packet.kernels_engine import (
     AHEAD,
     DONE,
+    ENDED,
     GROW,
     PAUSE,
-    UNTIL,
     fetch_channel,
     fetch_receiver,
     rank_phase,
@@ -317,7 +317,7 @@ def try_output(border, a, x, link):
         links[row + VCS] = waiting | (((np.int64(2) << vc) - 1) << LAST_SHIFT)
         links[row + WAITING] -= ser
         packets[packet + HOLDS] = q
-        occupy(a, link, ser, size_class)
+        occupy(a, link, now, ser, size_class)
         if border is None:
             add_arrival(sc, a.events, p, link, tick)
         else:
@@ -394,7 +394,7 @@ def run(border, x, in_parts, a, rt, until, budget):
         if now == NONE:
             return DONE
         if now > until:
-            return UNTIL
+            return ENDED
         sc[NOW] = now
         if timer == now:
             rank_phase(pr, now)

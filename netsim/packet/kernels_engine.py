@@ -58,6 +58,7 @@ from netsim.packet.tables import (
     M_RANK,
     M_STEP,
     MESSAGE,
+    MOST_AHEAD,
     N_BITS,
     N_CR,
     N_FAR,
@@ -71,6 +72,7 @@ from netsim.packet.tables import (
     NEXT,
     NIC_HEAD,
     NOW,
+    ONE_CHANNEL,
     OVER,
     PK_BITS,
     PK_WIDTH,
@@ -87,6 +89,7 @@ from netsim.packet.tables import (
     STATE,
     TO_NODE,
     TRY_TICK,
+    UNTIL,
     VCS,
     VISIT,
     VSHIFT,
@@ -95,7 +98,7 @@ from netsim.packet.tables import (
 from netsim.routing.kernels import route
 
 # why `run` came back
-DONE, UNTIL, GROW, PAUSE = range(4)
+DONE, ENDED, GROW, PAUSE = range(4)
 
 AHEAD = 8
 """Packets between the look ahead and the work: as long as a line from memory takes, about."""
@@ -188,9 +191,10 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
     n_nodes = sc[N_NODES]
     vshift = sc[VSHIFT]
     arriving = a.arriving
-    one_channel = vshift == 0 and sc[LOOKS_VISITS] == 0
     # ejection links have a channel a priority class
     first_many = 2 * n_nodes if vshift == sc[CLASS_SHIFT] else np.int64(0)
+    one_channel = sc[ONE_CHANNEL]
+    latest = min(now + sc[MOST_AHEAD], sc[UNTIL])
     class_bits = (1 << vshift) - (1 << sc[CLASS_SHIFT])
     opened = a.events.opened
     n_opened = sc[N_OPENED]
@@ -278,9 +282,10 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
                     continue
             link = np.uint64(q >> vshift)
             if paces is None:
-                last = one_channel or n == n_opened + 1 or (known and arriving[link] == k)
-                if (last or q >> vshift < first_many) and start_at_once(border, a, p, q, size):
-                    continue
+                alone = q >> vshift < first_many or q >> vshift >= one_channel
+                if alone or n == n_opened + 1 or (known and arriving[link] == k):
+                    if start_at_once(border, a, p, q, size, latest if alone else now):
+                        continue
             enqueue(a, p, q >> vshift, q, size)
             if paces is not None:  # noqa: SIM102 - left out of what is compiled for None
                 if q >> vshift < 2 * n_nodes:
@@ -374,7 +379,7 @@ def start_phase(border, a, bucket, paces):
 
 @njit(**PLAIN_KERNEL)
 def run(border, paces, in_parts, a, rt, until, budget):
-    """Run until nothing is left (DONE), `until` (UNTIL), a full pool (GROW) or `budget` arrivals.
+    """Run until nothing is left (DONE), `until` (ENDED), a full pool (GROW) or `budget` arrivals.
 
     Parameters
     ----------
@@ -397,9 +402,9 @@ def run(border, paces, in_parts, a, rt, until, budget):
     # No pool grows within a tick. So before each tick there is room for all that it can add: a
     # packet a node, a credit a link, and the tries and far events of all of these.
     spare_packets = (len(a.packets) // PK_WIDTH) - sc[N_NODES]
-    spare_credits = (len(a.credits) // CR_WIDTH) - sc[N_LINKS]
-    spare_tries = (len(events.tries) // CH_WIDTH) - 2 * sc[N_NODES] - 4 * sc[N_LINKS]
-    spare_far = len(events.far) - 2 * sc[N_NODES] - 4 * sc[N_LINKS]
+    spare_credits = (len(a.credits) // CR_WIDTH) - 2 * sc[N_LINKS]
+    spare_tries = (len(events.tries) // CH_WIDTH) - 2 * sc[N_NODES] - 5 * sc[N_LINKS]
+    spare_far = len(events.far) - 2 * sc[N_NODES] - 5 * sc[N_LINKS]
     done = 0
     while True:
         crowded = sc[N_PK] > spare_packets or sc[N_CR] > spare_credits
@@ -416,7 +421,7 @@ def run(border, paces, in_parts, a, rt, until, budget):
         if now == NONE:
             return DONE
         if now > until:
-            return UNTIL
+            return ENDED
         sc[NOW] = now
         if timer == now:
             rank_phase(pr, now)

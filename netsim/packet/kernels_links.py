@@ -126,15 +126,14 @@ def stall(links, counters, link, now):
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def occupy(a, link, ser, size_class):
-    """Update a link at the start of a packet: time, counters, stall."""
+def occupy(a, link, begin, ser, size_class):
+    """Update a link for a packet that starts at tick ``begin``: time, counters, stall."""
     sc = a.sc
     links = a.links
     counters = a.counters
-    now = sc[NOW]
     row = np.uint64(link) << L_BITS
     at = np.uint64(link) << C_BITS
-    links[row + FREE_AT] = now + ser
+    links[row + FREE_AT] = begin + ser
     links[row + PACKETS] += 1
     common = sc[COMMON]
     # a link's bytes and busy time are PACKETS times those of COMMON, plus these
@@ -143,9 +142,9 @@ def occupy(a, link, ser, size_class):
         counters[at + MORE_BUSY] += ser - a.ser[links[row + BANDWIDTH], common]
     since = links[row + STALL_START]
     if since >= 0:
-        if since == now:
+        if since == begin:
             counters[at + STALLS] -= 1  # began and ended in one tick
-        counters[at + STALL_TIME] += now - since
+        counters[at + STALL_TIME] += begin - since
         links[row + STALL_START] = -1
 
 
@@ -230,7 +229,7 @@ def try_node(border, a, node):
     packets[packet + READY] = ser
     packets[packet + CAME_LATENCY] = links[row + LATENCY]
     packets[packet + TO_NODE] = messages[message + M_TO]
-    occupy(a, node, ser, size_class)
+    occupy(a, node, now, ser, size_class)
     tick = now + links[row + LATENCY] + sc[ROUTER_LATENCY]
     if border is None:
         add_arrival(sc, a.events, p, node, tick)
@@ -252,8 +251,8 @@ def try_node(border, a, node):
 
 
 @njit(**HOT_KERNEL)
-def send_off(border, a, p, q, size_class, ser, tick):
-    """Start a packet that holds channel ``q``'s space on its link, to arrive at ``tick``."""
+def send_off(border, a, p, q, size_class, begin, ser, tick):
+    """Start a packet that holds channel ``q``'s space at ``begin``, to arrive at ``tick``."""
     sc = a.sc
     packets = a.packets
     packet = np.uint64(p) << PK_BITS
@@ -261,11 +260,11 @@ def send_off(border, a, p, q, size_class, ser, tick):
     size = a.wire[np.uint64(size_class)]
     # the buffer behind gets the space when the tail has left and the credit has gone back
     came_from = packets[packet + HOLDS]
-    back = sc[NOW] + ser + packets[packet + CAME_LATENCY]
+    back = begin + ser + packets[packet + CAME_LATENCY]
     packets[packet + HOLDS] = q
     packets[packet + READY] = ser
     packets[packet + CAME_LATENCY] = a.links[(np.uint64(link) << L_BITS) + LATENCY]
-    occupy(a, link, ser, size_class)
+    occupy(a, link, begin, ser, size_class)
     if border is None:
         add_arrival(sc, a.events, p, link, tick)
         return_space(a, came_from, back, size)
@@ -300,28 +299,31 @@ def served(sc, up_to_last, vc):
 
 
 @njit(**HOT_KERNEL)
-def start_at_once(border, a, p, q, size):
-    """Start a packet in the phase in which it arrives; False if it has to wait for its link.
+def start_at_once(border, a, p, q, size, latest):
+    """Set the start of a packet when it arrives; False if it is after ``latest`` or not known.
 
-    For a packet that no other of its tick can precede on the link.
+    For a packet that no other can precede on the link up to ``latest``.
     """
-    # Invariant: an idle link whose FIFOs are empty is tried at no tick and no channel of it waits
-    # for space. So the start phase would do nothing but start this packet. Until then a routing
-    # sees the same load: the serialisation is in FREE_AT, not in WAITING.
+    # Invariant: a link whose FIFOs are empty is tried at no tick and no channel of it waits for
+    # space. So the start phase of the packet's tick would do nothing but start it. Until then a
+    # routing sees the same load: the serialisation is in FREE_AT, not in WAITING.
     sc = a.sc
     links = a.links
     channels = a.channels
     packets = a.packets
     link = q >> sc[VSHIFT]
     row = np.uint64(link) << L_BITS
-    if links[row + FREE_AT] > sc[NOW] or links[row + VCS] & ((1 << LAST_SHIFT) - 1) != 0:
+    if links[row + FREE_AT] > latest or links[row + VCS] & ((1 << LAST_SHIFT) - 1) != 0:
         return False
     packet = np.uint64(p) << PK_BITS
     size_class = packets[packet + SIZE]
     ser = a.ser[np.uint64(links[row + BANDWIDTH]), np.uint64(size_class)]
-    tick = sc[NOW] + links[row + LATENCY]
-    if not sc[HEAD_COUNTS] and packets[packet + READY] > ser:
-        return False
+    begin = max(sc[NOW], links[row + FREE_AT])
+    if not sc[HEAD_COUNTS]:
+        begin = max(begin, sc[NOW] + packets[packet + READY] - ser)
+        if begin > latest:
+            return False
+    tick = begin + links[row + LATENCY]
     if link < 2 * sc[N_NODES]:
         if not sc[HEAD_COUNTS]:
             tick += ser
@@ -335,7 +337,7 @@ def start_at_once(border, a, p, q, size):
         tick += sc[ROUTER_LATENCY]
     vc = q & ((1 << sc[VSHIFT]) - 1)
     links[row + VCS] = served(sc, links[row + VCS] >> LAST_SHIFT, vc)
-    send_off(border, a, p, q, size_class, ser, tick)
+    send_off(border, a, p, q, size_class, begin, ser, tick)
     return True
 
 
@@ -387,7 +389,7 @@ def try_link(border, a, link):
             waiting &= ~(np.int64(1) << vc)
         links[row + VCS] = waiting | served(sc, up_to_last, vc)
         links[row + WAITING] -= ser
-        send_off(border, a, p, q, size_class, ser, tick)
+        send_off(border, a, p, q, size_class, now, ser, tick)
         if waiting != 0:
             add_try(sc, links, a.events, link, now + ser)
         return

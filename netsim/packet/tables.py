@@ -21,14 +21,16 @@ I64 = NDArray[np.int64]
 # ones; the routing looks at no queue from visit LOOKS_VISITS on; FETCH_STARTS: whether what
 # starts is looked ahead for; COMMON is the size class of most packets; N_STARTS and N_OPENED count
 # what is in `Events`; NEEDS_CREDIT: whether crossings wait for credits; a priority class has
-# 1 << CLASS_SHIFT channels of each link, the highest class the first
+# 1 << CLASS_SHIFT channels of each link, the highest class the first; packets use one channel of
+# each link from number ONE_CHANNEL on; a start may be set MOST_AHEAD ticks ahead, but not beyond
+# UNTIL, the end of the run
 (NOW, HORIZON, END, PK_FREE, PK_USED, N_PK, CR_FREE, CR_USED, N_CR, N_TIMERS, N_FAR, READY_HEAD,
  READY_TAIL, N_NODES, N_LINKS, VSHIFT, N_VCS, ROUTER_LATENCY, SEND_OVERHEAD, SEED,
  RANDOM_VISITS, ROOM_VC, COMPARES_CREDITS, BUFFER_BYTES, HAS_COMPUTE, HAS_RECV_COST,
  RECORD, HEAD_COUNTS, N_MESSAGES, REQUEST, N_LATER, TRY_FREE, TRY_USED, N_TRIES,
  LOOKS_VISITS, FETCH_STARTS, COMMON, N_STARTS, N_OPENED, NEEDS_CREDIT,
- CLASS_SHIFT) = range(41)  # fmt: skip
-N_SCALARS = 41
+ CLASS_SHIFT, ONE_CHANNEL, MOST_AHEAD, UNTIL) = range(44)  # fmt: skip
+N_SCALARS = 44
 
 
 def _fields(n: int) -> tuple[np.uint64, ...]:

@@ -24,8 +24,8 @@ from netsim.packet.model import (
 )
 from netsim.packet.tables import CR_WIDTH, Arrays, Events, Paces, aligned_zeros
 from netsim.routing.base import Routing
-from netsim.routing.kernels_dragonfly import FIRST_GLOBAL, MINIMAL
-from netsim.routing.tables import RouteTables
+from netsim.routing.kernels_dragonfly import FIRST_GLOBAL, MINIMAL, UGAL_G
+from netsim.routing.tables import RouteTables, StaticTables, UgalTables
 from netsim.topology import Topology
 from netsim.traffic import Program, Traffic
 
@@ -313,6 +313,13 @@ def one_channel_from(routing: Routing) -> int:
         return 2 * routing.topology.n_ports
     minimal = routing.tables.code == MINIMAL
     return int(routing.tables.params[FIRST_GLOBAL]) if minimal else routing.topology.n_links
+
+
+def tables_class(routing: Routing) -> type[RouteTables]:
+    """Return the class of tables for which the kernels have the code of a routing and few others."""
+    if not (routing.adaptive or routing.random_visits):
+        return StaticTables
+    return UgalTables if MINIMAL <= routing.tables.code <= UGAL_G else RouteTables
 
 
 def _events(reach: int, pool: int, n_ports: int, n_links: int) -> Events:

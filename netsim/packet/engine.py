@@ -18,6 +18,7 @@ from netsim.packet.build import (
     grown,
     kernel_tables,
     paces_of,
+    tables_class,
 )
 from netsim.packet.build_crossbar import with_crossbars
 from netsim.packet.checks import check_priorities, check_run, check_size, packets_of
@@ -136,6 +137,8 @@ def simulate_packets(
         arrays = _run_on_one(loop, arrays, tables, clock, until, progress)
     else:
         paces = paces_of(arrays, traffic, config, clock)
+        if paces is None and in_parts is None:
+            tables = tables_class(routing)(*tables)
         loop = partial(kernels_engine.run, None, paces, in_parts)
         arrays = _run_on_one(loop, arrays, tables, clock, until, progress)
     links, counters = arrays.links[: routing.topology.n_links], arrays.counters

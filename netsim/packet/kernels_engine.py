@@ -15,12 +15,10 @@ from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_links import (
     enqueue,
     next_vc,
-    random_key,
     start_at_once,
     try_link,
     try_node,
-    update_credits,
-    update_room,
+    visit_key,
 )
 from netsim.packet.kernels_memory import prefetch
 from netsim.packet.kernels_outbox import outbox_full
@@ -41,7 +39,6 @@ from netsim.packet.tables import (
     CH_BITS,
     CH_WIDTH,
     CLASS_SHIFT,
-    COMPARES_CREDITS,
     CR_WIDTH,
     EARLY,
     END,
@@ -79,10 +76,8 @@ from netsim.packet.tables import (
     Q_BITS,
     Q_WIDTH,
     R_BITS,
-    RANDOM_VISITS,
     READY_HEAD,
     ROOM,
-    ROOM_VC,
     S_BITS,
     SIZE,
     SPACE,
@@ -95,7 +90,7 @@ from netsim.packet.tables import (
     VSHIFT,
     WAITING,
 )
-from netsim.routing.kernels import route
+from netsim.routing.kernels import next_hop
 
 # why `run` came back
 DONE, ENDED, GROW, PAUSE = range(4)
@@ -255,16 +250,8 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
                     continue
             size = a.wire[np.uint64(packets[packet + SIZE])]
             if q < 0:
-                visit = packets[packet + VISIT]
-                packets[packet + VISIT] = visit + 1
-                key = np.uint64(0)
-                if visit & 0xFFFF < sc[RANDOM_VISITS]:
-                    key = random_key(sc, messages, a.ranks, rt, packets[packet + MESSAGE], visit)
-                    if sc[COMPARES_CREDITS]:
-                        update_credits(a, rt, router, p, key)
-                if sc[ROOM_VC] >= 0:
-                    update_room(a, rt, router, p)
-                out, vc, state = route(
+                key = visit_key(rt, a, router, p)
+                out, vc, state = next_hop(
                     rt, router, packets[packet + TO_NODE], packets[packet + STATE], key, size, now,
                     free_at, waiting, space, room, 1 << vshift, sc[BUFFER_BYTES],
                 )  # fmt: skip

@@ -20,6 +20,7 @@ from netsim.packet.tables import (
     CH_BITS,
     CLASS_SHIFT,
     COMMON,
+    COMPARES_CREDITS,
     FIFO_HEAD,
     FIFO_TAIL,
     FREE_AT,
@@ -53,6 +54,7 @@ from netsim.packet.tables import (
     Q_BITS,
     R_BITS,
     RANDOM_SHIFT,
+    RANDOM_VISITS,
     READY,
     ROOM,
     ROOM_VC,
@@ -71,8 +73,10 @@ from netsim.packet.tables import (
     WAITING,
 )
 from netsim.routing.kernels import links_compared, pair_compared, pairs_compared
+from netsim.routing.kernels_kinds import compiled_by_tables
 from netsim.routing.kernels_random import packet_key
 from netsim.routing.kernels_tables import flow_key, hashes_flows
+from netsim.routing.tables import StaticTables, UgalTables
 
 
 @njit(**PLAIN_KERNEL, inline="always")
@@ -114,6 +118,42 @@ def update_room(a, rt, router, p):
             if link >= 0:
                 q = (link << sc[VSHIFT]) | sc[ROOM_VC]
                 collect_credits(sc, a.channels, a.channel_ticks, a.credits, q)
+
+
+def visit_key(rt, a, router, p):
+    """Count a packet's visit of a router and return its random key, 0 if the routing draws nothing.
+
+    What the routing will compare is made visible.
+    """
+    key = _drawn_key(rt, a, router, p)
+    if a.sc[ROOM_VC] >= 0:
+        update_room(a, rt, router, p)
+    return key
+
+
+@njit(**HOT_KERNEL)
+def _drawn_key(rt, a, router, p):
+    sc = a.sc
+    packet = np.uint64(p) << PK_BITS
+    visit = a.packets[packet + VISIT]
+    a.packets[packet + VISIT] = visit + 1
+    key = np.uint64(0)
+    if visit & 0xFFFF < sc[RANDOM_VISITS]:
+        key = random_key(sc, a.messages, a.ranks, rt, a.packets[packet + MESSAGE], visit)
+        if sc[COMPARES_CREDITS]:
+            update_credits(a, rt, router, p, key)
+    return key
+
+
+def _ugal_key(rt, a, router, p):
+    return _drawn_key(rt, a, router, p)
+
+
+def _no_key(rt, a, router, p):
+    return np.uint64(0)
+
+
+compiled_by_tables(visit_key, {StaticTables: _no_key, UgalTables: _ugal_key})
 
 
 @njit(**PLAIN_KERNEL, inline="always")

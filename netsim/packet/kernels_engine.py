@@ -115,7 +115,6 @@ def rank_phase(pr, now):
         heap_pop(timers, sc[N_TIMERS])
         sc[N_TIMERS] -= 1
         on_timer(pr, r)
-        run_ready(pr)
 
 
 @njit(**HOT_KERNEL)
@@ -300,11 +299,12 @@ def fetch_ahead(border, a, i, n, ahead):
     order = a.events.starts
     if i < n:
         q = next_channel(a.sc, links, order[i])
+        a.chosen[i] = q
         prefetch(channels, np.uint64(q) << Q_BITS)
     i -= ahead
     if 0 <= i < n:
         if order[i] >= n_nodes:
-            q = next_channel(a.sc, links, order[i])
+            q = a.chosen[i]
             p = channels[(np.uint64(q) << Q_BITS) + FIFO_HEAD]
             prefetch(packets, np.uint64(p) << PK_BITS)
         else:
@@ -312,7 +312,7 @@ def fetch_ahead(border, a, i, n, ahead):
             prefetch(a.messages, np.uint64(m) << M_BITS)
     i -= ahead
     if 0 <= i < n and order[i] >= n_nodes:
-        q = next_channel(a.sc, links, order[i])
+        q = a.chosen[i]
         p = np.int64(channels[(np.uint64(q) << Q_BITS) + FIFO_HEAD])
         if p >= 0:
             holds = packets[(np.uint64(p) << PK_BITS) + HOLDS]

@@ -177,12 +177,13 @@ def post(pr, m, node):
     row = np.uint64(m) << M_BITS
     if pr.in_parts is None:
         # the only port of a node has its number
-        if pr.messages[row + M_TO] == node:
-            deliver(pr, m)
-        else:
-            post_part(pr, m, node)
-    elif pr.ranks[(np.uint64(pr.messages[row + M_RANK]) << R_BITS) + NODE] == node:
+        local = pr.messages[row + M_TO] == node
+    else:
+        local = pr.ranks[(np.uint64(pr.messages[row + M_RANK]) << R_BITS) + NODE] == node
+    if local:
         deliver(pr, m)
+    elif pr.in_parts is None:
+        post_part(pr, m, node)
     else:
         post_in_parts(pr, m)
 
@@ -323,33 +324,50 @@ def leave_or_wait(sc, ranks, steps, r):
 
 
 @njit(**HOT_KERNEL)
-def run_rank(pr, r):
-    """Use a free processor until it has to wait or is busy for a time."""
+def run_rank(pr, r, posting):
+    """Use a free processor until it has to wait or is busy for a time.
+
+    With ``posting`` the present step's sends are next.
+    """
+    rank = np.uint64(r) << R_BITS
+    node = pr.ranks[rank + NODE]
+    while posting or begins_to_send(pr, r):
+        posting = False
+        if not post_sends(pr, r, node):
+            return
+
+
+@njit(**HOT_KERNEL)
+def begins_to_send(pr, r):
+    """Begin what a free processor does next; False unless it is to post a step's sends."""
     rank = np.uint64(r) << R_BITS
     sc = pr.sc
     ranks = pr.ranks
-    node = ranks[rank + NODE]
-    while True:
-        if ranks[rank + RECV_HEAD] >= 0:
-            start_receive(pr, r)
-            return
-        if not ranks[rank + BEGIN]:
-            ranks[rank + CPU] = IDLE
-            return
-        ranks[rank + BEGIN] = 0
-        s = ranks[rank + STEP]
-        if pr.in_parts is not None and sc[REQUEST] >= 0:
-            clear_parked(pr, s)
-        if sc[HAS_COMPUTE]:
-            kind = pr.compute[s] >> KIND_SHIFT
-            ranks[rank + KIND], ranks[rank + BEGAN] = kind, sc[NOW]
-            ticks = pr.compute[s] - (kind << KIND_SHIFT)
-            if ticks > 0:
-                ranks[rank + CPU] = COMPUTE
-                add_timer(pr, r, sc[NOW] + ticks)
-                return
-        if not post_sends(pr, r, node):
-            return
+    if ranks[rank + RECV_HEAD] >= 0:
+        start_receive(pr, r)
+        return False
+    if not ranks[rank + BEGIN]:
+        ranks[rank + CPU] = IDLE
+        return False
+    ranks[rank + BEGIN] = 0
+    s = ranks[rank + STEP]
+    if pr.in_parts is not None and sc[REQUEST] >= 0:
+        clear_parked(pr, s)
+    if sc[HAS_COMPUTE]:
+        kind = pr.compute[s] >> KIND_SHIFT
+        ranks[rank + KIND], ranks[rank + BEGAN] = kind, sc[NOW]
+        ticks = pr.compute[s] - (kind << KIND_SHIFT)
+        if ticks > 0:
+            ranks[rank + CPU] = COMPUTE
+            add_timer(pr, r, sc[NOW] + ticks)
+            return False
+    return True
+
+
+@njit(**INNER_KERNEL)
+def run_rank_apart(pr, r, posting):
+    """Call `run_rank` where that is rare, so that it is not compiled into the caller."""
+    run_rank(pr, r, posting)
 
 
 @njit(**HOT_KERNEL)
@@ -363,7 +381,7 @@ def post_sends(pr, r, node):
     # the processor counts as busy while it posts: a local answer must not start work on it
     pr.ranks[rank + CPU] = SEND
     if sc[SEND_OVERHEAD] > 0:
-        return post_one_by_one(pr, r, node, first)
+        return post_one_by_one(pr, r, node, first, np.int64(-1))
     # what this rank will need when it continues
     prefetch(pr.messages, np.uint64(last + 1) << M_BITS)
     prefetch(pr.steps, np.uint64(s + 4) << S_BITS)
@@ -374,8 +392,8 @@ def post_sends(pr, r, node):
 
 
 @njit(**INNER_KERNEL)
-def post_one_by_one(pr, r, node, m):
-    """Post signals from message ``m`` of a step on; the first other send occupies the processor.
+def post_one_by_one(pr, r, node, m, sent):
+    """Post message ``sent`` and signals from ``m`` on; the first other send occupies the processor.
 
     Returns False if one does.
     """
@@ -383,7 +401,7 @@ def post_one_by_one(pr, r, node, m):
     s = pr.ranks[rank + STEP]
     last = np.int64(pr.steps[((s + 1) << S_BITS) + FIRST_SEND])
     while m < last:
-        if pr.messages[(np.uint64(m) << M_BITS) + M_LEFT] > 0:
+        if m != sent and pr.messages[(np.uint64(m) << M_BITS) + M_LEFT] > 0:
             pr.ranks[rank + SENDING] = m
             add_timer(pr, r, pr.sc[NOW] + pr.sc[SEND_OVERHEAD])
             return False
@@ -400,22 +418,17 @@ def on_timer(pr, r):
     sc = pr.sc
     ranks = pr.ranks
     sc[END] = sc[NOW]
-    node = ranks[rank + NODE]
     doing = ranks[rank + CPU]
+    free = True
     if doing == START:
         if ranks[rank + STEP] == ranks[rank + STEP_END]:
             ranks[rank + FINISH] = sc[NOW]
         else:
             ranks[rank + BEGIN] = 1
-    elif doing == COMPUTE:
-        if not post_sends(pr, r, node):
-            return
     elif doing == SEND:
         m = ranks[rank + SENDING]
-        post(pr, m, node)
-        if not post_one_by_one(pr, r, node, m + 1):
-            return
-    else:  # RECEIVE; as `count`, but the rank continues at once
+        free = post_one_by_one(pr, r, ranks[rank + NODE], m, m)
+    elif doing == RECEIVE:  # as `count`, but the rank continues at once
         m = ranks[rank + RECV_HEAD]
         ranks[rank + RECV_HEAD] = pr.messages[(np.uint64(m) << M_BITS) + M_NEXT]
         s = pr.messages[(np.uint64(m) << M_BITS) + M_STEP]
@@ -428,18 +441,28 @@ def on_timer(pr, r):
         ):
             ranks[rank + WAIT] = 0
             next_step(sc, ranks, r)
-    run_rank(pr, r)
+    if free:
+        run_rank_apart(pr, r, doing == COMPUTE)
+    while sc[READY_HEAD] >= 0:
+        r = first_ready(sc, ranks)
+        if r >= 0:
+            run_rank_apart(pr, r, False)
+
+
+@njit(**HOT_KERNEL)
+def first_ready(sc, ranks):
+    """Take the first of the ranks that may continue; -1 if its processor is busy."""
+    r = sc[READY_HEAD]
+    rank = np.uint64(r) << R_BITS
+    sc[READY_HEAD] = ranks[rank + READY_NEXT]
+    next_step(sc, ranks, r)
+    return r if ranks[rank + CPU] == IDLE else np.int64(-1)
 
 
 @njit(**HOT_KERNEL)
 def run_ready(pr):
     """Process the list of ranks that may continue, first in, first out."""
-    sc = pr.sc
-    ranks = pr.ranks
-    while sc[READY_HEAD] >= 0:
-        r = sc[READY_HEAD]
-        rank = np.uint64(r) << R_BITS
-        sc[READY_HEAD] = ranks[rank + READY_NEXT]
-        next_step(sc, ranks, r)
-        if ranks[rank + CPU] == IDLE:
-            run_rank(pr, r)
+    while pr.sc[READY_HEAD] >= 0:
+        r = first_ready(pr.sc, pr.ranks)
+        if r >= 0:
+            run_rank(pr, r, False)

@@ -31,6 +31,7 @@ from netsim.flow.message_network import MessageNetwork
 from netsim.flow.paths import flow_paths, is_single_path
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import INPUT_QUEUED, PacketConfig
+from netsim.packet.routing_tables import tables_class
 from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
@@ -53,7 +54,7 @@ def warm_up(parts: Iterable[str] = tuple(PARTS)) -> Iterator[tuple[str, float]]:
     """Run the kernels of these parts; gives what was run and its seconds, as they are done."""
     machines = _machines()
     steps: dict[str, Callable[[Topology], None]] = {
-        PACKETS: _packets,
+        **{part: partial(_packets, kind) for kind, part in PACKETS.items()},
         CROSSBARS: _crossbars,
         PACKET_THREADS: _packet_threads,
         CROSSBAR_THREADS: _crossbar_threads,
@@ -85,16 +86,20 @@ def _packet_threads(topology: Topology) -> None:
     _send_packets(topology, PacketConfig(), threads=2)
 
 
-def _packets(topology: Topology) -> None:
-    _send_packets(topology, PacketConfig())
+def _packets(kind: str, topology: Topology) -> None:
+    _send_packets(topology, PacketConfig(), kind=kind)
 
 
-def _send_packets(topology: Topology, config: PacketConfig, threads: int = 1) -> None:
+def _send_packets(
+    topology: Topology, config: PacketConfig, threads: int = 1, kind: str | None = None
+) -> None:
     rng = np.random.default_rng(1)
     program = make_pattern("all-to-all", 4, 1000, 1, rng)
     traffic = combine([program], [np.arange(4)])
     for name in routings_for(topology.family):
         routing = make_routing(topology, name)
+        if kind not in (None, tables_class(routing, config).__name__):
+            continue
         simulate_packets(routing, traffic, config, rng, threads=threads)
 
 

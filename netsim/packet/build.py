@@ -22,10 +22,9 @@ from netsim.packet.model import (
     serialisation_ps,
     to_ps,
 )
+from netsim.packet.routing_tables import looks_visits, one_channel_from
 from netsim.packet.tables import CR_WIDTH, Arrays, Events, Paces, aligned_zeros
 from netsim.routing.base import Routing
-from netsim.routing.kernels_dragonfly import FIRST_GLOBAL, MINIMAL, UGAL_G
-from netsim.routing.tables import RouteTables, StaticTables, UgalTables
 from netsim.topology import Topology
 from netsim.traffic import Program, Traffic
 
@@ -292,34 +291,10 @@ def beyond_cache(n_channels: int) -> bool:
     return n_channels * (4 * t.Q_WIDTH + 4 * t.L_WIDTH) > CACHED_BYTES
 
 
-def looks_visits(routing: Routing) -> int:
-    """Return the first visit from which the routing reads no queue and may choose early."""
-    if not routing.adaptive:
-        return 0
-    return routing.random_visits if routing.room_vc < 0 else 1 << 16
-
-
 def spans_of(reach: int) -> int:
     """Return the spans in the wheel's ring: what comes ``reach`` ticks after a start fits in them,
     and starts may lie ahead."""
     return min(MAX_SPANS, max(64, 1 << (4 + (int(reach) >> SPAN_BITS)).bit_length()))
-
-
-def one_channel_from(routing: Routing) -> int:
-    """Return the first link from which on packets use one channel of each, looking at no queue."""
-    if routing.adaptive:
-        return routing.topology.n_links
-    if routing.n_vcs == 1:
-        return 2 * routing.topology.n_ports
-    minimal = routing.tables.code == MINIMAL
-    return int(routing.tables.params[FIRST_GLOBAL]) if minimal else routing.topology.n_links
-
-
-def tables_class(routing: Routing) -> type[RouteTables]:
-    """Return the class of tables for which the kernels have the code of a routing and few others."""
-    if not (routing.adaptive or routing.random_visits):
-        return StaticTables
-    return UgalTables if MINIMAL <= routing.tables.code <= UGAL_G else RouteTables
 
 
 def _events(reach: int, pool: int, n_ports: int, n_links: int) -> Events:
@@ -415,43 +390,3 @@ def _channels(n_links: int, vshift: int, buffer_bytes: int) -> NDArray[np.int32]
     channels[:, [t.SPACE, t.ROOM]] = buffer_bytes
     channels.view(np.int64)[:, t.CREDIT_TICK] = NONE
     return channels
-
-
-def kernel_tables(tables: RouteTables, tick_ps: int) -> RouteTables:
-    """Return writable copies in the kernels' types, with the bias (``params[0]``) in ticks."""
-    params = np.array(tables.params, dtype=np.int64)
-    params[0] //= tick_ps
-    return RouteTables(
-        code=int(tables.code),
-        n_vcs=int(tables.n_vcs),
-        params=params,
-        port_router=np.array(tables.port_router, dtype=np.int32),
-        eject_link=np.array(tables.eject_link, dtype=np.int32),
-        table_a=np.array(tables.table_a, dtype=np.int32),
-        table_b=np.array(tables.table_b, dtype=np.int32),
-        table_c=np.array(tables.table_c, dtype=np.int32),
-    )
-
-
-def _doubled(a: NDArray[Any]) -> Any:
-    twice = aligned_zeros((2 * len(a), a.shape[1]), a.dtype.type)
-    twice[: len(a)] = a
-    return twice
-
-
-def grown_events(arrays: Arrays) -> Arrays:
-    """Return the same state with the pools of tries and far events of twice the size."""
-    events = arrays.events
-    return arrays._replace(
-        events=events._replace(tries=_doubled(events.tries), far=_doubled(events.far))
-    )
-
-
-def grown(arrays: Arrays) -> Arrays:
-    """Return the same state with the pools of packets, credits and events of twice the size."""
-    arrays = grown_events(arrays)
-    return arrays._replace(
-        packets=_doubled(arrays.packets),
-        credits=_doubled(arrays.credits),
-        events=arrays.events._replace(chain=_doubled(arrays.events.chain)),
-    )

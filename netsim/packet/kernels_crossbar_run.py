@@ -41,7 +41,6 @@ from netsim.packet.kernels_engine import (
 from netsim.packet.kernels_links import depart, occupy, stall, try_node
 from netsim.packet.kernels_memory import prefetch
 from netsim.packet.kernels_outbox import outbox_full
-from netsim.packet.kernels_ranks import RankArrays
 from netsim.packet.kernels_wheel import (
     FINE_MASK,
     NONE,
@@ -94,6 +93,7 @@ from netsim.packet.tables import (
     VCS,
     VSHIFT,
     WAITING,
+    RankArrays,
 )
 
 

@@ -18,12 +18,12 @@ from netsim.packet.kernels_links import (
     start_at_once,
     try_link,
     try_node,
-    visit_key,
 )
 from netsim.packet.kernels_memory import prefetch
 from netsim.packet.kernels_outbox import outbox_full
-from netsim.packet.kernels_ranks import RankArrays, deliver, on_timer, part_arrived, run_ready
+from netsim.packet.kernels_ranks import deliver, on_timer, part_arrived, run_ready
 from netsim.packet.kernels_throttle import joined, try_paced
+from netsim.packet.kernels_visits import visit_key
 from netsim.packet.kernels_wheel import (
     FINE_MASK,
     NONE,
@@ -89,6 +89,7 @@ from netsim.packet.tables import (
     VISIT,
     VSHIFT,
     WAITING,
+    RankArrays,
 )
 from netsim.routing.kernels import next_hop
 
@@ -269,9 +270,9 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
             link = np.uint64(q >> vshift)
             if paces is None:
                 alone = q >> vshift < first_many or q >> vshift >= one_channel
-                if alone or n == n_opened + 1 or (known and arriving[link] == k):
-                    if start_at_once(border, a, p, q, size, latest if alone else now):
-                        continue
+                last = alone or n == n_opened + 1 or (known and arriving[link] == k)
+                if last and start_at_once(border, a, p, q, size, latest if alone else now):
+                    continue
             enqueue(a, p, q >> vshift, q, size)
             if paces is not None:  # noqa: SIM102 - left out of what is compiled for None
                 if q >> vshift < 2 * n_nodes:

@@ -7,11 +7,8 @@ they have in common. ``pr`` is the `RankArrays` view of the run's arrays.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_memory import prefetch
@@ -69,35 +66,10 @@ from netsim.packet.tables import (
     VCS,
     VSHIFT,
     WAIT,
-    Events,
 )
-
-I64 = NDArray[np.int64]
 
 # what a rank's processor does
 IDLE, START, COMPUTE, SEND, RECEIVE = range(5)
-
-
-class RankArrays(NamedTuple):
-    """The arrays that ranks need, names as in `netsim.packet.tables.Arrays`.
-
-    ``in_parts`` is None where every message is one part on the only rail: kernels compiled for
-    that have no trace of parts and rendezvous.
-    """
-
-    sc: I64
-    ranks: I64
-    messages: NDArray[np.int32]
-    steps: NDArray[np.int32]
-    compute: I64
-    recv_cost: I64
-    message_post: I64
-    message_finish: I64
-    timers: I64
-    nodes: I64
-    links: I64
-    events: Events
-    in_parts: int | None
 
 
 @njit(**INNER_KERNEL)
@@ -428,19 +400,10 @@ def on_timer(pr, r):
     elif doing == SEND:
         m = ranks[rank + SENDING]
         free = post_one_by_one(pr, r, ranks[rank + NODE], m, m)
-    elif doing == RECEIVE:  # as `count`, but the rank continues at once
+    elif doing == RECEIVE:
         m = ranks[rank + RECV_HEAD]
         ranks[rank + RECV_HEAD] = pr.messages[(np.uint64(m) << M_BITS) + M_NEXT]
-        s = pr.messages[(np.uint64(m) << M_BITS) + M_STEP]
-        step = np.uint64(s) << S_BITS
-        pr.steps[step + ARRIVED] += 1
-        if (
-            ranks[rank + WAIT]
-            and ranks[rank + STEP] == s
-            and pr.steps[step + ARRIVED] >= pr.steps[step + NEED]
-        ):
-            ranks[rank + WAIT] = 0
-            next_step(sc, ranks, r)
+        count(sc, ranks, pr.messages, pr.steps, m)
     if free:
         run_rank_apart(pr, r, doing == COMPUTE)
     while sc[READY_HEAD] >= 0:

@@ -193,6 +193,28 @@ class Arrays(NamedTuple):
     timers: I64
 
 
+class RankArrays(NamedTuple):
+    """The arrays that ranks need, names as in `Arrays`.
+
+    ``in_parts`` is None where every message is one part on the only rail: kernels compiled for
+    that have no trace of parts and rendezvous.
+    """
+
+    sc: I64
+    ranks: I64
+    messages: I32
+    steps: I32
+    compute: I64
+    recv_cost: I64
+    message_post: I64
+    message_finish: I64
+    timers: I64
+    nodes: I64
+    links: I64
+    events: Events
+    in_parts: int | None
+
+
 class Paces(NamedTuple):
     """Arrays of congestion control.
 
@@ -243,4 +265,28 @@ def flat(arrays: Arrays) -> Arrays:
     return arrays._replace(
         **{name: getattr(arrays, name).reshape(-1) for name in ROWS},
         events=events._replace(**{n: getattr(events, n).reshape(-1) for n in EVENT_ROWS}),
+    )
+
+
+def _doubled(a: NDArray[Any]) -> Any:
+    twice = aligned_zeros((2 * len(a), a.shape[1]), a.dtype.type)
+    twice[: len(a)] = a
+    return twice
+
+
+def grown_events(arrays: Arrays) -> Arrays:
+    """Return the same state with the pools of tries and far events of twice the size."""
+    events = arrays.events
+    return arrays._replace(
+        events=events._replace(tries=_doubled(events.tries), far=_doubled(events.far))
+    )
+
+
+def grown(arrays: Arrays) -> Arrays:
+    """Return the same state with the pools of packets, credits and events of twice the size."""
+    arrays = grown_events(arrays)
+    return arrays._replace(
+        packets=_doubled(arrays.packets),
+        credits=_doubled(arrays.credits),
+        events=arrays.events._replace(chain=_doubled(arrays.events.chain)),
     )

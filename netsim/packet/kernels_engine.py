@@ -21,7 +21,7 @@ from netsim.packet.kernels_links import (
 )
 from netsim.packet.kernels_memory import prefetch
 from netsim.packet.kernels_outbox import outbox_full
-from netsim.packet.kernels_ranks import deliver, on_timer, part_arrived, run_ready
+from netsim.packet.kernels_ranks import arrive, on_timer, run_ready
 from netsim.packet.kernels_throttle import joined, try_paced
 from netsim.packet.kernels_visits import visit_key
 from netsim.packet.kernels_wheel import (
@@ -129,10 +129,7 @@ def reach_node(a, pr, p):
     message = np.uint64(m) << M_BITS
     messages[message + M_LEFT] -= 1
     if messages[message + M_LEFT] == 0:
-        if pr.in_parts is None:
-            deliver(pr, m)
-        else:
-            part_arrived(pr, m)
+        arrive(pr, pr.in_parts, m)
         if sc[READY_HEAD] >= 0:
             run_ready(pr)
 

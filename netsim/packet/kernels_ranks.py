@@ -154,10 +154,27 @@ def post(pr, m, node):
         local = pr.ranks[(np.uint64(pr.messages[row + M_RANK]) << R_BITS) + NODE] == node
     if local:
         deliver(pr, m)
-    elif pr.in_parts is None:
+    else:
+        post_away(pr, pr.in_parts, m, node)
+
+
+@njit(**HOT_KERNEL)
+def post_away(pr, in_parts, m, node):
+    """Post a message to another node."""
+    # Numba leaves out what depends on an argument that is None, not on a field
+    if in_parts is None:
         post_part(pr, m, node)
     else:
         post_in_parts(pr, m)
+
+
+@njit(**HOT_KERNEL)
+def arrive(pr, in_parts, part):
+    """Process a message, or a part of one, all of whose packets have arrived."""
+    if in_parts is None:
+        deliver(pr, part)
+    else:
+        part_arrived(pr, part)
 
 
 @njit(**PLAIN_KERNEL, inline="always")
@@ -296,21 +313,22 @@ def leave_or_wait(sc, ranks, steps, r):
 
 
 @njit(**HOT_KERNEL)
-def run_rank(pr, r, posting):
+def run_rank(pr, r, posting, sent):
     """Use a free processor until it has to wait or is busy for a time.
 
-    With ``posting`` the present step's sends are next.
+    With ``posting`` the present step's sends are next, from message ``sent`` on if it is not below
+    0: the processor has worked on that one.
     """
     rank = np.uint64(r) << R_BITS
     node = pr.ranks[rank + NODE]
-    while posting or begins_to_send(pr, r):
-        posting = False
-        if not post_sends(pr, r, node):
+    while posting or begins_to_send(pr, pr.in_parts, r):
+        if not post_sends(pr, r, node, sent):
             return
+        posting, sent = False, np.int64(-1)
 
 
 @njit(**HOT_KERNEL)
-def begins_to_send(pr, r):
+def begins_to_send(pr, in_parts, r):
     """Begin what a free processor does next; False unless it is to post a step's sends."""
     rank = np.uint64(r) << R_BITS
     sc = pr.sc
@@ -323,8 +341,9 @@ def begins_to_send(pr, r):
         return False
     ranks[rank + BEGIN] = 0
     s = ranks[rank + STEP]
-    if pr.in_parts is not None and sc[REQUEST] >= 0:
-        clear_parked(pr, s)
+    if in_parts is not None:  # noqa: SIM102 - left out of what is compiled for None
+        if sc[REQUEST] >= 0:
+            clear_parked(pr, s)
     if sc[HAS_COMPUTE]:
         kind = pr.compute[s] >> KIND_SHIFT
         ranks[rank + KIND], ranks[rank + BEGAN] = kind, sc[NOW]
@@ -337,49 +356,35 @@ def begins_to_send(pr, r):
 
 
 @njit(**INNER_KERNEL)
-def run_rank_apart(pr, r, posting):
+def run_rank_apart(pr, r, posting, sent):
     """Call `run_rank` where that is rare, so that it is not compiled into the caller."""
-    run_rank(pr, r, posting)
+    run_rank(pr, r, posting, sent)
 
 
 @njit(**HOT_KERNEL)
-def post_sends(pr, r, node):
-    """Post the sends of the present step. False if the processor stays busy with them."""
+def post_sends(pr, r, node, sent):
+    """Post the sends of the present step, from ``sent`` on if that is not below 0.
+
+    If sends cost time, the first other one that is no signal occupies the processor: False then.
+    """
     rank = np.uint64(r) << R_BITS
     sc = pr.sc
     s = pr.ranks[rank + STEP]
-    first = np.int64(pr.steps[(np.uint64(s) << S_BITS) + FIRST_SEND])
+    first = np.int64(pr.steps[(np.uint64(s) << S_BITS) + FIRST_SEND]) if sent < 0 else sent
     last = np.int64(pr.steps[((s + 1) << S_BITS) + FIRST_SEND])
     # the processor counts as busy while it posts: a local answer must not start work on it
     pr.ranks[rank + CPU] = SEND
-    if sc[SEND_OVERHEAD] > 0:
-        return post_one_by_one(pr, r, node, first, np.int64(-1))
+    overhead = sc[SEND_OVERHEAD]
     # what this rank will need when it continues
     prefetch(pr.messages, np.uint64(last + 1) << M_BITS)
     prefetch(pr.steps, np.uint64(s + 4) << S_BITS)
     for m in range(first, last):
-        post(pr, m, node)
-    leave_or_wait(sc, pr.ranks, pr.steps, r)
-    return True
-
-
-@njit(**INNER_KERNEL)
-def post_one_by_one(pr, r, node, m, sent):
-    """Post message ``sent`` and signals from ``m`` on; the first other send occupies the processor.
-
-    Returns False if one does.
-    """
-    rank = np.uint64(r) << R_BITS
-    s = pr.ranks[rank + STEP]
-    last = np.int64(pr.steps[((s + 1) << S_BITS) + FIRST_SEND])
-    while m < last:
-        if m != sent and pr.messages[(np.uint64(m) << M_BITS) + M_LEFT] > 0:
+        if overhead > 0 and m != sent and pr.messages[(np.uint64(m) << M_BITS) + M_LEFT] > 0:
             pr.ranks[rank + SENDING] = m
-            add_timer(pr, r, pr.sc[NOW] + pr.sc[SEND_OVERHEAD])
+            add_timer(pr, r, sc[NOW] + overhead)
             return False
         post(pr, m, node)
-        m += 1
-    leave_or_wait(pr.sc, pr.ranks, pr.steps, r)
+    leave_or_wait(sc, pr.ranks, pr.steps, r)
     return True
 
 
@@ -391,25 +396,23 @@ def on_timer(pr, r):
     ranks = pr.ranks
     sc[END] = sc[NOW]
     doing = ranks[rank + CPU]
-    free = True
+    sent = np.int64(-1)
     if doing == START:
         if ranks[rank + STEP] == ranks[rank + STEP_END]:
             ranks[rank + FINISH] = sc[NOW]
         else:
             ranks[rank + BEGIN] = 1
     elif doing == SEND:
-        m = ranks[rank + SENDING]
-        free = post_one_by_one(pr, r, ranks[rank + NODE], m, m)
+        sent = ranks[rank + SENDING]
     elif doing == RECEIVE:
         m = ranks[rank + RECV_HEAD]
         ranks[rank + RECV_HEAD] = pr.messages[(np.uint64(m) << M_BITS) + M_NEXT]
         count(sc, ranks, pr.messages, pr.steps, m)
-    if free:
-        run_rank_apart(pr, r, doing == COMPUTE)
+    run_rank_apart(pr, r, doing == COMPUTE or doing == SEND, sent)
     while sc[READY_HEAD] >= 0:
         r = first_ready(sc, ranks)
         if r >= 0:
-            run_rank_apart(pr, r, False)
+            run_rank_apart(pr, r, False, np.int64(-1))
 
 
 @njit(**HOT_KERNEL)
@@ -428,4 +431,4 @@ def run_ready(pr):
     while pr.sc[READY_HEAD] >= 0:
         r = first_ready(pr.sc, pr.ranks)
         if r >= 0:
-            run_rank(pr, r, False)
+            run_rank(pr, r, False, np.int64(-1))

@@ -196,12 +196,22 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
         chosen[np.uint64(i)] = a.link_router[np.uint64(chain[(np.uint64(p) << CH_BITS) + OVER])]
     sc[N_OPENED] = 0
     first = np.int64(a.events.wheel[2 * bucket])
-    link = np.uint64(chain[(np.uint64(first) << CH_BITS) + OVER])
-    if chain[(np.uint64(first) << CH_BITS) + NEXT] < 0:
-        # one packet is in order
+    row = np.uint64(first) << CH_BITS
+    link = np.uint64(chain[row + OVER])
+    first_late = 0
+    if chain[row + NEXT] < 0:
+        # one packet is in order, and if it is alone there is nothing to look ahead to
         a.events.wheel[2 * bucket] = -1
         order[np.uint64(n_opened)] = first
-        chosen[np.uint64(n_opened)] = a.link_router[link]
+        router = np.int64(a.link_router[link])
+        if n_opened == 0:
+            first_late = 1
+            if router < 0:
+                router = np.int64(_EJECTED)
+            else:
+                router = np.int64(chain[row + EARLY]) - 1
+                chain[row + EARLY] = 0
+        chosen[np.uint64(n_opened)] = router
         n = n_opened + 1
     else:
         n = collect(a, n_opened, bucket)
@@ -211,7 +221,7 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
         half = i - AHEAD // 2
         if 0 <= half < n and chosen[np.uint64(half)] == _EJECTED:
             fetch_receiver(a, order[np.uint64(half)])
-        for late in range(2):
+        for late in range(first_late, 2):
             k = i - ahead if late else i
             if k >= n or (late and k < n_opened):
                 continue

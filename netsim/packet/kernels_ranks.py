@@ -408,7 +408,7 @@ def on_timer(pr, r):
         m = ranks[rank + RECV_HEAD]
         ranks[rank + RECV_HEAD] = pr.messages[(np.uint64(m) << M_BITS) + M_NEXT]
         count(sc, ranks, pr.messages, pr.steps, m)
-    run_rank_apart(pr, r, doing == COMPUTE or doing == SEND, sent)
+    run_rank_apart(pr, r, doing in (COMPUTE, SEND), sent)
     while sc[READY_HEAD] >= 0:
         r = first_ready(sc, ranks)
         if r >= 0:

@@ -11,7 +11,7 @@ from numba.extending import overload
 from netsim.kernels_options import HOT_KERNEL
 from netsim.routing.tables import RouteTables
 
-_OPTIONS = {name: option for name, option in HOT_KERNEL.items() if name != "cache"}
+_OPTIONS: Any = {name: option for name, option in HOT_KERNEL.items() if name != "cache"}
 
 
 def compiled_by_tables(

@@ -367,8 +367,8 @@ def start_phase(border, a, x, bucket):
 def run(border, x, in_parts, a, rt, until, budget):
     """Run as `kernels_engine.run` does, with the crossbars ``x``."""
     pr = RankArrays(
-        a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost,
-        a.message_post, a.message_finish, a.timers, a.nodes, a.links, a.events, in_parts,
+        a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost, a.message_post,
+        a.message_finish, a.timers, a.nodes, a.links, a.events, in_parts, None, None,
     )  # fmt: skip
     sc = a.sc
     events = a.events

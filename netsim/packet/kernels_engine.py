@@ -387,10 +387,17 @@ def run(border, paces, in_parts, a, rt, until, budget):
     rt : RouteTables
     until, budget : int64
     """
-    pr = RankArrays(
-        a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost,
-        a.message_post, a.message_finish, a.timers, a.nodes, a.links, a.events, in_parts,
+    seldom = RankArrays(
+        a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost, a.message_post,
+        a.message_finish, a.timers, a.nodes, a.links, a.events, in_parts, None, None,
     )  # fmt: skip
+    if paces is None:
+        pr = RankArrays(
+            a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost, a.message_post,
+            a.message_finish, a.timers, a.nodes, a.links, a.events, in_parts, a, border,
+        )  # fmt: skip
+    else:
+        pr = seldom
     sc = a.sc
     events = a.events
     wheel = events.wheel
@@ -419,7 +426,7 @@ def run(border, paces, in_parts, a, rt, until, budget):
             return ENDED
         sc[NOW] = now
         if timer == now:
-            rank_phase(pr, now)
+            rank_phase(seldom, now)
         bucket = now & FINE_MASK
         if wheel[2 * bucket] >= 0:
             done += arrival_phase(border, a, pr, rt, bucket, paces)

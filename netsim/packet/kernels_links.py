@@ -36,8 +36,10 @@ from netsim.packet.tables import (
     MESSAGE,
     MORE_BUSY,
     MORE_BYTES,
+    MOST_AHEAD,
     N_BITS,
     N_NODES,
+    N_PK,
     NEEDS_CREDIT,
     NEXT,
     NIC_COUNT,
@@ -57,6 +59,7 @@ from netsim.packet.tables import (
     STALLS,
     STATE,
     TO_NODE,
+    UNTIL,
     VCS,
     VISIT,
     VSHIFT,
@@ -128,12 +131,67 @@ def return_space_to(border, a, q, tick, size):
 
 
 @njit(**HOT_KERNEL)
+def inject(border, a, m, sent, q, size_class, begin):
+    """Start packet ``sent`` of a part at ``begin``, with space on ``q``; return its time."""
+    sc = a.sc
+    links = a.links
+    packets = a.packets
+    node = q >> sc[VSHIFT]
+    row = np.uint64(node) << L_BITS
+    size = a.wire[np.uint64(size_class)]
+    # Invariant: ROOM is SPACE without what waits in the channel's FIFO; nothing waits in a node's.
+    use_space(a.channels, q, size)
+    a.channels[(np.uint64(q) << Q_BITS) + ROOM] -= size
+    p = new_packet(sc, a.events.chain)
+    packet = np.uint64(p) << PK_BITS
+    ser = a.ser[np.uint64(links[row + BANDWIDTH]), np.uint64(size_class)]
+    packets[packet + MESSAGE] = m
+    packets[packet + VISIT] = sent << 16
+    packets[packet + STATE] = 0
+    packets[packet + SIZE] = size_class
+    packets[packet + HOLDS] = q
+    packets[packet + READY] = ser
+    packets[packet + CAME_LATENCY] = links[row + LATENCY]
+    packets[packet + TO_NODE] = a.messages[(np.uint64(m) << M_BITS) + M_TO]
+    occupy(a, node, begin, ser, size_class)
+    tick = begin + links[row + LATENCY] + sc[ROUTER_LATENCY]
+    if border is None:
+        add_arrival(sc, a.events, p, node, tick)
+    else:
+        depart(border, a, p, node, tick)
+    return ser
+
+
+@njit(**HOT_KERNEL)
+def leave_at_once(border, a, m, node):
+    """Set the start of a message's only packet when it is posted; False if it has to wait."""
+    # Invariant: a port whose queue is empty is tried at no tick, and its link serves messages in
+    # the order in which they are posted. A tick may add a packet a node to the pool besides.
+    sc = a.sc
+    links = a.links
+    row = np.uint64(node) << L_BITS
+    message = np.uint64(m) << M_BITS
+    free_at = links[row + FREE_AT]
+    if links[row + VCS] != 0 or free_at > min(sc[NOW] + sc[MOST_AHEAD], sc[UNTIL]):
+        return False
+    several = sc[VSHIFT] > sc[CLASS_SHIFT] or a.messages[message + M_LEFT] != 1
+    if several or sc[N_PK] >= (len(a.packets) >> PK_BITS) - sc[N_NODES]:
+        return False
+    size_class = np.int64(a.messages[message + M_TAIL])
+    q = np.int64(node) << sc[VSHIFT]
+    collect_credits(sc, a.channels, a.channel_ticks, a.credits, q)
+    if a.channels[(np.uint64(q) << Q_BITS) + SPACE] < a.wire[np.uint64(size_class)]:
+        return False
+    inject(border, a, m, np.int64(0), q, size_class, max(sc[NOW], free_at))
+    return True
+
+
+@njit(**HOT_KERNEL)
 def try_node(border, a, node):
     """Start a packet on a port's injection link if possible."""
     sc = a.sc
     links = a.links
     channels = a.channels
-    packets = a.packets
     nodes = a.nodes
     messages = a.messages
     now = sc[NOW]
@@ -163,26 +221,7 @@ def try_node(border, a, node):
             if wake != NONE:
                 add_try(sc, links, a.events, node, wake)
             return
-    # Invariant: ROOM is SPACE without what waits in the channel's FIFO; nothing waits in a node's.
-    use_space(channels, q, size)
-    channels[channel + ROOM] -= size
-    p = new_packet(sc, a.events.chain)
-    packet = np.uint64(p) << PK_BITS
-    ser = a.ser[np.uint64(links[row + BANDWIDTH]), np.uint64(size_class)]
-    packets[packet + MESSAGE] = m
-    packets[packet + VISIT] = sent << 16
-    packets[packet + STATE] = 0
-    packets[packet + SIZE] = size_class
-    packets[packet + HOLDS] = q
-    packets[packet + READY] = ser
-    packets[packet + CAME_LATENCY] = links[row + LATENCY]
-    packets[packet + TO_NODE] = messages[message + M_TO]
-    occupy(a, node, now, ser, size_class)
-    tick = now + links[row + LATENCY] + sc[ROUTER_LATENCY]
-    if border is None:
-        add_arrival(sc, a.events, p, node, tick)
-    else:
-        depart(border, a, p, node, tick)
+    ser = inject(border, a, m, sent, q, size_class, now)
     if not last:
         nodes[nic + NIC_SENT] = sent + 1
     else:

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
+from netsim.packet.kernels_links import leave_at_once
 from netsim.packet.kernels_memory import prefetch
 from netsim.packet.kernels_wheel import add_start, heap_push
 from netsim.packet.tables import (
@@ -155,17 +156,17 @@ def post(pr, m, node):
     if local:
         deliver(pr, m)
     else:
-        post_away(pr, pr.in_parts, m, node)
+        post_away(pr, pr.in_parts, pr.network, pr.border, m, node)
 
 
 @njit(**HOT_KERNEL)
-def post_away(pr, in_parts, m, node):
+def post_away(pr, in_parts, network, border, m, node):
     """Post a message to another node."""
     # Numba leaves out what depends on an argument that is None, not on a field
-    if in_parts is None:
-        post_part(pr, m, node)
-    else:
+    if in_parts is not None:
         post_in_parts(pr, m)
+    elif network is None or not leave_at_once(border, network, m, node):
+        post_part(pr, m, node)
 
 
 @njit(**HOT_KERNEL)

@@ -213,6 +213,8 @@ class RankArrays(NamedTuple):
     links: I64
     events: Events
     in_parts: int | None
+    network: Arrays | None
+    border: Any
 
 
 class Paces(NamedTuple):

@@ -43,10 +43,9 @@ Compiled by the first queue that needs it: its jobs decide (`queuesim.compiled.c
 """
 
 PARTS = {
-    **{
-        part: Part("netsim/packet/kernels_engine.py", usual_s)
-        for part, usual_s in zip(PACKETS.values(), (15, 6, 10), strict=True)
-    },
+    PACKETS["StaticTables"]: Part("netsim/packet/kernels_engine.py", 12),
+    PACKETS["UgalTables"]: Part("netsim/packet/kernels_engine.py", 6),
+    PACKETS["RouteTables"]: Part("netsim/packet/kernels_engine.py", 10),
     CROSSBARS: Part("netsim/packet/kernels_crossbar_run.py", 23),
     PACKET_THREADS: Part("netsim/packet/kernels_threads.py", 20),
     CROSSBAR_THREADS: Part("netsim/packet/kernels_threads.py", 34),

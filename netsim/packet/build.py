@@ -29,7 +29,7 @@ from netsim.topology import Topology
 from netsim.traffic import Program, Traffic
 
 CACHED_BYTES = 1 << 23
-"""What a core keeps near, about."""
+"""What a core keeps near, about: fetching ahead pays if links and channels exceed it."""
 
 MOST_OPENED = 1 << 10
 """Packets that are routed ahead of their tick at a time at most."""
@@ -236,7 +236,7 @@ def build_arrays(
     channels = _channels(n_links, vshift, config.buffer_bytes)
     sc[t.N_MESSAGES] = n_messages if n_parts > 1 or topology.rails > 1 else 0
     sc[[t.REQUEST, t.COMMON]] = request, common_class(clock)
-    sc[t.FETCH_STARTS] = beyond_cache(n_links << vshift)
+    sc[t.FETCH_STARTS] = (n_links << vshift) * (4 * t.Q_WIDTH + 4 * t.L_WIDTH) > CACHED_BYTES
     recorded = n_messages if record_messages and n_messages else 1
     return Arrays(
         sc=sc,
@@ -284,11 +284,6 @@ def common_class(clock: PacketClock) -> int:
     last = np.bincount(clock.message_tail, minlength=len(clock.wire))
     last[0] += int(clock.message_packets.sum(dtype=np.int64)) - len(clock.message_packets)
     return int(last.argmax())
-
-
-def beyond_cache(n_channels: int) -> bool:
-    """Return whether links and channels exceed a core's cache, so that prefetching pays."""
-    return n_channels * (4 * t.Q_WIDTH + 4 * t.L_WIDTH) > CACHED_BYTES
 
 
 def spans_of(reach: int) -> int:

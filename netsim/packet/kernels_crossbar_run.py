@@ -41,6 +41,7 @@ from netsim.packet.kernels_engine import (
 from netsim.packet.kernels_links import depart, occupy, stall, try_node
 from netsim.packet.kernels_memory import prefetch
 from netsim.packet.kernels_outbox import outbox_full
+from netsim.packet.kernels_ranks import rank_arrays
 from netsim.packet.kernels_wheel import (
     FINE_MASK,
     NONE,
@@ -93,7 +94,6 @@ from netsim.packet.tables import (
     VCS,
     VSHIFT,
     WAITING,
-    RankArrays,
 )
 
 
@@ -366,10 +366,7 @@ def start_phase(border, a, x, bucket):
 @njit(**PLAIN_KERNEL)
 def run(border, x, in_parts, a, rt, until, budget):
     """Run as `kernels_engine.run` does, with the crossbars ``x``."""
-    pr = RankArrays(
-        a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost, a.message_post,
-        a.message_finish, a.timers, a.nodes, a.links, a.events, in_parts, None, None,
-    )  # fmt: skip
+    pr = rank_arrays(a, in_parts, None, None)
     sc = a.sc
     events = a.events
     wheel = events.wheel

@@ -21,7 +21,7 @@ from netsim.packet.kernels_links import (
 )
 from netsim.packet.kernels_memory import prefetch
 from netsim.packet.kernels_outbox import outbox_full
-from netsim.packet.kernels_ranks import arrive, on_timer, run_ready
+from netsim.packet.kernels_ranks import arrive, on_timer, rank_arrays, run_ready
 from netsim.packet.kernels_throttle import joined, try_paced
 from netsim.packet.kernels_visits import visit_key
 from netsim.packet.kernels_wheel import (
@@ -89,7 +89,6 @@ from netsim.packet.tables import (
     VISIT,
     VSHIFT,
     WAITING,
-    RankArrays,
 )
 from netsim.routing.kernels import next_hop
 
@@ -387,15 +386,9 @@ def run(border, paces, in_parts, a, rt, until, budget):
     rt : RouteTables
     until, budget : int64
     """
-    seldom = RankArrays(
-        a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost, a.message_post,
-        a.message_finish, a.timers, a.nodes, a.links, a.events, in_parts, None, None,
-    )  # fmt: skip
+    seldom = rank_arrays(a, in_parts, None, None)
     if paces is None:
-        pr = RankArrays(
-            a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost, a.message_post,
-            a.message_finish, a.timers, a.nodes, a.links, a.events, in_parts, a, border,
-        )  # fmt: skip
+        pr = rank_arrays(a, in_parts, a, border)
     else:
         pr = seldom
     sc = a.sc

@@ -67,10 +67,20 @@ from netsim.packet.tables import (
     VCS,
     VSHIFT,
     WAIT,
+    RankArrays,
 )
 
 # what a rank's processor does
 IDLE, START, COMPUTE, SEND, RECEIVE = range(5)
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def rank_arrays(a, in_parts, network, border):
+    """Return the `RankArrays` of a run."""
+    return RankArrays(
+        a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost, a.message_post,
+        a.message_finish, a.timers, a.nodes, a.links, a.events, in_parts, network, border,
+    )  # fmt: skip
 
 
 @njit(**INNER_KERNEL)

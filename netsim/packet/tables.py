@@ -197,7 +197,8 @@ class RankArrays(NamedTuple):
     """The arrays that ranks need, names as in `Arrays`.
 
     ``in_parts`` is None where every message is one part on the only rail: kernels compiled for
-    that have no trace of parts and rendezvous.
+    that have no trace of parts and rendezvous. ``network`` and ``border`` are the run's, for a
+    message that starts when it is posted; None where it waits for the phase of the starts.
     """
 
     sc: I64

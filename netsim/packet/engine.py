@@ -135,6 +135,8 @@ def simulate_packets(
         arrays = _run_on_one(loop, arrays, tables, clock, until, progress)
     else:
         paces = paces_of(arrays, traffic, config, clock)
+        if paces is not None:
+            arrays.sc[t.UNTIL] = -1
         tables = tables_class(routing, config)(*tables)
         loop = partial(kernels_engine.run, None, paces, in_parts)
         arrays = _run_on_one(loop, arrays, tables, clock, until, progress)

@@ -387,10 +387,7 @@ def run(border, paces, in_parts, a, rt, until, budget):
     until, budget : int64
     """
     seldom = rank_arrays(a, in_parts, None, None)
-    if paces is None:
-        pr = rank_arrays(a, in_parts, a, border)
-    else:
-        pr = seldom
+    pr = rank_arrays(a, in_parts, a, border)
     sc = a.sc
     events = a.events
     wheel = events.wheel

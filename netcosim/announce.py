@@ -33,25 +33,31 @@ if TYPE_CHECKING:
 def parts_of(config: Config, resamples: int | None = 0) -> tuple[str, ...]:
     """Return the parts that a run of this config uses, with queues on so many other logs.
 
-    `WALKS` is left out where it is compiled.
+    `WALKS` and `PACKETS` are left out where they are compiled.
     """
     from alloc.registry import POLICIES
     from cosim.registry import RUNTIME_MODELS
     from experiments.config_machine import build_machine
     from netsim.flow.paths import is_single_path
     from netsim.packet.model import INPUT_QUEUED
+    from netsim.packet.routing_tables import tables_class
 
+    # threads are the packet engine's: a model that reads their number sends packets
     with config.plugged():
         model = RUNTIME_MODELS[config.queue.run_time_model]
         policies = [POLICIES[name] for name in config.queue.policies]
         parts = _queue_parts(config, resamples, policies, model)
         # only the built machine shows it, and building takes longer than a look at the cache
-        unknown = model.solves_flows == JOB_FLOWS and not mark_of(cache_folder(), WALKS).exists()
-        if unknown and not is_single_path(build_machine(config.machine).routing):
-            parts.append(WALKS)
-    # threads are the packet engine's: a model that reads their number sends packets
-    if config.run.snapshots or "run.threads" in model.reads:
-        parts.append(PACKETS)
+        sends = bool(config.run.snapshots) or "run.threads" in model.reads
+        unknown = [WALKS] if model.solves_flows == JOB_FLOWS else []
+        unknown += PACKETS.values() if sends else []
+        if not all(mark_of(cache_folder(), part).exists() for part in unknown):
+            machine = build_machine(config.machine)
+            if WALKS in unknown and not is_single_path(machine.routing):
+                parts.append(WALKS)
+            if sends:
+                parts.append(PACKETS[tables_class(machine.routing, machine.packets).__name__])
+    if sends:
         crossbars = config.machine.packet.router == INPUT_QUEUED
         if crossbars:
             parts.append(CROSSBARS)

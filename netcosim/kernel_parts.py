@@ -21,7 +21,14 @@ class Part(NamedTuple):
     """
 
 
-PACKETS, CROSSBARS = "packets", "crossbars"
+PACKETS = {
+    "StaticTables": "packets of static routings",
+    "UgalTables": "packets of UGAL",
+    "RouteTables": "packets",
+}
+"""Parts by the class of a routing's tables (`netsim.packet.routing_tables.tables_class`)."""
+
+CROSSBARS = "crossbars"
 PACKET_THREADS, CROSSBAR_THREADS = "packet threads", "crossbar threads"
 FLOWS, JOB_FLOWS, WALKS = "flows", "flows of jobs", "paths by draws and loads"
 QUEUES = {
@@ -36,7 +43,9 @@ Compiled by the first queue that needs it: its jobs decide (`queuesim.compiled.c
 """
 
 PARTS = {
-    PACKETS: Part("netsim/packet/kernels_engine.py", 28),
+    PACKETS["StaticTables"]: Part("netsim/packet/kernels_engine.py", 12),
+    PACKETS["UgalTables"]: Part("netsim/packet/kernels_engine.py", 6),
+    PACKETS["RouteTables"]: Part("netsim/packet/kernels_engine.py", 10),
     CROSSBARS: Part("netsim/packet/kernels_crossbar_run.py", 23),
     PACKET_THREADS: Part("netsim/packet/kernels_threads.py", 20),
     CROSSBAR_THREADS: Part("netsim/packet/kernels_threads.py", 34),

@@ -31,6 +31,7 @@ from netsim.flow.message_network import MessageNetwork
 from netsim.flow.paths import flow_paths, is_single_path
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import INPUT_QUEUED, PacketConfig
+from netsim.packet.routing_tables import tables_class
 from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
@@ -53,10 +54,10 @@ def warm_up(parts: Iterable[str] = tuple(PARTS)) -> Iterator[tuple[str, float]]:
     """Run the kernels of these parts; gives what was run and its seconds, as they are done."""
     machines, crossbars = _machines(), PacketConfig(router=INPUT_QUEUED)
     steps: dict[str, Callable[[Topology], None]] = {
-        PACKETS: partial(_packets, PacketConfig(), 1),
-        CROSSBARS: partial(_packets, crossbars, 1),
-        PACKET_THREADS: partial(_packets, PacketConfig(), 2),
-        CROSSBAR_THREADS: partial(_packets, crossbars, 2),
+        **{part: partial(_packets, PacketConfig(), 1, kind) for kind, part in PACKETS.items()},
+        CROSSBARS: partial(_packets, crossbars, 1, None),
+        PACKET_THREADS: partial(_packets, PacketConfig(), 2, None),
+        CROSSBAR_THREADS: partial(_packets, crossbars, 2, None),
         FLOWS: _flows,
         JOB_FLOWS: partial(_job_flows, True),
         WALKS: partial(_job_flows, False),
@@ -73,12 +74,14 @@ def warm_up(parts: Iterable[str] = tuple(PARTS)) -> Iterator[tuple[str, float]]:
         yield part, time.perf_counter() - started
 
 
-def _packets(config: PacketConfig, threads: int, topology: Topology) -> None:
+def _packets(config: PacketConfig, threads: int, kind: str | None, topology: Topology) -> None:
     rng = np.random.default_rng(1)
     program = make_pattern("all-to-all", 4, 1000, 1, rng)
     traffic = combine([program], [np.arange(4)])
     for name in routings_for(topology.family):
         routing = make_routing(topology, name)
+        if kind not in (None, tables_class(routing, config).__name__):
+            continue
         simulate_packets(routing, traffic, config, rng, threads=threads)
 
 

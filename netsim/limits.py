@@ -108,8 +108,8 @@ def need_memory(where: str, wanted: int) -> None:
         )
 
 
-_ALWAYS_THERE = 1 << 24
-"""Bytes below which available memory is not checked, which takes half a millisecond."""
+_ALWAYS_THERE = 1 << 26
+"""Bytes below which available memory is not checked, which takes a millisecond."""
 
 
 def shown(number: int) -> str:

@@ -22,6 +22,7 @@ from netsim.packet import build, kernels_engine
 from netsim.packet import tables as columns
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
+from netsim.packet.routing_tables import kernel_tables
 
 CONFIG = PacketConfig()
 ROOT = Path(__file__).resolve().parents[1]
@@ -104,13 +105,13 @@ def test_the_loop_alone_on_1056_nodes(benchmark):
     """The compiled loop on fresh arrays, without checking input and building arrays."""
     routing, traffic = usual_case()
     clock = build.choose_clock(routing.topology, traffic, CONFIG, None)
-    tables = build.kernel_tables(routing.tables, clock.tick_ps)
+    tables = kernel_tables(routing.tables, clock.tick_ps)
     hops = []
 
     def fresh():
         arrays = build.build_arrays(routing, traffic, CONFIG, clock, 1, False)
         # room for all packets at once, so that the loop never comes back for more
-        return (build.grown(build.grown(arrays)),), {}
+        return (columns.grown(columns.grown(arrays)),), {}
 
     def loop(arrays):
         flat = columns.flat(arrays)

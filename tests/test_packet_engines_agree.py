@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from packet_cases import Send, Step, config, line, traffic
-from routing_machines import routing_cases
+from packet_cases import ENGINES, Send, Step, config, flows, line, traffic
+from routing_machines import on_every_routing, routing_cases
 from selection import examples, first_of_each, first_only, in_turn
 
 from netcosim.validation.cases import with_router
@@ -24,8 +24,11 @@ from netsim.packet.model import (
     PacketResult,
     ProgramStuckError,
 )
+from netsim.packet.routing_tables import one_channel_from
 from netsim.routing.base import Routing
+from netsim.routing.deadlock import dependencies
 from netsim.routing.dragonfly_reference import COMPARES
+from netsim.routing.kernels_dragonfly import MINIMAL
 from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.dragonfly_plus import dragonfly_plus
@@ -215,6 +218,28 @@ def assert_engines_agree(routing, config, seed, n_steps, compute, until_us):
     plain = simulate_reference(routing, traffic, config, np.random.default_rng(1), until_s=until_s)
     fast = simulate_packets(routing, traffic, config, np.random.default_rng(1), until_s=until_s)
     assert_same(fast, plain)
+
+
+@pytest.mark.parametrize("until_us", [2.0, 5.3, 9.0])
+def test_a_cut_leaves_out_packets_whose_start_was_set_ahead(until_us):
+    """Fifteen nodes send to one: its link has packets that would start after the end."""
+    routing = make_routing(fat_tree(4))
+    sent = flows([(r, 0) for r in range(1, 16)], 3000, 16)
+    ends = {"until_s": until_us * 1e-6}
+    found = [ENGINES[name](routing, sent, PacketConfig(), np.random.default_rng(1), **ends)
+             for name in ("engine", "reference")]  # fmt: skip
+    assert_same(*found)
+    assert 0 < found[0].link_packets[16] < 45
+
+
+@on_every_routing
+def test_links_that_set_starts_ahead_have_one_channel_in_use(routing):
+    first = one_channel_from(routing)
+    assert (first < routing.topology.n_links) == (
+        not routing.adaptive and (routing.n_vcs == 1 or routing.tables.code == MINIMAL)
+    )
+    channels = {c for pair in dependencies(routing) for c in pair if c[0] >= first}
+    assert len({link for link, _ in channels}) == len(channels)
 
 
 def _burst(n_ranks: int, size: int, seed: int) -> Program:

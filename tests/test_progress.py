@@ -79,26 +79,36 @@ CONTENT = {
 }
 
 
-def test_parts_that_a_config_uses() -> None:
-    assert announce.parts_of(config_from(CONTENT)) == ("packets",)
+def test_parts_that_a_config_uses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NETCOSIM_CACHE_DIR", str(tmp_path))
+    static = "packets of static routings"
+    assert announce.parts_of(config_from(CONTENT)) == (static,)
     searching = CONTENT | {"queue": {"policies": ["baseline", "jigsaw"]}}
-    assert announce.parts_of(config_from(searching)) == ("packets", "isolating search")
+    assert announce.parts_of(config_from(searching)) == (static, "isolating search")
     coupled = {
         "machine": {"family": "torus", "dims": [4]},
         "workload": CONTENT["workload"],
         "queue": {"policies": ["baseline"], "run_time_model": "coupled-flow"},
     }
-    assert announce.parts_of(config_from(coupled)) == ("packets", "flows of jobs")
+    assert announce.parts_of(config_from(coupled)) == (static, "flows of jobs")
     no_snapshot = {"run": {"snapshots": 0}}
     logged = {"queue": {"policies": ["baseline"], "run_time_model": "as-logged"}}
     assert announce.parts_of(config_from(CONTENT | no_snapshot | logged)) == ()
     assert announce.parts_of(config_from(coupled | no_snapshot)) == ("flows of jobs",)
     queue = {"policies": ["baseline"], "run_time_model": "coupled-packets"}
     live = coupled | no_snapshot | {"queue": queue}
-    assert announce.parts_of(config_from(live)) == ("packets", "flows of jobs")
+    assert announce.parts_of(config_from(live)) == (static, "flows of jobs")
     machine = {"family": "fattree", "radix": 4, "packet": {"router": "input-queued"}}
     switched = CONTENT | {"machine": machine}
     assert announce.parts_of(config_from(switched)) == ("packets", "crossbars")
+    kinds = {"dragonfly": ("ugal-l", "packets of UGAL"), "fattree": ("adaptive", "packets")}
+    for family, (routing, part) in kinds.items():
+        size = {"p": 2, "a": 2, "g": 3} if family == "dragonfly" else {"radix": 4}
+        machine = {"family": family, "routing": routing, **size}
+        assert announce.parts_of(config_from(CONTENT | {"machine": machine})) == (part,)
+    for part in kernel_parts.PACKETS.values():
+        kernel_parts.mark_compiled(part)
+    assert announce.parts_of(config_from(CONTENT)) == ()
 
 
 def test_paths_by_draws_and_loads_are_compiled_for_routings_that_have_them(
@@ -313,4 +323,4 @@ def test_the_clock_of_a_run_starts_after_compilation(
     (tmp_path / "c.toml").write_text(config_text({}))
     with pytest.raises(BarError):
         main(["run", str(tmp_path / "c.toml"), "--out", str(tmp_path / "out")])
-    assert events == ["compiled packets, queues", "bar"]
+    assert events == ["compiled packets of static routings, queues", "bar"]

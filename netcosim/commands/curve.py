@@ -95,15 +95,15 @@ def _run(config: CurveConfig, path: Path, args: argparse.Namespace) -> int:
     from netcosim.announce import compile_kernels
     from netcosim.kernel_parts import CROSSBARS, PACKETS
     from netsim.packet.credit import buffer_warning
-    from netsim.packet.model import INPUT_QUEUED
+    from netsim.packet.routing_tables import tables_class
 
     if args.measured and args.collective is None:
         raise NetcosimError("--measured is compared with a collective; add --collective all-reduce")
     out = Path(args.out or f"curve-{path.stem}")
     need_folder(out)
     machine = build_machine(config.machine)
-    crossbars = config.machine.packet.router == INPUT_QUEUED
-    compile_kernels([PACKETS, *([CROSSBARS] if crossbars else [])])
+    part = PACKETS[tables_class(machine.routing, machine.packets).__name__]
+    compile_kernels([part, *([CROSSBARS] if machine.packets.input_queued else [])])
     warning = buffer_warning(machine.topology, machine.packets)
     if warning is not None and launched_rank() == 0:
         print(f"netcosim: warning: {warning}", file=sys.stderr)

@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     setting = Setting(scale=args.scale, seed=args.seed, cases=args.cases, python=args.python)
     for group in groups:
         group.need(setting)
-    compile_kernels((PACKETS, CROSSBARS, JOB_FLOWS, FLOWS))
+    compile_kernels((*PACKETS.values(), CROSSBARS, JOB_FLOWS, FLOWS))
     # what it imports takes a while and must not come before a word on compiling
     from netcosim.validation.page import lines_of, measure_groups, write_validation
     from netcosim.validation.row import failed

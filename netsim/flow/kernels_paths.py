@@ -62,7 +62,7 @@ def walk_static(rt, node, dst_node, view, out, at, limit):  # type: ignore[no-un
     last = np.int64(rt.eject_link[dst_node])
     state = np.int64(0)
     for _ in range(limit):
-        link, state = static_route(rt, router, dst_node, state, view.waiting, view.room)
+        link, _, state = static_route(rt, router, dst_node, state, view.waiting, view.room)
         out[at] = link
         at += 1
         if link == last:

@@ -22,14 +22,14 @@ from netsim.packet.model import (
     serialisation_ps,
     to_ps,
 )
+from netsim.packet.routing_tables import looks_visits, one_channel_from
 from netsim.packet.tables import CR_WIDTH, Arrays, Events, Paces, aligned_zeros
 from netsim.routing.base import Routing
-from netsim.routing.tables import RouteTables
 from netsim.topology import Topology
 from netsim.traffic import Program, Traffic
 
 CACHED_BYTES = 1 << 23
-"""What a core keeps near, about."""
+"""What a core keeps near, about: fetching ahead pays if links and channels exceed it."""
 
 MOST_OPENED = 1 << 10
 """Packets that are routed ahead of their tick at a time at most."""
@@ -232,10 +232,11 @@ def build_arrays(
         messages[:, t.M_FROM] = np.asarray(traffic.rank_node)[program.send_src()]
     messages[:n_messages][program.send_bytes == 0, t.M_LEFT] = 0
     sc = _scalars(routing, config, clock, seed, program, record_messages, vshift)
+    sc[t.MOST_AHEAD] = max(0, spans_of(reach) * SPAN - reach)
     channels = _channels(n_links, vshift, config.buffer_bytes)
     sc[t.N_MESSAGES] = n_messages if n_parts > 1 or topology.rails > 1 else 0
     sc[[t.REQUEST, t.COMMON]] = request, common_class(clock)
-    sc[t.FETCH_STARTS] = beyond_cache(n_links << vshift)
+    sc[t.FETCH_STARTS] = (n_links << vshift) * (4 * t.Q_WIDTH + 4 * t.L_WIDTH) > CACHED_BYTES
     recorded = n_messages if record_messages and n_messages else 1
     return Arrays(
         sc=sc,
@@ -244,7 +245,7 @@ def build_arrays(
         channels=channels,
         channel_ticks=channels.view(np.int64),
         packets=aligned_zeros((pool, t.PK_WIDTH), np.int64),
-        credits=aligned_zeros((pool, CR_WIDTH), np.int64),
+        credits=aligned_zeros((pool + n_links, CR_WIDTH), np.int64),
         nodes=np.tile(np.array([-1, -1, 0, 0], dtype=np.int64), (n_classes * n_ports, 1)),
         ranks=rank_rows(traffic, stream_rank),
         messages=messages,
@@ -285,22 +286,15 @@ def common_class(clock: PacketClock) -> int:
     return int(last.argmax())
 
 
-def beyond_cache(n_channels: int) -> bool:
-    """Return whether links and channels exceed a core's cache, so that prefetching pays."""
-    return n_channels * (4 * t.Q_WIDTH + 4 * t.L_WIDTH) > CACHED_BYTES
-
-
-def looks_visits(routing: Routing) -> int:
-    """Return the first visit from which the routing reads no queue and may choose early."""
-    if not routing.adaptive:
-        return 0
-    return routing.random_visits if routing.room_vc < 0 else 1 << 16
+def spans_of(reach: int) -> int:
+    """Return the spans in the wheel's ring: what comes ``reach`` ticks after a start fits in them,
+    and starts may lie ahead."""
+    return min(MAX_SPANS, max(64, 1 << (4 + (int(reach) >> SPAN_BITS)).bit_length()))
 
 
 def _events(reach: int, pool: int, n_ports: int, n_links: int) -> Events:
     """Return an empty wheel that reaches ``reach`` ticks ahead, and pools for what it will hold."""
-    spans = min(MAX_SPANS, max(64, 1 << (2 + (int(reach) >> SPAN_BITS)).bit_length()))
-    entries = 4 * (n_ports + 2 * n_links)
+    spans, entries = spans_of(reach), 4 * (n_ports + 2 * n_links)
     return Events(
         wheel=np.full((2 * SPAN, 2), -1, dtype=np.int32),
         occupied=np.zeros((2 * SPAN >> 6) + 1, dtype=np.uint64),
@@ -363,6 +357,7 @@ def _scalars(
     sc[t.RANDOM_VISITS] = routing.random_visits
     sc[t.ROOM_VC] = routing.room_vc
     sc[t.LOOKS_VISITS] = looks_visits(routing)
+    sc[t.ONE_CHANNEL], sc[t.UNTIL] = one_channel_from(routing), NONE
     sc[t.COMPARES_CREDITS] = routing.compares_credits
     # what an idle channel has free of the buffer that the routing looks at
     looked_at = config.output_space if routing.compares_queues else config.buffer_bytes
@@ -390,43 +385,3 @@ def _channels(n_links: int, vshift: int, buffer_bytes: int) -> NDArray[np.int32]
     channels[:, [t.SPACE, t.ROOM]] = buffer_bytes
     channels.view(np.int64)[:, t.CREDIT_TICK] = NONE
     return channels
-
-
-def kernel_tables(tables: RouteTables, tick_ps: int) -> RouteTables:
-    """Return writable copies in the kernels' types, with the bias (``params[0]``) in ticks."""
-    params = np.array(tables.params, dtype=np.int64)
-    params[0] //= tick_ps
-    return RouteTables(
-        code=int(tables.code),
-        n_vcs=int(tables.n_vcs),
-        params=params,
-        port_router=np.array(tables.port_router, dtype=np.int32),
-        eject_link=np.array(tables.eject_link, dtype=np.int32),
-        table_a=np.array(tables.table_a, dtype=np.int32),
-        table_b=np.array(tables.table_b, dtype=np.int32),
-        table_c=np.array(tables.table_c, dtype=np.int32),
-    )
-
-
-def _doubled(a: NDArray[Any]) -> Any:
-    twice = aligned_zeros((2 * len(a), a.shape[1]), a.dtype.type)
-    twice[: len(a)] = a
-    return twice
-
-
-def grown_events(arrays: Arrays) -> Arrays:
-    """Return the same state with the pools of tries and far events of twice the size."""
-    events = arrays.events
-    return arrays._replace(
-        events=events._replace(tries=_doubled(events.tries), far=_doubled(events.far))
-    )
-
-
-def grown(arrays: Arrays) -> Arrays:
-    """Return the same state with the pools of packets, credits and events of twice the size."""
-    arrays = grown_events(arrays)
-    return arrays._replace(
-        packets=_doubled(arrays.packets),
-        credits=_doubled(arrays.credits),
-        events=arrays.events._replace(chain=_doubled(arrays.events.chain)),
-    )

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from netsim.packet import kernels_crossbar_tables as x
 from netsim.packet import tables as t
-from netsim.packet.build import PacketClock, crossings_ps, grown_events
+from netsim.packet.build import PacketClock, crossings_ps
 from netsim.packet.kernels_crossbar_tables import Crossbar
 from netsim.packet.kernels_wheel import NONE
 from netsim.packet.model import ARBITRATIONS, MERLIN_LRU, PacketConfig
-from netsim.packet.tables import Arrays, aligned_zeros
+from netsim.packet.tables import Arrays, aligned_zeros, grown_events
 from netsim.routing.base import Routing
 
 

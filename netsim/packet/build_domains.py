@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from netsim.packet import kernels_outbox as out
 from netsim.packet import tables as t
-from netsim.packet.build import grown
 from netsim.packet.domains import Domains
 from netsim.packet.kernels_crossbar_tables import Crossbar
 from netsim.packet.kernels_outbox import Border
 from netsim.packet.kernels_wheel import NONE
-from netsim.packet.tables import Arrays, Events, aligned_zeros
+from netsim.packet.tables import Arrays, Events, aligned_zeros, grown
 from netsim.topology import Topology
 from netsim.traffic import Traffic
 
@@ -123,8 +122,9 @@ class Mail:
 def empty_mail(domains: Domains) -> Mail:
     """Build empty outboxes, each for twice the mail that a tick can bring."""
     n = domains.n
-    # in a tick a link starts one packet, and gives back the space of one
-    spare = int(np.bincount(domains.link_from, minlength=n).max())
+    # in a tick a packet starts on each link, and one for each that arrives, and gives back space
+    ends = np.concatenate([domains.link_from, domains.link_to])
+    spare = int(np.bincount(ends, minlength=n).max())
     width = out.words_of(n)
     words = aligned_zeros((n, width), np.int64)
     size = out.LISTS + 2 * n

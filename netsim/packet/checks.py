@@ -22,7 +22,10 @@ _LEAST_HOPS = 2
 
 def packets_of(program: Program, packet_bytes: int) -> float:
     """Return the number of packets that a program sends, as a float, which cannot overflow."""
-    return float(np.sum(-(-program.send_bytes // packet_bytes), dtype=np.float64))
+    size = program.send_bytes
+    if len(size) and size.min() == size.max():
+        return float(len(size)) * -(-int(size[0]) // packet_bytes)
+    return float(np.sum(-(-size // packet_bytes), dtype=np.float64))
 
 
 def check_size(

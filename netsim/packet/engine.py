@@ -15,8 +15,6 @@ from netsim.packet.build import (
     PacketClock,
     build_arrays,
     choose_clock,
-    grown,
-    kernel_tables,
     paces_of,
 )
 from netsim.packet.build_crossbar import with_crossbars
@@ -24,6 +22,7 @@ from netsim.packet.checks import check_priorities, check_run, check_size, packet
 from netsim.packet.domains import make_domains, router_load
 from netsim.packet.footprint import check_memory
 from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
+from netsim.packet.routing_tables import kernel_tables, tables_class
 from netsim.packet.stuck import raise_stuck
 from netsim.packet.tables import Arrays
 from netsim.packet.thread_count import threads_used
@@ -118,6 +117,7 @@ def simulate_packets(
     arrays = build_arrays(routing, traffic, config, clock, seed, record_messages)
     tables = kernel_tables(routing.tables, clock.tick_ps)
     until = NEVER if until_s is None else to_ps(until_s) // clock.tick_ps
+    arrays.sc[t.UNTIL] = until
     crossbar = None
     in_parts = int(arrays.sc[t.N_MESSAGES]) or None
     if config.input_queued:
@@ -135,6 +135,9 @@ def simulate_packets(
         arrays = _run_on_one(loop, arrays, tables, clock, until, progress)
     else:
         paces = paces_of(arrays, traffic, config, clock)
+        if paces is not None:
+            arrays.sc[t.UNTIL] = -1
+        tables = tables_class(routing, config)(*tables)
         loop = partial(kernels_engine.run, None, paces, in_parts)
         arrays = _run_on_one(loop, arrays, tables, clock, until, progress)
     links, counters = arrays.links[: routing.topology.n_links], arrays.counters
@@ -199,7 +202,7 @@ def _run_on_one(
     while True:
         why = loop(t.flat(arrays), tables, until, BUDGET)
         if why == kernels_engine.GROW:
-            arrays = grown(arrays)
+            arrays = t.grown(arrays)
         elif why == kernels_engine.PAUSE:
             if progress is not None:
                 progress(int(arrays.sc[t.NOW]) * clock.tick_ps / PS_PER_S)

@@ -39,20 +39,14 @@ from netsim.packet.kernels_crossbar_tables import (
     X_SLOTS,
     X_WORDS,
 )
-from netsim.packet.kernels_links import (
-    random_key,
-    return_space,
-    return_space_to,
-    update_credits,
-    update_room,
-)
+from netsim.packet.kernels_links import return_space, return_space_to
 from netsim.packet.kernels_memory import prefetch
+from netsim.packet.kernels_visits import visit_key
 from netsim.packet.kernels_wheel import NONE, add_start, add_try, low_bit
 from netsim.packet.tables import (
     BANDWIDTH,
     BUFFER_BYTES,
     CH_BITS,
-    COMPARES_CREDITS,
     CREDIT_BYTES,
     FIFO_HEAD,
     FIFO_TAIL,
@@ -61,7 +55,6 @@ from netsim.packet.tables import (
     L_BITS,
     L_WIDTH,
     LATENCY,
-    MESSAGE,
     N_LINKS,
     N_NODES,
     NEXT,
@@ -69,16 +62,13 @@ from netsim.packet.tables import (
     PK_BITS,
     Q_BITS,
     Q_WIDTH,
-    RANDOM_VISITS,
     READY,
     ROOM,
-    ROOM_VC,
     SIZE,
     SPACE,
     STATE,
     TO_NODE,
     VCS,
-    VISIT,
     VSHIFT,
     WAITING,
 )
@@ -116,15 +106,7 @@ def route_head(a, x, rt, slot):
     packet = np.uint64(p) << PK_BITS
     vshift = sc[VSHIFT]
     router = np.int64(a.link_router[slots[row + S_Q] >> vshift])
-    visit = packets[packet + VISIT]
-    packets[packet + VISIT] = visit + 1
-    key = np.uint64(0)
-    if visit & 0xFFFF < sc[RANDOM_VISITS]:
-        key = random_key(sc, a.messages, a.ranks, rt, packets[packet + MESSAGE], visit)
-        if sc[COMPARES_CREDITS]:
-            update_credits(a, rt, router, p, key)
-    if sc[ROOM_VC] >= 0:
-        update_room(a, rt, router, p)
+    key = visit_key(rt, a, router, p)
     size = a.wire[packets[packet + SIZE]]
     out, vc, state = route(
         rt, router, packets[packet + TO_NODE], packets[packet + STATE], key, size, sc[NOW],

@@ -30,9 +30,9 @@ from netsim.packet.kernels_crossbar_tables import (
 from netsim.packet.kernels_engine import (
     AHEAD,
     DONE,
+    ENDED,
     GROW,
     PAUSE,
-    UNTIL,
     fetch_channel,
     fetch_receiver,
     rank_phase,
@@ -41,7 +41,7 @@ from netsim.packet.kernels_engine import (
 from netsim.packet.kernels_links import depart, occupy, stall, try_node
 from netsim.packet.kernels_memory import prefetch
 from netsim.packet.kernels_outbox import outbox_full
-from netsim.packet.kernels_ranks import RankArrays
+from netsim.packet.kernels_ranks import rank_arrays
 from netsim.packet.kernels_wheel import (
     FINE_MASK,
     NONE,
@@ -317,7 +317,7 @@ def try_output(border, a, x, link):
         links[row + VCS] = waiting | (((np.int64(2) << vc) - 1) << LAST_SHIFT)
         links[row + WAITING] -= ser
         packets[packet + HOLDS] = q
-        occupy(a, link, ser, size_class)
+        occupy(a, link, now, ser, size_class)
         if border is None:
             add_arrival(sc, a.events, p, link, tick)
         else:
@@ -366,10 +366,7 @@ def start_phase(border, a, x, bucket):
 @njit(**PLAIN_KERNEL)
 def run(border, x, in_parts, a, rt, until, budget):
     """Run as `kernels_engine.run` does, with the crossbars ``x``."""
-    pr = RankArrays(
-        a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost,
-        a.message_post, a.message_finish, a.timers, a.nodes, a.links, a.events, in_parts,
-    )  # fmt: skip
+    pr = rank_arrays(a, in_parts, None, None)
     sc = a.sc
     events = a.events
     wheel = events.wheel
@@ -394,7 +391,7 @@ def run(border, x, in_parts, a, rt, until, budget):
         if now == NONE:
             return DONE
         if now > until:
-            return UNTIL
+            return ENDED
         sc[NOW] = now
         if timer == now:
             rank_phase(pr, now)

@@ -15,17 +15,15 @@ from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_links import (
     enqueue,
     next_vc,
-    random_key,
     start_at_once,
     try_link,
     try_node,
-    update_credits,
-    update_room,
 )
 from netsim.packet.kernels_memory import prefetch
 from netsim.packet.kernels_outbox import outbox_full
-from netsim.packet.kernels_ranks import RankArrays, deliver, on_timer, part_arrived, run_ready
+from netsim.packet.kernels_ranks import arrive, on_timer, rank_arrays, run_ready
 from netsim.packet.kernels_throttle import joined, try_paced
+from netsim.packet.kernels_visits import visit_key
 from netsim.packet.kernels_wheel import (
     FINE_MASK,
     NONE,
@@ -41,7 +39,6 @@ from netsim.packet.tables import (
     CH_BITS,
     CH_WIDTH,
     CLASS_SHIFT,
-    COMPARES_CREDITS,
     CR_WIDTH,
     EARLY,
     END,
@@ -58,6 +55,7 @@ from netsim.packet.tables import (
     M_RANK,
     M_STEP,
     MESSAGE,
+    MOST_AHEAD,
     N_BITS,
     N_CR,
     N_FAR,
@@ -71,31 +69,31 @@ from netsim.packet.tables import (
     NEXT,
     NIC_HEAD,
     NOW,
+    ONE_CHANNEL,
     OVER,
     PK_BITS,
     PK_WIDTH,
     Q_BITS,
     Q_WIDTH,
     R_BITS,
-    RANDOM_VISITS,
     READY_HEAD,
     ROOM,
-    ROOM_VC,
     S_BITS,
     SIZE,
     SPACE,
     STATE,
     TO_NODE,
     TRY_TICK,
+    UNTIL,
     VCS,
     VISIT,
     VSHIFT,
     WAITING,
 )
-from netsim.routing.kernels import route
+from netsim.routing.kernels import next_hop
 
 # why `run` came back
-DONE, UNTIL, GROW, PAUSE = range(4)
+DONE, ENDED, GROW, PAUSE = range(4)
 
 AHEAD = 8
 """Packets between the look ahead and the work: as long as a line from memory takes, about."""
@@ -117,7 +115,6 @@ def rank_phase(pr, now):
         heap_pop(timers, sc[N_TIMERS])
         sc[N_TIMERS] -= 1
         on_timer(pr, r)
-        run_ready(pr)
 
 
 @njit(**HOT_KERNEL)
@@ -131,10 +128,7 @@ def reach_node(a, pr, p):
     message = np.uint64(m) << M_BITS
     messages[message + M_LEFT] -= 1
     if messages[message + M_LEFT] == 0:
-        if pr.in_parts is None:
-            deliver(pr, m)
-        else:
-            part_arrived(pr, m)
+        arrive(pr, pr.in_parts, m)
         if sc[READY_HEAD] >= 0:
             run_ready(pr)
 
@@ -188,9 +182,10 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
     n_nodes = sc[N_NODES]
     vshift = sc[VSHIFT]
     arriving = a.arriving
-    one_channel = vshift == 0 and sc[LOOKS_VISITS] == 0
     # ejection links have a channel a priority class
     first_many = 2 * n_nodes if vshift == sc[CLASS_SHIFT] else np.int64(0)
+    one_channel = sc[ONE_CHANNEL]
+    latest = min(now + sc[MOST_AHEAD], sc[UNTIL])
     class_bits = (1 << vshift) - (1 << sc[CLASS_SHIFT])
     opened = a.events.opened
     n_opened = sc[N_OPENED]
@@ -200,12 +195,22 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
         chosen[np.uint64(i)] = a.link_router[np.uint64(chain[(np.uint64(p) << CH_BITS) + OVER])]
     sc[N_OPENED] = 0
     first = np.int64(a.events.wheel[2 * bucket])
-    link = np.uint64(chain[(np.uint64(first) << CH_BITS) + OVER])
-    if chain[(np.uint64(first) << CH_BITS) + NEXT] < 0:
-        # one packet is in order
+    row = np.uint64(first) << CH_BITS
+    link = np.uint64(chain[row + OVER])
+    first_late = 0
+    if chain[row + NEXT] < 0:
+        # one packet is in order, and if it is alone there is nothing to look ahead to
         a.events.wheel[2 * bucket] = -1
         order[np.uint64(n_opened)] = first
-        chosen[np.uint64(n_opened)] = a.link_router[link]
+        router = np.int64(a.link_router[link])
+        if n_opened == 0:
+            first_late = 1
+            if router < 0:
+                router = np.int64(_EJECTED)
+            else:
+                router = np.int64(chain[row + EARLY]) - 1
+                chain[row + EARLY] = 0
+        chosen[np.uint64(n_opened)] = router
         n = n_opened + 1
     else:
         n = collect(a, n_opened, bucket)
@@ -215,7 +220,7 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
         half = i - AHEAD // 2
         if 0 <= half < n and chosen[np.uint64(half)] == _EJECTED:
             fetch_receiver(a, order[np.uint64(half)])
-        for late in range(2):
+        for late in range(first_late, 2):
             k = i - ahead if late else i
             if k >= n or (late and k < n_opened):
                 continue
@@ -251,16 +256,8 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
                     continue
             size = a.wire[np.uint64(packets[packet + SIZE])]
             if q < 0:
-                visit = packets[packet + VISIT]
-                packets[packet + VISIT] = visit + 1
-                key = np.uint64(0)
-                if visit & 0xFFFF < sc[RANDOM_VISITS]:
-                    key = random_key(sc, messages, a.ranks, rt, packets[packet + MESSAGE], visit)
-                    if sc[COMPARES_CREDITS]:
-                        update_credits(a, rt, router, p, key)
-                if sc[ROOM_VC] >= 0:
-                    update_room(a, rt, router, p)
-                out, vc, state = route(
+                key = visit_key(rt, a, router, p)
+                out, vc, state = next_hop(
                     rt, router, packets[packet + TO_NODE], packets[packet + STATE], key, size, now,
                     free_at, waiting, space, room, 1 << vshift, sc[BUFFER_BYTES],
                 )  # fmt: skip
@@ -278,8 +275,9 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
                     continue
             link = np.uint64(q >> vshift)
             if paces is None:
-                last = one_channel or n == n_opened + 1 or (known and arriving[link] == k)
-                if (last or q >> vshift < first_many) and start_at_once(border, a, p, q, size):
+                alone = q >> vshift < first_many or q >> vshift >= one_channel
+                last = alone or n == n_opened + 1 or (known and arriving[link] == k)
+                if last and start_at_once(border, a, p, q, size, latest if alone else now):
                     continue
             enqueue(a, p, q >> vshift, q, size)
             if paces is not None:  # noqa: SIM102 - left out of what is compiled for None
@@ -308,11 +306,12 @@ def fetch_ahead(border, a, i, n, ahead):
     order = a.events.starts
     if i < n:
         q = next_channel(a.sc, links, order[i])
+        a.chosen[i] = q
         prefetch(channels, np.uint64(q) << Q_BITS)
     i -= ahead
     if 0 <= i < n:
         if order[i] >= n_nodes:
-            q = next_channel(a.sc, links, order[i])
+            q = a.chosen[i]
             p = channels[(np.uint64(q) << Q_BITS) + FIFO_HEAD]
             prefetch(packets, np.uint64(p) << PK_BITS)
         else:
@@ -320,7 +319,7 @@ def fetch_ahead(border, a, i, n, ahead):
             prefetch(a.messages, np.uint64(m) << M_BITS)
     i -= ahead
     if 0 <= i < n and order[i] >= n_nodes:
-        q = next_channel(a.sc, links, order[i])
+        q = a.chosen[i]
         p = np.int64(channels[(np.uint64(q) << Q_BITS) + FIFO_HEAD])
         if p >= 0:
             holds = packets[(np.uint64(p) << PK_BITS) + HOLDS]
@@ -374,7 +373,7 @@ def start_phase(border, a, bucket, paces):
 
 @njit(**PLAIN_KERNEL)
 def run(border, paces, in_parts, a, rt, until, budget):
-    """Run until nothing is left (DONE), `until` (UNTIL), a full pool (GROW) or `budget` arrivals.
+    """Run until nothing is left (DONE), `until` (ENDED), a full pool (GROW) or `budget` arrivals.
 
     Parameters
     ----------
@@ -387,19 +386,17 @@ def run(border, paces, in_parts, a, rt, until, budget):
     rt : RouteTables
     until, budget : int64
     """
-    pr = RankArrays(
-        a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost,
-        a.message_post, a.message_finish, a.timers, a.nodes, a.links, a.events, in_parts,
-    )  # fmt: skip
+    seldom = rank_arrays(a, in_parts, None, None)
+    pr = rank_arrays(a, in_parts, a, border)
     sc = a.sc
     events = a.events
     wheel = events.wheel
     # No pool grows within a tick. So before each tick there is room for all that it can add: a
     # packet a node, a credit a link, and the tries and far events of all of these.
     spare_packets = (len(a.packets) // PK_WIDTH) - sc[N_NODES]
-    spare_credits = (len(a.credits) // CR_WIDTH) - sc[N_LINKS]
-    spare_tries = (len(events.tries) // CH_WIDTH) - 2 * sc[N_NODES] - 4 * sc[N_LINKS]
-    spare_far = len(events.far) - 2 * sc[N_NODES] - 4 * sc[N_LINKS]
+    spare_credits = (len(a.credits) // CR_WIDTH) - 2 * sc[N_LINKS]
+    spare_tries = (len(events.tries) // CH_WIDTH) - 2 * sc[N_NODES] - 5 * sc[N_LINKS]
+    spare_far = len(events.far) - 2 * sc[N_NODES] - 5 * sc[N_LINKS]
     done = 0
     while True:
         crowded = sc[N_PK] > spare_packets or sc[N_CR] > spare_credits
@@ -416,10 +413,10 @@ def run(border, paces, in_parts, a, rt, until, budget):
         if now == NONE:
             return DONE
         if now > until:
-            return UNTIL
+            return ENDED
         sc[NOW] = now
         if timer == now:
-            rank_phase(pr, now)
+            rank_phase(seldom, now)
         bucket = now & FINE_MASK
         if wheel[2 * bucket] >= 0:
             done += arrival_phase(border, a, pr, rt, bucket, paces)

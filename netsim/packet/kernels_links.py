@@ -29,19 +29,17 @@ from netsim.packet.tables import (
     LAST_SHIFT,
     LATENCY,
     M_BITS,
-    M_FROM,
     M_LEFT,
     M_NEXT,
-    M_RANK,
     M_TAIL,
     M_TO,
     MESSAGE,
     MORE_BUSY,
     MORE_BYTES,
+    MOST_AHEAD,
     N_BITS,
-    N_MESSAGES,
     N_NODES,
-    N_VCS,
+    N_PK,
     NEEDS_CREDIT,
     NEXT,
     NIC_COUNT,
@@ -51,13 +49,9 @@ from netsim.packet.tables import (
     PACKETS,
     PK_BITS,
     Q_BITS,
-    R_BITS,
-    RANDOM_SHIFT,
     READY,
     ROOM,
-    ROOM_VC,
     ROUTER_LATENCY,
-    SEED,
     SIZE,
     SPACE,
     STALL_START,
@@ -65,55 +59,12 @@ from netsim.packet.tables import (
     STALLS,
     STATE,
     TO_NODE,
+    UNTIL,
     VCS,
     VISIT,
     VSHIFT,
     WAITING,
 )
-from netsim.routing.kernels import links_compared, pair_compared, pairs_compared
-from netsim.routing.kernels_random import packet_key
-from netsim.routing.kernels_tables import flow_key, hashes_flows
-
-
-@njit(**PLAIN_KERNEL, inline="always")
-def random_key(sc, messages, ranks, rt, m, visit):
-    """Return the random key of a packet of part ``m``, by number and visits (docs, "Chance")."""
-    row = np.uint64(m) << M_BITS
-    if hashes_flows(rt):
-        ends = messages[row + M_FROM], messages[row + M_TO]
-        return flow_key(rt, sc[SEED], ends[0], ends[1], visit >> 16, visit & 0xFFFF)
-    rank = np.uint64(messages[row + M_RANK]) << R_BITS
-    number = visit >> 16
-    if sc[N_MESSAGES] > 0:
-        number += m // sc[N_MESSAGES] << 32
-        m %= sc[N_MESSAGES]
-    known = m + ranks[rank + RANDOM_SHIFT]
-    return packet_key(sc[SEED], known, number, visit & 0xFFFF)
-
-
-@njit(**HOT_KERNEL)
-def update_credits(a, rt, router, p, key):
-    """Make the space visible that links have got back which the routing will compare for ``p``."""
-    sc = a.sc
-    packets = a.packets
-    packet = np.uint64(p) << PK_BITS
-    for link in links_compared(rt, router, packets[packet + TO_NODE], packets[packet + STATE], key):
-        if link >= 0:
-            for vc in range(sc[N_VCS]):
-                q = (link << sc[VSHIFT]) | vc
-                collect_credits(sc, a.channels, a.channel_ticks, a.credits, q)
-
-
-@njit(**HOT_KERNEL)
-def update_room(a, rt, router, p):
-    """Collect credits on the channel ``room_vc`` too, for the routings that have one."""
-    sc = a.sc
-    to = a.packets[(np.uint64(p) << PK_BITS) + TO_NODE]
-    for i in range(pairs_compared(rt, router, to)):
-        for link in pair_compared(rt, router, to, i):
-            if link >= 0:
-                q = (link << sc[VSHIFT]) | sc[ROOM_VC]
-                collect_credits(sc, a.channels, a.channel_ticks, a.credits, q)
 
 
 @njit(**PLAIN_KERNEL, inline="always")
@@ -126,15 +77,14 @@ def stall(links, counters, link, now):
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def occupy(a, link, ser, size_class):
-    """Update a link at the start of a packet: time, counters, stall."""
+def occupy(a, link, begin, ser, size_class):
+    """Update a link for a packet that starts at tick ``begin``: time, counters, stall."""
     sc = a.sc
     links = a.links
     counters = a.counters
-    now = sc[NOW]
     row = np.uint64(link) << L_BITS
     at = np.uint64(link) << C_BITS
-    links[row + FREE_AT] = now + ser
+    links[row + FREE_AT] = begin + ser
     links[row + PACKETS] += 1
     common = sc[COMMON]
     # a link's bytes and busy time are PACKETS times those of COMMON, plus these
@@ -143,9 +93,9 @@ def occupy(a, link, ser, size_class):
         counters[at + MORE_BUSY] += ser - a.ser[links[row + BANDWIDTH], common]
     since = links[row + STALL_START]
     if since >= 0:
-        if since == now:
+        if since == begin:
             counters[at + STALLS] -= 1  # began and ended in one tick
-        counters[at + STALL_TIME] += now - since
+        counters[at + STALL_TIME] += begin - since
         links[row + STALL_START] = -1
 
 
@@ -181,12 +131,67 @@ def return_space_to(border, a, q, tick, size):
 
 
 @njit(**HOT_KERNEL)
+def inject(border, a, m, sent, q, size_class, begin):
+    """Start packet ``sent`` of a part at ``begin``, with space on ``q``; return its time."""
+    sc = a.sc
+    links = a.links
+    packets = a.packets
+    node = q >> sc[VSHIFT]
+    row = np.uint64(node) << L_BITS
+    size = a.wire[np.uint64(size_class)]
+    # Invariant: ROOM is SPACE without what waits in the channel's FIFO; nothing waits in a node's.
+    use_space(a.channels, q, size)
+    a.channels[(np.uint64(q) << Q_BITS) + ROOM] -= size
+    p = new_packet(sc, a.events.chain)
+    packet = np.uint64(p) << PK_BITS
+    ser = a.ser[np.uint64(links[row + BANDWIDTH]), np.uint64(size_class)]
+    packets[packet + MESSAGE] = m
+    packets[packet + VISIT] = sent << 16
+    packets[packet + STATE] = 0
+    packets[packet + SIZE] = size_class
+    packets[packet + HOLDS] = q
+    packets[packet + READY] = ser
+    packets[packet + CAME_LATENCY] = links[row + LATENCY]
+    packets[packet + TO_NODE] = a.messages[(np.uint64(m) << M_BITS) + M_TO]
+    occupy(a, node, begin, ser, size_class)
+    tick = begin + links[row + LATENCY] + sc[ROUTER_LATENCY]
+    if border is None:
+        add_arrival(sc, a.events, p, node, tick)
+    else:
+        depart(border, a, p, node, tick)
+    return ser
+
+
+@njit(**HOT_KERNEL)
+def leave_at_once(border, a, m, node):
+    """Set the start of a message's only packet when it is posted; False if it has to wait."""
+    # Invariant: a port whose queue is empty is tried at no tick, and its link serves messages in
+    # the order in which they are posted. A tick may add a packet a node to the pool besides.
+    sc = a.sc
+    links = a.links
+    row = np.uint64(node) << L_BITS
+    message = np.uint64(m) << M_BITS
+    free_at = links[row + FREE_AT]
+    if links[row + VCS] != 0 or free_at > min(sc[NOW] + sc[MOST_AHEAD], sc[UNTIL]):
+        return False
+    several = sc[VSHIFT] > sc[CLASS_SHIFT] or a.messages[message + M_LEFT] != 1
+    if several or sc[N_PK] >= (len(a.packets) >> PK_BITS) - sc[N_NODES]:
+        return False
+    size_class = np.int64(a.messages[message + M_TAIL])
+    q = np.int64(node) << sc[VSHIFT]
+    collect_credits(sc, a.channels, a.channel_ticks, a.credits, q)
+    if a.channels[(np.uint64(q) << Q_BITS) + SPACE] < a.wire[np.uint64(size_class)]:
+        return False
+    inject(border, a, m, np.int64(0), q, size_class, max(sc[NOW], free_at))
+    return True
+
+
+@njit(**HOT_KERNEL)
 def try_node(border, a, node):
     """Start a packet on a port's injection link if possible."""
     sc = a.sc
     links = a.links
     channels = a.channels
-    packets = a.packets
     nodes = a.nodes
     messages = a.messages
     now = sc[NOW]
@@ -216,26 +221,7 @@ def try_node(border, a, node):
             if wake != NONE:
                 add_try(sc, links, a.events, node, wake)
             return
-    # Invariant: ROOM is SPACE without what waits in the channel's FIFO; nothing waits in a node's.
-    use_space(channels, q, size)
-    channels[channel + ROOM] -= size
-    p = new_packet(sc, a.events.chain)
-    packet = np.uint64(p) << PK_BITS
-    ser = a.ser[np.uint64(links[row + BANDWIDTH]), np.uint64(size_class)]
-    packets[packet + MESSAGE] = m
-    packets[packet + VISIT] = sent << 16
-    packets[packet + STATE] = 0
-    packets[packet + SIZE] = size_class
-    packets[packet + HOLDS] = q
-    packets[packet + READY] = ser
-    packets[packet + CAME_LATENCY] = links[row + LATENCY]
-    packets[packet + TO_NODE] = messages[message + M_TO]
-    occupy(a, node, ser, size_class)
-    tick = now + links[row + LATENCY] + sc[ROUTER_LATENCY]
-    if border is None:
-        add_arrival(sc, a.events, p, node, tick)
-    else:
-        depart(border, a, p, node, tick)
+    ser = inject(border, a, m, sent, q, size_class, now)
     if not last:
         nodes[nic + NIC_SENT] = sent + 1
     else:
@@ -252,8 +238,8 @@ def try_node(border, a, node):
 
 
 @njit(**HOT_KERNEL)
-def send_off(border, a, p, q, size_class, ser, tick):
-    """Start a packet that holds channel ``q``'s space on its link, to arrive at ``tick``."""
+def send_off(border, a, p, q, size_class, begin, ser, tick):
+    """Start a packet that holds channel ``q``'s space at ``begin``, to arrive at ``tick``."""
     sc = a.sc
     packets = a.packets
     packet = np.uint64(p) << PK_BITS
@@ -261,11 +247,11 @@ def send_off(border, a, p, q, size_class, ser, tick):
     size = a.wire[np.uint64(size_class)]
     # the buffer behind gets the space when the tail has left and the credit has gone back
     came_from = packets[packet + HOLDS]
-    back = sc[NOW] + ser + packets[packet + CAME_LATENCY]
+    back = begin + ser + packets[packet + CAME_LATENCY]
     packets[packet + HOLDS] = q
     packets[packet + READY] = ser
     packets[packet + CAME_LATENCY] = a.links[(np.uint64(link) << L_BITS) + LATENCY]
-    occupy(a, link, ser, size_class)
+    occupy(a, link, begin, ser, size_class)
     if border is None:
         add_arrival(sc, a.events, p, link, tick)
         return_space(a, came_from, back, size)
@@ -300,28 +286,31 @@ def served(sc, up_to_last, vc):
 
 
 @njit(**HOT_KERNEL)
-def start_at_once(border, a, p, q, size):
-    """Start a packet in the phase in which it arrives; False if it has to wait for its link.
+def start_at_once(border, a, p, q, size, latest):
+    """Set the start of a packet when it arrives; False if it is after ``latest`` or not known.
 
-    For a packet that no other of its tick can precede on the link.
+    For a packet that no other can precede on the link up to ``latest``.
     """
-    # Invariant: an idle link whose FIFOs are empty is tried at no tick and no channel of it waits
-    # for space. So the start phase would do nothing but start this packet. Until then a routing
-    # sees the same load: the serialisation is in FREE_AT, not in WAITING.
+    # Invariant: a link whose FIFOs are empty is tried at no tick and no channel of it waits for
+    # space. So the start phase of the packet's tick would do nothing but start it. Until then a
+    # routing sees the same load: the serialisation is in FREE_AT, not in WAITING.
     sc = a.sc
     links = a.links
     channels = a.channels
     packets = a.packets
     link = q >> sc[VSHIFT]
     row = np.uint64(link) << L_BITS
-    if links[row + FREE_AT] > sc[NOW] or links[row + VCS] & ((1 << LAST_SHIFT) - 1) != 0:
+    if links[row + FREE_AT] > latest or links[row + VCS] & ((1 << LAST_SHIFT) - 1) != 0:
         return False
     packet = np.uint64(p) << PK_BITS
     size_class = packets[packet + SIZE]
     ser = a.ser[np.uint64(links[row + BANDWIDTH]), np.uint64(size_class)]
-    tick = sc[NOW] + links[row + LATENCY]
-    if not sc[HEAD_COUNTS] and packets[packet + READY] > ser:
-        return False
+    begin = max(sc[NOW], links[row + FREE_AT])
+    if not sc[HEAD_COUNTS]:
+        begin = max(begin, sc[NOW] + packets[packet + READY] - ser)
+        if begin > latest:
+            return False
+    tick = begin + links[row + LATENCY]
     if link < 2 * sc[N_NODES]:
         if not sc[HEAD_COUNTS]:
             tick += ser
@@ -335,7 +324,7 @@ def start_at_once(border, a, p, q, size):
         tick += sc[ROUTER_LATENCY]
     vc = q & ((1 << sc[VSHIFT]) - 1)
     links[row + VCS] = served(sc, links[row + VCS] >> LAST_SHIFT, vc)
-    send_off(border, a, p, q, size_class, ser, tick)
+    send_off(border, a, p, q, size_class, begin, ser, tick)
     return True
 
 
@@ -387,7 +376,7 @@ def try_link(border, a, link):
             waiting &= ~(np.int64(1) << vc)
         links[row + VCS] = waiting | served(sc, up_to_last, vc)
         links[row + WAITING] -= ser
-        send_off(border, a, p, q, size_class, ser, tick)
+        send_off(border, a, p, q, size_class, now, ser, tick)
         if waiting != 0:
             add_try(sc, links, a.events, link, now + ser)
         return

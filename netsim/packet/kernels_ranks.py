@@ -7,13 +7,11 @@ they have in common. ``pr`` is the `RankArrays` view of the run's arrays.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
+from netsim.packet.kernels_links import leave_at_once
 from netsim.packet.kernels_memory import prefetch
 from netsim.packet.kernels_wheel import add_start, heap_push
 from netsim.packet.tables import (
@@ -69,35 +67,20 @@ from netsim.packet.tables import (
     VCS,
     VSHIFT,
     WAIT,
-    Events,
+    RankArrays,
 )
-
-I64 = NDArray[np.int64]
 
 # what a rank's processor does
 IDLE, START, COMPUTE, SEND, RECEIVE = range(5)
 
 
-class RankArrays(NamedTuple):
-    """The arrays that ranks need, names as in `netsim.packet.tables.Arrays`.
-
-    ``in_parts`` is None where every message is one part on the only rail: kernels compiled for
-    that have no trace of parts and rendezvous.
-    """
-
-    sc: I64
-    ranks: I64
-    messages: NDArray[np.int32]
-    steps: NDArray[np.int32]
-    compute: I64
-    recv_cost: I64
-    message_post: I64
-    message_finish: I64
-    timers: I64
-    nodes: I64
-    links: I64
-    events: Events
-    in_parts: int | None
+@njit(**PLAIN_KERNEL, inline="always")
+def rank_arrays(a, in_parts, network, border):
+    """Return the `RankArrays` of a run."""
+    return RankArrays(
+        a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost, a.message_post,
+        a.message_finish, a.timers, a.nodes, a.links, a.events, in_parts, network, border,
+    )  # fmt: skip
 
 
 @njit(**INNER_KERNEL)
@@ -177,14 +160,32 @@ def post(pr, m, node):
     row = np.uint64(m) << M_BITS
     if pr.in_parts is None:
         # the only port of a node has its number
-        if pr.messages[row + M_TO] == node:
-            deliver(pr, m)
-        else:
-            post_part(pr, m, node)
-    elif pr.ranks[(np.uint64(pr.messages[row + M_RANK]) << R_BITS) + NODE] == node:
+        local = pr.messages[row + M_TO] == node
+    else:
+        local = pr.ranks[(np.uint64(pr.messages[row + M_RANK]) << R_BITS) + NODE] == node
+    if local:
         deliver(pr, m)
     else:
+        post_away(pr, pr.in_parts, pr.network, pr.border, m, node)
+
+
+@njit(**HOT_KERNEL)
+def post_away(pr, in_parts, network, border, m, node):
+    """Post a message to another node."""
+    # Numba leaves out what depends on an argument that is None, not on a field
+    if in_parts is not None:
         post_in_parts(pr, m)
+    elif network is None or not leave_at_once(border, network, m, node):
+        post_part(pr, m, node)
+
+
+@njit(**HOT_KERNEL)
+def arrive(pr, in_parts, part):
+    """Process a message, or a part of one, all of whose packets have arrived."""
+    if in_parts is None:
+        deliver(pr, part)
+    else:
+        part_arrived(pr, part)
 
 
 @njit(**PLAIN_KERNEL, inline="always")
@@ -323,73 +324,78 @@ def leave_or_wait(sc, ranks, steps, r):
 
 
 @njit(**HOT_KERNEL)
-def run_rank(pr, r):
-    """Use a free processor until it has to wait or is busy for a time."""
+def run_rank(pr, r, posting, sent):
+    """Use a free processor until it has to wait or is busy for a time.
+
+    With ``posting`` the present step's sends are next, from message ``sent`` on if it is not below
+    0: the processor has worked on that one.
+    """
     rank = np.uint64(r) << R_BITS
-    sc = pr.sc
-    ranks = pr.ranks
-    node = ranks[rank + NODE]
-    while True:
-        if ranks[rank + RECV_HEAD] >= 0:
-            start_receive(pr, r)
+    node = pr.ranks[rank + NODE]
+    while posting or begins_to_send(pr, pr.in_parts, r):
+        if not post_sends(pr, r, node, sent):
             return
-        if not ranks[rank + BEGIN]:
-            ranks[rank + CPU] = IDLE
-            return
-        ranks[rank + BEGIN] = 0
-        s = ranks[rank + STEP]
-        if pr.in_parts is not None and sc[REQUEST] >= 0:
-            clear_parked(pr, s)
-        if sc[HAS_COMPUTE]:
-            kind = pr.compute[s] >> KIND_SHIFT
-            ranks[rank + KIND], ranks[rank + BEGAN] = kind, sc[NOW]
-            ticks = pr.compute[s] - (kind << KIND_SHIFT)
-            if ticks > 0:
-                ranks[rank + CPU] = COMPUTE
-                add_timer(pr, r, sc[NOW] + ticks)
-                return
-        if not post_sends(pr, r, node):
-            return
+        posting, sent = False, np.int64(-1)
 
 
 @njit(**HOT_KERNEL)
-def post_sends(pr, r, node):
-    """Post the sends of the present step. False if the processor stays busy with them."""
+def begins_to_send(pr, in_parts, r):
+    """Begin what a free processor does next; False unless it is to post a step's sends."""
     rank = np.uint64(r) << R_BITS
     sc = pr.sc
-    s = pr.ranks[rank + STEP]
-    first = np.int64(pr.steps[(np.uint64(s) << S_BITS) + FIRST_SEND])
-    last = np.int64(pr.steps[((s + 1) << S_BITS) + FIRST_SEND])
-    # the processor counts as busy while it posts: a local answer must not start work on it
-    pr.ranks[rank + CPU] = SEND
-    if sc[SEND_OVERHEAD] > 0:
-        return post_one_by_one(pr, r, node, first)
-    # what this rank will need when it continues
-    prefetch(pr.messages, np.uint64(last + 1) << M_BITS)
-    prefetch(pr.steps, np.uint64(s + 4) << S_BITS)
-    for m in range(first, last):
-        post(pr, m, node)
-    leave_or_wait(sc, pr.ranks, pr.steps, r)
+    ranks = pr.ranks
+    if ranks[rank + RECV_HEAD] >= 0:
+        start_receive(pr, r)
+        return False
+    if not ranks[rank + BEGIN]:
+        ranks[rank + CPU] = IDLE
+        return False
+    ranks[rank + BEGIN] = 0
+    s = ranks[rank + STEP]
+    if in_parts is not None:  # noqa: SIM102 - left out of what is compiled for None
+        if sc[REQUEST] >= 0:
+            clear_parked(pr, s)
+    if sc[HAS_COMPUTE]:
+        kind = pr.compute[s] >> KIND_SHIFT
+        ranks[rank + KIND], ranks[rank + BEGAN] = kind, sc[NOW]
+        ticks = pr.compute[s] - (kind << KIND_SHIFT)
+        if ticks > 0:
+            ranks[rank + CPU] = COMPUTE
+            add_timer(pr, r, sc[NOW] + ticks)
+            return False
     return True
 
 
 @njit(**INNER_KERNEL)
-def post_one_by_one(pr, r, node, m):
-    """Post signals from message ``m`` of a step on; the first other send occupies the processor.
+def run_rank_apart(pr, r, posting, sent):
+    """Call `run_rank` where that is rare, so that it is not compiled into the caller."""
+    run_rank(pr, r, posting, sent)
 
-    Returns False if one does.
+
+@njit(**HOT_KERNEL)
+def post_sends(pr, r, node, sent):
+    """Post the sends of the present step, from ``sent`` on if that is not below 0.
+
+    If sends cost time, the first other one that is no signal occupies the processor: False then.
     """
     rank = np.uint64(r) << R_BITS
+    sc = pr.sc
     s = pr.ranks[rank + STEP]
+    first = np.int64(pr.steps[(np.uint64(s) << S_BITS) + FIRST_SEND]) if sent < 0 else sent
     last = np.int64(pr.steps[((s + 1) << S_BITS) + FIRST_SEND])
-    while m < last:
-        if pr.messages[(np.uint64(m) << M_BITS) + M_LEFT] > 0:
+    # the processor counts as busy while it posts: a local answer must not start work on it
+    pr.ranks[rank + CPU] = SEND
+    overhead = sc[SEND_OVERHEAD]
+    # what this rank will need when it continues
+    prefetch(pr.messages, np.uint64(last + 1) << M_BITS)
+    prefetch(pr.steps, np.uint64(s + 4) << S_BITS)
+    for m in range(first, last):
+        if overhead > 0 and m != sent and pr.messages[(np.uint64(m) << M_BITS) + M_LEFT] > 0:
             pr.ranks[rank + SENDING] = m
-            add_timer(pr, r, pr.sc[NOW] + pr.sc[SEND_OVERHEAD])
+            add_timer(pr, r, sc[NOW] + overhead)
             return False
         post(pr, m, node)
-        m += 1
-    leave_or_wait(pr.sc, pr.ranks, pr.steps, r)
+    leave_or_wait(sc, pr.ranks, pr.steps, r)
     return True
 
 
@@ -400,46 +406,40 @@ def on_timer(pr, r):
     sc = pr.sc
     ranks = pr.ranks
     sc[END] = sc[NOW]
-    node = ranks[rank + NODE]
     doing = ranks[rank + CPU]
+    sent = np.int64(-1)
     if doing == START:
         if ranks[rank + STEP] == ranks[rank + STEP_END]:
             ranks[rank + FINISH] = sc[NOW]
         else:
             ranks[rank + BEGIN] = 1
-    elif doing == COMPUTE:
-        if not post_sends(pr, r, node):
-            return
     elif doing == SEND:
-        m = ranks[rank + SENDING]
-        post(pr, m, node)
-        if not post_one_by_one(pr, r, node, m + 1):
-            return
-    else:  # RECEIVE; as `count`, but the rank continues at once
+        sent = ranks[rank + SENDING]
+    elif doing == RECEIVE:
         m = ranks[rank + RECV_HEAD]
         ranks[rank + RECV_HEAD] = pr.messages[(np.uint64(m) << M_BITS) + M_NEXT]
-        s = pr.messages[(np.uint64(m) << M_BITS) + M_STEP]
-        step = np.uint64(s) << S_BITS
-        pr.steps[step + ARRIVED] += 1
-        if (
-            ranks[rank + WAIT]
-            and ranks[rank + STEP] == s
-            and pr.steps[step + ARRIVED] >= pr.steps[step + NEED]
-        ):
-            ranks[rank + WAIT] = 0
-            next_step(sc, ranks, r)
-    run_rank(pr, r)
+        count(sc, ranks, pr.messages, pr.steps, m)
+    run_rank_apart(pr, r, doing in (COMPUTE, SEND), sent)
+    while sc[READY_HEAD] >= 0:
+        r = first_ready(sc, ranks)
+        if r >= 0:
+            run_rank_apart(pr, r, False, np.int64(-1))
+
+
+@njit(**HOT_KERNEL)
+def first_ready(sc, ranks):
+    """Take the first of the ranks that may continue; -1 if its processor is busy."""
+    r = sc[READY_HEAD]
+    rank = np.uint64(r) << R_BITS
+    sc[READY_HEAD] = ranks[rank + READY_NEXT]
+    next_step(sc, ranks, r)
+    return r if ranks[rank + CPU] == IDLE else np.int64(-1)
 
 
 @njit(**HOT_KERNEL)
 def run_ready(pr):
     """Process the list of ranks that may continue, first in, first out."""
-    sc = pr.sc
-    ranks = pr.ranks
-    while sc[READY_HEAD] >= 0:
-        r = sc[READY_HEAD]
-        rank = np.uint64(r) << R_BITS
-        sc[READY_HEAD] = ranks[rank + READY_NEXT]
-        next_step(sc, ranks, r)
-        if ranks[rank + CPU] == IDLE:
-            run_rank(pr, r)
+    while pr.sc[READY_HEAD] >= 0:
+        r = first_ready(pr.sc, pr.ranks)
+        if r >= 0:
+            run_rank(pr, r, False, np.int64(-1))

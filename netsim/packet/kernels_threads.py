@@ -12,7 +12,7 @@ from numba import njit
 from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_atomics import release, wait_for
 from netsim.packet.kernels_crossbar_run import run as run_crossbars
-from netsim.packet.kernels_engine import DONE, GROW, PAUSE, UNTIL, run
+from netsim.packet.kernels_engine import DONE, ENDED, GROW, PAUSE, run
 from netsim.packet.kernels_links import return_space
 from netsim.packet.kernels_outbox import (
     AFTER,
@@ -148,7 +148,7 @@ def open_window(border, end):
 def run_windows(border, x, in_parts, a, rt, states, stop, lookahead, until, n_windows):
     """Run a domain for ``n_windows`` windows, side by side with all others.
 
-    All come back for the same reason: nothing is left (DONE) before ``until`` (UNTIL), a pool or
+    All come back for the same reason: nothing is left (DONE) before ``until`` (ENDED), a pool or
     an outbox of one of them is full (GROW), the windows are over (PAUSE), or another gave up.
 
     Parameters
@@ -192,6 +192,6 @@ def run_windows(border, x, in_parts, a, rt, states, stop, lookahead, until, n_wi
         if first == NONE:
             return DONE
         if first > until:
-            return UNTIL
+            return ENDED
         open_window(border, min(first + lookahead, until + 1))
     return PAUSE

@@ -21,14 +21,16 @@ I64 = NDArray[np.int64]
 # ones; the routing looks at no queue from visit LOOKS_VISITS on; FETCH_STARTS: whether what
 # starts is looked ahead for; COMMON is the size class of most packets; N_STARTS and N_OPENED count
 # what is in `Events`; NEEDS_CREDIT: whether crossings wait for credits; a priority class has
-# 1 << CLASS_SHIFT channels of each link, the highest class the first
+# 1 << CLASS_SHIFT channels of each link, the highest class the first; packets use one channel of
+# each link from number ONE_CHANNEL on; a start may be set MOST_AHEAD ticks ahead, but not beyond
+# UNTIL, the end of the run, -1 where flows are paced: no start is set ahead then
 (NOW, HORIZON, END, PK_FREE, PK_USED, N_PK, CR_FREE, CR_USED, N_CR, N_TIMERS, N_FAR, READY_HEAD,
  READY_TAIL, N_NODES, N_LINKS, VSHIFT, N_VCS, ROUTER_LATENCY, SEND_OVERHEAD, SEED,
  RANDOM_VISITS, ROOM_VC, COMPARES_CREDITS, BUFFER_BYTES, HAS_COMPUTE, HAS_RECV_COST,
  RECORD, HEAD_COUNTS, N_MESSAGES, REQUEST, N_LATER, TRY_FREE, TRY_USED, N_TRIES,
  LOOKS_VISITS, FETCH_STARTS, COMMON, N_STARTS, N_OPENED, NEEDS_CREDIT,
- CLASS_SHIFT) = range(41)  # fmt: skip
-N_SCALARS = 41
+ CLASS_SHIFT, ONE_CHANNEL, MOST_AHEAD, UNTIL) = range(44)  # fmt: skip
+N_SCALARS = 44
 
 
 def _fields(n: int) -> tuple[np.uint64, ...]:
@@ -191,6 +193,31 @@ class Arrays(NamedTuple):
     timers: I64
 
 
+class RankArrays(NamedTuple):
+    """The arrays that ranks need, names as in `Arrays`.
+
+    ``in_parts`` is None where every message is one part on the only rail: kernels compiled for
+    that have no trace of parts and rendezvous. ``network`` and ``border`` are the run's, for a
+    message that starts when it is posted; None where it waits for the phase of the starts.
+    """
+
+    sc: I64
+    ranks: I64
+    messages: I32
+    steps: I32
+    compute: I64
+    recv_cost: I64
+    message_post: I64
+    message_finish: I64
+    timers: I64
+    nodes: I64
+    links: I64
+    events: Events
+    in_parts: int | None
+    network: Arrays | None
+    border: Any
+
+
 class Paces(NamedTuple):
     """Arrays of congestion control.
 
@@ -241,4 +268,28 @@ def flat(arrays: Arrays) -> Arrays:
     return arrays._replace(
         **{name: getattr(arrays, name).reshape(-1) for name in ROWS},
         events=events._replace(**{n: getattr(events, n).reshape(-1) for n in EVENT_ROWS}),
+    )
+
+
+def _doubled(a: NDArray[Any]) -> Any:
+    twice = aligned_zeros((2 * len(a), a.shape[1]), a.dtype.type)
+    twice[: len(a)] = a
+    return twice
+
+
+def grown_events(arrays: Arrays) -> Arrays:
+    """Return the same state with the pools of tries and far events of twice the size."""
+    events = arrays.events
+    return arrays._replace(
+        events=events._replace(tries=_doubled(events.tries), far=_doubled(events.far))
+    )
+
+
+def grown(arrays: Arrays) -> Arrays:
+    """Return the same state with the pools of packets, credits and events of twice the size."""
+    arrays = grown_events(arrays)
+    return arrays._replace(
+        packets=_doubled(arrays.packets),
+        credits=_doubled(arrays.credits),
+        events=arrays.events._replace(chain=_doubled(arrays.events.chain)),
     )

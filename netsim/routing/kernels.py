@@ -9,19 +9,23 @@ from netsim.kernels_options import PLAIN_KERNEL
 from netsim.routing.kernels_common import entry
 from netsim.routing.kernels_dragonfly import (
     ADAPTIVE_LOCAL,
+    FIRST_GLOBAL,
     MERLIN_ADAPTIVE,
     MERLIN_UGAL,
     MINIMAL,
     dragonfly_compares,
     minimal_link,
     route_dragonfly,
+    route_ugal,
 )
 from netsim.routing.kernels_dragonfly_merlin import route_merlin_ugal
 from netsim.routing.kernels_dragonfly_node import VALIANT_NODE, node_compares, route_by_node
 from netsim.routing.kernels_dragonfly_plus import PLUS_MINIMAL, route_dragonfly_plus
 from netsim.routing.kernels_fattree import D_MOD_K, LAST_STATIC, TWO_CHOICE, route_fattree
+from netsim.routing.kernels_kinds import compiled_by_tables
 from netsim.routing.kernels_tables import EQUAL_COST, SHORTEST_PATH, STEP, route_tables
 from netsim.routing.kernels_torus import N_DIMS, productive_links, route_torus
+from netsim.routing.tables import StaticTables, UgalTables
 
 
 @njit(**PLAIN_KERNEL, forceinline=True)
@@ -61,10 +65,9 @@ def route(  # type: ignore[no-untyped-def]
     link, vc, state : int64
     """
     dst_router = entry(rt.port_router, dst_node)
-    state = np.int64(state)
+    code, state = rt.code, np.int64(state)
     if router == dst_router:
         return entry(rt.eject_link, dst_node), np.int64(0), state
-    code = rt.code
     if MINIMAL <= code <= MERLIN_ADAPTIVE:
         return route_dragonfly(
             rt, router, dst_router, state, key, now, free_at, waiting, space, room, nv,
@@ -93,27 +96,63 @@ def route(  # type: ignore[no-untyped-def]
 
 @njit(**PLAIN_KERNEL, forceinline=True)
 def static_route(rt, router, dst_node, state, idle, room):  # type: ignore[no-untyped-def]
-    """Return the next link and state under a routing without draws and loads; see `route`.
+    """Return the next hop under a routing without draws and loads; see `route`.
 
     ``idle``: (n_links,) zeros.
     """
     dst_router = entry(rt.port_router, dst_node)
+    vc, state = np.int64(0), np.int64(state)
     if router == dst_router:
-        return entry(rt.eject_link, dst_node), state
+        return entry(rt.eject_link, dst_node), vc, state
     code, key, now = rt.code, np.uint64(0), np.int64(0)
     if code == MINIMAL:
-        return minimal_link(rt, router, dst_router), state
+        link = minimal_link(rt, router, dst_router)
+        return link, state, state + (link >= rt.params[FIRST_GLOBAL])
     if D_MOD_K <= code <= LAST_STATIC:
-        return route_fattree(rt, router, dst_router, dst_node, key, now, idle, idle), state
+        up_or_down = route_fattree(rt, router, dst_router, dst_node, key, now, idle, idle)
+        return up_or_down, vc, state
     if code == SHORTEST_PATH:
-        return entry(rt.table_a, router * rt.params[1] + dst_router), state
+        link = entry(rt.table_a, router * rt.params[1] + dst_router)
+        return link, state, state + rt.params[STEP]
     if code <= EQUAL_COST:
-        return route_tables(rt, router, dst_router, dst_node, key, now, idle, idle), state
+        link = route_tables(rt, router, dst_router, dst_node, key, now, idle, idle)
+        return link, state, state + rt.params[STEP]
     one = np.int64(1)
-    link, _, state = route_torus(
-        rt, router, dst_router, state, one, now, idle, idle, room, rt.n_vcs
+    return route_torus(rt, router, dst_router, state, one, now, idle, idle, room, rt.n_vcs)
+
+
+def next_hop(  # type: ignore[no-untyped-def]
+    rt, router, dst_node, state, key, wire_bytes, now, free_at, waiting, space, room, nv,
+    buffer_bytes,
+):  # fmt: skip
+    """Return the next hop as `route`, by the code of the routings of the class of ``rt`` alone."""
+    return route(
+        rt, router, dst_node, state, key, wire_bytes, now, free_at, waiting, space, room, nv,
+        buffer_bytes,
     )  # fmt: skip
-    return link, state
+
+
+def _static_hop(  # type: ignore[no-untyped-def]
+    rt, router, dst_node, state, key, wire_bytes, now, free_at, waiting, space, room, nv,
+    buffer_bytes,
+):  # fmt: skip
+    return static_route(rt, router, dst_node, state, waiting, room)
+
+
+def _ugal_hop(  # type: ignore[no-untyped-def]
+    rt, router, dst_node, state, key, wire_bytes, now, free_at, waiting, space, room, nv,
+    buffer_bytes,
+):  # fmt: skip
+    dst_router = entry(rt.port_router, dst_node)
+    if router == dst_router:
+        return entry(rt.eject_link, dst_node), np.int64(0), np.int64(state)
+    return route_ugal(
+        rt, router, dst_router, np.int64(state), key, now, free_at, waiting, space, room, nv,
+        buffer_bytes,
+    )  # fmt: skip
+
+
+compiled_by_tables(next_hop, {StaticTables: _static_hop, UgalTables: _ugal_hop})
 
 
 @njit(**PLAIN_KERNEL)

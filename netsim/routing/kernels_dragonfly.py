@@ -252,11 +252,11 @@ def _via(rt, here, router, dst_router, key, space, room, nv, buffer_bytes):  # t
 
 @njit(**INNER_KERNEL)
 def _route_on(  # type: ignore[no-untyped-def]
-    rt, router, here, target, dst_router, state, key, now, free_at, waiting, space, room, nv,
-    buffer_bytes,
-):  # fmt: skip
+    rt, router, dst_router, state, key, now, free_at, waiting, space, room, nv, buffer_bytes
+):
     """Run `route_dragonfly` for routings that detour inside a group or decide more than once."""
     p = rt.params
+    here, target = entry(rt.table_c, router), entry(rt.table_c, dst_router)
     code, taken, plan = rt.code, state & 3, state >> 2
     if here == target:
         if code == PAR:
@@ -315,13 +315,23 @@ def route_dragonfly(  # type: ignore[no-untyped-def]
     rt, router, dst_router, state, key, now, free_at, waiting, space, room, nv, buffer_bytes
 ):
     """Return the next link, channel and state of a packet that is not yet at its last router."""
-    p = rt.params
-    here, target = entry(rt.table_c, router), entry(rt.table_c, dst_router)
     if rt.code > UGAL_G:
         return _route_on(
-            rt, router, here, target, dst_router, state, key, now, free_at, waiting, space, room,
-            nv, buffer_bytes,
+            rt, router, dst_router, state, key, now, free_at, waiting, space, room, nv,
+            buffer_bytes,
         )  # fmt: skip
+    return route_ugal(
+        rt, router, dst_router, state, key, now, free_at, waiting, space, room, nv, buffer_bytes
+    )
+
+
+@njit(**HOT_KERNEL)
+def route_ugal(  # type: ignore[no-untyped-def]
+    rt, router, dst_router, state, key, now, free_at, waiting, space, room, nv, buffer_bytes
+):
+    """Run `route_dragonfly` for routings that decide once, at the first router."""
+    p = rt.params
+    here, target = entry(rt.table_c, router), entry(rt.table_c, dst_router)
     taken = state & 3
     if here == target:
         return _local_link(rt, here, router, dst_router), taken, state

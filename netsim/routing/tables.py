@@ -32,3 +32,11 @@ class RouteTables(NamedTuple):
     table_a: NDArray[np.int32]
     table_b: NDArray[np.int32]
     table_c: NDArray[np.int32]
+
+
+class StaticTables(RouteTables):
+    """Of a routing without draws and loads: kernels that get them have the code of these alone."""
+
+
+class UgalTables(RouteTables):
+    """Of "minimal", "valiant" and UGAL on a dragonfly; see `StaticTables`."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from netsim.errors import NetcosimError
 from netsim.limits import MAX_INDEX
 from queuesim.draws import draw_key, uniform_per_job
+from workloads.details import Labels
 from workloads.job import Workload
 from workloads.shares.law import FractionLaw
 
@@ -113,6 +114,17 @@ class CommunicationMix:
             fraction = self.law.draw(u, ties, workload.n_nodes)
         known = workload.details.communication_fraction
         return which, fraction if known is None else np.where(np.isnan(known), fraction, known)
+
+    def with_traffic(self, workload: Workload, rng: np.random.Generator) -> Workload:
+        """Return the jobs with what `draw` gives each as if it were in the log."""
+        which, fraction = self.draw(workload, rng)
+        names = tuple(share.pattern for share in self.shares)
+        details = replace(
+            workload.details,
+            pattern=Labels(which.astype(np.int32), names),
+            communication_fraction=fraction,
+        )
+        return replace(workload, details=details)
 
     def _logged_pattern(self, workload: Workload, suits: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the (n,) entries of the logged patterns; -1 where there is none."""

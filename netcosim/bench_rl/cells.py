@@ -1,4 +1,4 @@
-"""What is played: three machines, five workloads, cut into stretches of equally many jobs.
+"""What is played: machines with workloads, cut into stretches of equally many jobs.
 
 A machine with a workload is a cell. Its jobs are cut into stretches, "weeks": those in front are
 for training, those behind are held out. Each is played from an empty machine.
@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from experiments.config import Config
 from experiments.config_load import config_from
-from experiments.papers.kit.logs import FILES, first_existing, folder_of_logs
 from netsim.errors import NetcosimError, need_name
-from netsim.inputs import input_file
 from workloads.job import Workload
-from workloads.registry import known_log
 from workloads.transform import from_zero, select
 
 STUDY = tomllib.loads(files("netcosim.bench_rl").joinpath("cells.toml").read_text("utf-8"))
@@ -49,56 +45,20 @@ class Jobs:
     description: str
     week: int
     """Jobs of a stretch."""
-    synthetic: Mapping[str, Any] = field(default_factory=dict)
-    """``[workload.synthetic]``; empty for a log."""
-    mean_share: float = 0.0
-    """Mean size over the machine's nodes; 0: the generator's own."""
+    synthetic: Mapping[str, Any]
+    """``[workload.synthetic]``."""
+    mean_share: float
+    """Mean size over the machine's nodes."""
+    fraction: Sequence[float]
+    """Least and greatest communication fraction."""
+    machines: Sequence[str]
+    """Where contention costs enough to be found: see docs/learning-benchmark.md."""
     burst: int = 1
     """So many jobs come at once; 1: each by itself."""
-    log: str = ""
-    """A log of `experiments.papers.kit.logs.FILES`; empty: the jobs are made."""
-    nodes: float = 0.0
-    """Of the log's machine, which are scaled to this one."""
-    keys: Mapping[str, Any] = field(default_factory=dict)
-    """More of ``[workload]``."""
-
-    def section(self, machine_nodes: int, n_jobs: int, folder: Path | None) -> dict[str, Any]:
-        """Return ``[workload]`` on a machine.
-
-        Raises
-        ------
-        NetcosimError
-            Its log is not there.
-        """
-        content: dict[str, Any] = {"larger_jobs": "drop", **self.keys}
-        if not self.log:
-            made = {"n_jobs": n_jobs, "requested_factor": [1.0, 4.0], **self.synthetic}
-            if self.mean_share:
-                made["mean_nodes"] = machine_nodes * self.mean_share
-            return {**content, "synthetic": made}
-        path = self.path(folder)
-        if path is None:
-            raise NetcosimError(self.missing_line)
-        return {
-            **content,
-            "log": input_file(path),
-            "known_log": self.log,
-            "size_factor": machine_nodes / self.nodes,
-        }
-
-    def path(self, folder: Path | None) -> Path | None:
-        """Return the log's file, if it is in the folder."""
-        return first_existing(folder, FILES[self.log]) if self.log else None
-
-    @property
-    def missing_line(self) -> str:
-        """One line for the user who lacks the log."""
-        wanted = " or ".join(FILES[self.log])
-        return f"put {wanted} into the logs folder; {known_log(self.log).source}"
 
 
 WORKLOADS = {name: Jobs(**jobs) for name, jobs in STUDY["workloads"].items()}
-COMMUNICATION: dict[str, Any] = STUDY["communication"]
+PATTERNS: list[dict[str, Any]] = STUDY["patterns"]
 NETWORK, NO_NETWORK = "coupled-flow", "as-logged"
 
 
@@ -115,6 +75,10 @@ class Scale:
     pairs: int
     batch: int
     """generations, pairs, batch: Of the evolution; ``batch`` training weeks a generation."""
+    evaluations: int
+    """Of the clairvoyant search, each week."""
+    searched: int
+    """It searches every so many held-out weeks."""
     steps: int
     """Of a trained MaskablePPO."""
     machines: Sequence[str] = tuple(MACHINES)
@@ -139,28 +103,27 @@ class Cell:
     burst: int
 
 
-def cell(machine: str, workload: str, scale: Scale, folder: Path | None, seed: int) -> Cell:
-    """Build a cell.
-
-    Raises
-    ------
-    NetcosimError
-        Its log is not there.
-    """
-    where, what = MACHINES[machine], WORKLOADS[workload]
-    week = max(round(what.week * scale.part), 2)
+def cell(machine: str, name: str, workload: Jobs, scale: Scale, seed: int) -> Cell:
+    """Build the cell of a machine with a workload of any name."""
+    where, week = MACHINES[machine], max(round(workload.week * scale.part), 2)
     weeks = scale.training + scale.held_out
-    # synthetic jobs larger than the machine or max_nodes are left out
-    n_jobs = round(weeks * week * 1.05) + 10
+    synthetic = {
+        # jobs larger than the machine are left out
+        "n_jobs": round(weeks * week * 1.05) + 10,
+        "requested_factor": [1.0, 4.0],
+        "mean_nodes": where.n_nodes * workload.mean_share,
+        **workload.synthetic,
+    }
+    sent = {"communication_fraction": list(workload.fraction)}
     content = {
         "machine": dict(where.section),
-        "workload": what.section(where.n_nodes, n_jobs, folder),
+        "workload": {"larger_jobs": "drop", "synthetic": synthetic},
         "queue": {"policies": list(where.rules), "run_time_model": NETWORK},
-        "communication": COMMUNICATION,
+        "communication": {"mix": [{**one, **sent} for one in PATTERNS]},
         "run": {"snapshots": 0, "seed": seed},
     }
     config = config_from(content)
-    return Cell(machine, workload, config, scale.training, scale.held_out, week, what.burst)
+    return Cell(machine, name, config, scale.training, scale.held_out, week, workload.burst)
 
 
 def weeks_of(jobs: Workload, n_weeks: int, n_jobs: int, burst: int = 1) -> list[Workload]:
@@ -193,13 +156,12 @@ def weeks_of(jobs: Workload, n_weeks: int, n_jobs: int, burst: int = 1) -> list[
 
 def chosen(
     scale: str,
-    machines: Sequence[str],
-    workloads: Sequence[str],
-    logs: str,
-    seed: int,
+    machines: Sequence[str] = (),
+    workloads: Sequence[str] = (),
+    seed: int = 1,
     held_out: int | None = None,
-) -> tuple[list[Cell], list[str]]:
-    """Return the cells of a scale, or those of them that are requested, and what was left out.
+) -> list[Cell]:
+    """Return the cells of a scale, or those of them that are requested.
 
     Parameters
     ----------
@@ -207,15 +169,15 @@ def chosen(
         A name of `SCALES`.
     machines, workloads : sequence of str
         Instead of the scale's.
-    logs : str
-        Folder with logs; empty: that of the environment.
+    seed : int
+        Of the jobs.
     held_out : int, optional
         Weeks that are held out, instead of the scale's.
 
     Raises
     ------
     NetcosimError
-        Unknown names, no such folder, a requested log that is missing.
+        Unknown names; no cell.
     """
     need_name("scale", scale, SCALES)
     for kind, names, known in (
@@ -229,15 +191,13 @@ def chosen(
         if not 1 <= held_out <= MAX_HELD_OUT:
             raise NetcosimError(f"--held-out {held_out}; must be 1 to {MAX_HELD_OUT:,}")
         how = replace(how, held_out=held_out)
-    folder = folder_of_logs(logs)
-    notes, there = [], []
-    for name in workloads or how.workloads:
-        work = WORKLOADS[name]
-        if work.log and work.path(folder) is None:
-            if workloads:
-                raise NetcosimError(f"workload {name}: {work.missing_line}")
-            notes.append(f"left out: {name}; {work.missing_line}")
-        else:
-            there.append(name)
-    cells = [cell(m, w, how, folder, seed) for w in there for m in machines or how.machines]
-    return cells, notes
+    cells = [
+        cell(machine, name, WORKLOADS[name], how, seed)
+        for name in workloads or how.workloads
+        for machine in machines or how.machines
+        if machine in WORKLOADS[name].machines
+    ]
+    if not cells:
+        found = "; ".join(f"{name}: {', '.join(WORKLOADS[name].machines)}" for name in workloads)
+        raise NetcosimError(f"no such cell; machines of the workloads: {found}")
+    return cells

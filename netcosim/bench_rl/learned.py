@@ -9,7 +9,8 @@ Weights are shared by all jobs, so an agent works on any machine with the same r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from math import log1p, log2
 
 import numpy as np
@@ -25,8 +26,6 @@ from queuesim.metrics import SLOWDOWN_BOUND_S
 from workloads.job import Workload
 
 FloatArray = NDArray[np.float64]
-KnownCommunication = Callable[[Workload], tuple[NDArray[np.int64], FloatArray]]
-"""Pattern (place in the mix) and communication fraction of each job."""
 
 JOB_FEATURES = (
     "nodes",
@@ -60,8 +59,49 @@ def n_weights(n_rules: int, n_patterns: int = 0) -> int:
     return len(JOB_FEATURES) + max(n_rules - 1, 0) * (len(PLACE_FEATURES) + n_patterns)
 
 
-class LearnedAgent(Decider):
-    """The agent; see the module's text.
+class ByScore(Decider):
+    """Starts the waiting job of the largest score, with EASY backfilling by score behind it."""
+
+    def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
+        """Look up sizes and walltimes."""
+        self._size = workload.n_nodes.astype(np.int64)
+        self._requested_s = np.asarray(workload.requested_s, dtype=np.float64)
+
+    @abstractmethod
+    def scores(self, jobs: NDArray[np.int64], now_s: float) -> FloatArray:
+        """Return the scores of waiting jobs, (k,), larger first."""
+
+    @abstractmethod
+    def rule(self, point: DecisionPoint, job: int) -> str:
+        """Return the rule that places a job; empty: the machine's policy."""
+
+    def decide(self, point: DecisionPoint) -> Choice | None:
+        """Return the job of the largest score, or the best behind it that does not delay it."""
+        waiting, n_free = point.waiting(), point.n_free
+        if not point.machine.policy.counts_only:
+            raise NetcosimError(
+                f"policy {point.machine.policy.name!r}: the {self.name} agent needs policies that "
+                "place any job that there are enough free nodes for"
+            )
+        jobs = np.array(waiting, dtype=np.int64)
+        size = self._size[jobs]
+        if not len(jobs) or size.min() > n_free:
+            return None
+        order = np.argsort(-self.scores(jobs, point.now_s), kind="stable")
+        jobs, size = jobs[order], size[order]
+        if size[0] > n_free:
+            shadow_s, extra = point.shadow(int(jobs[0]))
+            ends_in_time = point.now_s + self._requested_s[jobs] <= shadow_s
+            may = (size <= n_free) & (ends_in_time | (size <= extra))
+            if not may.any():
+                return None
+            jobs = jobs[may]
+        job = int(jobs[0])
+        return Choice(job, self.rule(point, job))
+
+
+class LearnedAgent(ByScore):
+    """The agent; see the module's text. It observes what jobs send, where the run knows it.
 
     Parameters
     ----------
@@ -69,8 +109,8 @@ class LearnedAgent(Decider):
         See `n_weights`.
     rules : sequence of str
         Rules of the machine (`alloc.any_rule.AnyRule`) to choose from; none: its one policy.
-    communication : callable, optional
-        What is known of the jobs' communication; by default the log's fractions.
+    patterns : sequence of str
+        Of the mix, in the order of the weights.
 
     Raises
     ------
@@ -85,42 +125,37 @@ class LearnedAgent(Decider):
         self,
         weights: ArrayLike,
         rules: Sequence[str] = (),
-        n_patterns: int = 0,
-        communication: KnownCommunication | None = None,
+        patterns: Sequence[str] = (),
     ) -> None:
         given = np.asarray(weights, dtype=np.float64)
-        wanted = n_weights(len(rules), n_patterns)
+        wanted = n_weights(len(rules), len(patterns))
         if given.shape != (wanted,):
             raise NetcosimError(
-                f"learned agent: {given.size} weights; {len(rules)} rules and {n_patterns} "
-                f"patterns need {wanted}"
+                f"learned agent: {given.size} weights; {len(rules)} rules and "
+                f"{len(patterns)} patterns need {wanted}"
             )
         k = len(JOB_FEATURES)
-        self.rules, self._n_patterns, self._known_communication = (
-            tuple(rules),
-            n_patterns,
-            communication,
-        )
+        self.rules, self.patterns = tuple(rules), tuple(patterns)
         self._order = given[:k]
-        self._place = given[k:].reshape(max(len(rules) - 1, 0), len(PLACE_FEATURES) + n_patterns)
+        self._place = given[k:].reshape(max(len(rules) - 1, 0), len(PLACE_FEATURES) + len(patterns))
 
     def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
         """Look up what does not change in a run."""
-        n, machine_nodes = len(workload), topology.n_nodes
+        super().begin(workload, topology, rng)
+        machine_nodes, details = topology.n_nodes, workload.details
         hierarchy = hierarchy_of(topology)
         level = min(1, len(hierarchy.levels) - 1)
         self._domain, self._n_domains = hierarchy.domain[level], hierarchy.counts[level]
         self._domain_nodes = np.bincount(self._domain, minlength=self._n_domains)
         self._machine_nodes = machine_nodes
-        self._size = workload.n_nodes.astype(np.int64)
-        self._requested_s = np.asarray(workload.requested_s, dtype=np.float64)
         self._submit_s = np.asarray(workload.submit_s, dtype=np.float64)
-        if self._known_communication is not None:
-            self._pattern, self._fraction = self._known_communication(workload)
-        else:
-            known = workload.details.communication_fraction
-            self._pattern = np.full(n, -1, dtype=np.int64)
-            self._fraction = np.zeros(n) if known is None else np.nan_to_num(known)
+        known = details.communication_fraction
+        self._fraction = np.zeros(len(workload)) if known is None else np.nan_to_num(known)
+        self._sends = np.zeros((len(workload), len(self.patterns)))
+        """1 in the column of a job's pattern."""
+        for k, pattern in enumerate(self.patterns):
+            if details.pattern is not None and pattern in details.pattern.names:
+                self._sends[:, k] = details.pattern.code == details.pattern.names.index(pattern)
         size, most = self._size / machine_nodes, max(log2(machine_nodes), 1.0)
         self._log_size = np.log2(self._size) / most
         node_s = np.log1p(self._size * self._requested_s) / log1p(machine_nodes * LONGEST_S)
@@ -139,31 +174,8 @@ class LearnedAgent(Decider):
             self._kept[jobs] + self._order[4] * log_time(waited) + self._order[5] * stretch
         )
 
-    def decide(self, point: DecisionPoint) -> Choice | None:
-        """Return the job of the largest score, or the best behind it that does not delay it."""
-        waiting, n_free = point.waiting(), point.n_free
-        if not point.machine.policy.counts_only:
-            raise NetcosimError(
-                f"policy {point.machine.policy.name!r}: the learned agent needs policies that "
-                "place any job that there are enough free nodes for"
-            )
-        jobs = np.array(waiting, dtype=np.int64)
-        size = self._size[jobs]
-        if not len(jobs) or size.min() > n_free:
-            return None
-        order = np.argsort(-self.scores(jobs, point.now_s), kind="stable")
-        jobs, size = jobs[order], size[order]
-        if size[0] > n_free:
-            shadow_s, extra = point.shadow(int(jobs[0]))
-            ends_in_time = point.now_s + self._requested_s[jobs] <= shadow_s
-            may = (size <= n_free) & (ends_in_time | (size <= extra))
-            if not may.any():
-                return None
-            jobs = jobs[may]
-        job = int(jobs[0])
-        return Choice(job, self._rule(point, job))
-
-    def _rule(self, point: DecisionPoint, job: int) -> str:
+    def rule(self, point: DecisionPoint, job: int) -> str:
+        """Return the rule of the largest score, the first one's being 0."""
         if not self.rules or not isinstance(point.machine.policy, AnyRule):
             return ""
         scores = self._place @ self.place_features(point, job)
@@ -178,15 +190,8 @@ class LearnedAgent(Decider):
             taken = np.concatenate([place.nodes for place in machine.placements.values()])
             free -= np.bincount(self._domain[taken], minlength=self._n_domains)
         busy = sum(self._communicating[running] for _, running in point.running())
-        features = np.zeros(len(PLACE_FEATURES) + self._n_patterns)
-        features[:6] = (
-            1.0,
-            self._log_size[job],
-            self._fraction[job],
-            machine.n_free / nodes,
-            float(free.max() >= self._size[job]),
-            busy / nodes,
+        features = (
+            *(1.0, self._log_size[job], self._fraction[job], machine.n_free / nodes),
+            *(float(free.max() >= self._size[job]), busy / nodes),
         )
-        if 0 <= self._pattern[job] < self._n_patterns:
-            features[6 + self._pattern[job]] = 1.0
-        return features
+        return np.concatenate([features, self._sends[job]])

@@ -1,4 +1,4 @@
-"""Plays what is not stored, and writes tables, figures and agents."""
+"""Plays what is not stored, and writes tables, a figure and agents."""
 
 from __future__ import annotations
 
@@ -11,9 +11,19 @@ import pandas as pd
 from experiments.figures.style import save_figure
 from experiments.frames import frames_of
 from experiments.sweep import SweepSummary
-from netcosim.bench_rl.cells import COMMUNICATION, MACHINES, Cell
-from netcosim.bench_rl.figure import held_out_figure, learning_figure
-from netcosim.bench_rl.points import AGENT, BLIND, FUNCTION, ORDER_ALONE, Training, points_of
+from netcosim.bench_rl.cells import MACHINES, PATTERNS, Cell
+from netcosim.bench_rl.clairvoyant import CLAIRVOYANT
+from netcosim.bench_rl.figure import held_out_figure
+from netcosim.bench_rl.play import PPO
+from netcosim.bench_rl.points import (
+    AGENT,
+    BLIND,
+    FUNCTION,
+    HANDS,
+    ORDER_ALONE,
+    Training,
+    points_of,
+)
 from netcosim.bench_rl.tables import between, counted, differences, scores
 from netcosim.study.points import compute_points, failure_lines
 from netcosim.study.results import write_tables
@@ -46,7 +56,7 @@ def play_and_write(
     ppo : bool
         Train MaskablePPO too.
     form : {"png", "svg", "pdf"}
-        Of the figures.
+        Of the figure.
 
     Returns
     -------
@@ -56,10 +66,8 @@ def play_and_write(
     Raises
     ------
     NetcosimError
-        No cell, or no point could be computed.
+        No agent could be trained.
     """
-    if not cells:
-        raise NetcosimError("no cell is left: their logs are not there (--logs DIR)")
     points = [point for cell in cells for point in points_of(cell, training, ppo)]
     done = compute_points(
         FUNCTION,
@@ -84,7 +92,7 @@ def play_and_write(
 
 def _longest_first(point: Mapping[str, Any]) -> int:
     """Return a sort key: agents that play with a network take longest."""
-    order, player = ("ppo", AGENT, "hand", BLIND), point["bench_rl"]["player"]
+    order, player = (PPO, CLAIRVOYANT, AGENT, BLIND, HANDS), point["bench_rl"]["player"]
     return order.index(player) if player in order else len(order)
 
 
@@ -104,10 +112,9 @@ def _written(frames: Mapping[str, pd.DataFrame], metric: str, out: Path, form: s
         "weeks": weeks,
     }
     files = write_tables(out, tables, DIGITS)
-    figures = {"learning": learning_figure(curve, found, compared)} if len(compared) else {}
     if len(compared):
-        figures["held-out"] = held_out_figure(compared, metric)
-    files += [save_figure(figure, out / f"{name}.{form}", form) for name, figure in figures.items()]
+        figure = held_out_figure(compared, metric)
+        files.append(save_figure(figure, out / f"held-out.{form}", form))
     agents = frames["weights"]
     for (machine, workload, player), mine in agents.groupby(
         ["machine", "workload", "player"], sort=False
@@ -134,10 +141,10 @@ def agent_file(machine: str, workload: str, weights: Sequence[float]) -> str:
         f'"""Trained by netcosim bench-rl on {machine}, {workload}."""\n\n'
         "from netcosim.bench_rl.learned import LearnedAgent\n\n"
         f"RULES = {rules!r}\n"
-        f"PATTERNS = {tuple(one['pattern'] for one in COMMUNICATION['mix'])!r}\n"
+        f"PATTERNS = {tuple(one['pattern'] for one in PATTERNS)!r}\n"
         f"WEIGHTS = (\n{shown})\n\n\n"
         "class Agent(LearnedAgent):\n"
         f'    """Who is next and which rule places it, as learned on {machine}."""\n\n'
-        "    def __init__(self, communication=None):\n"
-        "        super().__init__(WEIGHTS, RULES, len(PATTERNS), communication)\n"
+        "    def __init__(self):\n"
+        "        super().__init__(WEIGHTS, RULES, PATTERNS)\n"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -27,7 +28,7 @@ from queuesim.runtime import RunTimeModel
 from workloads.job import Workload
 
 PPO = "ppo"
-Row = dict[str, object]
+Row = dict[str, Any]
 
 METRICS = {
     "bounded-stretch": "mean turnaround over the isolated run time (10 s)",
@@ -100,8 +101,10 @@ class BenchmarkCase:
 
     @cached_property
     def weeks(self) -> list[Workload]:
-        """Training weeks, then those held out."""
-        return weeks_of(self.context.queues.jobs, *self._cut)
+        """Training weeks, then those held out; jobs are known to send what they send."""
+        mix, draws = self.context.mix, self.context.queues.draws
+        weeks = weeks_of(self.context.queues.jobs, *self._cut)
+        return [mix.with_traffic(week, draws.rng("jobs")) for week in weeks]
 
     @property
     def training(self) -> range:
@@ -128,14 +131,9 @@ class BenchmarkCase:
         return self._models[contention]
 
     def agent(self, weights: Any) -> LearnedAgent:
-        """Return the numpy agent of this cell, which knows what the jobs send."""
-        context = self.context
-        return LearnedAgent(
-            weights,
-            self.rules,
-            len(context.mix.shares),
-            lambda jobs: context.mix.draw(jobs, context.queues.draws.rng("jobs")),
-        )
+        """Return the numpy agent of this cell."""
+        patterns = [share.pattern for share in self.context.mix.shares]
+        return LearnedAgent(weights, self.rules, patterns)
 
     def played(
         self,
@@ -145,6 +143,7 @@ class BenchmarkCase:
         order: str = "fcfs",
         rule: str = "",
         contention: str = NETWORK,
+        true_times: bool = False,
     ) -> QueueResult:
         """Simulate the schedule of a week.
 
@@ -152,10 +151,12 @@ class BenchmarkCase:
         ----------
         rule : str
             The one policy; empty: all of the machine's rules, for one who chooses.
+        true_times : bool
+            Jobs request their isolated run times.
         """
-        queues = self.context.queues
+        queues, jobs = self.context.queues, self.weeks[week]
         return simulate_queue(
-            self.weeks[week],
+            replace(jobs, requested_s=jobs.run_time_s) if true_times else jobs,
             self._policy(week, rule),
             order=order,
             backfill=backfill,
@@ -178,22 +179,30 @@ class BenchmarkCase:
         return made[rule] if rule else AnyRule(made)
 
 
+def row_of(
+    benchmark: BenchmarkCase,
+    point: Mapping[str, Any],
+    player: str,
+    week: int,
+    found: Mapping[str, float],
+) -> Row:
+    """Return the row of a player and week, of the measures that are known."""
+    cell = {key: point["bench_rl"][key] for key in ("machine", "workload")}
+    part = "training" if week in benchmark.training else "held out"
+    measures = {name: found.get(name, float("nan")) for name in METRICS}
+    return {**cell, "player": player, "week": week, "part": part, **measures}
+
+
 def rows_of(
     benchmark: BenchmarkCase,
     point: Mapping[str, Any],
     plays: Mapping[str, Callable[[int], QueueResult]],
+    weeks: Sequence[int] | None = None,
 ) -> list[Row]:
-    """Return a row a player and week: the measures of its schedule."""
-    request = point["bench_rl"]
+    """Return a row a player and week (all by default): the measures of its schedule."""
+    every = range(benchmark.n_training + benchmark.n_held_out)
     return [
-        {
-            "machine": request["machine"],
-            "workload": request["workload"],
-            "player": player,
-            "week": week,
-            "part": "training" if week in benchmark.training else "held out",
-            **costs(play(week)),
-        }
+        row_of(benchmark, point, player, week, costs(play(week)))
         for player, play in plays.items()
-        for week in (*benchmark.training, *benchmark.held_out)
+        for week in (every if weeks is None else weeks)
     ]

@@ -1,4 +1,4 @@
-"""The points of the benchmark: hand rules with one placement, the agents, random choices.
+"""The points of the benchmark: hand rules, the agents, random choices, a clairvoyant search.
 
 Samples come in mirrored pairs (Brockhoff et al., PPSN 2010), and count by their rank alone, with
 the weights of Hansen and Ostermeier (2001): no scale of the score, and no outlier, matters.
@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from experiments.points import point_rng
 from netcosim.bench_rl.cells import NETWORK, NO_NETWORK, Cell, Scale
+from netcosim.bench_rl.clairvoyant import CLAIRVOYANT, clairvoyant
 from netcosim.bench_rl.learned import JOB_FEATURES, n_weights
 from netcosim.bench_rl.play import PPO, BenchmarkCase, RandomPlayer, costs, rows_of
 from netsim.errors import NetcosimError
 from queuesim.result import QueueResult, Rows
 
 FUNCTION = "netcosim.bench_rl.points:compute"
+HANDS = "hand rules"
 HAND = (
     ("fcfs", "easy"),
     ("wfp", "easy"),
@@ -31,11 +33,13 @@ HAND = (
     ("fcfs", "none"),
 )
 """Orders and backfilling of the hand rules."""
+FOLLOWED = 4
+"""Hand rules, the best of the training weeks, that play the held-out weeks too."""
 AGENT, BLIND, RANDOM = "agent", "agent, no network", "random"
+NO_CONTENTION = "no contention"
+"""The best hand rule with run times as logged: what it would score if contention cost nothing."""
 ORDER_ALONE, PLACING_ALONE = "order alone", "placing alone"
 SIGMA = 1.0
-LOOKS = 5
-"""Held-out weeks are played every so many generations; no decision depends on the results."""
 
 Content = Mapping[str, Any]
 
@@ -59,10 +63,13 @@ def points_of(cell: Cell, training: Training, ppo: bool = False) -> list[dict[st
     requests: list[dict[str, object]] = [{"player": AGENT, "contention": NETWORK, **evolves}]
     if ppo:
         requests.append({"player": PPO, "contention": NETWORK, **learns, "steps": scale.steps})
-    requests.append({"player": BLIND, "contention": NO_NETWORK, **evolves})
-    rules = cell.config.queue.policies
-    requests += [{"player": "hand", "rule": rule} for rule in rules]
-    requests.append({"player": RANDOM})
+    searches = {"evaluations": scale.evaluations, "searched": scale.searched}
+    requests += [
+        {"player": CLAIRVOYANT, **learns, **searches},
+        {"player": BLIND, "contention": NO_NETWORK, **evolves},
+        {"player": HANDS, "reward": training.reward},
+        {"player": RANDOM},
+    ]
     config = cell.config.resolved()
     return [{**config, "bench_rl": {**common, **one}} for one in requests]
 
@@ -74,15 +81,21 @@ def compute(point: Content) -> dict[str, Rows]:
         return _PLAYERS[point["bench_rl"]["player"]](benchmark, point)
 
 
-def _hand(benchmark: BenchmarkCase, point: Content) -> dict[str, Rows]:
-    rule = point["bench_rl"]["rule"]
+def _hands(benchmark: BenchmarkCase, point: Content) -> dict[str, Rows]:
+    reward = point["bench_rl"]["reward"]
     plays = {
         f"{order} {'strict ' if backfill == 'none' else ''}+ {rule}": partial(
             benchmark.played, backfill=backfill, order=order, rule=rule
         )
+        for rule in benchmark.rules
         for order, backfill in HAND
     }
-    return {"weeks": rows_of(benchmark, point, plays)}
+    rows = rows_of(benchmark, point, plays, benchmark.training)
+    scores = {name: [row[reward] for row in rows if row["player"] == name] for name in plays}
+    ranked = sorted(plays, key=lambda name: float(np.sum(scores[name])))
+    best = {name: plays[name] for name in ranked[:FOLLOWED]}
+    free = {NO_CONTENTION: partial(plays[ranked[0]], contention=NO_NETWORK)}
+    return {"weeks": [*rows, *rows_of(benchmark, point, best | free, benchmark.held_out)]}
 
 
 def _random(benchmark: BenchmarkCase, point: Content) -> dict[str, Rows]:
@@ -125,27 +138,15 @@ def _agent(benchmark: BenchmarkCase, point: Content) -> dict[str, Rows]:
         pairs=request["pairs"],
         sigma=SIGMA,
     )
-    best, least, curve, looking_s = mean, np.inf, [], 0.0
+    best, least, curve = mean, np.inf, []
     for number in range(request["generations"] + 1):
         mean = mean if number == 0 else next(steps)
         training = score(mean, benchmark.training, contention)
         if training < least:
             best, least = mean, training
-        cpu_s, seen = time.process_time() - began - looking_s, None
-        if number % LOOKS == 0 or number == request["generations"]:
-            before, began_look = plays, time.process_time()
-            seen = score(best, benchmark.held_out, NETWORK)
-            plays, looking_s = before, looking_s + time.process_time() - began_look
-        curve.append(
-            {
-                **labels,
-                "generation": number,
-                "plays": plays,
-                "training": training,
-                "held_out": seen,
-                "cpu_s": cpu_s,
-            }
-        )
+        cpu_s = time.process_time() - began
+        step = {"generation": number, "plays": plays, "training": training, "cpu_s": cpu_s}
+        curve.append({**labels, **step})
     orders = np.arange(len(best)) < len(JOB_FEATURES)
     parts = {player: best, f"{player}, {ORDER_ALONE}": np.where(orders, best, 0.0)}
     if player == AGENT:
@@ -175,7 +176,8 @@ _PLAYERS: dict[str, Callable[[BenchmarkCase, Content], dict[str, Rows]]] = {
     BLIND: _agent,
     RANDOM: _random,
     PPO: _ppo,
-    "hand": _hand,
+    CLAIRVOYANT: clairvoyant,
+    HANDS: _hands,
 }
 
 

@@ -7,16 +7,27 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from netcosim.bench_rl.clairvoyant import BOUND, CLAIRVOYANT, TRUE_TIMES
 from netcosim.bench_rl.play import PPO
-from netcosim.bench_rl.points import AGENT, BLIND, ORDER_ALONE, PLACING_ALONE, RANDOM
+from netcosim.bench_rl.points import (
+    AGENT,
+    BLIND,
+    NO_CONTENTION,
+    ORDER_ALONE,
+    PLACING_ALONE,
+    RANDOM,
+)
 from queuesim.statistics import LEAST_SAMPLES, LEVEL, Interval, t_interval, t_quantile
 
 CELL = ["machine", "workload"]
+NEXT, HINDSIGHT = "next hand rule", "best in hindsight"
+"""The second best of the training weeks; the best of the held-out weeks."""
 COMPARED = (
     *(AGENT, f"{AGENT}, {ORDER_ALONE}", f"{AGENT}, {PLACING_ALONE}"),
-    *(BLIND, f"{BLIND}, {ORDER_ALONE}", PPO, RANDOM, "best in hindsight"),
+    *(BLIND, f"{BLIND}, {ORDER_ALONE}", PPO, RANDOM, NO_CONTENTION, NEXT, HINDSIGHT),
+    *(TRUE_TIMES, CLAIRVOYANT, BOUND),
 )
-"""Players that are compared with the best hand rule."""
+"""What is compared with the best hand rule."""
 BETTER, WORSE, NOT_SIGNIFICANT = "better", "worse", "not significant"
 POWER = 0.8
 """How often a difference as large as `detectable` would come out significant."""
@@ -67,8 +78,8 @@ def scores(weeks: pd.DataFrame, metric: str) -> pd.DataFrame:
 def differences(weeks: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Return a row a cell and player of `COMPARED`: it beside the best hand rule, held-out weeks.
 
-    That rule is the one of the least mean on the training weeks; the best in hindsight, that of
-    the least mean on the held-out ones, is a player beside the others.
+    That rule is the one of the least mean on the training weeks. Of a player of some of the weeks
+    both scores are of these.
     """
     rows = []
     for (machine, workload), mine in weeks.groupby(CELL, sort=False):
@@ -77,15 +88,17 @@ def differences(weeks: pd.DataFrame, metric: str) -> pd.DataFrame:
         hands = [player for player in held.columns if is_hand(player)]
         if not hands:
             continue
-        best, hindsight = trained[hands].idxmin(), held[hands].mean().idxmin()
+        best, *others = trained[hands].sort_values(kind="stable").index
+        which = {HINDSIGHT: held[hands].mean().idxmin(), NEXT: others[0] if others else best}
         for player in COMPARED:
-            name = hindsight if player == COMPARED[-1] else player
-            if name not in held.columns:
+            name = which.get(player, player)
+            if name not in held.columns or (known := held[name].notna()).sum() == 0:
                 continue
+            pair = held[known]
             row = {"machine": machine, "workload": workload, "player": player, "is": name}
-            row |= {"weeks": len(held), "score": float(held[name].mean())}
-            row |= {"best_hand": best, "best_hand_score": float(held[best].mean())}
-            rows.append(row | _beside(held, str(name), str(best)))
+            row |= {"weeks": len(pair), "score": float(pair[name].mean())}
+            row |= {"best_hand": best, "best_hand_score": float(pair[best].mean())}
+            rows.append(row | _beside(pair, str(name), str(best)))
     return pd.DataFrame(rows)
 
 

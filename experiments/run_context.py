@@ -167,7 +167,8 @@ def run_context(config: Config, jobs: Workload | None = None) -> RunContext:
     machine = build_machine(config.machine)
     queues = queues_of(config, machine.topology, jobs)
     mix = _mix(config.communication)
-    return RunContext(config, machine, replace(queues, jobs=mix.noted(queues.jobs)), mix)
+    queues = replace(queues, jobs=mix.noted(queues.jobs), with_traffic=mix.with_traffic)
+    return RunContext(config, machine, queues, mix)
 
 
 def _mix(section: CommunicationSection) -> CommunicationMix:

@@ -68,6 +68,8 @@ class Queues:
     """Parameters of the policies."""
     gateway_hosts: str | None
     """Host list of the nodes that no job gets."""
+    with_traffic: Callable[[Workload, np.random.Generator], Workload] | None = None
+    """Adds to jobs what they send, as `cosim.network.mix.CommunicationMix.with_traffic`."""
 
     @cached_property
     def gateways(self) -> NDArray[np.int32]:
@@ -159,7 +161,9 @@ class Queues:
         self, policy: str, model: RunTimeModel | None, who: str | Decider, which: str = ""
     ) -> Callable[..., QueueSetup]:
         """Return what makes a queue under a policy of the config's keys."""
-        placing, section = self.empty(policy), self.section
+        placing, section, known = self.empty(policy), self.section, None
+        if self.with_traffic is not None and isinstance(who, Decider):
+            known = self.with_traffic(self.jobs, self.draws.rng("jobs", which))
         return partial(
             QueueSetup,
             self.jobs,
@@ -173,6 +177,7 @@ class Queues:
             rng=self.draws.rng("jobs", which),
             bandwidth_Bps=self._needs(placing.without_need, model),
             estimates=self.estimates,
+            known=known,
         )
 
     def why_by_events(self, policy: str, repeats: int = 1) -> str:

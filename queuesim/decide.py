@@ -87,6 +87,10 @@ class DecisionPoint:
         """Return (promised end, job) of the running jobs, sorted."""
         return self.machine.by_end
 
+    def link_use(self) -> NDArray[np.float64] | None:
+        """Return the share of time that links are busy; None: the run-time model has no links."""
+        return self._scheduler.link_use()
+
     def shadow(self, job: int) -> tuple[float, int]:
         """Return when enough nodes are free for a job, by count, and how many remain then.
 
@@ -255,7 +259,8 @@ class Decider(ABC):
         Parameters
         ----------
         workload : Workload
-            Its jobs, read-only, as known at submit (`known_at_submit`): run times are NaN.
+            Its jobs, read-only, as known at submit (`known_at_submit`): run times are NaN. In a run
+            of a config ``details`` has what they send: patterns and communication fractions.
         rng : numpy.random.Generator
             Source of all random draws.
         """

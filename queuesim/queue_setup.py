@@ -56,6 +56,8 @@ class QueueSetup:
     only_times : bool
         Only starts and ends are needed: the policy is not called for placements, even if it
         would draw them.
+    known : Workload or None
+        What a decider gets of the jobs; by default the workload.
     repeats : int
         Number of such queues: a kernel is loaded for many small ones too.
     """
@@ -75,6 +77,7 @@ class QueueSetup:
     keep_placements: bool = False
     progress: Callable[[int, int], None] | None = None
     only_times: bool = False
+    known: Workload | None = None
     repeats: int = 1
 
     def __post_init__(self) -> None:
@@ -96,7 +99,8 @@ class QueueSetup:
                 f"decider {self.backfill.name!r} does not support partitions, reservations and "
                 "failures of nodes, preemption and quotas"
             )
-        self._method, named = _method(self.backfill, workload, policy, self.rng)
+        known = workload if self.known is None else self.known
+        self._method, named = _method(self.backfill, known, policy, self.rng)
         if rules.preempts:
             check_preemptive(named)
         self._access = rules.access(workload, policy) if rules.uses_node_sets else None

@@ -85,6 +85,7 @@ class Run:
         depth = max(n, 1) if window is None else window + 1
         self.queue = make_queue(order, workload, depth, machine.kind)
         self.scheduler = method(machine, self.queue, window, self._started)
+        self.scheduler.link_use = run_times.link_use
         begin = float(workload.submit_s[0]) if n else 0.0
         self.env = simpy.Environment(initial_time=min(0.0, begin))
         self.due = False

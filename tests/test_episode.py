@@ -17,6 +17,7 @@ from queuesim.decide import Choice
 from queuesim.deciders import LargestThatFits
 from queuesim.learning.episode import LONGEST_S, REWARDS, Domains, Episode, View, log_time
 from queuesim.queue_setup import QueueSetup
+from workloads.details import JobDetails, Labels
 from workloads.job import Workload
 
 DRAGONFLY = make_topology("dragonfly", {"p": 2, "a": 4, "g": 5})
@@ -31,9 +32,9 @@ def episode_of(
     rng = np.random.default_rng(0)
     run = QueueSetup(workload, policy, rng=rng, keep_placements=True).by_events()
     n = len(workload)
-    view = View(
-        Domains(DRAGONFLY, level), workload, np.linspace(0, 1, n), np.linspace(0.2, 0.4, n), depth
-    )
+    labels = Labels(np.arange(n, dtype=np.int32), tuple(map(str, range(n))))
+    details = JobDetails(pattern=labels, communication_fraction=np.linspace(0.2, 0.4, n))
+    view = View(Domains(DRAGONFLY, level), replace(workload, details=details), depth)
     return Episode(run, view, REWARDS[reward][0](run))
 
 
@@ -131,9 +132,9 @@ def test_a_waiting_job_is_seen_with_all_that_is_known_of_it() -> None:
     # size, walltime, waited, pattern, communication, fits, there
     asked = log1p(600) / MONTH
     expected = [
-        [0.5, asked, log1p(60) / MONTH, 0.25, 0.25, 0, 1],
-        [0.1, asked, 0, 0.5, 0.3, 1, 1],
-        [0.125, asked, 0, 0.75, 0.35, 0, 1],
+        [0.5, asked, log1p(60) / MONTH, 0.4, 0.25, 0, 1],
+        [0.1, asked, 0, 0.6, 0.3, 1, 1],
+        [0.125, asked, 0, 0.8, 0.35, 0, 1],
     ]
     np.testing.assert_allclose(seen["jobs"], expected, rtol=1e-6)
     assert seen["machine"].tolist() == pytest.approx([0.1, 4 / 5, 0, 160 / day], rel=1e-5)
@@ -229,7 +230,7 @@ def test_a_run_without_placements_is_refused() -> None:
     workload = make_workload([0], [10], [1])
     run = QueueSetup(workload, Mask(N), rng=np.random.default_rng(0)).by_events()
     reward = REWARDS["turnaround"][0](run)
-    view = View(Domains(DRAGONFLY, 1), workload, np.zeros(1), np.zeros(1), 2)
+    view = View(Domains(DRAGONFLY, 1), workload, 2)
     episode = Episode(run, view, reward)
     assert episode.forward()
     episode.start(Choice(0))

@@ -182,11 +182,11 @@ def test_the_same_schedule_in_the_queue_and_through_the_environment(contention: 
         },
     }
     world = CoSchedule(config, n_jobs=60, depth=60)
-    mix, draws = world.factory.context.mix, world.factory.context.queues.draws
+    draws = world.factory.context.queues.draws
     weights = np.random.default_rng(7).standard_normal(n_weights(3, 2))
 
     def agent() -> LearnedAgent:
-        return LearnedAgent(weights, RULES, 2, lambda jobs: mix.draw(jobs, draws.rng("jobs")))
+        return LearnedAgent(weights, RULES, ("all-to-all", "halo3d"))
 
     world.reset(seed=3, options={"first": 0})
     run = world.episode.run

@@ -69,7 +69,9 @@ class EnvFactory:
         begin, end = (round(share * n) for share in self.part)
         return begin, max(begin, end - self.n_jobs)
 
-    def episode(self, rng: np.random.Generator, first: int | None = None) -> Episode:
+    def episode(
+        self, rng: np.random.Generator, first: int | None = None, as_run: bool = False
+    ) -> Episode:
         """Start a new episode.
 
         Parameters
@@ -78,6 +80,8 @@ class EnvFactory:
             Generator of the first job, and of the placement rules' draws.
         first : int, optional
             The job, counted from 0, with which it begins.
+        as_run : bool
+            All jobs, by the clock and with the draws of ``netcosim run``.
 
         Raises
         ------
@@ -93,12 +97,13 @@ class EnvFactory:
                 f"first = {begin}; the episodes' jobs are counted from 0 to {len(queues.jobs) - 1}"
             )
         some = np.arange(begin, min(begin + self.n_jobs, len(queues.jobs)))
-        jobs = from_zero(select(queues.jobs, some))
+        jobs = queues.jobs if as_run else from_zero(select(queues.jobs, some))
+        jobs = context.mix.with_traffic(jobs, queues.draws.rng("jobs"))
         section = queues.section
         window = None if section.window == "all" else section.window
         setup = QueueSetup(
             jobs,
-            self._policy(rng),
+            self._policy(None if as_run else rng),
             order=queues.order,
             backfill="none",
             window=self.depth - 1 if self.decider is None else window,
@@ -110,22 +115,23 @@ class EnvFactory:
             keep_placements=True,
         )
         run = setup.by_events()
-        which, fraction = context.mix.draw(jobs, queues.draws.rng("jobs"))
-        pattern = (which + 1) / len(context.mix.shares)
         if self.decider is not None:
             draws = queues.draws.rng("jobs").spawn(1)[0]
             self.decider.begin(known_at_submit(jobs), queues.topology, draws)
-        view = View(self.domains, jobs, pattern, fraction, self.depth)
+        view = View(self.domains, jobs, self.depth)
         return Episode(run, view, REWARDS[self.reward][0](run), self.decider)
 
-    def _policy(self, rng: np.random.Generator) -> Policy:
+    def _policy(self, rng: np.random.Generator | None) -> Policy:
+        """Return the rules, or the one policy; with the draws of a run without a generator."""
         queues = self.context.queues
         names = self.rules or queues.section.policies[:1]
         policies = {
             name: make_policy(
                 queues.topology,
                 name,
-                np.random.default_rng(int(rng.integers(2**62))),
+                queues.draws.rng("policy", name)
+                if rng is None
+                else np.random.default_rng(int(rng.integers(2**62))),
                 queues.tables.of(name),
             )
             for name in names

@@ -146,15 +146,18 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start a new episode; ``options={"first": job}`` sets the first job."""
+        """Start a new episode.
+
+        ``options={"first": job}`` sets the first job; ``options={"as_run": True}`` runs all jobs
+        as ``netcosim run`` does.
+        """
         super().reset(seed=seed)
         given = options or {}
         for name in given:
-            if name != "first":
-                raise unknown_name("option of reset", name, ("first",))
+            need_name("option of reset", name, ("first", "as_run"))
         self._n_invalid = 0
         self._refused.clear()
-        self._episode = self.factory.episode(self.np_random, given.get("first"))
+        self._episode = self.factory.episode(self.np_random, **given)
         self._episode.forward()
         return self._episode.observation(), self._info()
 

@@ -58,6 +58,8 @@ class Backfill(AbstractContextManager["Backfill"], ABC):
         """First instant after 0 at which the head of the queue could not be placed."""
         self.until_s = inf
         """There is a pass then, even if nothing happens."""
+        self.link_use: Callable[[], NDArray[np.float64] | None] = lambda: None
+        """`queuesim.runtime.RunTimes.link_use` of the run."""
         self._set_up()
 
     def _set_up(self) -> None:

@@ -163,34 +163,31 @@ class Domains:
 
 
 class View:
-    """Observations at decisions, as arrays; created once for the jobs of an episode.
+    """Observations at decisions, as arrays; created once for the jobs of a run.
+
+    A decider (`queuesim.decide.Decider`) that creates one in `begin` observes with `observe` what
+    an environment of the same config shows.
 
     Parameters
     ----------
-    pattern : (n,) float
-        Of each job, from 0 to 1.
-    fraction : (n,) float
-        Communication fraction of each job.
+    workload : Workload
+        Its ``details`` have the patterns and communication fractions of the jobs.
     depth : int
         Waiting jobs that are seen.
     """
 
-    def __init__(
-        self,
-        domains: Domains,
-        workload: Workload,
-        pattern: NDArray[np.float64],
-        fraction: NDArray[np.float64],
-        depth: int,
-    ) -> None:
+    def __init__(self, domains: Domains, workload: Workload, depth: int) -> None:
         self.domains = domains
         self.depth = depth
         n, n_nodes = len(workload), len(domains.of)
         self._fixed = np.zeros((n, len(JOB_COLUMNS)), dtype=np.float32)
         self._fixed[:, 0] = workload.n_nodes / n_nodes
         self._fixed[:, 1] = log_time(workload.requested_s)
-        self._fixed[:, 3] = pattern
-        self._fixed[:, 4] = fraction
+        details = workload.details
+        if details.pattern is not None:
+            self._fixed[:, 3] = (details.pattern.code + 1) / max(len(details.pattern.names), 1)
+        if details.communication_fraction is not None:
+            self._fixed[:, 4] = np.nan_to_num(details.communication_fraction)
         self._fixed[:, 6] = 1
         self._submit_s = np.asarray(workload.submit_s, dtype=np.float64)
         self._size = workload.n_nodes.astype(np.int64)
@@ -204,30 +201,37 @@ class View:
             "machine": np.zeros(len(MACHINE_COLUMNS), dtype=np.float32),
         }
 
-    def of(
+    def waiting(self, point: DecisionPoint) -> list[int]:
+        """Return the visible jobs, in order; none where no node is free."""
+        return point.waiting()[: self.depth] if point.n_free else []
+
+    def observe(
         self,
         point: DecisionPoint,
-        waiting: list[int],
-        busy: NDArray[np.int64],
-        use: NDArray[np.float64] | None,
+        waiting: list[int] | None = None,
+        busy: NDArray[np.int64] | None = None,
     ) -> dict[str, FloatArray]:
         """Return a decision as arrays of `JOB_COLUMNS`, `DOMAIN_COLUMNS` and `MACHINE_COLUMNS`.
 
+        Rows behind the visible jobs are zeros.
+
         Parameters
         ----------
-        waiting : list of int
-            Visible jobs, in order; the remaining rows are zeros.
-        busy : (domains,) int64
-            Busy nodes of each domain.
-        use : (n_links,) float64 or None
-            Share of the time for which each link is busy; None: not known.
+        waiting : list of int, optional
+            The visible jobs, if they are known.
+        busy : (domains,) int64, optional
+            Busy nodes of each domain, if they are known.
         """
-        arrays, ends = self.nothing(), point.running()
+        if busy is None:
+            busy = np.zeros(self.domains.n, dtype=np.int64)
+            for placement in point.machine.placements.values():
+                kernels.count(busy, self.domains.of, placement.nodes, 1)
+        arrays, ends, use = self.nothing(), point.running(), point.link_use()
         kernels.observe(
             self._fixed,
             self._submit_s,
             self._size,
-            np.array(waiting, dtype=np.int64),
+            np.array(self.waiting(point) if waiting is None else waiting, dtype=np.int64),
             busy,
             self.domains.nodes,
             point.now_s,
@@ -301,7 +305,7 @@ class Episode:
         point = self.point
         assert point is not None
         free, sizes = point.n_free, self.run.machine.n_nodes
-        self.waiting = point.waiting()[: self.view.depth] if free else []
+        self.waiting = self.view.waiting(point)
         self.fits = [sizes[job] <= free for job in self.waiting]
         if self.decider is None:
             return True in self.fits
@@ -338,7 +342,7 @@ class Episode:
         view, point = self.view, self.point
         if point is None:
             return view.nothing()
-        return view.of(point, self.waiting, self._busy, self.run.run_times.link_use())
+        return view.observe(point, self.waiting, self._busy)
 
     def _follow(self) -> None:
         """Process the starts and ends since the last call."""

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from queue_helpers import same_schedule
+from queue_helpers import Mask, make_workload
 
-from alloc.any_rule import AnyRule
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
 from experiments.frames import frames_of
-from experiments.run_context import run_context
-from netcosim.bench_rl.cells import MACHINES, SCALES, WORKLOADS, chosen, weeks_of
+from netcosim.bench_rl.cells import MACHINES, NETWORK, SCALES, WORKLOADS, chosen, weeks_of
+from netcosim.bench_rl.clairvoyant import CLAIRVOYANT, Plan, lower_bound, searched
 from netcosim.bench_rl.figure import held_out_figure
-from netcosim.bench_rl.learned import LearnedAgent, n_weights
-from netcosim.bench_rl.output import agent_file, play_and_write
+from netcosim.bench_rl.learned import n_weights
+from netcosim.bench_rl.output import agent_file
 from netcosim.bench_rl.play import METRICS, PPO, BenchmarkCase, RandomPlayer, costs
-from netcosim.bench_rl.points import AGENT, BLIND, Training, compute, points_of
+from netcosim.bench_rl.points import AGENT, BLIND, FOLLOWED, Training, compute, points_of
 from netcosim.bench_rl.tables import (
     BETTER,
     NOT_SIGNIFICANT,
@@ -31,6 +29,7 @@ from netcosim.bench_rl.tables import (
     counted,
     detectable,
     differences,
+    is_hand,
     word,
 )
 from netcosim.cli import main
@@ -39,12 +38,13 @@ from netsim.errors import NetcosimError
 from queuesim.queue import simulate_queue
 from queuesim.statistics import t_interval
 from workloads.synthetic import laas_workload
+from workloads.transform import select
 
 QUICK = SCALES["quick"]
 
 
 def quick_points(**given: Any) -> dict[str, Any]:
-    [cell], _ = chosen("quick", [], [], "", 1)
+    [cell] = chosen("quick")
     points = points_of(cell, Training(QUICK, "bounded-stretch", 1), **given)
     return {str(point["bench_rl"]["player"]): point for point in points}  # type: ignore[index]
 
@@ -136,11 +136,19 @@ def test_the_best_hand_rule_is_chosen_on_the_training_weeks() -> None:
             [("training", v) for v in training] + [("held out", v) for v in held]
         )
     )
-    told = differences(weeks, "x").set_index("player")
+    part = weeks[(weeks["player"] == BLIND) & weeks["week"].isin([2, 3, 4])]
+    part = part.assign(player=CLAIRVOYANT, x=1.0)
+    told = differences(pd.concat([weeks, part]), "x").set_index("player")
     assert set(told["best_hand"]) == {"shortest + a"}
     assert told.loc[AGENT, "difference"] == pytest.approx(-0.5)
     assert told.loc[AGENT, "verdict"] == BETTER
     assert told.loc["best in hindsight", "is"] == "fcfs + a"
+    assert told.loc["next hand rule", "is"] == "fcfs + a"
+    # it played three of the weeks, and is compared on these
+    searched_weeks = told.loc[CLAIRVOYANT]
+    assert searched_weeks["weeks"] == 3
+    assert searched_weeks["best_hand_score"] == pytest.approx(2.0)
+    assert searched_weeks["difference"] == pytest.approx(-1.0)
     half = told.loc[AGENT, "high"] - told.loc[AGENT, "difference"]
     assert told.loc[AGENT, "detectable_percent"] == pytest.approx(100 * detectable(half, 5) / 2.0)
     [line, *_] = counted(told.reset_index())
@@ -163,13 +171,18 @@ def test_the_command_leaves_tables_figures_and_agents(quick: Path) -> None:
     names = {path.name for path in quick.iterdir()}
     tables = {f"{name}.csv" for name in ("differences", "networks", "scores", "curve", "weeks")}
     agent = "agent-fattree-128-bursty.py"
-    assert names == {*tables, "learning.png", "held-out.png", agent, "bench-rl.db"}
+    assert names == {*tables, "held-out.png", agent, "bench-rl.db"}
     weeks = pd.read_csv(quick / "weeks.csv")
     rules = len(MACHINES["fattree-128"].rules)
     # five hand rules a placement; the agent, its order and its placing alone; the other and its
-    # order alone; chance
-    assert weeks["player"].nunique() == 5 * rules + 6
-    assert weeks.groupby("player").size().unique().tolist() == [QUICK.training + QUICK.held_out]
+    # order alone; random; no contention; two of the search, and the bound
+    assert weeks["player"].nunique() == 5 * rules + 6 + 1 + 3
+    n = weeks.groupby(["player", "part"]).size().unstack(fill_value=0)
+    hands = n[n.index.map(is_hand)]
+    assert hands["training"].unique().tolist() == [QUICK.training]
+    assert sorted(hands["held out"]) == [0] * (5 * rules - FOLLOWED) + [QUICK.held_out] * FOLLOWED
+    others = n[~n.index.map(is_hand)]
+    assert others["held out"].unique().tolist() == [QUICK.held_out]
     assert (weeks["bounded-stretch"] >= 1).all()
     curve = pd.read_csv(quick / "curve.csv")
     of_agent = curve[curve["player"] == AGENT]
@@ -187,7 +200,7 @@ def test_nothing_is_played_again_and_two_processes_are_one(
 ) -> None:
     before = {path.name: path.read_bytes() for path in quick.glob("*.csv")}
     assert main(["bench-rl", "--scale", "quick", "--quiet", "--out", str(quick)]) == 0
-    assert "7 points, 0 computed" in capsys.readouterr().out
+    assert "5 points, 0 computed" in capsys.readouterr().out
     assert {path.name: path.read_bytes() for path in quick.glob("*.csv")} == before
     for player in (AGENT, BLIND):
         point = quick_points()[player]
@@ -206,54 +219,11 @@ def test_a_trained_agents_file_plays_as_it_was_judged(quick: Path) -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     benchmark = BenchmarkCase(quick_points()[AGENT])
-    context = benchmark.context
-    agent = module.Agent(lambda jobs: context.mix.draw(jobs, context.queues.draws.rng("jobs")))
     weeks = pd.read_csv(quick / "weeks.csv")
     mine = weeks[weeks["player"] == AGENT].set_index("week")["bounded-stretch"]
     for week in benchmark.held_out:
-        found = costs(benchmark.played(week, agent))["bounded-stretch"]
+        found = costs(benchmark.played(week, module.Agent()))["bounded-stretch"]
         assert found == pytest.approx(mine[week], rel=1e-5)
-
-
-def test_a_trained_agents_file_runs_in_a_config(quick: Path) -> None:
-    """As ``queue.decider``: the schedule of the queue simulator, to the second and node."""
-    file = quick / "agent-fattree-128-bursty.py"
-    first, *others = MACHINES["fattree-128"].rules
-    content = {
-        "machine": {"family": "fattree", "radix": 8},
-        "workload": {
-            "synthetic": {
-                "n_jobs": 60,
-                "mean_nodes": 16,
-                "load": 1.3,
-                "requested_factor": [1.0, 3.0],
-            },
-            "larger_jobs": "drop",
-        },
-        "queue": {
-            "policies": [first],
-            "placement_rules": others,
-            "decider": f"{file}:Agent",
-            "run_time_model": "as-logged",
-        },
-        "run": {"snapshots": 0},
-    }
-    config = config_from(content)
-    with config.plugged():
-        [told] = run_cosim(config).schedules.values()
-    names: dict[str, Any] = {"__name__": "agent"}
-    exec(file.read_text(), names)
-    plain = {"policies": [first], "run_time_model": "as-logged"}
-    queues = run_context(config_from(content | {"queue": plain})).queues
-    rules = {name: queues.empty(name) for name in (first, *others)}
-    expected = simulate_queue(
-        queues.jobs,
-        AnyRule(rules),
-        backfill=LearnedAgent(names["WEIGHTS"], names["RULES"], 3),
-        rng=np.random.default_rng(0),
-        keep_placements=True,
-    )
-    assert same_schedule(told, expected)
 
 
 def test_an_agents_file_holds_its_weights_to_the_last_bit() -> None:
@@ -265,25 +235,74 @@ def test_an_agents_file_holds_its_weights_to_the_last_bit() -> None:
     names["Agent"]()
 
 
-@pytest.mark.parametrize("machine", sorted(MACHINES))
-@pytest.mark.parametrize("workload", ["steady", "gpu"])
-def test_every_machine_has_the_weeks_of_made_workloads(machine: str, workload: str) -> None:
-    [cell], _ = chosen("full", [machine], [workload], "", 1)
-    point = points_of(cell, Training(SCALES["full"], "turnaround", 1))[-1]
-    benchmark = BenchmarkCase(point)
-    assert benchmark.context.machine.topology.n_nodes == MACHINES[machine].n_nodes
-    assert [len(week) for week in benchmark.weeks] == [WORKLOADS[workload].week] * 12
-    assert len(benchmark.training) + len(benchmark.held_out) == 12
+@pytest.mark.parametrize("workload", sorted(WORKLOADS))
+def test_every_machine_has_the_weeks_of_a_workload(workload: str) -> None:
+    cells = chosen("full", workloads=[workload])
+    assert [cell.machine for cell in cells] == list(WORKLOADS[workload].machines)
+    for cell in cells[:1]:
+        point = points_of(cell, Training(SCALES["full"], "turnaround", 1))[-1]
+        benchmark = BenchmarkCase(point)
+        assert benchmark.context.machine.topology.n_nodes == MACHINES[cell.machine].n_nodes
+        assert [len(week) for week in benchmark.weeks] == [WORKLOADS[workload].week] * 48
+        assert len(benchmark.training) + len(benchmark.held_out) == 48
 
 
-def test_logs_that_are_not_there_are_left_out_or_asked_for(tmp_path: Path) -> None:
-    cells, notes = chosen("full", [], [], str(tmp_path), 1)
-    made = [name for name, work in WORKLOADS.items() if not work.log]
-    assert {cell.workload for cell in cells} == set(made)
-    assert len(cells) == len(made) * len(MACHINES)
-    assert [note.split(";")[0] for note in notes] == ["left out: kth-sp2", "left out: thunder"]
-    with pytest.raises(NetcosimError, match=r"workload thunder: put LLNL-Thunder"):
-        chosen("full", [], ["thunder"], str(tmp_path), 1)
+def test_a_workload_is_played_where_contention_can_be_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    narrow = replace(WORKLOADS["bursty"], machines=("torus-128",))
+    monkeypatch.setitem(WORKLOADS, "bursty", narrow)
+    assert "fattree-128" not in {cell.machine for cell in chosen("full", workloads=["bursty"])}
+    with pytest.raises(NetcosimError, match="machines of the workloads: bursty: torus-128"):
+        chosen("full", ["fattree-128"], ["bursty"])
+
+
+def test_the_search_begins_with_rules_and_only_improves() -> None:
+    benchmark = BenchmarkCase(quick_points()["random"])
+    found = {
+        n: searched(benchmark, 3, "turnaround", n, np.random.default_rng(5)) for n in (12, 20, 40)
+    }
+    score = {n: [costs(one)["turnaround"] for one in pair] for n, pair in found.items()}
+    assert score[12][0] == score[12][1] == score[20][0] == score[40][0]
+    assert score[40][1] <= score[20][1] <= score[12][1]
+    assert score[40][1] < score[12][1]
+    again = searched(benchmark, 3, "turnaround", 20, np.random.default_rng(5))
+    assert [costs(one)["turnaround"] for one in again] == score[20]
+    # shortest first by true run times is among the plans of the beginning
+    jobs = benchmark.weeks[3]
+    exact = replace(jobs, requested_s=jobs.run_time_s)
+    hand = simulate_queue(
+        exact,
+        benchmark._policy(3, benchmark.rules[1]),
+        order="shortest",
+        run_time_model=benchmark.model(NETWORK),
+        rng=benchmark.context.queues.draws.rng("jobs"),
+    )
+    plan = Plan(-np.log(exact.run_time_s), np.full(len(exact), 1), benchmark.rules)
+    played = benchmark.played(3, plan, true_times=True)
+    assert played.start_s.tolist() == hand.start_s.tolist()
+    assert played.end_s.tolist() == hand.end_s.tolist()
+
+
+def test_the_lower_bound_is_below_every_schedule_and_reached_by_hand() -> None:
+    """Two jobs of the whole machine, 100 and 300 s: 1 and 4/3, which the shorter first has."""
+    one = make_workload([0, 0], [300, 100], [8, 8])
+    assert lower_bound(one, 8) == pytest.approx((1 + 400 / 300) / 2)
+    # the longer came first: it is taken from the server, at 10 s for 100 s, and ends at 400 s
+    late = make_workload([0, 10], [300, 100], [8, 8])
+    mean_s = (10 * 5 + 290 * 255) / 300
+    assert lower_bound(late, 8) == pytest.approx((1 + (mean_s + 150) / 300) / 2)
+    assert lower_bound(make_workload([0, 90], [50, 100], [1, 1]), 8) == 1.0
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        jobs = laas_workload(60, 4, rng, load=2.0, machine_nodes=16, run_time_range_s=(20, 900))
+        jobs = select(jobs, jobs.n_nodes <= 16)
+        least = min(
+            costs(simulate_queue(jobs, Mask(16), order=order, rng=rng))["bounded-stretch"]
+            for order in ("shortest", "smallest", "fcfs")
+        )
+        bound = lower_bound(jobs, 16)
+        assert 1.0 <= bound <= least
 
 
 @pytest.mark.parametrize(
@@ -297,7 +316,6 @@ def test_logs_that_are_not_there_are_left_out_or_asked_for(tmp_path: Path) -> No
         (["--held-out", "0"], "--held-out 0; must be 1 to 10,000"),
         (["--seed", "-1"], "--seed -1; must be at least 0"),
         (["--jobs", "0"], "jobs"),
-        (["--logs", "/nowhere"], "logs = /nowhere: no such folder (--logs or NETCOSIM_LOGS)"),
     ],
 )
 def test_mistakes_are_one_line_and_leave_nothing(
@@ -309,12 +327,6 @@ def test_mistakes_are_one_line_and_leave_nothing(
     assert told in shown
     assert shown.count("\n") == 1
     assert not out.exists()
-
-
-def test_without_logs_and_cells_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(NetcosimError, match="no cell is left"):
-        play_and_write([], Training(QUICK, "turnaround", 1), tmp_path / "out")
-    assert not (tmp_path / "out").exists()
 
 
 def test_a_far_off_player_does_not_push_the_others_together() -> None:
@@ -333,7 +345,7 @@ def test_a_far_off_player_does_not_push_the_others_together() -> None:
 def test_maskable_ppo_where_it_is_installed() -> None:
     pytest.importorskip("sb3_contrib", reason="sb3-contrib is not installed")
     found = compute(quick_points(ppo=True)[PPO])
-    assert [row["week"] for row in found["weeks"]] == list(range(6))
+    assert [row["week"] for row in found["weeks"]] == list(range(8))
     assert all(row["bounded-stretch"] >= 1 for row in found["weeks"])
     assert compute(quick_points(ppo=True)[PPO])["weeks"] == found["weeks"]
 

@@ -18,15 +18,10 @@ from experiments.config_load import config_from, load_config, points_of
 from experiments.cosim import cosim_point, run_cosim
 from experiments.draws import Draws
 from experiments.points import point_key
-from experiments.schedules import queues_of
 from experiments.sweep import run_points
-from netcosim.bench_rl.cells import COMMUNICATION, MACHINES
-from netcosim.bench_rl.learned import LearnedAgent, n_weights
-from netcosim.bench_rl.output import agent_file
 from netcosim.cli import main
 from netcosim.judge.config import Flags, load_judge_config
 from netsim.errors import NetcosimError
-from queuesim.queue import simulate_queue
 from queuesim.registry import DECIDERS
 from queuesim.result import QueueResult
 from workloads.details import Dependencies, JobDetails
@@ -98,7 +93,6 @@ class ByRule(Last):
         return Choice(fits[0], rule="rdn") if fits else None
 '''
 
-N_PATTERNS = len(COMMUNICATION["mix"])
 JUDGED = """
 machine = { family = "dragonfly", p = 2, a = 4, g = 5 }
 [workload]
@@ -398,26 +392,6 @@ def test_dependencies_and_grace_are_kept() -> None:
     kept = [one.start_s[3::2] >= one.end_s[0:-3:2] for one in found]
     assert [bool(one.all()) for one in kept] == [True, True, False, True]
     assert not same_schedule(found[1], found[3])
-
-
-def test_what_the_benchmark_trains_runs_in_a_config(folder: Path) -> None:
-    """Its file equals the agent itself, asked in the queue simulator."""
-    rules = MACHINES["dragonfly-272"].rules
-    weights = np.random.default_rng(3).normal(size=n_weights(len(rules), N_PATTERNS))
-    (folder / "learned.py").write_text(agent_file("dragonfly-272", "", weights.tolist()))
-    queue = {"policies": [rules[0]], "placement_rules": list(rules[1:])}
-    config = config_from(content(decider="learned.py:Agent", **queue))
-    found = run_cosim(config).schedules[rules[0]]
-    queues = queues_of(config, found.topology)
-    direct = simulate_queue(
-        queues.jobs,
-        queues.empty(rules[0]),
-        backfill=LearnedAgent(weights, rules, N_PATTERNS),
-        rng=np.random.default_rng(0),
-        keep_placements=True,
-    )
-    assert same_schedule(found, direct)
-    assert not same_schedule(found, schedules(decider="easy", **queue)[rules[0]])
 
 
 def digest(path: Path) -> str:

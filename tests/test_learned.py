@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from netsim.topologies.registry import make_topology
 from queuesim.decide import DecisionPoint
 from queuesim.queue import simulate_queue
 from queuesim.result import QueueResult
+from workloads.details import JobDetails, Labels
 from workloads.job import Workload
 from workloads.synthetic import laas_workload
 
@@ -102,7 +104,9 @@ def test_the_rule_goes_by_what_is_known_of_the_job() -> None:
 
     asked: list[tuple[int, int, str]] = []
     rules = {name: make_policy(TOPOLOGY, name, np.random.default_rng(5)) for name in RULES}
-    agent = LearnedAgent(weights, RULES, 2, lambda _: (pattern, np.full(len(pattern), 0.3)))
+    labels = Labels(pattern.astype(np.int32), ("halo3d", "pairs"))
+    workload = replace(workload, details=JobDetails(pattern=labels))
+    agent = LearnedAgent(weights, RULES, ("halo3d", "pairs"))
     simulate_queue(workload, Watched(rules), backfill=agent, rng=np.random.default_rng(0))
     of_id = dict(zip(workload.job_id.tolist(), pattern.tolist(), strict=True))
     seen = set()
@@ -117,6 +121,7 @@ def test_what_is_seen_of_the_machine() -> None:
     """Free share, whether a group holds the job, and who communicates, counted by hand."""
     workload = jobs(5, 60)
     fraction = np.linspace(0, 1, len(workload))
+    workload = replace(workload, details=JobDetails(communication_fraction=fraction))
     checked = 0
 
     class Looking(LearnedAgent):
@@ -135,9 +140,7 @@ def test_what_is_seen_of_the_machine() -> None:
             checked += 1
             return found
 
-    agent = Looking(
-        np.ones(n_weights(3)), RULES, 0, lambda _: (np.full(len(fraction), -1), fraction)
-    )
+    agent = Looking(np.ones(n_weights(3)), RULES)
     simulate_queue(workload, machine(), backfill=agent, rng=np.random.default_rng(0))
     assert checked == len(workload)
 

@@ -57,10 +57,13 @@ def is_hand(player: str) -> bool:
 
 
 def scores(weeks: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Return a row a cell and player: means over training and held-out weeks, with intervals."""
+    """Return a row a cell and player of held-out weeks: means, with intervals of the latter."""
     rows = []
     for (machine, workload, player), mine in weeks.groupby([*CELL, "player"], sort=False):
-        held = t_interval(mine[mine["part"] == "held out"][metric]).within(least=0.0)
+        played = mine[mine["part"] == "held out"][metric].dropna()
+        if played.empty:
+            continue
+        held = t_interval(played).within(least=0.0)
         rows.append(
             {
                 "machine": machine,

@@ -1,0 +1,98 @@
+"""Cells of `netcosim bench-rl`: what contention costs in each, and what 40 weeks can find there.
+
+``python docs/learning_cells.py FOLDER docs/learning/candidates.csv LOGS`` plays the hand rules of
+all candidates. FOLDER is that of a run, whose hand rules are not played again. A cell has power if
+contention costs its baseline at least `TIMES` times the half-width of the 95 % interval of the
+difference between it and the next hand rule.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from experiments.config_load import config_from
+from experiments.frames import frames_of
+from experiments.papers.kit.logs import FILES, first_existing
+from netcosim.bench_rl.cells import MACHINES, SCALES, WORKLOADS, Cell, Jobs, cell
+from netcosim.bench_rl.output import STORE
+from netcosim.bench_rl.points import FUNCTION, HANDS, NO_CONTENTION, Training, points_of
+from netcosim.bench_rl.tables import NEXT, differences
+from netcosim.study.points import compute_points
+
+METRIC, TIMES = "bounded-stretch", 2.0
+LESS = [0.1, 0.7]
+"""Communication fractions, instead of 0.5 to 0.9."""
+SYNTHETIC: dict[str, Jobs] = {
+    **WORKLOADS,
+    "wide bursty": replace(WORKLOADS["bursty"], mean_share=0.125),
+}
+GPU: dict[str, Any] = {"max_nodes": 64, "synthetic": {"cluster": "kalos", "load": 8.0}}
+"""Published sizes and run times of the GPU cluster Kalos, up to 64 nodes."""
+LOGS: dict[str, tuple[int, dict[str, Any]]] = {
+    "kth-sp2": (100, {"arrival_factor": 0.8}),
+    "thunder": (512, {"arrival_factor": 0.4, "min_run_time": "60 s"}),
+}
+"""Nodes that are scaled to the machine's, and more keys."""
+
+
+def candidates(folder: Path) -> Iterator[Cell]:
+    """All of them, with the weeks of the full scale."""
+    scale = SCALES["full"]
+    for machine, where in MACHINES.items():
+        for name, jobs in SYNTHETIC.items():
+            yield cell(machine, name, jobs, scale, 1)
+            less = replace(jobs, fraction=LESS)
+            yield cell(machine, f"{name}, less communication", less, scale, 1)
+        plain = cell(machine, "gpu", WORKLOADS["steady"], scale, 1)
+        content = plain.config.resolved()
+        n_jobs = content["workload"]["synthetic"]["n_jobs"]
+        gpu = {**GPU, "synthetic": {**GPU["synthetic"], "n_jobs": n_jobs}}
+        workloads = {"gpu": {**gpu, "larger_jobs": "drop"}}
+        for name, (nodes, keys) in LOGS.items():
+            path = first_existing(folder, FILES[name])
+            size = {"known_log": name, "size_factor": where.n_nodes / nodes, "larger_jobs": "drop"}
+            workloads[name] = {"log": str(path), **size, **keys}
+        for name, section in workloads.items():
+            config = config_from({**content, "workload": section})
+            yield replace(plain, workload=name, config=config)
+
+
+def main(folder: Path, out: Path, logs: str) -> None:
+    """Play, and write a row a candidate."""
+    training = Training(SCALES["full"], METRIC, 1)
+    points = [
+        point
+        for one in candidates(Path(logs))
+        for point in points_of(one, training)
+        if point["bench_rl"]["player"] == HANDS
+    ]
+    done = compute_points(
+        FUNCTION,
+        points,
+        folder / STORE,
+        jobs=1,
+        executor="",
+        progress=False,
+        retry_failed=True,
+        first=lambda point: point["bench_rl"]["workload"] in LOGS,
+    )
+    assert done is not None
+    found = differences(frames_of(done[1])["weeks"], METRIC).set_index("player")
+    free, other = found.loc[NO_CONTENTION], found.loc[NEXT]
+    table = free[["machine", "workload", "best_hand", "best_hand_score"]].reset_index(drop=True)
+    score = table["best_hand_score"]
+    table["contention_percent"] = -100 * free["difference"].to_numpy() / score
+    table["next_hand"] = other["is"].to_numpy()
+    width = (other["high"] - other["low"]).to_numpy() / 2
+    table["half_width_percent"] = 100 * width / score
+    power = table["contention_percent"] >= TIMES * table["half_width_percent"]
+    table["power"] = power.map({True: "yes", False: "no"})
+    table.to_csv(out, index=False, float_format="%.4g")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])

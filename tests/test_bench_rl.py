@@ -169,7 +169,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_command_leaves_tables_figures_and_agents(quick: Path) -> None:
     names = {path.name for path in quick.iterdir()}
-    tables = {f"{name}.csv" for name in ("differences", "networks", "scores", "curve", "weeks")}
+    tables = {f"{name}.csv" for name in ("differences", "networks", "curve", "weeks")}
     agent = "agent-fattree-128-bursty.py"
     assert names == {*tables, "held-out.png", agent, "bench-rl.db"}
     weeks = pd.read_csv(quick / "weeks.csv")

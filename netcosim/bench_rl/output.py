@@ -24,7 +24,7 @@ from netcosim.bench_rl.points import (
     Training,
     points_of,
 )
-from netcosim.bench_rl.tables import between, counted, differences, scores
+from netcosim.bench_rl.tables import between, cell_lines, counted, differences
 from netcosim.study.points import compute_points, failure_lines
 from netcosim.study.results import write_tables
 from netsim.atomic_files import write_text_atomically
@@ -99,18 +99,12 @@ def _longest_first(point: Mapping[str, Any]) -> int:
 def _written(frames: Mapping[str, pd.DataFrame], metric: str, out: Path, form: str) -> list[str]:
     """Write tables, figures and agents; return what they show, and their names."""
     weeks, curve = frames["weeks"], frames["curve"]
-    compared, found = differences(weeks, metric), scores(weeks, metric)
+    compared = differences(weeks, metric)
     networks = pd.concat(
         [between(weeks, metric, AGENT, other) for other in (BLIND, f"{BLIND}, {ORDER_ALONE}")],
         ignore_index=True,
     )
-    tables = {
-        "differences": compared,
-        "networks": networks,
-        "scores": found,
-        "curve": curve,
-        "weeks": weeks,
-    }
+    tables = {"differences": compared, "networks": networks, "curve": curve, "weeks": weeks}
     files = write_tables(out, tables, DIGITS)
     if len(compared):
         figure = held_out_figure(compared, metric)
@@ -125,6 +119,8 @@ def _written(frames: Mapping[str, pd.DataFrame], metric: str, out: Path, form: s
                 files[-1], agent_file(str(machine), str(workload), list(mine["weight"]))
             )
     return [
+        "mean score on held-out weeks: the best hand rule's, and others beside it:",
+        *(f"  {line}" for line in cell_lines(compared)),
         "held-out weeks, beside the hand rule that was best on the training weeks (95 %):",
         *(f"  {line}" for line in counted(compared)),
         "held-out weeks, trained with the network beside trained without:",

@@ -22,12 +22,13 @@ from queuesim.statistics import LEAST_SAMPLES, LEVEL, Interval, t_interval, t_qu
 CELL = ["machine", "workload"]
 NEXT, HINDSIGHT = "next hand rule", "best in hindsight"
 """The second best of the training weeks; the best of the held-out weeks."""
-COMPARED = (
+PLAYERS = (
     *(AGENT, f"{AGENT}, {ORDER_ALONE}", f"{AGENT}, {PLACING_ALONE}"),
-    *(BLIND, f"{BLIND}, {ORDER_ALONE}", PPO, RANDOM, NO_CONTENTION, NEXT, HINDSIGHT),
-    *(TRUE_TIMES, CLAIRVOYANT, BOUND),
+    *(BLIND, f"{BLIND}, {ORDER_ALONE}", PPO, RANDOM),
 )
-"""What is compared with the best hand rule."""
+REFERENCES = (NEXT, HINDSIGHT, NO_CONTENTION, TRUE_TIMES, CLAIRVOYANT, BOUND)
+"""PLAYERS, REFERENCES: What is compared with the best hand rule; the latter know more, or are none
+that could be played."""
 BETTER, WORSE, NOT_SIGNIFICANT = "better", "worse", "not significant"
 POWER = 0.8
 """How often a difference as large as `detectable` would come out significant."""
@@ -56,30 +57,8 @@ def is_hand(player: str) -> bool:
     return " + " in player
 
 
-def scores(weeks: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Return a row a cell and player of held-out weeks: means, with intervals of the latter."""
-    rows = []
-    for (machine, workload, player), mine in weeks.groupby([*CELL, "player"], sort=False):
-        played = mine[mine["part"] == "held out"][metric].dropna()
-        if played.empty:
-            continue
-        held = t_interval(played).within(least=0.0)
-        rows.append(
-            {
-                "machine": machine,
-                "workload": workload,
-                "player": player,
-                "training": float(mine[mine["part"] == "training"][metric].mean()),
-                "held_out": held.value,
-                "held_out_low": held.low,
-                "held_out_high": held.high,
-            }
-        )
-    return pd.DataFrame(rows)
-
-
 def differences(weeks: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Return a row a cell and player of `COMPARED`: it beside the best hand rule, held-out weeks.
+    """Return a row a cell and of both: it beside the best hand rule, held-out weeks.
 
     That rule is the one of the least mean on the training weeks. Of a player of some of the weeks
     both scores are of these.
@@ -93,7 +72,7 @@ def differences(weeks: pd.DataFrame, metric: str) -> pd.DataFrame:
             continue
         best, *others = trained[hands].sort_values(kind="stable").index
         which = {HINDSIGHT: held[hands].mean().idxmin(), NEXT: others[0] if others else best}
-        for player in COMPARED:
+        for player in (*PLAYERS, *REFERENCES):
             name = which.get(player, player)
             if name not in held.columns or (known := held[name].notna()).sum() == 0:
                 continue
@@ -130,13 +109,33 @@ def _beside(held: pd.DataFrame, one: str, other: str) -> dict[str, object]:
     return cells | dict(zip(("ratio", "ratio_low", "ratio_high"), ratio, strict=True))
 
 
+def cell_lines(table: pd.DataFrame) -> list[str]:
+    """Return a line a cell: the best hand rule, and what others are below and above it."""
+    lines = []
+    for (machine, workload), mine in table.groupby(CELL, sort=False):
+        percent = (100 * mine["difference"] / mine["best_hand_score"]).set_axis(mine["player"])
+        others = ", ".join(
+            f"{player} {percent[player]:+.1f} %"
+            for player in (AGENT, NO_CONTENTION, CLAIRVOYANT, BOUND)
+            if player in percent
+        )
+        hand = mine.iloc[0]
+        lines.append(
+            f"{machine}, {workload}: {hand['best_hand']} {hand['best_hand_score']:.2f}; {others}"
+        )
+    return lines
+
+
 def counted(table: pd.DataFrame, by: Sequence[str] = ("player",)) -> list[str]:
     """Return a line a player: in how many cells it is better and worse than the other.
 
-    The detectable difference is the range over cells, in percent of the score beside.
+    The detectable difference is the range over cells, in percent of the score beside. There is
+    none for `REFERENCES`.
     """
     lines = []
     for names, mine in table.groupby(list(by), sort=False):
+        if names[0] in REFERENCES:
+            continue
         counts = mine["verdict"].value_counts()
         better, worse = (counts.get(which, 0) for which in (BETTER, WORSE))
         percent = 100 * (float(np.exp(np.mean(np.log(list(mine["ratio"]))))) - 1)

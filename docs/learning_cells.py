@@ -44,10 +44,10 @@ def candidates(folder: Path) -> Iterator[Cell]:
     scale = SCALES["full"]
     for machine, where in MACHINES.items():
         for name, jobs in SYNTHETIC.items():
-            yield cell(machine, name, jobs, scale, 1)
+            yield cell(machine, name, jobs, scale)
             less = replace(jobs, fraction=LESS)
-            yield cell(machine, f"{name}, less communication", less, scale, 1)
-        plain = cell(machine, "gpu", WORKLOADS["steady"], scale, 1)
+            yield cell(machine, f"{name}, less communication", less, scale)
+        plain = cell(machine, "gpu", WORKLOADS["steady"], scale)
         content = plain.config.resolved()
         n_jobs = content["workload"]["synthetic"]["n_jobs"]
         gpu = {**GPU, "synthetic": {**GPU["synthetic"], "n_jobs": n_jobs}}

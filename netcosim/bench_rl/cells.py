@@ -21,6 +21,8 @@ from workloads.job import Workload
 from workloads.transform import from_zero, select
 
 STUDY = tomllib.loads(files("netcosim.bench_rl").joinpath("cells.toml").read_text("utf-8"))
+SEED = 1
+"""Of the jobs."""
 MAX_HELD_OUT = 10_000
 """Weeks; two hundred years of a log."""
 
@@ -103,7 +105,7 @@ class Cell:
     burst: int
 
 
-def cell(machine: str, name: str, workload: Jobs, scale: Scale, seed: int) -> Cell:
+def cell(machine: str, name: str, workload: Jobs, scale: Scale) -> Cell:
     """Build the cell of a machine with a workload of any name."""
     where, week = MACHINES[machine], max(round(workload.week * scale.part), 2)
     weeks = scale.training + scale.held_out
@@ -120,7 +122,7 @@ def cell(machine: str, name: str, workload: Jobs, scale: Scale, seed: int) -> Ce
         "workload": {"larger_jobs": "drop", "synthetic": synthetic},
         "queue": {"policies": list(where.rules), "run_time_model": NETWORK},
         "communication": {"mix": [{**one, **sent} for one in PATTERNS]},
-        "run": {"snapshots": 0, "seed": seed},
+        "run": {"snapshots": 0, "seed": SEED},
     }
     config = config_from(content)
     return Cell(machine, name, config, scale.training, scale.held_out, week, workload.burst)
@@ -158,7 +160,6 @@ def chosen(
     scale: str,
     machines: Sequence[str] = (),
     workloads: Sequence[str] = (),
-    seed: int = 1,
     held_out: int | None = None,
 ) -> list[Cell]:
     """Return the cells of a scale, or those of them that are requested.
@@ -169,8 +170,6 @@ def chosen(
         A name of `SCALES`.
     machines, workloads : sequence of str
         Instead of the scale's.
-    seed : int
-        Of the jobs.
     held_out : int, optional
         Weeks that are held out, instead of the scale's.
 
@@ -191,13 +190,14 @@ def chosen(
         if not 1 <= held_out <= MAX_HELD_OUT:
             raise NetcosimError(f"--held-out {held_out}; must be 1 to {MAX_HELD_OUT:,}")
         how = replace(how, held_out=held_out)
+    names = workloads or how.workloads
     cells = [
-        cell(machine, name, WORKLOADS[name], how, seed)
-        for name in workloads or how.workloads
+        cell(machine, name, WORKLOADS[name], how)
+        for name in names
         for machine in machines or how.machines
         if machine in WORKLOADS[name].machines
     ]
     if not cells:
-        found = "; ".join(f"{name}: {', '.join(WORKLOADS[name].machines)}" for name in workloads)
+        found = "; ".join(f"{name}: {', '.join(WORKLOADS[name].machines)}" for name in names)
         raise NetcosimError(f"no such cell; machines of the workloads: {found}")
     return cells

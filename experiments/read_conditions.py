@@ -15,7 +15,9 @@ from alloc.registry import POLICIES
 from cosim.measuring.campaign import Stretch
 from cosim.network.communication import ALWAYS, BY_SHARE, TOGETHER
 from cosim.registry import MEASURES, RUNTIME_MODELS
+from cosim.run_times.measured_times import Measured
 from experiments.config import Config
+from experiments.config_decider import UserDecider
 from experiments.fields import assigned, assigned_one_of, matches, value_at
 from netsim.packet.presets import PACKET_PRESETS
 from queuesim.registry import BACKFILLS, DECIDERS, ORDERS
@@ -67,7 +69,9 @@ def _models_reading(key: str) -> list[str]:
 
 
 def _sent_or_modelled(config: Config, key: str) -> bool:
-    return _measured(config) or _model_reads(config, key)
+    # a user's decider gets what jobs send
+    observed = isinstance(config.queue.decider, UserDecider) and matches(key, Measured.reads)
+    return observed or _measured(config) or _model_reads(config, key)
 
 
 def packet_preset_values(packet: Any) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
+from experiments.unread import unread_keys
 from netcosim.bench_rl.cells import MACHINES, PATTERNS
 from netcosim.bench_rl.learned import n_weights
 from netcosim.bench_rl.output import agent_file
@@ -133,3 +134,16 @@ def test_the_benchmarks_agent_runs_in_a_config_as_in_the_environment(tmp_path: P
     deaf = [0.0 if k in (6, 7) else float(w) for k, w in enumerate(weights)]
     file.write_text(agent_file("dragonfly-272", "", deaf))
     assert not equal(run_with(f"{file}:Agent"), run.result())
+
+
+def test_what_jobs_send_counts_where_a_decider_observes_it(tmp_path: Path) -> None:
+    """Also with run times as logged: no warning that patterns and fractions are not read."""
+    (tmp_path / "agent.py").write_text(AGENT)
+    queue = {"policies": [RULES[0]], "placement_rules": list(RULES[1:])}
+    queue |= {"run_time_model": "as-logged"}
+    for decider, unread in ((f"{tmp_path}/agent.py:Observer", False), ("easy", True)):
+        config = config_from(content(**{**queue, "decider": decider}))
+        keys = [entry.key for entry in unread_keys([config])]
+        assert any(key.endswith(("pattern", "communication_fraction")) for key in keys) == unread
+        # with run times as logged, no byte is sent
+        assert any(key.endswith("node_bytes") for key in keys)

@@ -10,14 +10,14 @@ from matplotlib.figure import Figure
 from experiments.figures.style import SOFT, colour, grid, marker, new_figure, shared_legend
 from netcosim.bench_rl.clairvoyant import CLAIRVOYANT
 from netcosim.bench_rl.play import PPO
-from netcosim.bench_rl.points import AGENT, BLIND, ORDER_ALONE, RANDOM
+from netcosim.bench_rl.points import AGENT, BLIND, NO_CONTENTION, ORDER_ALONE
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SHOWN = (
     *(AGENT, f"{AGENT}, {ORDER_ALONE}", BLIND, f"{BLIND}, {ORDER_ALONE}"),
-    *(PPO, RANDOM, CLAIRVOYANT),
+    *(PPO, NO_CONTENTION, CLAIRVOYANT),
 )
 WIDE = 10
 """Where a player has more than so many times the best hand rule's score, ratios go by logarithm."""

@@ -26,9 +26,12 @@ from netcosim.study.points import compute_points
 METRIC, TIMES = "bounded-stretch", 2.0
 LESS = [0.1, 0.7]
 """Communication fractions, instead of 0.5 to 0.9."""
+BURSTY = WORKLOADS["bursty"]
+STEADY = replace(BURSTY, mean_share=0.1, burst=1)
 SYNTHETIC: dict[str, Jobs] = {
     **WORKLOADS,
-    "wide bursty": replace(WORKLOADS["bursty"], mean_share=0.125),
+    "wide bursty": replace(BURSTY, mean_share=0.125),
+    "steady": STEADY,
 }
 GPU: dict[str, Any] = {"max_nodes": 64, "synthetic": {"cluster": "kalos", "load": 8.0}}
 """Published sizes and run times of the GPU cluster Kalos, up to 64 nodes."""
@@ -47,7 +50,7 @@ def candidates(folder: Path) -> Iterator[Cell]:
             yield cell(machine, name, jobs, scale)
             less = replace(jobs, fraction=LESS)
             yield cell(machine, f"{name}, less communication", less, scale)
-        plain = cell(machine, "gpu", WORKLOADS["steady"], scale)
+        plain = cell(machine, "gpu", STEADY, scale)
         content = plain.config.resolved()
         n_jobs = content["workload"]["synthetic"]["n_jobs"]
         gpu = {**GPU, "synthetic": {**GPU["synthetic"], "n_jobs": n_jobs}}

@@ -2,7 +2,7 @@
 
   netcosim bench-rl --scale quick
   netcosim bench-rl --jobs 2
-  netcosim bench-rl --machine torus-128 --workload steady --seed 2 --out seed2
+  netcosim bench-rl --machine torus-128 --workload batch --seed 2 --out seed2
 
 Machines and workloads, cut into training weeks and weeks that are held out. Hand rules, random
 choices and a learned agent play them with contention; the agent trained without a network is

@@ -91,6 +91,16 @@ def candidate_rows() -> list[str]:
     return rows
 
 
+def seed_text() -> str:
+    """Return the agent's difference by cell and training seed, with its verdicts."""
+    parts = []
+    for (machine, workload), mine in stored("seeds").groupby(CELL, sort=False):
+        shown = ", ".join(f"{percent_of(row):+.1f} %" for _, row in mine.iterrows())
+        better = int((mine["verdict"] == BETTER).sum())
+        parts.append(f"{machine}, {workload}: {shown} (better with {better} of {len(mine)})")
+    return "; ".join(parts)
+
+
 def test_every_machine_and_workload_is_on_the_page() -> None:
     for name, machine in MACHINES.items():
         assert f"`{name}`" in PAGE
@@ -205,6 +215,14 @@ def test_other_scores_are_those_of_the_weeks() -> None:
         better, worse = (int(counts.get(which, 0)) for which in (BETTER, WORSE))
         parts.append(f"{metric}: better in {better}, worse in {worse}")
     assert "; ".join(parts) in TEXT
+
+
+def test_other_seeds_are_stored() -> None:
+    assert seed_text() in TEXT
+    seeds, agent = stored("seeds"), by_player().xs(AGENT, level="player")
+    for row in seeds[seeds["seed"] == 1].to_dict("records"):
+        of = agent.loc[row["machine"], row["workload"]]
+        assert row["difference"] == pytest.approx(of["difference"], abs=1e-5)
 
 
 def test_agents_keep_their_best_generation() -> None:

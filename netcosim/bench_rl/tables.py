@@ -101,7 +101,9 @@ def between(weeks: pd.DataFrame, metric: str, one: str, other: str) -> pd.DataFr
 def _beside(held: pd.DataFrame, one: str, other: str) -> dict[str, object]:
     """Return one player less another and over it, paired by the weeks that are the table's rows."""
     off = t_interval(held[one] - held[other])
-    ratio = np.exp(list(t_interval(np.log(held[one] / held[other])))).tolist()
+    positive = bool((held[[one, other]] > 0).all(axis=None))
+    logs = np.log(held[one] / held[other]) if positive else held[one] * np.nan
+    ratio = np.exp(list(t_interval(logs))).tolist()
     cells: dict[str, object] = {"difference": off.value, "low": off.low, "high": off.high}
     cells["verdict"] = word(off)
     least = detectable(off.high - off.value, len(held))

@@ -7,7 +7,8 @@ varies. And with one thing changed (``attacks``), on the same stretches: does th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -24,7 +25,14 @@ from experiments.papers.isolation.cells import (
     gains_by_stretch,
     packet_points,
 )
-from experiments.papers.isolation.stretches import STUDY, cell_content, stretches_of
+from experiments.papers.isolation.stretches import (
+    FAT_TREES,
+    STUDY,
+    CellStudy,
+    Stretch,
+    cell_content,
+    stretches_of,
+)
 from experiments.papers.kit.claims import claims_frame
 from experiments.papers.paper import Analysis, Options, Point
 from experiments.points import replaced
@@ -46,21 +54,37 @@ FEWER = {
 def points(options: Options) -> list[Point]:
     """Return the cells as designed, drawn again, and each attacked one with its changes."""
     found = []
-    for log, these in stretches_of(options):
+    for log, these in stretches_of(FAT_TREES, options):
         known = {tuple(each.cell.values()): each for each in designed(log, options)}
         attacked = _attacked(log, options)
         for each in [*_covered(log, options), *attacked]:
-            found += packet_points(log, these, known[tuple(each.cell.values())], options.seed)
+            designed_cell = known[tuple(each.cell.values())]
+            found += packet_points(FAT_TREES, log, these, designed_cell, options.seed)
         for each in attacked:
-            for name, changes in STUDY["attacks"].items():
-                for stretch in these[EVERY_OTHER]:
-                    content = cell_content(log, stretch, each.cell, (POLICY,), options.seed)
-                    labels = {"log": log, **each.cell, "part": stretch.number, "variant": name}
-                    found.append(study_point(NAME, attack(content, changes), labels))
-    for log, these in stretches_of(options, draw=1):
+            of_one = replace(each, policies=(POLICY,))
+            found += attack_points(FAT_TREES, NAME, log, these, of_one, options.seed)
+    for log, these in stretches_of(FAT_TREES, options, draw=1):
         for each in _covered(log, options):
-            again = packet_points(log, these, each, options.seed + 1)
+            again = packet_points(FAT_TREES, log, these, each, options.seed + 1)
             found += [replaced(point, {"labels.draw": 1}) for point in again]
+    return found
+
+
+def attack_points(
+    study: CellStudy,
+    name: str,
+    log: str,
+    stretches: Sequence[Stretch],
+    attacked: Designed,
+    seed: int,
+) -> list[Point]:
+    """Return a cell with each of the attacks, on every other stretch."""
+    found = []
+    for variant, changes in study.content["attacks"].items():
+        for stretch in stretches[EVERY_OTHER]:
+            content = cell_content(study, log, stretch, attacked.cell, attacked.policies, seed)
+            labels = {"log": log, **attacked.cell, "part": stretch.number, "variant": variant}
+            found.append(study_point(name, attack(content, changes), labels))
     return found
 
 

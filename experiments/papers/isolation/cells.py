@@ -1,5 +1,7 @@
 """Figure ``cells``: does isolation pay? Gain and break-even, simulated cell by cell.
 
+Figure ``dragonfly`` (`spread`) has the same cells, of policies that do not isolate.
+
 A cell is a log on its own machine, the placement before, a network (routing and rank order), a
 drive, the mean share of communication and the load of the queue; all else is in `stretches`
 and ``paper.toml``. Nothing is fitted or interpolated between cells. Each cell is simulated on
@@ -22,9 +24,9 @@ from experiments.frames import cells
 from experiments.papers.isolation.base import WINDOW, study_point
 from experiments.papers.isolation.stretches import (
     AT_ONCE,
+    FAT_TREES,
     LOGS,
-    REFERENCE,
-    STUDY,
+    CellStudy,
     Stretch,
     cell_content,
     stretches_of,
@@ -90,12 +92,9 @@ def break_even(percent: Sequence[float], ratio: Sequence[float]) -> float:
     return float(x[i] + (1 - y[i]) * (x[i] - x[i - 1]) / (y[i] - y[i - 1]))
 
 
-NAME = "isolation-cells"
 FUNCTION = "experiments.papers.isolation.cells:tables_of"
-USUAL: dict[str, list[Any]] = STUDY["usual"]
-POLICIES = ("ta", "laas", "jigsaw")
-LIVE_POLICY, LIVE_SCENARIO = "jigsaw", "live"
-"""The policy whose queues are simulated with contention, too."""
+REFERENCE, POLICIES = "baseline", FAT_TREES.policies
+LIVE_SCENARIO = "live"
 FACTORS = ("placement", "network", "drive", "share", "load")
 WALLTIMES = ("logged", "exact")
 """That the queues of the break-even plan with; verdicts are of the first."""
@@ -116,23 +115,26 @@ class Designed:
     """A cell, the policies whose packets are simulated, and whether queues with contention are."""
 
     cell: dict[str, Any]
-    policies: tuple[str, ...] = POLICIES
+    policies: tuple[str, ...]
     live: bool = False
 
 
-def designed(log: str, options: Options) -> list[Designed]:
+def designed(log: str, options: Options, study: CellStudy = FAT_TREES) -> list[Designed]:
     """Return the cells of a log, in the order in which they are computed."""
     quick = [{"load": [AT_ONCE, "0.7"], "live": [log]}]
-    return expanded(quick if options.quick else STUDY["designs"], log)
+    return expanded(quick if options.quick else study.content["designs"], log, study)
 
 
-def expanded(designs: Sequence[Mapping[str, Any]], log: str) -> list[Designed]:
+def expanded(
+    designs: Sequence[Mapping[str, Any]], log: str, study: CellStudy = FAT_TREES
+) -> list[Designed]:
     """Return every combination of the levels of each design of a log, each cell once."""
     found: dict[tuple[Any, ...], Designed] = {}
     for design in designs:
         if log in design.get("logs", [log]):
-            policies, live = design.get("policies", POLICIES), log in design.get("live", ())
-            levels = [design.get(name, USUAL[name]) for name in FACTORS]
+            policies = design.get("policies", study.policies)
+            live = log in design.get("live", ())
+            levels = [design.get(name, study.usual[name]) for name in FACTORS]
             for place in itertools.product(*levels):
                 cell = dict(zip(FACTORS, place, strict=True))
                 found.setdefault(place, Designed(cell, tuple(policies), live))
@@ -142,12 +144,21 @@ def expanded(designs: Sequence[Mapping[str, Any]], log: str) -> list[Designed]:
 def points(options: Options) -> list[Point]:
     """Return, log by log, its queues, its cells and those queues with contention."""
     found = []
-    for log, these in stretches_of(options):
+    for log, these in stretches_of(FAT_TREES, options):
         found += queue_points(log, these, options)
-        for each in designed(log, options):
-            found += packet_points(log, these, each, options.seed)
-            if each.live:
-                found += live_points(log, these, each.cell, options.seed)
+        found += cell_points(FAT_TREES, log, these, options)
+    return found
+
+
+def cell_points(
+    study: CellStudy, log: str, stretches: Sequence[Stretch], options: Options
+) -> list[Point]:
+    """Return the cells of a log, and the queues with contention of some."""
+    found = []
+    for each in designed(log, options, study):
+        found += packet_points(study, log, stretches, each, options.seed)
+        if each.live:
+            found += live_points(study, log, stretches, each.cell, options.seed)
     return found
 
 
@@ -157,27 +168,28 @@ def tables_of(point: Mapping[str, Any]) -> dict[str, Rows]:
 
 
 def packet_points(
-    log: str, stretches: Sequence[Stretch], designed: Designed, seed: int
+    study: CellStudy, log: str, stretches: Sequence[Stretch], designed: Designed, seed: int
 ) -> list[Point]:
     """Return a cell on every stretch of a log, the packets of all policies at the same instants."""
     found = []
     for stretch in stretches:
-        config = cell_content(log, stretch, designed.cell, designed.policies, seed)
-        found.append(
-            study_point(NAME, config, {"log": log, **designed.cell, "part": stretch.number})
-        )
+        config = cell_content(study, log, stretch, designed.cell, designed.policies, seed)
+        labels = {"log": log, **designed.cell, "part": stretch.number}
+        found.append(study_point(study.name, config, labels))
     return found
 
 
-def live_points(log: str, stretches: Sequence[Stretch], cell: Cell, seed: int) -> list[Point]:
-    """Return the queues of both policies with run times that follow contention, to compare with."""
+def live_points(
+    study: CellStudy, log: str, stretches: Sequence[Stretch], cell: Cell, seed: int
+) -> list[Point]:
+    """Return the queues of policies with run times that follow contention, to compare with."""
     found = []
     for stretch in stretches:
-        config = cell_content(log, stretch, cell, (LIVE_POLICY,), seed)
+        config = cell_content(study, log, stretch, cell, study.live_policies, seed)
         config["queue"]["run_time_model"] = "coupled-flow"
         config["run"] = {"seed": seed, "snapshots": 0, "observables": ["runs"]}
         labels = {"log": log, **cell, "part": stretch.number, "scenario": LIVE_SCENARIO}
-        found.append(study_point(f"{NAME}-live", config, labels))
+        found.append(study_point(f"{study.name}-live", config, labels))
     return found
 
 
@@ -190,13 +202,13 @@ def queue_points(log: str, stretches: Sequence[Stretch], options: Options) -> li
     quick = [{"loads": [AT_ONCE, "0.7"], "walltimes": WALLTIMES}]
     designs = [
         design
-        for design in (quick if options.quick else STUDY["queues"])
+        for design in (quick if options.quick else FAT_TREES.content["queues"])
         if log in design.get("logs", [log])
     ]
     places = [p for d in designs for p in itertools.product(d["walltimes"], d["loads"])]
     for (walltimes, load), stretch in itertools.product(places, stretches):
         reductions = percent_off(stretch.jobs.n_nodes, stretch.jobs.run_time_s)
-        for scenario in STUDY["scenarios"]:
+        for scenario in FAT_TREES.content["scenarios"]:
             queue = {"policies": [REFERENCE, *POLICIES], "window": WINDOW}
             config = {
                 "machine": stretch.machine,
@@ -206,7 +218,7 @@ def queue_points(log: str, stretches: Sequence[Stretch], options: Options) -> li
             }
             labels = {"log": log, "part": stretch.number, "load": load, "walltimes": walltimes}
             labels |= {"scenario": scenario, "off": reductions[scenario]}
-            found.append(study_point(f"{NAME}-queue", config, labels))
+            found.append(study_point(f"{FAT_TREES.name}-queue", config, labels))
     return found
 
 
@@ -235,14 +247,14 @@ def gains(each: pd.DataFrame) -> pd.DataFrame:
 def ratios(runs: pd.DataFrame) -> pd.DataFrame:
     """Return each isolating queue's metrics over the others', by stretch and scenario."""
     keys = ["log", "load", "walltimes", "part", "scenario", "off"]
-    return _over_reference(runs[runs["scenario"] != LIVE_SCENARIO], keys)
+    return _over_reference(runs[runs["scenario"] != LIVE_SCENARIO], keys, POLICIES)
 
 
-def _over_reference(runs: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Return the metrics of policies that isolate over those of the other one."""
-    columns, isolating = list(METRICS.values()), runs["policy"].isin(POLICIES)
-    base = runs[~isolating].set_index(keys)[columns].add_prefix("base_")
-    found = runs[isolating].join(base, on=keys, how="inner")
+def _over_reference(runs: pd.DataFrame, keys: list[str], policies: Sequence[str]) -> pd.DataFrame:
+    """Return the metrics of these policies over those of the other one."""
+    columns, compared = list(METRICS.values()), runs["policy"].isin(policies)
+    base = runs[~compared].set_index(keys)[columns].add_prefix("base_")
+    found = runs[compared].join(base, on=keys, how="inner")
     for metric, column in METRICS.items():
         found[metric] = found[column].astype(float) / found[f"base_{column}"].astype(float)
     return found[[*keys, "policy", *METRICS]].reset_index(drop=True)
@@ -253,13 +265,15 @@ def _known(rows: pd.DataFrame) -> list[str]:
     return [metric for metric in METRICS if rows[metric].notna().all()]
 
 
-def live(runs: pd.DataFrame, foretold: pd.DataFrame) -> pd.DataFrame:
+def live(
+    runs: pd.DataFrame, foretold: pd.DataFrame, policies: Sequence[str] = POLICIES
+) -> pd.DataFrame:
     """Return queues with contention next to the prediction by gain and break-even."""
     keys = ["log", *FACTORS]
     simulated = runs[runs["scenario"] == LIVE_SCENARIO]
     if simulated.empty:
         return pd.DataFrame()
-    mine = _over_reference(simulated, [*keys, "part"])
+    mine = _over_reference(simulated, [*keys, "part"], policies)
     known = foretold[foretold["walltimes"].eq(WALLTIMES[0])].set_index([*keys, "policy", "metric"])
     rows = []
     for cell, part in cells(mine, *keys, "policy"):

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from experiments.figures.phase_map import draw_phases, verdict_legend
 from experiments.figures.style import SOFT, colour, grid, new_figure
 from experiments.frames import first_seen
-from experiments.papers.isolation.cells import BY_NODE, FACTORS, USUAL
-from experiments.papers.isolation.stretches import AT_ONCE
+from experiments.papers.isolation.cells import BY_NODE, FACTORS
+from experiments.papers.isolation.stretches import AT_ONCE, FAT_TREES
 from experiments.papers.paper import Analysis, Options
 
 CELL = ["log", *FACTORS, "policy"]
@@ -33,7 +33,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     Logs without arrivals over which the load varies are in the tables.
     """
     chosen = {"policy": POLICY, "walltimes": WALLTIMES}
-    usual = {name: USUAL[name][0] for name in ("network", "drive")}
+    usual = {name: FAT_TREES.usual[name][0] for name in ("network", "drive")}
     gain, needed = (_where(analysis.tables[name], chosen) for name in ("gain", "queue"))
     phases = _where(analysis.tables["phases"], chosen).merge(gain, on=CELL)
     phases["gain_percent"] = phases["by_node"].where(phases["metric"] == BY_NODE, phases["by_job"])
@@ -45,7 +45,9 @@ def draw(analysis: Analysis, options: Options) -> Figure:
         if (by_load[by_load["log"] == log]["load"] != AT_ONCE).any()
     ]
     rows = [(log, metric) for log in logs for metric in DRAWN]
-    placements = [name for name in first_seen(phases, "placement") if name in USUAL["placement"]]
+    placements = [
+        name for name in first_seen(phases, "placement") if name in FAT_TREES.usual["placement"]
+    ]
     shares, loads = (sorted(set(by_load[name])) for name in ("share", "load"))
     at_once = _where(phases, {"load": AT_ONCE})
     at_once = at_once.assign(load=at_once["network"] + ", " + at_once["drive"])

@@ -128,7 +128,7 @@ def coverage(stated: pd.DataFrame, again: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def attacks(base: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
+def attacks(base: pd.DataFrame, changed: pd.DataFrame, policy: str = POLICY) -> pd.DataFrame:
     """Compare the sign of each attacked cell's gain as designed with that of each change.
 
     Parameters
@@ -138,7 +138,7 @@ def attacks(base: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for cell, part in cells(changed, *CELL):
-        is_base = (base[CELL] == pd.Series(cell)).all(axis=1) & base["policy"].eq(POLICY)
+        is_base = (base[CELL] == pd.Series(cell)).all(axis=1) & base["policy"].eq(policy)
         as_designed = base[is_base].sort_values("part")
         variants = {"as designed": as_designed}
         fewer = {name: as_designed[chosen] for name, chosen in FEWER.items()}

@@ -58,6 +58,8 @@ DRAGONFLIES = CellStudy(
     STUDY | read_data("isolation")["dragonfly"],
 )
 CELL = ["log", *FACTORS]
+FITS = {"a router": 4, "a group": 32, "no group": np.inf}
+"""Most nodes of a job by the least level of the machine that can have it."""
 
 
 def points(options: Options) -> list[Point]:
@@ -91,6 +93,14 @@ def interference_alone(pairs: pd.DataFrame) -> pd.DataFrame:
     return pairs.assign(run_ratio=here / there)
 
 
+def by_size(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return the gain of each cell's jobs that fit in a router, in a group and in neither."""
+    fits = pd.cut(pairs["n_nodes"], [0, *FITS.values()], labels=list(FITS))
+    return pd.concat(
+        gains(gains_by_stretch(pairs[fits == name])).assign(fits=name) for name in FITS
+    )
+
+
 def expected(gain: pd.DataFrame) -> pd.DataFrame:
     """Return what a judged gain lets expect of queues: makespan by node-hours, else by jobs."""
     parts = []
@@ -110,27 +120,23 @@ def communication(pairs: pd.DataFrame) -> pd.DataFrame:
     means = logs.groupby([*CELL, "policy", "part"], sort=False)[list(RATIOS)].mean().reset_index()
     rows = []
     for cell, part in cells(means, *CELL):
-        by_part = part.set_index(["part", "policy"]).unstack("policy")
-        ratio = by_part["ratio"]
-        for policy in ratio:
-            row = {**cell, "policy": policy, "against": REFERENCE, "stretches": len(ratio)}
-            rows.append(
-                row
-                | {k: v for name in RATIOS for k, v in _less(name, by_part[name][policy]).items()}
-            )
-        if LEVEL_SPREAD in ratio and len(ratio.columns) > 1:
-            others = ratio.drop(columns=LEVEL_SPREAD)
+        of = part.pivot(index="part", columns="policy", values=list(RATIOS))
+        found = [(policy, REFERENCE, of.xs(policy, axis=1, level=1)) for policy in of["ratio"]]
+        others = of["ratio"].drop(columns=LEVEL_SPREAD)
+        if len(others.columns):
             others[OTHERS] = others.assign(**{REFERENCE: 0.0}).mean(axis=1)
-            for against in others:
-                row = {**cell, "policy": LEVEL_SPREAD, "against": against, "stretches": len(ratio)}
-                rows.append(row | _less("ratio", ratio[LEVEL_SPREAD] - others[against]))
+            less = others.rsub(of["ratio", LEVEL_SPREAD], axis=0)
+            found += [
+                (LEVEL_SPREAD, against, less[[against]].set_axis(["ratio"], axis=1))
+                for against in others
+            ]
+        for policy, against, ratios in found:
+            row = {**cell, "policy": policy, "against": against, "stretches": len(ratios)}
+            for name in ratios:
+                value, low, high = (100 * (1 - np.exp(x)) for x in over_stretches(ratios[name]))
+                row |= interval_columns(name, Interval(value, high, low))
+            rows.append(row)
     return pd.DataFrame(rows)
-
-
-def _less(name: str, logs: pd.Series[float]) -> dict[str, float | None]:
-    """Return percent less and its interval from logarithms of ratios, one of each stretch."""
-    value, low, high = (100 * (1 - np.exp(x)) for x in over_stretches(logs))
-    return interval_columns(name, Interval(value, high, low))
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
@@ -142,6 +148,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     attacked = gains_by_stretch(changed, "variant")
     tables = {
         "gain": judged(gains(each)),
+        "sizes": by_size(designed),
         "communication": communication(designed),
         "live": live(frames["runs"], expected(alone), DRAGONFLIES.policies),
         "attacks": pd.concat(

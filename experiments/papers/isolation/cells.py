@@ -93,6 +93,7 @@ def break_even(percent: Sequence[float], ratio: Sequence[float]) -> float:
 
 
 FUNCTION = "experiments.papers.isolation.cells:tables_of"
+USUAL: dict[str, list[Any]] = FAT_TREES.content["usual"]
 REFERENCE, POLICIES = "baseline", FAT_TREES.policies
 LIVE_SCENARIO = "live"
 FACTORS = ("placement", "network", "drive", "share", "load")
@@ -134,7 +135,7 @@ def expanded(
         if log in design.get("logs", [log]):
             policies = design.get("policies", study.policies)
             live = log in design.get("live", ())
-            levels = [design.get(name, study.usual[name]) for name in FACTORS]
+            levels = [{**study.content["usual"], **design}[name] for name in FACTORS]
             for place in itertools.product(*levels):
                 cell = dict(zip(FACTORS, place, strict=True))
                 found.setdefault(place, Designed(cell, tuple(policies), live))

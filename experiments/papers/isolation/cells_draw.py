@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from experiments.figures.phase_map import draw_phases, verdict_legend
 from experiments.figures.style import SOFT, colour, grid, new_figure
 from experiments.frames import first_seen
-from experiments.papers.isolation.cells import BY_NODE, FACTORS
-from experiments.papers.isolation.stretches import AT_ONCE, FAT_TREES
+from experiments.papers.isolation.cells import BY_NODE, FACTORS, USUAL
+from experiments.papers.isolation.stretches import AT_ONCE
 from experiments.papers.paper import Analysis, Options
 
 CELL = ["log", *FACTORS, "policy"]
@@ -33,23 +33,21 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     Logs without arrivals over which the load varies are in the tables.
     """
     chosen = {"policy": POLICY, "walltimes": WALLTIMES}
-    usual = {name: FAT_TREES.usual[name][0] for name in ("network", "drive")}
-    gain, needed = (where(analysis.tables[name], chosen) for name in ("gain", "queue"))
-    phases = where(analysis.tables["phases"], chosen).merge(gain, on=CELL)
+    usual = {name: USUAL[name][0] for name in ("network", "drive")}
+    gain, needed = (_where(analysis.tables[name], chosen) for name in ("gain", "queue"))
+    phases = _where(analysis.tables["phases"], chosen).merge(gain, on=CELL)
     phases["gain_percent"] = phases["by_node"].where(phases["metric"] == BY_NODE, phases["by_job"])
     phases["drive"] = phases["drive"].astype(str)
-    by_load = where(phases, usual)
+    by_load = _where(phases, usual)
     logs = [
         log
         for log in first_seen(phases, "log")
         if (by_load[by_load["log"] == log]["load"] != AT_ONCE).any()
     ]
     rows = [(log, metric) for log in logs for metric in DRAWN]
-    placements = [
-        name for name in first_seen(phases, "placement") if name in FAT_TREES.usual["placement"]
-    ]
+    placements = [name for name in first_seen(phases, "placement") if name in USUAL["placement"]]
     shares, loads = (sorted(set(by_load[name])) for name in ("share", "load"))
-    at_once = where(phases, {"load": AT_ONCE})
+    at_once = _where(phases, {"load": AT_ONCE})
     at_once = at_once.assign(load=at_once["network"] + ", " + at_once["drive"])
     networks = first_seen(at_once.sort_values(["network", "drive"], ascending=False), "load")
     wide = 1 + 2 * len(placements)
@@ -57,23 +55,23 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     for number, (log, metric) in enumerate(rows):
         first, *panels = axes[number * wide : (number + 1) * wide]
         here = {"log": log, "metric": metric}
-        _needs(first, where(needed, here))
+        _needs(first, _where(needed, here))
         first.set_title(f"{log}: gain that the\n{metric} needs (%)", fontsize=8)
         for place, axis in enumerate(panels):
             there = {**here, "placement": placements[place // 2]}
             title = f"{log}: {metric},\n{there['placement']} before"
             if place % 2:
-                draw_phases(axis, where(at_once, there), shares, networks)
+                draw_phases(axis, _where(at_once, there), shares, networks)
                 axis.set_title(f"{title}, full", fontsize=8)
                 axis.set_ylabel("network, drive", fontsize=8)
             else:
-                draw_phases(axis, where(by_load, there), shares, loads)
+                draw_phases(axis, _where(by_load, there), shares, loads)
                 axis.set_title(title, fontsize=8)
     verdict_legend(figure)
     return figure
 
 
-def where(table: pd.DataFrame, levels: Mapping[str, Any]) -> pd.DataFrame:
+def _where(table: pd.DataFrame, levels: Mapping[str, Any]) -> pd.DataFrame:
     """Return rows with these levels, of the columns that the table has."""
     for name, level in levels.items():
         if name in table:

@@ -30,13 +30,7 @@ from experiments.papers.isolation.cells import (
     gains_by_stretch,
     live,
 )
-from experiments.papers.isolation.cells_draw import where
-from experiments.papers.isolation.stretches import (
-    SMALL,
-    STUDY,
-    CellStudy,
-    stretches_of,
-)
+from experiments.papers.isolation.stretches import SMALL, STUDY, CellStudy, stretches_of
 from experiments.papers.jigsaw.logs import ATLAS, THUNDER
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.kit.data import read_data, read_printed
@@ -162,15 +156,13 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 def claims_of(less: pd.DataFrame) -> list[Claim]:
     """Judge the paper's 16 %, in its condition: Level-Spread against the mean of the others."""
-    claims = []
+    paper, claims = printed["mean reduction (%)"], []
     mine = less[less["against"].eq(OTHERS) & less["load"].eq(SMALL_FIRST)]
     for row in mine.to_dict("records"):
-        what = f"{row['log']}: communication, less under Level-Spread than the {OTHERS} (%)"
         check = ClaimBuilder("Level-Spread, abstract and VI-D", row["network"])
+        what = f"{row['log']}: communication, less under Level-Spread than the {OTHERS} (%)"
         found = Interval(*interval_cells(row, "ratio"))
-        claims.append(
-            check.near(what, printed["mean reduction (%)"], found, within=5, unit="points")
-        )
+        claims.append(check.near(what, paper, found, within=5, unit="points"))
     return claims
 
 
@@ -179,17 +171,13 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     gain = analysis.tables["gain"]
     gain = gain.assign(gain_percent=gain["by_node"], verdict=gain["by_node_verdict"])
     gain = gain[gain["policy"].isin(DRAGONFLIES.policies) & gain["load"].ne(SMALL_FIRST)]
-    drawn = [
-        (network, policy)
-        for network in first_seen(gain, "network")
-        for policy in first_seen(gain, "policy")
-    ]
-    logs, shares = first_seen(gain, "log"), sorted(set(gain["share"]))
+    networks, policies, logs = (first_seen(gain, name) for name in ("network", "policy", "log"))
+    drawn, shares = list(itertools.product(networks, policies)), sorted(set(gain["share"]))
     loads = sorted(set(gain["load"]), key=lambda load: (load in PLACED, load))
     figure, axes = new_figure(2.0 * len(drawn), 0.5 + 1.9 * len(logs), len(logs), len(drawn))
     for axis, (log, (network, policy)) in zip(axes, itertools.product(logs, drawn), strict=True):
-        at = {"log": log, "network": network, "policy": policy}
-        draw_phases(axis, where(gain, at), shares, loads)
+        here = (gain[["log", "network", "policy"]] == [log, network, policy]).all(axis=1)
+        draw_phases(axis, gain[here], shares, loads)
         axis.set_title(f"{log}, {network}:\n{policy}", fontsize=8)
     verdict_legend(figure, "the policy")
     return figure

@@ -62,11 +62,6 @@ class CellStudy:
     content: Mapping[str, Any]
     """Designs, levels and settings, as in ``[cells]`` of ``paper.toml``."""
 
-    @property
-    def usual(self) -> Mapping[str, list[Any]]:
-        """The levels of each factor that a design does not name."""
-        return self.content["usual"]
-
 
 FAT_TREES = CellStudy(
     "isolation-cells", "fattree", LOGS, SMALL, ("ta", "laas", "jigsaw"), ("jigsaw",), STUDY
@@ -136,7 +131,7 @@ def _workload(
 
 def _jobs(study: CellStudy, sections: Mapping[str, Any], seed: int) -> tuple[Workload, int]:
     """Return the jobs as they were submitted, and the nodes of their machine."""
-    queue = {"policies": study.usual["placement"][:1], "run_time_model": "as-logged"}
+    queue = {"policies": study.content["usual"]["placement"][:1], "run_time_model": "as-logged"}
     content = {key: sections[key] for key in ("machine", "workload")} | {"queue": queue}
     config = config_from(content | {"run": {"seed": seed, "snapshots": 0}})
     source = replace(config.workload.source(), all_at_zero=False)

@@ -36,7 +36,7 @@ from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.kit.data import read_data, read_printed
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.paper import Analysis, Options, Point
-from queuesim.placing import PLACED, SMALL_FIRST
+from queuesim.placing import SMALL_FIRST
 from queuesim.statistics import ENDS, Interval, interval_cells, interval_columns
 
 REFERENCE, LEVEL_SPREAD = "rdn", "level-spread"
@@ -167,17 +167,18 @@ def claims_of(less: pd.DataFrame) -> list[Claim]:
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """Draw, by log, policy and network, the cells by load or place and share."""
+    """Draw, by log and policy, the cells by share, and by network with the load or place."""
     gain = analysis.tables["gain"]
     gain = gain.assign(gain_percent=gain["by_node"], verdict=gain["by_node_verdict"])
-    gain = gain[gain["policy"].isin(DRAGONFLIES.policies) & gain["load"].ne(SMALL_FIRST)]
-    networks, policies, logs = (first_seen(gain, name) for name in ("network", "policy", "log"))
-    drawn, shares = list(itertools.product(networks, policies)), sorted(set(gain["share"]))
-    loads = sorted(set(gain["load"]), key=lambda load: (load in PLACED, load))
-    figure, axes = new_figure(2.0 * len(drawn), 0.5 + 1.9 * len(logs), len(logs), len(drawn))
-    for axis, (log, (network, policy)) in zip(axes, itertools.product(logs, drawn), strict=True):
-        here = (gain[["log", "network", "policy"]] == [log, network, policy]).all(axis=1)
-        draw_phases(axis, gain[here], shares, loads)
-        axis.set_title(f"{log}, {network}:\n{policy}", fontsize=8)
+    gain = gain[gain["policy"].isin(DRAGONFLIES.live_policies)].sort_values(
+        ["network", "load"], ascending=False, kind="stable"
+    )
+    gain["load"] = gain["network"] + ", " + gain["load"]
+    logs, policies, loads = (first_seen(gain, name) for name in ("log", "policy", "load"))
+    shares = sorted(set(gain["share"]))
+    figure, axes = new_figure(4.2 * len(policies), 0.5 + 2.3 * len(logs), len(logs), len(policies))
+    for axis, (log, policy) in zip(axes, itertools.product(logs, policies), strict=True):
+        draw_phases(axis, gain[gain["log"].eq(log) & gain["policy"].eq(policy)], shares, loads)
+        axis.set_title(f"{log}: {policy}", fontsize=8)
     verdict_legend(figure, "the policy")
     return figure

@@ -37,7 +37,7 @@ from experiments.papers.kit.data import read_data, read_printed
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.paper import Analysis, Options, Point
 from queuesim.placing import SMALL_FIRST
-from queuesim.statistics import ENDS, Interval, interval_cells, interval_columns
+from queuesim.statistics import ENDS, Interval, interval_columns
 
 REFERENCE, LEVEL_SPREAD = "rdn", "level-spread"
 OTHERS = "mean of the others"
@@ -99,9 +99,9 @@ def expected(gain: pd.DataFrame) -> pd.DataFrame:
     """Return what a judged gain lets expect of queues: makespan by node-hours, else by jobs."""
     parts = []
     for metric, column in ((BY_NODE, "by_node"), ("turnaround", "by_job")):
-        more = {"metric": metric, "ratio": 1 - gain[column] / 100, "walltimes": WALLTIMES[0]}
-        parts.append(gain.assign(**more, verdict=gain[f"{column}_verdict"]))
-    return pd.concat(parts)
+        part = gain.assign(ratio=1 - gain[column] / 100, verdict=gain[f"{column}_verdict"])
+        parts.append(part.assign(metric=metric))
+    return pd.concat(parts).assign(walltimes=WALLTIMES[0])
 
 
 def communication(pairs: pd.DataFrame) -> pd.DataFrame:
@@ -161,7 +161,7 @@ def claims_of(less: pd.DataFrame) -> list[Claim]:
     for row in mine.to_dict("records"):
         check = ClaimBuilder("Level-Spread, abstract and VI-D", row["network"])
         what = f"{row['log']}: communication, less under Level-Spread than the {OTHERS} (%)"
-        found = Interval(*interval_cells(row, "ratio"))
+        found = Interval(*(row[f"ratio{end}"] for end in ENDS))
         claims.append(check.near(what, paper, found, within=5, unit="points"))
     return claims
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
 from experiments.papers.isolation.cells import FACTORS, expanded
 from experiments.papers.isolation.spread import DRAGONFLIES, OTHERS
@@ -72,3 +70,53 @@ def test_every_row_of_sixteen_percent_is_in_the_tables() -> None:
     row = paper.loc[("fig10", "mean reduction by Level-Spread (%)")]
     assert f"| {row['simulated']:.1f} |" in text()
     assert row["paper"] == 16
+
+
+def test_what_the_page_concludes() -> None:
+    gain = stored("gain")
+    assert SHORTER not in set(gain["by_node_verdict"])
+    compact = gain[gain["policy"].isin(["rdg", "simple"]) & gain["network"].ne("ugal, shuffled")]
+    assert set(compact["by_node_verdict"]) == {LONGER}
+    usual = {"network": "ugal", "share": 0.3, "load": "all at once"}
+    sizes, less = (
+        table[(table[list(usual)] == pd.Series(usual)).all(axis=1)]
+        for table in (stored("sizes"), stored("communication"))
+    )
+    on_thunder = sizes[sizes["log"].eq("thunder")].set_index(["policy", "fits"])
+    for policy in ("rdg", "level-spread"):
+        assert on_thunder.loc[(policy, "a router"), "by_node_low"] > 0
+        for fits in ("a group", "no group"):
+            assert on_thunder.loc[(policy, fits), "by_node_high"] < 0
+    against_rdn = less[less["against"].eq("rdn")].set_index("policy")
+    assert (against_rdn.loc["rdg", "locality_ratio_high"] < 0).all()
+    assert (against_rdn.loc["rdg", "interference_ratio_low"] > 0).all()
+    ends = against_rdn.loc["level-spread", ["ratio_low", "ratio_high"]]
+    assert (ends["ratio_low"] < 0).all()
+    assert (ends["ratio_high"] > 0).all()
+    [claim] = pd.read_csv(DOCS / "isolation" / "spread-claims.csv").to_dict("records")
+    assert (claim["paper"], claim["verdict"]) == (16, "holds")
+    others = stored("communication")
+    others = others[others["against"].eq(OTHERS) & others["network"].eq("ugal, shuffled")]
+    assert f"confirmed in its paper's condition: {one(others.iloc[0], 'ratio')} %" in text()
+
+
+def test_signs_with_one_thing_changed() -> None:
+    found = stored("attacks")
+    changed = found[found["variant"].ne("as designed")]
+    for policy, name in (("rdg", "`rdg`"), ("level-spread", "Level-Spread")):
+        mine = changed[changed["policy"].eq(policy)]
+        assert f"{name}, {mine['same_sign'].sum()} of {len(mine)}" in text()
+    broken = changed[~changed["same_sign"]]
+    assert set(zip(broken["policy"], broken["variant"], strict=True)) == {
+        ("level-spread", "ranks shuffled")
+    }
+
+
+def test_live_queues_know_interference_alone() -> None:
+    live = stored("live")
+    mine = live[live["metric"].isin(["makespan", "turnaround"])]
+    assert f"{mine['same_sign'].sum()} of {len(mine)} ratios" in text()
+    clear = mine[mine["verdict"].ne(UNKNOWN) & ~mine["same_sign"]]
+    assert clear.empty == ("none is significant on the other side" in text())
+    compact = mine[mine["policy"].eq("rdg")]
+    assert (compact["foretold"] < 1).all()

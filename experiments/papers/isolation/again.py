@@ -8,14 +8,13 @@ varies. And with one thing changed (``attacks``), on the same stretches: does th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from cosim.isolation.phases import over_stretches
 from experiments.frames import cells
-from experiments.papers.isolation.base import study_point
 from experiments.papers.isolation.cells import (
     FACTORS,
     Designed,
@@ -30,7 +29,6 @@ from experiments.papers.isolation.stretches import (
     STUDY,
     CellStudy,
     Stretch,
-    cell_content,
     stretches_of,
 )
 from experiments.papers.kit.claims import claims_frame
@@ -40,6 +38,7 @@ from queuesim.statistics import interval_columns
 
 NAME = "isolation-again"
 POLICY = "jigsaw"
+QUICK: dict[str, Any] = {"coverage": [{}], "attacked": [{"placement": ["random"]}]}
 CELL = ["log", *FACTORS]
 EVERY_OTHER = slice(0, None, 2)
 """Stretches of a cell with one thing changed."""
@@ -56,18 +55,22 @@ def points(options: Options) -> list[Point]:
     found = []
     for log, these in stretches_of(FAT_TREES, options):
         known = {tuple(each.cell.values()): each for each in designed(log, options)}
-        attacked = _attacked(log, options)
-        for each in [*_covered(log, options), *attacked]:
+        attacked = _chosen("attacked", log, options)
+        for each in [*_chosen("coverage", log, options), *attacked]:
             designed_cell = known[tuple(each.cell.values())]
             found += packet_points(FAT_TREES, log, these, designed_cell, options.seed)
         for each in attacked:
-            of_one = replace(each, policies=(POLICY,))
-            found += attack_points(FAT_TREES, NAME, log, these, of_one, options.seed)
+            found += attack_points(FAT_TREES, NAME, log, these, each, options.seed)
     for log, these in stretches_of(FAT_TREES, options, draw=1):
-        for each in _covered(log, options):
+        for each in _chosen("coverage", log, options):
             again = packet_points(FAT_TREES, log, these, each, options.seed + 1)
             found += [replaced(point, {"labels.draw": 1}) for point in again]
     return found
+
+
+def _chosen(name: str, log: str, options: Options) -> list[Designed]:
+    designs = (QUICK if options.quick else STUDY)[name]
+    return expanded([{**design, "policies": [POLICY]} for design in designs], log)
 
 
 def attack_points(
@@ -78,23 +81,14 @@ def attack_points(
     attacked: Designed,
     seed: int,
 ) -> list[Point]:
-    """Return a cell with each of the attacks, on every other stretch."""
+    """Return a cell with each of its attacks, on every other stretch."""
     found = []
-    for variant, changes in study.content["attacks"].items():
-        for stretch in stretches[EVERY_OTHER]:
-            content = cell_content(study, log, stretch, attacked.cell, attacked.policies, seed)
-            labels = {"log": log, **attacked.cell, "part": stretch.number, "variant": variant}
-            found.append(study_point(name, attack(content, changes), labels))
+    for variant in attacked.attacks:
+        change = partial(attack, changes=study.content["attacks"][variant])
+        changed = packet_points(study, log, stretches[EVERY_OTHER], attacked, seed, change)
+        labels = {"experiment": name, "labels.variant": variant}
+        found += [replaced(point, labels) for point in changed]
     return found
-
-
-def _covered(log: str, options: Options) -> list[Designed]:
-    designs = [{}] if options.quick else STUDY["coverage"]
-    return expanded([{**design, "policies": [POLICY]} for design in designs], log)
-
-
-def _attacked(log: str, options: Options) -> list[Designed]:
-    return expanded([{"placement": ["random"]}] if options.quick else STUDY["attacked"], log)
 
 
 def attack(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,13 +11,14 @@ every stretch of its log, its packets and its queues, so gain and need are paire
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cosim.isolation.phases import foretold, over_stretches, verdict
 from experiments.frames import cells
@@ -35,39 +36,27 @@ from experiments.papers.kit.claims import claims_frame
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.kit.points import measured, observe
 from experiments.papers.paper import Analysis, Options, Point
+from experiments.points import replaced
 from experiments.store import Rows
 from queuesim.assumed import SCENARIOS
 from queuesim.statistics import interval_columns
 
-FloatArray = NDArray[np.float64]
-ASSUMED = tuple(name for name in SCENARIOS if name != "none")
-DRAWS = 12
 
+def percent_off(scenario: str, n_nodes: ArrayLike, run_time_s: ArrayLike) -> float:
+    """Return percent off the run time over the node-hours of multi-node jobs.
 
-def assumed_shares(n_nodes: ArrayLike) -> dict[str, FloatArray]:
-    """Return each scenario's reduction of the run time of jobs of these sizes, for all its draws.
-
-    Returns
-    -------
-    dict of str to (`DRAWS`, n) float64
-        Every scenario picks one of two, three or four equally likely values, so as many evenly
-        spread draws have its exact distribution.
+    Parameters
+    ----------
+    scenario : str
+        One of `queuesim.assumed.SCENARIOS` that draws nothing.
+    n_nodes, run_time_s : (n,)
+        Of the jobs.
     """
-    sizes = np.asarray(n_nodes, dtype=np.int32)
-    draws = (np.arange(DRAWS) + 0.5) / DRAWS
-    return {
-        name: np.array([SCENARIOS[name].reduction(sizes, np.full(len(sizes), u)) for u in draws])
-        for name in ("none", *ASSUMED)
-    }
-
-
-def percent_off(n_nodes: ArrayLike, run_time_s: ArrayLike) -> dict[str, float]:
-    """Return percent off the run time by scenario, over the node-hours of multi-node jobs."""
-    nodes = np.asarray(n_nodes)
+    nodes = np.asarray(n_nodes, dtype=np.int32)
     several = nodes > 1
     weights = (nodes * np.asarray(run_time_s, dtype=np.float64))[several]
-    shares = assumed_shares(nodes[several])
-    return {s: 100 * float(np.average(v.mean(axis=0), weights=weights)) for s, v in shares.items()}
+    off = SCENARIOS[scenario].reduction(nodes[several], np.zeros(len(weights)))
+    return 100 * float(np.average(off, weights=weights))
 
 
 def break_even(percent: Sequence[float], ratio: Sequence[float]) -> float:
@@ -108,16 +97,19 @@ METRICS = {
 """Columns of the runs; the last one, of jobs of more than 100 nodes, small machines do not have."""
 BY_NODE = "makespan"
 """The metric of work: it depends on the gain by node-hours, the others on that by jobs."""
-Cell = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Designed:
-    """A cell, the policies whose packets are simulated, and whether queues with contention are."""
+    """A cell, and what of it is simulated."""
 
     cell: dict[str, Any]
     policies: tuple[str, ...]
-    live: bool = False
+    """Whose packets are."""
+    live: bool
+    """Whether queues with contention are."""
+    attacks: tuple[str, ...]
+    """Changes that an attacked cell is simulated with."""
 
 
 def designed(log: str, options: Options, study: CellStudy = FAT_TREES) -> list[Designed]:
@@ -133,12 +125,13 @@ def expanded(
     found: dict[tuple[Any, ...], Designed] = {}
     for design in designs:
         if log in design.get("logs", [log]):
-            policies = design.get("policies", study.policies)
+            policies = tuple(design.get("policies", study.policies))
+            attacks = tuple(design.get("attacks", study.content["attacks"]))
             live = log in design.get("live", ())
             levels = [{**study.content["usual"], **design}[name] for name in FACTORS]
             for place in itertools.product(*levels):
                 cell = dict(zip(FACTORS, place, strict=True))
-                found.setdefault(place, Designed(cell, tuple(policies), live))
+                found.setdefault(place, Designed(cell, policies, live, attacks))
     return list(found.values())
 
 
@@ -159,7 +152,7 @@ def cell_points(
     for each in designed(log, options, study):
         found += packet_points(study, log, stretches, each, options.seed)
         if each.live:
-            found += live_points(study, log, stretches, each.cell, options.seed)
+            found += live_points(study, log, stretches, each, options.seed)
     return found
 
 
@@ -169,29 +162,32 @@ def tables_of(point: Mapping[str, Any]) -> dict[str, Rows]:
 
 
 def packet_points(
-    study: CellStudy, log: str, stretches: Sequence[Stretch], designed: Designed, seed: int
+    study: CellStudy,
+    log: str,
+    stretches: Sequence[Stretch],
+    designed: Designed,
+    seed: int,
+    change: Callable[[dict[str, Any]], dict[str, Any]] = dict,
 ) -> list[Point]:
     """Return a cell on every stretch of a log, the packets of all policies at the same instants."""
     found = []
     for stretch in stretches:
         config = cell_content(study, log, stretch, designed.cell, designed.policies, seed)
         labels = {"log": log, **designed.cell, "part": stretch.number}
-        found.append(study_point(study.name, config, labels))
+        found.append(study_point(study.name, change(config), labels))
     return found
 
 
 def live_points(
-    study: CellStudy, log: str, stretches: Sequence[Stretch], cell: Cell, seed: int
+    study: CellStudy, log: str, stretches: Sequence[Stretch], designed: Designed, seed: int
 ) -> list[Point]:
     """Return the queues of policies with run times that follow contention, to compare with."""
-    found = []
-    for stretch in stretches:
-        config = cell_content(study, log, stretch, cell, study.live_policies, seed)
-        config["queue"]["run_time_model"] = "coupled-flow"
-        config["run"] = {"seed": seed, "snapshots": 0, "observables": ["runs"]}
-        labels = {"log": log, **cell, "part": stretch.number, "scenario": LIVE_SCENARIO}
-        found.append(study_point(f"{study.name}-live", config, labels))
-    return found
+    run = {"seed": seed, "snapshots": 0, "observables": ["runs"]}
+    change = partial(replaced, changes={"queue.run_time_model": "coupled-flow", "run": run})
+    one = replace(designed, policies=study.live_policies)
+    found = packet_points(study, log, stretches, one, seed, change)
+    labels = {"experiment": f"{study.name}-live", "labels.scenario": LIVE_SCENARIO}
+    return [replaced(point, labels) for point in found]
 
 
 def queue_points(log: str, stretches: Sequence[Stretch], options: Options) -> list[Point]:
@@ -208,7 +204,6 @@ def queue_points(log: str, stretches: Sequence[Stretch], options: Options) -> li
     ]
     places = [p for d in designs for p in itertools.product(d["walltimes"], d["loads"])]
     for (walltimes, load), stretch in itertools.product(places, stretches):
-        reductions = percent_off(stretch.jobs.n_nodes, stretch.jobs.run_time_s)
         for scenario in FAT_TREES.content["scenarios"]:
             queue = {"policies": [REFERENCE, *POLICIES], "window": WINDOW}
             config = {
@@ -218,7 +213,8 @@ def queue_points(log: str, stretches: Sequence[Stretch], options: Options) -> li
                 "run": {"seed": options.seed, "snapshots": 0, "observables": ["runs"]},
             }
             labels = {"log": log, "part": stretch.number, "load": load, "walltimes": walltimes}
-            labels |= {"scenario": scenario, "off": reductions[scenario]}
+            off = percent_off(scenario, stretch.jobs.n_nodes, stretch.jobs.run_time_s)
+            labels |= {"scenario": scenario, "off": off}
             found.append(study_point(f"{FAT_TREES.name}-queue", config, labels))
     return found
 

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from experiments.papers.isolation.again import FEWER
 from experiments.papers.isolation.cells import FACTORS, expanded
 from experiments.papers.isolation.stretches import LOGS, STUDY
 
@@ -209,11 +210,16 @@ def test_intervals_cover_cells_that_are_drawn_again() -> None:
 
 
 def test_signs_of_cells_with_one_thing_changed() -> None:
-    found = pd.read_csv(DOCS / "isolation" / "cells-attacks.csv")
+    found = pd.read_csv(DOCS / "isolation" / "cells-attacks.csv", dtype={"drive": str})
     changed = found[found["variant"].ne("as designed")]
     text = " ".join(page("isolation").split())
     assert f"{changed['variant'].nunique()} changes" in text
     assert f"{changed['same_sign'].sum()} of {len(changed)} gains keep their sign" in text
+    for log in LOGS:
+        for each in expanded(STUDY["attacked"], log.name):
+            here = (changed[list(FACTORS)] == pd.Series(each.cell)).all(axis=1)
+            mine = changed[here & changed["log"].eq(log.name)]
+            assert set(mine["variant"]) == {*each.attacks, *FEWER}
     ends = ("by_node", 1, "by_node_low", "by_node_high")
     open_ = changed[changed["by_node_low"].lt(0) & changed["placement"].eq("random")]
     assert all(one(row, *ends) in text for _, row in open_.iterrows())

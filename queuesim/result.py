@@ -31,11 +31,13 @@ class PlacementArrays:
     """Nodes and reserved links of every job: job i has ``nodes[node_ptr[i]:node_ptr[i+1]]``."""
 
     node_ptr: LongArray
+    """(n + 1,) int64."""
     nodes: IntArray
+    """int32."""
     link_ptr: LongArray
-    """node_ptr, link_ptr: (n + 1,) int64."""
+    """(n + 1,) int64; the same for ``links``."""
     links: IntArray
-    """nodes, links: int32."""
+    """int32."""
 
     @staticmethod
     def from_placements(placements: Sequence[Placement | None]) -> PlacementArrays:
@@ -70,21 +72,21 @@ class TimeSpent:
     """
 
     useful_s: FloatArray
+    """(n,) float64. Work that counts."""
     lost_s: FloatArray
-    """useful_s, lost_s: (n,) float64. Work that counts, and work since the last checkpoint before
-    an interruption."""
+    """(n,) float64. Work since the last checkpoint before an interruption."""
     checkpoint_s: FloatArray
+    """(n,) float64. Writing checkpoints."""
     restart_s: FloatArray
-    """checkpoint_s, restart_s: (n,) float64. Writing checkpoints, and restarting after
-    interruptions."""
+    """(n,) float64. Restarting after interruptions."""
     contention_s: FloatArray
     """(n,) float64. What contention added to all of these."""
     earlier_s: FloatArray
     """(n,) float64. The part of the time that is of runs before the last."""
     preempted: LongArray
+    """(n,) int64. How often a job was preempted."""
     failed: LongArray
-    """preempted, failed: (n,) int64. How often a job was preempted, and how often sent back by a
-    failure."""
+    """(n,) int64. How often a failure sent it back to the queue."""
 
     @staticmethod
     def nothing(n_jobs: int) -> TimeSpent:
@@ -136,9 +138,9 @@ class QueueResult:
     wall_s: float
     """Wall-clock time that the simulation took."""
     start_s: FloatArray
+    """(n,) float64. Of the last run of a job that was interrupted; nan for one that never ran."""
     end_s: FloatArray
-    """start_s, end_s: (n,) float64. Of the last run of a job that was interrupted; nan for a job
-    that never ran."""
+    """(n,) float64. As `start_s`."""
     eligible_s: FloatArray
     """(n,) float64. From when on a job might start: its submission, or the end of its last
     dependency."""

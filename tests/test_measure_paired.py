@@ -12,7 +12,7 @@ from cosim.measuring.paired import Paired
 from cosim.measuring.pairing import Pairing
 from cosim.measuring.pairs import Pair, speedup_rows, summary
 from cosim.measuring.parts import SerialExecutor
-from cosim.measuring.snapshots import Side, Study, class_name, size_class
+from cosim.measuring.snapshots import SIZE_CLASSES, Side, Study, size_class
 from cosim.measuring.speedup_file import read_speedups
 from cosim.network.communication import ALWAYS, BY_SHARE, Communication
 from cosim.network.ensemble import SharedNetwork
@@ -374,8 +374,8 @@ def test_speedup_rows_are_means_by_class():
 
 
 def test_size_classes():
-    names = [class_name(i) for i in size_class([2, 8, 9, 512, 513, 5000])]
-    assert names == ["2-8", "2-8", "9-32", "129-512", "513-2048", "2049+"]
+    firsts = [SIZE_CLASSES[i][0] for i in size_class([2, 8, 9, 512, 513, 5000])]
+    assert firsts == [2, 2, 9, 129, 513, 2049]
 
 
 def test_a_file_says_what_its_ratios_are_of(tmp_path):

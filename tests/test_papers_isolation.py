@@ -7,11 +7,12 @@ import pytest
 
 from cosim.measuring.pairs import run_time_reduction
 from cosim.network.communication import Communication
-from experiments.papers.isolation.cells import assumed_shares, break_even
+from experiments.papers.isolation.cells import break_even
 from experiments.papers.isolation.paper import PAPER
 from experiments.papers.kit.logs import LOGS_VARIABLE
 from experiments.papers.paper import Options
 from netsim.errors import NetcosimError
+from queuesim.assumed import SCENARIOS
 from queuesim.statistics import mean_of_snapshots
 from workloads.shares.study_mix import study_mix
 
@@ -29,9 +30,10 @@ def test_run_times_from_communication_times():
 
 def test_random_draws_are_the_scenarios_own():
     """V2 at 512 nodes: bins 0-10, 10-20, 10-30 %, the upper ends; Random: 0, 5, 15, 30 %."""
-    found = assumed_shares([512])
-    np.testing.assert_allclose(np.sort(found["V2"][:, 0]), np.repeat([0.1, 0.2, 0.3], 4))
-    np.testing.assert_allclose(np.sort(found["Random"][:, 0]), np.repeat([0, 0.05, 0.15, 0.3], 3))
+    evenly = (np.arange(12) + 0.5) / 12
+    found = {name: SCENARIOS[name].reduction(np.full(12, 512), evenly) for name in SCENARIOS}
+    np.testing.assert_allclose(np.sort(found["V2"]), np.repeat([0.1, 0.2, 0.3], 4))
+    np.testing.assert_allclose(np.sort(found["Random"]), np.repeat([0, 0.05, 0.15, 0.3], 3))
 
 
 def test_means_and_intervals_of_snapshots():

@@ -265,7 +265,7 @@ def test_a_design_refuses(samples, factors, told):
 
 def test_what_a_scenario_takes_off_is_by_node_hours_of_jobs_of_several_nodes():
     """5 % of jobs above 4 nodes: 8 nodes x 3 h of 8 x 3 + 2 x 6 node-hours; one node counts not."""
-    off = percent_off([1, 2, 8], [100.0, 6.0, 3.0])
+    off = {name: percent_off(name, [1, 2, 8], [100.0, 6.0, 3.0]) for name in ("none", "5%", "20%")}
     assert off["5%"] == pytest.approx(5 * 24 / 36)
     assert off["20%"] == pytest.approx(4 * off["5%"])
     assert off["none"] == 0

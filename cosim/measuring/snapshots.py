@@ -52,11 +52,6 @@ def format_sizes(low: int, high: int) -> str:
     return f"{low}-{high}" if high < ALL_SIZES[1] else f"{low}+"
 
 
-def class_name(index: int) -> str:
-    """Return a size class in words."""
-    return format_sizes(*SIZE_CLASSES[index])
-
-
 def format_snapshots(numbers: Sequence[int]) -> str:
     """Return the numbers of snapshots, one after the other, in words."""
     if len(numbers) == 1:

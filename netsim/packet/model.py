@@ -356,20 +356,23 @@ class PacketResult:
     end_ps: int
     """Time of the last event (or ``until_s``)."""
     message_post_ps: NDArray[np.int64]
+    """(n_messages,) int64; length 0 if messages were not recorded."""
     message_finish_ps: NDArray[np.int64]
-    """message_post_ps, message_finish_ps: (n_messages,) int64. Length 0 if messages were not
-    recorded."""
+    """(n_messages,) int64; length 0 if messages were not recorded."""
     rank_finish_ps: NDArray[np.int64]
     """(n_ranks,) int64."""
     group_finish_ps: NDArray[np.int64]
     """(n_groups,) int64. -1 if any rank of the group did not finish."""
     link_packets: NDArray[np.int64]
+    """(n_links,) int64. Packets that left on each link."""
     link_bytes: NDArray[np.int64]
+    """(n_links,) int64. Wire bytes."""
     link_busy_ps: NDArray[np.int64]
+    """(n_links,) int64. Time that the link transmitted."""
     link_stalls: NDArray[np.int64]
+    """(n_links,) int64. Stalls as defined in docs/packet-model.md."""
     link_stall_ps: NDArray[np.int64]
-    """link_packets, link_bytes, link_busy_ps, link_stalls, link_stall_ps: (n_links,) int64. Wire
-    bytes; stalls as defined in docs/packet-model.md."""
+    """(n_links,) int64. Their time."""
     exposed_ps: NDArray[np.int64]
     """(n_ranks, n_kinds) int64. Time that the first stream of a rank has spent in steps of each of
     the program's kinds of communication."""

@@ -28,9 +28,7 @@ _MOST_NODES = 10**6
 
 
 def study_mix(
-    share: tuple[float, float] | None = (SHARE, SHARE),
-    node_bytes: int = NODE_BYTES,
-    ranks_per_node: int = 1,
+    share: tuple[float, float] | None = (SHARE, SHARE), node_bytes: int = NODE_BYTES
 ) -> list[dict[str, Any]]:
     """Return the entries of ``[[communication.mix]]``: all patterns, equally likely at every size.
 
@@ -39,10 +37,7 @@ def study_mix(
     share : (float, float) or None
         Ends of what a job's communication fraction is drawn from; None where
         ``[communication.fraction]`` sets it for all.
-    ranks_per_node : int
-        All-to-alls end at `LARGE_RANKS` ranks.
     """
-    largest = max(1, LARGE_RANKS // ranks_per_node)
     one_round = {"rounds": 1, "warmup_rounds": 0}
     fraction = {} if share is None else {"communication_fraction": list(share)}
     mix: list[dict[str, Any]] = [
@@ -54,5 +49,5 @@ def study_mix(
         }
         for pattern in PATTERNS
     ]
-    mix[0]["nodes"] = [1, largest]
-    return [*mix, {**mix[1], "nodes": [largest + 1, _MOST_NODES]}]
+    mix[0]["nodes"] = [1, LARGE_RANKS]
+    return [*mix, {**mix[1], "nodes": [LARGE_RANKS + 1, _MOST_NODES]}]

@@ -7,14 +7,14 @@ varies. And with one thing changed (``attacks``), on the same stretches: does th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from cosim.isolation.phases import over_stretches
 from experiments.frames import cells
-from experiments.papers.isolation.base import study_point
 from experiments.papers.isolation.cells import (
     FACTORS,
     Designed,
@@ -24,7 +24,13 @@ from experiments.papers.isolation.cells import (
     gains_by_stretch,
     packet_points,
 )
-from experiments.papers.isolation.stretches import STUDY, cell_content, stretches_of
+from experiments.papers.isolation.stretches import (
+    FAT_TREES,
+    STUDY,
+    CellStudy,
+    Stretch,
+    stretches_of,
+)
 from experiments.papers.kit.claims import claims_frame
 from experiments.papers.paper import Analysis, Options, Point
 from experiments.points import replaced
@@ -32,6 +38,7 @@ from queuesim.statistics import interval_columns
 
 NAME = "isolation-again"
 POLICY = "jigsaw"
+QUICK: dict[str, Any] = {"coverage": [{}], "attacked": [{"placement": ["random"]}]}
 CELL = ["log", *FACTORS]
 EVERY_OTHER = slice(0, None, 2)
 """Stretches of a cell with one thing changed."""
@@ -46,31 +53,42 @@ FEWER = {
 def points(options: Options) -> list[Point]:
     """Return the cells as designed, drawn again, and each attacked one with its changes."""
     found = []
-    for log, these in stretches_of(options):
+    for log, these in stretches_of(FAT_TREES, options):
         known = {tuple(each.cell.values()): each for each in designed(log, options)}
-        attacked = _attacked(log, options)
-        for each in [*_covered(log, options), *attacked]:
-            found += packet_points(log, these, known[tuple(each.cell.values())], options.seed)
+        attacked = _chosen("attacked", log, options)
+        for each in [*_chosen("coverage", log, options), *attacked]:
+            designed_cell = known[tuple(each.cell.values())]
+            found += packet_points(FAT_TREES, log, these, designed_cell, options.seed)
         for each in attacked:
-            for name, changes in STUDY["attacks"].items():
-                for stretch in these[EVERY_OTHER]:
-                    content = cell_content(log, stretch, each.cell, (POLICY,), options.seed)
-                    labels = {"log": log, **each.cell, "part": stretch.number, "variant": name}
-                    found.append(study_point(NAME, attack(content, changes), labels))
-    for log, these in stretches_of(options, draw=1):
-        for each in _covered(log, options):
-            again = packet_points(log, these, each, options.seed + 1)
+            found += attack_points(FAT_TREES, NAME, log, these, each, options.seed)
+    for log, these in stretches_of(FAT_TREES, options, draw=1):
+        for each in _chosen("coverage", log, options):
+            again = packet_points(FAT_TREES, log, these, each, options.seed + 1)
             found += [replaced(point, {"labels.draw": 1}) for point in again]
     return found
 
 
-def _covered(log: str, options: Options) -> list[Designed]:
-    designs = [{}] if options.quick else STUDY["coverage"]
+def _chosen(name: str, log: str, options: Options) -> list[Designed]:
+    designs = (QUICK if options.quick else STUDY)[name]
     return expanded([{**design, "policies": [POLICY]} for design in designs], log)
 
 
-def _attacked(log: str, options: Options) -> list[Designed]:
-    return expanded([{"placement": ["random"]}] if options.quick else STUDY["attacked"], log)
+def attack_points(
+    study: CellStudy,
+    name: str,
+    log: str,
+    stretches: Sequence[Stretch],
+    attacked: Designed,
+    seed: int,
+) -> list[Point]:
+    """Return a cell with each of its attacks, on every other stretch."""
+    found = []
+    for variant in attacked.attacks:
+        change = partial(attack, changes=study.content["attacks"][variant])
+        changed = packet_points(study, log, stretches[EVERY_OTHER], attacked, seed, change)
+        labels = {"experiment": name, "labels.variant": variant}
+        found += [replaced(point, labels) for point in changed]
+    return found
 
 
 def attack(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,7 +122,7 @@ def coverage(stated: pd.DataFrame, again: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def attacks(base: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
+def attacks(base: pd.DataFrame, changed: pd.DataFrame, policy: str = POLICY) -> pd.DataFrame:
     """Compare the sign of each attacked cell's gain as designed with that of each change.
 
     Parameters
@@ -114,7 +132,7 @@ def attacks(base: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for cell, part in cells(changed, *CELL):
-        is_base = (base[CELL] == pd.Series(cell)).all(axis=1) & base["policy"].eq(POLICY)
+        is_base = (base[CELL] == pd.Series(cell)).all(axis=1) & base["policy"].eq(policy)
         as_designed = base[is_base].sort_values("part")
         variants = {"as designed": as_designed}
         fewer = {name: as_designed[chosen] for name, chosen in FEWER.items()}

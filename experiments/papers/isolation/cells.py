@@ -1,5 +1,7 @@
 """Figure ``cells``: does isolation pay? Gain and break-even, simulated cell by cell.
 
+Figure ``dragonfly`` (`spread`) has the same cells, of policies that do not isolate.
+
 A cell is a log on its own machine, the placement before, a network (routing and rank order), a
 drive, the mean share of communication and the load of the queue; all else is in `stretches`
 and ``paper.toml``. Nothing is fitted or interpolated between cells. Each cell is simulated on
@@ -9,22 +11,23 @@ every stretch of its log, its packets and its queues, so gain and need are paire
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cosim.isolation.phases import foretold, over_stretches, verdict
 from experiments.frames import cells
 from experiments.papers.isolation.base import WINDOW, study_point
 from experiments.papers.isolation.stretches import (
     AT_ONCE,
+    FAT_TREES,
     LOGS,
-    REFERENCE,
-    STUDY,
+    CellStudy,
     Stretch,
     cell_content,
     stretches_of,
@@ -33,39 +36,27 @@ from experiments.papers.kit.claims import claims_frame
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.kit.points import measured, observe
 from experiments.papers.paper import Analysis, Options, Point
+from experiments.points import replaced
 from experiments.store import Rows
 from queuesim.assumed import SCENARIOS
 from queuesim.statistics import interval_columns
 
-FloatArray = NDArray[np.float64]
-ASSUMED = tuple(name for name in SCENARIOS if name != "none")
-DRAWS = 12
 
+def percent_off(scenario: str, n_nodes: ArrayLike, run_time_s: ArrayLike) -> float:
+    """Return percent off the run time over the node-hours of multi-node jobs.
 
-def assumed_shares(n_nodes: ArrayLike) -> dict[str, FloatArray]:
-    """Return each scenario's reduction of the run time of jobs of these sizes, for all its draws.
-
-    Returns
-    -------
-    dict of str to (`DRAWS`, n) float64
-        Every scenario picks one of two, three or four equally likely values, so as many evenly
-        spread draws have its exact distribution.
+    Parameters
+    ----------
+    scenario : str
+        One of `queuesim.assumed.SCENARIOS` that draws nothing.
+    n_nodes, run_time_s : (n,)
+        Of the jobs.
     """
-    sizes = np.asarray(n_nodes, dtype=np.int32)
-    draws = (np.arange(DRAWS) + 0.5) / DRAWS
-    return {
-        name: np.array([SCENARIOS[name].reduction(sizes, np.full(len(sizes), u)) for u in draws])
-        for name in ("none", *ASSUMED)
-    }
-
-
-def percent_off(n_nodes: ArrayLike, run_time_s: ArrayLike) -> dict[str, float]:
-    """Return percent off the run time by scenario, over the node-hours of multi-node jobs."""
-    nodes = np.asarray(n_nodes)
+    nodes = np.asarray(n_nodes, dtype=np.int32)
     several = nodes > 1
     weights = (nodes * np.asarray(run_time_s, dtype=np.float64))[several]
-    shares = assumed_shares(nodes[several])
-    return {s: 100 * float(np.average(v.mean(axis=0), weights=weights)) for s, v in shares.items()}
+    off = SCENARIOS[scenario].reduction(nodes[several], np.zeros(len(weights)))
+    return 100 * float(np.average(off, weights=weights))
 
 
 def break_even(percent: Sequence[float], ratio: Sequence[float]) -> float:
@@ -90,12 +81,10 @@ def break_even(percent: Sequence[float], ratio: Sequence[float]) -> float:
     return float(x[i] + (1 - y[i]) * (x[i] - x[i - 1]) / (y[i] - y[i - 1]))
 
 
-NAME = "isolation-cells"
 FUNCTION = "experiments.papers.isolation.cells:tables_of"
-USUAL: dict[str, list[Any]] = STUDY["usual"]
-POLICIES = ("ta", "laas", "jigsaw")
-LIVE_POLICY, LIVE_SCENARIO = "jigsaw", "live"
-"""The policy whose queues are simulated with contention, too."""
+USUAL: dict[str, list[Any]] = FAT_TREES.content["usual"]
+REFERENCE, POLICIES = "baseline", FAT_TREES.policies
+LIVE_SCENARIO = "live"
 FACTORS = ("placement", "network", "drive", "share", "load")
 WALLTIMES = ("logged", "exact")
 """That the queues of the break-even plan with; verdicts are of the first."""
@@ -108,46 +97,62 @@ METRICS = {
 """Columns of the runs; the last one, of jobs of more than 100 nodes, small machines do not have."""
 BY_NODE = "makespan"
 """The metric of work: it depends on the gain by node-hours, the others on that by jobs."""
-Cell = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Designed:
-    """A cell, the policies whose packets are simulated, and whether queues with contention are."""
+    """A cell, and what of it is simulated."""
 
     cell: dict[str, Any]
-    policies: tuple[str, ...] = POLICIES
-    live: bool = False
+    policies: tuple[str, ...]
+    """Whose packets are."""
+    live: bool
+    """Whether queues with contention are."""
+    attacks: tuple[str, ...]
+    """Changes that an attacked cell is simulated with."""
 
 
-def designed(log: str, options: Options) -> list[Designed]:
+def designed(log: str, options: Options, study: CellStudy = FAT_TREES) -> list[Designed]:
     """Return the cells of a log, in the order in which they are computed."""
     quick = [{"load": [AT_ONCE, "0.7"], "live": [log]}]
-    return expanded(quick if options.quick else STUDY["designs"], log)
+    return expanded(quick if options.quick else study.content["designs"], log, study)
 
 
-def expanded(designs: Sequence[Mapping[str, Any]], log: str) -> list[Designed]:
+def expanded(
+    designs: Sequence[Mapping[str, Any]], log: str, study: CellStudy = FAT_TREES
+) -> list[Designed]:
     """Return every combination of the levels of each design of a log, each cell once."""
     found: dict[tuple[Any, ...], Designed] = {}
     for design in designs:
         if log in design.get("logs", [log]):
-            policies, live = design.get("policies", POLICIES), log in design.get("live", ())
-            levels = [design.get(name, USUAL[name]) for name in FACTORS]
+            policies = tuple(design.get("policies", study.policies))
+            attacks = tuple(design.get("attacks", study.content["attacks"]))
+            live = log in design.get("live", ())
+            levels = [{**study.content["usual"], **design}[name] for name in FACTORS]
             for place in itertools.product(*levels):
                 cell = dict(zip(FACTORS, place, strict=True))
-                found.setdefault(place, Designed(cell, tuple(policies), live))
+                found.setdefault(place, Designed(cell, policies, live, attacks))
     return list(found.values())
 
 
 def points(options: Options) -> list[Point]:
     """Return, log by log, its queues, its cells and those queues with contention."""
     found = []
-    for log, these in stretches_of(options):
+    for log, these in stretches_of(FAT_TREES, options):
         found += queue_points(log, these, options)
-        for each in designed(log, options):
-            found += packet_points(log, these, each, options.seed)
-            if each.live:
-                found += live_points(log, these, each.cell, options.seed)
+        found += cell_points(FAT_TREES, log, these, options)
+    return found
+
+
+def cell_points(
+    study: CellStudy, log: str, stretches: Sequence[Stretch], options: Options
+) -> list[Point]:
+    """Return the cells of a log, and the queues with contention of some."""
+    found = []
+    for each in designed(log, options, study):
+        found += packet_points(study, log, stretches, each, options.seed)
+        if each.live:
+            found += live_points(study, log, stretches, each, options.seed)
     return found
 
 
@@ -157,28 +162,32 @@ def tables_of(point: Mapping[str, Any]) -> dict[str, Rows]:
 
 
 def packet_points(
-    log: str, stretches: Sequence[Stretch], designed: Designed, seed: int
+    study: CellStudy,
+    log: str,
+    stretches: Sequence[Stretch],
+    designed: Designed,
+    seed: int,
+    change: Callable[[dict[str, Any]], dict[str, Any]] = dict,
 ) -> list[Point]:
     """Return a cell on every stretch of a log, the packets of all policies at the same instants."""
     found = []
     for stretch in stretches:
-        config = cell_content(log, stretch, designed.cell, designed.policies, seed)
-        found.append(
-            study_point(NAME, config, {"log": log, **designed.cell, "part": stretch.number})
-        )
+        config = cell_content(study, log, stretch, designed.cell, designed.policies, seed)
+        labels = {"log": log, **designed.cell, "part": stretch.number}
+        found.append(study_point(study.name, change(config), labels))
     return found
 
 
-def live_points(log: str, stretches: Sequence[Stretch], cell: Cell, seed: int) -> list[Point]:
-    """Return the queues of both policies with run times that follow contention, to compare with."""
-    found = []
-    for stretch in stretches:
-        config = cell_content(log, stretch, cell, (LIVE_POLICY,), seed)
-        config["queue"]["run_time_model"] = "coupled-flow"
-        config["run"] = {"seed": seed, "snapshots": 0, "observables": ["runs"]}
-        labels = {"log": log, **cell, "part": stretch.number, "scenario": LIVE_SCENARIO}
-        found.append(study_point(f"{NAME}-live", config, labels))
-    return found
+def live_points(
+    study: CellStudy, log: str, stretches: Sequence[Stretch], designed: Designed, seed: int
+) -> list[Point]:
+    """Return the queues of policies with run times that follow contention, to compare with."""
+    run = {"seed": seed, "snapshots": 0, "observables": ["runs"]}
+    change = partial(replaced, changes={"queue.run_time_model": "coupled-flow", "run": run})
+    one = replace(designed, policies=study.live_policies)
+    found = packet_points(study, log, stretches, one, seed, change)
+    labels = {"experiment": f"{study.name}-live", "labels.scenario": LIVE_SCENARIO}
+    return [replaced(point, labels) for point in found]
 
 
 def queue_points(log: str, stretches: Sequence[Stretch], options: Options) -> list[Point]:
@@ -190,13 +199,12 @@ def queue_points(log: str, stretches: Sequence[Stretch], options: Options) -> li
     quick = [{"loads": [AT_ONCE, "0.7"], "walltimes": WALLTIMES}]
     designs = [
         design
-        for design in (quick if options.quick else STUDY["queues"])
+        for design in (quick if options.quick else FAT_TREES.content["queues"])
         if log in design.get("logs", [log])
     ]
     places = [p for d in designs for p in itertools.product(d["walltimes"], d["loads"])]
     for (walltimes, load), stretch in itertools.product(places, stretches):
-        reductions = percent_off(stretch.jobs.n_nodes, stretch.jobs.run_time_s)
-        for scenario in STUDY["scenarios"]:
+        for scenario in FAT_TREES.content["scenarios"]:
             queue = {"policies": [REFERENCE, *POLICIES], "window": WINDOW}
             config = {
                 "machine": stretch.machine,
@@ -205,8 +213,9 @@ def queue_points(log: str, stretches: Sequence[Stretch], options: Options) -> li
                 "run": {"seed": options.seed, "snapshots": 0, "observables": ["runs"]},
             }
             labels = {"log": log, "part": stretch.number, "load": load, "walltimes": walltimes}
-            labels |= {"scenario": scenario, "off": reductions[scenario]}
-            found.append(study_point(f"{NAME}-queue", config, labels))
+            off = percent_off(scenario, stretch.jobs.n_nodes, stretch.jobs.run_time_s)
+            labels |= {"scenario": scenario, "off": off}
+            found.append(study_point(f"{FAT_TREES.name}-queue", config, labels))
     return found
 
 
@@ -235,14 +244,14 @@ def gains(each: pd.DataFrame) -> pd.DataFrame:
 def ratios(runs: pd.DataFrame) -> pd.DataFrame:
     """Return each isolating queue's metrics over the others', by stretch and scenario."""
     keys = ["log", "load", "walltimes", "part", "scenario", "off"]
-    return _over_reference(runs[runs["scenario"] != LIVE_SCENARIO], keys)
+    return _over_reference(runs[runs["scenario"] != LIVE_SCENARIO], keys, POLICIES)
 
 
-def _over_reference(runs: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Return the metrics of policies that isolate over those of the other one."""
-    columns, isolating = list(METRICS.values()), runs["policy"].isin(POLICIES)
-    base = runs[~isolating].set_index(keys)[columns].add_prefix("base_")
-    found = runs[isolating].join(base, on=keys, how="inner")
+def _over_reference(runs: pd.DataFrame, keys: list[str], policies: Sequence[str]) -> pd.DataFrame:
+    """Return the metrics of these policies over those of the other one."""
+    columns, compared = list(METRICS.values()), runs["policy"].isin(policies)
+    base = runs[~compared].set_index(keys)[columns].add_prefix("base_")
+    found = runs[compared].join(base, on=keys, how="inner")
     for metric, column in METRICS.items():
         found[metric] = found[column].astype(float) / found[f"base_{column}"].astype(float)
     return found[[*keys, "policy", *METRICS]].reset_index(drop=True)
@@ -253,13 +262,15 @@ def _known(rows: pd.DataFrame) -> list[str]:
     return [metric for metric in METRICS if rows[metric].notna().all()]
 
 
-def live(runs: pd.DataFrame, foretold: pd.DataFrame) -> pd.DataFrame:
+def live(
+    runs: pd.DataFrame, foretold: pd.DataFrame, policies: Sequence[str] = POLICIES
+) -> pd.DataFrame:
     """Return queues with contention next to the prediction by gain and break-even."""
     keys = ["log", *FACTORS]
     simulated = runs[runs["scenario"] == LIVE_SCENARIO]
     if simulated.empty:
         return pd.DataFrame()
-    mine = _over_reference(simulated, [*keys, "part"])
+    mine = _over_reference(simulated, [*keys, "part"], policies)
     known = foretold[foretold["walltimes"].eq(WALLTIMES[0])].set_index([*keys, "policy", "metric"])
     rows = []
     for cell, part in cells(mine, *keys, "policy"):

@@ -20,7 +20,8 @@ from experiments.papers.paper import Analysis, Options
 CELL = ["log", *FACTORS, "policy"]
 POLICY, WALLTIMES = "jigsaw", "logged"
 """What is drawn; the tables have all."""
-DRAWN = ("makespan", "turnaround")
+DRAWN = {"kth-sp2": (BY_NODE, "turnaround")}
+"""Metrics of a log; of others that of work alone, so that the figure fits a page."""
 CAB_PERCENT = 7.4
 """Measured on Cab: 1.08 times as long among others (Pollard et al., SC'18, Fig. 1)."""
 MARKED = {5.0: "5 %", CAB_PERCENT: "Cab", 10.0: "10 %", 20.0: "20 %"}
@@ -33,42 +34,41 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     Logs without arrivals over which the load varies are in the tables.
     """
     chosen = {"policy": POLICY, "walltimes": WALLTIMES}
-    usual = {name: USUAL[name][0] for name in ("network", "drive")}
     gain, needed = (_where(analysis.tables[name], chosen) for name in ("gain", "queue"))
     phases = _where(analysis.tables["phases"], chosen).merge(gain, on=CELL)
     phases["gain_percent"] = phases["by_node"].where(phases["metric"] == BY_NODE, phases["by_job"])
-    phases["drive"] = phases["drive"].astype(str)
-    by_load = _where(phases, usual)
-    logs = [
-        log
+    by_load = set(phases[phases["load"] != AT_ONCE]["log"])
+    rows = [
+        (log, metric)
         for log in first_seen(phases, "log")
-        if (by_load[by_load["log"] == log]["load"] != AT_ONCE).any()
+        if log in by_load
+        for metric in DRAWN.get(log, (BY_NODE,))
     ]
-    rows = [(log, metric) for log in logs for metric in DRAWN]
-    placements = [name for name in first_seen(phases, "placement") if name in USUAL["placement"]]
-    shares, loads = (sorted(set(by_load[name])) for name in ("share", "load"))
-    at_once = _where(phases, {"load": AT_ONCE})
-    at_once = at_once.assign(load=at_once["network"] + ", " + at_once["drive"])
-    networks = first_seen(at_once.sort_values(["network", "drive"], ascending=False), "load")
-    wide = 1 + 2 * len(placements)
-    figure, axes = new_figure(2.1 * wide, 0.5 + 2.0 * len(rows), len(rows), wide)
+    placements = USUAL["placement"]
+    phases = phases.sort_values(["network", "load", "drive"], ascending=[False, True, True])
+    phases["load"] = _conditions(phases)
+    levels = first_seen(phases, "load")
+    shares = sorted(set(phases["share"]))
+    wide = 1 + len(placements)
+    figure, axes = new_figure(8.0, 0.4 + 2.3 * len(rows), len(rows), wide)
     for number, (log, metric) in enumerate(rows):
         first, *panels = axes[number * wide : (number + 1) * wide]
         here = {"log": log, "metric": metric}
         _needs(first, _where(needed, here))
-        first.set_title(f"{log}: gain that the\n{metric} needs (%)", fontsize=8)
-        for place, axis in enumerate(panels):
-            there = {**here, "placement": placements[place // 2]}
-            title = f"{log}: {metric},\n{there['placement']} before"
-            if place % 2:
-                draw_phases(axis, _where(at_once, there), shares, networks)
-                axis.set_title(f"{title}, full", fontsize=8)
-                axis.set_ylabel("network, drive", fontsize=8)
-            else:
-                draw_phases(axis, _where(by_load, there), shares, loads)
-                axis.set_title(title, fontsize=8)
+        first.set_title(f"{log}: gain that\n{metric} needs (%)", fontsize=9)
+        for placement, axis in zip(placements, panels, strict=True):
+            mine = _where(phases, {**here, "placement": placement})
+            draw_phases(axis, mine, shares, levels)
+            axis.set_title(f"{log}: {metric},\n{placement} before", fontsize=9)
     verdict_legend(figure)
     return figure
+
+
+def _conditions(phases: pd.DataFrame) -> pd.Series:
+    """Return each row's network, its load unless all jobs are there at once, and a drive not 1."""
+    load = phases["load"].map(lambda level: "" if level == AT_ONCE else f", load {level}")
+    drive = phases["drive"].astype(str).map(lambda level: "" if level == "1" else f", {level}x")
+    return phases["network"] + load + drive
 
 
 def _where(table: pd.DataFrame, levels: Mapping[str, Any]) -> pd.DataFrame:
@@ -89,7 +89,7 @@ def _needs(axis: Axes, needed: pd.DataFrame) -> None:
     axis.fill_between(x, *ends, color=colour(0), alpha=0.15, linewidth=0)
     for percent, name in MARKED.items():
         axis.axhline(percent, color=SOFT, lw=0.7, ls=":")
-        axis.annotate(name, (0, percent), fontsize=6, color=SOFT, va="bottom")
+        axis.annotate(name, (0, percent), fontsize=7, color=SOFT, va="bottom")
     axis.set_ylim(-1, MOST_PERCENT)
     axis.set_xticks(x, [*loads[:-1], "full"], fontsize=7)
     axis.tick_params(axis="y", labelsize=7)

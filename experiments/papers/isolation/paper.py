@@ -58,7 +58,7 @@ PARTS: dict[str, tuple[Any, ...]] = {
     "cab": (cab.PACKED, cab.points, cab.analyse, cab.draw),
     "placement": (MEASURED, placement.points, placement.analyse, placement.draw),
     "shares": (MEASURED, shares.points, shares.analyse, shares.draw),
-    "dragonfly": (MEASURED, spread.points, spread.analyse, spread.draw),
+    "dragonfly": (cells.FUNCTION, spread.points, spread.analyse, spread.draw),
 }
 """Of each figure: its point function and points, its analysis and drawing, its further points."""
 PAPER = Paper(

@@ -1,188 +1,184 @@
-"""Dragonflies: compact, spread or random nodes, in a queue's states and on an empty machine.
+"""Figure ``dragonfly``: compact, spread or random nodes, simulated cell by cell as in `cells`.
 
-Jobs go on for ever under random nodes (RDN, the reference), random groups (RDG), the first free
-nodes (simple) and Level-Spread; one thing at a time is other than in the base, then several.
+Policies do not isolate and refuse no nodes, so none needs a gain: a policy pays where jobs run
+shorter than on random nodes (RDN, the reference), in a queue's states or on an empty machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+import itertools
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cosim.measuring.snapshots import class_name, size_class
-from experiments.figures.panels import grouped_bars, panels
-from experiments.figures.style import INK, policy_colours
-from experiments.frames import cells, groups
-from experiments.papers.isolation.base import study_content, study_point
-from experiments.papers.jigsaw.logs import ATLAS, THETA, THUNDER
+from cosim.isolation.phases import over_stretches, word
+from cosim.measuring.pairs import FACTORS as RATIOS
+from experiments.figures.phase_map import draw_phases, verdict_legend
+from experiments.figures.style import new_figure
+from experiments.frames import cells, first_seen
+from experiments.papers.isolation.again import attack_points, attacks
+from experiments.papers.isolation.cells import (
+    BY_NODE,
+    FACTORS,
+    WALLTIMES,
+    cell_points,
+    expanded,
+    gains,
+    gains_by_stretch,
+    live,
+)
+from experiments.papers.isolation.stretches import SMALL, STUDY, CellStudy, stretches_of
+from experiments.papers.jigsaw.logs import ATLAS, THUNDER
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.kit.data import read_data, read_printed
-from experiments.papers.kit.logs import log_notes, needed
-from experiments.papers.kit.routers import ROUTERS
+from experiments.papers.kit.logs import log_notes
 from experiments.papers.paper import Analysis, Options, Point
 from queuesim.placing import SMALL_FIRST
-from queuesim.statistics import Interval, t_of_snapshots
-from workloads.shares.study_mix import study_mix
+from queuesim.statistics import ENDS, Interval, interval_columns
 
-printed = read_printed("level_spread")["random"]["Fig. 10, VI-D"]
 REFERENCE, LEVEL_SPREAD = "rdn", "level-spread"
-LOGS = (THUNDER, ATLAS, THETA)
-MACHINES = {THUNDER.name: "dragonfly-1056", ATLAS.name: "dragonfly-1056", THETA.name: "theta"}
-DAYS = 20.0
-"""Of Thunder's log: its whole queue under four policies would take as long as the packets."""
-SMALL = {"family": "dragonfly", "p": 2, "a": 2, "g": 5}
-SMALL_LOG, SMALL_JOBS = "synth-small", {"n_jobs": 40, "mean_nodes": 4}
-SNAPSHOTS = 4
-STEADY = {"least_iterations": 8, "most_iterations": 8}
-"""Eight iterations of the longest job: means scatter more between snapshots than in one."""
-BASE, ALWAYS, MINIMAL, CUT = "base", "all the time", "minimal", "window cut"
-study = read_data("isolation")["dragonfly"]
-LEVELS: dict[str, dict[str, Any]] = study["levels"]
-CELLS = [tuple(map(tuple, cell)) for cell in study["cells"]]
-"""Levels, logs and policies."""
-OTHERS = "the mean of the others"
-LESS = ("communication", "communication_low", "communication_high")
-QUICK = ((), (MINIMAL,), (ALWAYS, SMALL_FIRST, "shuffled"))
-"""Levels of the cells of a quick look, those of most policies."""
+OTHERS = "mean of the others"
+printed = read_printed("level_spread")["random"]["Fig. 10, VI-D"]
+DRAGONFLIES = CellStudy(
+    "isolation-dragonfly",
+    "dragonfly",
+    tuple(replace(log, machine={"preset": "dragonfly-1056"}) for log in (THUNDER, ATLAS)),
+    replace(SMALL, machine={"family": "dragonfly", "p": 2, "a": 2, "g": 5}),
+    ("rdg", "simple", LEVEL_SPREAD),
+    ("rdg", LEVEL_SPREAD),
+    STUDY | read_data("isolation")["dragonfly"],
+)
+CELL = ["log", *FACTORS]
+FITS = {"a router": 4, "a group": 32, "no group": np.inf}
+"""Most nodes of a job by the least level of the machine that can have it."""
 
 
 def points(options: Options) -> list[Point]:
-    """Return a point a cell, log and seed, with all its snapshots; two seeds of the base."""
-    if options.quick:
-        jobs = {"synthetic": SMALL_JOBS, "all_at_zero": True, "larger_jobs": "drop"}
-        known = {SMALL_LOG: {"machine": SMALL, "workload": jobs}}
-    else:
-        known = {
-            log.name: {**sections, "machine": {"preset": MACHINES[log.name]}}
-            for log, sections in needed(LOGS, options)
-        }
-    found: list[Point] = []
-    for levels, names, policies in CELLS:
-        changes: dict[str, object] = {"run.steady": STEADY}
-        for level in levels:
-            changes |= _changes_of(level)
-        for log, sections in known.items():
-            if log not in names and not (options.quick and levels in QUICK and len(policies) > 2):
-                continue
-            days = {"workload.days": DAYS} if log == THUNDER.name else {}
-            for seed in (0, 1) if len(policies) > 3 else (0,):
-                content = study_content(
-                    sections,
-                    "dragonfly",
-                    policies,
-                    snapshots=SNAPSHOTS,
-                    seed=options.seed,
-                    changes={**changes, **days, "run.repetition": seed},
-                )
-                labels = {"log": log, "cell": ", ".join(levels) or BASE, "seed": seed}
-                found.append(study_point("isolation-dragonfly", content, labels))
+    """Return, log by log, the cells and those with one of the attacks."""
+    found = []
+    attacked = [{}] if options.quick else DRAGONFLIES.content["attacked"]
+    for log, these in stretches_of(DRAGONFLIES, options):
+        found += cell_points(DRAGONFLIES, log, these, options)
+        for each in expanded(attacked, log, DRAGONFLIES):
+            found += attack_points(DRAGONFLIES, DRAGONFLIES.name, log, these, each, options.seed)
     return found
 
 
-def _changes_of(level: str) -> dict[str, object]:
-    """Return the keys of a config that a level changes."""
-    changes = dict(LEVELS[level])
-    if "router" in changes:
-        changes["machine.packet"] = ROUTERS[changes.pop("router")]
-    if "mix" in changes:
-        changes["communication.mix"] = study_mix(**changes.pop("mix"))
-    return changes
+def judged(gain: pd.DataFrame) -> pd.DataFrame:
+    """Add whether run times are shorter, by node-hours and by jobs, and the sample to decide it."""
+    for column in ("by_node", "by_job"):
+        value, low, high = (gain[f"{column}{end}"].astype(float) for end in ENDS)
+        ratios = zip(1 - value / 100, 1 - high / 100, 1 - low / 100, strict=True)
+        gain[f"{column}_verdict"] = [word(Interval(*ratio)) for ratio in ratios]
+        gain[f"{column}_would_decide"] = np.ceil(gain["stretches"] * ((high - value) / value) ** 2)
+    return gain
 
 
-def _compared(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return pairs against RDN, and Level-Spread's against the others: percent less time."""
-    idle_s = (1 - pairs["duty"]) * pairs["reference_alone_s"]
-    pairs = pairs.assign(idle_s=idle_s, against=REFERENCE)
-    keys = ["log", "cell", "seed", "snapshot", "job_id"]
-    mine = pairs[pairs["policy"] == LEVEL_SPREAD].drop(columns=["against", "reference_s"])
-    others = pairs.loc[pairs["policy"] != LEVEL_SPREAD, [*keys, "policy", "policy_s"]]
-    others = others.rename(columns={"policy": "against", "policy_s": "reference_s"})
-    compared = pd.concat([pairs, mine.merge(others, on=keys)])
-    there_s, here_s = compared["reference_s"], compared["policy_s"]
-    compared = compared.assign(
-        off=100 * (1 - here_s / there_s),
-        log_ratio=np.log((here_s - compared["idle_s"]) / (there_s - compared["idle_s"])),
-        size_class=size_class(compared["n_nodes"]),
+def interference_alone(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return pairs whose isolated times are the reference's, as in queues with contention.
+
+    There a logged run time is that of an isolated run on whichever nodes the job has.
+    """
+    share, stretch = pairs["duty"], pairs["stretch"]
+    there, here = (1 - share + share * s for s in (stretch, stretch * pairs["interference_ratio"]))
+    return pairs.assign(run_ratio=here / there)
+
+
+def by_size(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return the gain of each cell's jobs that fit in a router, in a group and in neither."""
+    fits = pd.cut(pairs["n_nodes"], [0, *FITS.values()], labels=list(FITS))
+    return pd.concat(
+        gains(gains_by_stretch(pairs[fits == name])).assign(fits=name) for name in FITS
     )
-    mine = compared[compared["policy"] == LEVEL_SPREAD]
-    several = mine[mine.groupby(["log", "cell"])["against"].transform("nunique") > 1]
-    mean = several.groupby([*keys, "policy"], as_index=False, sort=False).mean(numeric_only=True)
-    return pd.concat([compared, mean.assign(against=OTHERS)])
 
 
-def _means(part: pd.DataFrame) -> dict[str, object]:
-    """Return percent off by node-hours, and less communication time, geometric mean of jobs."""
-    row: dict[str, object] = {"jobs": len(part), "snapshots": part["snapshot"].nunique()}
-    off = t_of_snapshots(part["off"], part["n_nodes"], part["snapshot"])
-    mean, low, high = t_of_snapshots(part["log_ratio"], 1.0, part["snapshot"])
-    less = (100 * (1 - float(np.exp(x))) for x in (mean, high, low))
-    row |= zip(("off", "off_low", "off_high", *LESS), (*off, *less), strict=True)
-    each = [one["off"] @ one["n_nodes"] / one["n_nodes"].sum() for _, one in groups(part, "seed")]
-    return row | {"seeds": len(each), "seed_least": min(each), "seed_most": max(each)}
+def expected(gain: pd.DataFrame) -> pd.DataFrame:
+    """Return what a judged gain lets expect of queues: makespan by node-hours, else by jobs."""
+    parts = []
+    for metric, column in ((BY_NODE, "by_node"), ("turnaround", "by_job")):
+        part = gain.assign(ratio=1 - gain[column] / 100, verdict=gain[f"{column}_verdict"])
+        parts.append(part.assign(metric=metric))
+    return pd.concat(parts).assign(walltimes=WALLTIMES[0])
 
 
-def _changes(compared: pd.DataFrame) -> Iterator[dict[str, object]]:
-    """Yield the effect of each level on the same jobs, instants and seed."""
-    keys = ["log", "policy", "seed", "snapshot", "job_id"]
-    compared = compared[compared["against"] == REFERENCE]
-    base = compared[compared["cell"] == BASE].set_index(keys)["off"].rename("base")
-    for labels, part in cells(compared[compared["cell"] != BASE], "log", "cell", "policy"):
-        both = part.join(base, on=keys, how="inner")
-        if len(both):
-            found = t_of_snapshots(both["off"] - both["base"], both["n_nodes"], both["snapshot"])
-            yield {**labels, **dict(zip(("more_off", "low", "high"), found, strict=True))}
+def communication(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return percent less communication time, by geometric means of jobs, over stretches.
+
+    Of each policy against the reference, with the parts due to interference and to locality; of
+    Level-Spread against the other policies, too, and against their mean.
+    """
+    logs = pairs.assign(**{name: np.log(pairs[name]) for name in RATIOS})
+    means = logs.groupby([*CELL, "policy", "part"], sort=False)[list(RATIOS)].mean().reset_index()
+    rows = []
+    for cell, part in cells(means, *CELL):
+        of = part.pivot(index="part", columns="policy", values=list(RATIOS))
+        found = [(policy, REFERENCE, of.xs(policy, axis=1, level=1)) for policy in of["ratio"]]
+        others = of["ratio"].drop(columns=LEVEL_SPREAD)
+        if len(others.columns):
+            others[OTHERS] = others.assign(**{REFERENCE: 0.0}).mean(axis=1)
+            less = others.rsub(of["ratio", LEVEL_SPREAD], axis=0)
+            found += [
+                (LEVEL_SPREAD, against, less[[against]].set_axis(["ratio"], axis=1))
+                for against in others
+            ]
+        for policy, against, ratios in found:
+            row = {**cell, "policy": policy, "against": against, "stretches": len(ratios)}
+            for name in ratios:
+                value, low, high = (100 * (1 - np.exp(x)) for x in over_stretches(ratios[name]))
+                row |= interval_columns(name, Interval(value, high, low))
+            rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Return the reduction by each policy and cell; each level's effect; the paper's claims."""
-    compared = _compared(frames["pairs"])
-    rows, sizes = [], []
-    for labels, part in cells(compared, "log", "cell", "policy", "against"):
-        rows.append({**labels, **_means(part)})
-        if labels["against"] == REFERENCE:
-            for ratio in ("stretch", "interference_ratio", "locality_ratio"):
-                rows[-1][ratio] = float(part[ratio].mean())
-            for (which,), piece in groups(part.sort_values("size_class"), "size_class"):
-                sizes.append({**labels, "nodes": class_name(int(which)), **_means(piece)})
-    tables = {"spread": pd.DataFrame(rows), "spread-sizes": pd.DataFrame(sizes)}
-    tables["spread-changes"] = pd.DataFrame(list(_changes(compared)))
-    notes = () if options.quick else log_notes(LOGS, options)
-    return Analysis(claims_frame(_claims(tables["spread"])), tables, notes)
+    """Return what each policy gains, where communication changes, queues, and attacks."""
+    pairs = frames["pairs"]
+    designed, changed = (pairs[pairs["variant"].isna() == is_one] for is_one in (True, False))
+    each = gains_by_stretch(designed)
+    alone = judged(gains(gains_by_stretch(interference_alone(designed))))
+    attacked = gains_by_stretch(changed, "variant")
+    tables = {
+        "gain": judged(gains(each)),
+        "sizes": by_size(designed),
+        "communication": communication(designed),
+        "live": live(frames["runs"], expected(alone), DRAGONFLIES.policies),
+        "attacks": pd.concat(
+            attacks(each, mine, of["policy"]).assign(policy=of["policy"])
+            for of, mine in cells(attacked, "policy")
+        ),
+    }
+    notes = () if options.quick else log_notes(DRAGONFLIES.logs, options)
+    return Analysis(claims_frame(claims_of(tables["communication"])), tables, notes)
 
 
-def _claims(spread: pd.DataFrame) -> list[Claim]:
-    """Judge whether communication is shorter under Level-Spread, and by 16 % in the mean."""
-    claims = []
-    for row in spread[spread["policy"] == LEVEL_SPREAD].to_dict("records"):
-        less = Interval(*(float(row[column]) for column in LESS))
-        what = f"{row['log']}: communication, less under Level-Spread than {row['against']} (%)"
-        check = ClaimBuilder("Level-Spread, abstract and VI-D", row["cell"])
-        note = "paper: eight policies, random workloads"
-        claims.append(
-            check.near(
-                what, printed["mean reduction (%)"], less, within=5, unit="points", note=note
-            )
-            if row["against"] == OTHERS
-            else check.surely_above(what, less, 0)
-        )
+def claims_of(less: pd.DataFrame) -> list[Claim]:
+    """Judge the paper's 16 %, in its condition: Level-Spread against the mean of the others."""
+    paper, claims = printed["mean reduction (%)"], []
+    mine = less[less["against"].eq(OTHERS) & less["load"].eq(SMALL_FIRST)]
+    for row in mine.to_dict("records"):
+        check = ClaimBuilder("Level-Spread, abstract and VI-D", row["network"])
+        what = f"{row['log']}: communication, less under Level-Spread than the {OTHERS} (%)"
+        found = Interval(*(row[f"ratio{end}"] for end in ENDS))
+        claims.append(check.near(what, paper, found, within=5, unit="points"))
     return claims
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """Draw a panel a log: how much less time communication takes in each cell."""
-    table = analysis.tables["spread"].query("against == @REFERENCE")
-    paint = policy_colours(CELLS[0][2][1:])
-
-    def bars(axis: Axes, part: pd.DataFrame) -> None:
-        grouped_bars(axis, part, "cell", "policy", LESS[0], ends=LESS[1:], colours=paint)
-        axis.axhline(0, color=INK, lw=0.8)
-        axis.tick_params(axis="x", labelsize=6.5)
-
-    table = table.assign(cell=table["cell"].str.replace(", |(?<=crossbar)-", "\n", regex=True))
-    compared = "less communication time\nthan under RDN (%)"
-    return panels(table, "log", bars, size_in=(12.0, 3.0), ylabel=compared)
+    """Draw, by log and policy, the cells by share, and by network with the load or place."""
+    gain = analysis.tables["gain"]
+    gain = gain.assign(gain_percent=gain["by_node"], verdict=gain["by_node_verdict"])
+    gain = gain[gain["policy"].isin(DRAGONFLIES.live_policies)].sort_values(
+        ["network", "load"], ascending=False, kind="stable"
+    )
+    gain["load"] = gain["network"] + ", " + gain["load"]
+    logs, policies, loads = (first_seen(gain, name) for name in ("log", "policy", "load"))
+    shares = sorted(set(gain["share"]))
+    figure, axes = new_figure(4.2 * len(policies), 0.5 + 2.3 * len(logs), len(logs), len(policies))
+    for axis, (log, policy) in zip(axes, itertools.product(logs, policies), strict=True):
+        draw_phases(axis, gain[gain["log"].eq(log) & gain["policy"].eq(policy)], shares, loads)
+        axis.set_title(f"{log}: {policy}", fontsize=8)
+    verdict_legend(figure, "the policy")
+    return figure

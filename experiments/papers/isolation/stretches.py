@@ -16,6 +16,7 @@ from experiments.papers.jigsaw.logs import ATLAS, KTH, LINK_BPS, THUNDER, fat_tr
 from experiments.papers.kit.data import read_data
 from experiments.papers.kit.logs import PaperLog, present
 from experiments.papers.paper import Options
+from queuesim.placing import PLACED
 from workloads.job import Workload, offered_load
 from workloads.shares.study_mix import study_mix
 
@@ -35,16 +36,36 @@ SMALL = PaperLog(
     {"synthetic": {"n_jobs": 60, "mean_nodes": 4, "load": 0.9}, "all_at_zero": True},
 )
 """The jobs of a quick look."""
-REFERENCE = "baseline"
 INSTANTS, INSTANTS_LARGE = 8, 4
 """At which packets are simulated, of each stretch; on a large machine many jobs run at once."""
 LARGE = (THUNDER.name, ATLAS.name)
 LARGEST = 64
 """Ranks of an all-to-all; larger jobs have sub-a2a instead."""
 STUDY = read_data("isolation")["cells"]
-NODE_BYTES: int = STUDY["node_bytes"]
-NETWORKS: dict[str, dict[str, str]] = STUDY["networks"]
 [AT_ONCE] = STUDY["usual"]["load"]
+
+
+@dataclass(frozen=True)
+class CellStudy:
+    """Cells of a kind of network: what they vary, on which logs, and what is compared."""
+
+    name: str
+    """Identifies its points in a store."""
+    family: str
+    logs: tuple[PaperLog, ...]
+    small: PaperLog
+    """The jobs of a quick look."""
+    policies: tuple[str, ...]
+    """That are compared with the placement before, where a design names no others."""
+    live_policies: tuple[str, ...]
+    """That are compared in queues with contention, too."""
+    content: Mapping[str, Any]
+    """Designs, levels and settings, as in ``[cells]`` of ``paper.toml``."""
+
+
+FAT_TREES = CellStudy(
+    "isolation-cells", "fattree", LOGS, SMALL, ("ta", "laas", "jigsaw"), ("jigsaw",), STUDY
+)
 
 
 @dataclass(frozen=True)
@@ -58,28 +79,33 @@ class Stretch:
     n_nodes: int
 
     def at_load(self, load: str) -> dict[str, Any]:
-        """Return the workload's section with arrivals at this offered load, or all at once."""
-        if load == AT_ONCE:
+        """Return the workload's section with arrivals at this offered load, or all at once.
+
+        The latter also where jobs of an instant are placed anew.
+        """
+        if load == AT_ONCE or load in PLACED:
             return {**self.workload, "all_at_zero": True}
         factor = offered_load(self.jobs, self.n_nodes) / float(load)
         return {**self.workload, "all_at_zero": False, "arrival_factor": factor}
 
 
-def stretches_of(options: Options, draw: int = 0) -> Iterator[tuple[str, list[Stretch]]]:
+def stretches_of(
+    study: CellStudy, options: Options, draw: int = 0
+) -> Iterator[tuple[str, list[Stretch]]]:
     """Yield the stretches of each available log; with ``--scale quick`` of synthetic jobs.
 
     Each begins where its part of the log does; with ``draw`` above 0 where it is drawn in it.
     """
     if options.quick:
-        found = [(SMALL, SMALL.sections(None) or {})]
+        found = [(study.small, study.small.sections(None) or {})]
     else:
-        found = present(LOGS, options)
+        found = present(study.logs, options)
     for log, sections in found:
-        complete, n_nodes = _jobs(sections, options.seed)
+        complete, n_nodes = _jobs(study, sections, options.seed)
         rng, stretches = np.random.default_rng([options.seed, draw]), []
         for number in range(QUICK_STRETCHES if options.quick else STRETCHES):
             workload = _workload(sections["workload"], complete, number, rng if draw else None)
-            jobs, _ = _jobs({**sections, "workload": workload}, options.seed)
+            jobs, _ = _jobs(study, {**sections, "workload": workload}, options.seed)
             stretches.append(Stretch(number, sections["machine"], workload, jobs, n_nodes))
         yield log.name, stretches
 
@@ -103,9 +129,9 @@ def _workload(
     return {**section, "start_s": begin, "first_jobs": STRETCH_JOBS}
 
 
-def _jobs(sections: Mapping[str, Any], seed: int) -> tuple[Workload, int]:
+def _jobs(study: CellStudy, sections: Mapping[str, Any], seed: int) -> tuple[Workload, int]:
     """Return the jobs as they were submitted, and the nodes of their machine."""
-    queue = {"policies": [REFERENCE], "run_time_model": "as-logged"}
+    queue = {"policies": study.content["usual"]["placement"][:1], "run_time_model": "as-logged"}
     content = {key: sections[key] for key in ("machine", "workload")} | {"queue": queue}
     config = config_from(content | {"run": {"seed": seed, "snapshots": 0}})
     source = replace(config.workload.source(), all_at_zero=False)
@@ -114,7 +140,9 @@ def _jobs(sections: Mapping[str, Any], seed: int) -> tuple[Workload, int]:
 
 
 def _machine(section: Mapping[str, Any], drive: float) -> dict[str, Any]:
-    """Return the tree by its levels, with nodes that drive a part of a link."""
+    """Return a tree by its levels, with nodes that drive a part of a link; others as they are."""
+    if "radix" not in section:
+        return dict(section)
     half = section["radix"] // 2
     return {
         "family": "fattree",
@@ -128,37 +156,43 @@ def _machine(section: Mapping[str, Any], drive: float) -> dict[str, Any]:
 
 
 def cell_content(
-    log: str, stretch: Stretch, cell: Mapping[str, Any], policies: tuple[str, ...], seed: int
+    study: CellStudy,
+    log: str,
+    stretch: Stretch,
+    cell: Mapping[str, Any],
+    policies: tuple[str, ...],
+    seed: int,
 ) -> dict[str, Any]:
     """Return the config of a cell on a stretch: packets of jobs in loops at some instants.
 
     Parameters
     ----------
     cell : mapping
-        ``placement``, ``network``, ``drive``, ``share`` and ``load``.
+        ``placement``, ``network``, ``drive``, ``share`` and ``load``; the latter may be one of
+        `queuesim.placing.PLACED`.
     policies : tuple of str
         Beside the placement before, which comes first.
     """
-    mix = study_mix(None, NODE_BYTES)
+    mix = study_mix(None, study.content["node_bytes"])
     # of all ranks with all others there are too many messages sooner than elsewhere: of few bytes
     mix[0]["nodes"][1] = LARGEST
     mix[-1]["nodes"][0] = LARGEST + 1
     for entry in mix:
         # one factor for all weights changes the draws and nothing else
         entry["weight"] = round(0.125 * (1 + stretch.number), 6)
-    network = NETWORKS[cell["network"]]
+    network, load = study.content["networks"][cell["network"]], cell["load"]
     return study_content(
         {
             "machine": _machine(stretch.machine, float(cell["drive"])),
-            "workload": stretch.at_load(cell["load"]),
+            "workload": stretch.at_load(load),
         },
-        "fattree",
+        study.family,
         [cell["placement"], *policies],
         snapshots=INSTANTS_LARGE if log in LARGE else INSTANTS,
         seed=seed,
         changes={
             "machine.routing": network["routing"],
-            "machine.packet": STUDY["packet"],
+            "machine.packet": study.content["packet"],
             "communication.mix": mix,
             "communication.ranks_per_node": 1,
             "communication.task_mapping": network["mapping"],
@@ -168,6 +202,7 @@ def cell_content(
                 "spread": 0.0,
                 "size_correlation": 0.0,
             },
-            "run.steady": STUDY["steady"],
+            "run.steady": study.content["steady"],
+            **({"run.placed": load} if load in PLACED else {}),
         },
     )

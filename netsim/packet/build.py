@@ -357,7 +357,9 @@ def _scalars(
     sc[t.RANDOM_VISITS] = routing.random_visits
     sc[t.ROOM_VC] = routing.room_vc
     sc[t.LOOKS_VISITS] = looks_visits(routing)
-    sc[t.ONE_CHANNEL], sc[t.UNTIL] = one_channel_from(routing), NONE
+    one_class = sc[t.VSHIFT] == sc[t.CLASS_SHIFT]
+    sc[t.ONE_CHANNEL] = one_channel_from(routing) if one_class else sc[t.N_LINKS]
+    sc[t.UNTIL] = NONE
     sc[t.COMPARES_CREDITS] = routing.compares_credits
     # what an idle channel has free of the buffer that the routing looks at
     looked_at = config.output_space if routing.compares_queues else config.buffer_bytes

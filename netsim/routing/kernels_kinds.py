@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from numba.extending import overload
@@ -14,9 +13,7 @@ from netsim.routing.tables import RouteTables
 _OPTIONS: Any = {name: option for name, option in HOT_KERNEL.items() if name != "cache"}
 
 
-def compiled_by_tables(
-    any_tables: Callable[..., Any], kinds: dict[type[RouteTables], Callable[..., Any]]
-) -> None:
+def compiled_by_tables(any_tables: Any, kinds: dict[type[RouteTables], Any]) -> None:
     """Compile calls of ``any_tables`` as the function of the class of ``rt``, its first argument.
 
     For a class that ``kinds`` lacks, and in plain Python, it is itself. So Numba sees neither the

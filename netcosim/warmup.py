@@ -29,7 +29,6 @@ from netsim.flow.maxmin import max_min_rates, run_flows
 from netsim.flow.message_load import message_load
 from netsim.flow.message_network import MessageNetwork
 from netsim.flow.paths import flow_paths, is_single_path
-from netsim.packet.engine import simulate_packets
 from netsim.packet.model import INPUT_QUEUED, PacketConfig
 from netsim.packet.routing_tables import tables_class
 from netsim.routing.registry import make_routing, routings_for
@@ -75,6 +74,8 @@ def warm_up(parts: Iterable[str] = tuple(PARTS)) -> Iterator[tuple[str, float]]:
 
 
 def _packets(config: PacketConfig, threads: int, kind: str | None, topology: Topology) -> None:
+    from netsim.packet.engine import simulate_packets
+
     rng = np.random.default_rng(1)
     program = make_pattern("all-to-all", 4, 1000, 1, rng)
     traffic = combine([program], [np.arange(4)])

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from numba.core.caching import CacheImpl, FunctionCache
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 from netsim.kernel_cache import KernelLocator
 
-_load = FunctionCache.load_overload
+_load: Any = FunctionCache.load_overload
 
 
 def _load_kernel(cache: Any, sig: Any, target_context: Any) -> Any:
@@ -33,7 +33,7 @@ def _load_kernel(cache: Any, sig: Any, target_context: Any) -> Any:
 # netcosim would fail on it.
 if KernelLocator not in CacheImpl._locator_classes:
     CacheImpl._locator_classes.insert(0, KernelLocator)
-    FunctionCache.load_overload = _load_kernel
+    FunctionCache.load_overload = _load_kernel  # type: ignore[method-assign]
 
 KERNEL: dict[str, Any] = {"cache": True}
 """Use as ``@njit(**KERNEL)``: the plain option, for kernels that allocate or return arrays."""

@@ -164,8 +164,9 @@ def _run(setup: QueueSetup, columns: _Columns) -> bool:
     n, s, queue = len(setup.workload), columns.state[0], columns.queue
     score = with_checks(setup.chosen).score
     while s["n_done"] < n:
-        # in portions, so that an interrupt is heard; a call costs as much as some twenty jobs
-        until = min(n, int(s["n_done"]) + max(10_000, n // 100))
+        # in portions, so that an interrupt is heard; a call costs as much as some twenty jobs, but
+        # for plans of all that wait
+        until = min(n, int(s["n_done"]) + max(1 if columns.plan else 10_000, n // 100))
         status = advance(*columns, until)
         if status == STUCK:
             return False

@@ -102,12 +102,14 @@ def test_sixteen_percent_is_that_of_the_mean_of_policies(other_s: float, verdict
 
 
 def test_cells_differ_in_their_levels_and_share_their_stretches() -> None:
+    networks = set()
     for log in DRAGONFLIES.logs:
         found = designed(log.name, Options(), DRAGONFLIES)
         places = [tuple(each.cell.values()) for each in found]
         assert len(set(places)) == len(places)
-        assert {each.cell["network"] for each in found} == set(DRAGONFLIES.content["networks"])
+        networks |= {each.cell["network"] for each in found}
         assert {each.cell["load"] for each in found} - {"all at once", "0.9", "0.5"} < set(PLACED)
+    assert networks == set(DRAGONFLIES.content["networks"])
     points = spread.points(QUICK)
     assert len({canonical_json(point["config"]) for point in points}) == len(points)
     attacked = Counter(p["labels"]["variant"] for p in points if "variant" in p["labels"])

@@ -99,7 +99,7 @@ def arrival_phase(border, a, x, pr, rt, bucket):
     # Invariant: where all packets of the tick are routed before the first is worked on, the last
     # that goes to an output is in ``arriving``. Those before it bid when it is worked on.
     known = n <= KNOWN
-    ahead = n - 1 if known else min(n - 1, AHEAD)
+    ahead = n - 1 if known else AHEAD
     for i in range(n + ahead):
         half = i - AHEAD // 2
         if 0 <= half < n and chosen[np.uint64(half)] < 0:

@@ -46,7 +46,7 @@ PARTS = {
     PACKETS["StaticTables"]: Part("netsim/packet/kernels_engine.py", 12),
     PACKETS["UgalTables"]: Part("netsim/packet/kernels_engine.py", 6),
     PACKETS["RouteTables"]: Part("netsim/packet/kernels_engine.py", 10),
-    CROSSBARS: Part("netsim/packet/kernels_crossbar_run.py", 23),
+    CROSSBARS: Part("netsim/packet/crossbar", 23),
     PACKET_THREADS: Part("netsim/packet/kernels_threads.py", 20),
     CROSSBAR_THREADS: Part("netsim/packet/kernels_threads.py", 34),
     JOB_FLOWS: Part("netsim/flow", 10),

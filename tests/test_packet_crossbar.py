@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,6 +32,7 @@ from packet_cases import (
 )
 
 from experiments.papers.calibration.offered import lone_time_ps
+from netcosim.validation.engines import both, crowded_cases, same
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import (
@@ -458,3 +460,19 @@ def test_a_crossbar_of_its_own_speed_meets_sst_on_unlike_links() -> None:
     programs = [make_pattern("all-to-all", 68, 1000, 1, rng) for _ in nodes]
     got = simulate_packets(routing, combine(programs, list(nodes)), settings, rng)
     assert got.group_finish_ps.mean() / 1e6 == pytest.approx(SST_US, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"crossbar_speedup": 2.0},
+        {"crossbar_speedup": 1.5, "arbitration": "round-robin"},
+        {"crossbar_speedup": 0.5, "header_bytes": 24},
+    ],
+)
+def test_packets_that_cross_as_they_arrive_keep_the_order_of_service(more: dict[str, Any]) -> None:
+    """All-to-alls at once under every routing: some cross with others, and some on arrival."""
+    for case in crowded_cases("dragonfly"):
+        config = replace(case.config, router=INPUT_QUEUED, **more)
+        assert same(*both(replace(case, config=config))), case.routing.name

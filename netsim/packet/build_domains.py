@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from netsim.packet import kernels_outbox as out
 from netsim.packet import tables as t
+from netsim.packet.crossbar.tables import Crossbar
 from netsim.packet.domains import Domains
-from netsim.packet.kernels_crossbar_tables import Crossbar
 from netsim.packet.kernels_outbox import Border
 from netsim.packet.kernels_wheel import NONE
 from netsim.packet.tables import Arrays, Events, aligned_zeros, grown

@@ -17,8 +17,8 @@ from netsim.packet.build import (
     choose_clock,
     paces_of,
 )
-from netsim.packet.build_crossbar import with_crossbars
 from netsim.packet.checks import check_priorities, check_run, check_size, packets_of
+from netsim.packet.crossbar.build import with_crossbars
 from netsim.packet.domains import make_domains, router_load
 from netsim.packet.footprint import check_memory
 from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
@@ -129,9 +129,9 @@ def simulate_packets(
             domains, arrays, crossbar, tables, routing, traffic, clock, until, progress
         )
     elif config.input_queued:
-        from netsim.packet import kernels_crossbar_run
+        from netsim.packet.crossbar.kernels_run import run as run_crossbars
 
-        loop = partial(kernels_crossbar_run.run, None, crossbar, in_parts)
+        loop = partial(run_crossbars, None, crossbar, in_parts)
         arrays = _run_on_one(loop, arrays, tables, clock, until, progress)
     else:
         paces = paces_of(arrays, traffic, config, clock)

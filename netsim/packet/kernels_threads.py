@@ -10,8 +10,8 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
+from netsim.packet.crossbar.kernels_run import run as run_crossbars
 from netsim.packet.kernels_atomics import release, wait_for
-from netsim.packet.kernels_crossbar_run import run as run_crossbars
 from netsim.packet.kernels_engine import DONE, ENDED, GROW, PAUSE, run
 from netsim.packet.kernels_links import return_space
 from netsim.packet.kernels_outbox import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.packet import kernels_crossbar_tables as x
 from netsim.packet import tables as t
+from netsim.packet.crossbar import tables as x
 from netsim.packet.deadlock import Channel, deadlock_error, stuck_error
 from netsim.packet.tables import Arrays
 from netsim.routing.base import Routing
@@ -48,8 +48,8 @@ def _holders(arrays: Arrays, fifos: NDArray[np.int64]) -> dict[int, set[int]]:
 def _bidders(arrays: Arrays, crossbar: x.Crossbar) -> dict[int, set[int]]:
     """Map each channel to the one that the head of the input FIFO behind it bids for."""
     slots = crossbar.slots.reshape(-1, x.S_WIDTH)
-    bidding = slots[slots[:, x.S_HEAD] >= 0]
-    return {int(row[x.S_Q]): {int(row[x.S_WANT])} for row in bidding}
+    bidding = np.flatnonzero(slots[:, x.S_HEAD] >= 0)
+    return {int(q): {int(slots[q, x.S_WANT])} for q in bidding}
 
 
 def _waits(

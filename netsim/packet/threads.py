@@ -18,8 +18,8 @@ from netsim.packet.build_domains import (
     lookahead,
     with_room,
 )
+from netsim.packet.crossbar.tables import Crossbar
 from netsim.packet.domains import Domains
-from netsim.packet.kernels_crossbar_tables import Crossbar
 from netsim.packet.model import PS_PER_S
 from netsim.packet.tables import Arrays
 from netsim.routing.base import Routing

@@ -1,0 +1,1 @@
+"""Input-queued routers: their arrays, their kernels and the loop with them."""

@@ -32,26 +32,25 @@ BANNED = {
 PYDANTIC = "netsim/parameters.py"
 # Ceilings. Lower one when the code has become smaller; raise one only with a reason in the commit.
 MAX_LINES_OF_PACKAGE = {
-    "netsim": 23_180,
+    "netsim": 23_620,
     "patterns": 6_300,
-    "workloads": 5_090,
-    "alloc": 6_220,
-    "queuesim": 9_760,
-    "cosim": 9_230,
-    "experiments": 19_020,
-    "netcosim": 22_000,
+    "workloads": 5_080,
+    "alloc": 6_230,
+    "queuesim": 9_800,
+    "cosim": 9_240,
+    "experiments": 19_100,
+    "netcosim": 22_120,
 }
 MAX_LINES_OF_FILE = 448
 MAX_FILES_OF_FOLDER = 30
 LARGER_FOLDERS = {
-    "experiments": 37,
-    "netsim/packet": 31,
-    "netsim/routing": 33,
+    "experiments": 36,
+    "netsim/routing": 34,
     "patterns": 31,
 }
 # How many functions may have more than 60 lines, or more than 8 parameters (kernels take arrays).
 MAX_LONG_FUNCTIONS = 59
-MAX_WIDE_FUNCTIONS = 52
+MAX_WIDE_FUNCTIONS = 56
 
 SOURCES = sorted(p for package in MAY_IMPORT for p in (ROOT / package).rglob("*.py"))
 

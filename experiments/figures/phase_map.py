@@ -22,7 +22,8 @@ def verdict_legend(figure: Figure, what: str = "isolation") -> None:
     """Draw the legend of the three colours above all panels."""
     figure.legend(
         handles=[
-            Patch(color=paint, label=f"{what} {word}".strip()) for word, paint in PAINT.items()
+            Patch(color=paint, label=word if word == UNKNOWN else f"{what} {word}".strip())
+            for word, paint in PAINT.items()
         ],
         loc="outside upper center",
         ncols=len(PAINT),

@@ -51,6 +51,8 @@ def demo_with(*changes: str, policies: Sequence[str] = POLICIES) -> Config:
     if "small messages" in changes:
         for entry in config["communication"]["mix"]:
             entry["message_bytes"] = "1 KB"
+    if "small halos" in changes:
+        config["communication"]["mix"][1]["message_bytes"] = "20 KB"
     if "minimal" in changes:
         config["machine"]["routing"] = "minimal"
     return config_from(config)
@@ -101,6 +103,12 @@ def test_the_papers_setting_favours_its_policy() -> None:
     assert ratio.high is not None
     assert ratio.high < 1
     assert f"{shown(ratio)} of `simple`'s time" in told(FAQ)
+
+
+def test_small_halos_leave_no_difference() -> None:
+    ratios = run_cosim(demo_with("small halos", policies=(*POLICIES, "rdg"))).ratios
+    assert f"(`simple` {shown(ratios['simple'])})" in told(FAQ)
+    assert all(r.low is not None and r.low < 1 < r.high for p, r in ratios.items() if p != "rdn")
 
 
 def test_holes_alone_hide_the_difference() -> None:

@@ -33,7 +33,9 @@ def _load_kernel(cache: Any, sig: Any, target_context: Any) -> Any:
 # netcosim would fail on it.
 if KernelLocator not in CacheImpl._locator_classes:
     CacheImpl._locator_classes.insert(0, KernelLocator)
-    FunctionCache.load_overload = _load_kernel  # type: ignore[method-assign]
+    # a version of Numba without these parts of its own loads kernels with the registries
+    if {"_load_overload", "_guard_against_spurious_io_errors"} <= set(dir(FunctionCache)):
+        FunctionCache.load_overload = _load_kernel  # type: ignore[method-assign]
 
 KERNEL: dict[str, Any] = {"cache": True}
 """Use as ``@njit(**KERNEL)``: the plain option, for kernels that allocate or return arrays."""

@@ -20,6 +20,7 @@ from netcosim.kernel_parts import (
     QUEUES,
     WALKS,
     mark_of,
+    usual_times_s,
 )
 from netsim.kernel_cache import cache_folder
 from netsim.units import format_quantity
@@ -171,7 +172,7 @@ def compile_kernels(parts: Iterable[str] = tuple(PARTS)) -> list[str]:
     missing = [part for part in PARTS if part in parts and not mark_of(folder, part).exists()]
     if not missing or launched_rank() != 0:
         return []
-    usual_s = [PARTS[part].usual_s for part in missing]
+    usual_s = usual_times_s(missing)
     print(
         f"netcosim: compiling kernels ({', '.join(missing)}) on the first use of this version, "
         f"about {format_quantity(sum(usual_s), 'time', 2)}, once; kept in {folder}",

@@ -39,7 +39,7 @@ MAX_LINES_OF_PACKAGE = {
     "queuesim": 9_800,
     "cosim": 9_240,
     "experiments": 19_100,
-    "netcosim": 22_120,
+    "netcosim": 22_140,
 }
 MAX_LINES_OF_FILE = 448
 MAX_FILES_OF_FOLDER = 30

@@ -169,7 +169,8 @@ def test_without_packets_none_is_sent(
     def refuse(*args: object, **kwargs: object) -> None:
         raise AssertionError("a packet was sent")
 
-    monkeypatch.setattr("cosim.network.ensemble.simulate_packets", refuse)
+    for method in ("packets", "loops"):
+        monkeypatch.setattr(f"cosim.network.ensemble.Ensemble.{method}", refuse)
     given = config.read_text(encoding="utf-8").replace(
         "[machine]", '[machine]\nrouting = "adaptive"'
     )

@@ -247,8 +247,8 @@ def test_the_bar_of_compilation_says_what_and_how_long_usually(
     announce.compile_kernels(["flows", "packets", "TA search"])
     assert asked == ["packets", "flows", "TA search"]
     first, *lines = capsys.readouterr().err.splitlines()
-    usual = {name: part.usual_s for name, part in kernel_parts.PARTS.items()}
-    total = usual["packets"] + usual["flows"] + usual["TA search"]
+    usual = dict(zip(asked, kernel_parts.usual_times_s(asked), strict=True))
+    total = sum(usual.values())
     about = format_quantity(total, "time", 2)
     assert f"(packets, flows, TA search) on the first use of this version, about {about}," in first
     done, each = 100 * usual["packets"] / total, format_quantity(usual["flows"], "time", 2)
@@ -257,6 +257,21 @@ def test_the_bar_of_compilation_says_what_and_how_long_usually(
         f"0:20 gone, about {clock(20 * (100 - done) / done)} left"
     )
     assert len(lines) == 2
+
+
+def test_a_part_takes_longer_where_none_of_its_kernels_is_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_parts, "cache_folder", lambda: tmp_path)
+    static, ugal, every = kernel_parts.PACKETS.values()
+    alone_s, later_s = kernel_parts.usual_times_s([ugal, every])
+    assert (alone_s, later_s) == (
+        kernel_parts.PARTS[ugal].alone_s,
+        kernel_parts.PARTS[every].usual_s,
+    )
+    assert kernel_parts.PARTS[ugal].usual_s < alone_s
+    kernel_parts.mark_compiled(static)
+    assert kernel_parts.usual_times_s([ugal]) == [kernel_parts.PARTS[ugal].usual_s]
 
 
 def test_what_was_found_says_nothing_of_the_time_that_is_left(

@@ -444,7 +444,7 @@ def test_processes_compute_parts_of_the_judge(
     journal = Journal(tmp_path / "parts")
     compute_with_others(JudgeTrial, requests, config.resolved(), journal)
     monkeypatch.setattr(
-        "cosim.network.ensemble.simulate_packets", lambda *_, **__: pytest.fail("sent again")
+        "netsim.packet.engine.simulate_packets", lambda *_, **__: pytest.fail("sent again")
     )
     run, again = map(JudgeTrial(config, Journal(tmp_path / "parts")).compute, requests)
     assert len(run["pairs"]) > 0

@@ -17,11 +17,11 @@ import numpy as np
 from cosim.network.situation import Situation
 from cosim.network_schedulers.registry import NETWORK_SCHEDULERS
 from cosim.run_times.iterations import Iterations, ScheduledJobs
-from experiments.config_load import config_from
-from experiments.papers.ai_clusters.cells import STUDY, cell_content
-from experiments.papers.kit.points import measured
-from experiments.papers.paper import Options
-from experiments.run_context import RunContext, run_context
+from experiments.ai_clusters.cells import STUDY, cell_content
+from experiments.kit.points import measured
+from netcosim.config.load import config_from
+from netcosim.reproduce.paper import Options
+from netcosim.runs.run_context import RunContext, run_context
 
 FILE = Path(__file__).parent / "ai-clusters" / "packets.csv"
 FEW, RANDOM = PLACEMENTS = ("slurm-tree", "random")

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from netcosim.bench.peers import PACKET_PEERS, PEERS, shown_ratio
-from netcosim.bench.table import rate_shown, seconds_shown
+from experiments.benchmarks.peers import PACKET_PEERS, PEERS, shown_ratio
+from experiments.benchmarks.table import rate_shown, seconds_shown
 
 DOCS = Path(__file__).resolve().parent
 STORED, PAGE, FIGURE = DOCS / "speed.json", DOCS / "speed.md", DOCS / "images" / "speed.png"

@@ -16,15 +16,15 @@ from pathlib import Path
 import pandas as pd
 
 from cosim.isolation.isolation_gain import SHIPPED, Columns, FitRange, Predictor
-from experiments.papers.isolation.base import ROUTINGS
-from experiments.papers.isolation.gain_errors import (
+from experiments.isolation.base import ROUTINGS
+from experiments.isolation.gain_errors import (
     best_law,
     fit,
     held_out,
     job_errors,
     means_by,
 )
-from experiments.papers.isolation.predictor import columns_of, tables_of
+from experiments.isolation.predictor import columns_of, tables_of
 
 FOLDER = Path(__file__).resolve().parent / "isolation"
 PAIRS = FOLDER / "predictor-pairs.csv"

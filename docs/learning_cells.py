@@ -14,13 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from experiments.config_load import config_from
-from experiments.frames import frames_of
-from experiments.papers.kit.logs import FILES, first_existing
-from netcosim.bench_rl.cells import MACHINES, SCALES, WORKLOADS, Cell, Jobs, cell
-from netcosim.bench_rl.output import STORE
-from netcosim.bench_rl.points import FUNCTION, HANDS, NO_CONTENTION, Training, points_of
-from netcosim.bench_rl.tables import NEXT, differences
+from experiments.kit.logs import FILES, first_existing
+from experiments.learning.cells import MACHINES, SCALES, WORKLOADS, Cell, Jobs, cell
+from experiments.learning.output import STORE
+from experiments.learning.points import FUNCTION, HANDS, NO_CONTENTION, Training, points_of
+from experiments.learning.tables import NEXT, differences
+from netcosim.config.load import config_from
+from netcosim.runs.frames import frames_of
 from netcosim.study.points import compute_points
 
 METRIC, TIMES = "bounded-stretch", 2.0

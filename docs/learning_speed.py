@@ -17,8 +17,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-import experiments.gym
-from experiments.gym.environments import Schedule
+import netcosim.gym
+from netcosim.gym.environments import Schedule
 
 STORED = Path(__file__).parent / "learning" / "speed.csv"
 MACHINES = {
@@ -30,7 +30,7 @@ MACHINES = {
 RANDOM = "random"
 CONTENTIONS = ("as-logged", "coupled-flow")
 TURNS, SECONDS, N_ENVS, N_STEPS = 3, 3.0, 2, 1500
-ID = f"{experiments.gym.__name__}:netcosim/Schedule-v0"
+ID = f"{netcosim.gym.__name__}:netcosim/Schedule-v0"
 
 
 def world(machine: str, policy: str = RANDOM) -> dict[str, Any]:

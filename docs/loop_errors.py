@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from alloc.policy import Policy
 from cosim.run_times.coupled_packets import CoupledPackets, PacketBudget
 from cosim.run_times.slowdown_cache import FloatArray, Judgement, SlowdownCache, cache_errors
-from experiments.config_load import config_from, load_sweep
-from experiments.points import replaced
-from experiments.run_context import run_context
+from netcosim.config.load import config_from, load_sweep
+from netcosim.runs.points import replaced
+from netcosim.runs.run_context import run_context
 from queuesim.runtime import RunTimes
 from workloads.job import Workload
 

@@ -17,9 +17,9 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from cosim.network.ensemble import Ensemble
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
-from experiments.cosim_result import CosimResult
+from netcosim.config.load import config_from
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.cosim_result import CosimResult
 
 HERE = Path(__file__).parent
 LEAST_EXCESS = 0.1

@@ -31,8 +31,8 @@ from cosim.network.situation import Situation
 from cosim.network_schedulers import cassini, crux
 from cosim.network_schedulers.registry import NETWORK_SCHEDULERS
 from cosim.run_times.iterations import ScheduledJobs
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
+from netcosim.config.load import config_from
+from netcosim.runs.cosim import run_cosim
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 import netcosim as nc
-from experiments.papers.jigsaw.logs import KTH, fat_tree
-from experiments.run_context import run_context
+from experiments.jigsaw.logs import KTH, fat_tree
+from netcosim.runs.run_context import run_context
 from workloads.csv_jobs import write_csv
 from workloads.drawn import drawn_log
 from workloads.job import Workload

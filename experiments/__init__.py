@@ -1,1 +1,1 @@
-"""Experiments of netcosim: configs, sweeps, stores, figures and one folder a paper."""
+"""Studies made with netcosim: papers, calibration, validation, benchmarks; a folder each."""

@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from cosim.network.communication import Communication
     from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
     from cosim.run_times.live import Live, LiveJob
-    from experiments.archive.extract import archive_of
-    from experiments.config_load import config_from, load_config
-    from experiments.cosim import run_cosim
-    from experiments.cosim_tables import result_tables
-    from experiments.store import Store
-    from experiments.sweep import run_points
+    from netcosim.archive.extract import archive_of
     from netcosim.catalogue import describe, entries
+    from netcosim.config.load import config_from, load_config
     from netcosim.report.policies import policy_table
-    from netcosim.run_result import run
+    from netcosim.runs.cosim import run_cosim
+    from netcosim.runs.cosim_tables import result_tables
+    from netcosim.runs.run_result import run
+    from netcosim.runs.store import Store
+    from netcosim.runs.sweep import run_points
     from netsim.errors import NetcosimError
     from netsim.hierarchy import hierarchy_of
     from netsim.packet.engine import simulate_packets
@@ -50,15 +50,15 @@ if TYPE_CHECKING:
 _HOMES = {
     "alloc.policy": ("Request",),
     "alloc.registry": ("make_policy",),
-    "experiments.config_load": ("config_from", "load_config"),
-    "experiments.cosim": ("run_cosim",),
-    "experiments.cosim_tables": ("result_tables",),
-    "experiments.archive.extract": ("archive_of",),
-    "experiments.store": ("Store",),
-    "experiments.sweep": ("run_points",),
+    "netcosim.config.load": ("config_from", "load_config"),
+    "netcosim.runs.cosim": ("run_cosim",),
+    "netcosim.runs.cosim_tables": ("result_tables",),
+    "netcosim.archive.extract": ("archive_of",),
+    "netcosim.runs.store": ("Store",),
+    "netcosim.runs.sweep": ("run_points",),
     "netcosim.catalogue": ("describe", "entries"),
     "netcosim.report.policies": ("policy_table",),
-    "netcosim.run_result": ("run",),
+    "netcosim.runs.run_result": ("run",),
     "netsim.errors": ("NetcosimError",),
     "netsim.hierarchy": ("hierarchy_of",),
     "netsim.packet.engine": ("simulate_packets",),

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.mpi import launched_rank
-from experiments.progress import progress
+from netcosim.executors.mpi import launched_rank
 from netcosim.folders import need_folder
 from netcosim.kernel_parts import (
     CROSSBAR_THREADS,
@@ -22,12 +21,13 @@ from netcosim.kernel_parts import (
     mark_of,
     usual_times_s,
 )
+from netcosim.runs.progress import progress
 from netsim.kernel_cache import cache_folder
 from netsim.units import format_quantity
 
 if TYPE_CHECKING:
     from alloc.policy import Policy
-    from experiments.config import Config
+    from netcosim.config.config import Config
     from queuesim.runtime import RunTimeModel
 
 
@@ -38,7 +38,7 @@ def parts_of(config: Config, resamples: int | None = 0) -> tuple[str, ...]:
     """
     from alloc.registry import POLICIES
     from cosim.registry import RUNTIME_MODELS
-    from experiments.config_machine import build_machine
+    from netcosim.config.machine import build_machine
     from netsim.flow.paths import is_single_path
     from netsim.packet.model import INPUT_QUEUED
     from netsim.packet.routing_tables import tables_class
@@ -75,7 +75,7 @@ def _queue_parts(
     model: type[RunTimeModel],
 ) -> list[str]:
     """Return the part that compiles a run's queues; a log, not yet read, counts as a long one."""
-    from experiments.queue_intervals import RESAMPLES
+    from netcosim.runs.queue_intervals import RESAMPLES
     from queuesim.compiled.choice import LEAST_JOBS, why_by_events
     from queuesim.setup import setup_of
 
@@ -107,7 +107,7 @@ def report_unread(file: object, points: Sequence[Any]) -> None:
     points : sequence of Config
         Of a sweep; one for a run.
     """
-    from experiments.unread import unread_lines
+    from netcosim.config.unread import unread_lines
 
     if launched_rank() == 0:
         for line in unread_lines(points):
@@ -135,8 +135,8 @@ def with_threads_that_fit(config: Config, processes: int) -> tuple[Config, str |
 
     With several processes "auto" is one thread: parallel points use the cores better.
     """
-    from experiments.config_content import checked_config
-    from experiments.points import replaced
+    from netcosim.config.content import checked_config
+    from netcosim.runs.points import replaced
     from netsim.packet.thread_count import AUTO, available_cores
 
     requested, cores = config.run.threads, available_cores()

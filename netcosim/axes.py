@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from experiments.points import flatten
-from experiments.store import Store
+from netcosim.runs.points import flatten
+from netcosim.runs.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +51,7 @@ def mix_label(mix: Sequence[Table]) -> str:
 
 
 def _entry_label(entry: Table) -> str:
-    from experiments.config_communication import PatternSection
+    from netcosim.config.communication import PatternSection
     from netsim.units import format_quantity
 
     parts = []

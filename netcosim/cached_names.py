@@ -12,7 +12,7 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
-from netcosim.package_check import PACKAGES
+from netcosim.package_check import PACKAGES, STUDIES
 from netsim.atomic_files import make_folder, write_text_atomically
 from netsim.errors import NetcosimError, need_name
 from netsim.kernel_cache import cache_folder
@@ -28,7 +28,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 def sources_hash(root: Path = _ROOT) -> str:
     """Return a digest of every source file, because a name may come from any of them."""
     digest = hashlib.sha256()
-    for package in (*PACKAGES, "netcosim"):
+    for package in (*PACKAGES, *STUDIES, "netcosim"):
         for path in sorted((root / package).rglob("*.py")):
             source = path.read_bytes()
             digest.update(f"{path.relative_to(root)} {len(source)} ".encode() + source)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from netsim.errors import NetcosimError, need_name
-from netsim.optional import optional_module
 from netsim.parameters import Parameter
 from netsim.plugins import source_of
 from netsim.units import format_quantity, quantity_of, short_name
@@ -196,7 +195,7 @@ KINDS: dict[str, Kind] = {
     "mixes": Kind("mix", "workloads.shares.mixes:MIXES", _mix),
     "logs": Kind("log", "workloads.registry:LOGS", _log),
     "importers": Kind("importer", "workloads.importers.registry:IMPORTERS", _importer),
-    "papers": Kind("paper", "experiments.papers:PAPERS"),
+    "papers": Kind("paper", "netcosim.reproduce.registry:PAPERS"),
 }
 
 
@@ -207,9 +206,10 @@ def _registry(kind: str) -> Mapping[str, Any]:
 
 
 def kinds() -> list[str]:
-    """Return what can be listed; without ``papers`` if their folder has been deleted."""
-    papers = hasattr(optional_module("experiments.papers"), "PAPERS")
-    return [kind for kind in KINDS if kind != "papers" or papers]
+    """Return what can be listed; without ``papers`` if their folders have been deleted."""
+    from netcosim.reproduce.registry import PAPERS
+
+    return [kind for kind in KINDS if kind != "papers" or PAPERS]
 
 
 def entries(kind: str) -> dict[str, str]:
@@ -265,7 +265,7 @@ def describe(name: str, among: Sequence[str] | None = None) -> Lines:
     dragonfly-272 (machine)
       dragonfly of 17 groups of 4 routers of 4 nodes, 8 Gbit/s links
     """
-    from experiments.config_errors import meant
+    from netcosim.config.errors import meant
     from netsim.kinds import need_kinds
 
     need_kinds("describe", {"name": (name, str)})

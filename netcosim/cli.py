@@ -12,9 +12,10 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 from netcosim import __version__
-from netcosim.package_check import foreign_package
+from netcosim.package_check import STUDIES, foreign_package
 
 _FOREIGN = foreign_package()
 if _FOREIGN is not None:
@@ -22,7 +23,7 @@ if _FOREIGN is not None:
     print(f"netcosim: error: {_FOREIGN}", file=sys.stderr)
     sys.exit(2)
 
-from experiments.mpi import launched_rank  # noqa: E402
+from netcosim.executors.mpi import launched_rank  # noqa: E402
 from netcosim.parser import Parser  # noqa: E402
 from netcosim.stopping import Stopped, close_pipes, open_streams, stoppable  # noqa: E402
 from netsim.errors import NetcosimError, UnreadKeyWarning, one_line  # noqa: E402
@@ -31,13 +32,8 @@ from netsim.limits import memory_bytes, shown_bytes  # noqa: E402
 PROGRAM = "netcosim"
 _KEEPS_POINTS = ("bench-rl", "curve", "judge", "sweep", "reproduce")
 _ROOT = Path(__file__).resolve().parents[1]
-# Folders that can be deleted, and their commands with them.
-_FOLDERS = {
-    "bench": "netcosim/bench",
-    "bench-rl": "netcosim/bench_rl",
-    "reproduce": "experiments/papers",
-    "validate": "netcosim/validation",
-}
+# Studies that are commands of their own; a folder that is deleted is a command less.
+_STUDIES = {"bench": "benchmarks", "bench-rl": "learning", "validate": "validation"}
 
 # Shown first in the help, in this order; others follow by name.
 _FIRST = (
@@ -50,7 +46,7 @@ def command_names() -> list[str]:
     """Return every subcommand, in the order of the help."""
     commands = _ROOT / "netcosim" / "commands"
     found = {p.stem.replace("_", "-") for p in commands.glob("[a-z]*.py")}
-    found -= {n for n, path in _FOLDERS.items() if not (_ROOT / path / "__init__.py").exists()}
+    found |= {n for n, name in _STUDIES.items() if (_ROOT / "experiments" / name).is_dir()}
     return [n for n in _FIRST if n in found] + sorted(found - set(_FIRST))
 
 
@@ -68,7 +64,7 @@ def build_parser(
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in command_names() if commands is None else commands:
-        module = importlib.import_module(f"netcosim.commands.{name.replace('-', '_')}")
+        module = _command(name)
         sub = subparsers.add_parser(
             name,
             help=module.HELP,
@@ -87,6 +83,15 @@ def build_parser(
         )
         sub.set_defaults(run=module.run)
     return parser
+
+
+def _command(name: str) -> ModuleType:
+    if name not in _STUDIES:
+        return importlib.import_module(f"netcosim.commands.{name.replace('-', '_')}")
+    foreign = foreign_package(STUDIES)
+    if foreign is not None:
+        raise NetcosimError(foreign)
+    return importlib.import_module(f"experiments.{_STUDIES[name]}.command")
 
 
 def _without_plugins(given: Sequence[str]) -> tuple[list[str], list[str]]:

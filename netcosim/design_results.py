@@ -16,7 +16,7 @@ from netsim.errors import NetcosimError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from experiments.config import Config
+    from netcosim.config.config import Config
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +64,11 @@ def design_results(
         A store that cannot be used, no design, no such table or column, values that are no
         numbers, several rows a point.
     """
-    from experiments.config_design import design_of
-    from experiments.config_load import numbered_points, parse_toml
-    from experiments.points import point_key
-    from experiments.store import Store
-    from experiments.unread import as_read
+    from netcosim.config.design import design_of
+    from netcosim.config.load import numbered_points, parse_toml
+    from netcosim.config.unread import as_read
+    from netcosim.runs.points import point_key
+    from netcosim.runs.store import Store
 
     with Store(store, "read") as opened:
         meta = opened.meta()

@@ -6,20 +6,23 @@ same environment, or a folder of that name where Python was started, can take a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-PACKAGES = ("netsim", "patterns", "workloads", "alloc", "queuesim", "cosim", "experiments")
+PACKAGES = ("netsim", "patterns", "workloads", "alloc", "queuesim", "cosim")
+STUDIES = ("experiments",)
+"""Checked when a study is loaded: the other packages do without it."""
 _ROOT = Path(__file__).resolve().parent.parent
 
 
-def foreign_package() -> str | None:
+def foreign_package(packages: Sequence[str] = PACKAGES) -> str | None:
     """Return a message if a package is another project's; None if all are netcosim's.
 
     It checks where each package is found and the first line of its ``__init__.py``, which
     names netcosim in its own packages, and imports none.
     """
-    for name in PACKAGES:
+    for name in packages:
         spec = find_spec(name)
         origin = None if spec is None else spec.origin
         if origin is None:

@@ -25,7 +25,7 @@ class NetcosimError(ValueError):
 
 
 class UnreadKeyWarning(UserWarning):
-    """A key of a config that is set and that nothing reads; see `experiments.unread`."""
+    """A key of a config that is set and that nothing reads; see `netcosim.config.unread`."""
 
 
 def one_line(message: str, most: int) -> str:

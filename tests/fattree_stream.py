@@ -6,9 +6,9 @@ import gzip
 
 import numpy as np
 
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
-from experiments.papers.jigsaw.logs import LINK_BPS
+from experiments.jigsaw.logs import LINK_BPS
+from netcosim.config.load import config_from
+from netcosim.runs.cosim import run_cosim
 
 
 def small_log(tmp_path, n=400):

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from experiments.archive.extract import machine_of, ranges
-from experiments.archive.values import (
+from netcosim.archive.extract import machine_of, ranges
+from netcosim.archive.values import (
     ArchivedJobs,
     ArchivedLinks,
     ArchivedMachine,

@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from netcosim.validation.cases import Send, Step, program
-from netcosim.validation.reference.packets import simulate_reference
+from experiments.validation.cases import Send, Step, program
+from experiments.validation.reference.packets import simulate_reference
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import (
     PacketConfig,

@@ -9,9 +9,9 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from experiments.points import point_rng
-from experiments.store import Rows
-from experiments.sweep import run_points, sliced
+from netcosim.runs.points import point_rng
+from netcosim.runs.store import Rows
+from netcosim.runs.sweep import run_points, sliced
 from netsim.errors import NetcosimError
 
 

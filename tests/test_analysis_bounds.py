@@ -115,11 +115,11 @@ def test_a_dragonflys_global_links_are_the_bisection() -> None:
 
 
 def test_a_run_that_asks_for_bounds_has_them_and_its_key_does() -> None:
-    from experiments.config_load import config_from
-    from experiments.cosim import run_cosim
-    from experiments.cosim_tables import result_tables
-    from experiments.points import point_key
+    from netcosim.config.load import config_from
     from netcosim.report.about import notes_of
+    from netcosim.runs.cosim import run_cosim
+    from netcosim.runs.cosim_tables import result_tables
+    from netcosim.runs.points import point_key
 
     content: dict[str, object] = {
         "machine": {"family": "torus", "dims": [4, 4]},

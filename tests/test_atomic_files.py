@@ -157,7 +157,7 @@ def test_a_demo_that_fails_keeps_what_it_computed(
 ) -> None:
     """The error is the cause, whatever the clean-up meets; an empty folder goes."""
     import netcosim.announce
-    import netcosim.run_output
+    import netcosim.runs.run_output
 
     def fail(config: object, text: str, out: Path, **given: object) -> Path:
         if there:
@@ -166,7 +166,7 @@ def test_a_demo_that_fails_keeps_what_it_computed(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(netcosim.announce, "compile_kernels", lambda parts=None: None)
-    monkeypatch.setattr(netcosim.run_output, "run_and_report", fail)
+    monkeypatch.setattr(netcosim.runs.run_output, "run_and_report", fail)
     assert cli.main(["demo"]) == 2
     assert capsys.readouterr().err == "netcosim: error: the cause\n"
     left = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*"))

@@ -15,17 +15,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from netcosim.bench import case as case_module
-from netcosim.bench import memory, packets
-from netcosim.bench.case import Case, Patience, Reading, measure, read_bench
-from netcosim.bench.congested import CONGESTED
-from netcosim.bench.fork import in_fork
-from netcosim.bench.host import Host
-from netcosim.bench.kernels_walk import walk
-from netcosim.bench.packets import Load
-from netcosim.bench.peers import PACKET_PEERS, PEERS, times_faster
-from netcosim.bench.registry import CASES, PARTS, chosen
-from netcosim.bench.table import line, rate_shown, report, seconds_shown, summary
+from experiments.benchmarks import case as case_module
+from experiments.benchmarks import memory, packets
+from experiments.benchmarks.case import Case, Patience, Reading, measure, read_bench
+from experiments.benchmarks.congested import CONGESTED
+from experiments.benchmarks.fork import in_fork
+from experiments.benchmarks.host import Host
+from experiments.benchmarks.kernels_walk import walk
+from experiments.benchmarks.packets import Load
+from experiments.benchmarks.peers import PACKET_PEERS, PEERS, times_faster
+from experiments.benchmarks.registry import CASES, PARTS, chosen
+from experiments.benchmarks.table import line, rate_shown, report, seconds_shown, summary
 from netcosim.cli import main
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
@@ -234,7 +234,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
     good = Case("good", "size", "a good one", prepare, "hops", True)
     bad = Case("bad", "size", "a bad one", broken, "hops")
-    monkeypatch.setattr("netcosim.bench.registry.CASES", {"good": good, "bad": bad})
+    monkeypatch.setattr("experiments.benchmarks.registry.CASES", {"good": good, "bad": bad})
     # all parts, some of which no other test of the default selection calls
     monkeypatch.setattr("netcosim.announce.compile_kernels", list)
 

@@ -13,15 +13,14 @@ import pandas as pd
 import pytest
 from queue_helpers import Mask, make_workload
 
-from experiments.frames import frames_of
-from netcosim.bench_rl.cells import MACHINES, NETWORK, SCALES, WORKLOADS, chosen, weeks_of
-from netcosim.bench_rl.clairvoyant import CLAIRVOYANT, Plan, lower_bound, searched
-from netcosim.bench_rl.figure import held_out_figure
-from netcosim.bench_rl.learned import n_weights
-from netcosim.bench_rl.output import agent_file
-from netcosim.bench_rl.play import METRICS, PPO, BenchmarkCase, RandomPlayer, costs
-from netcosim.bench_rl.points import AGENT, BLIND, FOLLOWED, Training, compute, points_of
-from netcosim.bench_rl.tables import (
+from experiments.learning.cells import MACHINES, NETWORK, SCALES, WORKLOADS, chosen, weeks_of
+from experiments.learning.clairvoyant import CLAIRVOYANT, Plan, lower_bound, searched
+from experiments.learning.figure import held_out_figure
+from experiments.learning.learned import n_weights
+from experiments.learning.output import agent_file
+from experiments.learning.play import METRICS, PPO, BenchmarkCase, RandomPlayer, costs
+from experiments.learning.points import AGENT, BLIND, FOLLOWED, Training, compute, points_of
+from experiments.learning.tables import (
     BETTER,
     NOT_SIGNIFICANT,
     WORSE,
@@ -33,6 +32,7 @@ from netcosim.bench_rl.tables import (
     word,
 )
 from netcosim.cli import main
+from netcosim.runs.frames import frames_of
 from netcosim.study.results import read_tables
 from netsim.errors import NetcosimError
 from queuesim.queue import simulate_queue
@@ -67,7 +67,7 @@ def test_weeks_are_disjoint_stretches_in_order_and_bursts_come_at_once() -> None
 
 def test_what_a_week_is_worth_is_what_the_environment_rewards() -> None:
     pytest.importorskip("gymnasium", reason="gymnasium is not installed (extra [rl])")
-    from experiments.gym.environments import CoSchedule
+    from netcosim.gym.environments import CoSchedule
 
     benchmark = BenchmarkCase(quick_points()["random"])
     for metric in METRICS:
@@ -355,7 +355,7 @@ def test_a_jobs_score_hangs_on_the_job_and_not_on_its_place() -> None:
     pytest.importorskip("sb3_contrib", reason="sb3-contrib is not installed")
     import torch
 
-    from netcosim.bench_rl.ppo import N_DOMAIN, N_JOB, Scores
+    from experiments.learning.ppo import N_DOMAIN, N_JOB, Scores
 
     depth, n_rules, n_domains = 5, 3, 4
     torch.manual_seed(1)

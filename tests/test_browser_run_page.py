@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from browser import Opened, chromium
 
-from experiments.store import Store
 from netcosim.cli import main
+from netcosim.runs.store import Store
 
 CONFIG = """
 [machine]

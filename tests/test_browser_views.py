@@ -15,7 +15,7 @@ from kept_runs import archived_run
 from waiting import wait_until
 
 import netcosim as nc
-from experiments.archive.values import ArchivedRun
+from netcosim.archive.values import ArchivedRun
 from netcosim.report.page import render_page
 from netcosim.report.run_page import views_scripts, views_section, views_styles
 

@@ -7,25 +7,25 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.papers.calibration.cases import (
+from experiments.calibration.cases import (
     CYCLE_S,
     LINK_BPS,
     NETWORKS,
     dragonfly_limit,
     limit_of,
 )
-from experiments.papers.calibration.load_curves import (
+from experiments.calibration.load_curves import (
     analyse_buffers,
     analyse_curves,
     saturation_table,
 )
-from experiments.papers.calibration.offered import lone_load, offered_load, on_clock
-from experiments.papers.calibration.paper import PAPER, buffer_points, curve_points
-from experiments.papers.calibration.point import (
+from experiments.calibration.offered import lone_load, offered_load, on_clock
+from experiments.calibration.paper import PAPER, buffer_points, curve_points
+from experiments.calibration.point import (
     packet_config,
     run_point,
 )
-from experiments.papers.paper import Options
+from netcosim.reproduce.paper import Options
 from netsim.analysis.load_latency import LoadPoint, Window, measure_load
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets

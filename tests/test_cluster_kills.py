@@ -19,7 +19,7 @@ from test_experiments_sweep import SCRIPT, digest, environment, mpiexec
 from test_kills import children, stored, wait_for_more
 from waiting import wait_until
 
-from experiments.executors.merge import merge
+from netcosim.executors.merge import merge
 
 __all__ = ["mpiexec"]
 

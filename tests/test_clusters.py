@@ -21,21 +21,21 @@ from test_cluster_kills import SWEEP, WAYS
 from test_experiments_sweep import digest, environment
 from test_study import COMPUTED, CONFIG, squares
 
-from experiments.config_load import config_from, load_sweep
-from experiments.executor import run_tasks
-from experiments.executors import dask_client
-from experiments.executors.merge import merge
-from experiments.executors.registry import EXECUTORS, executor_entry, open_workers
-from experiments.executors.slurm_jobs import SlurmOptions, slurm_options
-from experiments.executors.workers import Workers
-from experiments.outcome import Outcome
-from experiments.points import point_key
-from experiments.store import Store
-from experiments.sweep import keyed, run_points, sliced
 from netcosim.cli import build_parser, command_names, main
 from netcosim.commands.sweep import slice_of
-from netcosim.journal import Journal
-from netcosim.run_jobs import worker_pool
+from netcosim.config.load import config_from, load_sweep
+from netcosim.executors import dask_client
+from netcosim.executors.executor import run_tasks
+from netcosim.executors.merge import merge
+from netcosim.executors.registry import EXECUTORS, executor_entry, open_workers
+from netcosim.executors.slurm_jobs import SlurmOptions, slurm_options
+from netcosim.executors.workers import Workers
+from netcosim.runs.journal import Journal
+from netcosim.runs.outcome import Outcome
+from netcosim.runs.points import point_key
+from netcosim.runs.run_jobs import worker_pool
+from netcosim.runs.store import Store
+from netcosim.runs.sweep import keyed, run_points, sliced
 from netsim.errors import NetcosimError
 
 N = 24

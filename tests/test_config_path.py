@@ -1,6 +1,6 @@
 """How many files a config passes through: those with a function that gets it, or a section of it.
 
-A config becomes a machine, jobs, rules and a mix in one place (`experiments.run_context`); what
+A config becomes a machine, jobs, rules and a mix in one place (`netcosim.runs.run_context`); what
 computes gets these. A file more on the way is one more to read.
 """
 
@@ -14,7 +14,7 @@ from types import FrameType
 import pytest
 
 import netcosim as nc
-from experiments.fields import Section
+from netcosim.config.fields import Section
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = {
@@ -58,7 +58,7 @@ def test_a_run_hands_its_config_through_few_files() -> None:
 
 def test_an_environment_hands_its_config_through_few_files() -> None:
     pytest.importorskip("gymnasium")
-    from experiments.gym.environments import CoSchedule
+    from netcosim.gym.environments import CoSchedule
 
     config = nc.config_from(CONFIG)
     found = files_with_sections(lambda: CoSchedule(config, n_jobs=10).reset(seed=1))

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from experiments.config_load import points_of
 from netcosim.cli import main
-from netcosim.config_reference import config_keys, toml_value
+from netcosim.config.load import points_of
+from netcosim.config.reference import config_keys, toml_value
 from netsim.units import quantity_of
 
 ROOT = Path(__file__).resolve().parents[1]

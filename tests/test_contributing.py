@@ -126,7 +126,7 @@ def test_lines_that_are_missing_are_named(tmp_path: Path) -> None:
         "queuesim/registry.py: add LONGEST (from queuesim.longest) to ORDERS",
         "netsim/topologies/registry.py: add FAMILY (from netsim.topologies.ring) to FAMILIES",
         "cosim/registry.py: add Jitter (from queuesim.jitter) to RUNTIME_MODELS",
-        "experiments/papers/registry.py: add experiments.papers.backfilling to PAPERS",
+        "netcosim/reproduce/registry.py: add experiments.papers.backfilling to PAPERS",
     ):
         assert line in done.stdout
 

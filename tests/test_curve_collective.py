@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from experiments.config_machine import build_machine
 from netcosim.cli import main
+from netcosim.config.machine import build_machine
 from netcosim.curve.bandwidth import compared, matching
 from netcosim.curve.collective import collective_point, packets_for, points
 from netcosim.curve.config import CollectiveSection, curve_from

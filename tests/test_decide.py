@@ -13,8 +13,8 @@ from queue_helpers import make_workload, same_schedule
 from alloc.any_rule import AnyRule
 from alloc.policy import Placement, Policy, Request
 from alloc.registry import make_policy
-from experiments.config_load import config_from
-from experiments.schedules import queues_of
+from netcosim.config.load import config_from
+from netcosim.runs.schedules import queues_of
 from netsim.errors import NetcosimError
 from netsim.topologies.gpu_cluster import gpu_cluster
 from netsim.topologies.registry import make_topology

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from queue_helpers import same_schedule
 
-from experiments.config_load import config_from, load_config, points_of
-from experiments.cosim import cosim_point, run_cosim
-from experiments.draws import Draws
-from experiments.points import point_key
-from experiments.sweep import run_points
 from netcosim.cli import main
+from netcosim.config.load import config_from, load_config, points_of
 from netcosim.judge.config import Flags, load_judge_config
+from netcosim.runs.cosim import cosim_point, run_cosim
+from netcosim.runs.draws import Draws
+from netcosim.runs.points import point_key
+from netcosim.runs.sweep import run_points
 from netsim.errors import NetcosimError
 from queuesim.registry import DECIDERS
 from queuesim.result import QueueResult
@@ -304,7 +304,9 @@ def test_a_sweep_over_deciders_is_the_same_on_two_processes(folder: Path) -> Non
     tables = []
     for jobs in (1, 2):
         path = folder / f"{jobs}.db"
-        done = run_points("experiments.cosim:cosim_point", points, path, jobs=jobs, progress=False)
+        done = run_points(
+            "netcosim.runs.cosim:cosim_point", points, path, jobs=jobs, progress=False
+        )
         assert not done.failed
         rows = sqlite3.connect(path).execute("SELECT point_key, columns FROM results ORDER BY 1")
         tables.append([(key, without_clock(json.loads(columns))) for key, columns in rows])

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from cosim.measuring.snapshots import Ratio
-from experiments.config import Config
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
-from experiments.cosim_result import CosimResult
+from netcosim.config.config import Config
+from netcosim.config.load import config_from
 from netcosim.demo_config import demo_config_text
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.cosim_result import CosimResult
 from netsim.topologies.registry import preset
 
 pytestmark = pytest.mark.full

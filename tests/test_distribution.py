@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 import netcosim
-from experiments.papers.registry import PAPERS
 from netcosim.cli import command_names
+from netcosim.reproduce.registry import PAPERS
 
 ROOT = Path(__file__).resolve().parent.parent
 

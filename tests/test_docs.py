@@ -37,8 +37,8 @@ def blocks(language: str, pages: Sequence[Path] = PAGES) -> list[object]:
 
 @pytest.mark.parametrize("text", first_only(blocks("toml", ALONE)))
 def test_configs_run(text: str) -> None:
-    from experiments.config_load import config_from
-    from experiments.cosim import run_cosim
+    from netcosim.config.load import config_from
+    from netcosim.runs.cosim import run_cosim
 
     result = run_cosim(config_from(tomllib.loads(text)))
     assert list(result.schedules) == list(result.config.queue.policies)
@@ -58,9 +58,9 @@ def changed(config: Mapping[str, Any], by: Mapping[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("text", blocks("toml", [SWEEPS])[1:])
 def test_sweeps_have_the_points_that_the_page_says(text: str) -> None:
     """Each example changes the page's first; its first and last point run."""
-    from experiments.config_load import points_of
-    from experiments.cosim import run_cosim
-    from experiments.points import point_key
+    from netcosim.config.load import points_of
+    from netcosim.runs.cosim import run_cosim
+    from netcosim.runs.points import point_key
 
     base = BLOCK.search(SWEEPS.read_text(encoding="utf-8"))
     assert base is not None
@@ -92,14 +92,14 @@ def test_commands_named_in_pages_exist() -> None:
 @pytest.mark.full
 def test_the_demos_table_in_the_readme_is_what_comes_out() -> None:
     """To the digit: the demo's draws come from its config alone."""
-    from experiments.config_load import config_from
-    from experiments.cosim import run_cosim
-    from experiments.cosim_tables import result_tables
-    from experiments.queue_intervals import RESAMPLES, redrawn, with_intervals
+    from netcosim.config.load import config_from
     from netcosim.demo_config import demo_config_text
     from netcosim.report.about import notes_of
     from netcosim.report.policies import policy_rows, print_table
     from netcosim.report.verdict import findings
+    from netcosim.runs.cosim import run_cosim
+    from netcosim.runs.cosim_tables import result_tables
+    from netcosim.runs.queue_intervals import RESAMPLES, redrawn, with_intervals
 
     policies = ("rdn", "rdg", "simple", "level-spread")
     text = demo_config_text(None, None, policies, 1)

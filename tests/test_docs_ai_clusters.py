@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from test_docs_isolation import TOLD, known
 
-from experiments.papers.ai_clusters import cells
-from experiments.papers.paper import Options
+from experiments.ai_clusters import cells
+from netcosim.reproduce.paper import Options
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 TABLES = {

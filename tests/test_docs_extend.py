@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.config_load import load_config
-from experiments.cosim import run_cosim
-from experiments.cosim_result import CosimResult
-from experiments.cosim_tables import result_tables
 from netcosim.cli import main
+from netcosim.config.load import load_config
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.cosim_result import CosimResult
+from netcosim.runs.cosim_tables import result_tables
 from netsim.flow.paths import flow_paths
 from netsim.routing.deadlock import find_cycle
 

@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from experiments.papers.isolation.again import FEWER
-from experiments.papers.isolation.cells import FACTORS, expanded
-from experiments.papers.isolation.stretches import LOGS, STUDY
+from experiments.isolation.again import FEWER
+from experiments.isolation.cells import FACTORS, expanded
+from experiments.isolation.stretches import LOGS, STUDY
 
 AT_ONCE = "all at once"
 ROOT = Path(__file__).resolve().parents[1]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.papers.isolation.cells import FACTORS, expanded
-from experiments.papers.isolation.spread import DRAGONFLIES, OTHERS
+from experiments.isolation.cells import FACTORS, expanded
+from experiments.isolation.spread import DRAGONFLIES, OTHERS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 SHORTER, LONGER, UNKNOWN = "would pay", "would not pay", "not significant"

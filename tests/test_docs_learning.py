@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.config_load import config_from, load_config
-from experiments.cosim import run_cosim
-from experiments.points import point_key
 from netcosim.cli import main
+from netcosim.config.load import config_from, load_config
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.points import point_key
 from queuesim.metrics import summarise
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "learning.md"

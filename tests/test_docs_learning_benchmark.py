@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from netcosim.bench_rl.cells import MACHINES, SCALES, WORKLOADS
-from netcosim.bench_rl.clairvoyant import BOUND, CLAIRVOYANT, TRUE_TIMES
-from netcosim.bench_rl.play import METRICS
-from netcosim.bench_rl.points import AGENT, BLIND, NO_CONTENTION, ORDER_ALONE
-from netcosim.bench_rl.tables import (
+from experiments.learning.cells import MACHINES, SCALES, WORKLOADS
+from experiments.learning.clairvoyant import BOUND, CLAIRVOYANT, TRUE_TIMES
+from experiments.learning.play import METRICS
+from experiments.learning.points import AGENT, BLIND, NO_CONTENTION, ORDER_ALONE
+from experiments.learning.tables import (
     BETTER,
     CELL,
     NEXT,

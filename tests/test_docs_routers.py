@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
-from experiments.papers.routers.paper import PAPER
+from experiments.kit.routers import OUTPUT_QUEUED, ROUTERS
+from experiments.routers.paper import PAPER
 from queuesim.statistics import LEAST_SAMPLES
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -10,11 +10,11 @@ import pytest
 from queue_helpers import Mask, make_workload
 
 from cosim.network.link_bytes import link_bytes
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
-from experiments.cosim_tables import energies_of, result_tables
-from experiments.points import point_key
-from experiments.run_context import run_context
+from netcosim.config.load import config_from
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.cosim_tables import energies_of, result_tables
+from netcosim.runs.points import point_key
+from netcosim.runs.run_context import run_context
 from netsim.errors import NetcosimError
 from netsim.topologies.presets import PRESETS
 from queuesim.energy import J_PER_KWH, Energy, Power, energy_of, job_rows

@@ -20,10 +20,10 @@ from cosim.measuring.cost import (
     node_pairs,
 )
 from cosim.network.communication import Communication
-from experiments.config import Config
-from experiments.config_load import config_from, parse_toml
-from experiments.cosim import run_cosim
-from experiments.run_context import check_snapshots
+from netcosim.config.config import Config
+from netcosim.config.load import config_from, parse_toml
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.run_context import check_snapshots
 from netsim import limits
 from netsim.errors import NetcosimError
 from netsim.packet.checks import MAX_PACKET_HOPS
@@ -139,7 +139,7 @@ def test_hops_of_a_campaign_against_those_sent(monkeypatch: pytest.MonkeyPatch) 
     def keep(hops: float, n_snapshots: int) -> None:
         told.append(hops)
 
-    monkeypatch.setattr("experiments.run_context.estimate_line", keep)
+    monkeypatch.setattr("netcosim.runs.run_context.estimate_line", keep)
     config = small(
         run__snapshots="20", workload__synthetic__n_jobs="100", mix__message_bytes="50000"
     )

@@ -9,8 +9,8 @@ import pytest
 
 from alloc.fattree.lc_s import LeastConstrainedShared
 from alloc.policy import Request
-from experiments.config_load import config_from, load_config, load_sweep
-from experiments.cosim import run_cosim
+from netcosim.config.load import config_from, load_config, load_sweep
+from netcosim.runs.cosim import run_cosim
 from netsim.errors import NetcosimError, UnreadKeyWarning
 from workloads.job import Workload
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from page_words import words
 
-from experiments.store import Store
 from netcosim import cached_names, catalogue
 from netcosim.cli import build_parser, command_names, main
 from netcosim.parser import RENAMED
+from netcosim.runs.store import Store
 from workloads.swf import read_swf
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -290,8 +290,8 @@ def test_points_share_draws_that_must_not_differ() -> None:
     """Policies and machines meet the same jobs; repetitions do not."""
     import tomllib
 
-    from experiments.config_load import config_from
-    from experiments.cosim import cosim_point
+    from netcosim.config.load import config_from
+    from netcosim.runs.cosim import cosim_point
 
     def point(policy: str, bandwidth: str, repetition: int = 0) -> dict[str, list[object]]:
         raw = tomllib.loads(CONFIG.replace('["2 Gbit/s", "8 Gbit/s"]', f'"{bandwidth}"'))

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.config_communication import PatternSection
-from experiments.config_load import config_from, load_config, load_sweep
-from experiments.config_machine import PacketSection
-from experiments.config_run import RunSection
-from experiments.points import point_key
+from netcosim.config.communication import PatternSection
+from netcosim.config.load import config_from, load_config, load_sweep
+from netcosim.config.machine import PacketSection
+from netcosim.config.run import RunSection
+from netcosim.runs.points import point_key
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
 from netsim.topologies.presets import PRESETS

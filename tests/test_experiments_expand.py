@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selection import examples
 
-from experiments.expand import expand, range_values
+from netcosim.config.expand import expand, range_values
 from netsim.errors import NetcosimError
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.config import Config
-from experiments.config_load import config_from, load_config, load_sweep
-from experiments.cosim import run_cosim
-from experiments.papers.kit.logs import PaperLog
-from experiments.points import flatten, point_key, point_rng
-from experiments.store import Store
-from experiments.sweep import keyed
+from experiments.kit.logs import PaperLog
 from netcosim.cli import main
+from netcosim.config.config import Config
+from netcosim.config.load import config_from, load_config, load_sweep
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.points import flatten, point_key, point_rng
+from netcosim.runs.store import Store
+from netcosim.runs.sweep import keyed
 from netsim import inputs
 from netsim.errors import NetcosimError
 from netsim.inputs import checked_path, digests, file_digest, identity, input_file

@@ -12,11 +12,11 @@ from page_words import words
 from selection import first_only
 
 from cosim.measuring.speedup_file import read_speedups
-from experiments.config_load import config_from, load_config, load_sweep
-from experiments.cosim import run_cosim
-from experiments.store import Store
 from netcosim.axes import mix_label, table_frame
 from netcosim.cli import main
+from netcosim.config.load import config_from, load_config, load_sweep
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.store import Store
 from netsim.errors import NetcosimError
 
 pytestmark = pytest.mark.usefixtures("undrawn")

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from page_words import words
 
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
-from experiments.cosim_tables import result_tables
-from experiments.store import Store
 from netcosim.cli import main
+from netcosim.config.load import config_from
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.cosim_tables import result_tables
+from netcosim.runs.store import Store
 from netsim.errors import NetcosimError
 
 pytestmark = pytest.mark.usefixtures("undrawn")

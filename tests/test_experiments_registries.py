@@ -11,9 +11,9 @@ import pytest
 
 from alloc.registry import POLICIES, policies_for
 from cosim.registry import RUNTIME_MODELS
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
-from experiments.cosim_result import CosimResult
+from netcosim.config.load import config_from
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.cosim_result import CosimResult
 from netsim.errors import NetcosimError
 from netsim.routing.base import RoutingEntry
 from netsim.routing.dragonfly import dragonfly_routing

@@ -13,11 +13,11 @@ import pytest
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from experiments.archive.extract import machine_of
-from experiments.figures.style import COLOURS, colour, dash, marker, policy_colours
+from netcosim.archive.extract import machine_of
 from netcosim.report.figures.lines import cdf, over_time, running_mean, time_unit
 from netcosim.report.figures.machine import gantt, link_boxes, link_heat_map, link_matrix
 from netcosim.report.figures.policies import bars_against_baseline, ratio_dots, waits_by_size
+from netcosim.report.figures.style import COLOURS, colour, dash, marker, policy_colours
 from netcosim.report.glossary import asset, marked, terms_in
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.svg import css_colour, figure_html

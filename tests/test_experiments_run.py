@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from cosim.run_times.flow_errors import FLOW_ERRORS, FlowError
-from experiments.config_load import config_from, load_config
-from experiments.cosim import run_cosim
-from experiments.cosim_tables import result_tables
-from experiments.store import Store
 from netcosim.cli import main
+from netcosim.config.load import config_from, load_config
 from netcosim.demo_config import demo_config_text, read_demo_log
 from netcosim.report.run_page import REPORTS
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.cosim_tables import result_tables
+from netcosim.runs.store import Store
 
 CONFIG = """
 [machine]
@@ -183,7 +183,7 @@ def test_larger_jobs_are_dropped_and_counted_on_request(tmp_path: Path) -> None:
 
 def test_demo_config_fits_the_log(tmp_path: Path) -> None:
     """A dragonfly at least as large as the log's machine, and less than twice as large."""
-    from experiments.config_machine import build_machine
+    from netcosim.config.machine import build_machine
 
     for nodes in (8, 100, 500, 1024, 4000):
         log = tmp_path / f"log{nodes}.swf"

@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 from selection import examples
 from waiting import wait_until
 
-from experiments.outcome import Outcome, encode_tables
-from experiments.points import canonical_json, flatten, plain, point_key, point_rng, without
-from experiments.store import Store
-from experiments.store_format import APPLICATION_ID
 from netcosim.export.files import export_tables
+from netcosim.runs.outcome import Outcome, encode_tables
+from netcosim.runs.points import canonical_json, flatten, plain, point_key, point_rng, without
+from netcosim.runs.store import Store
+from netcosim.runs.store_format import APPLICATION_ID
 from netsim.errors import NetcosimError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -224,9 +224,9 @@ def test_one_writer_many_readers(tmp_path: Path) -> None:
 
 WRITER = (
     "import sys, time\n"
-    "from experiments.outcome import Outcome, encode_tables\n"
-    "from experiments.store import Store\n"
-    "from experiments.points import point_key\n"
+    "from netcosim.runs.outcome import Outcome, encode_tables\n"
+    "from netcosim.runs.store import Store\n"
+    "from netcosim.runs.points import point_key\n"
     "store = Store(sys.argv[1], 'write')\n"
     "for i in range(int(sys.argv[2])):\n"
     "    tables = encode_tables({'jobs': [{'x': i}] * 50, 'links': [{'y': i}]})\n"
@@ -293,7 +293,7 @@ def test_points_that_come_fast_share_a_transaction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first is written at once; the others wait, and are seen by whoever reads here."""
-    monkeypatch.setattr("experiments.store.BATCH_S", 3600.0)
+    monkeypatch.setattr("netcosim.runs.store.BATCH_S", 3600.0)
     path = tmp_path / "r.db"
     with Store(path, "write") as store:
         for p in range(4):
@@ -318,7 +318,7 @@ def test_points_that_come_fast_share_a_transaction(
 def test_points_that_come_slowly_are_written_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("experiments.store.BATCH_S", 0.0)
+    monkeypatch.setattr("netcosim.runs.store.BATCH_S", 0.0)
     with Store(tmp_path / "r.db", "write") as store:
         for p in range(3):
             put(store, {"p": p}, jobs=[{"x": p}])
@@ -329,7 +329,7 @@ def test_a_stopped_writer_keeps_what_was_put(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C between two points, and Ctrl-C in the middle of writing a batch."""
-    monkeypatch.setattr("experiments.store.BATCH_S", 3600.0)
+    monkeypatch.setattr("netcosim.runs.store.BATCH_S", 3600.0)
     path = tmp_path / "r.db"
 
     def stopped_between(first: int) -> None:
@@ -357,7 +357,7 @@ def test_a_stopped_writer_keeps_what_was_put(
 def test_a_batch_that_cannot_be_written_is_told_and_goes_on_waiting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("experiments.store.BATCH_S", 3600.0)
+    monkeypatch.setattr("netcosim.runs.store.BATCH_S", 3600.0)
     path = tmp_path / "r.db"
     with Store(path, "write") as store:
         put(store, {"p": 0}, jobs=[{"x": 0}])
@@ -441,7 +441,7 @@ def test_the_digest_does_not_depend_on_when_points_came(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two points stored in either order, years apart by the clock."""
-    import experiments.store as module
+    import netcosim.runs.store as module
 
     digests = set()
     for name, order in (("a", (1, 2)), ("b", (2, 1))):

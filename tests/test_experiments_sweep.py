@@ -15,12 +15,12 @@ import sweep_points
 from selection import first_only
 from waiting import wait_until
 
-from experiments.mpi import launched_by_mpi, launched_rank
-from experiments.outcome import Outcome
-from experiments.points import point_key
-from experiments.store import Store
-from experiments.sweep import keyed, plan_points, run_points
-from experiments.worker import describe_error
+from netcosim.executors.mpi import launched_by_mpi, launched_rank
+from netcosim.executors.worker import describe_error
+from netcosim.runs.outcome import Outcome
+from netcosim.runs.points import point_key
+from netcosim.runs.store import Store
+from netcosim.runs.sweep import keyed, plan_points, run_points
 from netsim.errors import NetcosimError
 
 TESTS = Path(__file__).resolve().parent

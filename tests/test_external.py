@@ -19,12 +19,12 @@ from queue_helpers import make_workload, same_schedule
 
 import netcosim as nc
 from alloc.registry import make_policy
-from experiments.config_load import config_from, load_config
-from experiments.cosim import run_cosim
-from experiments.gym.env_factory import env_factory_from
-from experiments.points import point_key
-from experiments.schedules import queues_of
 from netcosim.cli import main
+from netcosim.config.load import config_from, load_config
+from netcosim.gym.env_factory import env_factory_from
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.points import point_key
+from netcosim.runs.schedules import queues_of
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 from queuesim.external.check import check_scheduler

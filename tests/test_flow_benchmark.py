@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from netcosim.bench.flows import NETWORKS, all_to_all
-from netcosim.validation.reference.flows import dense, reference_finish
+from experiments.benchmarks.flows import NETWORKS, all_to_all
+from experiments.validation.reference.flows import dense, reference_finish
 from netsim.flow.job_messages import job_messages
 from netsim.flow.job_routes import JobRoutes
 from netsim.flow.maxmin import flow_finish_times

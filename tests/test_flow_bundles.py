@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selection import examples
 
-from netcosim.validation.reference.flows import reference_rates
+from experiments.validation.reference.flows import reference_rates
 from netsim.errors import NetcosimError
 from netsim.flow.bundles import bundle_stretches
 from netsim.flow.job_load import job_link_load

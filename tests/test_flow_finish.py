@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from selection import examples
 from test_flow_maxmin import cases, csr
 
-from netcosim.validation.reference.flows import dense, reference_finish
+from experiments.validation.reference.flows import dense, reference_finish
 from netsim.errors import NetcosimError
 from netsim.flow.kernels_covered import uncovered
 from netsim.flow.kernels_filling import transpose

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selection import examples
 
-from netcosim.validation.reference.flows import dense, reference_rates
+from experiments.validation.reference.flows import dense, reference_rates
 from netsim.errors import NetcosimError
 from netsim.flow.maxmin import max_min_rates
 

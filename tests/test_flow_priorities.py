@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from netcosim.validation.reference.flows import (
+from experiments.validation.reference.flows import (
     dense,
     reference_finish,
     reference_rates_by_priority,

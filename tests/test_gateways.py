@@ -24,8 +24,8 @@ from cosim.measuring.steady import Steadying, SteadyRules, SteadySnapshot
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.gateways import GatewayIo, keep_off
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
+from netcosim.config.load import config_from
+from netcosim.runs.cosim import run_cosim
 from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from packet_cases import ENGINES, Send, Step, traffic
 
-from netcosim.validation.cases import random_case
-from netcosim.validation.engines import both, same
+from experiments.validation.cases import random_case
+from experiments.validation.engines import both, same
 from netsim.errors import NetcosimError
 from netsim.flow.job_load import job_link_load
 from netsim.flow.job_routes import JobRoutes

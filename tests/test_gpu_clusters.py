@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.config_errors import ConfigError
-from experiments.config_load import config_from
+from netcosim.config.errors import ConfigError
+from netcosim.config.load import config_from
 from netsim.errors import NetcosimError
 from workloads.gpu_clusters import GPU_CLUSTERS, LONGEST_S, gpu_cluster_workload
 

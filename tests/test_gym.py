@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from gym_helpers import CONFIG
 
-from experiments.config_load import config_from
-from experiments.schedules import queues_of
+from netcosim.config.load import config_from
+from netcosim.runs.schedules import queues_of
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 from queuesim.learning.episode import REWARDS
@@ -22,8 +22,8 @@ from workloads.transform import from_zero, select
 gymnasium = pytest.importorskip("gymnasium", reason="gymnasium is not installed (extra [rl])")
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
-from experiments.gym import ENVIRONMENTS  # noqa: E402
-from experiments.gym.environments import CoSchedule, Place, Schedule, SchedulingEnv  # noqa: E402
+from netcosim.gym import ENVIRONMENTS  # noqa: E402
+from netcosim.gym.environments import CoSchedule, Place, Schedule, SchedulingEnv  # noqa: E402
 
 CONTENTION = ("as-logged", "measured", "coupled-flow", "coupled-packets")
 
@@ -59,7 +59,7 @@ def test_gymnasium_finds_nothing_wrong(kind: type[SchedulingEnv], contention: st
 
 def test_names_are_known_to_gymnasium() -> None:
     for name, kind in ENVIRONMENTS.items():
-        made = gymnasium.make(f"experiments.gym:{name}", config=CONFIG, n_jobs=5).unwrapped
+        made = gymnasium.make(f"netcosim.gym:{name}", config=CONFIG, n_jobs=5).unwrapped
         assert type(made).__name__ == kind
 
 

@@ -22,7 +22,7 @@ from workloads.synthetic import laas_workload
 gymnasium = pytest.importorskip("gymnasium", reason="gymnasium is not installed (extra [rl])")
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
-from experiments.gym.environments import CoSchedule, Place, Schedule, SchedulingEnv  # noqa: E402
+from netcosim.gym.environments import CoSchedule, Place, Schedule, SchedulingEnv  # noqa: E402
 
 FAT_TREE = {"family": "fattree", "radix": 6}
 

@@ -24,7 +24,7 @@ from cosim.isolation.isolation_gain import (
 from cosim.isolation.phases import MATTERS, NOT, PAYS, UNKNOWN, word
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
-from experiments.papers.isolation.gain_errors import fit, held_out
+from experiments.isolation.gain_errors import fit, held_out
 from netcosim.gain.sentences import decides, interval
 from netcosim.gain.trial import in_order
 from netcosim.gain.verdict import (

@@ -10,13 +10,13 @@ import pytest
 from console import ROOT, sitting
 
 from cosim.measuring.parts import SerialExecutor
-from experiments.config_load import config_from
-from experiments.store import Store
 from netcosim.cli import main
+from netcosim.config.load import config_from
 from netcosim.gain.config import load_gain_config
 from netcosim.gain.queues import GAINS, metrics
 from netcosim.gain.tables import TabulatedGain
 from netcosim.gain.trial import GainTrial
+from netcosim.runs.store import Store
 from netcosim.study.budget import TimeBudget
 
 pytestmark = pytest.mark.usefixtures("undrawn")

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from cosim.isolation.phases import NOT, PAYS, UNKNOWN, foretold, verdict
-from experiments.config import Config
-from experiments.config_load import config_from
-from experiments.papers.isolation import cells
-from experiments.papers.isolation.stretches import LOGS, QUICK_STRETCHES
-from experiments.papers.paper import Options
-from experiments.run_context import run_context
+from experiments.isolation import cells
+from experiments.isolation.stretches import LOGS, QUICK_STRETCHES
 from netcosim.cli import main
+from netcosim.config.config import Config
+from netcosim.config.load import config_from
 from netcosim.gain.phase_map import AT_ONCE, POINTS, config_at, map_lines
+from netcosim.reproduce.paper import Options
+from netcosim.runs.run_context import run_context
 from netsim.errors import NetcosimError
 from workloads.job import offered_load
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from cosim.measuring.parts import Columns, Part, ReportProgress
-from netcosim import journal
 from netcosim.cached_names import sources_hash
-from netcosim.journal import Journal, computed_by, drop, journal_name, journals_in
+from netcosim.runs import journal
+from netcosim.runs.journal import Journal, computed_by, drop, journal_name, journals_in
 from netsim.file_lock import acquire_lock, try_lock
 
 DIGITS = "0123456789abcdef"

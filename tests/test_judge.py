@@ -14,11 +14,9 @@ import pandas as pd
 import pytest
 
 from cosim.network.mix import CommunicationMix, PatternShare
-from experiments.config_load import config_from
-from experiments.config_machine import build_machine
-from experiments.run_context import run_context
 from netcosim.cli import main
-from netcosim.journal import Journal
+from netcosim.config.load import config_from
+from netcosim.config.machine import build_machine
 from netcosim.judge.changes import DAY_S, changes_of, most_rows, queue_rows
 from netcosim.judge.config import Flags, load_judge_config
 from netcosim.judge.machine_file import machine_of, with_bandwidth
@@ -32,6 +30,8 @@ from netcosim.judge.score import (
 from netcosim.judge.trial import FRACTION, JudgeTrial
 from netcosim.judge.verdict import details, format_change, format_duration, number, recommend
 from netcosim.judge.waits import rate_waits, reproduced, waits_by_size
+from netcosim.runs.journal import Journal
+from netcosim.runs.run_context import run_context
 from netcosim.study.study import compute_with_others
 from netsim.errors import NetcosimError
 from queuesim.metrics import wait_s

@@ -14,9 +14,9 @@ from scipy.sparse import csr_array
 
 from cosim.measuring.neighbours import MOST_REPORTED, _largest, parts
 from cosim.network.ensemble import Ensemble
-from experiments.archive.extract import archive_of, ranges
-from experiments.archive.serialize import _TYPES, deserialize, serialize
-from experiments.archive.values import (
+from netcosim.archive.extract import archive_of, ranges
+from netcosim.archive.serialize import _TYPES, deserialize, serialize
+from netcosim.archive.values import (
     ArchivedJobs,
     ArchivedLinks,
     ArchivedMachine,
@@ -24,12 +24,12 @@ from experiments.archive.values import (
     ArchivedRun,
     ArchivedSchedule,
 )
-from experiments.config_load import config_from
-from experiments.cosim import cosim_point, point_result, run_cosim
-from experiments.cosim_result import CosimResult
-from experiments.outcome import Outcome
-from experiments.store import Store
-from experiments.sweep import run_points
+from netcosim.config.load import config_from
+from netcosim.runs.cosim import cosim_point, point_result, run_cosim
+from netcosim.runs.cosim_result import CosimResult
+from netcosim.runs.outcome import Outcome
+from netcosim.runs.store import Store
+from netcosim.runs.sweep import run_points
 from netsim.errors import NetcosimError
 from netsim.packet.model import PS_PER_S
 
@@ -256,7 +256,7 @@ def test_points_share_what_is_equal(tmp_path: Path) -> None:
             "run": {"snapshots": 0, "repetition": repetition},
         }
         points.append(config_from({**CONTENT, **changed}).resolved())
-    run_points("experiments.cosim:cosim_point", points, tmp_path / "a.db", progress=False)
+    run_points("netcosim.runs.cosim:cosim_point", points, tmp_path / "a.db", progress=False)
     with Store(tmp_path / "a.db", "read") as store:
         assert all(store.kept(point.key) is not None for point in store.points())
     db = sqlite3.connect(tmp_path / "a.db")

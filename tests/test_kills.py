@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from test_experiments_sweep import SCRIPT, environment, launch, mpiexec
 
-from experiments.store import BATCH_S, Store
+from netcosim.runs.store import BATCH_S, Store
 
 __all__ = ["mpiexec"]
 

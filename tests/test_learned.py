@@ -11,8 +11,8 @@ from queue_helpers import same_schedule
 
 from alloc.any_rule import AnyRule
 from alloc.registry import make_policy
-from netcosim.bench_rl.learned import JOB_FEATURES, PLACE_FEATURES, LearnedAgent, n_weights
-from netcosim.bench_rl.points import evolve, rank_weights
+from experiments.learning.learned import JOB_FEATURES, PLACE_FEATURES, LearnedAgent, n_weights
+from experiments.learning.points import evolve, rank_weights
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 from queuesim.decide import DecisionPoint
@@ -163,7 +163,7 @@ def test_wrong_weights_and_policies_that_know_more_are_refused() -> None:
 @pytest.mark.parametrize("contention", ["as-logged", "coupled-flow"])
 def test_the_same_schedule_in_the_queue_and_through_the_environment(contention: str) -> None:
     pytest.importorskip("gymnasium", reason="gymnasium is not installed (extra [rl])")
-    from experiments.gym.environments import CoSchedule
+    from netcosim.gym.environments import CoSchedule
 
     config = {
         "machine": {"family": "dragonfly", "p": 2, "a": 4, "g": 5},

@@ -15,12 +15,12 @@ import pytest
 from goal_programs import read_goal
 from log_lines import line, written
 
-from experiments.config import WorkloadSection
-from experiments.config_errors import validated
-from experiments.config_load import config_from
-from experiments.config_machine import build_machine
-from experiments.schedules import queues_of
 from netcosim.cli import main
+from netcosim.config.config import WorkloadSection
+from netcosim.config.errors import validated
+from netcosim.config.load import config_from
+from netcosim.config.machine import build_machine
+from netcosim.runs.schedules import queues_of
 from netsim.errors import NetcosimError
 from netsim.files import MAX_LINE, MAX_TEXT_BYTES, read_bytes, read_lines, read_text
 from netsim.inputs import file_digest

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from log_lines import line, written
 
-from experiments.config import WorkloadSection
-from experiments.config_errors import validated
-from experiments.config_load import load_config
-from experiments.config_machine import build_machine
-from netcosim import run_output
 from netcosim.cli import main
+from netcosim.config.config import WorkloadSection
+from netcosim.config.errors import validated
+from netcosim.config.load import load_config
+from netcosim.config.machine import build_machine
 from netcosim.demo_config import demo_config_text, known_name, read_demo_log
+from netcosim.runs import run_output
 from netsim.errors import NetcosimError
 from workloads.job import Workload
 from workloads.node_size import node_size

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import netcosim as nc
-from experiments.points import point_key
 from netcosim.commands.describe import lines_of
+from netcosim.runs.points import point_key
 from netsim.inputs import file_digest
 from netsim.topologies.registry import FAMILIES
 

@@ -19,9 +19,9 @@ from cosim.network.ensemble import SharedNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.registry import MEASURES
 from cosim.run_times.measured_times import Measured
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
-from experiments.cosim_tables import result_tables
+from netcosim.config.load import config_from
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.cosim_tables import result_tables
 from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree

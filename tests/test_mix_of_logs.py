@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cosim.network.mix import CommunicationMix, PatternShare
-from experiments.config_load import load_config
-from experiments.cosim import run_cosim
+from netcosim.config.load import load_config
+from netcosim.runs.cosim import run_cosim
 from netsim.errors import NetcosimError
 from queuesim.site.bandwidth import bandwidth_by_class, bandwidth_needs
 from workloads.details import JobDetails, Labels

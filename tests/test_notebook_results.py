@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 import netcosim as nc
-from experiments import progress
-from netcosim.run_result import Run
+from netcosim.runs import progress
+from netcosim.runs.run_result import Run
 from netsim.flow.maxmin import run_flows
 from netsim.short_repr import LONGEST, text_of
 from netsim.units import title_and_unit
@@ -51,7 +51,7 @@ def results(done: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, An
     path = tmp_path_factory.mktemp("store") / "s.db"
     logged = {"policies": ["rdn"], "run_time_model": "as-logged"}
     point = nc.config_from(CONTENT | {"queue": logged, "run": {"snapshots": 0}}).resolved()
-    summary = nc.run_points("experiments.cosim:cosim_point", [point], path, progress=False)
+    summary = nc.run_points("netcosim.runs.cosim:cosim_point", [point], path, progress=False)
     live = nc.Live(topology)
     job = nc.LiveJob("a", range(40))
     assert done.measurement is not None

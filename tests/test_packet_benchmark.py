@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from netcosim.bench.packets import LOADS
-from netcosim.validation.reference.packets import simulate_reference
+from experiments.benchmarks.packets import LOADS
+from experiments.validation.reference.packets import simulate_reference
 from netsim.packet import build, kernels_engine
 from netsim.packet import tables as columns
 from netsim.packet.engine import simulate_packets

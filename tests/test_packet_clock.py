@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selection import examples
 
-from netcosim.validation.cases import Send, Step, program
+from experiments.validation.cases import Send, Step, program
 from netsim.packet import build
 from netsim.packet.build import choose_clock, classes
 from netsim.packet.model import PS_PER_S, PacketConfig, serialisation_ps

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from packet_cases import config, flows, line
 
-from experiments.config_load import config_from
-from netcosim.validation.reference.packets import simulate_reference
-from netcosim.validation.reference.throttle import Throttle
+from experiments.validation.reference.packets import simulate_reference
+from experiments.validation.reference.throttle import Throttle
+from netcosim.config.load import config_from
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import MAX_SLOWDOWN, PacketConfig, PacketResult

@@ -31,8 +31,8 @@ from packet_cases import (
     traffic,
 )
 
-from experiments.papers.calibration.offered import lone_time_ps
-from netcosim.validation.engines import both, crowded_cases, same
+from experiments.calibration.offered import lone_time_ps
+from experiments.validation.engines import both, crowded_cases, same
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import (

@@ -13,8 +13,8 @@ from packet_cases import ENGINES, Send, Step, config, flows, line, traffic
 from routing_machines import on_every_routing, routing_cases
 from selection import examples, first_of_each, first_only, in_turn
 
-from netcosim.validation.cases import with_router
-from netcosim.validation.reference.packets import simulate_reference
+from experiments.validation.cases import with_router
+from experiments.validation.reference.packets import simulate_reference
 from netsim.packet.build import MAX_SPANS
 from netsim.packet.engine import simulate_packets
 from netsim.packet.kernels_wheel import SPAN

@@ -12,7 +12,7 @@ from packet_cases import ENGINES
 from routing_machines import all_routings
 from selection import examples
 
-from netcosim.validation.cases import random_config, random_traffic
+from experiments.validation.cases import random_config, random_traffic
 from netsim.packet.model import PacketConfig, PacketResult
 from netsim.routing.base import Routing
 from netsim.traffic import Traffic

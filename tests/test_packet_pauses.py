@@ -9,8 +9,8 @@ import pytest
 
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
-from netcosim.validation.cases import Send, Step, program
-from netcosim.validation.reference.packets import simulate_reference
+from experiments.validation.cases import Send, Step, program
+from experiments.validation.reference.packets import simulate_reference
 from netsim.packet import engine
 from netsim.packet.model import PacketConfig, PacketResult
 from netsim.routing.registry import make_routing

@@ -10,10 +10,10 @@ from packet_cases import ENGINES, seeded
 
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
-from experiments.config_load import load_config
-from experiments.cosim import run_cosim
-from netcosim.validation.cases import Case, Send, Step, program, random_case
-from netcosim.validation.engines import both, same
+from experiments.validation.cases import Case, Send, Step, program, random_case
+from experiments.validation.engines import both, same
+from netcosim.config.load import load_config
+from netcosim.runs.cosim import run_cosim
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig, PacketResult

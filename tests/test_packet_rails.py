@@ -12,7 +12,7 @@ from packet_cases import ENGINES, GBPS, L, R, Send, Step, config
 from packet_cases import traffic as traffic_of
 from selection import examples
 
-from netcosim.validation.cases import random_config, random_traffic
+from experiments.validation.cases import random_config, random_traffic
 from netsim.errors import NetcosimError
 from netsim.packet.model import RAIL_POLICIES, PacketConfig, PacketResult
 from netsim.packet.rails import first_rail, place_on_node

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from packet_cases import L, R, Send, Step, config, line, traffic
 
-from netcosim.validation.reference.packets import simulate_reference
+from experiments.validation.reference.packets import simulate_reference
 from netsim.packet.model import serialisation_ps
 from netsim.routing.base import Hop, View
 from netsim.routing.kernels_random import packet_key

@@ -9,7 +9,7 @@ import pytest
 from packet_cases import Send, Step, config, line, one_way_ring, traffic
 from selection import first_only
 
-from netcosim.validation.cases import Case, random_case
+from experiments.validation.cases import Case, random_case
 from netsim.errors import NetcosimError
 from netsim.packet import build_domains, thread_count
 from netsim.packet import threads as threads_module

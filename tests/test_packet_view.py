@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from packet_cases import L, R, Send, Step, config, line, traffic
 
-from netcosim.validation.reference.packets import simulate_reference
+from experiments.validation.reference.packets import simulate_reference
 from netsim.packet.engine import simulate_packets
 from netsim.routing.base import Hop, Routing, View
 from netsim.routing.registry import make_routing

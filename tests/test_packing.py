@@ -9,8 +9,8 @@ import pytest
 
 from alloc.registry import make_policy
 from cosim.measuring.snapshots import snapshot_times
-from experiments.papers.isolation.cab import LONG_S, packed_jobs
-from experiments.papers.kit.size_laws import draw_size
+from experiments.isolation.cab import LONG_S, packed_jobs
+from experiments.kit.size_laws import draw_size
 from netsim.topologies.fattree import fat_tree
 from queuesim.backfilling.backfill import NoBackfill
 from queuesim.queue import simulate_queue

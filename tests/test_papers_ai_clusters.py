@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.config_load import config_from
-from experiments.papers.ai_clusters import cells
-from experiments.papers.paper import Options
-from experiments.run_context import run_context
-from netcosim.reproduce import reproduce
+from experiments.ai_clusters import cells
+from netcosim.config.load import config_from
+from netcosim.reproduce.figure import reproduce
+from netcosim.reproduce.paper import Options
+from netcosim.runs.run_context import run_context
 from workloads.job import offered_load
 
 CELL: dict[str, Any] = {"log": "kalos", "load": 0.9, "placement": "random", "routing": "ecmp-1"}

@@ -11,12 +11,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.papers import paper as kit
-from experiments.papers.interference.cases import CAB, OBLIVIOUS
-from experiments.papers.interference.speedups import between_claims
-from experiments.papers.jigsaw.paper import PAPER as JIGSAW
-from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
-from experiments.papers.paper import Options
+from experiments.interference.cases import CAB, OBLIVIOUS
+from experiments.interference.speedups import between_claims
+from experiments.jigsaw.paper import PAPER as JIGSAW
+from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
+from netcosim.reproduce import paper as kit
+from netcosim.reproduce.paper import Options
 
 FOLDER = Path(kit.__file__).parent
 POSITIONS = {

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from experiments.figures.panels import curves, panels
-from experiments.papers.interference.cases import CAB, CAB_PART, CAB_SMALL, SIMULATED, quick
-from experiments.papers.kit.claims import claims_frame
-from experiments.papers.paper import Analysis, Options
-from experiments.papers.partitions.multiplication import multiplication_bars
-from experiments.papers.partitions.paper import PAPER
+from experiments.interference.cases import CAB, CAB_PART, CAB_SMALL, SIMULATED, quick
+from experiments.kit.claims import claims_frame
+from experiments.partitions.multiplication import multiplication_bars
+from experiments.partitions.paper import PAPER
+from netcosim.report.figures.panels import curves, panels
+from netcosim.reproduce.paper import Analysis, Options
 
 mpl.use("Agg")
 

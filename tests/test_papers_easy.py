@@ -11,7 +11,7 @@ import pytest
 from easy_events_reference import easy_by_events
 from queue_helpers import Mask
 
-from experiments.papers.calibration.easy import (
+from experiments.calibration.easy import (
     LOGS,
     analyse,
     points,
@@ -19,10 +19,10 @@ from experiments.papers.calibration.easy import (
     run_point,
     study_slowdown,
 )
-from experiments.papers.calibration.paper import PAPER
-from experiments.papers.kit.logs import LOGS_VARIABLE
-from experiments.papers.paper import Options
-from netcosim.reproduce import reproduce
+from experiments.calibration.paper import PAPER
+from experiments.kit.logs import LOGS_VARIABLE
+from netcosim.reproduce.figure import reproduce
+from netcosim.reproduce.paper import Options
 from netsim.errors import NetcosimError
 from queuesim.queue import simulate_queue
 from workloads.job import Workload

@@ -10,22 +10,22 @@ import pandas as pd
 import pytest
 from fattree_stream import on_54_nodes, simulate, small_log
 
-from experiments.config_load import config_from
-from experiments.config_machine import build_machine
-from experiments.frames import against_baseline
-from experiments.papers.jigsaw.figures import printed
-from experiments.papers.jigsaw.logs import THUNDER
-from experiments.papers.jigsaw.paper import PAPER as JIGSAW
-from experiments.papers.jigsaw.why import distance
-from experiments.papers.kit.data import read_data
-from experiments.papers.kit.logs import LOGS_VARIABLE, log_notes
-from experiments.papers.kit.points import observe
-from experiments.papers.kit.queues import READINGS, check_queues, reading_of, sweep_points
-from experiments.papers.paper import Options
-from experiments.papers.pollard.paper import PAPER as POLLARD
-from experiments.points import point_key
-from experiments.schedules import queues_of
-from netcosim.reproduce import reproduce
+from experiments.jigsaw.figures import printed
+from experiments.jigsaw.logs import THUNDER
+from experiments.jigsaw.paper import PAPER as JIGSAW
+from experiments.jigsaw.why import distance
+from experiments.kit.data import read_data
+from experiments.kit.logs import LOGS_VARIABLE, log_notes
+from experiments.kit.points import observe
+from experiments.kit.queues import READINGS, check_queues, reading_of, sweep_points
+from experiments.pollard.paper import PAPER as POLLARD
+from netcosim.config.load import config_from
+from netcosim.config.machine import build_machine
+from netcosim.reproduce.figure import reproduce
+from netcosim.reproduce.paper import Options
+from netcosim.runs.frames import against_baseline
+from netcosim.runs.points import point_key
+from netcosim.runs.schedules import queues_of
 from netsim.errors import NetcosimError
 from netsim.topologies.fattree import xgft
 from queuesim.observables.hops import average_pairwise_hops, least_hops

@@ -8,10 +8,10 @@ import pytest
 from fattree_stream import on_54_nodes, simulate
 from queue_helpers import Mask, make_workload
 
-from experiments.papers.jigsaw import why
-from experiments.papers.jigsaw.paper import PAPER as JIGSAW
-from experiments.papers.paper import Options
-from experiments.papers.pollard.paper import PAPER as POLLARD
+from experiments.jigsaw import why
+from experiments.jigsaw.paper import PAPER as JIGSAW
+from experiments.pollard.paper import PAPER as POLLARD
+from netcosim.reproduce.paper import Options
 from netsim.topologies.fattree import fat_tree
 from queuesim.capacity import range_counts
 from queuesim.observables.hops import average_pairwise_hops, hops, spread

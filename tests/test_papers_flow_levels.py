@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from cosim.run_times.flow_errors import FLOW_ERRORS, FlowError, flow_error_text, flow_warning
-from experiments.papers.calibration.flow_levels import (
+from experiments.calibration.flow_levels import (
     CHOSEN_ON,
     HELD_OUT,
     MACHINES,
@@ -21,7 +21,7 @@ from experiments.papers.calibration.flow_levels import (
     points,
     run_point,
 )
-from experiments.papers.paper import Options
+from netcosim.reproduce.paper import Options
 from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.graph import graph

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from cosim.network.ensemble import SharedNetwork
-from experiments.papers.interference.cases import (
+from experiments.interference.cases import (
     CAB,
     CAB_PART,
     CAB_SMALL,
@@ -17,14 +17,14 @@ from experiments.papers.interference.cases import (
     make_point,
     quick,
 )
-from experiments.papers.interference.paper import case_points, why_points
-from experiments.papers.interference.point import (
+from experiments.interference.figures import case_points, why_points
+from experiments.interference.point import (
     computing,
     ensemble,
     run_point,
     until_all_are_timed,
 )
-from experiments.papers.interference.speedups import (
+from experiments.interference.speedups import (
     SAME_JOB,
     against_ta,
     analyse,
@@ -32,8 +32,8 @@ from experiments.papers.interference.speedups import (
     speedup_table,
     with_computing,
 )
-from experiments.papers.interference.why import isolation_error, variant_table
-from experiments.papers.interference.workloads import (
+from experiments.interference.why import isolation_error, variant_table
+from experiments.interference.workloads import (
     PATIENCE,
     PATTERNS,
     PLACEMENTS,
@@ -43,9 +43,9 @@ from experiments.papers.interference.workloads import (
     machine,
     place,
 )
-from experiments.papers.paper import Options
-from experiments.papers.pollard.paper import PAPER
-from experiments.points import point_key
+from experiments.pollard.paper import PAPER
+from netcosim.reproduce.paper import Options
+from netcosim.runs.points import point_key
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
@@ -319,7 +319,7 @@ def test_variants_are_told_apart_by_their_columns():
 
 @pytest.mark.full
 def test_quick_figure_from_command_to_drawing(tmp_path):
-    from netcosim.reproduce import reproduce
+    from netcosim.reproduce.figure import reproduce
 
     done = reproduce(
         "pollard",

@@ -7,10 +7,10 @@ import pytest
 
 from cosim.measuring.pairs import run_time_reduction
 from cosim.network.communication import Communication
-from experiments.papers.isolation.cells import break_even
-from experiments.papers.isolation.paper import PAPER
-from experiments.papers.kit.logs import LOGS_VARIABLE
-from experiments.papers.paper import Options
+from experiments.isolation.cells import break_even
+from experiments.isolation.paper import PAPER
+from experiments.kit.logs import LOGS_VARIABLE
+from netcosim.reproduce.paper import Options
 from netsim.errors import NetcosimError
 from queuesim.assumed import SCENARIOS
 from queuesim.statistics import mean_of_snapshots

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.papers.isolation import again, cells
-from experiments.papers.isolation.stretches import STUDY
-from experiments.papers.paper import Options
-from netcosim.reproduce import reproduce
+from experiments.isolation import again, cells
+from experiments.isolation.stretches import STUDY
+from netcosim.reproduce.figure import reproduce
+from netcosim.reproduce.paper import Options
 
 QUICK = Options(scale="quick")
 CELL = {"log": "thunder", "placement": "random", "network": "static", "drive": "1"}

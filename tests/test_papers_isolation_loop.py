@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 
 from cosim.measuring.rounds import CONTENDED, ISOLATED
-from experiments.config_load import config_from
-from experiments.config_machine import build_machine
-from experiments.papers.isolation import cab, loop
-from experiments.papers.kit.windows import over_windows, table_of, with_speedups
-from experiments.papers.paper import Options
-from experiments.points import point_key
-from netcosim.reproduce import reproduce
+from experiments.isolation import cab, loop
+from experiments.kit.windows import over_windows, table_of, with_speedups
+from netcosim.config.load import config_from
+from netcosim.config.machine import build_machine
+from netcosim.reproduce.figure import reproduce
+from netcosim.reproduce.paper import Options
+from netcosim.runs.points import point_key
 from queuesim.statistics import t_of_snapshots
 
 QUEUE = {

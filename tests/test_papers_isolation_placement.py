@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy.stats import wasserstein_distance
 
-from experiments.papers.isolation.placement import (
+from experiments.isolation.placement import (
     PLACEMENTS,
     apart,
     gain_points,
@@ -18,8 +18,8 @@ from experiments.papers.isolation.placement import (
     hops_points,
     scattered_table,
 )
-from experiments.papers.kit.points import measured
-from experiments.papers.paper import Options
+from experiments.kit.points import measured
+from netcosim.reproduce.paper import Options
 from netsim.topologies.fattree import fat_tree
 
 QUICK = Options(scale="quick")

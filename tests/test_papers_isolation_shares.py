@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from experiments.config_load import config_from
-from experiments.papers.isolation.shares import CHOSEN, MISREAD, analyse, draw, points, readings
-from experiments.papers.kit.points import measured
-from experiments.papers.paper import Options
+from experiments.isolation.shares import CHOSEN, MISREAD, analyse, draw, points, readings
+from experiments.kit.points import measured
+from netcosim.config.load import config_from
+from netcosim.reproduce.paper import Options
 from workloads.shares.mixes import MIXES
 
 QUICK = Options(scale="quick")

@@ -11,15 +11,15 @@ import pandas as pd
 import pytest
 
 from cosim.measuring.pairs import Pair
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
-from experiments.cosim_tables import result_tables
-from experiments.papers.isolation import spread
-from experiments.papers.isolation.cells import FACTORS, designed
-from experiments.papers.isolation.spread import DRAGONFLIES, OTHERS
-from experiments.papers.paper import Options
-from experiments.points import canonical_json
-from netcosim.reproduce import reproduce
+from experiments.isolation import spread
+from experiments.isolation.cells import FACTORS, designed
+from experiments.isolation.spread import DRAGONFLIES, OTHERS
+from netcosim.config.load import config_from
+from netcosim.reproduce.figure import reproduce
+from netcosim.reproduce.paper import Options
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.cosim_tables import result_tables
+from netcosim.runs.points import canonical_json
 from queuesim.placing import PLACED, SMALL_FIRST
 
 QUICK = Options(scale="quick")

@@ -7,12 +7,12 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
-from experiments.figures.panels import MarkStyle, dots, panels
-from experiments.frames import against_baseline, first_seen, lookup
-from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
-from experiments.papers.kit.readings import side_by_side, which_fits
-from experiments.papers.paper import Options, Reading
-from experiments.papers.registry import load_paper
+from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
+from netcosim.report.figures.panels import MarkStyle, dots, panels
+from netcosim.reproduce.paper import Options, Reading
+from netcosim.reproduce.readings import side_by_side, which_fits
+from netcosim.reproduce.registry import load_paper
+from netcosim.runs.frames import against_baseline, first_seen, lookup
 from queuesim.statistics import Interval
 
 says = ClaimBuilder("Fig. 1", "ugal-l")

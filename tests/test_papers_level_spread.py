@@ -13,20 +13,20 @@ import pytest
 
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
-from experiments.papers.kit.size_laws import draw_counts
-from experiments.papers.level_spread import times as comparison
-from experiments.papers.level_spread import workloads
-from experiments.papers.level_spread.machine import built, machine_section
-from experiments.papers.level_spread.paper import PAPER, Case, How, workload_points
-from experiments.papers.level_spread.point import place_all, run_workload
-from experiments.papers.level_spread.sst import one_way
-from experiments.papers.level_spread.workloads import JobType, random_workload
-from experiments.papers.paper import Options
-from experiments.store import Store
+from experiments.kit.size_laws import draw_counts
+from experiments.level_spread import times as comparison
+from experiments.level_spread import workloads
+from experiments.level_spread.machine import built, machine_section
+from experiments.level_spread.paper import PAPER, Case, How, workload_points
+from experiments.level_spread.point import place_all, run_workload
+from experiments.level_spread.sst import one_way
+from experiments.level_spread.workloads import JobType, random_workload
 from netcosim.cli import main
-from netcosim.reproduce import reproduce
+from netcosim.config.load import config_from
+from netcosim.reproduce.figure import reproduce
+from netcosim.reproduce.paper import Options
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.store import Store
 from netsim.errors import NetcosimError
 
 DOCS = Path(__file__).parent.parent / "docs"

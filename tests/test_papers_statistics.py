@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from experiments.papers.kit.claims import Claim, claims_frame
-from experiments.papers.level_spread.random_workloads import (
+from experiments.kit.claims import Claim, claims_frame
+from experiments.level_spread.random_workloads import (
     QUADRANTS,
     dots_of,
     means,

@@ -10,13 +10,8 @@ import pandas as pd
 import pytest
 
 from alloc.bluegene.loops import blue_gene, machine_for
-from experiments.config import WorkloadSection
-from experiments.config_load import config_from
-from experiments.config_machine import build_machine
-from experiments.papers.kit.points import observe
-from experiments.papers.paper import Options
-from experiments.papers.registry import load_paper
-from experiments.papers.walltime.figures import (
+from experiments.kit.points import observe
+from experiments.walltime.figures import (
     ORDERS,
     day_gain,
     fig9_analyse,
@@ -24,10 +19,15 @@ from experiments.papers.walltime.figures import (
     levels_table,
     printed,
 )
-from experiments.papers.walltime.logs import CASES, LARGEST_NODES, chosen, notes
-from experiments.papers.walltime.paper import SCHEMES
-from experiments.schedules import Queues, queues_of
-from netcosim.reproduce import reproduce
+from experiments.walltime.logs import CASES, LARGEST_NODES, chosen, notes
+from experiments.walltime.paper import SCHEMES
+from netcosim.config.config import WorkloadSection
+from netcosim.config.load import config_from
+from netcosim.config.machine import build_machine
+from netcosim.reproduce.figure import reproduce
+from netcosim.reproduce.paper import Options
+from netcosim.reproduce.registry import load_paper
+from netcosim.runs.schedules import Queues, queues_of
 from netsim.errors import NetcosimError
 from netsim.topologies.torus import torus
 from queuesim.capacity import loss_of_capacity, lost_nodes

@@ -17,7 +17,7 @@ from annotated_types import Ge, Le
 
 from cosim.registry import RUNTIME_MODELS
 from netcosim.catalogue import KINDS, reference
-from netcosim.config_reference import config_page
+from netcosim.config.reference import config_page
 from netsim.errors import NetcosimError
 from netsim.parameters import NamesFile, OneOf, checked, parameters_of
 from netsim.routing.registry import ROUTINGS, routings_for

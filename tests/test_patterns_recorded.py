@@ -16,10 +16,10 @@ from selection import examples
 from test_patterns_goal import MADE, story, to_goal
 
 from cosim.network.communication import Communication
-from experiments.config_load import config_from, load_config
-from experiments.cosim import run_cosim
-from experiments.points import point_key
-from experiments.run_context import run_context
+from netcosim.config.load import config_from, load_config
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.points import point_key
+from netcosim.runs.run_context import run_context
 from netsim.errors import NetcosimError
 from patterns.goal import read_trace
 from patterns.goal_binary import operations_in

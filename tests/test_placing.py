@@ -11,14 +11,14 @@ import pytest
 
 from alloc.policy import Request
 from cosim.measuring.snapshots import Study
-from experiments.archive.extract import archive_of
-from experiments.archive.values import ArchivedMeasured
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
-from experiments.cosim_result import CosimResult
-from experiments.cosim_tables import result_tables
-from experiments.points import replaced
-from experiments.run_context import run_context
+from netcosim.archive.extract import archive_of
+from netcosim.archive.values import ArchivedMeasured
+from netcosim.config.load import config_from
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.cosim_result import CosimResult
+from netcosim.runs.cosim_tables import result_tables
+from netcosim.runs.points import replaced
+from netcosim.runs.run_context import run_context
 from netsim.errors import NetcosimError
 from queuesim.placing import LOG_ORDER, QUEUE, SMALL_FIRST
 

@@ -14,11 +14,11 @@ import pytest
 import netcosim
 from alloc.registry import POLICIES
 from cosim.registry import RUNTIME_MODELS
-from experiments.config_load import config_from, points_of
-from experiments.cosim import run_cosim
-from experiments.draws import Draws
-from experiments.points import point_key
 from netcosim.cli import main
+from netcosim.config.load import config_from, points_of
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.draws import Draws
+from netcosim.runs.points import point_key
 from netsim.errors import NetcosimError
 from netsim.plugins import load_plugin, using
 from queuesim.registry import ORDERS
@@ -215,8 +215,8 @@ def test_an_installed_package_is_found_and_counts_once_it_is_used(folder: Path) 
     (info / "entry_points.txt").write_text("[netcosim.plugins]\nfine = fine_plugins.entries\n")
     script = f"""
 import json
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
+from netcosim.config.load import config_from
+from netcosim.runs.cosim import run_cosim
 raw = json.loads({json.dumps(json.dumps(content()))})
 assert "plugins" not in config_from(raw).resolved()
 raw["queue"]["policies"] = ["last"]

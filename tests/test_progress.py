@@ -11,10 +11,10 @@ import pytest
 
 from alloc.registry import POLICIES
 from cosim.registry import RUNTIME_MODELS
-from experiments import progress
-from experiments.config_load import config_from
-from experiments.progress import clock, line_gap_s, progress_line
 from netcosim import announce, kernel_parts
+from netcosim.config.load import config_from
+from netcosim.runs import progress
+from netcosim.runs.progress import clock, line_gap_s, progress_line
 from netsim.kernel_cache import kernel_sources
 from netsim.units import format_quantity
 
@@ -315,8 +315,9 @@ def test_the_clock_of_a_run_starts_after_compilation(
     """The order of events: told, compiled, then the bar."""
     from hostile.row import config_text
 
-    from netcosim import run_output, warmup
+    from netcosim import warmup
     from netcosim.cli import main
+    from netcosim.runs import run_output
 
     events: list[str] = []
 

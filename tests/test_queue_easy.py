@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from queue_helpers import Contiguous, HeldMask, Mask, PlainEasy, make_workload
 from selection import examples
 
-from experiments.config import QueueSection
+from netcosim.config.config import QueueSection
 from queuesim.queue import simulate_queue
 from workloads.job import Workload
 

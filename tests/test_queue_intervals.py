@@ -10,8 +10,9 @@ import pytest
 from queue_helpers import Mask, make_workload
 
 import netcosim as nc
-from experiments.cosim_result import CosimResult
-from experiments.queue_intervals import (
+from netcosim.cli import main
+from netcosim.runs.cosim_result import CosimResult
+from netcosim.runs.queue_intervals import (
     Redrawn,
     check_resamples,
     queue_metrics,
@@ -19,8 +20,7 @@ from experiments.queue_intervals import (
     why_not_redrawn,
     with_intervals,
 )
-from experiments.schedules import queues_of
-from netcosim.cli import main
+from netcosim.runs.schedules import queues_of
 from netsim.errors import NetcosimError
 from queuesim.metrics import wait_s
 from queuesim.queue import run_queue

@@ -15,7 +15,7 @@ from selection import examples, first_only
 import netcosim as nc
 from alloc.policy import Request
 from alloc.registry import make_policy
-from experiments.config_load import config_from
+from netcosim.config.load import config_from
 from netsim.errors import NetcosimError
 from netsim.hierarchy import hierarchy_of
 from netsim.topologies.spans import domains_spanned, least_domains
@@ -239,9 +239,9 @@ MINE = {
 
 
 def test_a_table_of_a_policy_reaches_it_and_counts_in_the_key_alone():
-    from experiments.points import point_key
-    from experiments.schedules import queues_of
-    from experiments.unread import unread_lines
+    from netcosim.config.unread import unread_lines
+    from netcosim.runs.points import point_key
+    from netcosim.runs.schedules import queues_of
 
     bare = config_from(MINE)
     said = config_from({**MINE, "policies": {"slurm-tree": {"switches": 1, "max_wait": "1 h"}}})
@@ -264,7 +264,7 @@ def test_a_table_of_a_policy_reaches_it_and_counts_in_the_key_alone():
 
 
 def test_a_policys_table_can_be_swept():
-    from experiments.config_load import points_of
+    from netcosim.config.load import points_of
 
     swept = {"policies": {"slurm-tree": {"switches": [1, 2]}, "slurm-block": {"block_sizes": [2]}}}
     points = points_of({**MINE, **swept})

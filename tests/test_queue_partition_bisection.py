@@ -8,13 +8,13 @@ import pytest
 from alloc.bluegene.geometries import partition_bisection
 from alloc.policy import Placement
 from alloc.registry import make_policy
-from experiments.config_load import config_from
-from experiments.config_machine import build_machine
-from experiments.papers.kit.points import observe
-from experiments.papers.paper import Options
-from experiments.papers.partitions.paper import PAPER
-from experiments.papers.partitions.queue import POLICIES, months_table
-from experiments.schedules import queues_of
+from experiments.kit.points import observe
+from experiments.partitions.paper import PAPER
+from experiments.partitions.queue import POLICIES, months_table
+from netcosim.config.load import config_from
+from netcosim.config.machine import build_machine
+from netcosim.reproduce.paper import Options
+from netcosim.runs.schedules import queues_of
 from netsim.errors import NetcosimError
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.registry import preset

@@ -15,12 +15,12 @@ from alloc.isolation import shared_links
 from alloc.nodes import NodePolicy, Nodes
 from alloc.registry import POLICIES, make_policy
 from cosim.run_times.coupled import CoupledFlow, mean_stretches
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
-from experiments.cosim_tables import result_tables
-from experiments.points import point_key
-from experiments.schedules import queues_of
+from netcosim.config.load import config_from
 from netcosim.report.policies import policy_table
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.cosim_tables import result_tables
+from netcosim.runs.points import point_key
+from netcosim.runs.schedules import queues_of
 from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology

@@ -10,8 +10,8 @@ from speedup_csv import write_speedups
 
 from cosim.measuring.measured import SpeedupRow, SpeedupTable
 from cosim.measuring.speedup_file import COLUMNS, read_speedups
-from experiments.config_load import config_from, load_config
-from experiments.cosim import run_cosim
+from netcosim.config.load import config_from, load_config
+from netcosim.runs.cosim import run_cosim
 from netsim.errors import NetcosimError
 
 TABLE = SpeedupTable(

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from experiments.config_load import config_from
 from netcosim.catalogue import describe, entries
+from netcosim.config.load import config_from
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
 from netsim.recipes import RECIPES

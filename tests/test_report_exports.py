@@ -18,14 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selection import first_only
 
-from experiments.archive.serialize import deserialize
-from experiments.archive.values import ArchivedRun, ArchivedSchedule
-from experiments.config_load import config_from
-from experiments.cosim import cosim_point
-from experiments.outcome import Outcome, PointResult, encode_tables
-from experiments.points import point_key
-from experiments.store import Store
+from netcosim.archive.serialize import deserialize
+from netcosim.archive.values import ArchivedRun, ArchivedSchedule
 from netcosim.cli import main
+from netcosim.config.load import config_from
 from netcosim.export import perfetto
 from netcosim.export.archive_tables import TABLES, archive_frames, link_groups
 from netcosim.export.evalys import procset
@@ -41,6 +37,10 @@ from netcosim.export.perfetto import (
     write_trace,
 )
 from netcosim.report.figures.drawing import safe_name, safe_names
+from netcosim.runs.cosim import cosim_point
+from netcosim.runs.outcome import Outcome, PointResult, encode_tables
+from netcosim.runs.points import point_key
+from netcosim.runs.store import Store
 
 CONTENT: dict[str, Any] = {
     "machine": {"family": "dragonfly", "p": 2, "a": 2, "g": 5},

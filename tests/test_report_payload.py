@@ -11,8 +11,8 @@ import pytest
 from kept_runs import archived_run
 
 import netcosim as nc
-from experiments.archive.extract import machine_of
-from experiments.archive.values import ArchivedRun
+from netcosim.archive.extract import machine_of
+from netcosim.archive.values import ArchivedRun
 from netcosim.report.payload import NEVER, Cables, packed, parts_of, time_unit_s
 from netcosim.report.run_page import views_section
 

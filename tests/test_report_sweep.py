@@ -12,10 +12,7 @@ import pytest
 from scipy import stats
 from sweep_frames import compared, policies_frame
 
-from experiments.config_load import points_of
-from experiments.outcome import Outcome, encode_tables
-from experiments.store import Store
-from experiments.sweep import run_points
+from netcosim.config.load import points_of
 from netcosim.export.files import export_tables
 from netcosim.report.compared import METRICS, Estimate, best_of, gain_percent, t_interval
 from netcosim.report.figures.sweep import MOST_PANELS, best_drawings, curve_drawings, forest_drawing
@@ -30,6 +27,9 @@ from netcosim.report.sweep_tables import (
 )
 from netcosim.report.sweep_verdict import format_comparison, recommend, verdict
 from netcosim.report.swept import swept
+from netcosim.runs.outcome import Outcome, encode_tables
+from netcosim.runs.store import Store
+from netcosim.runs.sweep import run_points
 from netsim.errors import NetcosimError
 from queuesim.statistics import Interval
 
@@ -338,7 +338,7 @@ RAW: dict[str, Any] = {
 def sweep_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("sweep") / "routing load.db"
     points = [point.resolved() for point in points_of(RAW)]
-    run_points("experiments.cosim:cosim_point", points, path, progress=False)
+    run_points("netcosim.runs.cosim:cosim_point", points, path, progress=False)
     return path
 
 

@@ -12,12 +12,12 @@ from cosim.measuring.parts import Columns, Part, PrefixedRunner, SerialExecutor
 from cosim.measuring.rounds import ALONE, isolated_speedups, round_rows
 from cosim.measuring.snapshots import Measurement, Ratio
 from cosim.run_times.measured_times import Measured
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
-from experiments.cosim_result import CosimResult
-from experiments.cosim_tables import result_tables
-from experiments.points import replaced
-from experiments.run_context import run_context
+from netcosim.config.load import config_from
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.cosim_result import CosimResult
+from netcosim.runs.cosim_tables import result_tables
+from netcosim.runs.points import replaced
+from netcosim.runs.run_context import run_context
 from netsim.errors import NetcosimError
 
 CONTENT: dict[str, Any] = {

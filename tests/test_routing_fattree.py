@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from test_routing_kernels import ArrayView
 
-from experiments.papers.calibration.cases import CYCLE_S, NETWORKS
-from experiments.papers.calibration.offered import offered_load
-from experiments.papers.calibration.point import packet_config
+from experiments.calibration.cases import CYCLE_S, NETWORKS
+from experiments.calibration.offered import offered_load
+from experiments.calibration.point import packet_config
 from netsim.analysis.load_latency import Window
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S, PacketConfig

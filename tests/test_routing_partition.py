@@ -16,7 +16,7 @@ from test_routing_kernels import walk_and_compare
 
 from alloc.policy import Placement, Request
 from alloc.registry import make_policy
-from netcosim.validation.reference.packets import simulate_reference
+from experiments.validation.reference.packets import simulate_reference
 from netsim.errors import NetcosimError
 from netsim.flow.paths import flow_paths
 from netsim.packet.engine import simulate_packets

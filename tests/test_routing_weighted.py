@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from selection import first_only
 
-from netcosim.validation.reference.packets import simulate_reference
+from experiments.validation.reference.packets import simulate_reference
 from netsim.errors import NetcosimError
 from netsim.flow.paths import flow_paths
 from netsim.packet.engine import simulate_packets

@@ -16,17 +16,17 @@ import numpy as np
 import pytest
 from markupsafe import escape
 
-from experiments.archive.extract import archive_of
-from experiments.archive.serialize import serialize
-from experiments.config_load import config_from, load_config
-from experiments.cosim import run_cosim
-from experiments.figures.style import policy_colours
-from experiments.outcome import Outcome, encode_tables
-from experiments.store import Store
+from netcosim.archive.extract import archive_of
+from netcosim.archive.serialize import serialize
 from netcosim.cli import command_names, main
+from netcosim.config.load import config_from, load_config
 from netcosim.report.about import ABOUT
 from netcosim.report.figures.run import busy_nodes, run_figures, slowdowns, waiting_jobs
+from netcosim.report.figures.style import policy_colours
 from netcosim.report.run_page import NO_ARCHIVE, stored_run_page
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.outcome import Outcome, encode_tables
+from netcosim.runs.store import Store
 from netsim.errors import NetcosimError
 from queuesim.metrics import bounded_slowdown
 

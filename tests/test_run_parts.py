@@ -25,19 +25,20 @@ from cosim.measuring.parts import (
     schedule_columns,
     schedule_from,
 )
-from experiments.config import Config
-from experiments.config_load import load_config_text
-from experiments.cosim import point_result, run_cosim
-from experiments.cosim_result import CosimResult
-from experiments.executors.workers import Workers
-from experiments.outcome import encode_tables
-from experiments.points import point_key
-from experiments.store import Store
-from netcosim import cli, journal, run_jobs
-from netcosim.journal import Journal, drop, journal_name, journals_in
-from netcosim.run_jobs import worker_pool
-from netcosim.run_output import run_and_report
-from netcosim.run_plan import plan_run
+from netcosim import cli
+from netcosim.config.config import Config
+from netcosim.config.load import load_config_text
+from netcosim.executors.workers import Workers
+from netcosim.runs import journal, run_jobs
+from netcosim.runs.cosim import point_result, run_cosim
+from netcosim.runs.cosim_result import CosimResult
+from netcosim.runs.journal import Journal, drop, journal_name, journals_in
+from netcosim.runs.outcome import encode_tables
+from netcosim.runs.points import point_key
+from netcosim.runs.run_jobs import worker_pool
+from netcosim.runs.run_output import run_and_report
+from netcosim.runs.run_plan import plan_run
+from netcosim.runs.store import Store
 from netcosim.study.results import RESULTS_FILE
 from netsim.errors import NetcosimError
 from netsim.file_lock import acquire_lock
@@ -169,7 +170,7 @@ def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_bits(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Journal, "_read", noting)
-        patch.setattr("netcosim.run_output.drop", lambda folder: None)
+        patch.setattr("netcosim.runs.run_output.drop", lambda folder: None)
         run_and_report(config, text, out, title="t")
     assert f"{len(kept)} parts of this run are done" in capsys.readouterr().err
     assert len(kept) >= 40
@@ -482,7 +483,7 @@ def test_a_kill_while_the_page_is_drawn_costs_no_part(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("netcosim.run_output._page", killed)
+        patch.setattr("netcosim.runs.run_output._page", killed)
         with pytest.raises(KeyboardInterrupt):
             run_and_report(config, text, out, title="t")
     [folder] = journals_in(out)
@@ -515,8 +516,8 @@ def test_a_fork_server_that_is_killed_is_one_line(
 
 def test_a_sweeps_points_outlive_their_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """A point whose process could not be started is run again with the next server."""
-    from experiments import executor
-    from experiments.outcome import Outcome
+    from netcosim.executors import executor
+    from netcosim.runs.outcome import Outcome
 
     real, failed = executor.ProcessPoolExecutor, list[int]()
 

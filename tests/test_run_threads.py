@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
-from experiments.cosim_tables import result_tables
-from experiments.draws import Draws
-from experiments.points import point_key
 from netcosim.announce import parts_of, with_threads_that_fit
+from netcosim.config.load import config_from
 from netcosim.kernel_parts import CROSSBAR_THREADS, PACKET_THREADS
 from netcosim.report.about import notes_of
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.cosim_tables import result_tables
+from netcosim.runs.draws import Draws
+from netcosim.runs.points import point_key
 from netsim.errors import NetcosimError
 from netsim.packet import thread_count
 

@@ -10,15 +10,15 @@ import pytest
 from log_lines import line
 from page_words import words
 
-from experiments.config import Config, WorkloadSection
-from experiments.config_errors import validated
-from experiments.config_load import config_from
-from experiments.config_machine import build_machine
-from experiments.cosim import cosim_point, run_cosim
-from experiments.papers.kit.points import config_points, observe
-from experiments.schedules import queues_of
-from experiments.store import Store
-from netcosim.run_output import run_and_report
+from experiments.kit.points import config_points, observe
+from netcosim.config.config import Config, WorkloadSection
+from netcosim.config.errors import validated
+from netcosim.config.load import config_from
+from netcosim.config.machine import build_machine
+from netcosim.runs.cosim import cosim_point, run_cosim
+from netcosim.runs.run_output import run_and_report
+from netcosim.runs.schedules import queues_of
+from netcosim.runs.store import Store
 from netcosim.study.results import RESULTS_FILE
 from netsim.errors import NetcosimError
 from queuesim.estimates import Actual, Adjusted, Requested

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from cosim.network.mix import CommunicationMix, PatternShare
-from experiments.config_errors import ConfigError
-from experiments.config_load import config_from
-from experiments.draws import Draws
+from netcosim.config.errors import ConfigError
+from netcosim.config.load import config_from
+from netcosim.runs.draws import Draws
 from netsim.errors import NetcosimError
 from workloads.job import Workload, bare_jobs
 from workloads.shares.distributions import (

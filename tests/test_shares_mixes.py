@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from cosim.measuring.steady import SHARES
-from experiments.config_errors import ConfigError
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
-from experiments.draws import Draws
 from netcosim.catalogue import describe
 from netcosim.cli import main
+from netcosim.config.errors import ConfigError
+from netcosim.config.load import config_from
 from netcosim.report.about import notes_of, other_share
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.draws import Draws
 from netsim.errors import NetcosimError
 from workloads.shares.mixes import MIXES, fractions_of, published_shares, shares_of
 

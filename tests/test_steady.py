@@ -27,8 +27,8 @@ from cosim.measuring.steady_measure import Steady, _seen
 from cosim.network.communication import Communication, rounded_s
 from cosim.network.ensemble import SharedNetwork
 from cosim.network.loops import LEAST_COUNTED, LoopTimes, means_s
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
+from netcosim.config.load import config_from
+from netcosim.runs.cosim import run_cosim
 from netsim.packet.model import PS_PER_S
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree

@@ -26,8 +26,8 @@ from steps_theory import (
 from cosim.measuring.steps_measure import Loops, meetings, off_by_job
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
+from netcosim.config.load import config_from
+from netcosim.runs.cosim import run_cosim
 from netsim.packet.model import PS_PER_S, PacketConfig
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree

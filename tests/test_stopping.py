@@ -16,10 +16,10 @@ import pytest
 from hostile.row import config_text
 from selection import first_only
 
-from experiments.signals import defer_signals
-from experiments.store import Store
-from experiments.worker import compute
 from netcosim.cli import main
+from netcosim.executors.signals import defer_signals
+from netcosim.executors.worker import compute
+from netcosim.runs.store import Store
 from netcosim.stopping import Stopped, Terminated, stoppable
 
 ROOT = Path(__file__).resolve().parents[1]

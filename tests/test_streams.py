@@ -10,13 +10,13 @@ import pytest
 
 from cosim.network.communication import Communication, with_compute
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
-from experiments.config_load import config_from
-from experiments.config_machine import build_machine
-from experiments.cosim import run_cosim
-from experiments.cosim_tables import result_tables
-from netcosim.validation.cases import KINDS, Send, Step, program, random_program
-from netcosim.validation.engines import Case, both, same
-from netcosim.validation.reference.packets import simulate_reference
+from experiments.validation.cases import KINDS, Send, Step, program, random_program
+from experiments.validation.engines import Case, both, same
+from experiments.validation.reference.packets import simulate_reference
+from netcosim.config.load import config_from
+from netcosim.config.machine import build_machine
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.cosim_tables import result_tables
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig, PacketResult, ProgramStuckError

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from cosim.measuring.parts import Part
-from experiments.config_load import config_from
-from netcosim.journal import journals_in
+from netcosim.config.load import config_from
 from netcosim.report.page import Section
 from netcosim.report.recommendation import Recommendation
+from netcosim.runs.journal import journals_in
 from netcosim.study.config import StudyConfig
 from netcosim.study.results import RESULTS_FILE, read_tables, stored_keys
 from netcosim.study.study import Frames, NewTrial, Report, Request, Study, Trial, run_study

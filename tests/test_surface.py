@@ -16,7 +16,7 @@ from cosim.isolation.surface import (
     raw_first_order,
     screened,
 )
-from experiments.papers.isolation.cells import percent_off
+from experiments.isolation.cells import percent_off
 from netsim.errors import NetcosimError
 
 THREE = [Factor(f"x{i}", -np.pi, np.pi) for i in (1, 2, 3)]

@@ -11,13 +11,13 @@ import pytest
 import netcosim as nc
 from cosim.isolation.design import Design, Factor
 from cosim.measuring.parts import SerialExecutor
-from experiments.config_load import load_sweep, points_of
-from experiments.cosim import cosim_point, run_cosim
-from experiments.cosim_tables import result_tables
-from experiments.points import replaced
-from experiments.run_context import run_context
 from netcosim.cli import main
+from netcosim.config.load import load_sweep, points_of
 from netcosim.design_results import DesignResults, design_results
+from netcosim.runs.cosim import cosim_point, run_cosim
+from netcosim.runs.cosim_tables import result_tables
+from netcosim.runs.points import replaced
+from netcosim.runs.run_context import run_context
 from netsim.errors import NetcosimError
 from queuesim.assumed import Assumed
 from queuesim.runtime import AsLogged

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
-from experiments.unread import unread_keys
-from netcosim.bench_rl.cells import MACHINES, PATTERNS
-from netcosim.bench_rl.learned import n_weights
-from netcosim.bench_rl.output import agent_file
+from experiments.learning.cells import MACHINES, PATTERNS
+from experiments.learning.learned import n_weights
+from experiments.learning.output import agent_file
+from netcosim.config.load import config_from
+from netcosim.config.unread import unread_keys
+from netcosim.runs.cosim import run_cosim
 from queuesim.decide import DecisionPoint
 from queuesim.result import QueueResult
 
 pytest.importorskip("gymnasium", reason="gymnasium is not installed (extra [rl])")
-from experiments.gym.environments import CoSchedule
+from netcosim.gym.environments import CoSchedule
 
 RULES = ("rdg", "simple", "level-spread", "rdn")
 DEPTH = 6

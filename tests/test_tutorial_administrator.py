@@ -35,7 +35,7 @@ def test_every_command_prints_what_the_page_shows(tmp_path: Path) -> None:
 
 
 def test_the_mix_that_the_page_shows_is_one() -> None:
-    from experiments.config_communication import PatternSection
+    from netcosim.config.communication import PatternSection
 
     [text] = re.findall(r"```text\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
     [entry] = tomllib.loads(text)["communication"]["mix"]

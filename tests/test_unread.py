@@ -11,18 +11,18 @@ import pytest
 from unread_bases import BASES, base, merged, write_files
 
 import netcosim as nc
-from experiments.config import Config
-from experiments.config_content import checked_config
-from experiments.config_load import points_of
-from experiments.cosim import run_cosim
-from experiments.cosim_tables import result_tables
-from experiments.fields import value_at
-from experiments.points import point_key
-from experiments.unread import as_read, given_keys, unread_keys, unread_lines
 from netcosim.announce import report_unread
 from netcosim.cli import main
-from netcosim.config_reference import config_keys
+from netcosim.config.config import Config
+from netcosim.config.content import checked_config
+from netcosim.config.fields import value_at
+from netcosim.config.load import points_of
+from netcosim.config.reference import config_keys
+from netcosim.config.unread import as_read, given_keys, unread_keys, unread_lines
 from netcosim.curve.config import curve_from
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.cosim_tables import result_tables
+from netcosim.runs.points import point_key
 from netsim.errors import NetcosimError, UnreadKeyWarning
 
 pytestmark = pytest.mark.usefixtures("undrawn")

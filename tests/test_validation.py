@@ -13,13 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.config_load import config_from
-from netcosim.cli import main
-from netcosim.validation import closed_forms, engines, flows, merlin, shapes
-from netcosim.validation.cases import random_case, random_config
-from netcosim.validation.page import lead_of, lines_of, sections_of, write_validation
-from netcosim.validation.registry import GROUPS, chosen_groups
-from netcosim.validation.row import (
+from experiments.validation import closed_forms, engines, flows, merlin, shapes
+from experiments.validation.cases import random_case, random_config
+from experiments.validation.page import lead_of, lines_of, sections_of, write_validation
+from experiments.validation.registry import GROUPS, chosen_groups
+from experiments.validation.row import (
     COLUMNS,
     Curve,
     Measured,
@@ -31,6 +29,8 @@ from netcosim.validation.row import (
     exact,
     within,
 )
+from netcosim.cli import main
+from netcosim.config.load import config_from
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
 from netsim.packet.presets import packet_preset

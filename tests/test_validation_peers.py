@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from netcosim.validation import ns3, simgrid
-from netcosim.validation.ns3 import on_one_channel
-from netcosim.validation.peer import Peer
-from netcosim.validation.posted import posted_messages
-from netcosim.validation.registry import GROUPS
-from netcosim.validation.row import Setting
+from experiments.validation import ns3, simgrid
+from experiments.validation.ns3 import on_one_channel
+from experiments.validation.peer import Peer
+from experiments.validation.posted import posted_messages
+from experiments.validation.registry import GROUPS
+from experiments.validation.row import Setting
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig

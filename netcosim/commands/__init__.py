@@ -52,7 +52,7 @@ def add_summary(parser: argparse.ArgumentParser) -> None:
 
 def add_executor(parser: argparse.ArgumentParser) -> None:
     """Add ``--jobs``, and ``--executor`` for workers elsewhere."""
-    from experiments.executors.registry import EXECUTORS
+    from netcosim.executors.registry import EXECUTORS
 
     add_jobs(parser)
     described = "; ".join(f"{entry.name}: {entry.description}" for entry in EXECUTORS.values())
@@ -67,7 +67,7 @@ def add_executor(parser: argparse.ArgumentParser) -> None:
 
 def processes_beside(args: argparse.Namespace) -> int:
     """Return ``--jobs``, or 2 at least where others compute: points then use one thread."""
-    from experiments.mpi import launched_by_mpi
+    from netcosim.executors.mpi import launched_by_mpi
 
     elsewhere = launched_by_mpi() or args.executor not in ("", "processes")
     return max(2, args.jobs) if elsewhere else int(args.jobs)
@@ -84,7 +84,7 @@ def _checked(value: Value, check: Callable[[Value], object]) -> Value:
 
 def valid_executor(text: str) -> str:
     """Return the value of ``--executor`` if it is one."""
-    from experiments.executors.registry import executor_entry
+    from netcosim.executors.registry import executor_entry
 
     return _checked(text, executor_entry) if text else text
 
@@ -121,7 +121,7 @@ def assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
 
 def number_of_processes(text: str) -> int:
     """Return a number of local processes that this machine bears."""
-    from experiments.executor import check_jobs
+    from netcosim.executors.executor import check_jobs
 
     if not text.lstrip("-").isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r}; must be a whole number")

@@ -23,8 +23,8 @@ from netcosim.folders import need_folder
 from netsim.errors import NetcosimError
 
 if TYPE_CHECKING:
-    from experiments.sweep import SweepSummary
     from netcosim.curve.config import CurveConfig
+    from netcosim.runs.sweep import SweepSummary
     from netcosim.study.results import Tables
     from netsim.analysis.bounds import Bounds
     from netsim.topology import Topology
@@ -90,9 +90,9 @@ def _loads(args: argparse.Namespace) -> Sequence[float]:
 
 
 def _run(config: CurveConfig, path: Path, args: argparse.Namespace) -> int:
-    from experiments.config_machine import build_machine
-    from experiments.mpi import launched_rank
     from netcosim.announce import compile_kernels
+    from netcosim.config.machine import build_machine
+    from netcosim.executors.mpi import launched_rank
     from netcosim.kernel_parts import CROSSBARS, PACKETS
     from netsim.packet.credit import buffer_warning
     from netsim.packet.routing_tables import tables_class
@@ -115,13 +115,14 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
     """Compute latencies and accepted loads over offered loads."""
     import numpy as np
 
-    # what they import takes a while and must not come before a word on compiling
-    from experiments.frames import frames_of
     from netcosim.curve.adaptive import ROUNDS, refined
     from netcosim.curve.output import draw, format_curves, summary, write
     from netcosim.curve.page import recommend_routing, write_report
     from netcosim.curve.point import FUNCTION, node_bandwidth, sources
     from netcosim.report.page import Section
+
+    # what they import takes a while and must not come before a word on compiling
+    from netcosim.runs.frames import frames_of
     from netcosim.study.results import computing_s, read_tables
 
     points = config.points()
@@ -175,12 +176,12 @@ def _bandwidth(config: CurveConfig, topology: Topology, out: Path, args: argpars
     """Compute bus bandwidths over sizes, beside measured ones."""
     import pandas as pd
 
-    from experiments.frames import frames_of
     from netcosim.curve.bandwidth import compared, draw, format_rows, matching, write
     from netcosim.curve.collective import FUNCTION, points
     from netcosim.curve.measured import COLUMNS, read_measured
     from netcosim.curve.page import recommend_algorithm, write_report
     from netcosim.report.page import Section
+    from netcosim.runs.frames import frames_of
     from netcosim.study.results import computing_s
 
     gpus = config.collective.gpus or topology.n_nodes
@@ -215,8 +216,8 @@ def _bandwidth(config: CurveConfig, topology: Topology, out: Path, args: argpars
 def _planned(
     function: str, points: list[dict[str, Any]], out: Path, args: argparse.Namespace
 ) -> int:
-    from experiments.executors.registry import open_workers
-    from experiments.sweep import plan_points
+    from netcosim.executors.registry import open_workers
+    from netcosim.runs.sweep import plan_points
 
     with open_workers(args.executor, args.jobs) as workers:
         if workers is not None:

@@ -47,11 +47,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make the config, run it, report."""
-    from experiments.config_load import load_config
-    from experiments.queue_intervals import check_resamples
     from netcosim.announce import compile_kernels, parts_of
+    from netcosim.config.load import load_config
     from netcosim.demo_config import demo_config_text, read_demo_log
     from netcosim.log_summary import left_out_and_notes
+    from netcosim.runs.queue_intervals import check_resamples
     from netsim.atomic_files import make_folder, write_text_atomically
 
     if args.first_jobs is not None and args.first_jobs < 1:
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         check_resamples(config, args.resamples)
         compile_kernels(parts_of(config, args.resamples))
         # what it imports takes a while and must not come before a word on compiling
-        from netcosim.run_output import run_and_report
+        from netcosim.runs.run_output import run_and_report
 
         page = run_and_report(
             config,

@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the entries of the name under every kind that has it, or the whole reference."""
     from netcosim.catalogue import reference
-    from netcosim.config_reference import config_page
+    from netcosim.config.reference import config_page
 
     if args.ranks is None and args.settings:
         raise NetcosimError("--set needs --ranks")
@@ -106,10 +106,10 @@ def lines_of(name: str) -> list[str]:
     NetcosimError
         None of them; near ones are listed. A file that cannot be read.
     """
-    from experiments.config_errors import meant
     from netcosim.cached_names import cached_names
     from netcosim.catalogue import describe
-    from netcosim.config_reference import config_keys, describe_key
+    from netcosim.config.errors import meant
+    from netcosim.config.reference import config_keys, describe_key
 
     # registries that do not have the name need not be imported
     having = [kind for kind, names in cached_names().items() if name in names]

@@ -39,9 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prompt for what is missing, check the config, write it."""
-    from experiments.config_load import config_from, errors_name, parse_toml
-    from experiments.config_machine import build_machine
-    from netcosim.config_schema import schema_text
+    from netcosim.config.load import config_from, errors_name, parse_toml
+    from netcosim.config.machine import build_machine
+    from netcosim.config.schema import schema_text
     from netcosim.demo_config import SCHEMA_FILE, config_text, log_keys, read_demo_log
     from netcosim.judge.config import toml_text
     from netcosim.judge.machine_file import machine_of

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Merge and report."""
-    from experiments.executors.merge import merge
+    from netcosim.executors.merge import merge
 
     out = Path(args.out)
     merged = merge(out, [Path(name) for name in args.files])

@@ -19,7 +19,7 @@ from netcosim.commands import FORMATS
 from netcosim.folders import need_folder
 
 if TYPE_CHECKING:
-    from experiments.store import Store
+    from netcosim.runs.store import Store
 
 from netsim.errors import NetcosimError
 
@@ -60,12 +60,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the page and the requested files; 1 if points of the store have failed."""
-    from experiments.store import Store
     from netcosim.export.files import archived_run, check_file_names
     from netcosim.report.page import write_page
     from netcosim.report.run_page import stored_run_page
     from netcosim.report.sweep_page import sweep_page
     from netcosim.report.which import chosen_point
+    from netcosim.runs.store import Store
     from netsim.atomic_files import need_regular
 
     if args.pages and args.point:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from netcosim.commands import add_jobs, add_quiet, add_resamples
 
 if TYPE_CHECKING:
-    from experiments.config import Config
+    from netcosim.config.config import Config
 
 HELP = "run one config and write its report"
 
@@ -36,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run and report."""
-    from experiments.config_load import load_config_text
     from netcosim.announce import report_unread
+    from netcosim.config.load import load_config_text
 
     path = Path(args.config)
     config, text = load_config_text(path)
@@ -47,19 +47,19 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(config: Config, text: str, path: Path, args: argparse.Namespace) -> int:
-    from experiments.queue_intervals import check_resamples
     from netcosim.announce import prepare_run
+    from netcosim.runs.queue_intervals import check_resamples
 
     check_resamples(config, args.resamples)
     out = Path(args.out or f"netcosim-{path.stem}")
     config = prepare_run(config, out, args.jobs, args.resamples)
     # what it imports takes a while and must not come before a word on compiling
     if args.dry_run:
-        from netcosim.run_plan import plan_run
+        from netcosim.runs.run_plan import plan_run
 
         print(plan_run(config, out, args.jobs).lines())
         return 0
-    from netcosim.run_output import run_and_report
+    from netcosim.runs.run_output import run_and_report
 
     run_and_report(
         config,

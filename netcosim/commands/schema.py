@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print or write the schema."""
-    from netcosim.config_schema import schema_text
+    from netcosim.config.schema import schema_text
     from netsim.files import write_text
 
     if args.out is None:

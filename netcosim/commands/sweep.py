@@ -19,7 +19,7 @@ from netcosim.commands import add_executor, add_quiet, add_summary, processes_be
 from netsim.errors import NetcosimError
 
 HELP = "compute all points of a config with lists or ranges"
-POINT_FUNCTION = "experiments.cosim:cosim_point"
+POINT_FUNCTION = "netcosim.runs.cosim:cosim_point"
 MOST_POINTS = 5_000
 """Of more points the tables take too long to read for a line on the screen."""
 
@@ -51,15 +51,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Expand the config and compute what is not stored; 1 if a point failed."""
-    from experiments.config_load import load_sweep
-    from experiments.mpi import launched_rank
-    from experiments.unread import as_read
     from netcosim.announce import (
         compile_kernels,
         parts_of,
         report_unread,
         with_threads_that_fit,
     )
+    from netcosim.config.load import load_sweep
+    from netcosim.config.unread import as_read
+    from netcosim.executors.mpi import launched_rank
     from netsim.units import format_quantity
 
     sweep = load_sweep(args.config)
@@ -74,8 +74,8 @@ def run(args: argparse.Namespace) -> int:
     store = Path(args.out or f"{sweep.path.stem}{of_slice}.db")
     compile_kernels(sorted({part for point in sweep.points for part in parts_of(point)}))
     # what it imports takes a while and must not come before a word on compiling
-    from experiments.executors.registry import open_workers
-    from experiments.sweep import plan_points, run_points, sliced
+    from netcosim.executors.registry import open_workers
+    from netcosim.runs.sweep import plan_points, run_points, sliced
     from netcosim.study.points import SHOWN_FAILURES, failure_lines
 
     points = sliced(points, which, count)
@@ -121,9 +121,9 @@ def slice_of(text: str) -> tuple[int, int]:
 
 def _print_answer(store: Path, quiet: bool, page: Path | None) -> None:
     """Print what the sweep's page begins with, and write the summary if one is wanted."""
-    from experiments.store import Store
     from netcosim.report.summary import write_summary
     from netcosim.report.sweep_page import sweep_answer
+    from netcosim.runs.store import Store
 
     if quiet and page is None:
         return

@@ -152,7 +152,7 @@ def _convert_otf2(args: argparse.Namespace) -> int:
 
 
 def _generate(args: argparse.Namespace) -> int:
-    from experiments.points import point_rng
+    from netcosim.runs.points import point_rng
     from workloads.synthetic import job_count_error, laas_workload
 
     if args.seed < 0:

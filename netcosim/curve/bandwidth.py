@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from experiments.figures.style import SOFT, colour, grid, literal, marker, new_figure, save_figure
+from netcosim.report.figures.style import (
+    SOFT,
+    colour,
+    grid,
+    literal,
+    marker,
+    new_figure,
+    save_figure,
+)
 from netcosim.study.results import write_tables
 from netsim.errors import NetcosimError
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.config_machine import BuiltMachine, MachineSection, build_machine
-from experiments.points import canonical_json, point_rng
+from netcosim.config.machine import BuiltMachine, MachineSection, build_machine
 from netcosim.curve.config import CurveConfig
+from netcosim.runs.points import canonical_json, point_rng
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import MAX_PACKET_BYTES, PS_PER_S, PacketConfig

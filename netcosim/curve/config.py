@@ -8,12 +8,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
-from experiments.config import Config
-from experiments.config_content import file_keys, plugins_of, validated_sections
-from experiments.config_errors import ConfigError
-from experiments.config_load import parse_toml, section_of
-from experiments.config_machine import MachineSection
-from experiments.fields import (
+from netcosim.config.config import Config
+from netcosim.config.content import file_keys, plugins_of, validated_sections
+from netcosim.config.errors import ConfigError
+from netcosim.config.fields import (
     Count,
     Input,
     Number,
@@ -25,6 +23,8 @@ from experiments.fields import (
     all_finite,
     known,
 )
+from netcosim.config.load import parse_toml, section_of
+from netcosim.config.machine import MachineSection
 from netsim.errors import NetcosimError, need_name, unknown_name
 from netsim.files import read_text
 from netsim.plugins import installed_plugins, used_by, using

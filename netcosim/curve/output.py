@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from experiments.figures.style import SOFT, colour, grid, marker, new_figure, save_figure
 from netcosim.curve.point import ALONE, STEADY
+from netcosim.report.figures.style import SOFT, colour, grid, marker, new_figure, save_figure
 from netcosim.study.results import write_tables
 from netsim.units import format_quantity
 

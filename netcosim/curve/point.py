@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.config_machine import BuiltMachine, MachineSection, build_machine
-from experiments.points import canonical_json, point_rng
+from netcosim.config.machine import BuiltMachine, MachineSection, build_machine
 from netcosim.curve.config import MATRIX
+from netcosim.runs.points import canonical_json, point_rng
 from netsim.analysis.load_latency import LoadPoint, Window, keeps_up, measure_load
 from netsim.errors import NetcosimError
 from netsim.inputs import checked_path

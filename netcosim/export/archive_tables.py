@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.archive.values import (
+from netcosim.archive.values import (
     ArchivedLinks,
     ArchivedMachine,
     ArchivedMeasured,

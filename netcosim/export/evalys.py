@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.archive.values import ArchivedRun, ArchivedSchedule
-from experiments.store import Store
+from netcosim.archive.values import ArchivedRun, ArchivedSchedule
 from netcosim.export.files import archived_run
 from netcosim.report.figures.drawing import safe_names
+from netcosim.runs.store import Store
 from netsim.atomic_files import atomic_write, make_folder
 from queuesim.result import COMPLETED
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from experiments.archive.values import ArchivedRun
-from experiments.store import Store
+from netcosim.archive.values import ArchivedRun
 from netcosim.axes import table_frame
 from netcosim.export.archive_tables import TABLES, archive_frames
+from netcosim.runs.store import Store
 from netsim.atomic_files import atomic_write, make_folder
 from netsim.errors import NetcosimError, need_name
 
@@ -91,8 +91,8 @@ def _points(store: Store, point: str | None) -> pd.DataFrame:
 
 def _kept(store: Store, name: str, point: str | None) -> Iterator[pd.DataFrame]:
     """Yield one archived table of runs, point by point, because all of them may be large."""
-    from experiments.frames import cell, varying
-    from experiments.points import flatten
+    from netcosim.runs.frames import cell, varying
+    from netcosim.runs.points import flatten
 
     points = [p for p in store.points() if p.status == "done" and point in (None, p.key)]
     flat = [flatten(p.config) for p in points]

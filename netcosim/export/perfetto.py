@@ -22,10 +22,10 @@ from typing import BinaryIO
 
 import numpy as np
 
-from experiments.archive.values import ArchivedRun, ArchivedSchedule
-from experiments.store import Store
+from netcosim.archive.values import ArchivedRun, ArchivedSchedule
 from netcosim.export.archive_tables import groups_columns, mean_stretch, named, over_time_columns
 from netcosim.export.files import archived_run
+from netcosim.runs.store import Store
 from netsim.atomic_files import atomic_write, make_folder
 
 _VARINT, _FIXED64, _BYTES = 0, 1, 2

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from alloc.registry import POLICIES, policies_for
-from experiments.config import Config
-from experiments.config_errors import ConfigError
-from experiments.config_load import config_from, errors_name, read_config, section_of
+from netcosim.config.config import Config
+from netcosim.config.errors import ConfigError
+from netcosim.config.load import config_from, errors_name, read_config, section_of
 from netcosim.study.config import StudyConfig
 from workloads.shares.study_mix import study_mix
 

@@ -16,17 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cosim.isolation.phases import NOT, PAYS, UNKNOWN, word
-from experiments.config import Config
-from experiments.config_load import config_from
-from experiments.figures.phase_map import draw_phases, verdict_legend
-from experiments.figures.style import new_figure
-from experiments.points import replaced
-from experiments.run_context import run_context
+from netcosim.config.config import Config
+from netcosim.config.load import config_from
 from netcosim.gain.tables import TabulatedGain
 from netcosim.gain.trial import TIME_USED, GainTrial
 from netcosim.gain.verdict import METRICS
+from netcosim.report.figures.phase_map import draw_phases, verdict_legend
+from netcosim.report.figures.style import new_figure
 from netcosim.report.page import Section
 from netcosim.report.recommendation import Recommendation
+from netcosim.runs.points import replaced
+from netcosim.runs.run_context import run_context
 from netcosim.study.budget import TimeBudget
 from netcosim.study.results import Tables
 from netcosim.study.study import Frames, NewTrial, Report, Request, Study, Trial

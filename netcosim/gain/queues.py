@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from cosim.measuring.parts import Columns, Part, ReportProgress
-from experiments.run_context import RunContext, run_context
 from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, Line
+from netcosim.runs.run_context import RunContext, run_context
 from netcosim.study.budget import TimeBudget
 from netcosim.study.study import Trial
 from netsim.errors import NetcosimError

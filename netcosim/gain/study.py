@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.figures.style import SOFT, grid, new_figure, policy_colours
 from netcosim.gain.sentences import lines_of, recommend, rests_on
 from netcosim.gain.tables import TabulatedGain
 from netcosim.gain.trial import PREDICT, TIME_USED
 from netcosim.gain.verdict import METRICS, PAPERS_PERCENT
+from netcosim.report.figures.style import SOFT, grid, new_figure, policy_colours
 from netcosim.report.page import Section, long_table
 from netcosim.study.budget import TimeBudget
 from netcosim.study.results import Tables

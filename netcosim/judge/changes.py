@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.frames import groups
 from netcosim.judge.waits import by_size
+from netcosim.runs.frames import groups
 from queuesim.statistics import ENDS, LEVEL, around, interval_columns, mean_of_snapshots, resamples
 
 if TYPE_CHECKING:

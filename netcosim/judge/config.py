@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from pydantic import field_validator
 
-from experiments.config import Config
-from experiments.config_content import file_keys
-from experiments.config_decider import placed_decider
-from experiments.config_errors import ConfigError, validated
-from experiments.config_load import config_from, errors_name, read_config, section_of
-from experiments.config_machine import build_machine
-from experiments.fields import Section, Share
+from netcosim.config.config import Config
+from netcosim.config.content import file_keys
+from netcosim.config.decider import placed_decider
+from netcosim.config.errors import ConfigError, validated
+from netcosim.config.fields import Section, Share
+from netcosim.config.load import config_from, errors_name, read_config, section_of
+from netcosim.config.machine import build_machine
 from netcosim.demo_config import SCHEMA_LINE, known_name
 from netcosim.judge.machine_file import machine_of, need_servers, with_bandwidth
 from netcosim.study.config import StudyConfig

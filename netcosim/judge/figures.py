@@ -9,8 +9,8 @@ import pandas as pd
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
-from experiments.figures.panels import MarkStyle, curves, dots, grouped_bars, panels
-from experiments.figures.style import INK, SOFT, grid, marker, new_figure
+from netcosim.report.figures.panels import MarkStyle, curves, dots, grouped_bars, panels
+from netcosim.report.figures.style import INK, SOFT, grid, marker, new_figure
 
 Colours = Mapping[str, str]
 """Of policies, the same in every figure."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.config_errors import near
-from experiments.config_load import parse_toml
+from netcosim.config.errors import near
+from netcosim.config.load import parse_toml
 from netcosim.machine_file import family_of_file
 from netsim.errors import NetcosimError
 from netsim.files import read_text

@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.figures.style import policy_colours
 from netcosim.judge.config import JudgeConfig
 from netcosim.judge.figures import (
     Colours,
@@ -19,6 +18,7 @@ from netcosim.judge.figures import (
 )
 from netcosim.judge.verdict import format_score
 from netcosim.judge.waits import EXACTLY, SHORT_S, UNKNOWN, rate_waits
+from netcosim.report.figures.style import policy_colours
 from netcosim.report.page import Section
 from netsim.parameters import parameters_of
 from netsim.topologies.registry import FAMILIES

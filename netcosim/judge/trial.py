@@ -1,6 +1,6 @@
 """What the judge computes: one run of the full loop, then packets again at other fractions.
 
-The run is `experiments.cosim.run_cosim`. Its run-time model is "measured" unless a config sets
+The run is `netcosim.runs.cosim.run_cosim`. Its run-time model is "measured" unless a config sets
 another one: the log's run times are those of the first policy, and what packets measure of each
 other policy's communication, the others' interference and its own placement together, changes them.
 (The coupled models compare a job with itself alone on the same nodes: they know of interference,
@@ -19,15 +19,15 @@ import pandas as pd
 
 from cosim.measuring.parts import PrefixedRunner
 from cosim.run_times.measured_times import Measured
-from experiments.config import Config
-from experiments.cosim import run_cosim
-from experiments.cosim_tables import result_tables
-from experiments.run_context import RunContext, run_context
-from experiments.schedules import Queues
-from experiments.store import Rows
+from netcosim.config.config import Config
 from netcosim.judge.changes import changes_of, communication_rows, gain_rows, most_rows, queue_rows
 from netcosim.judge.score import placement_rows, score_rows
 from netcosim.judge.waits import reproduced, waits_by_size
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.cosim_tables import result_tables
+from netcosim.runs.run_context import RunContext, run_context
+from netcosim.runs.schedules import Queues
+from netcosim.runs.store import Rows
 from netcosim.study.results import Tables
 from netcosim.study.study import Request, Trial
 from netsim.errors import NetcosimError

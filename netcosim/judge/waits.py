@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cosim.measuring.snapshots import SIZE_CLASSES, format_sizes
-from experiments.frames import groups
 from netcosim.judge.score import rank_correlation
+from netcosim.runs.frames import groups
 from netsim.units import format_quantity
 
 if TYPE_CHECKING:

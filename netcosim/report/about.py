@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from cosim.registry import MEASURES
 from cosim.run_times.coupled import CoupledFlow
 from cosim.run_times.flow_errors import flow_error_text
-from experiments.config import Config
-from experiments.cosim_result import CosimResult
-from experiments.store import Rows
-from experiments.unread import unread_lines
+from netcosim.config.config import Config
+from netcosim.config.unread import unread_lines
+from netcosim.runs.cosim_result import CosimResult
+from netcosim.runs.store import Rows
 from netsim.packet.credit import buffer_warning
 from netsim.packet.thread_count import AUTO, threads_used, why_one_thread
 from queuesim.result import CUT

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from experiments.points import MODEL_VERSION
 from netcosim.report.figures.drawing import distinct
 from netcosim.report.glossary import asset, paragraphs, terms_in
 from netcosim.report.svg import figure_html
 from netcosim.report.table import table_html
 from netcosim.report.templates import part
+from netcosim.runs.points import MODEL_VERSION
 from netsim.atomic_files import write_text_atomically
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from experiments.archive.values import (
+from netcosim.archive.values import (
     ArchivedLinks,
     ArchivedMachine,
     ArchivedMeasured,
@@ -24,7 +24,7 @@ from experiments.archive.values import (
     FloatArray,
     LongArray,
 )
-from experiments.figures.style import policy_colours
+from netcosim.report.figures.style import policy_colours
 
 Column = NDArray[np.integer] | NDArray[np.floating] | NDArray[np.bool_]
 

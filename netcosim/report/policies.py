@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from experiments.frames import with_units
-from experiments.store import Rows
 from netcosim.report.table import columns_of
+from netcosim.runs.frames import with_units
+from netcosim.runs.store import Rows
 from netsim.kinds import need_kinds
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
     Parameters
     ----------
     tables : mapping
-        From `experiments.cosim.result_tables`.
+        From `netcosim.runs.cosim.result_tables`.
 
     Returns
     -------

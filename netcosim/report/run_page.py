@@ -14,10 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from cosim.registry import MEASURES
-from experiments.archive.values import ArchivedRun
-from experiments.figures.style import policy_colours
-from experiments.store import Rows, Store
-from experiments.store_format import StoredPoint
+from netcosim.archive.values import ArchivedRun
 from netcosim.report.about import (
     ABOUT,
     CONFIG,
@@ -31,6 +28,7 @@ from netcosim.report.about import (
     notes_on,
 )
 from netcosim.report.figures.run import RunFigure, pattern_frame, run_figures
+from netcosim.report.figures.style import policy_colours
 from netcosim.report.glossary import asset, marked
 from netcosim.report.page import Section, long_table, render_page
 from netcosim.report.payload import BASELINE, parts_of
@@ -39,6 +37,8 @@ from netcosim.report.svg import figure_html
 from netcosim.report.table import table_html
 from netcosim.report.templates import part
 from netcosim.report.verdict import findings, reference_label, run_recommendation
+from netcosim.runs.store import Rows, Store
+from netcosim.runs.store_format import StoredPoint
 from netsim.errors import NetcosimError
 from netsim.inputs import digests
 from netsim.units import format_quantity

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.figures.style import INK, SOFT, literal, new_figure, save_figure
+from netcosim.report.figures.style import INK, SOFT, literal, new_figure, save_figure
 from netcosim.report.page import Section
 from netcosim.report.recommendation import Recommendation
 from netcosim.report.table import shown_texts

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from experiments.figures.style import GRID, INK, SOFT
+from netcosim.report.figures.style import GRID, INK, SOFT
 from netcosim.report.templates import part
 
 if TYPE_CHECKING:

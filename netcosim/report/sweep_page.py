@@ -10,15 +10,11 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from experiments.figures.style import policy_colours
-from experiments.frames import varying
-from experiments.points import flatten
-from experiments.store import Store
-from experiments.store_format import StoredPoint
 from netcosim.axes import table_frame
 from netcosim.report.about import ABOUT
 from netcosim.report.compared import Compared, compare
 from netcosim.report.figures.drawing import Drawing, safe_name
+from netcosim.report.figures.style import policy_colours
 from netcosim.report.figures.sweep import (
     CLIPPED,
     best_drawings,
@@ -42,6 +38,10 @@ from netcosim.report.sweep_verdict import format_comparison, recommend, verdict
 from netcosim.report.swept import REPETITIONS, swept
 from netcosim.report.table import LINK
 from netcosim.report.templates import part
+from netcosim.runs.frames import varying
+from netcosim.runs.points import flatten
+from netcosim.runs.store import Store
+from netcosim.runs.store_format import StoredPoint
 from netsim.inputs import digests
 from netsim.units import format_quantity
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from experiments.store_format import StoredPoint
 from netcosim.report.compared import Compared, Metric
 from netcosim.report.figures.sweep import scale_of
 from netcosim.report.swept import REPETITIONS, label_of
+from netcosim.runs.store_format import StoredPoint
 
 LABELS = frozenset(
     {

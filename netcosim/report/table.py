@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
-from experiments.store import Rows
 from netcosim.report.templates import part
+from netcosim.runs.store import Rows
 from netsim.units import time_scale, title_and_unit
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from experiments.store import Store
 from netcosim.report.sweep_tables import key_length
+from netcosim.runs.store import Store
 from netsim.errors import NetcosimError
 
 _MOST_NAMED = 4

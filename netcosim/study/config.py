@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from experiments.config import Config
+from netcosim.config.config import Config
 
 
 @dataclass(frozen=True)

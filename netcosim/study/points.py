@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.sweep import SweepSummary, run_points
+from netcosim.runs.sweep import SweepSummary, run_points
 from netcosim.study.results import Tables, read_tables
 from netsim.atomic_files import make_folder
 
@@ -29,7 +29,7 @@ def compute_points(
     Parameters
     ----------
     function, points, store, jobs, retry_failed, progress, executor
-        As `experiments.sweep.run_points` takes them; the store's folder is made if it is missing.
+        As `netcosim.runs.sweep.run_points` takes them; the store's folder is made if it is missing.
     first : callable, optional
         Points of a smaller key are begun first; tables keep the order of the points.
 

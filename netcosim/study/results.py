@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.outcome import Outcome
-from experiments.points import point_key
-from experiments.signals import defer_signals
-from experiments.store import Rows, Store
+from netcosim.executors.signals import defer_signals
+from netcosim.runs.outcome import Outcome
+from netcosim.runs.points import point_key
+from netcosim.runs.store import Rows, Store
 from netsim.atomic_files import make_folder, write_text_atomically
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint

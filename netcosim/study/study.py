@@ -1,7 +1,7 @@
 """A study: points computed part by part, stored, and reported on a page and on the screen.
 
-Each point is stored when it is done, and its parts are kept until then (`netcosim.journal`): the
-same command continues a study that was stopped.
+Each point is stored when it is done, and its parts are kept until then (`netcosim.runs.journal`):
+the same command continues a study that was stopped.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from cosim.measuring.parts import (
     schedule_columns,
     schedule_from,
 )
-from experiments.config import Config
-from experiments.config_load import config_from
-from experiments.executors.registry import open_workers
-from experiments.executors.workers import Workers
-from experiments.frames import frames_of
-from experiments.outcome import Outcome, encode_tables
-from experiments.points import point_key
-from experiments.progress import progress
-from experiments.reporter import ProgressReporter
-from experiments.schedules import Queues
-from netcosim.journal import Journal, drop, journal_name
+from netcosim.config.config import Config
+from netcosim.config.load import config_from
+from netcosim.executors.registry import open_workers
+from netcosim.executors.workers import Workers
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.recommendation import Recommendation
 from netcosim.report.summary import write_summary
-from netcosim.run_jobs import worker_pool
+from netcosim.runs.frames import frames_of
+from netcosim.runs.journal import Journal, drop, journal_name
+from netcosim.runs.outcome import Outcome, encode_tables
+from netcosim.runs.points import point_key
+from netcosim.runs.progress import progress
+from netcosim.runs.reporter import ProgressReporter
+from netcosim.runs.run_jobs import worker_pool
+from netcosim.runs.schedules import Queues
 from netcosim.study.config import StudyConfig
 from netcosim.study.results import (
     PAGE_FILE,
@@ -183,7 +183,7 @@ def run_study(
     out : path
         Folder; made if it is missing.
     jobs, executor
-        As for `experiments.sweep.run_points`; MPI ranks other than 0 compute parts alone.
+        As for `netcosim.runs.sweep.run_points`; MPI ranks other than 0 compute parts alone.
     summary : path, optional
         One page as PDF or PNG (`netcosim.report.summary`).
     shown : bool

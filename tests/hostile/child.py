@@ -97,7 +97,7 @@ def run_in_folder(row: Row) -> dict[str, object]:
 def set_up() -> TextIO:
     """Load and compile what is no row's cost; gives the stream for results."""
     signal.signal(signal.SIGPROF, alarm)
-    import netcosim.run_output  # noqa: F401
+    import netcosim.runs.run_output  # noqa: F401
     from netcosim.announce import compile_kernels
 
     compile_kernels()

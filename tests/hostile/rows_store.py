@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.config_load import config_from
-from experiments.cosim import cosim_point
-from experiments.outcome import Outcome, PointResult, encode_tables
-from experiments.store import Store
-from experiments.store_format import APPLICATION_ID
 from hostile.row import Make, Row, all_of, config_text, nothing, written
+from netcosim.config.load import config_from
+from netcosim.runs.cosim import cosim_point
+from netcosim.runs.outcome import Outcome, PointResult, encode_tables
+from netcosim.runs.store import Store
+from netcosim.runs.store_format import APPLICATION_ID
 
 REPORT = ("report", "r.db")
 EXPORT = ("report", "r.db", "--export", "csv")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from experiments.figures.panels import panel_grid
-from experiments.figures.style import grid, literal, new_figure, shared_legend
+from netcosim.report.figures.panels import panel_grid
+from netcosim.report.figures.style import grid, literal, new_figure, shared_legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from experiments.figures.style import save_figure
-from experiments.store import Store
 from netcosim.report.figures.drawing import Drawing, safe_names
 from netcosim.report.figures.run import RunFigure, run_figures
+from netcosim.report.figures.style import save_figure
+from netcosim.runs.store import Store
 from netsim.atomic_files import make_folder
 from netsim.errors import NetcosimError
 

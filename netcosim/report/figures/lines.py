@@ -9,7 +9,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 from numpy.typing import ArrayLike
 
-from experiments.figures.style import dash, grid, literal, new_figure, policy_colours, shared_legend
+from netcosim.report.figures.style import (
+    dash,
+    grid,
+    literal,
+    new_figure,
+    policy_colours,
+    shared_legend,
+)
 from netsim.errors import NetcosimError
 
 Series = Mapping[str, tuple[ArrayLike, ArrayLike]]

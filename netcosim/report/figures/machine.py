@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import ArrayLike, NDArray
 
-from experiments.archive.values import ArchivedMachine
-from experiments.figures.style import (
+from netcosim.archive.values import ArchivedMachine
+from netcosim.report.figures.lines import time_unit
+from netcosim.report.figures.style import (
     GRID,
     INK,
     SOFT,
@@ -24,8 +25,7 @@ from experiments.figures.style import (
     new_figure,
     policy_colours,
 )
-from experiments.frames import first_seen
-from netcosim.report.figures.lines import time_unit
+from netcosim.runs.frames import first_seen
 from netsim.errors import NetcosimError
 from netsim.units import time_scale
 
@@ -75,7 +75,7 @@ def gantt(
     range_ptr : (n + 1,) int64
     first, length : int32
         Job i held the ranges ``range_ptr[i]:range_ptr[i + 1]`` of nodes
-        (`experiments.archive.values.ArchivedSchedule`).
+        (`netcosim.archive.values.ArchivedSchedule`).
     paint : str
         The policy's colour.
     size_in : (width, height), inches

@@ -9,8 +9,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from experiments.figures.panels import grouped_bars
-from experiments.figures.style import (
+from netcosim.report.figures.lines import time_unit
+from netcosim.report.figures.panels import grouped_bars
+from netcosim.report.figures.style import (
     INK,
     SOFT,
     check_columns,
@@ -22,8 +23,7 @@ from experiments.figures.style import (
     policy_colours,
     shared_legend,
 )
-from experiments.frames import first_seen
-from netcosim.report.figures.lines import time_unit
+from netcosim.runs.frames import first_seen
 from netsim.errors import NetcosimError
 
 if TYPE_CHECKING:

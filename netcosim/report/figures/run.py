@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from cosim.measuring.snapshots import format_sizes
-from experiments.archive.values import ArchivedLinks, ArchivedMachine, ArchivedRun, ArchivedSchedule
-from experiments.figures.style import policy_colours
-from experiments.store import Rows
+from netcosim.archive.values import ArchivedLinks, ArchivedMachine, ArchivedRun, ArchivedSchedule
 from netcosim.report.figures import policies
 from netcosim.report.figures.lines import cdf, over_time
 from netcosim.report.figures.machine import gantt, link_boxes, link_heat_map
+from netcosim.report.figures.style import policy_colours
 from netcosim.report.verdict import reference_label
+from netcosim.runs.store import Rows
 from queuesim.metrics import SLOWDOWN_BOUND_S
 
 if TYPE_CHECKING:

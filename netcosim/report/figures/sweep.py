@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.figures.style import (
+from netcosim.report.compared import Compared, Metric
+from netcosim.report.figures.drawing import Drawing, Panel, safe_name
+from netcosim.report.figures.lines import time_unit
+from netcosim.report.figures.style import (
     GRID,
     INK,
     SOFT,
@@ -21,9 +24,6 @@ from experiments.figures.style import (
     name_ticks,
     policy_colours,
 )
-from netcosim.report.compared import Compared, Metric
-from netcosim.report.figures.drawing import Drawing, Panel, safe_name
-from netcosim.report.figures.lines import time_unit
 from netcosim.report.swept import Axis, Cell
 
 if TYPE_CHECKING:

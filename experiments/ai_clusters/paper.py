@@ -1,0 +1,36 @@
+"""AI clusters: what contention costs the queue, and which purchase takes it away.
+
+The cost is how much longer iterations get, times the elasticity of the queue, times the share of
+work that crosses the network; live queues check the product. Jobs of Kalos, and generated ones of
+Philly's kind and of a cluster of very large jobs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from experiments.ai_clusters import cells, draw
+from experiments.kit.data import paper_figures, read_data
+from experiments.kit.logs import logs_folder
+from netcosim.reproduce.paper import Options, Paper, check_known
+from netsim.errors import NetcosimError
+
+
+def check(options: Options) -> None:
+    """Raise NetcosimError for what the study does not have; the routing is one of its factors."""
+    if options.routings:
+        raise NetcosimError("--routing: the routing is a factor of this study, not a choice")
+    check_known(options, "ai-clusters", (), ("logs",))
+    logs_folder(options)
+
+
+PARTS: dict[str, tuple[Any, ...]] = {
+    "cells": (cells.FUNCTION, cells.points, cells.analyse, draw.draw),
+}
+PAPER = Paper(
+    name="ai-clusters",
+    title=read_data("ai_clusters")["title"],
+    figures=paper_figures("ai_clusters", PARTS),
+    check=check,
+    default="cells",
+)

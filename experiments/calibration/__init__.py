@@ -1,0 +1,1 @@
+"""Calibration of the packet model: load-latency curves beside closed forms and BookSim2"""

@@ -1,0 +1,74 @@
+"""Calibration of the packet model: load-latency curves beside closed forms and BookSim2.
+
+Not one paper but the textbook's checks (Dally and Towles, "Principles and Practices of
+Interconnection Networks"; Kim et al., ISCA 2008): where each routing saturates, what a lone
+message takes, what short buffers cost. A cycle is the time of one flit on a link.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from experiments.calibration import easy, flow_levels
+from experiments.calibration.cases import NETWORKS, STUDY, loads_of
+from experiments.calibration.load_curves import (
+    analyse_buffers,
+    analyse_curves,
+    draw_buffers,
+    draw_curves,
+)
+from experiments.calibration.point import FUNCTION, load_point, lone_point
+from experiments.kit.data import paper_figures
+from experiments.kit.logs import logs_folder
+from netcosim.reproduce.paper import Options, Paper, Point, check_known
+
+
+def check(options: Options) -> None:
+    """Raise NetcosimError for a routing, measure or setting that the calibration does not know."""
+    known = sorted({name for network in NETWORKS.values() for name in network.routings})
+    check_known(options, "the calibration", known, ("logs",))
+    logs_folder(options)
+
+
+def _routings(network: str, options: Options) -> tuple[str, ...]:
+    own = NETWORKS[network].routings
+    return tuple(name for name in own if not options.routings or name in options.routings)
+
+
+def curve_points(options: Options) -> list[Point]:
+    """Return every load of every curve, and lone messages on every network."""
+    points: list[Point] = []
+    for network, traffic in STUDY["curves"][options.scale]:
+        for routing in _routings(network, options):
+            points.append(lone_point(network, routing, options))
+            points += [
+                load_point(network, routing, traffic, load, options)
+                for load in loads_of(network, routing, traffic)
+            ]
+    return points
+
+
+def buffer_points(options: Options) -> list[Point]:
+    """Return points with buffers of one packet and up, at loads near or above saturation."""
+    return [
+        load_point(network, routing, traffic, load, options, buffer_packets=size)
+        for network, routing, traffic, load in STUDY["buffers"]["cases"]
+        if routing in _routings(network, options)
+        for size in STUDY["buffers"]["packets"]
+    ]
+
+
+PARTS: dict[str, tuple[Any, ...]] = {
+    "curves": (FUNCTION, curve_points, analyse_curves, draw_curves),
+    "buffers": (FUNCTION, buffer_points, analyse_buffers, draw_buffers),
+    "flow": (flow_levels.FUNCTION, flow_levels.points, flow_levels.analyse, flow_levels.draw),
+    "easy": (easy.FUNCTION, easy.points, easy.analyse),
+}
+"""Of each figure: its point function and points, its analysis, its drawing if it has one."""
+PAPER = Paper(
+    name="calibration",
+    title=STUDY["title"],
+    figures=paper_figures("calibration", PARTS),
+    check=check,
+    default="all",
+)

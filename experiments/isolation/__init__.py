@@ -1,0 +1,1 @@
+"""When isolation pays: assumed and simulated gains of isolated jobs (Jigsaw, Pollard, ...)"""

@@ -1,0 +1,71 @@
+"""A paper's points: configs that differ in some keys, and what is observed of each.
+
+A point is ``{"experiment", "config", "labels"}``: a resolved config, whose ``run.observables``
+name the tables, and columns that join every row of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from netcosim.config.expand import expand
+from netcosim.config.load import config_from
+from netcosim.reproduce.paper import Point
+from netcosim.runs.cosim import BETWEEN_POINTS, run_cosim
+from netcosim.runs.cosim_tables import result_tables
+from netcosim.runs.points import replaced
+from netcosim.runs.store import Rows
+from queuesim.observables.registry import observed
+
+OBSERVE = "experiments.kit.points:observe"
+"""The point function of `config_points`."""
+MEASURED = "experiments.kit.points:measured"
+"""The point function of configs whose snapshots are measured."""
+
+
+def config_points(
+    experiment: str,
+    base: Mapping[str, Any],
+    changes: Mapping[str, Sequence[object]],
+    labels: Mapping[str, object],
+) -> list[Point]:
+    """Return a point for every combination of values, the last key's running fastest.
+
+    Parameters
+    ----------
+    experiment : str
+        Identifies points of one store.
+    base : mapping
+        A config as in a file.
+    changes : mapping of str to sequence
+        Dotted keys and their values, such as ``{"queue.policies": [["ta"], ["jigsaw"]]}``. A key
+        with single values joins the rows as a column of its last name; policies do anyway.
+    labels : mapping
+        Columns that are the same at every point.
+
+    Raises
+    ------
+    NetcosimError
+        What `netcosim.config.load.config_from` refuses.
+    """
+    points: list[Point] = []
+    for chosen in expand({key: list(values) for key, values in changes.items()}):
+        config = config_from(replaced(base, chosen)).resolved()
+        columns = {k.split(".")[-1]: v for k, v in chosen.items() if not isinstance(v, list)}
+        points.append({"experiment": experiment, "config": config, "labels": {**labels, **columns}})
+    return points
+
+
+def observe(point: Mapping[str, Any]) -> dict[str, Rows]:
+    """Run a point's config; the tables that it requests, with the point's labels."""
+    config = config_from(point["config"])
+    tables = observed(run_cosim(config).schedules, config.run.observables)
+    return {name: [{**point["labels"], **row} for row in rows] for name, rows in tables.items()}
+
+
+def measured(point: Mapping[str, Any]) -> dict[str, Rows]:
+    """Run a point's config with its packets; all its tables, with the point's labels."""
+    result = run_cosim(config_from(point["config"]), parts=BETWEEN_POINTS)
+    tables = result_tables(result)
+    return {name: [{**point["labels"], **row} for row in rows] for name, rows in tables.items()}

@@ -1,0 +1,247 @@
+"""Zhang et al., "Level-Spread: A New Job Allocation Policy for Dragonfly Networks", IPDPS 2018.
+
+Machines, links and patterns are those that the authors gave to SST. The paper names adaptive
+routing ("ugal-l" here); its simulations may in fact have run with minimal routing. So its figures
+have two readings, and are computed under both unless ``--routing`` chooses one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+from experiments.kit.data import read_data
+from experiments.level_spread import fixed_workloads as fixed
+from experiments.level_spread import random_workloads, slingshot, sst
+from experiments.level_spread.machine import compared, machine_section, settings_of
+from experiments.level_spread.point import FUNCTION
+from experiments.level_spread.times import JOKANOVICS, LEVEL_SPREAD, POLICIES, check
+from experiments.level_spread.workloads import PATTERNS, JobType, filling, random_workload
+from netcosim.reproduce.paper import Options, Paper, PaperFigure, Point, Reading
+
+STUDY = read_data("level_spread")
+READINGS = tuple(Reading(*reading) for reading in STUDY["readings"].items())
+ROUTINGS = tuple(reading.name for reading in READINGS)
+WITH_JOKANOVIC = (LEVEL_SPREAD, *JOKANOVICS)
+
+
+class Case(NamedTuple):
+    """Jobs on a machine."""
+
+    jobs: Sequence[JobType]
+    """Small before large."""
+    workload: str
+    """Cases of one name share their draws."""
+    labels: Mapping[str, object]
+    """Columns of their rows, beside routing and repetition."""
+    n_nodes: int = 272
+    alpha: float = 1.0
+    """n_nodes, alpha: See `level_spread.machine.machine_section`."""
+
+
+class How(NamedTuple):
+    """What a point's jobs have in common; see `level_spread.point.run_workload`."""
+
+    policies: Sequence[str] = POLICIES
+    order: str = "smallest"
+    ranks_per_node: int = 2
+    mapping: str = "random"
+    link_statistics: bool = False
+
+
+SMALL_FIRST = How()
+
+
+def workload_points(
+    options: Options,
+    cases: Sequence[Case],
+    how: How = SMALL_FIRST,
+    *,
+    routings: tuple[str, ...] = ROUTINGS,
+    repetitions: int | None = None,
+) -> list[Point]:
+    """Return a point for each routing, case and repetition."""
+    if repetitions is None:
+        repetitions = STUDY["sweep"][options.scale]["repetitions"]
+    settings = settings_of(options)
+    return [
+        {
+            "experiment": "level-spread",
+            "machine": machine_section(case.n_nodes, case.alpha, routing, settings),
+            "jobs": [job.config(settings["broadcast"]) for job in case.jobs],
+            "draws": {"seed": options.seed, "workload": case.workload, "repetition": repetition},
+            "labels": {**network, **case.labels, "repetition": repetition},
+            **how._asdict(),
+        }
+        for routing in options.routings or routings
+        for name in (", ".join([routing, *compared(routing, settings).values()]),)
+        for network in ({"routing": name, "router": settings["router"]},)
+        for case in cases
+        for repetition in range(repetitions)
+    ]
+
+
+def _all_to_all(workloads: Mapping[str, tuple[int, int]]) -> list[Case]:
+    """Return cases of jobs of one size, by name: how many, of how many nodes."""
+    return [
+        Case([JobType(n, nodes, "all-to-all")], label, {"workload": label})
+        for label, (n, nodes) in workloads.items()
+    ]
+
+
+def fig2_points(options: Options) -> list[Point]:
+    """Return both workloads on the full machine of 272 nodes; the pattern is all-to-all."""
+    cases = _all_to_all(fixed.FIG2_WORKLOADS)
+    how = How(fixed.FIG2_POLICIES)
+    return workload_points(options, cases, how)
+
+
+def fig4_points(options: Options) -> list[Point]:
+    """Return jobs of 16 and of 64 nodes at 90 %, each pattern, three global bandwidths."""
+    sweep = STUDY["sweep"][options.scale]
+    cases = [
+        _filled(pattern, {nodes: 1}, {"alpha": alpha, "job_nodes": nodes}, alpha=alpha)
+        for nodes in (16, 64)
+        for alpha in sweep["fig4_alphas"]
+        for pattern in sweep["fig4_patterns"]
+    ]
+    return workload_points(options, cases)
+
+
+def link_points(options: Options, *, nodes: int) -> list[Point]:
+    """Return Figs. 5 and 6: all-to-all jobs of one size, alpha 1, 272 nodes at 90 %."""
+    case = _filled("all-to-all", {nodes: 1}, {"job_nodes": nodes})
+    return workload_points(options, [case], How(link_statistics=True))
+
+
+def fig7_points(options: Options) -> list[Point]:
+    """Return n jobs of each size at 90 %, messages of 1 KB."""
+    sweep = STUDY["sweep"][options.scale]
+    cases = [
+        _filled(pattern, {16: 1, 64: 1}, {"n_nodes": n_nodes, "alpha": alpha}, n_nodes, alpha)
+        for n_nodes, alpha in sweep["fig7_cells"]
+        for pattern in sweep["mixed_patterns"]
+    ]
+    return workload_points(options, cases)
+
+
+def fig8_points(options: Options) -> list[Point]:
+    """Return three jobs of each size on 272 nodes, messages of different sizes."""
+    sweep = STUDY["sweep"][options.scale]
+    cases = [
+        _filled(pattern, {16: small, 64: large}, {"small_kb": small, "large_kb": large})
+        for small, large in sweep["sizes_kb"]
+        for pattern in sweep["mixed_patterns"]
+    ]
+    return workload_points(options, cases)
+
+
+def _filled(
+    pattern: str,
+    sizes: Mapping[int, int],
+    labels: Mapping[str, object],
+    n_nodes: int = 272,
+    alpha: float = 1.0,
+) -> Case:
+    """Return jobs of one pattern that fill a machine; those of the same sizes share their draws."""
+    name = f"{min(sizes)} nodes" if len(sizes) == 1 else f"16+64 {n_nodes}"
+    jobs = filling(n_nodes, pattern, sizes)
+    return Case(jobs, name, {**labels, "pattern": pattern}, n_nodes, alpha)
+
+
+def _random_case(index: int, seed: int, patterns: Sequence[str], label: str) -> Case:
+    small, large = random_workload(index, seed, patterns=patterns)
+    labels: dict[str, object] = {"set": label, "workload": index}
+    for kind, job in (("small", small), ("large", large)):
+        labels |= {f"{kind}_nodes": job.n_nodes, f"n_{kind}": job.n_jobs}
+        labels[f"{kind}_pattern"] = job.pattern
+    return Case((small, large), f"random {index}", labels)
+
+
+def mixed_points(options: Options, *, how: How = SMALL_FIRST, n: int | None = None) -> list[Point]:
+    """Return 1000 (or n) workloads with mixed patterns; small jobs placed first, or large ones."""
+    if n is None:
+        n = STUDY["sweep"][options.scale]["random_workloads"]
+    cases = [_random_case(index, options.seed, PATTERNS, "") for index in range(n)]
+    return workload_points(options, cases, how, repetitions=1)
+
+
+def single_points(options: Options) -> list[Point]:
+    """Return 100 workloads a pattern, both types of jobs with this pattern."""
+    n = STUDY["sweep"][options.scale]["workloads_of_a_pattern"]
+    cases = [
+        _random_case(index, options.seed, (pattern,), pattern)
+        for pattern in PATTERNS
+        for index in range(n)
+    ]
+    return workload_points(options, cases, repetitions=1)
+
+
+def sst_points(options: Options) -> list[Point]:
+    """Return the table of all-to-alls, and lone messages on the network."""
+    cases = _all_to_all({"4 x 68": (4, 68), "17 x 16": (17, 16)})
+    how = How(("simple",), ranks_per_node=1, mapping="in-order")
+    routings = ("minimal", "valiant", "ugal-l")
+    points = workload_points(options, cases, how, routings=routings, repetitions=1)
+    alone = machine_section(272, 1.0, "minimal", settings_of(options))
+    return points + [
+        {"experiment": "level-spread one way", "machine": alone, "hops": hops, "bytes": size}
+        for hops in range(len(sst.ONE_WAY_NS))
+        for size in (1000, 100_000)
+    ]
+
+
+def slingshot_points(options: Options) -> list[Point]:
+    """Return a point for each arrangement, routing and policy; jobs fill 89 % of the machine."""
+    shape, job = slingshot.QUICK if options.quick else slingshot.FULL
+    return [
+        {
+            "experiment": "level-spread",
+            "machine": slingshot.section(shape, arrangement, routing),
+            "jobs": [job.config()],
+            "draws": {"seed": options.seed},
+            "labels": {"arrangement": arrangement, "routing": routing},
+            **How((policy,), ranks_per_node=1)._asdict(),
+        }
+        for routing in options.routings or ROUTINGS[:1]
+        for arrangement in slingshot.ARRANGEMENTS
+        for policy in slingshot.POLICIES
+    ]
+
+
+LARGE_FIRST = partial(mixed_points, how=How(order="largest"))
+JOKANOVIC = partial(mixed_points, how=How(WITH_JOKANOVIC))
+JOKANOVIC_LARGE_FIRST = partial(mixed_points, how=How(WITH_JOKANOVIC, "largest"))
+PARTS: dict[str, tuple[Any, ...]] = {
+    "fig2": (fig2_points, fixed.fig2_analyse, fixed.fig2_draw),
+    "fig4": (fig4_points, fixed.fig4_analyse, fixed.fig4_draw),
+    "fig5": (partial(link_points, nodes=16), fixed.fig5_analyse, fixed.links_draw),
+    "fig6": (partial(link_points, nodes=64), fixed.fig6_analyse, fixed.links_draw),
+    "fig7": (fig7_points, fixed.fig7_analyse, fixed.fig7_draw),
+    "fig8": (fig8_points, fixed.fig8_analyse, fixed.fig8_draw),
+    "fig10": (mixed_points, random_workloads.fig10_analyse, random_workloads.draw),
+    "fig11": (LARGE_FIRST, random_workloads.fig11_analyse, random_workloads.draw),
+    "fig12": (JOKANOVIC, random_workloads.fig12_analyse, random_workloads.draw),
+    "fig13": (JOKANOVIC_LARGE_FIRST, random_workloads.fig13_analyse, random_workloads.draw),
+    "patterns": (single_points, random_workloads.single_analyse),
+    "sst": (sst_points, sst.analyse),
+    "slingshot": (slingshot_points, slingshot.analyse, slingshot.draw),
+}
+"""Of each figure: its points, its analysis, its drawing if it has one."""
+FUNCTIONS = {"sst": sst.FUNCTION}
+NOT_THE_PAPERS = ("sst", "slingshot")
+"""Figures that are beside the paper's own: no reading of it."""
+PAPER = Paper(
+    name="level-spread",
+    title=STUDY["title"],
+    figures={
+        name: replace(
+            PaperFigure(name, title, FUNCTIONS.get(name, FUNCTION), *PARTS[name]),
+            readings=() if name in NOT_THE_PAPERS else READINGS,
+        )
+        for name, title in STUDY["figures"].items()
+    },
+    check=check,
+)

@@ -1,1 +1,0 @@
-"""The packet model beside closed forms and other simulators."""

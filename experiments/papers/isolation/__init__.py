@@ -1,1 +1,0 @@
-"""When isolation pays: assumed and simulated gains of isolated jobs."""

@@ -1,1 +1,0 @@
-"""Smith and Lowenthal, Jigsaw."""

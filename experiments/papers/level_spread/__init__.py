@@ -1,1 +1,0 @@
-"""Zhang et al., Level-Spread."""

@@ -1,1 +1,0 @@
-"""Oltchik and Schwartz, network partitioning."""

@@ -1,1 +1,0 @@
-"""Pollard et al., topology-aware placement."""

@@ -1,1 +1,0 @@
-"""Which conclusions about placement depend on the router?"""

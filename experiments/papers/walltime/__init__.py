@@ -1,1 +1,0 @@
-"""Tang et al., walltime-aware placement."""

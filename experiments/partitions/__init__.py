@@ -1,0 +1,1 @@
+"""Oltchik and Schwartz, Network Partitioning and Avoidable Contention"""

@@ -1,0 +1,1 @@
+"""Pollard et al., Evaluation of an Interference-free Node Allocation Policy, SC'18"""

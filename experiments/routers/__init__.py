@@ -1,0 +1,1 @@
+"""Which of the conclusions about placement depend on the router: crossbars of any speed-up"""

@@ -1,0 +1,1 @@
+"""Tang et al., Reducing Fragmentation on Torus-Connected Supercomputers, IPDPS'11"""

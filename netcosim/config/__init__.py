@@ -1,0 +1,1 @@
+"""Configs: sections, expansion and what nothing reads."""

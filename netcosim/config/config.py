@@ -1,0 +1,393 @@
+"""Sections of a TOML file as frozen models in SI units.
+
+A key is the name of the SI parameter; where that ends in ``_Bps`` or ``_s``, the file may leave
+the ending out and give a quantity with its unit: ``latency = "40 ns"`` is ``latency_s = 40e-9``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    PrivateAttr,
+    SerializerFunctionWrapHandler,
+    WithJsonSchema,
+    create_model,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+
+from alloc.registry import POLICIES, policies_for
+from cosim.measuring.rounds import ONE_ROUND
+from cosim.registry import RUNTIME_MODELS
+from netcosim.config.communication import CommunicationSection
+from netcosim.config.decider import DeciderKey, Program, check_decider
+from netcosim.config.fields import (
+    BandwidthsBps,
+    Input,
+    InputFile,
+    Section,
+    Text,
+    Whole,
+    config_kind,
+    known,
+    with_keys,
+)
+from netcosim.config.machine import MachineSection
+from netcosim.config.policies import PolicyTables, policy_tables
+from netcosim.config.run import AnalysisSection, RunSection
+from netcosim.config.synthetic import SyntheticSection
+from netcosim.runs.points import without
+from netcosim.runs.reference import Reference
+from netsim.errors import NetcosimError, need_name, unknown_name
+from netsim.parameters import NamesIn, Parameter, model_from, parameters_of
+from netsim.plugins import pinned_plugin, using
+from netsim.short_repr import short_repr
+from queuesim.placing import QUEUE
+from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS
+from queuesim.setup import checked_partitions, partition_table, setup_tables
+from queuesim.site.failures import RATES
+from workloads.registry import LOGS
+from workloads.source import JobSource
+
+
+class _WorkloadKeys(Section):
+    """``[workload]``: a log or a generator, and what is done to its jobs.
+
+    Its other keys are what `workloads.source.JobSource` declares.
+    """
+
+    added = ("size_unit",)
+    synthetic: SyntheticSection | None = None
+
+    @field_validator("known_log", check_fields=False)
+    @classmethod
+    def _known_log(cls, name: str | None) -> str | None:
+        if name is not None and name not in LOGS:
+            raise unknown_name("job log", name, LOGS)
+        return name
+
+    @field_validator("month", check_fields=False)
+    @classmethod
+    def _calendar_month(cls, month: str | None) -> str | None:
+        if month is not None and not re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", month):
+            raise NetcosimError(f'{month!r}; must be a year and a month, "2018-10"')
+        return month
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> _WorkloadKeys:
+        self.source(lambda log: log.file)
+        return self
+
+    def source(self, path_of: Callable[[InputFile], str] = InputFile.checked) -> JobSource:
+        """Return the source of the requested jobs.
+
+        Parameters
+        ----------
+        path_of : callable
+            ``path_of(file)``: the path of the log.
+
+        Raises
+        ------
+        NetcosimError
+            Keys that do not go together.
+        """
+        given = {name: getattr(self, name) for name in parameters_of(JobSource)}
+        log: InputFile | None = given["log"]
+        if log is not None:
+            given |= {"log": path_of(log), "log_sha256": log.sha256}
+        made = None if self.synthetic is None else self.synthetic.model_dump()
+        return JobSource(**given, synthetic=made)
+
+
+_LATER_KEYS: dict[str, dict[str, Any]] = {"coupled": {"audit": 0.0}, "measured": ONE_ROUND}
+DECIDER_KEYS = ("decider", "decider_files", "placement_rules")
+_ADDED_KEYS = (*DECIDER_KEYS, "partitions", "network_scheduler")
+
+
+class _QueueKeys(Section):
+    """``[queue]``: order, backfilling, the policies to compare (the first is the baseline).
+
+    The run-time models' own keys and tables, such as ``[queue.coupled]``, join them in
+    `QueueSection`, as the models declare them.
+    """
+
+    policies: Annotated[tuple[Text, ...], NamesIn(POLICIES)] = Field(
+        min_length=1,
+        description="placement policies to compare; the first is the baseline",
+        examples=[["random", "jigsaw"]],
+    )
+    order: Annotated[Text, known("order", ORDERS)] = Field(
+        default="fcfs", description="order of the waiting jobs", examples=["wfp"]
+    )
+    backfill: Annotated[Text, known("backfill", BACKFILLS)] = Field(
+        default="easy",
+        description="how jobs overtake the first one in the queue",
+        examples=["conservative"],
+    )
+    window: Whole | Literal["all"] = Field(
+        default="all",
+        description="jobs behind the first one that backfilling considers",
+        examples=[50],
+    )
+    overrun: Literal["keep", "cut"] = Field(
+        default="keep", description="whether a job past its walltime goes on or ends there"
+    )
+    estimates: Annotated[Text, known("estimates", ESTIMATES)] = Field(
+        default="requested",
+        description="run times that placement policies see",
+        examples=["actual"],
+    )
+    run_time_model: Annotated[Text, known("run time model", RUNTIME_MODELS)] = Field(
+        default="measured", description="run-time model", examples=["coupled-flow"]
+    )
+    bandwidth_need_Bps: BandwidthsBps = Field(
+        default=(),
+        description="bandwidth that jobs need, for policies that place by it: one value, or "
+        "several of which each job draws one",
+        examples=[["0.5 GB/s", "1 GB/s"]],
+    )
+    decider: DeciderKey = Field(
+        default=None,
+        description="what decides which job starts next, in place of backfill; or a class in a "
+        'file of your own, "agent.py:Agent" ([learning](learning.md)), or a program, '
+        '{ command = "./my-scheduler", time_limit = "10 s" } '
+        "([external schedulers](external-schedulers.md))",
+        examples=["shortest-that-fits"],
+    )
+    decider_files: tuple[Input, ...] = Field(
+        default=(),
+        description="files passed to a class of your own",
+        examples=[["weights.json"]],
+        json_schema_extra={"beside": {"decider": "agent.py:Agent"}},
+    )
+    placement_rules: Annotated[tuple[Text, ...], NamesIn(POLICIES)] = Field(
+        default=(),
+        description="policies that a decider can choose for a job, besides the one it runs under",
+        examples=[["random", "slurm-linear"]],
+        json_schema_extra={"beside": {"decider": "easy"}},
+    )
+
+    @model_serializer(mode="wrap")
+    def _content(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Omit keys added in later versions from a point's content unless they are used."""
+        given: dict[str, Any] = dump(self)
+        for name, usual in _LATER_KEYS.items():
+            given[name] = {k: v for k, v in given[name].items() if (k, v) not in usual.items()}
+        later = setup_tables()
+        idle = {k for k in (*later, *later[""], *_ADDED_KEYS) if k in given}
+        idle = {k for k in idle if getattr(self, k) == type(self).model_fields[k].default}
+        return {key: value for key, value in given.items() if key not in idle}
+
+    @field_validator("policies", "placement_rules", "speeds_up", check_fields=False)
+    @classmethod
+    def _known_policies(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if names is None:
+            return None
+        for name in names:
+            need_name("allocation policy", name, POLICIES)
+        if len(set(names)) < len(names):
+            raise NetcosimError(f"{', '.join(names)}; a policy is listed twice")
+        return names
+
+    @field_validator("window")
+    @classmethod
+    def _window(cls, window: int | str) -> int | str:
+        if isinstance(window, int) and window < 0:
+            raise NetcosimError(f'{window}; must be 0 or more, or "all"')
+        return window
+
+    @model_validator(mode="after")
+    def _decider_fits(self) -> _QueueKeys:
+        section: Any = self
+        others = {
+            f'backfill = "{self.backfill}"': self.backfill != "easy",
+            "partitions": bool(section.partitions),
+            "outages": section.outages.file is not None,
+            "failures": any(getattr(section.failures, rate) for rate in RATES),
+            "preemption": section.preemption.by != "none",
+            "quotas": bool(section.quotas.nodes),
+        }
+        if isinstance(self.decider, Program):  # it keeps its own order
+            others[f'order = "{self.order}"'] = self.order != "fcfs"
+            others[f"window = {self.window}"] = self.window != "all"
+        named = self.policies, others
+        check_decider(self.decider, self.decider_files, self.placement_rules, *named)
+        return self
+
+    def model_parameters(self, path_of: Callable[[InputFile], str] = InputFile.checked) -> Any:
+        """Return the parameters of the chosen run-time model, as it declares them.
+
+        Parameters
+        ----------
+        path_of : callable
+            ``path_of(file)``: the path of a file that the config names.
+
+        Raises
+        ------
+        NetcosimError
+            A model that no config can build.
+        """
+        model = RUNTIME_MODELS[self.run_time_model]
+        section = getattr(self, model.section) if model.section else self
+        values = {name: getattr(section, name) for name in model.declares()}
+        return model.read(
+            {n: path_of(v) if isinstance(v, InputFile) else v for n, v in values.items()}
+        )
+
+
+def model_sections() -> dict[str, dict[str, Parameter]]:
+    """Return what models, orders and rules declare, by section of ``[queue]``; "": its own keys."""
+    found = setup_tables()
+    for model in RUNTIME_MODELS.values():
+        found[model.section] = found.get(model.section, {}) | dict(model.declares())
+    return found
+
+
+def _queue_section() -> Any:
+    """Build the model of ``[queue]`` with the keys and tables of all run-time models."""
+    declared = model_sections()
+    base: type[_QueueKeys] = with_keys("queue", _QueueKeys, declared.pop(""))
+    models = {n: model_from(n, parameters, config_kind) for n, parameters in declared.items()}
+    tables: Any = {name: (model, model()) for name, model in models.items()}
+    listed = model_from("partition", partition_table(), config_kind)
+    of_tables: Any = Annotated[tuple[listed, ...], AfterValidator(checked_partitions)]  # type: ignore[valid-type]
+    tables["partitions"] = (of_tables, ())
+    return create_model("QueueSection", __base__=base, **tables)
+
+
+if TYPE_CHECKING:
+    PoliciesSection = PolicyTables
+    QueueSection = _QueueKeys
+
+    class WorkloadSection(_WorkloadKeys):
+        """With what `workloads.source.JobSource` declares."""
+
+        def __getattr__(self, name: str) -> Any: ...
+else:
+    PoliciesSection = policy_tables()
+    QueueSection = _queue_section()
+    WorkloadSection = with_keys("WorkloadSection", _WorkloadKeys, parameters_of(JobSource))
+
+
+_NO_ANALYSIS = AnalysisSection()
+_TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+
+
+@short_repr(
+    *("machine.family", "machine.parameters", "queue.policies", "queue.order", "queue.backfill"),
+    *("queue.run_time_model", "run.seed", "run.snapshots"),
+)
+class Config(Section):
+    """A whole config; see `netcosim.config.load` for reading one.
+
+    ``plugins`` are Python files or modules that add names (`netsim.plugins`); code that uses a
+    config that has some does it inside of `plugged`.
+
+    ``reference`` has dotted keys; `relative_to` is what they resolve to.
+    """
+
+    machine: MachineSection
+    workload: WorkloadSection
+    queue: QueueSection
+    communication: CommunicationSection = CommunicationSection()
+    run: RunSection = RunSection()
+    policies: PoliciesSection = PoliciesSection()
+    reference: dict[str, Any] = Field(
+        default_factory=dict,
+        description="what results are relative to: a policy, and keys of [machine] and [queue]; by "
+        "default the first policy",
+        examples=[{"policy": "random"}],
+    )
+    analysis: AnalysisSection = AnalysisSection()
+    plugins: Annotated[tuple[dict[str, str], ...], WithJsonSchema(_TEXTS)] = Field(
+        default=(),
+        description="Python files or modules that register names of your own ([extend](extend.md))",
+        examples=[["my_policy.py"]],
+    )
+    _reference: Reference[Config] | None = PrivateAttr(default=None)
+
+    @model_validator(mode="after")
+    def _traffic_fits_the_measure(self) -> Config:
+        paired = self.run.measure == "paired" and self.run.snapshots > 0
+        if paired and any(entry.node_bytes is None for entry in self.communication.mix):
+            raise NetcosimError(
+                'run.measure = "paired" needs node_bytes in every entry of communication.mix, so '
+                "that jobs of all sizes can last equally long"
+            )
+        how = self.run.measure, self.run.placed
+        if self.communication.io is not None and how != ("steady", QUEUE):
+            setting = f'communication.io needs run.measure = "steady" and run.placed = "{QUEUE}"'
+            raise NetcosimError(
+                f"{setting}: else isolated jobs are timed without what others write"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _policies_fit_the_machine(self) -> Config:
+        valid = policies_for(self.machine.family)
+        for name in (*self.queue.policies, *self.queue.placement_rules):
+            need_name(f"allocation policy for a {self.machine.family}", name, valid)
+        return self
+
+    @model_validator(mode="after")
+    def _empty_machine_has_the_queues_rules(self) -> Config:
+        queue: Any = self.queue
+        if self.run.placed != QUEUE:
+            setting = f'run.placed = "{self.run.placed}"'
+            for name in self.queue.policies:
+                if POLICIES[name].replays:
+                    raise NetcosimError(
+                        f"{setting} does not go with {name}: the log contains the nodes"
+                    )
+            if queue.partitions:
+                raise NetcosimError(f"{setting} does not go with queue.partitions")
+        return self
+
+    def resolved(self) -> dict[str, Any]:
+        """Return the config as plain types in SI units, defaults filled in.
+
+        `netcosim.config.load.config_from` restores it unchanged; a point's
+        key is computed from it.
+        """
+        with self.plugged():
+            content = self.model_dump(mode="json")
+            tables = self.policies.model_dump(mode="json", exclude_defaults=True)
+        content["policies"] = {name: table for name, table in tables.items() if table}
+        idle = [key for key in ("plugins", "analysis") if getattr(self, key) in ((), _NO_ANALYSIS)]
+        return without(content, idle if content["policies"] else [*idle, "policies"])
+
+    @property
+    def relative_to(self) -> Reference[Config]:
+        """What results are relative to; by default the first policy."""
+        return self._reference or Reference(self.queue.policies[0], (), None)
+
+    def with_reference(self, reference: Reference[Config]) -> Config:
+        """Return the config with its ``[reference]`` resolved."""
+        config = self.model_copy()
+        config._reference = reference
+        return config
+
+    def plugged(self) -> AbstractContextManager[object]:
+        """Return a context in which the entries of the config's plug-ins are registered."""
+        return using(map(pinned_plugin, self.plugins))
+
+
+def config_class() -> type[Config]:
+    """Return `Config` with the keys of run-time models and policies that plug-ins in use add."""
+    added = (*RUNTIME_MODELS.added.values(), *POLICIES.added.values())
+    return _with_added(added) if added else Config
+
+
+@lru_cache(maxsize=16)
+def _with_added(entries: tuple[object, ...]) -> type[Config]:
+    tables = policy_tables()
+    fields: Any = {"queue": (_queue_section(), ...), "policies": (tables, tables())}
+    return create_model("Config", __base__=Config, **fields)

@@ -1,0 +1,227 @@
+"""A config from its content: SI names, files, and what its parts refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from alloc.registry import POLICIES, policies_for
+from cosim.registry import RUNTIME_MODELS
+from netcosim.config.config import DECIDER_KEYS, Config, config_class, model_sections
+from netcosim.config.decider import placed_decider
+from netcosim.config.errors import ConfigError, config_error, model_inside, show
+from netcosim.config.machine import MachineSection, machine_section
+from netcosim.runs.points import flatten
+from netcosim.runs.reference import Reference
+from netsim.errors import NetcosimError, unknown_name
+from netsim.named_files import place_files
+from netsim.plugins import Plugin, installed_plugins, plugin_of, used_by, using
+from netsim.topologies.registry import FAMILIES
+from netsim.units import quantity_of, short_name
+
+Whole = TypeVar("Whole", bound=BaseModel)
+
+
+def file_keys() -> list[str]:
+    """Return the dotted keys whose values name files."""
+    declared = [("machine.parameters", family.parameters) for family in FAMILIES.values()]
+    declared += [(f"queue.{name}".rstrip("."), keys) for name, keys in model_sections().items()]
+    declared += [(f"policies.{name}", dict(policy.declares())) for name, policy in POLICIES.items()]
+    found = (f"{where}.{p.name}" for where, keys in declared for p in keys.values() if p.names_file)
+    return ["workload.log", "communication.mix.*.file", "queue.decider_files.*", *found]
+
+
+_FILES = tuple(
+    key.replace("machine.parameters.", "machine.").removesuffix(".*") for key in file_keys()
+)
+_NEW_MACHINE = ("machine.family", "machine.preset", "machine.parameters")
+
+
+def checked_config(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
+    """Load as `netcosim.config.load.config_from`, without warnings of unread keys."""
+    config = _without_reference(raw, folder)
+    if not config.reference:
+        return config
+    with config.plugged():
+        return config.with_reference(_reference_of(config))
+
+
+def _without_reference(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
+    """Return a config whose ``[reference]`` is not resolved yet."""
+    with using((*installed_plugins(), *plugins_of(raw, folder))) as plugins:
+        return _validated({**raw, "plugins": [*used_by(raw, plugins)]}, folder)
+
+
+def plugins_of(raw: Mapping[str, Any], folder: Path | None = None) -> list[Plugin]:
+    """Load the plug-ins that a content names.
+
+    Raises
+    ------
+    ConfigError
+        No list of files and modules; what `netsim.plugins.load_plugin` refuses.
+    """
+    named = raw.get("plugins", [])
+    if not isinstance(named, (list, tuple)):
+        raise ConfigError("plugins", named, 'must be a list of files and modules, ["mine.py"]')
+    try:
+        return [plugin_of(one, folder) for one in named]
+    except NetcosimError as error:
+        raise ConfigError("plugins", None, str(error)) from None
+
+
+def _validated(raw: Mapping[str, Any], folder: Path | None) -> Config:
+    content = dict(raw)
+    if isinstance(content.get("reference"), Mapping):
+        content["reference"] = flatten(content["reference"])
+    config = validated_sections(content, config_class(), file_keys(), folder)
+    _check_model(config)
+    return config
+
+
+def validated_sections(
+    raw: Mapping[str, Any], section_type: type[Whole], files: Iterable[str], folder: Path | None
+) -> Whole:
+    """Build a model of sections with ``[machine]`` from the content of a file.
+
+    Parameters
+    ----------
+    section_type : type
+        Of the model.
+    files : iterable of str
+        Dotted keys that name files.
+    folder : path, optional
+        Where relative paths are looked up first.
+
+    Raises
+    ------
+    ConfigError
+    """
+    content = dict(raw)
+    machine = content.get("machine")
+    if isinstance(machine, Mapping):
+        own = set(MachineSection.model_fields) - {"family", "parameters"}
+        keys = own | {short_name(name) for name in own}
+        content["machine"] = machine_section(machine, keys)
+    spelled: dict[str, str] = {}
+    content = _in_si(content, section_type, "", spelled)
+    if folder is not None:
+        place_files(content, files, folder)
+        queue = content.get("queue")
+        if isinstance(queue, Mapping) and "decider" in queue:
+            content["queue"] = {**queue, "decider": placed_decider(queue["decider"], folder)}
+    try:
+        return section_type.model_validate(content)
+    except ValidationError as error:
+        raise config_error(error, content, section_type, spelled) from None
+
+
+def _check_model(config: Config) -> None:
+    """Raise `ConfigError` for values with which the chosen run-time model cannot run."""
+    queue = config.queue
+    try:
+        parameters = queue.model_parameters(lambda named: named.file)
+        RUNTIME_MODELS[queue.run_time_model].check(parameters, config.run.snapshots)
+    except NetcosimError as error:
+        raise ConfigError("queue.run_time_model", None, str(error)) from None
+
+
+def _in_si(
+    raw: Mapping[str, Any], model: type[BaseModel], prefix: str, spelled: dict[str, str]
+) -> dict[str, Any]:
+    """Rename keys to their SI names; ``spelled`` records how the user wrote them."""
+    short = {short_name(name): name for name in model.model_fields}
+    found: dict[str, Any] = {}
+    for key, value in raw.items():
+        name = short.get(key, key)
+        dotted = f"{prefix}{name}"
+        if name in found:
+            raise ConfigError(f"{prefix}{key}", None, f"given twice, as {key} and as {name}")
+        if name != key:
+            spelled[dotted] = f"{prefix}{key}"
+            numbers = value if isinstance(value, list) else [value]
+            if quantity_of(name) and any(not isinstance(number, str) for number in numbers):
+                raise ConfigError(
+                    f"{prefix}{key}", value, f"has no unit; give it one, or write {name}"
+                )
+        field = model.model_fields.get(name)
+        inner = None if field is None else model_inside(field.annotation)
+        if inner is not None and isinstance(value, Mapping):
+            value = _in_si(value, inner, f"{dotted}.", spelled)
+        elif inner is not None and isinstance(value, (list, tuple)):
+            value = [
+                _in_si(entry, inner, f"{dotted}.{i}.", spelled)
+                if isinstance(entry, Mapping)
+                else entry
+                for i, entry in enumerate(value)
+            ]
+        found[name] = value
+    return found
+
+
+def _reference_of(config: Config) -> Reference[Config]:
+    """Return what the results of a config with a ``[reference]`` are relative to.
+
+    Raises
+    ------
+    ConfigError
+        A key that the reference cannot differ in, or a value that its section refuses.
+    """
+    keys = dict(config.reference)
+    policy = keys.pop("policy", config.queue.policies[0])
+    valid = policies_for(config.machine.family)
+    if policy not in valid:
+        error = unknown_name(f"allocation policy for a {config.machine.family}", policy, valid)
+        raise ConfigError("reference.policy", None, str(error))
+    if not keys and policy in config.queue.policies:
+        return Reference(policy, (), None)
+    differs = tuple(f"{key} = {show(value)}" for key, value in keys.items())
+    content = config.resolved()
+    del content["reference"]
+    content["queue"]["policies"] = [policy]
+    for key, value in keys.items():
+        _replace(content, key, value)
+    try:
+        elsewhere = _without_reference(content)
+    except ConfigError as error:
+        message = str(error).removeprefix(f"key {error.key}: ")
+        raise ConfigError(f"reference.{error.key}", None, message) from None
+    same = {"policies": config.queue.policies}
+    here = (
+        elsewhere.machine == config.machine
+        and elsewhere.queue.model_copy(update=same) == config.queue
+        and policy in config.queue.policies
+    )
+    return Reference(policy, differs, None if here else elsewhere)
+
+
+def _replace(content: dict[str, Any], key: str, value: object) -> None:
+    """Set a dotted key, spelled as in a file, in a resolved content."""
+    section, *path = key.split(".")
+    if section not in ("machine", "queue") or not path or key == "queue.policies":
+        valid = "policy, machine.KEY (of the same family) and queue.KEY"
+        raise ConfigError(f"reference.{key}", None, f"the reference takes {valid}")
+    user_class = key == "queue.decider" and ":" in str(value)
+    if key.startswith(_FILES) or user_class:
+        raise ConfigError(f"reference.{key}", None, "the reference reads the run's files")
+    if key.startswith(_NEW_MACHINE):
+        raise ConfigError(f"reference.{key}", None, "the reference has the run's network family")
+    level = content[section]
+    own = {short_name(name) for name in MachineSection.model_fields}
+    if section == "machine" and short_name(path[0]) not in own:
+        level = level["parameters"]
+    for part in path[:-1]:
+        level = level.get(part)
+        if not isinstance(level, dict):
+            raise ConfigError(f"reference.{key}", None, f"{part} has no keys of its own")
+    # the resolved content has SI names, the file may have the short ones
+    for name in [name for name in level if short_name(name) == short_name(path[-1])]:
+        del level[name]
+    level[path[-1]] = value
+    if key == "queue.decider":
+        level.pop("decider_files", None)  # they are the run's own class's
+    if key == "queue.backfill":
+        for name in DECIDER_KEYS:  # it is the backfilling that runs the reference's queue
+            level.pop(name, None)

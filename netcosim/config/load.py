@@ -1,0 +1,295 @@
+"""Reading configs: TOML files and resolved contents, one point or a sweep of them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netcosim.config.communication import PatternSection
+from netcosim.config.config import Config, config_class
+from netcosim.config.content import checked_config, plugins_of
+from netcosim.config.design import SweepSection, design_of
+from netcosim.config.errors import ConfigError, list_keys
+from netcosim.config.expand import expand
+from netcosim.config.machine import list_parameters
+from netcosim.config.unread import warn_of_unread
+from netcosim.runs.points import replaced
+from netsim.errors import NetcosimError
+from netsim.files import read_text
+from netsim.kinds import need_kinds
+from netsim.plugins import installed_plugins, using
+from patterns.registry import PATTERNS
+
+
+@dataclass(frozen=True)
+class SweepFile:
+    """A config file as a sweep."""
+
+    path: Path
+    text: str
+    """As written in the file."""
+    points: tuple[Config, ...]
+    """One a point; all policies of the file are compared in each."""
+
+
+def load_config(path: str | Path) -> Config:
+    """Read a config of one point (with one or more policies to compare).
+
+    Parameters
+    ----------
+    path : str or path
+        A TOML file.
+
+    Warns
+    -----
+    UnreadKeyWarning
+        A key is set that nothing reads.
+
+    Raises
+    ------
+    NetcosimError
+        One line with the file, the key, the value and what is allowed.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> from pathlib import Path
+    >>> _ = Path("mine.toml").write_text('''
+    ... machine = { preset = "dragonfly-272" }
+    ... workload.synthetic = { n_jobs = 200, mean_nodes = 14 }
+    ... queue = { policies = ["rdn", "level-spread"] }
+    ... ''')
+    >>> config = nc.load_config("mine.toml")
+    >>> config.queue.policies, config.queue.backfill
+    (('rdn', 'level-spread'), 'easy')
+    """
+    need_kinds("load_config", {"path": (path, (str, Path))})
+    config = load_config_text(path)[0]
+    warn_of_unread(config)
+    return config
+
+
+def load_config_text(path: str | Path) -> tuple[Config, str]:
+    """Load as `load_config`, and return the text too, because a pipe can be read only once."""
+    path = Path(path)
+    raw, text = read_config(path)
+    with errors_name(path):
+        return checked_config(raw, path.parent), text
+
+
+def read_config(path: Path) -> tuple[dict[str, Any], str]:
+    """Return the content and the text of a config file of one point.
+
+    Raises
+    ------
+    NetcosimError
+        A file that cannot be read, is no TOML, or belongs to ``netcosim sweep``.
+    """
+    text = _text(path)
+    raw = parse_toml(text, path)
+    if "sweep" in raw:
+        raise NetcosimError(f"{path}: key sweep: belongs to netcosim sweep")
+    return raw, text
+
+
+def section_of(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a copy of a section of a config file, empty where the file has none."""
+    found = raw.get(name, {})
+    if not isinstance(found, Mapping):
+        raise ConfigError(name, found, "must be a table")
+    return dict(found)
+
+
+def load_sweep(path: str | Path) -> SweepFile:
+    """Read a config in which any parameter may be a list or a range (`netcosim.config.expand`).
+
+    ``[sweep] zip = [["machine.p", "machine.a"]]`` names keys that run together;
+    ``[sweep.design]`` chooses points by a design of experiments.
+
+    Raises
+    ------
+    NetcosimError
+        As `load_config`; a mistake in any of the points counts.
+    """
+    path = Path(path)
+    text = _text(path)
+    raw = parse_toml(text, path)
+    with errors_name(path):
+        points = points_of(raw, path.parent)
+    return SweepFile(path, text, points)
+
+
+def points_of(raw: Mapping[str, Any], folder: Path | None = None) -> tuple[Config, ...]:
+    """Return every point of the content of a sweep's file.
+
+    Raises
+    ------
+    NetcosimError
+        As `load_sweep`, without the file's name.
+    """
+    return tuple(point for _, point in numbered_points(raw, folder))
+
+
+def numbered_points(raw: Mapping[str, Any], folder: Path | None = None) -> list[tuple[int, Config]]:
+    """Return `points_of` with each point's row of the sweep's design; 0 without one."""
+    content = {key: value for key, value in raw.items() if key != "sweep"}
+    groups = _zip_groups(raw.get("sweep", {}))
+    design = design_of(raw)
+    keys: set[str] = set()
+    # points may have plug-ins of their own, each with other keys
+    for one in expand({"plugins": raw.get("plugins", ())}, list_keys=("plugins",)):
+        with using((*installed_plugins(), *plugins_of(one, folder))):
+            keys |= _list_keys(content)
+    rows = [{}] if design is None else design.changes
+    return [
+        (row, checked_config(point, folder))
+        for row, changes in enumerate(rows)
+        for point in expand(replaced(content, changes), list_keys=keys, zip_groups=groups)
+    ]
+
+
+def _list_keys(raw: Mapping[str, Any]) -> set[str]:
+    """Return the dotted keys whose values are lists by nature."""
+    keys = list_keys(config_class()) | list_parameters()
+    keys |= {key.replace("machine.", "machine.parameters.") for key in list_parameters()}
+    keys |= {f"reference.{key}" for key in keys}
+    communication = raw.get("communication")
+    mix = communication.get("mix") if isinstance(communication, Mapping) else None
+    entries = mix if isinstance(mix, list) else []
+    # a mix, or whole mixes as an axis
+    for one in [[e for e in entries if isinstance(e, Mapping)], *entries]:
+        if isinstance(one, list):
+            keys |= {key for i, entry in enumerate(one) for key in _list_keys_of_entry(i, entry)}
+    return keys
+
+
+def _list_keys_of_entry(number: int, entry: object) -> set[str]:
+    if not isinstance(entry, Mapping):
+        return set()
+    named = entry.get("pattern")
+    patterns = named if isinstance(named, list) else [named]
+    found = [PATTERNS[p] for p in patterns if isinstance(p, str) and p in PATTERNS]
+    where = f"communication.mix.{number}"
+    lists = {p.name for pattern in found for p in pattern.parameters.values() if p.is_list}
+    return list_keys(PatternSection, f"{where}.") | {f"{where}.parameters.{n}" for n in lists}
+
+
+def config_from(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
+    """Build a config from the content of a file, or from what `Config.resolved` returned.
+
+    Parameters
+    ----------
+    raw : mapping
+    folder : path, optional
+        A relative path of a log or graph file is looked up here first.
+
+    Warns
+    -----
+    UnreadKeyWarning
+        A key is set that nothing reads.
+
+    Raises
+    ------
+    ConfigError
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> config = nc.config_from(
+    ...     {
+    ...         "machine": {"preset": "dragonfly-272", "global_bandwidth": "32 Gbit/s"},
+    ...         "workload": {"synthetic": {"n_jobs": 200, "mean_nodes": 14}},
+    ...         "queue": {"policies": ["rdn", "level-spread"]},
+    ...     }
+    ... )
+    >>> config.machine.parameters["global_bandwidth_Bps"]
+    4000000000
+    """
+    need_kinds("config_from", {"raw": (raw, Mapping)})
+    config = checked_config(raw, folder)
+    warn_of_unread(config)
+    return config
+
+
+MAX_FILE_BYTES = 1 << 22
+"""4 MiB of TOML are no config."""
+MAX_DEPTH = 50
+"""Tables in tables: deeper ones cost the square of their depth to read."""
+MAX_DOTS = 200
+"""In one dotted key, whose reading costs the square of them."""
+
+
+def _text(path: Path) -> str:
+    return read_text(path, limit_bytes=MAX_FILE_BYTES).replace("\r\n", "\n")
+
+
+def parse_toml(text: str, path: Path) -> dict[str, Any]:
+    """Parse a TOML text.
+
+    Raises
+    ------
+    NetcosimError
+        A syntax error, with its line, or tables that are nested too deeply.
+    """
+    too_deep = NetcosimError(f"{path}: not a config: tables or lists are nested too deeply")
+    joined = text.replace(" ", "").replace("\t", "")
+    if any(token.count(".") > MAX_DOTS and ".." not in token for token in _TOKEN.split(joined)):
+        raise too_deep
+    try:
+        content = tomllib.loads(text)
+    except RecursionError:
+        raise too_deep from None
+    except ValueError as error:
+        # also numbers of thousands of digits, which are no TOMLDecodeError
+        raise NetcosimError(f"{path}: not valid TOML: {error}") from None
+    if _depth(content) > MAX_DEPTH:
+        raise too_deep
+    return content
+
+
+_TOKEN = re.compile(r"[=,\[\]{}\"'#\n]")
+
+
+def _depth(content: object) -> int:
+    """Return how deeply tables and lists are nested, without recursion."""
+    level, depth = [content], 0
+    while level:
+        depth += 1
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, (dict, list))
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return depth
+
+
+def _zip_groups(section: object) -> list[list[str]]:
+    if not isinstance(section, Mapping):
+        raise ConfigError("sweep", section, "must be a table")
+    for key in section:
+        if key not in SweepSection.model_fields:
+            more = " (set a reference in the section [reference])"
+            message = f"unknown key; valid: design, zip{more if key == 'reference' else ''}"
+            raise ConfigError(f"sweep.{key}", None, message)
+    groups = section.get("zip", [])
+    if not isinstance(groups, list) or not all(
+        isinstance(group, list) and group and all(isinstance(key, str) for key in group)
+        for group in groups
+    ):
+        raise ConfigError("sweep.zip", groups, 'must be a list of lists of keys, [["a.b", "c.d"]]')
+    return groups
+
+
+@contextmanager
+def errors_name(path: Path | None) -> Iterator[None]:
+    """Put the file's name before an error of the block."""
+    try:
+        yield
+    except NetcosimError as error:
+        raise (error if path is None else NetcosimError(f"{path}: {error}")) from None

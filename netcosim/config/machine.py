@@ -1,0 +1,381 @@
+"""``[machine]``: a preset or a family with its builder's parameters, the routing, the packets.
+
+`build_machine` makes the network of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+from pydantic import (
+    Field,
+    field_validator,
+    model_validator,
+)
+
+from netcosim.config.errors import ConfigError, near
+from netcosim.config.fields import Section, Text, all_finite, quantity, with_keys
+from netsim.errors import NetcosimError, unknown_name
+from netsim.inputs import checked_path, input_file, is_input
+from netsim.packet.model import PacketConfig
+from netsim.packet.presets import PACKET_PRESETS, with_packet_preset
+from netsim.parameters import NamesIn, mistake_in, parameters_of
+from netsim.recipes import RECIPES, Recipe
+from netsim.routing.base import Routing
+from netsim.routing.registry import ROUTINGS, make_routing, routings_for
+from netsim.short_repr import short_repr
+from netsim.topologies.family import Family, needed
+from netsim.topologies.presets import PRESETS
+from netsim.topologies.registry import FAMILIES, make_topology
+from netsim.topology import Topology
+from netsim.units import quantity_of, short_name
+from queuesim.energy import Power
+
+Entry = TypeVar("Entry")
+_FIRST_PACKET_KEYS = {
+    "packet_bytes", "header_bytes", "buffer_bytes", "router_latency_s", "send_overhead_s",
+    "recv_overhead_s", "copy_s_per_byte",
+}  # fmt: skip
+
+
+class PacketPresetKey(Section):
+    """The key of ``[machine.packet]`` that sets others."""
+
+    preset: Annotated[Text | None, NamesIn(PACKET_PRESETS)] = Field(
+        default=None,
+        description="named packet model, whose keys can be replaced",
+        examples=["merlin"],
+    )
+
+
+class _PacketKeys(Section):
+    """``[machine.packet]``, whose keys `netsim.packet.model.PacketConfig` declares."""
+
+    added = parameters_of(PacketConfig).keys() - _FIRST_PACKET_KEYS
+
+    @model_validator(mode="after")
+    def _congestion_keys_are_used(self) -> _PacketKeys:
+        section: Any = self
+        if section.congestion_control == "none":
+            for key in self.model_fields_set - {"congestion_control"}:
+                if key.startswith("congestion_"):
+                    raise NetcosimError(f"{short_name(key)} needs congestion_control")
+        return self
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> _PacketKeys:
+        PacketConfig(**self.model_dump())
+        return self
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_preset(cls, given: Any) -> Any:
+        return with_packet_preset(given) if isinstance(given, dict) else given
+
+
+class _PowerKeys(Section):
+    """``[machine.power]``, whose keys `queuesim.energy.Power` declares."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> _PowerKeys:
+        Power(**self.model_dump())
+        return self
+
+
+if TYPE_CHECKING:
+
+    class PacketSection(_PacketKeys):
+        """With what `netsim.packet.model.PacketConfig` declares."""
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    class PowerSection(Section):
+        """With what `queuesim.energy.Power` declares."""
+else:
+    PacketSection = with_keys("PacketSection", _PacketKeys, parameters_of(PacketConfig))
+    PowerSection = with_keys("PowerSection", _PowerKeys, parameters_of(Power))
+
+
+class MachineNames(Section):
+    """Keys of ``[machine]`` that set others."""
+
+    preset: Annotated[Text | None, NamesIn(PRESETS)] = Field(
+        default=None,
+        description="named machine, whose parameters can be replaced",
+        examples=["cab"],
+    )
+    recipe: Annotated[Text | None, NamesIn(RECIPES)] = Field(
+        default=None,
+        description="router and routing of another simulator; keys beside it replace its own",
+        examples=["merlin"],
+    )
+
+
+class MachineSection(Section):
+    """``[machine]``: a preset or a family with its parameters, the routing, the packets.
+
+    ``parameters`` are those of the family's builder in SI units; in a file they are in
+    ``[machine]`` itself. With a preset they replace the preset's.
+    ``routing_parameters`` are those of the routing, also in ``[machine]``.
+    """
+
+    added = ("power",)
+    family: Annotated[Text, NamesIn(FAMILIES)] = Field(
+        description="topology family; its parameters are keys of [machine] too",
+        examples=["fattree"],
+    )
+    parameters: dict[str, Any]
+    routing: Annotated[Text | None, NamesIn(ROUTINGS)] = Field(
+        default=None,
+        description="routing; by default the family's static one",
+        examples=["adaptive"],
+    )
+    routing_parameters: dict[str, Any] = Field(default_factory=dict)
+    packet: PacketSection = PacketSection()
+    power: PowerSection | None = Field(
+        default=None,
+        description="power of nodes, switches and links; its table, which may be empty, adds the "
+        "energy of each policy to the results ([energy](energy.md))",
+    )
+
+    @field_validator("parameters")
+    @classmethod
+    def _known_files(cls, parameters: dict[str, Any], info: Any) -> dict[str, Any]:
+        known = FAMILIES[info.data["family"]].parameters
+        return {
+            name: input_file(value) if known[name].names_file and isinstance(value, str) else value
+            for name, value in parameters.items()
+        }
+
+    @field_validator("routing")
+    @classmethod
+    def _known_routing(cls, name: str | None, info: Any) -> str | None:
+        family = info.data.get("family", "")
+        if name is not None and name not in routings_for(family):
+            raise unknown_name(f"routing for {family}", name, routings_for(family))
+        return name
+
+
+_NAMES = {*MachineNames.model_fields, "family"}
+
+
+def list_parameters() -> set[str]:
+    """Return the dotted keys of machine parameters that are lists by nature."""
+    return {
+        f"machine.{name}"
+        for family in FAMILIES.values()
+        for name, parameter in family.parameters.items()
+        if parameter.is_list
+    }
+
+
+def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, Any]:
+    """Return the input of `MachineSection`: the family named, its parameters in SI.
+
+    Parameters
+    ----------
+    raw : mapping
+        As in the file.
+    own_keys : set of str
+        Keys of the section that are no parameters of a family.
+
+    Raises
+    ------
+    ConfigError
+        Names the key.
+    """
+    parameters: dict[str, Any] = {}
+    recipe = _named(raw, "recipe", "recipe", RECIPES)
+    preset = _named(raw, "preset", "machine", PRESETS)
+    family = raw.get("family")
+    if preset:
+        if family not in (None, preset.family):
+            message = f"preset {raw['preset']} is a {preset.family}"
+            raise ConfigError("machine.family", family, message)
+        family, parameters = preset.family, {**preset.params, "name": raw["preset"]}
+        if isinstance(raw.get("power"), Mapping):
+            raw = {**raw, "power": {**preset.power, **raw["power"]}}  # type: ignore[dict-item]
+    if family is None:
+        raise ConfigError("machine", None, "needs preset or family (netcosim list machines)")
+    if not isinstance(family, str) or family not in FAMILIES:
+        raise ConfigError("machine.family", family, f"unknown topology;{near(family, FAMILIES)}")
+    known = FAMILIES[family].parameters
+    by_key = {short_name(name): name for name in known} | {name: name for name in known}
+    keys_in_si = {key: raw[key] for key in raw if key in own_keys}
+    given = {key: raw[key] for key in raw if key not in own_keys | _NAMES}
+    if recipe is not None:
+        keys_in_si = _with_recipe(recipe, keys_in_si, family, set(given))
+    routed = _of_routing(given, keys_in_si, family)
+    inner = given.pop("parameters", {})
+    if not isinstance(inner, Mapping):
+        raise ConfigError("machine.parameters", inner, "must be a table")
+    written: dict[str, str] = {}
+    for key, value in {**inner, **given}.items():
+        if key not in by_key:
+            shown = sorted(
+                {short_name(n) for n in known}
+                | {short_name(n) for n in own_keys - {"routing_parameters"}}
+                | {
+                    short_name(n)
+                    for name in routings_for(family)
+                    for n in ROUTINGS[name].parameters
+                }
+                | {"preset", "recipe"}
+            )
+            raise ConfigError(f"machine.{key}", None, f"unknown key;{near(key, shown)}")
+        name = by_key[key]
+        if name in written:
+            raise ConfigError(f"machine.{key}", None, f"given twice, also as {written[name]}")
+        written[name] = key
+        parameters[name] = _in_si(key, name, value)
+    _check(FAMILIES[family], parameters, written)
+    plain = {k: list(v) if isinstance(v, tuple) else v for k, v in parameters.items()}
+    return {
+        **keys_in_si,
+        "family": family,
+        "parameters": dict(sorted(plain.items())),
+        "routing_parameters": dict(sorted(routed.items())),
+    }
+
+
+def _named(
+    raw: Mapping[str, object], key: str, kind: str, registry: Mapping[str, Entry]
+) -> Entry | None:
+    """Return the entry that a key of the section names; None without the key."""
+    if key not in raw:
+        return None
+    name = raw[key]
+    if not isinstance(name, str) or name not in registry:
+        raise ConfigError(f"machine.{key}", name, f"unknown {kind};{near(name, registry)}")
+    return registry[name]
+
+
+def _with_recipe(
+    recipe: Recipe, keys_in_si: Mapping[str, Any], family: str, beside: set[str]
+) -> dict[str, Any]:
+    """Return the section's keys with those of a recipe that they and those beside leave open."""
+    if not recipe.serves(family):
+        allowed = ", ".join(recipe.families)
+        raise ConfigError("machine.recipe", recipe.name, f"needs a {allowed}, not a {family}")
+    if not isinstance(packet := keys_in_si.get("packet", {}), Mapping):
+        return dict(keys_in_si)  # refused by its own name
+    preset = packet.get("preset", recipe.packet_preset)
+    if preset != recipe.packet_preset:
+        message = f'recipe {recipe.name} sets "{recipe.packet_preset}"; leave out one of the two'
+        raise ConfigError("machine.packet.preset", preset, message)
+    found = {**keys_in_si, "packet": {"preset": recipe.packet_preset, **packet}}
+    if recipe.routing is None or keys_in_si.get("routing", recipe.routing) != recipe.routing:
+        return found
+    parameters = keys_in_si.get("routing_parameters", {})
+    if isinstance(parameters, Mapping):
+        set_already = beside | set(parameters)
+        left = {
+            name: value
+            for name, value in recipe.routing_parameters.items()
+            if not {name, short_name(name)} & set_already
+        }
+        found["routing_parameters"] = {**left, **parameters}
+    return {**found, "routing": recipe.routing}
+
+
+def _of_routing(
+    given: dict[str, object], keys_in_si: dict[str, Any], family: str
+) -> dict[str, object]:
+    """Take the routing's parameters out of ``given``, in SI, and see that it takes them."""
+    taken = {name: ROUTINGS[name].parameters for name in routings_for(family)}
+    known = {name for parameters in taken.values() for name in parameters}
+    by_key = {short_name(name): name for name in known} | {name: name for name in known}
+    found: dict[str, object] = {}
+    written: dict[str, str] = {}
+    inner = keys_in_si.pop("routing_parameters", {})
+    if not isinstance(inner, Mapping):
+        raise ConfigError("machine.routing_parameters", inner, "must be a table")
+    for key, value in [*inner.items(), *((k, given.pop(k)) for k in list(given) if k in by_key)]:
+        name = by_key.get(str(key), str(key))
+        if name in written:
+            raise ConfigError(f"machine.{key}", None, f"given twice, also as {written[name]}")
+        written[name] = str(key)
+        found[name] = _in_si(str(key), name, value)
+    routing = keys_in_si.get("routing") or FAMILIES[family].default_routing
+    if not isinstance(routing, str) or routing not in taken:
+        return found  # refused by its own name
+    for name, key in written.items():
+        if name not in taken[routing]:
+            fits = [other for other in taken if name in taken[other]]
+            message = f"routing {routing} does not take it; {', '.join(fits) or 'none'} would"
+            raise ConfigError(f"machine.{key}", None, message)
+    wrong = mistake_in(ROUTINGS[routing].build, found)
+    if wrong is not None:
+        raise ConfigError(f"machine.{written[wrong[0]]}", found[wrong[0]], wrong[1])
+    return found
+
+
+def _in_si(key: str, name: str, value: object) -> object:
+    """Convert one parameter for the family's builder."""
+    if not all_finite(value):
+        raise ConfigError(f"machine.{key}", value, "must be finite")
+    unit = quantity_of(name)
+    if unit is None:
+        return value
+    if key != name and not isinstance(value, str):
+        raise ConfigError(f"machine.{key}", value, f"has no unit; give it one, or write {name}")
+    try:
+        return quantity(value, unit.dimension)
+    except NetcosimError as error:
+        raise ConfigError(f"machine.{key}", None, str(error)) from None
+
+
+def _check(family: Family, parameters: Mapping[str, Any], written: Mapping[str, str]) -> None:
+    """Check that one builder takes all given parameters and has all that it needs."""
+    builder = family.builder_for(parameters)
+    for name in needed(builder):
+        if name not in parameters:
+            others = [needed(other)[0] for other in family.builders if other is not builder]
+            either = f" (or {', '.join(others)})" if others else ""
+            message = f"missing; a {family.name} needs {', '.join(needed(builder))}{either}"
+            raise ConfigError(f"machine.{short_name(name)}", None, message)
+    for name in parameters:
+        if name not in parameters_of(builder):
+            (other,) = (b for b in family.builders if name in parameters_of(b))
+            first = builder is family.builders[0]
+            how = f"goes with {needed(other)[0]}" if first else f"goes without {needed(builder)[0]}"
+            raise ConfigError(f"machine.{short_name(name)}", None, how)
+    wrong = mistake_in(builder, {n: v["file"] if is_input(v) else v for n, v in parameters.items()})
+    if wrong is not None:
+        name, why = wrong
+        raise ConfigError(f"machine.{written.get(name, short_name(name))}", parameters[name], why)
+
+
+@short_repr()
+@dataclass(frozen=True, eq=False)
+class BuiltMachine:
+    """The network of a config."""
+
+    section: MachineSection
+    topology: Topology
+    packets: PacketConfig
+
+    @cached_property
+    def routing(self) -> Routing:
+        """The routing, built on first access: a queue alone needs none."""
+        section = self.section
+        return make_routing(self.topology, section.routing, section.routing_parameters)
+
+
+def build_machine(section: MachineSection) -> BuiltMachine:
+    """Build the network of ``[machine]``.
+
+    Raises
+    ------
+    NetcosimError
+        What the builders refuse, such as more groups than global links can join.
+    """
+    parameters = {
+        name: checked_path(value) if is_input(value) else value
+        for name, value in section.parameters.items()
+    }
+    topology = make_topology(section.family, parameters)
+    return BuiltMachine(section, topology, PacketConfig(**section.packet.model_dump()))

@@ -1,0 +1,43 @@
+"""``[policies.NAME]``: what policies declare, as a section of a config."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import create_model, model_validator
+
+from alloc.registry import POLICIES
+from netcosim.config.fields import InputFile, Section, config_kind
+from netsim.errors import NetcosimError
+from netsim.parameters import model_from
+
+
+class PolicyTables(Section):
+    """``[policies.NAME]``: parameters of a policy, as it declares them."""
+
+    def of(self, name: str) -> dict[str, Any]:
+        """Return the parameters of a policy that differ from their defaults."""
+        table = getattr(self, name, None)
+        known = {} if table is None else type(table).model_fields
+        values = {k: getattr(table, k) for k, f in known.items() if getattr(table, k) != f.default}
+        return {k: v.checked() if isinstance(v, InputFile) else v for k, v in values.items()}
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> PolicyTables:
+        for name in type(self).model_fields:
+            declared: Any = POLICIES[name].parameters
+            try:
+                declared(**self.of(name))
+            except NetcosimError as error:
+                raise NetcosimError(f"{name}: {error}") from None
+        return self
+
+
+def policy_tables() -> Any:
+    """Build the section with a table for each policy that declares parameters."""
+    declared = {name: parameters for name, p in POLICIES.items() if (parameters := p.declares())}
+    tables: Any = {
+        name: (model_from(name, parameters, config_kind) | None, None)
+        for name, parameters in declared.items()
+    }
+    return create_model("policies", __base__=PolicyTables, **tables)

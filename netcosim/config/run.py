@@ -1,0 +1,168 @@
+"""What is measured and analysed: the sections ``[run]`` and ``[analysis]``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    field_validator,
+    model_validator,
+)
+
+from cosim.measuring.steady import SteadyRules
+from cosim.measuring.steps_measure import StepRules
+from cosim.registry import MEASURES
+from netcosim.config.fields import (
+    Count,
+    Flag,
+    Positive,
+    Section,
+    Share,
+    Text,
+    Whole,
+    known,
+    with_keys,
+)
+from netsim.errors import NetcosimError
+from netsim.packet.thread_count import checked_threads
+from netsim.parameters import parameters_of
+from queuesim.observables.registry import OBSERVABLES
+from queuesim.placing import PLACED, QUEUE
+
+
+class AnalysisSection(Section):
+    """``[analysis]``: with ``bounds``, the bounds of the machine by `netsim.analysis.bounds`."""
+
+    bounds: Flag = Field(
+        default=False, description="add the machine's bisection bounds to the tables and the page"
+    )
+
+
+class PairedSection(Section):
+    """``[run.paired]``: see `cosim.measuring.pairing.Pairing`."""
+
+    repeats: Positive = Field(
+        default=5.0,
+        description="length of a job: the link time of this many iterations of the most that a "
+        "node sends",
+        examples=[8.0],
+    )
+    max_iterations: Count = Field(default=32, description="most iterations of a job", examples=[16])
+
+
+class _SteadyKeys(Section):
+    """``[run.steady]``, whose keys `cosim.measuring.steady.SteadyRules` declares."""
+
+    @model_validator(mode="after")
+    def _least_to_most(self) -> _SteadyKeys:
+        section: Any = self
+        if section.most_iterations < section.least_iterations:
+            raise NetcosimError(
+                f"most_iterations = {section.most_iterations}; must be at least "
+                f"least_iterations = {section.least_iterations}"
+            )
+        return self
+
+
+if TYPE_CHECKING:
+
+    class SteadySection(_SteadyKeys):
+        """With what `cosim.measuring.steady.SteadyRules` declares."""
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    class StepsSection(Section):
+        """``[run.steps]``, whose keys `cosim.measuring.steps_measure.StepRules` declares."""
+
+        def __getattr__(self, name: str) -> Any: ...
+else:
+    SteadySection = with_keys("SteadySection", _SteadyKeys, parameters_of(SteadyRules))
+    StepsSection = with_keys("StepsSection", Section, parameters_of(StepRules))
+
+
+KEEP = {
+    "tables": "nothing but tables",
+    "schedules": "every job's times and nodes, every link at every snapshot, for pages and exports",
+    "all": "the same, and each measured job once more alone: what its neighbours cost it",
+}
+"""What a run can keep, by name."""
+
+
+class RunSection(Section):
+    """``[run]``: the seed, the repetition, what is measured and how much is sampled.
+
+    ``threads`` and ``keep`` change no result and no point's key.
+    """
+
+    added = ("threads", "keep", "steady", "steps", "placed")
+    name: Text = Field(default="", description="title of the page", examples=["first try"])
+    seed: Whole = Field(default=1, ge=0, description="random seed", examples=[7])
+    repetition: Whole = Field(
+        default=0,
+        ge=0,
+        description="changes only the random draws",
+        examples=[{"from": 0, "to": 4, "step": 1}],
+    )
+    snapshots: Whole = Field(
+        default=10,
+        ge=0,
+        description="instants of the schedule that the packet engine simulates; 0: the queue alone",
+        examples=[5],
+    )
+    only_snapshot: Annotated[Whole, Field(ge=0)] | None = Field(
+        default=None,
+        description="simulate only this snapshot, counted from 0; for a sweep over them",
+        examples=[0],
+    )
+    measure: Annotated[Text, known("measure", MEASURES)] = Field(
+        default="stretch", description="how snapshots are measured", examples=["paired"]
+    )
+    paired: PairedSection = PairedSection()
+    steady: SteadySection = SteadySection()
+    steps: StepsSection = StepsSection()
+    placed: Annotated[Text, known("place of jobs", PLACED)] = Field(
+        default=QUEUE,
+        description="where the jobs of a snapshot are placed",
+        examples=["empty-small-first"],
+        json_schema_extra={"beside": {"measure": "steady"}},
+    )
+    confidence: Share = Field(
+        default=0.95, description="level of the confidence intervals", examples=[0.9]
+    )
+    threads: Annotated[Whole | Text, AfterValidator(checked_threads)] = Field(
+        default=1,
+        description='threads of one packet simulation, a number or "auto"; results do not depend '
+        "on it",
+        examples=["auto"],
+    )
+    observables: Annotated[tuple[Text, ...], known("observable", OBSERVABLES)] = Field(
+        default=(), description="additional tables on each schedule", examples=[["runs", "bins"]]
+    )
+    keep: Annotated[Text, known("what to keep", KEEP)] = Field(
+        default="schedules", description="what is stored besides the tables", examples=["all"]
+    )
+
+    @field_validator("observables")
+    @classmethod
+    def _each_once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(names)) < len(names):
+            raise NetcosimError(f"{', '.join(names)}; an observable is listed twice")
+        return names
+
+    @model_validator(mode="after")
+    def _one_of_the_snapshots(self) -> RunSection:
+        if self.only_snapshot is not None and self.only_snapshot >= self.snapshots:
+            raise NetcosimError(
+                f"only_snapshot = {self.only_snapshot}; must be below snapshots = {self.snapshots}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _steady_places_anew(self) -> RunSection:
+        if self.placed != QUEUE and self.measure != "steady":
+            raise NetcosimError(
+                f'placed = "{self.placed}" needs measure = "steady"; got "{self.measure}"'
+            )
+        return self

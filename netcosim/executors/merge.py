@@ -1,0 +1,109 @@
+"""Results files of one sweep's slices as one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from netcosim.runs.points import MODEL_VERSION, point_key
+from netcosim.runs.store import Store
+from netsim.atomic_files import atomic_write
+from netsim.errors import NetcosimError
+from netsim.file_lock import acquire_lock, let_go
+
+_DIFFERENT = """
+SELECT a.point_key, a.table_name FROM {}.results AS a
+LEFT JOIN {}.results AS b USING (point_key, table_name)
+WHERE a.point_key IN (
+    SELECT key FROM main.points AS p JOIN other.points AS o USING (key)
+    WHERE p.status = 'done' AND o.status = 'done'
+) AND a.columns IS NOT b.columns
+"""
+_ADD = (
+    # a point that failed in one file and was done in another is done
+    "DELETE FROM main.points WHERE status = 'failed'"
+    " AND key IN (SELECT key FROM other.points WHERE status = 'done')",
+    "CREATE TEMP TABLE added AS SELECT key FROM other.points"
+    " WHERE key NOT IN (SELECT key FROM main.points)",
+    "INSERT INTO main.points SELECT * FROM other.points WHERE key IN added",
+    "INSERT INTO main.results SELECT * FROM other.results WHERE point_key IN added",
+    "INSERT OR IGNORE INTO main.meta SELECT * FROM other.meta",
+)
+_ADD_ARCHIVES = (
+    "INSERT INTO main.kept SELECT * FROM other.kept WHERE point_key IN added",
+    "INSERT OR IGNORE INTO main.archives SELECT * FROM other.archives"
+    " WHERE digest IN (SELECT digest FROM main.kept)",
+)
+
+
+class Merged(NamedTuple):
+    """What a merged file holds, and how many points were in more than one file, alike."""
+
+    points: int
+    failed: int
+    codes: int
+    repeated: int
+
+
+def merge(out: Path, files: Sequence[Path]) -> Merged:
+    """Write all points of results files into one, whole or not at all.
+
+    Parameters
+    ----------
+    out : Path
+        If it exists, its points are kept: merging again adds what is new.
+
+    Raises
+    ------
+    NetcosimError
+        A file that is no results file or of another model version; a point whose tables differ.
+    """
+    lock = acquire_lock(out)
+    try:
+        sources = list(dict.fromkeys([*([out] if out.exists() else []), *files]))
+        with atomic_write(out) as part:
+            with Store(part, "write"):
+                pass
+            with closing(sqlite3.connect(part, isolation_level=None, uri=True)) as db:
+                db.execute("PRAGMA foreign_keys = ON")
+                found = sum([_add(db, source) for source in sources])
+                points, failed, codes = db.execute(
+                    "SELECT count(*), coalesce(sum(status = 'failed'), 0), count(DISTINCT code)"
+                    " FROM points"
+                ).fetchone()
+        return Merged(points, failed, codes, repeated=found - points)
+    except sqlite3.Error as error:
+        raise NetcosimError(f"{out}: cannot be merged: {error}") from None
+    finally:
+        let_go(lock)
+
+
+def _add(db: sqlite3.Connection, source: Path) -> int:
+    """Add a file's points; returns how many it has."""
+    with Store(source, "read") as store:
+        stored = store.points()
+        for point in stored:
+            if point_key(point.config) != point.key:
+                raise NetcosimError(
+                    f"{source}: point {point.key[:12]} was computed by another model version (this "
+                    f"one is {MODEL_VERSION}); compute it again, or merge with that version"
+                )
+        # within: a reader has rolled back what a killed writer left
+        db.execute("ATTACH ? AS other", (f"{source.resolve().as_uri()}?mode=ro",))
+    with db:
+        db.execute("BEGIN")
+        both = f"{_DIFFERENT.format('main', 'other')} UNION {_DIFFERENT.format('other', 'main')}"
+        for key, table in db.execute(f"{both} LIMIT 1"):
+            raise NetcosimError(
+                f"{source}: table {table!r} of point {key[:12]} differs from that of a file before "
+                "it; nothing was merged (netcosim report shows each; were they computed alike?)"
+            )
+        archives = db.execute("SELECT 1 FROM other.sqlite_master WHERE name = 'archives'")
+        for statement in (*_ADD, *(_ADD_ARCHIVES if archives.fetchone() else ())):
+            db.execute(statement)
+        db.execute("DROP TABLE added")
+    db.execute("DETACH other")
+    return len(stored)

@@ -1,0 +1,79 @@
+"""Executors by name, and how a command opens one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+from netcosim.executors.dask_client import DASK
+from netcosim.executors.mpi import world
+from netcosim.executors.slurm_jobs import SLURM
+from netcosim.executors.workers import ExecutorEntry, Workers
+from netsim.errors import NetcosimError, need_name
+
+
+@contextmanager
+def _mpi(argument: str, jobs: int) -> Iterator[Workers | None]:
+    comm = world()
+    if comm is None:
+        raise NetcosimError("--executor mpi: start it with mpiexec -n N or srun, N at least 2")
+    from mpi4py.futures import MPICommExecutor
+
+    # the other ranks have served rank 0 by the time that they get None
+    ranks: Any = MPICommExecutor(comm, root=0)
+    with ranks as executor:
+        n_workers = comm.Get_size() - 1
+        yield None if executor is None else Workers(n_workers, executor, ahead=3 * n_workers)
+
+
+EXECUTORS = {
+    entry.name: entry
+    for entry in (
+        ExecutorEntry(
+            "processes", "--jobs local processes (default)", lambda _, n: nullcontext(Workers(n))
+        ),
+        ExecutorEntry("mpi", "the other ranks under mpiexec or srun (default there)", _mpi),
+        DASK,
+        SLURM,
+    )
+}
+
+
+def executor_entry(text: str) -> tuple[ExecutorEntry, str]:
+    """Return what ``--executor NAME`` or ``NAME:ARGUMENT`` means.
+
+    Raises
+    ------
+    NetcosimError
+        An unknown name, or an argument that is not valid.
+    """
+    name, _, argument = text.partition(":")
+    need_name("executor", name, EXECUTORS)
+    entry = EXECUTORS[name]
+    if argument and entry.check is None:
+        raise NetcosimError(f"--executor {text}: {name} has no argument")
+    if entry.check is not None:
+        entry.check(argument)
+    return entry, argument
+
+
+def open_workers(text: str, jobs: int) -> AbstractContextManager[Workers | None]:
+    """Open the workers that ``--executor`` names, with ``--jobs`` for local ones.
+
+    An empty text means the other ranks where an MPI launcher has started several, else local
+    processes. Yields None to MPI ranks other than 0, which have served rank 0 by then.
+
+    Raises
+    ------
+    NetcosimError
+        As `executor_entry`, or the workers cannot be reached.
+    """
+    ranks = world() is not None
+    entry, argument = executor_entry(text or ("mpi" if ranks else "processes"))
+    if ranks and entry.name != "mpi":
+        raise NetcosimError(
+            f"--executor {text}: an MPI launcher started several ranks, which would all do the "
+            "same; start one process"
+        )
+    return entry.open(argument, jobs)

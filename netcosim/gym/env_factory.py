@@ -1,0 +1,274 @@
+"""A config as a factory of episodes: each runs part of its jobs on its empty machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from alloc.any_rule import AnyRule
+from alloc.policy import Policy
+from alloc.registry import POLICIES, make_policy
+from cosim.registry import RUNTIME_MODELS
+from cosim.run_times.measured_times import Measured
+from cosim.run_times.model_context import ModelContext
+from netcosim.config.config import Config, QueueSection
+from netcosim.config.content import checked_config
+from netcosim.config.decider import Program, check_by_count, make_decider
+from netcosim.config.load import load_config_text
+from netcosim.config.unread import warn_of_unread
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.points import replaced
+from netcosim.runs.run_context import RunContext, run_context
+from netsim.errors import NetcosimError, need_name, unknown_name
+from queuesim.decide import Decider, Easy, Strict, known_at_submit
+from queuesim.learning.episode import REWARDS, Domains, Episode, View
+from queuesim.queue_setup import QueueSetup
+from queuesim.rule_times import RuleModel
+from queuesim.runtime import RunTimeModel
+from workloads.transform import from_zero, select
+
+ORDER_DECIDERS: dict[str, type[Decider]] = {"none": Strict, "easy": Easy}
+"""Decider by the config's ``queue.backfill``, where it names no decider."""
+
+
+@dataclass(frozen=True, eq=False)
+class EnvFactory:
+    """What all episodes of a config share."""
+
+    context: RunContext
+    model: RunTimeModel
+    rules: tuple[str, ...]
+    """Placement rules among which an agent chooses; empty: the config's first policy places."""
+    decider: Decider | None
+    """Selects the next job, where the agent does not."""
+    reward: str
+    """A name of `queuesim.learning.episode.REWARDS`."""
+    depth: int
+    """See `queuesim.learning.episode.View`."""
+    level: int
+    """Of the domains that are seen: see `queuesim.learning.episode.Domains`."""
+    n_jobs: int
+    """Of an episode."""
+    part: tuple[float, float]
+    """Episodes are cut from this part of the jobs, in the order of their submission."""
+
+    @cached_property
+    def domains(self) -> Domains:
+        """Of the machine, as they are seen."""
+        return Domains(self.context.machine.topology, self.level)
+
+    @property
+    def first_jobs(self) -> tuple[int, int]:
+        """The least and the greatest index with which an episode begins."""
+        n = len(self.context.queues.jobs)
+        begin, end = (round(share * n) for share in self.part)
+        return begin, max(begin, end - self.n_jobs)
+
+    def episode(
+        self, rng: np.random.Generator, first: int | None = None, as_run: bool = False
+    ) -> Episode:
+        """Start a new episode.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Generator of the first job, and of the placement rules' draws.
+        first : int, optional
+            The job, counted from 0, with which it begins.
+        as_run : bool
+            All jobs, by the clock and with the draws of ``netcosim run``.
+
+        Raises
+        ------
+        NetcosimError
+            Fewer jobs than that.
+        """
+        context, queues = self.context, self.context.queues
+        least, most = self.first_jobs
+        drawn = int(rng.integers(least, most + 1))
+        begin = drawn if first is None else first
+        if not 0 <= begin < len(queues.jobs):
+            raise NetcosimError(
+                f"first = {begin}; the episodes' jobs are counted from 0 to {len(queues.jobs) - 1}"
+            )
+        some = np.arange(begin, min(begin + self.n_jobs, len(queues.jobs)))
+        jobs = queues.jobs if as_run else from_zero(select(queues.jobs, some))
+        jobs = context.mix.with_traffic(jobs, queues.draws.rng("jobs"))
+        section = queues.section
+        window = None if section.window == "all" else section.window
+        setup = QueueSetup(
+            jobs,
+            self._policy(None if as_run else rng),
+            order=queues.order,
+            backfill="none",
+            window=self.depth - 1 if self.decider is None else window,
+            overrun=section.overrun,
+            run_time_model=self.model,
+            rng=queues.draws.rng("jobs"),
+            estimates=queues.estimates,
+            rules=queues.rules,
+            keep_placements=True,
+        )
+        run = setup.by_events()
+        if self.decider is not None:
+            draws = queues.draws.rng("jobs").spawn(1)[0]
+            self.decider.begin(known_at_submit(jobs), queues.topology, draws)
+        view = View(self.domains, jobs, self.depth)
+        return Episode(run, view, REWARDS[self.reward][0](run), self.decider)
+
+    def _policy(self, rng: np.random.Generator | None) -> Policy:
+        """Return the rules, or the one policy; with the draws of a run without a generator."""
+        queues = self.context.queues
+        names = self.rules or queues.section.policies[:1]
+        policies = {
+            name: make_policy(
+                queues.topology,
+                name,
+                queues.draws.rng("policy", name)
+                if rng is None
+                else np.random.default_rng(int(rng.integers(2**62))),
+                queues.tables.of(name),
+            )
+            for name in names
+        }
+        return AnyRule(policies) if self.rules else policies[names[0]]
+
+
+def config_of(config: str | Path | Mapping[str, Any] | Config, contention: str = "") -> Config:
+    """Return the config of episodes, in which packets serve only measured run times.
+
+    Parameters
+    ----------
+    contention : str
+        A run-time model; the config's by default.
+
+    Warns
+    -----
+    UnreadKeyWarning
+        A key is set that no episode reads.
+
+    Raises
+    ------
+    NetcosimError
+        What the config refuses; an unknown run-time model.
+    """
+    if isinstance(config, str | Path):
+        config = load_config_text(config)[0]
+    elif not isinstance(config, Config):
+        config = checked_config(config)
+    name = contention or config.queue.run_time_model
+    changes: dict[str, object] = {"queue.run_time_model": name}
+    if name != Measured.name:
+        changes |= {"run.snapshots": 0, "run.only_snapshot": None}
+    with config.plugged():
+        need_name("run-time model", name, RUNTIME_MODELS)
+        config = checked_config(replaced(config.resolved(), changes))
+        warn_of_unread(config)
+    return config
+
+
+def env_factory_from(
+    config: Config,
+    *,
+    decides_jobs: bool = True,
+    decides_rules: bool = False,
+    rules: Sequence[str] = (),
+    decides_domains: bool = False,
+    reward: str = "bounded-slowdown",
+    depth: int = 16,
+    level: int = 1,
+    n_jobs: int = 256,
+    part: tuple[float, float] = (0.0, 1.0),
+) -> EnvFactory:
+    """Build environments from a config.
+
+    Parameters
+    ----------
+    config : Config
+        From `config_of`.
+    decides_jobs : bool
+        Whether the agent selects the next job; else the config's backfilling does.
+    decides_rules : bool
+        Whether the agent selects the rule that places it; else the config's first policy does.
+    rules : sequence of str
+        The rules; all the config's policies by default.
+    decides_domains : bool
+        Whether the agent chooses the domain of its placement, by the config's first policy.
+    reward, depth, level, n_jobs, part
+        See `EnvFactory`.
+
+    Raises
+    ------
+    NetcosimError
+        What the config, or a part of it, refuses; rules of partitions and the like, which these
+        environments do not support.
+    """
+    with config.plugged():
+        _check(config, reward, depth, n_jobs, part, decides_jobs)
+        context = run_context(config)
+        if context.queues.rules.interrupts:
+            raise NetcosimError(
+                "environments do not support preemption, quotas, random failures, jobs that are "
+                "requeued, and checkpoints; remove them from [queue]"
+            )
+        named = tuple(rules or config.queue.policies) if decides_rules else ()
+        if decides_domains:
+            first = config.queue.policies[0]
+            check_by_count('places = "domains"', first, POLICIES[first])
+        decider = None if decides_jobs else _decider_of(config.queue)
+        return EnvFactory(
+            context, _model(context, named), named, decider, reward, depth, level, n_jobs, part
+        )
+
+
+def _decider_of(queue: QueueSection) -> Decider:
+    """Return what selects the next job, where the agent does not."""
+    if queue.decider is None:
+        return ORDER_DECIDERS[queue.backfill]()
+    if isinstance(queue.decider, Program):
+        raise NetcosimError("queue.decider: environments do not run programs; use a name or class")
+    return make_decider(queue.decider, queue.decider_files)
+
+
+def _check(
+    config: Config,
+    reward: str,
+    depth: int,
+    n_jobs: int,
+    part: tuple[float, float],
+    decides_jobs: bool,
+) -> None:
+    need_name("reward", reward, REWARDS)
+    for name, value in (("depth", depth), ("n_jobs", n_jobs)):
+        if not (isinstance(value, int) and value >= 1):
+            raise NetcosimError(f"{name} = {value!r}; it must be a whole number, at least 1")
+    if not 0 <= part[0] < part[1] <= 1:
+        raise NetcosimError(f"part = {part}; it must be two shares of the jobs, such as (0, 0.8)")
+    if not decides_jobs and config.queue.backfill not in ORDER_DECIDERS:
+        raise unknown_name("backfill of this environment", config.queue.backfill, ORDER_DECIDERS)
+
+
+def _model(context: RunContext, rules: tuple[str, ...]) -> RunTimeModel:
+    """Build the config's run-time model."""
+
+    def table(rounds: int = 1, build: object = None, runtime_reference: str = "") -> Any:
+        found = run_cosim(context.config).measurement
+        assert found is not None
+        return found.table
+
+    def pilot(build: object) -> Any:
+        raise NetcosimError(
+            'runtime_reference = "contended-baseline": the environments only know isolated run '
+            'times ("isolated")'
+        )
+
+    queue = context.config.queue
+    model_context = ModelContext(context.mix, lambda: context.network, table, pilot)
+    kind = RUNTIME_MODELS[queue.run_time_model]
+    model = kind.from_config(model_context, queue.model_parameters())
+    return RuleModel(model) if rules and isinstance(model, Measured) else model

@@ -1,0 +1,295 @@
+"""Figures of several panels: bars in groups, curves, boxes from quantiles; one legend for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from netcosim.report.figures.style import INK, colour, grid, marker, new_figure, shared_legend
+from netcosim.runs.frames import first_seen, groups
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Draw = Callable[[Axes, "pd.DataFrame"], None]
+"""Draws the rows of one panel."""
+FIVE = ("least", "q25", "median", "q75", "most")
+"""Columns of a box: ends of the whiskers, quartiles, median."""
+
+
+class MarkStyle(NamedTuple):
+    """How the dots of one kind look: colour, marker, and area in terms of the others'."""
+
+    colour: str
+    marker: str = "o"
+    scale: float = 1.0
+
+
+def panel_grid(
+    n_panels: int,
+    columns: int,
+    size_in: tuple[float, float],
+    *,
+    top_in: float = 0.0,
+    share: bool = False,
+) -> tuple[Figure, list[Axes]]:
+    """Create a figure of panels of one size, and return their axes row by row.
+
+    Parameters
+    ----------
+    columns : int
+        Most panels side by side.
+    size_in : (width, height) of a panel in inches
+    top_in : float
+        Height of the space above all panels.
+    share : bool
+        See `new_figure`.
+    """
+    wide = min(columns, n_panels)
+    rows = -(-n_panels // wide)
+    figure, axes = new_figure(
+        size_in[0] * wide, top_in + size_in[1] * rows, rows, wide, share=share
+    )
+    for axis in axes[n_panels:]:
+        axis.set_visible(False)
+    return figure, axes[:n_panels]
+
+
+def panels(
+    frame: pd.DataFrame,
+    keys: str | Sequence[str],
+    draw: Draw,
+    *,
+    columns: int = 1,
+    size_in: tuple[float, float] = (7.5, 2.4),
+    ylabel: str = "",
+    xlabel: str = "",
+    title: Callable[..., str] = lambda *values: ", ".join(map(str, values)),
+    share: bool = False,
+    legend: bool = True,
+) -> Figure:
+    """Draw a panel for each value of the key columns, and one legend above all of them.
+
+    Parameters
+    ----------
+    keys : str or sequence of str
+        Columns whose values identify panels, in order of first appearance; none: one panel.
+    draw : callable (axis, rows of the panel)
+    columns : int
+        Panels side by side.
+    size_in : (width, height) of a panel in inches
+    ylabel, xlabel : str
+        Of all panels.
+    title : callable (values of the keys) -> str
+    share : bool
+        Whether all panels have the same limits.
+    """
+    names = [keys] if isinstance(keys, str) else list(keys)
+    parts = list(groups(frame, *names)) if names else [((), frame)]
+    top_in = 0.8 if legend else 0.4
+    figure, axes = panel_grid(len(parts), columns, size_in, top_in=top_in, share=share)
+    for axis, (values, part) in zip(axes, parts, strict=True):
+        draw(axis, part)
+        axis.set_title(title(*values), fontsize=9)
+        axis.set_ylabel(ylabel, fontsize=8)
+        axis.set_xlabel(xlabel, fontsize=8)
+        grid(axis)
+    if legend:
+        shared_legend(figure, axes)
+    return figure
+
+
+def grouped_bars(
+    axis: Axes,
+    frame: pd.DataFrame,
+    x: str,
+    by: str,
+    value: str,
+    *,
+    scale: float = 1.0,
+    zero: float = 0.0,
+    ends: tuple[str, str] | None = None,
+    outline: str | None = None,
+    marks: Mapping[tuple[Any, Any], float] | None = None,
+    order: Sequence[Any] | None = None,
+    colours: Mapping[Any, str] | None = None,
+    name: Callable[[Any], str] = str,
+    numbers: str = "",
+) -> None:
+    """Draw bars side by side at each value of a column, one for each value of another.
+
+    Parameters
+    ----------
+    x, by, value : str
+        Columns: the group, the bar within it (a colour each), its height.
+    scale, zero : float
+        Heights are ``scale * (value - zero)``: 100 and 1 show ratios as percent above 1.
+    ends : (low, high), optional
+        Columns with the ends of an interval, drawn as a line over the bar.
+    outline : str, optional
+        Column of a second height, drawn as an empty bar around the first.
+    marks : mapping of (x, by) to float, optional
+        Printed values, already scaled: a line across the bar, "paper" in the legend.
+    order : sequence, optional
+        Groups from left to right; in order of first appearance by default.
+    colours : mapping of by to colour, optional
+    name : callable
+        Of a ``by`` value: its name in the legend.
+    numbers : str
+        Format of the number over each bar, such as "%.1f"; none by default.
+    """
+    groups_shown = list(first_seen(frame, x) if order is None else order)
+    kinds = first_seen(frame, by)
+    width = 0.8 / len(kinds)
+    for i, kind in enumerate(kinds):
+        rows = frame[frame[by] == kind].drop_duplicates(x).set_index(x).reindex(groups_shown)
+        at = np.arange(len(groups_shown)) + (i - (len(kinds) - 1) / 2) * width
+        paint = colour(i) if colours is None else colours[kind]
+
+        def heights(column: str, rows: pd.DataFrame = rows) -> np.ndarray:
+            return np.asarray(scale * (rows[column].to_numpy(dtype=float) - zero))
+
+        if outline is not None:
+            axis.bar(at, heights(outline), width * 0.92, fill=False, edgecolor=paint)
+        bars = axis.bar(at, heights(value), width * 0.92, color=paint, label=name(kind))
+        if ends is not None:
+            axis.vlines(at, heights(ends[0]), heights(ends[1]), color=INK, linewidth=0.9)
+        if numbers:
+            axis.bar_label(bars, fmt=numbers, fontsize=7, padding=1)
+        for group, place in zip(groups_shown, at, strict=True):
+            if marks is not None and (group, kind) in marks:
+                half, height = 0.45 * width, marks[group, kind]
+                axis.hlines(height, place - half, place + half, color=INK, lw=2, label="paper")
+    axis.axhline(0.0, color=INK, linewidth=0.8)
+    _name_groups(axis, groups_shown)
+
+
+def _name_groups(axis: Axes, names: Sequence[Any]) -> None:
+    axis.set_xticks(range(len(names)), list(map(str, names)))
+    axis.set_xlim(-0.6, len(names) - 0.4)
+
+
+def curves(
+    axis: Axes,
+    frame: pd.DataFrame,
+    x: str,
+    y: str,
+    by: str,
+    *,
+    styles: Mapping[Any, tuple[str, str]] | None = None,
+    marked: bool = False,
+    steps: bool = False,
+    name: Callable[[Any], str] = str,
+) -> None:
+    """Draw a line from left to right through the rows of each value of a column.
+
+    Parameters
+    ----------
+    axis, frame, name
+        See `grouped_bars`.
+    x, y, by : str
+        Columns: the place, the height, the line.
+    styles : mapping of by to (colour, line style), optional
+    marked : bool
+        A mark at every row.
+    steps : bool
+        Level up to each row, in place of slopes.
+    """
+    for i, ((kind,), rows) in enumerate(groups(frame, by)):
+        paint, style = (colour(i), "-") if styles is None else styles[kind]
+        rows = rows.sort_values(x, kind="stable")
+        axis.plot(
+            rows[x],
+            rows[y],
+            style,
+            color=paint,
+            marker=marker(i) if marked else None,
+            markersize=5,
+            linewidth=1.4,
+            drawstyle="steps-pre" if steps else "default",
+            label=name(kind),
+        )
+
+
+def boxes(
+    axis: Axes,
+    frame: pd.DataFrame,
+    x: str,
+    by: str,
+    *,
+    quantiles: Sequence[str] = FIVE,
+    scale: float = 1.0,
+    order: Sequence[Any] | None = None,
+    name: Callable[[Any], str] = str,
+) -> None:
+    """Draw boxes from stored quantiles, side by side at each value of a column.
+
+    Parameters
+    ----------
+    axis, frame, x, by, scale, order, name
+        See `grouped_bars`.
+    quantiles : five str
+        Columns: the ends of the whiskers outside, the quartiles, the median in the middle.
+    """
+    groups_shown = list(first_seen(frame, x) if order is None else order)
+    kinds = first_seen(frame, by)
+    step = 0.8 / max(2, len(kinds))
+    apart = step if frame.duplicated(x).any() else 0.0
+    for row in frame.to_dict("records"):
+        i = kinds.index(row[by])
+        place = groups_shown.index(row[x]) + apart * (i - (len(kinds) - 1) / 2)
+        low, q25, median, q75, high = (scale * float(row[q]) for q in quantiles)
+        half = 0.4 * step
+        axis.vlines(place, low, high, color=colour(i), lw=1)
+        label = name(row[by])
+        axis.bar(place, q75 - q25, 2 * half, bottom=q25, color=colour(i), alpha=0.6, label=label)
+        axis.hlines(median, place - half, place + half, color=INK, lw=1.2)
+    _name_groups(axis, groups_shown)
+
+
+def dots(
+    axis: Axes,
+    frame: pd.DataFrame,
+    x: str,
+    y: str,
+    by: str,
+    *,
+    styles: Mapping[Any, MarkStyle] | None = None,
+    size: float = 36.0,
+    alpha: float = 1.0,
+    name: Callable[[Any], str] = str,
+) -> None:
+    """Draw a dot a row, with a colour and marker for each value of a column.
+
+    Parameters
+    ----------
+    axis, frame, name
+        See `grouped_bars`.
+    x, y, by : str
+        Columns: where a dot is, and its kind.
+    styles : mapping of by to Look, optional
+        The last kind is drawn on top; by default the colours and markers of all figures.
+    size : float
+        Area of a dot, points squared.
+    alpha : float
+        Opacity, up to 1.
+    """
+    kinds = first_seen(frame, by)
+    if styles is None:
+        styles = {kind: MarkStyle(colour(i), marker(i)) for i, kind in enumerate(kinds)}
+    for kind in (kind for kind in styles if kind in kinds):
+        rows = frame[frame[by] == kind]
+        axis.scatter(
+            rows[x],
+            rows[y],
+            s=size * styles[kind].scale,
+            marker=styles[kind].marker,
+            color=styles[kind].colour,
+            alpha=alpha,
+            linewidths=0,
+            label=name(kind),
+        )

@@ -1,0 +1,1 @@
+"""Reproduction of a study's figures: points, analysis, drawing, files."""

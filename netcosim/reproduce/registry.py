@@ -1,0 +1,62 @@
+"""Studies whose figures can be reproduced: folders of `experiments` that contain a ``paper.py``.
+
+A folder that is deleted is a study less. Its name and description are read without importing it.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from netcosim.package_check import STUDIES, foreign_package
+from netcosim.reproduce.paper import Paper
+from netsim.errors import NetcosimError, need_name
+
+_FOLDER = Path(__file__).resolve().parents[2] / "experiments"
+
+
+@dataclass(frozen=True)
+class PaperEntry:
+    """A paper or study that was found."""
+
+    description: str
+    """One line: the docstring of its folder's ``__init__.py``."""
+    module: str
+    """The module that has it, under the name ``PAPER``; imported when it is wanted."""
+
+    def load(self) -> Paper:
+        """Import the paper with its figures.
+
+        Raises
+        ------
+        NetcosimError
+            Python finds another project's package of that name.
+        """
+        foreign = foreign_package(STUDIES)
+        if foreign is not None:
+            raise NetcosimError(foreign)
+        return cast("Paper", importlib.import_module(self.module).PAPER)
+
+
+def _papers() -> dict[str, PaperEntry]:
+    """Return the entries by name, in the order of their names."""
+    found = sorted(path.parent for path in _FOLDER.glob("*/paper.py"))
+    return {
+        folder.name.replace("_", "-"): PaperEntry(
+            ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or "",
+            f"experiments.{folder.name}.paper",
+        )
+        for folder in found
+    }
+
+
+PAPERS = _papers()
+
+
+def load_paper(name: str) -> Paper:
+    """Load the paper of this name; raise NetcosimError for an unknown one."""
+    need_name("paper", name, PAPERS)
+    return PAPERS[name].load()

@@ -1,0 +1,1 @@
+"""Points, sweeps, runs and the store of their results."""

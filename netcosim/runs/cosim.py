@@ -1,0 +1,344 @@
+"""The loop closed: one log, one machine, several policies; packets measured, queue run again.
+
+1. The queue runs under each policy with logged run times.
+2. Snapshots of the schedules go through the packet engine (`cosim.registry.MEASURES`).
+3. The measured communication times, against the reference's, change the jobs' run times, and
+   the queue runs again under each policy.
+
+With ``queue.measured.rounds`` the schedules of step 3 are measured and run again.
+
+That is what the run-time model "measured" requests; the registry's other models request less
+(`cosim.run_times.model_context`), and step 2 then measures the schedules that they gave. With
+``snapshots = 0`` no packets are sent. The reference is a policy of the run, or one elsewhere
+(`netcosim.runs.reference`), which then is run beforehand with the same jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from cosim.measuring.measured import SpeedupTable
+from cosim.measuring.neighbours import Neighbours, neighbours_of
+from cosim.measuring.parts import (
+    Columns,
+    Part,
+    PrefixedRunner,
+    Progress,
+    SerialExecutor,
+    TaskRunner,
+    schedule_columns,
+    schedule_from,
+)
+from cosim.measuring.rounds import CONTENDED, ISOLATED, isolated_speedups, with_rounds
+from cosim.measuring.snapshots import Measurement, Study
+from cosim.network.job_network import JobNetwork
+from cosim.registry import RUNTIME_MODELS
+from cosim.run_times.model_context import ModelContext, Pilot
+from netcosim.archive.extract import archive_of
+from netcosim.archive.serialize import serialize
+from netcosim.config.config import Config
+from netcosim.config.load import config_from
+from netcosim.runs.cosim_result import CosimResult
+from netcosim.runs.cosim_tables import result_tables
+from netcosim.runs.outcome import PointResult
+from netcosim.runs.reference import Reference
+from netcosim.runs.reporter import Notice, ProgressReporter
+from netcosim.runs.run_context import RunContext, run_context
+from netsim.errors import NetcosimError
+from netsim.kinds import need_kinds
+from netsim.topologies.registry import family_of
+from queuesim.result import QueueResult
+from queuesim.runtime import AsLogged, RunTimeModel
+from workloads.job import Workload
+
+Schedules = dict[str, QueueResult]
+
+
+def run_cosim(
+    config: Config,
+    progress: Progress | None = None,
+    notice: Notice | None = None,
+    parts: TaskRunner | None = None,
+    jobs: Workload | None = None,
+) -> CosimResult:
+    """Run a config.
+
+    Parameters
+    ----------
+    config : Config
+    progress : callable, optional
+        See `cosim.measuring.parts.Progress`.
+    notice : callable, optional
+        See `netcosim.runs.reporter.Notice`.
+    parts : TaskRunner, optional
+        Runner of schedules and packet simulations; by default in this process, one by one.
+    jobs : Workload, optional
+        Jobs that replace the config's own.
+
+    Raises
+    ------
+    NetcosimError
+        What a part refuses: a log that cannot be read, a job larger than the machine, ...
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> config = nc.config_from(
+    ...     {
+    ...         "machine": {"family": "dragonfly", "p": 2, "a": 2, "g": 5},
+    ...         "workload": {"synthetic": {"n_jobs": 30, "mean_nodes": 4}},
+    ...         "queue": {"policies": ["rdn", "simple"], "run_time_model": "measured"},
+    ...         "run": {"snapshots": 2},
+    ...     }
+    ... )
+    >>> result = nc.run_cosim(config)
+    >>> round(result.ratios["simple"].ratio, 2)
+    0.94
+    """
+    need_kinds("run_cosim", {"config": (config, Config)})
+    with config.plugged():
+        return _run(
+            config,
+            ProgressReporter(progress, notice),
+            SerialExecutor() if parts is None else parts,
+            jobs,
+        )
+
+
+def _run(
+    config: Config, reporter: ProgressReporter, parts: TaskRunner, given: Workload | None
+) -> CosimResult:
+    reference, here = config.relative_to, run_context(config, given)
+    machine = here.machine.topology
+    for line in family_of(machine).notes(machine):
+        reporter.notify(line)
+    if reference.elsewhere is None:
+        return _Loop(here, reference, reporter, parts).result()
+    # measured with those that are compared with it, not by itself
+    silent = reference.elsewhere.run.model_copy(update={"snapshots": 0})
+    elsewhere = reference.elsewhere.model_copy(update={"run": silent})
+    there = _Loop(
+        run_context(elsewhere, here.queues.jobs),
+        Reference(reference.policy, (), None),
+        reporter.first(1 / (1 + len(config.queue.policies)), "reference: "),
+        parts,
+    )
+    there.run()
+    jobs = there.context.queues.jobs
+    return _Loop(here.with_jobs(jobs), reference, reporter, parts, there).result()
+
+
+@dataclass
+class _Loop:
+    """The steps of a run and what they leave for each other."""
+
+    context: RunContext
+    reference: Reference[Config]
+    reporter: ProgressReporter
+    parts: TaskRunner
+    there: _Loop | None = None
+    """The reference's own run, if it is elsewhere."""
+    logged: Schedules = field(default_factory=dict)
+    schedules: Schedules = field(default_factory=dict)
+    model: RunTimeModel = field(default_factory=AsLogged)
+    study: Study | None = None
+    measurement: Measurement | None = None
+    neighbours: dict[str, Neighbours] = field(default_factory=dict)
+    piloted: Pilot | None = None
+    rounds: list[Measurement] = field(default_factory=list)
+    between: list[Schedules] = field(default_factory=list)
+    """rounds, between: What each round measured, and the schedules that the rounds after the first
+    did."""
+
+    def run(self) -> None:
+        """Run the queue under each policy and send packets, in the order that the model needs."""
+        queue = self.context.config.queue
+        parameters = queue.model_parameters()
+        context = ModelContext(
+            mix=self.context.mix,
+            network=self.network,
+            measured_speedups=self.measured_speedups,
+            pilot=self.pilot,
+        )
+        model = RUNTIME_MODELS[queue.run_time_model].from_config(context, parameters)
+        self.model = model
+        follow = bool(self.context.config.run.snapshots) and self.measurement is None
+        self.schedules = self.queues(model, 0.3 if follow else 1.0)
+        if follow:
+            there = {} if self.there is None else self.there.schedules
+            self.measurement = self.campaign(self.schedules, there, 1.0)
+        if len(self.rounds) > 1:
+            rounds = zip(self.rounds, [*self.between, self.schedules], strict=True)
+            self.measurement = with_rounds(list(rounds), self.reference.policy)
+
+    # What a run-time model may ask for
+
+    def network(self) -> JobNetwork:
+        """Return the network on which coupled run times compute contention."""
+        self.reporter.notify(self.context.flow_cost())
+        return self.context.network
+
+    def measured_speedups(
+        self,
+        rounds: int = 1,
+        build: Callable[[SpeedupTable], RunTimeModel] | None = None,
+        runtime_reference: str = CONTENDED,
+    ) -> SpeedupTable:
+        """Measure snapshots of schedules against the reference's, in rounds."""
+        alone = runtime_reference == ISOLATED
+        if alone and self.there is not None:
+            raise NetcosimError(
+                f'queue.measured.runtime_reference = "{ISOLATED}" is for a reference that is a '
+                "policy of the run; [reference] names another one"
+            )
+        self.logged = schedules = self.queues(AsLogged(), 0.15)
+        table = SpeedupTable(self.reference.column, ())
+        if not self.context.config.run.snapshots:
+            return table
+        there = {} if self.there is None else self.there.logged
+        for number in range(1, rounds + 1):
+            if number > 1 and build is not None:
+                schedules = self.queues(build(table), 0.1, again=number)
+                self.between.append(schedules)
+            ahead = rounds + 1 - number
+            found = self.measurement = self.campaign(
+                schedules, there, 0.8 / ahead, again=number, ahead=ahead
+            )
+            table = found.table
+            if alone and self.study is not None:
+                table = isolated_speedups(found, self.study, self._bootstrap)
+            self.rounds.append(found)
+        return table
+
+    def _bootstrap(self) -> np.random.Generator:
+        return self.context.queues.draws.rng("bootstrap")
+
+    def pilot(self, build: Callable[[JobNetwork], RunTimeModel]) -> Pilot:
+        """Run the reference policy to the end of its jobs, on the reference's machine."""
+        if self.there is not None:
+            return self.there.pilot(build)
+        if self.piloted is None:
+            name, share = self.reference.policy, 0.3 / (1 + len(self.context.config.queue.policies))
+            found = self.queues(build(self.network()), share, [name], overrun="keep")
+            _, fraction = self.context.drawn
+            self.piloted = Pilot(found[name], fraction)
+        return self.piloted
+
+    # Steps
+
+    def queues(
+        self,
+        model: RunTimeModel,
+        share: float,
+        policies: Sequence[str] = (),
+        overrun: str | None = None,
+        again: int = 1,
+    ) -> Schedules:
+        """Return one schedule a policy with a model; ``share`` is its part of the progress."""
+        names, queues = policies or self.context.config.queue.policies, self.context.queues
+        what = f"queue, {model.name}, {'' if overrun is None else f'{overrun}, '}"
+
+        def compute(name: str, report_share: Callable[[float], None]) -> Columns:
+            def count(done: int, jobs: int) -> None:
+                report_share(done / max(jobs, 1))
+
+            return schedule_columns(queues.under(name, model, overrun=overrun, progress=count))
+
+        with self.reporter.step("", share) as report:
+            found = _in_round(self.parts, again).each(
+                [
+                    Part(
+                        f"{self.reporter.what}{what}{n}",
+                        partial(compute, n),
+                        queues.digest(n, model, overrun),
+                    )
+                    for n in names
+                ],
+                lambda part, done: report(part.removeprefix(self.reporter.what), done),
+            )
+        made = zip(names, found, strict=True)
+        return {n: schedule_from(run, queues.jobs, queues.topology) for n, run in made}
+
+    def campaign(
+        self,
+        schedules: Mapping[str, QueueResult],
+        there: Mapping[str, QueueResult],
+        share: float,
+        *,
+        again: int = 1,
+        ahead: int = 1,
+    ) -> Measurement:
+        """Measure every policy's schedule, and the reference's where that is elsewhere.
+
+        Parameters
+        ----------
+        share : float
+            Of what is left to do.
+        again : int
+            Number of the round, from 1.
+        ahead : int
+            Rounds that are left, this one among them.
+        """
+        sides = self.context.sides(schedules)
+        if self.there is not None:
+            own = self.there.context.sides(there)
+            sides = {self.reference.column: own[self.reference.policy], **sides}
+        study = self.study = self.context.study(sides, self.reference.column)
+        near = ahead == 1 and self.context.config.run.keep == "all"
+        self.reporter.notify(self.context.packet_cost(study, ahead))
+        with self.reporter.step("packets, ", share / 2 if near else share) as report:
+            runner = _in_round(self.parts, again)
+            found = self.context.measure.measure(study, self._bootstrap, runner, report)
+        with self.reporter.step("", share / 2 if near else 0.0) as report:
+            self.neighbours = neighbours_of(
+                study,
+                {n: found.jobs[n] for n in schedules if near and n in found.jobs},
+                self.parts,
+                report,
+            )
+        return found
+
+    def result(self) -> CosimResult:
+        """Run, and collect all results."""
+        self.run()
+        home = self if self.there is None else self.there
+        return CosimResult(
+            self.context.config,
+            self.context.machine,
+            self.context.queues,
+            self.logged,
+            self.schedules,
+            self.measurement,
+            self.model,
+            self.reference,
+            home.schedules[self.reference.policy],
+            *self.context.drawn,
+            self.study,
+            self.neighbours,
+        )
+
+
+BETWEEN_POINTS = SerialExecutor(keep=24)
+"""Schedules that a process has made for other points of its sweep and can use again."""
+
+
+def _in_round(parts: TaskRunner, number: int) -> TaskRunner:
+    """Return parts with names prefixed by their round; the first round has no prefix."""
+    return parts if number == 1 else PrefixedRunner(parts, f"round {number}, ")
+
+
+def cosim_point(content: Mapping[str, object]) -> PointResult:
+    """Compute a point of a sweep: its tables, and what is archived of it."""
+    config = config_from(dict(content))
+    with config.plugged():
+        return point_result(run_cosim(config, parts=BETWEEN_POINTS))
+
+
+def point_result(result: CosimResult) -> PointResult:
+    """Return what a store saves of a run."""
+    kept = {} if result.config.run.keep == "tables" else serialize(archive_of(result))
+    return PointResult(result_tables(result), kept)

@@ -1,0 +1,162 @@
+"""Intervals of waits and makespans: a run's queues once more, on other logs of the same kind.
+
+One schedule of one sequence of jobs does not show how much its mean wait differs from that of
+another week. A log is drawn again from its own blocks (`workloads.drawn`), synthetic jobs are
+generated with other seeds. Every policy gets the same jobs, so ratios are paired. Speed-ups that
+the run has measured are held fixed: their own intervals are in the table of speed-ups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.registry import RUNTIME_MODELS
+from netcosim.config.config import Config
+from netcosim.runs.cosim_result import CosimResult
+from netcosim.runs.store import Rows
+from netsim.errors import NetcosimError
+from queuesim.metrics import bounded_slowdown, makespan_s, turnaround_s, wait_s
+from queuesim.queue import run_queue
+from queuesim.result import QueueResult
+from queuesim.statistics import Interval, interval_columns, interval_of_redrawn
+from workloads.drawn import drawn_log, n_blocks, rotated
+
+RESAMPLES = 200
+"""Logs that a run's queues are simulated on for intervals, where that is cheap."""
+
+FloatArray = NDArray[np.float64]
+Tables = dict[str, Rows]
+
+
+def queue_metrics(schedule: QueueResult) -> dict[str, float]:
+    """Return the metrics that have intervals, over the jobs that ran."""
+    ran = schedule.of_those_that_ran
+    return {
+        "wait": float(wait_s(ran).mean()),
+        "turnaround": float(turnaround_s(ran).mean()),
+        "slowdown": float(bounded_slowdown(ran).mean()),
+        "makespan": makespan_s(ran),
+    }
+
+
+@dataclass(frozen=True)
+class Redrawn:
+    """Metrics of a run's queues on other logs."""
+
+    metrics: Mapping[str, Mapping[str, FloatArray]]
+    """Policy to metric to its value on each log."""
+    n_blocks: float
+    """That each log is drawn from; inf for jobs that are generated."""
+
+    @property
+    def jobs(self) -> str:
+        """Description of the logs."""
+        if np.isinf(self.n_blocks):
+            return "sets of jobs generated with other seeds"
+        return "logs drawn from blocks of this one"
+
+    @property
+    def resamples(self) -> int:
+        """Number of logs."""
+        found = [len(values) for metrics in self.metrics.values() for values in metrics.values()]
+        return max(found, default=0)
+
+    def interval(
+        self, value: float, name: str, metric: str, level: float, relative_to: str = ""
+    ) -> Interval:
+        """Return a policy's metric, or its ratio to that of another policy, with its interval."""
+        found = self.metrics[name][metric]
+        if relative_to:
+            under = self.metrics[relative_to][metric]
+            found = found[under > 0] / under[under > 0]
+        return interval_of_redrawn(value, found, self.n_blocks, level)
+
+
+def why_not_redrawn(result: CosimResult) -> str:
+    """Return why a run's queues are not redrawn by default; empty if they are."""
+    reasons = (result.queues.why_by_events(name, RESAMPLES) for name in result.schedules)
+    return next(filter(None, reasons), "")
+
+
+def check_resamples(config: Config, resamples: int | None) -> None:
+    """Refuse a number of logs for a run whose queues cannot be simulated without its network.
+
+    Raises
+    ------
+    NetcosimError
+    """
+    name = config.queue.run_time_model
+    if resamples is not None and resamples < 0:
+        raise NetcosimError(f"--resamples {resamples}; must be at least 0")
+    if resamples and not RUNTIME_MODELS[name].fixed:
+        fixed = ", ".join(n for n, model in RUNTIME_MODELS.items() if model.fixed)
+        raise NetcosimError(
+            f"--resamples {resamples}: run times change while jobs run under "
+            f'queue.run_time_model = "{name}"; intervals of waits need one of {fixed}'
+        )
+
+
+def redrawn(result: CosimResult, resamples: int) -> Redrawn:
+    """Simulate a run's queues on a number of other logs, generated or resampled.
+
+    Parameters
+    ----------
+    result : CosimResult
+        Result of a model whose run times are fixed (`queuesim.runtime.RunTimeModel.fixed`).
+    """
+    queues, draws = result.queues, result.queues.draws
+    # other seeds may give jobs that no policy can place
+    source = replace(result.config.workload.source(), larger_jobs="drop")
+    generated = source.log is None
+    values: dict[str, dict[str, list[float]]] = {name: {} for name in result.schedules}
+    for number in range(resamples):
+        which = f"log {number}"
+        if generated:
+            try:
+                jobs = source.jobs(queues.topology.n_nodes, draws.rng("workload", which))
+                other = replace(queues, jobs=jobs).prepared(drop_larger=True)
+            except NetcosimError:
+                continue  # every job of this seed is too large
+        else:
+            rng = draws.rng("bootstrap", which)
+            other = replace(queues, jobs=drawn_log(rotated(queues.jobs, rng), rng))
+        for name, metrics in values.items():
+            schedule = run_queue(other.redrawn(name, result.run_time_model, resamples, which))
+            for metric, value in queue_metrics(schedule).items():
+                metrics.setdefault(metric, []).append(value)
+    arrays = {
+        name: {metric: np.array(found) for metric, found in metrics.items()}
+        for name, metrics in values.items()
+    }
+    return Redrawn(arrays, np.inf if generated else n_blocks(queues.jobs))
+
+
+def with_intervals(tables: Mapping[str, Rows], result: CosimResult, found: Redrawn) -> Tables:
+    """Return a run's tables with the intervals of its queues.
+
+    The table "policies" gets the ends of the ratios; "queue_intervals" has a row for each policy
+    and metric, with the interval of the metric itself as well.
+    """
+    level, reference = result.config.run.confidence, result.reference
+    measured = {name: queue_metrics(schedule) for name, schedule in result.schedules.items()}
+    beside = reference.policy if reference.elsewhere is None else ""
+    rows, ends = [], {name: dict[str, object]() for name in measured}
+    for name, metrics in measured.items():
+        for metric, value in metrics.items():
+            own = found.interval(value, name, metric, level)
+            row = {"policy": name, "metric": metric, "resamples": found.resamples}
+            row |= {"jobs": found.jobs}
+            row |= interval_columns("value", own)
+            base = measured[beside][metric] if beside in measured else 0.0
+            if base > 0:
+                ratio = found.interval(value / base, name, metric, level, beside)
+                row |= interval_columns("ratio", ratio)
+                ends[name] |= interval_columns(f"{metric}_ratio", ratio)
+                del ends[name][f"{metric}_ratio"]
+            rows.append(row)
+    policies = [{**row, **ends[str(row["policy"])]} for row in tables["policies"]]
+    return {**tables, "policies": policies, "queue_intervals": rows}

@@ -1,0 +1,198 @@
+"""A config made into what runs, once: its machine, its jobs before the queue, what they send."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.registry import POLICIES
+from cosim.measuring.base import Measure
+from cosim.measuring.cost import campaign_hops, estimate_line, flow_level_line, flow_level_s
+from cosim.measuring.snapshots import Side, Study
+from cosim.network.communication import Communication
+from cosim.network.ensemble import SharedNetwork
+from cosim.network.gateways import GatewayIo
+from cosim.network.job_network import JobNetwork
+from cosim.network.mix import CommunicationMix, PatternShare
+from cosim.registry import MEASURES
+from netcosim.config.communication import CommunicationSection
+from netcosim.config.config import Config
+from netcosim.config.errors import ConfigError
+from netcosim.config.fields import InputFile
+from netcosim.config.machine import BuiltMachine, build_machine
+from netcosim.runs.schedules import Queues, queues_of
+from netsim.limits import need_memory, shown
+from patterns.registry import PATTERNS
+from queuesim.result import QueueResult
+from workloads.job import Workload
+
+MAX_SNAPSHOTS = 100_000
+
+_RESULT_BYTES_A_LINK = 40
+
+
+@dataclass(frozen=True, eq=False)
+class RunContext:
+    """What a config runs on and with."""
+
+    config: Config
+    machine: BuiltMachine
+    queues: Queues
+    mix: CommunicationMix
+    """Patterns, weights and communication fractions."""
+
+    def with_jobs(self, jobs: Workload) -> RunContext:
+        """Return the same context with other jobs."""
+        return replace(self, queues=replace(self.queues, jobs=jobs))
+
+    @cached_property
+    def drawn(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Communication and its fraction of each job: the same for packets and run-time models."""
+        return self.mix.draw(self.queues.jobs, self.queues.draws.rng("jobs"))
+
+    @cached_property
+    def communications(self) -> list[Communication]:
+        """What the jobs of each entry of the mix send."""
+        section = self.config.communication
+        return [
+            Communication(
+                entry.pattern,
+                entry.message_bytes,
+                entry.iterations,
+                entry.all_parameters(InputFile.checked),
+                None
+                if entry.node_bytes is None
+                else max(1, entry.node_bytes // section.ranks_per_node),
+                entry.priority,
+            )
+            for entry in section.mix
+        ]
+
+    @cached_property
+    def shared(self) -> SharedNetwork:
+        """What jobs on the machine share, for packets and run-time models."""
+        section = self.config.communication
+        return SharedNetwork(
+            self.machine.routing,
+            self.machine.packets,
+            section.ranks_per_node,
+            section.task_mapping,
+            int(self.queues.draws.rng("packets").integers(0, 2**32)),
+            self.config.run.threads,
+        )
+
+    @cached_property
+    def io(self) -> GatewayIo | None:
+        """What jobs write through gateways; None where none are named."""
+        section = self.config.communication.io
+        if section is None:
+            return None
+        return GatewayIo(self.queues.gateways, section.drive, section.message_bytes)
+
+    @cached_property
+    def network(self) -> JobNetwork:
+        """Return the network on which coupled run times compute contention."""
+        together = self.config.communication.together
+        return JobNetwork(self.shared, self.mix, self.communications, together=together)
+
+    def flow_cost(self) -> str | None:
+        """Return a note on the cost of simulating the jobs on the network, or None."""
+        share, _ = self.drawn
+        routing, sizes = self.machine.routing, self.queues.jobs.n_nodes
+        seconds, longest = flow_level_s(routing, self.communications, share, sizes)
+        return flow_level_line(seconds * len(self.config.queue.policies), longest)
+
+    def sides(self, schedules: Mapping[str, QueueResult]) -> dict[str, Side]:
+        """Return schedules on this network."""
+        return {
+            name: Side(
+                result, self.shared, POLICIES[name].isolates, partial(self.queues.empty, name)
+            )
+            for name, result in schedules.items()
+        }
+
+    def study(self, sides: Mapping[str, Side], reference: str) -> Study:
+        """Return what is to be measured of schedules.
+
+        Raises
+        ------
+        NetcosimError
+            More snapshots than the machine can hold.
+        """
+        section = self.config.run
+        check_snapshots(section.snapshots, len(sides), self.machine.topology.n_links)
+        share, fraction = self.drawn
+        return Study(
+            sides,
+            reference,
+            self.communications,
+            share,
+            fraction,
+            section.snapshots,
+            section.only_snapshot,
+            section.confidence,
+            section.placed,
+            self.io,
+            self.config.communication.together,
+        )
+
+    @property
+    def measure(self) -> Measure:
+        """How it is measured."""
+        section = self.config.run
+        sections = {"paired": section.paired, "steady": section.steady, "steps": section.steps}
+        keys = sections.get(section.measure)
+        given = {} if keys is None else keys.model_dump()
+        return MEASURES[section.measure](**given)
+
+    def packet_cost(self, study: Study, rounds: int = 1) -> str | None:
+        """Return a line on a study's packets before they are sent, ``rounds`` times over."""
+        hops = campaign_hops(study, self.measure)
+        hops *= 2 if self.config.run.keep == "all" else 1  # each job once more, alone
+        return estimate_line(rounds * hops, rounds * len(study.numbers) * len(study.sides))
+
+
+def run_context(config: Config, jobs: Workload | None = None) -> RunContext:
+    """Build the context of a config, with its own jobs or with others.
+
+    Raises
+    ------
+    NetcosimError
+        What a part refuses: a log that cannot be read, a job larger than the machine, ...
+    """
+    machine = build_machine(config.machine)
+    queues = queues_of(config, machine.topology, jobs)
+    mix = _mix(config.communication)
+    queues = replace(queues, jobs=mix.noted(queues.jobs), with_traffic=mix.with_traffic)
+    return RunContext(config, machine, queues, mix)
+
+
+def _mix(section: CommunicationSection) -> CommunicationMix:
+    """Return the patterns, weights and communication fractions of ``[communication]``."""
+    shares = []
+    for entry in section.mix:
+        ranks = PATTERNS[entry.pattern].least_ranks(entry.all_parameters(InputFile.checked))
+        least, most = entry.nodes or (1, None)
+        least = max(least, -(-ranks // section.ranks_per_node))
+        named = (entry.pattern, entry.weight, *entry.communication_fraction)
+        shares.append(PatternShare(*named, least, most))
+    return CommunicationMix(shares, section.law())
+
+
+def check_snapshots(n_snapshots: int, n_policies: int, n_links: int) -> None:
+    """Refuse more snapshots than can be kept.
+
+    Raises
+    ------
+    ConfigError, NetcosimError
+    """
+    if n_snapshots > MAX_SNAPSHOTS:
+        raise ConfigError("run.snapshots", shown(n_snapshots), f"at most {MAX_SNAPSHOTS:,}")
+    need_memory(
+        f"key run.snapshots: {n_snapshots:,} under {n_policies} policies on {n_links:,} links",
+        n_snapshots * n_policies * n_links * _RESULT_BYTES_A_LINK,
+    )

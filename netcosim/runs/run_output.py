@@ -1,0 +1,138 @@
+"""What a run leaves: a results file, an HTML page, and a table on the screen."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from cosim.run_times.coupled import CoupledFlow
+from cosim.run_times.flow_errors import flow_warning
+from netcosim.config.config import Config
+from netcosim.executors.signals import defer_signals
+from netcosim.executors.workers import Workers
+from netcosim.runs.cosim import point_result, run_cosim
+from netcosim.runs.cosim_result import CosimResult
+from netcosim.runs.journal import Journal, drop, journal_name
+from netcosim.runs.outcome import Outcome, encode_tables
+from netcosim.runs.points import point_key
+from netcosim.runs.progress import progress as show_progress
+from netcosim.runs.queue_intervals import RESAMPLES, redrawn, why_not_redrawn, with_intervals
+from netcosim.runs.run_jobs import worker_pool
+from netcosim.runs.store import Rows, Store
+from netcosim.study.results import PAGE_FILE, put_point, results_in
+from netsim.packet.credit import buffer_warning
+from netsim.units import format_quantity
+
+_QUEUED_JOB_S, _LONG_S = 2e-6, 10.0
+"""What a job takes in a compiled queue, and from when on a line is printed before."""
+
+
+def run_and_report(
+    config: Config,
+    config_text: str,
+    out: Path,
+    *,
+    title: str,
+    jobs: int = 1,
+    resamples: int | None = None,
+    progress: bool = True,
+) -> Path:
+    """Run a config, print the table of policies, and write results file and page.
+
+    Both files appear whole or not at all; until then what is done is kept beside them
+    (`netcosim.runs.journal`), and the same run goes on from there.
+
+    Parameters
+    ----------
+    config_text : str
+        As the user wrote it, for the page.
+    out : path
+        Folder; made if it is missing.
+    jobs : int
+        Local processes; they change no result.
+    resamples : int or None
+        Logs that the queues are simulated on for intervals of waits. None:
+        `netcosim.runs.queue_intervals.RESAMPLES` where these queues are compiled, else none.
+    progress : bool
+        Whether to show progress.
+
+    Returns
+    -------
+    path
+        The page.
+
+    Raises
+    ------
+    NetcosimError
+        What the run refuses, or a folder that cannot be written.
+    """
+    results = results_in(out)
+    started = time.perf_counter()
+    with show_progress(100, "%", shown=progress) as show:
+        journal = Journal(out / journal_name(point_key(config.resolved())), show.restart)
+        with worker_pool(config, journal, Workers(jobs), show.print_line):
+            result = run_cosim(
+                config,
+                lambda what, share: show.at(100 * share, what),
+                show.print_line,
+                journal,
+            )
+            from netcosim.report.about import ABOUT, about_rows, notes_of
+
+            found = point_result(result)
+            tables = _with_intervals(found.tables, result, resamples, show.print_line)
+            # report what cannot be stored before anything is written
+            encoded = encode_tables({**tables, ABOUT: about_rows(result, title, config_text)})
+            seconds = time.perf_counter() - started
+            content = config.resolved()
+            outcome = Outcome(encoded, None, seconds, found.kept)
+            put_point(results, content, outcome, config_text=config_text, title=title)
+            try:
+                path = _page(results, point_key(content), out / PAGE_FILE)
+            except KeyboardInterrupt:
+                show.print_line(f"results are in {results}; netcosim report draws them")
+                raise
+            # last: a kill while the page is drawn must not cost the parts
+            with defer_signals():
+                drop(journal.folder)
+    from netcosim.report.policies import policy_rows, print_table
+    from netcosim.report.verdict import findings, run_recommendation
+
+    machine, flows = result.machine, config.queue.run_time_model == CoupledFlow.name
+    on_buffers = buffer_warning(machine.topology, machine.packets)
+    for warning in (on_buffers, flow_warning(machine.routing) if flows else None):
+        if warning is not None:
+            print(f"netcosim: warning: {warning}", file=sys.stderr)
+    # last, because a reader that has gone away must not cost the results
+    answer = run_recommendation(tables, config.run.snapshots, seconds)
+    print("\n".join([*answer.lines(), "", print_table(policy_rows(tables))]))
+    print("\n".join([*notes_of(result), "", *findings(tables)[1:]]))
+    print(f"{seconds:.0f} s; page: {path}; results: {results}")
+    return path
+
+
+def _with_intervals(
+    tables: Mapping[str, Rows],
+    result: CosimResult,
+    resamples: int | None,
+    print_line: Callable[[str], None],
+) -> Mapping[str, Rows]:
+    """Return the tables with intervals of waits, if these are wanted or cheap."""
+    if resamples is None:
+        resamples = 0 if why_not_redrawn(result) else RESAMPLES
+    seconds = resamples * len(result.schedules) * len(result.workload) * _QUEUED_JOB_S
+    if seconds > _LONG_S:
+        shown = format_quantity(seconds, "time", 1)
+        print_line(f"queues on {resamples} other logs for intervals of waits, about {shown}")
+    found = redrawn(result, resamples) if resamples else None
+    return with_intervals(tables, result, found) if found and found.resamples else tables
+
+
+def _page(results: Path, key: str, path: Path) -> Path:
+    from netcosim.report.page import write_page
+    from netcosim.report.run_page import stored_run_page
+
+    with Store(results, "read") as store:
+        return write_page(path, stored_run_page(store, key))

@@ -1,0 +1,129 @@
+"""What a run would do and how long it would take, from one queue that is run to find out."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cosim.measuring.cost import HOPS_PER_S, campaign_hops, flow_level_s
+from cosim.registry import RUNTIME_MODELS
+from cosim.run_times.measured_times import Measured
+from netcosim.config.config import Config
+from netcosim.runs.journal import Journal, journal_name
+from netcosim.runs.points import point_key
+from netcosim.runs.run_context import run_context
+from netsim.units import format_quantity
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """What a run would do."""
+
+    schedules: int
+    """Queues that are run."""
+    snapshots: int
+    """Over all policies."""
+    parts_done: int
+    """Found from a run before."""
+    queue_s: float
+    """Of one queue with logged run times, tried."""
+    live_s: float
+    """Of putting all jobs on the network under all policies, for a live run-time model."""
+    packets_s: float
+    """Of all packet simulations, by the number of their hops."""
+    rounds: int
+    """Queues one after the other, on so many processes."""
+    jobs: int
+    """Processes."""
+    by_events: Mapping[str, str]
+    """Why a policy's queue is not compiled, by policy; empty if it is."""
+
+    @property
+    def estimated_s(self) -> float:
+        """Time that a run from its start takes, about."""
+        return self.rounds * self.queue_s + (self.live_s + self.packets_s) / self.jobs
+
+    def lines(self) -> str:
+        """Return two lines, and one for each reason why queues are not compiled."""
+        done = f"; {self.parts_done:,} parts are done" if self.parts_done else ""
+        sent = f", {self.snapshots:,} snapshots" if self.snapshots else ""
+        spans = [f"{_time(self.queue_s)} a queue"]
+        spans += [f"{_time(self.live_s)} of live run times"] if self.live_s else []
+        spans += [f"{_time(self.packets_s)} of packets"] if self.snapshots else []
+        policies: dict[str, list[str]] = {}
+        for policy, why in self.by_events.items():
+            policies.setdefault(why, []).append(policy)
+        paths = [
+            f"queues of {', '.join(names)} " + (f"run by events: {why}" if why else "are compiled")
+            for why, names in policies.items()
+        ]
+        return "\n".join(
+            [
+                f"{self.schedules:,} queues{sent}{done}",
+                f"estimate: {_time(self.estimated_s)} from the start on {self.jobs} "
+                f"process{'es' if self.jobs > 1 else ''} ({', '.join(spans)})",
+                *paths,
+            ]
+        )
+
+
+def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
+    """Estimate what a run would do; write nothing.
+
+    The first policy's queue is run with logged run times; its schedule represents all others'.
+
+    Parameters
+    ----------
+    out : Path
+        Folder of its results.
+
+    Raises
+    ------
+    NetcosimError
+        What the run refuses before it begins.
+    """
+    context, reference = run_context(config), config.relative_to
+    policies, section = config.queue.policies, config.run
+    began = time.perf_counter()
+    schedule = context.queues.under(policies[0])
+    queue_s = time.perf_counter() - began
+    columns = list(dict.fromkeys([reference.column, *policies]))
+    # with logged run times, then with those of every round
+    measured = config.queue.run_time_model == Measured.name
+    rounds = getattr(config.queue, Measured.section).rounds if measured else 0
+    stages = 1 + rounds
+    live_s = packets_s = 0.0
+    if RUNTIME_MODELS[config.queue.run_time_model].solves_flows:
+        share, _ = context.drawn
+        one_s, _ = flow_level_s(
+            context.machine.routing, context.communications, share, context.queues.jobs.n_nodes
+        )
+        live_s = one_s * len(policies)
+    sides = len(columns) if section.snapshots else 0
+    study_snapshots = 0
+    if section.snapshots:
+        like = context.sides(dict.fromkeys(policies, schedule))
+        named = {reference.column: like[policies[0]], **like}
+        study = context.study(named, reference.column)
+        often = max(1, rounds)
+        packets_s = often * campaign_hops(study, context.measure) / HOPS_PER_S
+        study_snapshots = often * len(study.numbers) * sides
+    elsewhere = 0 if reference.elsewhere is None else 1
+    return RunPlan(
+        schedules=stages * (len(policies) + elsewhere),
+        snapshots=study_snapshots,
+        parts_done=len(Journal(out / journal_name(point_key(config.resolved())))),
+        queue_s=queue_s,
+        live_s=live_s,
+        packets_s=packets_s,
+        rounds=stages * (math.ceil(len(policies) / jobs) + elsewhere),
+        jobs=jobs,
+        by_events={policy: context.queues.why_by_events(policy) for policy in policies},
+    )
+
+
+def _time(seconds: float) -> str:
+    return format_quantity(seconds, "time", 2)

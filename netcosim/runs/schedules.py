@@ -1,0 +1,304 @@
+"""The one way from a config to schedules: its machine and jobs, and the queue under a policy.
+
+``netcosim run``, sweeps and the papers all use this module; what a paper's method can do is in
+the config's ``[workload]`` and ``[queue]``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.any_rule import AnyRule
+from alloc.policy import Policy
+from alloc.registry import POLICIES, make_policy
+from cosim.network.gateways import gateway_nodes, keep_off, with_room
+from cosim.registry import RUNTIME_MODELS
+from netcosim.config.config import Config, QueueSection
+from netcosim.config.decider import backfill_or_decider, check_by_count
+from netcosim.config.policies import PolicyTables
+from netcosim.runs.draws import Draws
+from netsim.short_repr import short_repr
+from netsim.topology import Topology
+from queuesim.backfilling.easy_sets import node_set_method
+from queuesim.compiled.choice import why_by_events
+from queuesim.decide import Decider
+from queuesim.estimates import EstimateModel
+from queuesim.logged import with_replay_notes
+from queuesim.ordering.orders import Order
+from queuesim.queue import fitting, run_queue
+from queuesim.queue_setup import QueueSetup
+from queuesim.registry import BACKFILLS, DECIDERS, ESTIMATES
+from queuesim.result import QueueResult
+from queuesim.runtime import AsLogged, RunTimeModel
+from queuesim.setup import setup_of
+from queuesim.site.bandwidth import bandwidth_needs
+from queuesim.site.node_sets import check_holds_any
+from queuesim.site.rules import Rules
+from workloads.job import Workload
+from workloads.transform import from_zero, refuse_empty
+
+Count = Callable[[int, int], None]
+"""``count(jobs done, jobs)``."""
+
+
+@short_repr()
+@dataclass(frozen=True, eq=False)
+class Queues:
+    """A machine and its jobs, which wait for a policy."""
+
+    section: QueueSection
+    topology: Topology
+    jobs: Workload
+    """Every policy gets the same: those that all of them can place."""
+    estimates: EstimateModel
+    """Run times that the placement knows."""
+    order: Order
+    rules: Rules
+    draws: Draws
+    tables: PolicyTables
+    """Parameters of the policies."""
+    gateway_hosts: str | None
+    """Host list of the nodes that no job gets."""
+    with_traffic: Callable[[Workload, np.random.Generator], Workload] | None = None
+    """Adds to jobs what they send, as `cosim.network.mix.CommunicationMix.with_traffic`."""
+
+    @cached_property
+    def gateways(self) -> NDArray[np.int32]:
+        """Nodes that no job gets."""
+        hosts = self.gateway_hosts
+        return np.empty(0, np.int32) if hosts is None else gateway_nodes(hosts, self.topology)
+
+    def prepared(self, drop_larger: bool) -> Queues:
+        """Return the queues with their jobs checked against the policies, and notes on them.
+
+        Parameters
+        ----------
+        drop_larger : bool
+            Whether jobs that a policy cannot place are left out.
+
+        Raises
+        ------
+        NetcosimError
+            Policies or a backfilling that cannot keep jobs to sets of nodes, where the rules
+            must; no job that every policy can place.
+        """
+        section, jobs = self.section, self.jobs
+        if self.rules.uses_node_sets:
+            node_set_method(section.backfill)
+            for name in section.policies:
+                check_holds_any(POLICIES[name])
+        for name in section.policies if drop_larger else ():
+            rng = np.random.default_rng(0)
+            policy = make_policy(self.topology, name, rng, self.tables.of(name))
+            placed = with_room(fitting(jobs, policy, self.rules), policy, self.gateways)
+            jobs = refuse_empty(placed, jobs)
+        if any(POLICIES[name].replays for name in section.policies):
+            jobs = with_replay_notes(jobs, self.topology)
+        return replace(self, jobs=_with_notes_on_needs(section, jobs))
+
+    def under(
+        self,
+        policy: str,
+        model: RunTimeModel | None = None,
+        *,
+        overrun: str | None = None,
+        bandwidth_Bps: NDArray[np.float64] | None = None,
+        progress: Count | None = None,
+    ) -> QueueResult:
+        """Simulate the schedule under a policy.
+
+        Parameters
+        ----------
+        policy : str
+            A name in `alloc.registry.POLICIES`.
+        model : RunTimeModel, optional
+            As logged by default.
+        overrun : str, optional
+            Instead of the config's.
+        bandwidth_Bps : (n,) float64, optional
+            Bandwidth that each job needs, instead of a draw of the config's classes.
+
+        Raises
+        ------
+        NetcosimError
+            What `queuesim.queue.simulate_queue` refuses.
+        """
+        with self._backfill_or_decider() as who:
+            given: dict[str, Any] = {"keep_placements": True, "progress": progress}
+            if overrun is not None:
+                given["overrun"] = overrun
+            if bandwidth_Bps is not None:
+                given["bandwidth_Bps"] = bandwidth_Bps
+            return run_queue(self._setup(policy, model, who)(**given))
+
+    def redrawn(
+        self, policy: str, model: RunTimeModel, repeats: int, which: str = ""
+    ) -> QueueSetup:
+        """Return one of so many queues of which nothing but starts and ends is wanted.
+
+        Parameters
+        ----------
+        which : str
+            Names the draws of what jobs send.
+        """
+        with self._backfill_or_decider() as who:
+            return self._setup(policy, model, who, which)(only_times=True, repeats=repeats)
+
+    def _backfill_or_decider(self) -> AbstractContextManager[str | Decider]:
+        section = self.section
+        return backfill_or_decider(section.backfill, section.decider, section.decider_files)
+
+    def _setup(
+        self, policy: str, model: RunTimeModel | None, who: str | Decider, which: str = ""
+    ) -> Callable[..., QueueSetup]:
+        """Return what makes a queue under a policy of the config's keys."""
+        placing, section, known = self.empty(policy), self.section, None
+        if self.with_traffic is not None and isinstance(who, Decider):
+            known = self.with_traffic(self.jobs, self.draws.rng("jobs", which))
+        return partial(
+            QueueSetup,
+            self.jobs,
+            placing,
+            order=self.order,
+            rules=self.rules,
+            backfill=who,
+            window=None if section.window == "all" else section.window,
+            overrun=section.overrun,
+            run_time_model=model,
+            rng=self.draws.rng("jobs", which),
+            bandwidth_Bps=self._needs(placing.without_need, model),
+            estimates=self.estimates,
+            known=known,
+        )
+
+    def why_by_events(self, policy: str, repeats: int = 1) -> str:
+        """Return why so many queues under a policy are not compiled; empty if they are."""
+        model = RUNTIME_MODELS[self.section.run_time_model]
+        with self._backfill_or_decider() as who:
+            placing = self.empty(policy)
+            return why_by_events(
+                len(self.jobs) * repeats, placing, self.order, who, self.rules, model
+            )
+
+    def empty(self, policy: str, snapshot: int | None = None) -> Policy:
+        """Return a policy with all nodes free but gateways; draws are a queue's or a snapshot's.
+
+        With ``queue.placement_rules`` it is the first of them all.
+        """
+        names = dict.fromkeys((policy, *self.section.placement_rules))
+        made = {name: self._made(name, snapshot) for name in names}
+        return AnyRule(made, policy) if self.section.placement_rules else made[policy]
+
+    def _made(self, policy: str, snapshot: int | None) -> Policy:
+        which = policy if snapshot is None else f"{policy}, snapshot {snapshot}"
+        rng = self.draws.rng("policy", which)
+        made = make_policy(self.topology, policy, rng, self.tables.of(policy))
+        if self.section.decider is not None:
+            check_by_count("decider", policy, made)
+        keep_off(made, self.gateways)
+        return made
+
+    def digest(self, policy: str, model: RunTimeModel, overrun: str | None = None) -> str:
+        """Return a digest of all that `under` depends on; empty if that is not known.
+
+        For a machine that is its content; bandwidths and latencies count only for policies
+        that place by bandwidth. It is known for logged run times and built-in policies, whose
+        sources do not change in a process.
+        """
+        section = self.section
+        placed_by = (policy, *section.placement_rules)
+        added = {*POLICIES.added, *BACKFILLS.added, *DECIDERS.added}
+        if type(model) is not AsLogged or added & {*placed_by, section.backfill, section.decider}:
+            return ""
+        machine = {**vars(self.topology), "name": ""}
+        if not POLICIES[policy].without_need:
+            machine |= {"link_bandwidth_Bps": None, "link_latency_s": None}
+        needs = self._needs(POLICIES[policy].without_need, model)
+        jobs = vars(replace(self.jobs, notes=(), dropped={}))
+        given = (
+            *(section.backfill, section.decider, section.decider_files, section.window),
+            section.overrun if overrun is None else overrun,
+        )
+        of_policy = [(p, self.tables.of(p), self.draws.rng("policy", p)) for p in placed_by]
+        rest = (self.order, self.rules, self.estimates, needs)
+        try:
+            content = pickle.dumps((machine, jobs, given, of_policy, rest))
+        except (pickle.PicklingError, AttributeError, TypeError):
+            return ""
+        return hashlib.sha256(content).hexdigest()
+
+    def _needs(self, without_need: str, model: RunTimeModel | None) -> NDArray[np.float64] | None:
+        """Return each job's bandwidth need from its run-time model, the log, or its class.
+
+        Classes are drawn for a policy that reads them; the draw is the same for all of them.
+        """
+        if model is not None and model.knows_needs:
+            return model.bandwidth_needs(self.jobs, self.draws.rng("jobs"))
+        if not without_need:
+            return None
+        classes = self.section.bandwidth_need_Bps
+        return bandwidth_needs(self.jobs, classes, self.draws.rng("bandwidth"))
+
+
+def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) -> Queues:
+    """Build the queues of a config.
+
+    Parameters
+    ----------
+    topology : Topology
+        Its machine's.
+    jobs : Workload, optional
+        Jobs that replace the config's own.
+
+    Raises
+    ------
+    NetcosimError
+        What `workloads.source.JobSource` refuses; no job that every policy can place.
+    """
+    draws = Draws(config.resolved())
+    source = config.workload.source()
+    if jobs is None:
+        jobs = source.jobs(topology.n_nodes, draws.rng("workload"))
+        # a log's clock may begin long before its first job
+        jobs = jobs if source.log is None else from_zero(jobs)
+    order, rules = setup_of(config.queue, source.history)
+    io = config.communication.io
+    queues = Queues(
+        config.queue,
+        topology,
+        jobs,
+        ESTIMATES[config.queue.estimates].after(source.history),
+        order,
+        rules,
+        draws,
+        config.policies,
+        None if io is None else io.gateways,
+    )
+    return queues.prepared(source.larger_jobs == "drop")
+
+
+def _with_notes_on_needs(section: QueueSection, jobs: Workload) -> Workload:
+    """Add a note on policies that need a missing ``queue.bandwidth_need``."""
+    if (
+        section.bandwidth_need_Bps
+        or RUNTIME_MODELS[section.run_time_model].knows_needs
+        or jobs.details.bytes_per_node_s is not None
+    ):
+        return jobs
+    readers = {name: POLICIES[name].without_need for name in section.policies}
+    found = [
+        f"{name} places jobs by the bandwidth they need, and queue.bandwidth_need is not "
+        f"given: every job gets {gets}"
+        for name, gets in readers.items()
+        if gets
+    ]
+    return replace(jobs, notes=tuple(dict.fromkeys((*jobs.notes, *found))))

@@ -1,0 +1,387 @@
+"""The results of a sweep in one SQLite file, whole points alone, one writer at a time.
+
+A transaction costs the disk some ten milliseconds, so points that come faster share one: what was
+put is in the file `BATCH_S` later, or when the store is read, flushed or closed. (A write-ahead
+log would be as fast, but does not work over network file systems.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from netcosim.archive.serialize import deserialize
+from netcosim.archive.values import ArchivedRun
+from netcosim.executors.signals import defer_signals
+from netcosim.runs.frames import join_points
+from netcosim.runs.outcome import Outcome
+from netcosim.runs.points import canonical_json, plain
+from netcosim.runs.store_format import (
+    APPLICATION_ID,
+    ARCHIVE_SCHEMA,
+    COLUMNS,
+    SCHEMA,
+    SCHEMA_VERSION,
+    WITHOUT_ARCHIVE,
+    StoredPoint,
+    check_header,
+    check_tables,
+    read_rows,
+)
+from netsim.errors import NetcosimError, unknown_name
+from netsim.file_lock import acquire_lock, let_go
+from netsim.kinds import need_kinds
+from netsim.short_repr import short_repr
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BATCH_S = 0.5
+"""Longest that a point waits for others to be written with."""
+
+Rows = Sequence[Mapping[str, object]]
+"""One table of a point's result: a list of rows, each a mapping of column to value."""
+
+_Waiting = tuple[
+    tuple[object, ...], list[tuple[str, str, str]], list[tuple[str, str, str, bytes]]
+]  # rows: a point's, its tables', what else is kept of it
+
+
+@short_repr("path", "mode")
+class Store:
+    """A results file, opened for reading or for writing.
+
+    Use as a context manager. Only one process may have a store open for writing; others may
+    read it meanwhile.
+
+    Parameters
+    ----------
+    path : path
+    mode : {"read", "write"}
+        "write" creates the file if it is missing.
+
+    Raises
+    ------
+    NetcosimError
+        A file that is missing (for reading), no results file, of a newer schema, or being written
+        by another process.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> content = {
+    ...     "machine": {"family": "torus", "dims": [8, 8]},
+    ...     "workload": {"synthetic": {"n_jobs": 30, "mean_nodes": 4}},
+    ...     "queue": {"policies": ["baseline"], "run_time_model": "as-logged"},
+    ... }
+    >>> points = [
+    ...     nc.config_from(content | {"run": {"seed": seed, "snapshots": 0}}).resolved()
+    ...     for seed in (1, 2)
+    ... ]
+    >>> summary = nc.run_points("netcosim.runs.cosim:cosim_point", points, "a.db", progress=False)
+    >>> with nc.Store("a.db", "read") as store:
+    ...     print(store.frame("policies")[["run.seed", "policy", "jobs"]].to_string(index=False))
+     run.seed   policy  jobs
+            1 baseline    30
+            2 baseline    30
+    """
+
+    def __init__(self, path: str | os.PathLike[str], mode: Literal["read", "write"]) -> None:
+        need_kinds("Store", {"path": (path, (str, os.PathLike))})
+        if mode not in ("read", "write"):
+            raise unknown_name("mode of a store", mode, ("read", "write"))
+        self.path = Path(path)
+        self.mode = mode
+        self._guard = threading.RLock()
+        self._waiting: list[_Waiting] = []
+        self._timer: threading.Timer | None = None
+        self._written_s = -math.inf
+        if self.path.is_dir():
+            raise NetcosimError(f"{self.path}: a directory; a results file was expected")
+        if self.path.exists() and not self.path.is_file():
+            raise NetcosimError(f"{self.path}: a pipe or a device; a results file was expected")
+        if mode == "read" and not self.path.exists():
+            raise NetcosimError(f"{self.path}: no such results file")
+        if mode == "write" and not self.path.parent.is_dir():
+            raise NetcosimError(f"{self.path}: the folder {self.path.parent} does not exist")
+        # Before anything is written beside a file that is no results file.
+        check_header(self.path, may_be_empty=mode == "write")
+        with ExitStack() as held:
+            if mode == "write":
+                held.callback(let_go, acquire_lock(self.path))
+            self._db = self._open(held)
+            self._held = held.pop_all()
+
+    # Opening and closing
+
+    def _open(self, held: ExitStack) -> sqlite3.Connection:
+        # A reader, too, may have to roll back what a killed writer left, where it is allowed to.
+        writable = self.mode == "write" or os.access(self.path, os.W_OK)
+        access = ("rwc" if self.mode == "write" else "rw") if writable else "ro"
+        uri = f"{self.path.resolve().as_uri()}?mode={access}"
+        try:
+            # the timer's thread writes, too
+            db = sqlite3.connect(uri, 30.0, isolation_level=None, check_same_thread=False, uri=True)
+        except sqlite3.Error as error:
+            raise NetcosimError(f"{self.path}: cannot be opened: {error}") from None
+        held.callback(db.close)
+        try:
+            if self.mode == "write":
+                self._create(db)
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version not in (SCHEMA_VERSION, WITHOUT_ARCHIVE):
+                raise NetcosimError(
+                    f"{self.path}: results file of format {version}; "
+                    f"this program reads format {SCHEMA_VERSION}"
+                )
+            self._has_archive = version == SCHEMA_VERSION
+            check_tables(db, self.path, self._has_archive)
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("PRAGMA foreign_keys = ON")
+            if self.mode == "read":
+                db.execute("PRAGMA query_only = ON")
+        # SQLite quotes damaged names in its messages, which then are no text
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            raise NetcosimError(f"{self.path}: cannot be used as a results file: {error}") from None
+        return db
+
+    @staticmethod
+    def _create(db: sqlite3.Connection) -> None:
+        """Make the tables that a file lacks, in one transaction: all or none."""
+        schema = SCHEMA + ARCHIVE_SCHEMA
+        if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            if db.execute("PRAGMA user_version").fetchone()[0] != WITHOUT_ARCHIVE:
+                return
+            schema = ARCHIVE_SCHEMA
+        db.executescript(
+            f"PRAGMA journal_mode = DELETE; BEGIN; {schema}"
+            f"PRAGMA application_id = {APPLICATION_ID};"
+            f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+        )
+
+    def close(self) -> None:
+        """Write what waits, close the file and let others write it."""
+        try:
+            # a second Ctrl-C waits for what the first has left
+            with self._held, defer_signals():
+                self.flush()
+        finally:
+            self._waiting.clear()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def _check_writable(self) -> None:
+        if self.mode != "write":
+            raise NetcosimError(f"{self.path}: opened for reading alone")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        self._check_writable()
+        try:
+            # commits in the end, or rolls back what was begun
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")
+                yield self._db
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise NetcosimError(f"{self.path}: cannot be written: {error}") from None
+
+    # Writing
+
+    def put(self, key: str, config: Mapping[str, object], outcome: Outcome, code: str = "") -> None:
+        """Store what became of a point: at once if none was for `BATCH_S`, or with others.
+
+        Raises
+        ------
+        NetcosimError
+            The file cannot be written, for this point or an earlier pending one.
+        """
+        self._check_writable()
+        status = "failed" if outcome.tables is None else "done"
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        # a name of a file need not be text; one such error must not keep others from the disk
+        error = outcome.error and outcome.error.encode(errors="backslashreplace").decode()
+        point = (key, canonical_json(config), status, error, outcome.seconds, now, code)
+        tables = [(key, name, text) for name, text in sorted((outcome.tables or {}).items())]
+        kept = [
+            (key, name, hashlib.sha256(data).hexdigest(), data)
+            for name, data in outcome.kept.items()
+        ]
+        with self._guard:
+            self._waiting.append((point, tables, kept))
+            left_s = self._written_s + BATCH_S - time.monotonic()
+            if left_s <= 0:
+                self.flush()
+            elif self._timer is None:
+                self._timer = threading.Timer(left_s, self._flush_on_time)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def flush(self) -> None:
+        """Write all pending entries, in one transaction.
+
+        Raises
+        ------
+        NetcosimError
+            The file cannot be written; entries stay pending.
+        """
+        with self._guard:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+            if not self._waiting:
+                return
+            with self._transaction() as db:
+                for point, tables, kept in self._waiting:
+                    replaced = db.execute("DELETE FROM points WHERE key = ?", point[:1]).rowcount
+                    db.execute("INSERT INTO points VALUES (?, ?, ?, ?, ?, ?, ?)", point)
+                    db.executemany("INSERT INTO results VALUES (?, ?, ?)", tables)
+                    db.executemany("INSERT INTO kept VALUES (?, ?, ?)", [k[:3] for k in kept])
+                    # points share machines and jobs
+                    archives = [k[2:] for k in kept]
+                    db.executemany("INSERT OR IGNORE INTO archives VALUES (?, ?)", archives)
+                    if replaced:
+                        db.execute(
+                            "DELETE FROM archives WHERE digest NOT IN (SELECT digest FROM kept)"
+                        )
+            self._waiting.clear()
+            self._written_s = time.monotonic()
+
+    def _flush_on_time(self) -> None:
+        # An error is raised at the next put, read or close: all of them flush.
+        with suppress(NetcosimError):
+            self.flush()
+
+    def put_meta(self, values: Mapping[str, object]) -> None:
+        """Set entries of the store, as opposed to a point's (the config's text, versions, ...)."""
+        with self._guard, self._transaction() as db:
+            db.executemany(
+                "INSERT OR REPLACE INTO meta VALUES (?, ?)",
+                [(key, json.dumps(plain(value), sort_keys=True)) for key, value in values.items()],
+            )
+
+    # Reading
+
+    def _read(self, query: str, kinds: str, values: tuple[object, ...] = ()) -> list[Any]:
+        """Flush, then read rows (see `netcosim.runs.store_format.read_rows`)."""
+        with self._guard:
+            self.flush()
+            return read_rows(self._db, self.path, query, kinds, values)
+
+    def meta(self) -> dict[str, object]:
+        """Return every entry that belongs to the store, not to a point."""
+        return dict(self._read("SELECT key, value FROM meta ORDER BY key", "tj"))
+
+    def statuses(self) -> dict[str, str]:
+        """Return the status of each stored point, by key."""
+        return dict(self._read("SELECT key, status FROM points", "tt"))
+
+    def points(self) -> list[StoredPoint]:
+        """Return every stored point, sorted by key."""
+        query = f"SELECT {COLUMNS['points']} FROM points"
+        return [StoredPoint(*row) for row in self._read(f"{query} ORDER BY key", "tmtontt")]
+
+    def table_names(self) -> list[str]:
+        """Return the names of the tables that points have stored."""
+        query = "SELECT DISTINCT table_name FROM results ORDER BY table_name"
+        return [name for (name,) in self._read(query, "t")]
+
+    def rows(self, key: str, table: str) -> list[dict[str, object]]:
+        """Return one table of one point.
+
+        Raises
+        ------
+        NetcosimError
+            No such point or table.
+        """
+        found = self.tables(key, table)
+        if table not in found:
+            raise NetcosimError(f"{self.path}: no table {table!r} of point {key[:12]}")
+        return found[table]
+
+    def tables(self, key: str, name: str | None = None) -> dict[str, list[dict[str, object]]]:
+        """Return the tables of one point by name: all of them, or only the named one."""
+        query = "SELECT table_name, columns FROM results WHERE point_key = ?"
+        if name is not None:
+            query += " AND table_name = ?"
+        given = (key,) if name is None else (key, name)
+        return {
+            table: [
+                dict(zip(columns, values, strict=True))
+                for values in zip(*columns.values(), strict=True)
+            ]
+            for table, columns in self._read(f"{query} ORDER BY table_name", "tc", given)
+        }
+
+    def kept(self, key: str) -> ArchivedRun | None:
+        """Return what was archived of a point; None if nothing was, as in older files.
+
+        Raises
+        ------
+        NetcosimError
+            A damaged file.
+        """
+        if not self._has_archive:
+            return None
+        query = "SELECT name, content FROM kept JOIN archives USING (digest) WHERE point_key = ?"
+        archives = dict(self._read(query, "tb", (key,)))
+        return deserialize(archives, str(self.path)) if archives else None
+
+    def digest(self) -> str:
+        """Return the SHA-256 of all that was computed: keys, configs, statuses, errors, tables.
+
+        Times are left out, and the order in which points were stored does not matter: two
+        sweeps of the same points agree in it, however they were run. What `kept` gives is not in
+        it, because its compression depends on the machine.
+        """
+        digest = hashlib.sha256()
+        for kinds, query in (
+            ("ttto", "SELECT key, config, status, error FROM points ORDER BY key"),
+            (
+                "ttt",
+                "SELECT point_key, table_name, columns FROM results ORDER BY point_key, table_name",
+            ),
+        ):
+            for row in self._read(query, kinds):
+                digest.update(json.dumps(row).encode() + b"\n")
+        return digest.hexdigest()
+
+    def frame(self, table: str) -> pd.DataFrame:
+        """Return one table of all points: the parameters that vary, then the table's columns.
+
+        ``attrs["units"]`` has the units of columns. Points come in the order of their parameters'
+        text, so the frame does not depend on the order of computing. A parameter with the name of
+        a column is left out.
+
+        Raises
+        ------
+        NetcosimError
+            No point has such a table.
+        """
+        if table not in self.table_names():
+            listed = ", ".join(self.table_names()) or "none"
+            raise NetcosimError(f"{self.path}: no table {table!r}; stored tables: {listed}")
+        found = self._read(
+            "SELECT key, config, columns FROM points JOIN results ON key = point_key"
+            " WHERE table_name = ? ORDER BY config",
+            "tmc",
+            (table,),
+        )
+        if not found:
+            raise NetcosimError(
+                f"{self.path}: damaged results file: table {table!r} is of no stored point"
+            )
+        return join_points(found)

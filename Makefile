@@ -18,7 +18,7 @@ MINUTES ?= 10
 LOWEST ?= $(CURDIR)/.venv-lowest
 LOWEST_TESTS := $(addprefix tests/test_, $(addsuffix .py, lowest front_door start_up \
 	packet_closed_forms patterns_programs alloc_policies workloads_swf csv_jobs import_acme \
-	queue_easy queue_metrics run_parts report_exports experiments_store sweep_design gym \
+	queue_easy queue_metrics run_parts report_exports experiments_store gym \
 	papers_drawings run_page topology_conf))
 
 TESTS = $(BIN)/python -m pytest -n auto --dist loadfile
@@ -88,7 +88,7 @@ $(VENV)/.installed: $(VENV)/bin/python setup.cfg pyproject.toml
 $(LOWEST)/.installed: setup.cfg pyproject.toml tests/lowest.txt
 	$(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/pip install --quiet --disable-pip-version-check -c tests/lowest.txt \
-		-e ".[design,parquet,rl,yaml]" pytest pytest-benchmark hypothesis mpich
+		-e ".[parquet,rl,yaml]" pytest pytest-benchmark hypothesis mpich
 	touch $@
 
 $(VENV)/.installed-docs: $(VENV)/bin/python setup.cfg pyproject.toml

@@ -5,7 +5,6 @@ from __future__ import annotations
 from cosim.measuring.campaign import Stretch
 from cosim.measuring.paired import Paired
 from cosim.measuring.steady_measure import Steady
-from cosim.measuring.steps_measure import StepsMeasure
 from cosim.run_times.coupled import CoupledFlow
 from cosim.run_times.coupled_packets import CoupledPackets
 from cosim.run_times.iterations import Iterations
@@ -30,6 +29,6 @@ RUNTIME_MODELS: Registry[type[RunTimeModel]] = Registry(
     optional=("queuesim.bluegene.partition_bisection",),
 )
 
-MEASURES: dict[str, type[Stretch] | type[Paired] | type[Steady] | type[StepsMeasure]] = {
-    measure.name: measure for measure in (Stretch, Paired, Steady, StepsMeasure)
+MEASURES: dict[str, type[Stretch] | type[Paired] | type[Steady]] = {
+    measure.name: measure for measure in (Stretch, Paired, Steady)
 }

@@ -38,7 +38,7 @@ _STUDIES = {"bench": "benchmarks", "bench-rl": "learning", "validate": "validati
 # Shown first in the help, in this order; others follow by name.
 _FIRST = (
     *("demo", "judge", "run", "sweep", "reproduce", "curve", "list", "describe", "trace"),
-    *("surface", "merge", "report", "validate", "bench", "bench-rl", "warmup"),
+    *("merge", "report", "validate", "bench", "bench-rl", "warmup"),
 )
 
 

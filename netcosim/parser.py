@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 from netsim.errors import NetcosimError
 
 RENAMED = {
-    "--csv": "--out",
     "--figures": "--format",
     "--first": "--first-jobs",
     "--folder": "--out",

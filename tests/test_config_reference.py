@@ -55,7 +55,6 @@ def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any
 
 NEEDS = {
     "sweep.zip": ("machine.radix = [4, 6]", "run.seed = [1, 2]"),
-    "sweep.design": ("machine.radix = 4",),
     "communication.io": ('run.measure = "steady"', 'communication.io.gateways = "0"'),
     "run.measure": ('communication.mix = [{ pattern = "halo3d", node_bytes = "1 MiB" }]',),
 }
@@ -108,13 +107,12 @@ def test_every_key_has_a_description_and_an_example_that_counts(
     assert key.example, f"{path}: add Field(examples=[...]), or Example(...) to its Annotated[...]"
     without, with_key = content(path, key.lines)
     [*points] = points_of(with_key, tmp_path)
-    assert (len(points) > 1) == (path in ("run.repetition", "sweep.zip", "sweep.design"))
+    assert (len(points) > 1) == (path in ("run.repetition", "sweep.zip"))
     if path not in (
         "machine.family",
         "machine.preset",
         "workload.log",
         "sweep.zip",
-        "sweep.design",
     ):
         if path == "communication.mix.file":
             without["communication"] = {}

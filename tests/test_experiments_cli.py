@@ -200,7 +200,6 @@ def test_mistakes_are_one_line_and_status_2(
     ("line", "expected"),
     [
         ("sweep c.toml --store r.db", "--store is now --out (see netcosim sweep --help)"),
-        ("surface r.db --of a.b --csv=t.csv", "--csv is now --out"),
         ("bench --json t.json", "--json is now --out"),
         ("report r.db --html p.html", "--html is now --out"),
         ("report r.db --folder f", "--folder is now --out"),

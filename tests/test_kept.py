@@ -236,8 +236,7 @@ def test_a_measure_of_one_side_keeps_all_of_it() -> None:
     policies = ["baseline", "slurm-tree"]
     queue = {"policies": policies, "run_time_model": "as-logged"}
     mix = [{"pattern": "all-to-all", "node_bytes": 10_000}]
-    steps = {"iterations": 12}
-    run = {"snapshots": 1, "keep": "all", "measure": "steps", "steps": steps}
+    run = {"snapshots": 1, "keep": "all", "measure": "steady"}
     config = config_from({**CONTENT, "queue": queue, "communication": {"mix": mix}, "run": run})
     kept = archive_of(run_cosim(config)).schedules
     seen = kept["baseline"].measured

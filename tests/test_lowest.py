@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 REQUIREMENT = re.compile(r"([A-Za-z0-9-]+)>=([0-9.]+)")
 CONSTRAINT = re.compile(r'([A-Za-z0-9-]+)==([0-9.]+)(; python_version < "3\.13")?')
-OPTIONS = ("design", "parquet", "rl", "yaml")
+OPTIONS = ("parquet", "rl", "yaml")
 
 
 def floors() -> list[tuple[str, str]]:

@@ -315,13 +315,11 @@ def test_mistakes_are_told():
     cells = {"pattern": "fft3d", "node_bytes": 2000, "parameters": {"cells": 10}}
     with pytest.raises(NetcosimError, match=r"remove parameters\.cells"):
         run(communication={"mix": [cells]})
-    with pytest.raises(
-        NetcosimError, match=r"run\.measure: .*valid: paired, steady, steps, stretch"
-    ):
+    with pytest.raises(NetcosimError, match=r"run\.measure: .*valid: paired, steady, stretch"):
         run(run={"measure": "pairs"})
     with pytest.raises(NetcosimError, match="only_snapshot = 3; must be below snapshots = 3"):
         run(run={"measure": "paired", "snapshots": 3, "only_snapshot": 3})
-    assert set(MEASURES) == {"stretch", "paired", "steady", "steps"}
+    assert set(MEASURES) == {"stretch", "paired", "steady"}
 
 
 def made(ratio, n_nodes, snapshot, *, duty=1.0):

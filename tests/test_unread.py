@@ -185,7 +185,6 @@ NAMED = [
     ("as logged", "queue.multifactor.size_weight = 5", "queue.multifactor.size_weight"),
     ("as logged", f"communication.{_ALWAYS}", "mix.message_bytes, together): run.snapshots = 0"),
     ("steady", f"communication.{_ALWAYS}", "communication.together is not read"),
-    ("steps", f"communication.{_ALWAYS}", "communication.together is not read"),
     (
         "measured",
         f"communication.mix = [{{ {_PATTERN}, iterations = 2 }}]",
@@ -198,7 +197,6 @@ NAMED = [
     ),
     ("measured", "run.paired.repeats = 3.0", "[run.paired] is not read (repeats)"),
     ("paired", "run.steady.noise = 0.1", "[run.steady] is not read (noise)"),
-    ("steady", "run.steps.redraws = 2", "[run.steps] is not read (redraws)"),
     ("no backfilling", "queue.window = 5", "queue.window"),
     ("as logged", 'queue.estimates = "actual"', "queue.estimates"),
     (

@@ -73,8 +73,6 @@ BASES = {
     "paired": _NODE_BYTES + 'run = { snapshots = 2, measure = "paired" }',
     "steady": _NODE_BYTES + 'queue.run_time_model = "as-logged"\n'
     'run = { snapshots = 1, measure = "steady" }',
-    "steps": _NODE_BYTES + 'queue.run_time_model = "as-logged"\n'
-    'run = { snapshots = 1, measure = "steps", steps = { iterations = 20 } }',
     "coupled at flow level": 'queue.run_time_model = "coupled-flow"',
     "coupled at packet level": 'queue.run_time_model = "coupled-packets"',
     "two rails": 'queue.run_time_model = "as-logged"\nrun.snapshots = 1\nmachine = { family = '

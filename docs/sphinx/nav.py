@@ -62,7 +62,6 @@ NAV: dict[str, tuple[str, ...]] = {
         "isolation-placement",
         "isolation-shares",
         "isolation-loop",
-        "isolation-steps",
         "isolation-dragonfly",
         "isolation-history",
     ),

@@ -13,12 +13,11 @@ from typing import Any
 from netcosim.config.communication import PatternSection
 from netcosim.config.config import Config, config_class
 from netcosim.config.content import checked_config, plugins_of
-from netcosim.config.design import SweepSection, design_of
 from netcosim.config.errors import ConfigError, list_keys
 from netcosim.config.expand import expand
 from netcosim.config.machine import list_parameters
+from netcosim.config.run import SweepSection
 from netcosim.config.unread import warn_of_unread
-from netcosim.runs.points import replaced
 from netsim.errors import NetcosimError
 from netsim.files import read_text
 from netsim.kinds import need_kinds
@@ -108,8 +107,7 @@ def section_of(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
 def load_sweep(path: str | Path) -> SweepFile:
     """Read a config in which any parameter may be a list or a range (`netcosim.config.expand`).
 
-    ``[sweep] zip = [["machine.p", "machine.a"]]`` names keys that run together;
-    ``[sweep.design]`` chooses points by a design of experiments.
+    ``[sweep] zip = [["machine.p", "machine.a"]]`` names keys that run together.
 
     Raises
     ------
@@ -132,25 +130,17 @@ def points_of(raw: Mapping[str, Any], folder: Path | None = None) -> tuple[Confi
     NetcosimError
         As `load_sweep`, without the file's name.
     """
-    return tuple(point for _, point in numbered_points(raw, folder))
-
-
-def numbered_points(raw: Mapping[str, Any], folder: Path | None = None) -> list[tuple[int, Config]]:
-    """Return `points_of` with each point's row of the sweep's design; 0 without one."""
     content = {key: value for key, value in raw.items() if key != "sweep"}
     groups = _zip_groups(raw.get("sweep", {}))
-    design = design_of(raw)
     keys: set[str] = set()
     # points may have plug-ins of their own, each with other keys
     for one in expand({"plugins": raw.get("plugins", ())}, list_keys=("plugins",)):
         with using((*installed_plugins(), *plugins_of(one, folder))):
             keys |= _list_keys(content)
-    rows = [{}] if design is None else design.changes
-    return [
-        (row, checked_config(point, folder))
-        for row, changes in enumerate(rows)
-        for point in expand(replaced(content, changes), list_keys=keys, zip_groups=groups)
-    ]
+    return tuple(
+        checked_config(point, folder)
+        for point in expand(content, list_keys=keys, zip_groups=groups)
+    )
 
 
 def _list_keys(raw: Mapping[str, Any]) -> set[str]:
@@ -275,7 +265,7 @@ def _zip_groups(section: object) -> list[list[str]]:
     for key in section:
         if key not in SweepSection.model_fields:
             more = " (set a reference in the section [reference])"
-            message = f"unknown key; valid: design, zip{more if key == 'reference' else ''}"
+            message = f"unknown key; valid: zip{more if key == 'reference' else ''}"
             raise ConfigError(f"sweep.{key}", None, message)
     groups = section.get("zip", [])
     if not isinstance(groups, list) or not all(

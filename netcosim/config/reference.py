@@ -74,8 +74,8 @@ def config_keys() -> dict[str, Key]:
     from pydantic.json_schema import GenerateJsonSchema
 
     from netcosim.config.config import config_class
-    from netcosim.config.design import SweepSection
     from netcosim.config.machine import MachineNames, PacketPresetKey
+    from netcosim.config.run import SweepSection
 
     class AsDeclared(GenerateJsonSchema):
         """With the keys of an example in the order of its declaration."""

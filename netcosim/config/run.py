@@ -12,7 +12,6 @@ from pydantic import (
 )
 
 from cosim.measuring.steady import SteadyRules
-from cosim.measuring.steps_measure import StepRules
 from cosim.registry import MEASURES
 from netcosim.config.fields import (
     Count,
@@ -72,14 +71,8 @@ if TYPE_CHECKING:
         """With what `cosim.measuring.steady.SteadyRules` declares."""
 
         def __getattr__(self, name: str) -> Any: ...
-
-    class StepsSection(Section):
-        """``[run.steps]``, whose keys `cosim.measuring.steps_measure.StepRules` declares."""
-
-        def __getattr__(self, name: str) -> Any: ...
 else:
     SteadySection = with_keys("SteadySection", _SteadyKeys, parameters_of(SteadyRules))
-    StepsSection = with_keys("StepsSection", Section, parameters_of(StepRules))
 
 
 KEEP = {
@@ -90,13 +83,23 @@ KEEP = {
 """What a run can keep, by name."""
 
 
+class SweepSection(Section):
+    """``[sweep]``: how the lists and ranges of a file become points."""
+
+    zip: tuple[tuple[Text, ...], ...] = Field(
+        default=(),
+        description="keys that run together; all other lists and ranges are combined",
+        examples=[[["machine.radix", "run.seed"]]],
+    )
+
+
 class RunSection(Section):
     """``[run]``: the seed, the repetition, what is measured and how much is sampled.
 
     ``threads`` and ``keep`` change no result and no point's key.
     """
 
-    added = ("threads", "keep", "steady", "steps", "placed")
+    added = ("threads", "keep", "steady", "placed")
     name: Text = Field(default="", description="title of the page", examples=["first try"])
     seed: Whole = Field(default=1, ge=0, description="random seed", examples=[7])
     repetition: Whole = Field(
@@ -121,7 +124,6 @@ class RunSection(Section):
     )
     paired: PairedSection = PairedSection()
     steady: SteadySection = SteadySection()
-    steps: StepsSection = StepsSection()
     placed: Annotated[Text, known("place of jobs", PLACED)] = Field(
         default=QUEUE,
         description="where the jobs of a snapshot are placed",

@@ -34,8 +34,8 @@ _ONE_OR_MORE = ("traffic", "loads", "routings")
 def config_schema() -> Schema:
     """Return the schema (draft 7) of configs of all commands."""
     from netcosim.config.config import config_class
-    from netcosim.config.design import SweepSection
     from netcosim.config.machine import MachineNames, PacketPresetKey
+    from netcosim.config.run import SweepSection
     from netcosim.curve.config import CollectiveSection, CurveSection
     from netcosim.judge.config import JudgeSection
     from netsim.routing.registry import ROUTINGS

@@ -50,7 +50,7 @@ REPORTS, FOLDED, PARTS = (
     for kind in ("tables", "folded", "figures")
 )
 """Title and text of tables that are open, of long ones, and of the parts of the figures."""
-_FIRST = ("reference", "paired", "steady", "steady_shares", "steps", "proof")
+_FIRST = ("reference", "paired", "steady", "steady_shares", "proof")
 
 NO_ARCHIVE = (
     "This file keeps no jobs and links of this run (an older version wrote it, or its config has "

@@ -38,7 +38,6 @@ NEVER = (
     "run.measure",
     "run.paired",
     "run.steady",
-    "run.steps",
     "run.placed",
 )
 """Which of the log's jobs are simulated, what is known of them, what is compared and printed."""

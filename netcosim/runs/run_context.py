@@ -144,7 +144,7 @@ class RunContext:
     def measure(self) -> Measure:
         """How it is measured."""
         section = self.config.run
-        sections = {"paired": section.paired, "steady": section.steady, "steps": section.steps}
+        sections = {"paired": section.paired, "steady": section.steady}
         keys = sections.get(section.measure)
         given = {} if keys is None else keys.model_dump()
         return MEASURES[section.measure](**given)

@@ -133,11 +133,6 @@ KEYS: dict[str, str] = {
     "run.steady.least_iterations": "count",
     "run.steady.most_iterations": "count",
     "run.steady.warm_up": "share",
-    "run.steps.phases": "name",
-    "run.steps.noise": "share",
-    "run.steps.periods": "name",
-    "run.steps.iterations": "count",
-    "run.steps.redraws": "whole",
     "run.placed": "name",
 }
 

@@ -24,7 +24,7 @@ def values(section: str, rows: Mapping[str, Iterable[str]], **more: str | None) 
     ]
 
 
-# [run.steady], [run.paired], [run.steps]: of the wrong kind or size
+# [run.steady], [run.paired]: of the wrong kind or size
 
 WRONG = ('"x"', "-1", "nan", "inf", "[]", "{ }", "true")
 MEASURES = {
@@ -40,13 +40,6 @@ MEASURES = {
     "paired": {
         "repeats": ("0", "-1", "nan", "inf", '"x"', "true"),
         "max_iterations": ("0", "-1", "1.5", "nan", '"x"', "true"),
-    },
-    "steps": {
-        "phases": ('"full moon"', "1", '""'),
-        "noise": ("-0.1", "1.1", "nan", '"x"', "true"),
-        "periods": ('"none"', "1", '""'),
-        "iterations": ("9", "0", "-1", "10.5", "nan", '"x"', "true"),
-        "redraws": ("-1", "1.5", "nan", '"x"', "true"),
     },
 }
 MEASURED = [
@@ -67,7 +60,6 @@ MEASURED += [
     )
     for measure, key, more, told in (
         ("steady", "least_iterations", "most_iterations", "packet hops"),
-        ("steps", "iterations", "redraws", "packet hops"),
     )
 ]
 
@@ -114,66 +106,7 @@ COMMUNICATION = [
     ),
 ]
 
-# [sweep.design]
-
-FACTORS = (
-    '{ key = "machine.p", low = 1, high = 4, integer = true }, '
-    '{ key = "run.seed", low = 1, high = 9, integer = true }'
-)
-
-
-def design(title: str, told: str, text: str) -> Row:
-    """A sweep with this design."""
-    content = config_text({"run.snapshots": "0"}) + f"\n[sweep.design]\n{text}\n"
-    return Row(f"design: {title}", ("sweep", "c.toml", "--quiet"), told, written("c.toml", content))
-
-
-def factors(title: str, told: str, *rows: str) -> Row:
-    """A design of these factors."""
-    listed = ", ".join(f"{{ {row} }}" for row in rows)
-    return design(title, told, f'method = "sobol-sequence"\nsamples = 4\nfactors = [{listed}]')
-
-
-SEED = 'key = "run.seed", low = 1, high = 9, integer = true'
-DESIGNS = [
-    *(
-        design(f"{key} = {text}", key, f"{changed}\nfactors = [{FACTORS}]")
-        for key, text, changed in [
-            *(("method", t, f"method = {t}\nsamples = 4") for t in ('"x"', "1", '""', "[]")),
-            *(
-                ("samples", t, f'method = "sobol-sequence"\nsamples = {t}')
-                for t in ("0", "-1", "2.5", "nan", '"x"', "true", "10000000", HUGE)
-            ),
-            *(
-                ("seed", t, f'method = "sobol-sequence"\nsamples = 4\nseed = {t}')
-                for t in ("-1", "1.5", "nan", '"x"', "true")
-            ),
-            ("colour", "1", 'method = "sobol-sequence"\nsamples = 4\ncolour = 1'),
-        ]
-    ),
-    design("no factors", "factor", 'method = "sobol-sequence"\nsamples = 4'),
-    design("factors as text", "factors", 'method = "sobol-sequence"\nsamples = 4\nfactors = "x"'),
-    factors("one factor", "factor", SEED),
-    factors("a factor twice", "factor", SEED, SEED),
-    factors("no key", "key", "low = 1, high = 2", SEED),
-    factors("an unknown key", "run.sped", 'key = "run.sped", low = 1, high = 2', SEED),
-    factors("low above high", "low", 'key = "machine.p", low = 4, high = 1', SEED),
-    factors("low equals high", "low", 'key = "machine.p", low = 4, high = 4', SEED),
-    factors("nan", "machine.p", 'key = "machine.p", low = nan, high = 4', SEED),
-    factors("infinite", "machine.p", 'key = "machine.p", low = 1, high = inf', SEED),
-    factors("text", "range of 'a'", 'key = "machine.p", low = "a", high = "b"', SEED),
-    factors("log from 0", "log", 'key = "machine.p", low = 0, high = 4, log = true', SEED),
-    factors("no high", "high", 'key = "machine.p", low = 1', SEED),
-    factors("levels and low", "machine.p", 'key = "machine.p", levels = [1, 2], low = 1', SEED),
-    factors("no values", "levels", 'key = "machine.p", levels = []', SEED),
-    factors("an unknown word", "colour", 'key = "machine.p", low = 1, high = 2, colour = 1', SEED),
-]
-
-# netcosim surface, report --export
-
-
-def surface(title: str, told: str, *words: str, make: Make = run_store) -> Row:
-    return Row(f"surface: {title}", ("surface", "r.db", *words), told, make)
+# netcosim report --export
 
 
 def report(title: str, told: str, *words: str, make: Make = run_store) -> Row:
@@ -198,18 +131,7 @@ def pipe(name: str) -> Make:
     return make
 
 
-OF = ("--of", "policies.mean_wait_s")
 OUTPUTS = [
-    surface("no design", "sweep.design", *OF),
-    surface("no dot", "TABLE.COLUMN", "--of", "x"),
-    surface("a dot alone", "TABLE.COLUMN", "--of", "."),
-    surface("degree 0", "degree", *OF, "--degree", "0"),
-    surface("degree 99", "degree", *OF, "--degree", "99"),
-    surface("degree x", "degree", *OF, "--degree", "x"),
-    surface("seed -1", "seed", *OF, "--seed", "-1"),
-    surface("where without =", "where", *OF, "--where", "x"),
-    surface("no file", "r.db", *OF, make=nothing),
-    surface("a pipe", "pipe", *OF, make=pipe("r.db")),
     report("a pipe", "pipe", make=pipe("r.db")),
     report("a device for the page", "device", "--out", "/dev/full"),
     report(
@@ -559,7 +481,7 @@ OLDER = {row.name for rows in (rows_config.ROWS, rows_machines.ROWS) for row in 
 ROWS = [
     row
     for rows in (
-        *(ENDS, MEASURED, COMMUNICATION, DESIGNS, OUTPUTS),
+        *(ENDS, MEASURED, COMMUNICATION, OUTPUTS),
         *(MACHINES, QUEUE, PACKET, READERS, COMMANDS),
     )
     for row in rows

@@ -231,21 +231,6 @@ def test_jobs_of_isolating_policies_have_no_neighbours() -> None:
         assert np.array_equal(rows.alone_s, rows.time_s)
 
 
-def test_a_measure_of_one_side_keeps_all_of_it() -> None:
-    """Policies that nothing is sent for keep their schedules, and no neighbours."""
-    policies = ["baseline", "slurm-tree"]
-    queue = {"policies": policies, "run_time_model": "as-logged"}
-    mix = [{"pattern": "all-to-all", "node_bytes": 10_000}]
-    run = {"snapshots": 1, "keep": "all", "measure": "steady"}
-    config = config_from({**CONTENT, "queue": queue, "communication": {"mix": mix}, "run": run})
-    kept = archive_of(run_cosim(config)).schedules
-    seen = kept["baseline"].measured
-    assert set(kept) == set(policies)
-    assert kept["slurm-tree"].measured is None
-    assert seen is not None
-    assert len(seen.neighbour_ptr) == len(seen.job) + 1
-
-
 def test_points_share_what_is_equal(tmp_path: Path) -> None:
     queue = {**CONTENT["queue"], "run_time_model": "as-logged"}
     points = []

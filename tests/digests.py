@@ -1,4 +1,4 @@
-"""Print a digest of the results of small configs: `python tests/digests.py` in two trees, compared.
+"""Print a digest of the results of small configs: `PYTHONPATH=$PWD python tests/digests.py`, in two trees.
 
 The configs cover families, policies, run-time models and measures. A change that alters no result
 alters no line; the time that computing the schedules took is left out.
@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).parent)]
 from unread_bases import BASES, base, merged, write_files
 
 import netcosim as nc

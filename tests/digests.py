@@ -1,5 +1,6 @@
-"""Print a digest of the results of small configs: `PYTHONPATH=$PWD python tests/digests.py`, in two trees.
+"""Print a digest of the results of small configs, to compare two trees.
 
+`PYTHONPATH=$PWD python tests/digests.py` in each.
 The configs cover families, policies, run-time models and measures. A change that alters no result
 alters no line; the time that computing the schedules took is left out.
 """

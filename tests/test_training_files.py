@@ -47,6 +47,61 @@ def test_a_workload_is_read_forwards_then_backwards(tmp_path: Path) -> None:
     assert (layout.tp, layout.dp) == (2, 4)
 
 
+def listed(path: Path) -> list[tuple[str, str, bool, tuple[int, ...]]]:
+    """Kind, group, whether beside computing, and what is needed, of each operation."""
+    return [(op.kind, op.group, op.beside, op.needs) for op in read_recorded(path).operations]
+
+
+def test_gradients_are_reduced_beside_computing_and_nothing_else_is(tmp_path: Path) -> None:
+    """ZeRO-3 of experts: parameters are gathered before each pass, also for the backward one."""
+    rows = [
+        ("all_gather", "dp", 4, "forward.weight"),
+        ("all_gather", "dp", 4, "backward.weight"),
+        ("reduce_scatter", "dp", 4, "backward.grad"),
+        ("all_to_all", "ep", 2, "backward.MoE"),
+        ("reduce_scatter", "ep_dp", 2, "backward.grad"),
+        ("all_reduce", "tp", 2, "backward.Layer"),
+        ("all_reduce", "dp", 4, "optimizer_step.norm"),
+        ("barrier", "dp", 4, "optimizer_step"),
+        ("computation", "tp", 2, "optimizer_step"),
+    ]
+    text = "".join(f"CommType.{a},CommGroup.{b}_group,{c},64,{d}\n" for a, b, c, d in rows)
+    begin, end = AICB.split("CommType.all_reduce")[0], "CommType.epoch_end,None,None,0,\n"
+    (tmp_path / "w.csv").write_text(begin + text + end)
+    assert listed(tmp_path / "w.csv") == [
+        ("all-gather", "dp", False, ()),
+        ("all-gather", "dp", False, ()),
+        ("reduce-scatter", "dp", True, (1,)),
+        ("all-to-all", "ep", False, ()),
+        ("reduce-scatter", "edp", True, (3,)),
+        ("all-reduce", "tp", False, ()),
+        ("all-reduce", "dp", False, ()),
+        # the end of the iteration waits for the last one beside
+        ("compute", "", False, (4,)),
+    ]
+    sizes = read_recorded(tmp_path / "w.csv").sizes
+    assert sizes == {"dp": 4, "ep": 2, "edp": 2, "tp": 2}
+
+
+def test_experts_of_a_workload_have_groups_of_their_own(tmp_path: Path) -> None:
+    """A pass of two layers, by hand: forwards 1 and 2, then backwards 2 and 1."""
+    (tmp_path / "w.txt").write_text(
+        "HYBRID model_parallel_NPU_group: 2 ep: 2 pp: 1 all_gpus: 8\n2\n"
+        "grad_norm -1 1 ALLGATHER 64 1 NONE 0 1 ALLREDUCE 32 100\n"
+        "moe -1 1 ALLTOALL_EP 64 1 ALLTOALL_EP 64 1 REDUCESCATTER_DP_EP 16 100\n"
+    )
+    assert [one for one in listed(tmp_path / "w.txt") if one[1]] == [
+        ("all-gather", "dp", False, ()),
+        ("all-to-all", "ep", False, ()),
+        ("all-to-all", "ep", False, ()),
+        # after the computing of its own pass
+        ("reduce-scatter", "edp", True, (6,)),
+        ("all-reduce", "dp", True, (9,)),
+    ]
+    layout = read_recorded(tmp_path / "w.txt").layout(8)
+    assert (layout.tp, layout.dp, layout.ep, layout.gpus) == (2, 4, 2, 8)
+
+
 @pytest.mark.parametrize(("name", "text"), [("w.txt", SIMAI), ("w.csv", AICB)])
 @pytest.mark.parametrize("overlap", OVERLAPS)
 def test_programs_of_files_send_their_bytes(
@@ -143,13 +198,26 @@ def field(number: int, value: int | bytes) -> bytes:
     return varint(number << 3 | 2) + varint(len(value)) + value
 
 
-def node(number: int, kind: int, *needs: int, us: int = 0, **attributes: int | str) -> bytes:
-    """A node of a Chakra trace; numbers are int64, texts are strings."""
+VALUES: dict[type, int] = {int: 9, bool: 27, str: 29}
+"""Fields of an attribute's value: int64_val, bool_val, string_val."""
+
+
+def node(
+    number: int,
+    kind: int,
+    *needs: int,
+    us: int = 0,
+    after: tuple[int, ...] = (),
+    values: dict[type, int] = VALUES,
+    **attributes: int | str,
+) -> bytes:
+    """A node of a Chakra trace, with its dependencies by data and by control (``after``)."""
     raw = field(1, number) + field(2, f"n{number}".encode()) + field(3, kind)
+    raw += b"".join(field(4, other) for other in after)
     raw += b"".join(field(5, other) for other in needs) + field(7, us)
     for name, value in attributes.items():
-        coded = field(9, value) if isinstance(value, int) else field(29, value.encode())
-        raw += field(10, field(1, name.encode()) + coded)
+        coded = value.encode() if isinstance(value, str) else value
+        raw += field(10, field(1, name.encode()) + field(values[type(value)], coded))
     return raw
 
 
@@ -181,6 +249,44 @@ def test_chakra_nodes_run_in_the_order_of_their_dependencies(tmp_path: Path) -> 
     for p in (4, 8):
         made = make_pattern("training-file", p, 1, 1, RNG, {"file": str(path)})
         assert made.total_bytes == 2 * (p - 1) * (1 << 20) + (p - 1) * 4096
+
+
+def test_what_a_gpu_of_a_chakra_trace_does_takes_time_and_nothing_else(tmp_path: Path) -> None:
+    """Computing of the processor, memory and metadata do not, whatever their duration."""
+    pytest.importorskip("google.protobuf")
+    path = tmp_path / "step.0.et"
+    path.write_bytes(
+        chakra(
+            node(1, 4, us=1000, is_cpu_op=True),
+            node(2, 4, us=500, is_cpu_op=False),
+            *(node(number, kind, us=77) for number, kind in ((3, 1), (4, 2), (5, 3))),
+            # a collective has the mark of the processor that calls it
+            node(6, 7, comm_type=5, comm_size=64, is_cpu_op=True),
+        )
+    )
+    found = [(op.kind, op.n_bytes, op.seconds) for op in read_recorded(path).operations]
+    assert found == [("compute", 0, pytest.approx(5e-4)), ("broadcast", 64, 0.0)]
+
+
+@pytest.mark.parametrize("number", [7, 9, 11, 13])
+def test_chakra_numbers_may_be_of_any_width_and_kinds_are_those_of_the_schema(
+    number: int, tmp_path: Path
+) -> None:
+    """int32, int64, uint32 and uint64; of ready nodes the smallest number is next."""
+    pytest.importorskip("google.protobuf")
+    path = tmp_path / "step.0.et"
+    kinds = {2: "all-gather", 0: "all-reduce", 6: "all-to-all", 5: "broadcast", 7: "reduce-scatter"}
+    nodes = [
+        node(10 + i, 7, values={int: number}, comm_type=kind, comm_size=1)
+        for i, kind in enumerate(kinds)
+    ]
+    # 1 waits for 14 by control; 15 and 2 for nothing
+    more = [node(15, 4, us=1), node(1, 4, after=(14,), us=2), node(2, 4, us=3)]
+    path.write_bytes(chakra(*nodes[::-1], *more))
+    operations = read_recorded(path).operations
+    assert [op.kind for op in operations] == ["compute", *kinds.values(), "compute", "compute"]
+    assert [op.seconds for op in operations if op.seconds] == pytest.approx([3e-6, 2e-6, 1e-6])
+    assert {op.group for op in operations[1:6]} == {"dp"}
 
 
 def test_published_chakra_traces_are_one_collective_of_one_mebibyte(shared_dir: Path) -> None:

@@ -372,7 +372,20 @@ def test_hived_gives_the_lowest_nodes_of_a_cell_whose_parts_are_too_small():
     everything = set(range(8))
     assert placed(with_free(machine(h), "hived", everything), 3) == [0, 1, 2]
     assert placed(with_free(machine(h), "hived", everything - {0}), 3) == [4, 5, 6]
+    assert placed(with_free(machine(h), "hived", everything - {0}), 4) == [4, 5, 6, 7]
     assert placed(with_free(machine(h), "hived", everything - {0, 4}), 3) is None
+    # the entire leaf of 3 though it is second, and a rest of 1
+    h = hierarchy(("pod", "leaf"), ([0] * 5 + [1], [0, 0, 1, 1, 1, 2]))
+    assert placed(with_free(machine(h), "hived", set(range(6))), 4) == [0, 2, 3, 4]
+    # leaves of 3, 1 and 1: the rest of 2 is in two of them
+    h = hierarchy(("pod", "leaf"), ([0] * 5 + [1], [0, 0, 0, 1, 2, 3]))
+    assert placed(with_free(machine(h), "hived", set(range(6))), 5) == [0, 1, 2, 3, 4]
+
+
+def test_hived_splits_no_cell_that_a_job_fills():
+    """A leaf of 2, and a leaf of 3 with 2 free in a pod with 3 free: no split on either."""
+    h = hierarchy(("pod", "leaf"), ([0] * 5 + [1] * 6, np.repeat(range(4), [2, 3, 3, 3])))
+    assert placed(with_free(machine(h), "hived", {0, 1, 5, 6, 8}), 2) == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -96,8 +96,8 @@ def case_of(line: Line) -> Any:
 
     def features(factor: float, snapshots: int) -> list[dict[str, Any]]:
         return [
-            {"policy": "iso", "percent": percent, "n_nodes": n, "snapshot": k}
-            for k, (percent, n) in enumerate(zip(PERCENT[factor], (3, 1), strict=True))
+            {"policy": "iso", "percent": percent, "n_nodes": n, "snapshot": 7}
+            for percent, n in zip(PERCENT[factor], (3, 1), strict=True)
         ]
 
     steady = SimpleNamespace(share="partner", phases=4)
@@ -124,7 +124,7 @@ def case_of(line: Line) -> Any:
         isolating=["iso"],
         level=0.99,
         lines={"iso": {"makespan": line, "mean_turnaround": line}},
-        drawn={"iso": [{"makespan": 1.0, "mean_turnaround": 0.9}] * 2},
+        drawn={"iso": [{"makespan": 1.0, "mean_turnaround": value} for value in (0.7, 1.1)]},
         curve={
             "iso": {gain: {"makespan": 1.0, "mean_turnaround": gain} for gain in (0, 5, 10, 20)}
         },
@@ -162,7 +162,7 @@ def test_predicted_tables_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     found = tables.predicted_tables(case_of(Line(1.05, -0.01, 0.01)))
     [row] = found["gains"]
     assert (row["gain_percent"], row["by_job_percent"]) == pytest.approx((4.0, 3.0))
-    assert (row["snapshots"], row["jobs"], row["level"]) == (2, 2, 0.95)
+    assert (row["snapshots"], row["jobs"], row["level"]) == (1, 2, 0.95)
     by_metric = {row["metric"]: row for row in found["metrics"]}
     # 1.05 - 0.04, 1.05 - 0.03, each even at 5 %
     assert by_metric["makespan"]["ratio"] == pytest.approx(1.01)

@@ -85,6 +85,8 @@ def test_a_factor_is_what_a_job_gains_by_priority_over_what_the_reference_loses(
 
 
 def test_the_job_of_higher_intensity_goes_first_where_iterations_are_alike():
+    three = [job(1, 1, gpus=n, l0=1) for n in (8, 64, 16)]
+    assert crux.Crux().path_order(three) == [1, 2, 0]
     group = JobGroup.of([job(1, 1, gpus=8, l0=1), job(1, 1, gpus=64, l0=1)])
     assert np.diff(crux.Crux().plan(group, np.random.default_rng(0)).priority) > 0
 
@@ -221,13 +223,13 @@ def test_slack_beside_computing_is_part_of_the_period():
 
 
 def test_links_are_visited_from_the_worst_on_each_set_of_jobs_once():
-    """Jobs 0 and 1 share two links, of which they want 1.5 and 1.6, jobs 1 and 2 one: 1.8."""
-    jobs = [job(1, 1, l0=1, l1=0.6), job(1, 1, l0=0.5, l1=1, l2=0.9), job(1, 1, l2=0.9)]
+    """Jobs 0 and 1 share two links, of which they want 1.7 and 1.6, jobs 1 and 2 one: 1.8."""
+    jobs = [job(1, 1, l0=1, l1=0.6), job(1, 1, l0=0.7, l1=1, l2=0.9), job(1, 1, l2=0.9)]
     group = JobGroup.of(jobs)
     found = cassini.Cassini()._links(group, 2 / cassini.GRID, np.random.default_rng(0), 0.0)
     assert [users.tolist() for users, _ in found] == [[1, 2], [0, 1]]
     wanted = [one.demand.max(axis=1).round(9).tolist() for _, one in found]
-    assert wanted == [[0.9, 0.9], [0.6, 1.0]]
+    assert wanted == [[0.9, 0.9], [1.0, 0.7]]
 
 
 def test_a_chain_of_links_shifts_each_job_once_and_all_of_them_fit():
@@ -238,6 +240,23 @@ def test_a_chain_of_links_shifts_each_job_once_and_all_of_them_fit():
     assert iteration_times_s(group, plan, np.random.default_rng(1)) == pytest.approx([2] * 4)
     random = iteration_times_s(group, NetworkPlan.without(4), np.random.default_rng(1))
     assert random.mean() > 2.2
+
+
+def test_the_walk_goes_on_where_it_has_been_before_it_begins_anew():
+    """Jobs 0 and 1, then 2 and 3 share the worst links; 1 and 3 share one that is less loaded.
+
+    From the first link the walk has to come to that one: begun anew, jobs 1 and 3 would both be
+    the second ones of their links and begin together.
+    """
+    chain = [
+        job(1, 1, l0=1),
+        job(1, 1, l0=1, l1=0.9),
+        job(1, 1, l2=0.95),
+        job(1, 1, l2=0.95, l1=0.9),
+    ]
+    group = JobGroup.of(chain)
+    plan = cassini.Cassini().plan(group, np.random.default_rng(0))
+    assert iteration_times_s(group, plan, np.random.default_rng(1)) == pytest.approx([2] * 4)
 
 
 def test_jobs_that_nothing_can_align_are_left_alone():

@@ -14,7 +14,7 @@ from netsim.flow.job_load import path_link_bytes
 from netsim.flow.paths import flow_paths
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
-from netsim.routing.pinned import EqualCostPaths, pinned_for
+from netsim.routing.pinned import EqualCostPaths, pinned_for, port_flows
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import xgft
 from netsim.topologies.gpu_cluster import gpu_cluster
@@ -167,6 +167,18 @@ def test_a_table_counts_nodes_and_of_a_flow_twice_the_last_choice_counts():
     pinned = make_routing(tree, "pinned").pin(np.array([0, 0]), np.array([2, 2]), np.ones(2))
     # from a spine there is one link to the leaf
     assert list(pinned.pins[0, 2, 0]) == [1, 0]
+    # behind where each port's rows begin, and their end, one row: the flow and two places
+    assert pinned.tables.table_b[tree.n_ports + 1 :].tolist() == [2, 1, 0]
+
+
+def test_a_flow_has_equal_parts_on_all_rails_or_one_on_its_own():
+    """Node 0 to 15, 100 bytes, with a port for the scale-up switch and one for each of 2 planes."""
+    ends = np.array([0]), np.array([15])
+    parts, src, dst, amount = port_flows(THREE_LEVELS, *ends, np.array([100.0]), None)
+    assert (parts, src.tolist(), dst.tolist()) == (2, [1, 2], [46, 47])
+    assert amount.tolist() == [50.0, 50.0]
+    parts, src, dst, amount = port_flows(THREE_LEVELS, *ends, np.array([100.0]), 1)
+    assert (parts, src.tolist(), dst.tolist(), amount.tolist()) == (1, [2], [47], [100.0])
 
 
 def test_what_is_not_pinned_is_hashed():

@@ -11,7 +11,7 @@ from netcosim.commands.describe import summary_of
 from netsim.errors import NetcosimError
 from patterns.registry import PATTERNS, make_pattern
 from patterns.training.operations import OVERLAPS
-from patterns.training.recorded import read_recorded
+from patterns.training.recorded import Recorded, read_recorded
 from patterns.training.times import bytes_sent, computing_s
 
 RNG = np.random.default_rng(1)
@@ -100,6 +100,22 @@ def test_experts_of_a_workload_have_groups_of_their_own(tmp_path: Path) -> None:
     ]
     layout = read_recorded(tmp_path / "w.txt").layout(8)
     assert (layout.tp, layout.dp, layout.ep, layout.gpus) == (2, 4, 2, 8)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "gpus", "degrees"),
+    [
+        # groups of data parallelism have all ranks of context parallelism
+        ({"tp": 2, "cp": 2, "dp": 6}, 1, (2, 2, 3, 1)),
+        ({"tp": 2, "cp": 2, "ep": 4}, 17, (2, 2, 4, 4)),
+        ({}, 3, (1, 1, 3, 1)),
+    ],
+)
+def test_degrees_follow_from_the_sizes_of_groups(
+    sizes: dict[str, int], gpus: int, degrees: tuple[int, ...]
+) -> None:
+    layout = Recorded((), sizes).layout(gpus)
+    assert (layout.tp, layout.cp, layout.dp, layout.ep) == degrees
 
 
 @pytest.mark.parametrize(("name", "text"), [("w.txt", SIMAI), ("w.csv", AICB)])
@@ -316,6 +332,7 @@ def test_published_chakra_traces_are_one_collective_of_one_mebibyte(shared_dir: 
         (chakra(node(1, 7)), "comm_type -1; known are"),
         (chakra(node(1, 7, comm_type="all")), "comm_type all; known are"),
         (chakra(node(1, 7, comm_type=0)), "comm_size = -1; it must be a number"),
+        (chakra(node(1, 7, comm_type=0, comm_size=0)), "comm_size = 0; it must be a number"),
         (chakra(node(1, 4, 2), node(2, 4, 1)), "2 nodes depend on each other"),
         (chakra(node(1, 4, 9)), "node 1: a number twice, or of no node"),
         (chakra(node(1, 4))[:-1], "cut off"),

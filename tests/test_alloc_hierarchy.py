@@ -374,6 +374,9 @@ def test_hived_gives_the_lowest_nodes_of_a_cell_whose_parts_are_too_small():
     assert placed(with_free(machine(h), "hived", everything - {0}), 3) == [4, 5, 6]
     assert placed(with_free(machine(h), "hived", everything - {0}), 4) == [4, 5, 6, 7]
     assert placed(with_free(machine(h), "hived", everything - {0, 4}), 3) is None
+    # a pod of 4 is filled beside one of 5 that has 4 free
+    h = hierarchy(("pod", "leaf"), ([0] * 5 + [1] * 4, np.repeat(range(4), [3, 2, 2, 2])))
+    assert placed(with_free(machine(h), "hived", set(range(1, 9))), 4) == [5, 6, 7, 8]
     # the entire leaf of 3 though it is second, and a rest of 1
     h = hierarchy(("pod", "leaf"), ([0] * 5 + [1], [0, 0, 1, 1, 1, 2]))
     assert placed(with_free(machine(h), "hived", set(range(6))), 4) == [0, 2, 3, 4]

@@ -383,6 +383,8 @@ def test_a_change_in_words() -> None:
     few = "changes it by -1.0 % (no interval: fewer than 5 snapshots or jobs)"
     assert format_change((1.0, None, None), "it", less, more) == few
     assert format_change((0.0, 0.0, 0.0), "it", less, more) == "leaves it as it is"
+    told = format_change((1.0, 0.0, 2.0), "it", less, more)
+    assert told == "does not change it significantly (-1.0 %, -2.0 to 0)"
 
 
 @pytest.mark.parametrize(

@@ -58,27 +58,14 @@ class PeriodicJob:
 
     def __post_init__(self) -> None:
         where = "periodic job"
-        for what in ("lead_s", "comm_s", "hidden_s"):
-            need_real(where, what, getattr(self, what), 0)
+        for what in ("lead_s", "hidden_s", "computing_s"):
+            if what != "computing_s" or self.computing_s is not None:
+                need_real(where, what, getattr(self, what), 0)
+        most_s = need_real(where, "comm_s", self.comm_s, 1e-300) * (1 + SLACK)
         need_int(where, "gpus", self.gpus, 1)
-        if self.computing_s is not None:
-            need_real(where, "computing_s", self.computing_s, 0)
         n = len(need_array(where, "links", self.links))
-        busy_s = need_array(where, "busy_s", self.busy_s, n, high=np.inf, real=True)
+        busy_s = need_array(where, "busy_s", self.busy_s, n, high=most_s, real=True)
         object.__setattr__(self, "busy_s", busy_s)
-        times = self.lead_s, self.comm_s, self.hidden_s
-        if not (all(np.isfinite(times)) and min(times) >= 0 and self.comm_s > 0):
-            raise NetcosimError(
-                f"periodic job: lead_s, comm_s, hidden_s = {times}; times must be at least 0 and "
-                "comm_s above 0"
-            )
-        if len(self.busy_s) and not 0 <= self.busy_s.min() <= self.busy_s.max() <= self.comm_s * (
-            1 + SLACK
-        ):
-            raise NetcosimError(
-                f"periodic job: a link is busy for {self.busy_s.max():.6g} s of an iteration; it "
-                f"must be from 0 to comm_s, {self.comm_s:.6g} s"
-            )
 
     @property
     def iteration_s(self) -> float:

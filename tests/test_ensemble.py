@@ -298,7 +298,7 @@ def test_what_stays_on_a_node_does_not_bound_an_iteration():
 def test_bad_jobs_are_refused():
     with pytest.raises(NetcosimError, match="no jobs"):
         Ensemble(SHARED, [])
-    with pytest.raises(NetcosimError, match="job -1"):
+    with pytest.raises(NetcosimError, match="job_id = -1"):
         job(-1, SWAP, 0, 2)
     with pytest.raises(NetcosimError, match="repeats = 0"):
         job(1, SWAP, 0, 2, repeats=0)

@@ -71,7 +71,9 @@ def need_real(
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise NetcosimError(f"{where}: {what} = {text_of(value)}; it must be a number")
-    number = value.item() if isinstance(value, np.generic) else value
+    number: Any = value
+    if isinstance(number, np.generic):  # a float32 has no 1e300
+        number = number.item()
     if not low <= number <= high:
         limits = f"{low:g} to {high:g}" if high < 1e300 else f"at least {low:g} and finite"
         raise NetcosimError(f"{where}: {what} = {text_of(number)}; it must be {limits}")

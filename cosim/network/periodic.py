@@ -96,8 +96,8 @@ class JobGroup:
         """Return the group of some jobs."""
         if not jobs:
             raise NetcosimError("job group: no jobs; at least one is needed")
-        for number, job in enumerate(jobs):
-            need_kinds("job group", {f"jobs[{number}]": (job, PeriodicJob)})
+        named = {f"jobs[{number}]": (job, PeriodicJob) for number, job in enumerate(jobs)}
+        need_kinds("job group", named)
         counts = [len(job.links) for job in jobs]
         owner = np.repeat(np.arange(len(jobs)), counts)
         _, column = np.unique(

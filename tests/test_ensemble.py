@@ -328,7 +328,7 @@ def test_iterations_are_complete_up_to_the_first_message_that_is_missing():
 def test_bad_jobs_are_refused():
     with pytest.raises(NetcosimError, match="no jobs"):
         Ensemble(SHARED, [])
-    with pytest.raises(NetcosimError, match="job -1"):
+    with pytest.raises(NetcosimError, match="job_id = -1"):
         job(-1, SWAP, 0, 2)
     with pytest.raises(NetcosimError, match="repeats = 0"):
         job(1, SWAP, 0, 2, repeats=0)

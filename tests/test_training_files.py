@@ -10,6 +10,8 @@ import pytest
 from netcosim.commands.describe import summary_of
 from netsim.errors import NetcosimError
 from patterns.registry import PATTERNS, make_pattern
+from patterns.training import chakra as chakra_traces
+from patterns.training import recorded
 from patterns.training.operations import OVERLAPS
 from patterns.training.recorded import Recorded, read_recorded
 from patterns.training.times import bytes_sent, computing_s
@@ -169,6 +171,20 @@ def test_published_files_are_read(shared_dir: Path) -> None:
         (AICB.replace("all_reduce", "isend"), ":5: isend of group 'tp'"),
         (AICB.split("CommType.epoch_end")[0], "no operation after the first epoch_end"),
         (AICB.replace("dp_group,4,16384", "tp_group,4,16384"), ":6: tp of 4 GPUs, before of 2"),
+        (
+            AICB.replace("tp_group,2", "tp_group,0"),
+            ":5: comm_group_size = '0'; a whole number from 1",
+        ),
+        (AICB.replace("4096", "2²"), ":5: msg_size = '2²'; a whole number is needed"),
+        (AICB.replace("4096", "9" * 131_073), ":5: not valid CSV: field larger than field limit"),
+        (SIMAI.replace("group: 2", "group: 0"), ":1: model_parallel_NPU_group = '0'"),
+        (SIMAI.replace("group: 2", "group: 2²"), ":1: model_parallel_NPU_group = '2²'"),
+        (SIMAI.replace("group: 2", "group 2"), ":1: 'model_parallel_NPU_group: N' is needed"),
+        (SIMAI.replace("ep: 1", "ep: 0"), ":1: ep = '0'; a whole number from 1"),
+        (SIMAI.replace("gpus: 8", "gpus: 7"), ":1: all_gpus: 7; it must be a multiple of"),
+        (SIMAI.replace("\n2\n", "\n3\n"), ":2: number of layers = 3; 2 lines of layers follow"),
+        (SIMAI.replace("\n2\n", "\nx\n"), ":2: number of layers = 'x'"),
+        (SIMAI.splitlines()[0], ":2: number of layers = ''"),
     ],
 )
 def test_files_that_are_no_iterations_are_refused(text: str, message: str, tmp_path: Path) -> None:
@@ -177,6 +193,45 @@ def test_files_that_are_no_iterations_are_refused(text: str, message: str, tmp_p
         read_recorded(tmp_path / "f")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_head_without_spaces_is_read(tmp_path: Path) -> None:
+    (tmp_path / "w").write_text(SIMAI.replace("group: 2", "group:2"))
+    assert read_recorded(tmp_path / "w").layout(1).tp == 2
+
+
+def test_more_operations_than_are_built_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The workload has six passes of computing and four collectives."""
+    path = tmp_path / "w"
+    path.write_text(SIMAI)
+    assert len(read_recorded(path).operations) == 11  # and a wait at the end
+    monkeypatch.setattr(recorded, "MAX_OPERATIONS", 10)
+    path.write_text(SIMAI + "\n")
+    assert len(read_recorded(path).operations) == 11
+    monkeypatch.setattr(recorded, "MAX_OPERATIONS", 9)
+    path.write_text(SIMAI + "\n\n")
+    with pytest.raises(NetcosimError, match="over 9 operations in an iteration"):
+        read_recorded(path)
+
+
+def test_a_million_layers_are_refused_in_time(tmp_path: Path) -> None:
+    path, layer = tmp_path / "w", SIMAI.splitlines()[2]
+    path.write_text("\n".join([SIMAI.splitlines()[0], "1000000", *[layer] * 1_000_000]))
+    with pytest.raises(NetcosimError, match="over 100,000 operations in an iteration"):
+        read_recorded(path)
+
+
+def test_equal_collectives_are_built_once_and_sent_each_time(tmp_path: Path) -> None:
+    """100 equal layers: one all-reduce of 4,096 bytes on 4 pairs each way, 8 x 4,096 bytes."""
+    path = tmp_path / "w"
+    layer = "a -1 1000 ALLREDUCE 4096 0 NONE 0 0 NONE 0 0"
+    path.write_text("\n".join([SIMAI.splitlines()[0], "100", *[layer] * 100]))
+    made = make_pattern("training-file", 8, 1, 1, RNG, {"file": str(path)})
+    made.validate()
+    assert made.total_bytes == 100 * 8 * 4096
+    assert len(np.unique(made.send_step)) == 100 * 8 * 2
 
 
 def test_describe_shows_bytes_and_the_time_alone() -> None:
@@ -317,6 +372,17 @@ def test_published_chakra_traces_are_one_collective_of_one_mebibyte(shared_dir: 
         # each GPU sends 2 (p - 1)/p or (p - 1)/p of 1 MiB
         times = 2 if "all_reduce" in path.name else 1
         assert made.total_bytes == times * (gpus - 1) << 20
+
+
+def test_chakra_traces_of_too_many_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("google.protobuf")
+    monkeypatch.setattr(chakra_traces, "MAX_NODES", 1)
+    path = tmp_path / "step.0.et"
+    path.write_bytes(chakra(node(1, 4, us=5)))
+    assert len(read_recorded(path).operations) == 1
+    path.write_bytes(chakra(node(1, 4, us=5), node(2, 4, us=5)))
+    with pytest.raises(NetcosimError, match="2 nodes; at most 1 are read"):
+        read_recorded(path)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import numpy as np
 from netsim.errors import NetcosimError
 from netsim.inputs import identity, is_input, label
 
-MODEL_VERSION = "9"
+MODEL_VERSION = "10"
 """Raise it with any change that changes results; points of another version are not reused."""
 
 

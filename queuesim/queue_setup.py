@@ -56,6 +56,8 @@ class QueueSetup:
     only_times : bool
         Only starts and ends are needed: the policy is not called for placements, even if it
         would draw them.
+    failures_rng : Generator or None
+        Of random failures; by default a child of ``rng``.
     known : Workload or None
         What a decider gets of the jobs; by default the workload.
     repeats : int
@@ -71,6 +73,7 @@ class QueueSetup:
     overrun: str = "keep"
     run_time_model: RunTimeModel | None = None
     rng: np.random.Generator
+    failures_rng: np.random.Generator | None = None
     bandwidth_Bps: NDArray[np.float64] | None = None
     estimates: EstimateModel | None = None
     rules: Rules = NO_RULES
@@ -146,7 +149,7 @@ class QueueSetup:
         """Return the random failures: the same for all policies whose generators are alike."""
         if not self.rules.failures:
             return None
-        rng = self.rng.spawn(1)[0]
+        rng = self.failures_rng or self.rng.spawn(1)[0]
         return draw_failures(self.rules.failures, self.policy.topology, rng)
 
 

@@ -59,6 +59,7 @@ PURPOSES: dict[str, tuple[str, ...]] = {
 }
 """Purposes, and the keys of a config on which their draws do not depend."""
 
+
 @dataclass(frozen=True)
 class Draws:
     """Generators of a config."""

@@ -117,10 +117,16 @@ def make_pattern(
     try:
         draws = (rng,) if pattern.uses_rng else ()
         program = pattern.function(n_ranks, message_bytes, iterations, *draws, **extra)
-        return given_by(pattern, program, Program)
+        given_by(pattern, program, Program)
+        if np.sum(program.send_bytes, dtype=np.float64) > np.iinfo(np.int64).max:
+            raise OverflowError("bytes that cannot be counted with 64 bits")
     except (OverflowError, MemoryError) as error:
-        given = ", ".join(f"{key} = {value}" for key, value in extra.items()) or "none"
+        given = {"iterations": iterations, **(params or {})}
+        if pattern.recorded_ranks is None:
+            given["message_bytes"] = message_bytes
+        numbers = [f"{k} = {shown(v) if type(v) is int else v}" for k, v in given.items()]
         raise NetcosimError(
-            f"pattern {name} on {n_ranks} ranks: message_bytes = {shown(message_bytes)}, "
-            f"iterations = {shown(iterations)}, parameters {given[:200]}: too large ({error})"
+            f"pattern {name} on {n_ranks} ranks: {', '.join(numbers)[:200]}: too large ({error}); "
+            "lower them"
         ) from None
+    return program

@@ -23,7 +23,7 @@ from queuesim.registry import find_backfill, find_order
 from queuesim.run import Labels, Run
 from queuesim.runtime import AsLogged, RunTimeModel, RunTimes
 from queuesim.site.dependencies import Dependencies
-from queuesim.site.failures import Failure, draw_failures
+from queuesim.site.failures import Failure, check_failures, draw_failures
 from queuesim.site.interruptions import Interruptions
 from queuesim.site.node_sets import NodeSetMachine
 from queuesim.site.preemption import check_preemptive
@@ -106,6 +106,8 @@ class QueueSetup:
         self._method, named = _method(self.backfill, known, policy, self.rng)
         if rules.preempts:
             check_preemptive(named)
+        if rules.failures:
+            check_failures(rules.failures, rules.checkpoints, workload, policy.topology)
         self._access = rules.access(workload, policy) if rules.uses_node_sets else None
         machine_nodes = policy.topology.n_nodes
         self._claims = rules.claims(workload, self.chosen, self._access, machine_nodes)

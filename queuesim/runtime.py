@@ -104,6 +104,8 @@ class RunTimeModel(ABC):
     announced; empty: none."""
     reads: ClassVar[tuple[str, ...]] = ("communication", "machine", "run.threads")
     """Keys of a config, or their tables, that it reads beside its own, ``*`` for any name."""
+    reads_computing: ClassVar[tuple[str, ...]] = ()
+    """Those of `reads` that it reads only where a pattern of the mix computes."""
     parameters: ClassVar[type | None] = None
     """The dataclass that declares its keys (`netsim.parameters`); None: the model itself."""
 

@@ -74,6 +74,7 @@ def run(args: argparse.Namespace) -> int:
     store = Path(args.out or f"{sweep.path.stem}{of_slice}.db")
     compile_kernels(sorted({part for point in sweep.points for part in parts_of(point)}))
     # what it imports takes a while and must not come before a word on compiling
+    from experiments.config_decider import Program
     from experiments.executors.registry import open_workers
     from experiments.sweep import plan_points, run_points, sliced
     from netcosim.study.points import SHOWN_FAILURES, failure_lines
@@ -83,7 +84,10 @@ def run(args: argparse.Namespace) -> int:
         with open_workers(args.executor, args.jobs) as workers:
             if workers is None:
                 return 0
-            print(plan_points(POINT_FUNCTION, points, store, workers=workers.count).lines())
+            # a dry run starts no program of the user's
+            trial = not any(isinstance(p.queue.decider, Program) for p in sweep.points)
+            count = workers.count
+            print(plan_points(POINT_FUNCTION, points, store, workers=count, trial=trial).lines())
         return 0
     summary = run_points(
         POINT_FUNCTION,

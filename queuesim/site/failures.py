@@ -93,10 +93,11 @@ def check_failures(
     needed_s = np.minimum(workload.run_time_s, save_s) + checkpoints.restart_s
     worst = int(np.argmax(failures_per_s * needed_s))
     if failures_per_s[worst] * needed_s[worst] > HOPELESS:
+        job, n_nodes = workload.job_id[worst], workload.n_nodes[worst]
         raise NetcosimError(
-            f"queue.failures: job {workload.job_id[worst]} on {workload.n_nodes[worst]} nodes fails "
-            f"every {1 / failures_per_s[worst]:.3g} s and needs {needed_s[worst]:.3g} s to proceed, "
-            "so it would hardly ever end; lower the rates, or queue.checkpoint.interval and restart"
+            f"queue.failures: job {job} on {n_nodes} nodes fails every "
+            f"{1 / failures_per_s[worst]:.3g} s and needs {needed_s[worst]:.3g} s to proceed, so "
+            "it would hardly ever end; lower the rates, or queue.checkpoint.interval and restart"
         )
     time_s = np.ptp(workload.submit_s) + workload.run_time_s.max()
     expected = float(rates @ counts * time_s)

@@ -68,10 +68,8 @@ def _words(command: object, named: Callable[[str], Any], folder: Path = Path()) 
         found = shlex.split(command) if isinstance(command, str) else command
     except ValueError as error:
         raise NetcosimError(f"command {command!r}: {error}") from None
-    texts = isinstance(found, list | tuple) and all(
-        isinstance(w, str) or is_input(w) for w in found
-    )
-    if not texts or not found:
+    words = found if isinstance(found, list | tuple) else ()
+    if not words or not all(isinstance(word, str) or is_input(word) for word in words):
         raise NetcosimError(f"command {command!r}; must be a text or a list of texts")
 
     def is_file(word: object) -> bool:

@@ -186,8 +186,7 @@ class Queues:
 
         ``[communication]`` moves the draws only of a model that reads it.
         """
-        reads = () if model is None else model.reads
-        sent = any(key.split(".")[0] == "communication" for key in reads)
+        sent = model is not None and model.reads_traffic()
         return (self.draws if sent else self.draws.without_traffic).rng("jobs", which)
 
     def why_by_events(self, policy: str, repeats: int = 1) -> str:

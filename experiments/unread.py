@@ -146,18 +146,13 @@ def _unread(config: BaseModel, key: str, condition: Condition) -> Unread:
 
 def _drawn_on(config: Any, key: str) -> str:
     """Return a remark if a key is part of a seed for random draws (`experiments.draws`)."""
+    model = RUNTIME_MODELS[config.queue.run_time_model]
     drawn = key.startswith("workload.") or (
-        key.startswith("communication.")
-        and (config.run.snapshots > 0 or "communication" in _tables_read(config))
+        key.startswith("communication.") and (config.run.snapshots > 0 or model.reads_traffic())
     )
     # with a named mix, ``communication_fraction`` is no longer part of the seed
     counts = key == "communication.from" or not matches(key, NEVER)
     return "; the random draws depend on it" if drawn and counts else ""
-
-
-def _tables_read(config: Any) -> set[str]:
-    reads = RUNTIME_MODELS[config.queue.run_time_model].reads
-    return {key.split(".")[0] for key in reads}
 
 
 def _why_unread_there(config: Any, key: str) -> Unread | None:

@@ -64,9 +64,7 @@ class RunPlan:
             for why, names in policies.items()
         ]
         if self.starts_program:
-            paths.append(
-                "without the answers of the program of queue.decider, which is not started"
-            )
+            paths.append("the program of queue.decider is not started: its answers take longer")
         return "\n".join(
             [
                 f"{self.schedules:,} queues{sent}{done}",
@@ -94,11 +92,9 @@ def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
         What the run refuses before it begins.
     """
     context, reference = run_context(config), config.relative_to
-    queues = context.queues
-    starts_program = isinstance(queues.section.decider, Program)
+    queues, starts_program = context.queues, isinstance(config.queue.decider, Program)
     if starts_program:
-        section = queues.section.model_copy(update={"decider": None})
-        queues = replace(queues, section=section)
+        queues = replace(queues, section=queues.section.model_copy(update={"decider": None}))
     policies, section = config.queue.policies, config.run
     began = time.perf_counter()
     schedule = queues.under(policies[0])

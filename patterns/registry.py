@@ -124,9 +124,11 @@ def make_pattern(
         given = {"iterations": iterations, **(params or {})}
         if pattern.recorded_ranks is None:
             given["message_bytes"] = message_bytes
-        numbers = [f"{k} = {shown(v) if type(v) is int else v}" for k, v in given.items()]
-        raise NetcosimError(
-            f"pattern {name} on {n_ranks} ranks: {', '.join(numbers)[:200]}: too large ({error}); "
-            "lower them"
-        ) from None
+        where = f"pattern {name} on {n_ranks} ranks"
+        raise NetcosimError(f"{where}: {_listed(given)}: too large ({error})") from None
     return program
+
+
+def _listed(given: Mapping[str, object]) -> str:
+    values = (f"{k} = {shown(v) if type(v) is int else v}" for k, v in given.items())
+    return ", ".join(values)[:200]

@@ -115,6 +115,11 @@ class RunTimeModel(ABC):
         return self.name
 
     @classmethod
+    def reads_traffic(cls) -> bool:
+        """Return whether it reads a key of ``[communication]``."""
+        return any(key.split(".")[0] == "communication" for key in cls.reads)
+
+    @classmethod
     def declares(cls) -> Mapping[str, Parameter]:
         """Return the keys of a config that it takes."""
         return parameters_of(cls.parameters or cls)

@@ -32,14 +32,14 @@ BANNED = {
 PYDANTIC = "netsim/parameters.py"
 # Ceilings. Lower one when the code has become smaller; raise one only with a reason in the commit.
 MAX_LINES_OF_PACKAGE = {
-    "netsim": 23_620,
-    "patterns": 6_300,
+    "netsim": 23_660,
+    "patterns": 6_340,
     "workloads": 5_080,
     "alloc": 6_230,
-    "queuesim": 9_800,
-    "cosim": 9_240,
-    "experiments": 19_100,
-    "netcosim": 22_140,
+    "queuesim": 9_880,
+    "cosim": 9_250,
+    "experiments": 19_160,
+    "netcosim": 22_160,
 }
 MAX_LINES_OF_FILE = 448
 MAX_FILES_OF_FOLDER = 30

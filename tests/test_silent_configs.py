@@ -255,7 +255,7 @@ def test_a_pin_to_itself_and_a_pin_twice_are_refused() -> None:
         ([[3, 3, 0, 0]], r"pins has \[3, 3, 0, 0\], which ends where it begins"),
         (
             [[0, 9, 0, 0], [0, 9, 0, 1]],
-            r"pins has \[0, 9, 0, 1\], which pins a flow that is pinned before",
+            r"pins has \[0, 9, 0, 1\], which pins a flow again",
         ),
     ):
         with pytest.raises(NetcosimError, match=message):
@@ -321,7 +321,7 @@ queue.decider.command = ["{sys.executable}", "p.py"]
     (tmp_path / "one.toml").write_text(f"{text}run.snapshots = 0\n")
     (tmp_path / "two.toml").write_text(f"{text}run = {{ snapshots = 0, seed = [1, 2] }}\n")
     assert main(["run", "one.toml", "--dry-run"]) == 0
-    assert "program of queue.decider, which is not started" in capsys.readouterr().out
+    assert "the program of queue.decider is not started" in capsys.readouterr().out
     assert main(["sweep", "two.toml", "--dry-run"]) == 0
     assert "estimate: unknown until a point is stored" in capsys.readouterr().out
     assert not (tmp_path / "started").exists()

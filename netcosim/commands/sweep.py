@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from netcosim.commands import add_executor, add_quiet, add_summary, processes_beside
 from netsim.errors import NetcosimError
@@ -74,7 +76,6 @@ def run(args: argparse.Namespace) -> int:
     store = Path(args.out or f"{sweep.path.stem}{of_slice}.db")
     compile_kernels(sorted({part for point in sweep.points for part in parts_of(point)}))
     # what it imports takes a while and must not come before a word on compiling
-    from experiments.config_decider import Program
     from experiments.executors.registry import open_workers
     from experiments.sweep import plan_points, run_points, sliced
     from netcosim.study.points import SHOWN_FAILURES, failure_lines
@@ -84,10 +85,8 @@ def run(args: argparse.Namespace) -> int:
         with open_workers(args.executor, args.jobs) as workers:
             if workers is None:
                 return 0
-            # a dry run starts no program of the user's
-            trial = not any(isinstance(p.queue.decider, Program) for p in sweep.points)
-            count = workers.count
-            print(plan_points(POINT_FUNCTION, points, store, workers=count, trial=trial).lines())
+            trial, n = not _starts_program(sweep.points), workers.count
+            print(plan_points(POINT_FUNCTION, points, store, workers=n, trial=trial).lines())
         return 0
     summary = run_points(
         POINT_FUNCTION,
@@ -140,3 +139,10 @@ def _print_answer(store: Path, quiet: bool, page: Path | None) -> None:
     print("\n".join(answer[0].lines()))
     if page is not None:
         print(f"summary: {write_summary(page, f'Sweep {store.stem}', *answer)}")
+
+
+def _starts_program(points: Iterable[Any]) -> bool:
+    """Return whether a point starts a program of the user's, which no dry run does."""
+    from experiments.config_decider import Program
+
+    return any(isinstance(point.queue.decider, Program) for point in points)

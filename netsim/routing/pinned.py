@@ -121,9 +121,7 @@ def pinned_routing(
                 f"to {topology.n_nodes - 1}, a queue pair from 0 to {queue_pairs - 1} and a path"
             )
         if row[0] == row[1] or tuple(row[:3]) in given:
-            why = (
-                "ends where it begins" if row[0] == row[1] else "pins a flow that is pinned before"
-            )
+            why = "ends where it begins" if row[0] == row[1] else "pins a flow again"
             raise NetcosimError(f"routing pinned: pins has {list(row)}, which {why}; remove it")
         given[row[0], row[1], row[2]] = row[3]
 

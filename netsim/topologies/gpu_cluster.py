@@ -280,9 +280,12 @@ def gpu_cluster(
 
 def _reached(key: str, wanted: float, n: int, what: str, even: float) -> str:
     """Return a note on the ratio that ``n`` spines or cores give; empty if it is the wanted one."""
-    if isclose(even / n, wanted, rel_tol=1e-6):
-        return ""
-    return f"{key} = {wanted:g} is {even / n:.3g} with {n:,} whole {what}{'s' * (n > 1)}"
+    exact = isclose(even / n, wanted, rel_tol=1e-6)
+    return (
+        ""
+        if exact
+        else f"{key} = {wanted:g} is {even / n:.3g} with {n:,} whole {what}{'s' * (n > 1)}"
+    )
 
 
 def pods_and_nodes(topology: Topology) -> Hierarchy:

@@ -75,7 +75,7 @@ def _words(command: object, named: Callable[[str], Any], folder: Path = Path()) 
     def is_file(word: object) -> bool:
         return isinstance(word, str) and "\0" not in word and (folder / word).is_file()
 
-    return [named(str(folder / word)) if is_file(word) else word for word in found]
+    return [named(str(folder / word)) if is_file(word) else word for word in words]
 
 
 def _pinned(file: str) -> dict[str, str]:

@@ -60,10 +60,12 @@ class SweepPlan:
 
     def lines(self) -> str:
         """Return the plan as two lines."""
+        counts = f"{self.total:,} points, {self.already:,} stored, {self.to_do:,} to compute\n"
+        if math.isnan(self.seconds_per_point) and self.to_do:
+            return f"{counts}estimate: unknown until a point is stored"
         a_point = format_quantity(self.seconds_per_point, "time", 3)
         return (
-            f"{self.total:,} points, {self.already:,} stored, {self.to_do:,} to compute\n"
-            f"estimate: {format_quantity(self.estimated_s, 'time', 3)} on {self.workers} "
+            f"{counts}estimate: {format_quantity(self.estimated_s, 'time', 3)} on {self.workers} "
             f"process{'es' if self.workers > 1 else ''} ({a_point} a point)"
         )
 

@@ -14,7 +14,7 @@ from netsim.topologies.registry import make_topology
 from queuesim.metrics import interruption_totals
 from queuesim.queue_setup import QueueSetup
 from queuesim.site.checkpoints import Checkpoints
-from queuesim.site.failures import DAY_S, Failures, draw_failures
+from queuesim.site.failures import DAY_S, Failures, check_failures, draw_failures
 from queuesim.site.rules import Rules
 
 
@@ -149,7 +149,52 @@ def test_effective_training_time_meets_its_closed_form(rate: float, interval_s: 
 
 
 def test_a_queue_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("queuesim.site.ruled_run.MOST_INTERRUPTIONS", 50)
-    rules = Rules(failures=Failures(per_node_day=1000.0, repair_s=1.0))
-    with pytest.raises(NetcosimError, match="50 interruptions in a row in which no job ended"):
+    """One run in e^10 is as long as the job."""
+    monkeypatch.setattr("queuesim.site.ruled_run.MOST_FAILURES", 50)
+    rules = Rules(failures=Failures(per_node_day=10 * DAY_S / 8e5, repair_s=1.0))
+    with pytest.raises(NetcosimError, match="50 failures in a row in which no job ended"):
         simulate(jobs([0], [1e5], [8]), Mask(8), rules, "fcfs")
+
+
+HOPELESS = [
+    # a failure every 0.864 s, 100 s of repair
+    (Failures(1e5, repair_s=100.0), Checkpoints(), "a node fails every 0.864 s and its repair"),
+    # 8 nodes x 8.64 a day: every 1,250 s; restart and 900 s of the interval
+    (
+        Failures(8.64, repair_s=1.0),
+        Checkpoints(900.0, restart_s=13_500.0),
+        r"job 1 on 8 nodes fails every 1\.25e\+03 s and needs 1\.44e\+04 s to proceed",
+    ),
+    (Failures(1.0), Checkpoints(restart_s=1e12), r"needs 1e\+12 s to proceed"),
+]
+
+
+@pytest.mark.parametrize(("failures", "checkpoints", "message"), HOPELESS)
+def test_failures_under_which_no_job_would_end_are_refused_before_the_run(
+    failures: Failures, checkpoints: Checkpoints, message: str
+) -> None:
+    rules = Rules(failures=failures, checkpoints=checkpoints)
+    with pytest.raises(NetcosimError, match=message):
+        simulate(jobs([0], [5e3], [8]), Mask(8), rules, "fcfs")
+
+
+def test_what_a_job_needs_between_failures_has_a_limit() -> None:
+    """11.5 failures in the mean: 1,250 s x 11.5 = 14,375 s = 900 s + 13,475 s."""
+    topology = Mask(8).topology
+    one = jobs([0], [5e3], [8])
+    for restart_s, refused in ((13_474.0, False), (13_476.0, True)):
+        given = Failures(8.64, repair_s=1.0), Checkpoints(900.0, 0.0, restart_s)
+        if refused:
+            with pytest.raises(NetcosimError, match="hardly ever end"):
+                check_failures(*given, one, topology)
+        else:
+            check_failures(*given, one, topology)
+
+
+def test_the_failures_of_a_long_log_are_counted_beforehand() -> None:
+    """8 nodes that fail every 8.64 s do so 926,000 times in a million seconds."""
+    topology = Mask(8).topology
+    given = Failures(1e4, repair_s=1.0), Checkpoints()
+    check_failures(*given, jobs([0, 1e6], [1.0, 1.0], [1, 1]), topology)
+    with pytest.raises(NetcosimError, match=r"about 1,851,8\d\d failures in the 23.1 days"):
+        check_failures(*given, jobs([0, 2e6], [1.0, 1.0], [1, 1]), topology)

@@ -193,9 +193,9 @@ def test_jobs_that_preempt_each_other_without_end_are_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each has lost its work when it is in the first queue again."""
-    monkeypatch.setattr("queuesim.site.ruled_run.MOST_INTERRUPTIONS", 50)
+    monkeypatch.setattr("queuesim.site.ruled_run.MOST_PREEMPTIONS", 50)
     order = attained_order(Attained((10.0,), 1.0))
-    with pytest.raises(NetcosimError, match=r"or raise queue\.las\.promote_after"):
+    with pytest.raises(NetcosimError, match=r"50 preemptions in a row .*queue\.las\.promote_after"):
         simulate(jobs([0, 1], [100, 100], [8, 8]), Mask(8), Rules(preemption=BY_ORDER), order)
 
 

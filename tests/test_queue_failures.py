@@ -18,6 +18,52 @@ from queuesim.site.failures import DAY_S, Failures, draw_failures
 from queuesim.site.rules import Rules
 
 
+class Drawn:
+    """A generator that gives these numbers; each gap is its mean, each unit the last one."""
+
+    def __init__(self, *numbers: float) -> None:
+        self.numbers, self.counts = list(numbers), list[int]()
+
+    def exponential(self, mean: float) -> float:
+        return mean
+
+    def random(self) -> float:
+        return self.numbers.pop(0)
+
+    def integers(self, count: int) -> int:
+        self.counts.append(count)
+        return count - 1
+
+
+@pytest.mark.parametrize(
+    ("rates", "gap_s", "numbers", "hit", "counts"),
+    [
+        # 16 nodes, 8 leaves with 2 each, 16 links: 16 + 16 + 8 failures a day
+        ((1.0, 2.0, 0.5), 2160.0, (0.39, 0.41, 0.79, 0.81), (1, 2, 2, 1), [16, 8, 8, 16]),
+        # a kind of rate 0 never fails
+        ((0.0, 2.0, 0.0), 5400.0, (0.0, 0.99), (2, 2), [8, 8]),
+        ((0.0, 0.0, 4.0), 1350.0, (0.0, 0.99), (1, 1), [16, 16]),
+    ],
+)
+def test_failures_by_hand(
+    rates: tuple[float, ...],
+    gap_s: float,
+    numbers: tuple[float, ...],
+    hit: tuple[int, ...],
+    counts: list[int],
+) -> None:
+    """The mean gap is a day over all failures of a day; a kind's share is its part of these."""
+    failures, rng = Failures(*rates, repair_s=600.0), Drawn(*numbers)
+    assert failures
+    drawn = draw_failures(failures, make_topology("fattree", {"radix": 4}), rng)  # type: ignore[arg-type]
+    for number, (n_nodes, failure) in enumerate(zip(hit, drawn, strict=False), 1):
+        assert failure.start_s == pytest.approx(number * gap_s)
+        assert failure.end_s == pytest.approx(number * gap_s + 600.0)
+        assert np.flatnonzero(failure.nodes).tolist() == [14, 15][-n_nodes:]
+    assert rng.counts == counts
+    assert not Failures(repair_s=600.0)
+
+
 def test_a_leaf_of_gpus_fails_with_all_its_servers() -> None:
     """Also a server with its GPUs, and a link with one; a leaf of a rail has a GPU a server."""
     units = {"leaf": 8, "node": 4, "link": 1}

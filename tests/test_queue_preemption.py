@@ -238,6 +238,19 @@ def test_a_starved_job_returns_to_the_first_queue() -> None:
     assert first == [[(0, 10), (100, 130)], [(0, 10), (30, 40), (60, 70), (90, 100)]]
 
 
+def test_a_promotion_begins_a_new_account_of_waits() -> None:
+    """One node, a threshold of 10 s, promoted after a wait of twice the executed time.
+
+    Job 1 runs 10 s, waits 10, and runs 5 in the second queue before a new job takes its place at
+    25 s. Its waits are 30 s at 45 s, twice its 15 s. Then it has run 10 s at 55 s, and waits 20.
+    """
+    submit = [0.0, 5.0, 25.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0]
+    rules = Rules(checkpoints=Checkpoints(1.0), preemption=BY_ORDER)
+    workload = jobs(submit, [40.0] + [10.0] * 8, [1] * 9)
+    result = simulate(workload, Mask(1), rules, attained_order(Attained((10.0,), 2.0)))
+    assert runs_of(result)[0] == [(0, 10), (20, 25), (45, 55), (75, 85), (105, 110)]
+
+
 @pytest.mark.parametrize("allowed", [3, 2])
 def test_interruptions_in_a_row_are_counted_until_a_job_ends(
     allowed: int, monkeypatch: pytest.MonkeyPatch
@@ -390,6 +403,16 @@ def test_a_partition_of_higher_priority_preempts() -> None:
         result = simulate(workload, Mask(6), rules, "fcfs", backfill=backfill)
         # the job on nodes 2 and 3 leaves, as nodes 4 and 5 are not enough; that on 0 and 1 stays
         assert runs_of(result) == [[(0, 100)], [(0, 10), (30, 120)], [(10, 30)]]
+
+
+def test_the_first_job_of_each_partition_may_preempt() -> None:
+    """Job 3 waits for job 2, of a higher level, in partition a. Behind it job 4 preempts in b."""
+    workload = jobs([0, 0, 4, 5], [50, 20, 10, 10], [4] * 4, priority=[0, 3, 2, 1])
+    labels = Labels.of(["b", "a", "a", "b"])
+    workload = replace(workload, details=replace(workload.details, partition=labels))
+    parts = (Partition("a", "0-3"), Partition("b", "4-7"))
+    result = simulate(workload, Mask(8), Rules(partitions=parts, preemption=BY_ORDER))
+    assert runs_of(result) == [[(0, 5), (15, 65)], [(0, 20)], [(20, 30)], [(5, 15)]]
 
 
 @pytest.mark.parametrize(

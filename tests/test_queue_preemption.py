@@ -419,6 +419,7 @@ def test_the_first_job_of_each_partition_may_preempt() -> None:
     ("rules", "order", "more", "message"),
     [
         (Rules(), "las", {}, 'order \'las\' needs preemption; set queue.preemption.by = "order"'),
+        (Rules(preemption=PreemptionKeys("partition")), "las", {}, "order 'las' needs preemption"),
         (Rules(preemption=BY_ORDER), "fcfs", {}, 'order \'fcfs\' has no levels; use "priority" or'),
         (
             Rules(preemption=PreemptionKeys("partition")),
@@ -445,6 +446,10 @@ def test_what_does_not_go_together_is_one_line(
         simulate(workload, Mask(8), rules, order, **more)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_quotas_are_read_by_name() -> None:
+    assert QuotaKeys([" a:b : 4 ", "c:0"]).of_name() == {"a:b": 4, "c": 0}
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ def test_all_of_kth_runs_as_under_the_built_in_easy(
         ("past", "until_s 0.0; must be a time after now"),
         ("nan", "until_s nan; must be a time after now"),
         ("yes", "at 0 s: until_s True; must be a time after now"),
-        ("far", "until_s 1000000000000000.0; must be a time after now"),
+        ("far", "at 0 s: until_s 1000000000000000.0; must be a time after now"),
         ("never", "no waiting job is ever started"),
     ],
 )

@@ -13,8 +13,10 @@ from netsim.topologies.gpu_cluster import gpu_cluster
 from netsim.topologies.registry import make_topology
 from queuesim.metrics import interruption_totals
 from queuesim.queue_setup import QueueSetup
+from queuesim.result import FAILED
 from queuesim.site.checkpoints import Checkpoints
-from queuesim.site.failures import DAY_S, Failures, draw_failures
+from queuesim.site.failures import DAY_S, Failure, Failures, draw_failures
+from queuesim.site.outages import Outage
 from queuesim.site.rules import Rules
 
 
@@ -160,6 +162,45 @@ def test_effective_training_time_meets_its_closed_form(rate: float, interval_s: 
     assert share != pytest.approx(1.0, abs=0.01)
     # lost: half an interval a failure
     assert result.spent.lost_s[0] / failed == pytest.approx(interval_s / 2, rel=0.1)
+
+
+def test_a_job_waits_for_the_repair_of_its_node() -> None:
+    """One node fails at 10 s and is back at 15 s; of 30 s of work nothing is saved."""
+    rules = Rules(failures=Failures(per_node_day=1.0))
+    rng = np.random.default_rng(1)
+    run = QueueSetup(jobs([0], [30], [1]), Mask(1), rng=rng, rules=rules).by_events()
+    run.failures = iter([Failure(10.0, 15.0, np.array([True]))])  # type: ignore[attr-defined]
+    run.run()
+    result = run.result()
+    assert runs_of(result) == [[(0, 10), (15, 45)]]
+    assert result.reports["queue_rules"]["requeued"] == 1
+    assert result.reports["queue_rules"]["failed_jobs"] == 0
+    assert result.reports["interruptions"]["failures"] == 1
+
+
+def test_a_failure_voids_what_was_promised_on_its_nodes() -> None:
+    """Job 2 needs all 4 nodes, free at 10 s; job 3 (15 s) would delay it at 2 s.
+
+    At 5 s an idle node fails until 30 s: then job 3 ends long before job 2 can begin.
+    """
+    outage = Outage(5.0, 30.0, "3", "failure")
+    workload = jobs([0, 1, 2], [10, 5, 15], [2, 4, 1])
+    result = simulate(workload, Mask(4), Rules(outages=(outage,)), "fcfs")
+    assert result.start_s.tolist() == [0, 30, 5]
+
+
+def test_a_job_whose_node_fails_is_over_unless_it_is_requeued() -> None:
+    outage = Outage(5.0, 8.0, "0", "failure")
+    ended = simulate(jobs([0], [30], [1]), Mask(1), Rules(outages=(outage,)), "fcfs")
+    assert ended.end_s.tolist() == [5]
+    assert ended.outcome.tolist() == [FAILED]
+    counts = {"failed_jobs": 1, "cut_jobs": 0, "never_run_jobs": 0, "requeued": 0}
+    assert ended.reports["queue_rules"].items() >= counts.items()
+    rules = Rules(outages=(outage,), requeues=True)
+    again = simulate(jobs([0], [30], [1]), Mask(1), rules, "fcfs")
+    assert runs_of(again) == [[(0, 5), (8, 38)]]
+    counts = {"failed_jobs": 0, "cut_jobs": 0, "never_run_jobs": 0, "requeued": 1}
+    assert again.reports["queue_rules"].items() >= counts.items()
 
 
 def test_a_queue_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,17 @@ def test_the_interval_by_hand() -> None:
     # nobody waits on some of the logs
     zeros = interval_of_redrawn(1.0, [0.0, *range(1, 100)], 10)
     assert (zeros.low, zeros.high) == pytest.approx((2.475, 96.525))
+    # nor on this one: quantiles of 1, 2, ..., 100
+    nobody = interval_of_redrawn(0.0, [*range(1, 101)], 10)
+    assert (nobody.low, nobody.high) == pytest.approx((3.475, 97.525))
     assert np.isnan(interval_of_redrawn(1.0, values, 4).low)
+
+
+def test_a_ratio_is_over_the_logs_on_which_somebody_waits() -> None:
+    """Twice as long on five of six logs; on the other nobody waits under the reference."""
+    waits = {"a": {"wait": np.array([5.0, 2, 4, 6, 8, 10])}, "b": {"wait": np.arange(6.0)}}
+    found = Redrawn(waits, np.inf).interval(2.0, "a", "wait", 0.95, "b")
+    assert found == (2.0, 2.0, 2.0)
 
 
 def poisson_jobs(rng: np.random.Generator, load: float, n: int) -> Workload:
@@ -253,7 +263,9 @@ def test_tables_get_the_intervals(result: CosimResult) -> None:
     assert row["ratio"] == row["ratio_low"] == row["ratio_high"] == 1.0
     assert row["value_low"] < row["value"] < row["value_high"]
     assert row["resamples"] == 5
-    for policy in found["policies"]:
+    for policy, before in zip(found["policies"], tables["policies"], strict=True):
+        new = {f"{metric}_ratio_{end}" for metric in base for end in ("low", "high")}
+        assert set(policy) - set(before) == new
         assert (policy["wait_ratio_low"], policy["wait_ratio_high"]) == (1.0, 1.0)
 
 
@@ -263,6 +275,9 @@ def test_seeds_whose_jobs_all_are_too_large_are_left_out() -> None:
     found = redrawn(run, 40)
     assert 20 < found.resamples < 40
     assert len(found.metrics["rdn"]["wait"]) == found.resamples
+    # one job never waits: its wait is no multiple of another
+    rows = with_intervals(nc.result_tables(run), run, found)["queue_intervals"]
+    assert {r["metric"] for r in rows if "ratio" not in r} == {"wait"}
 
 
 def test_queues_that_would_take_long_are_not_drawn_unasked(result: CosimResult) -> None:

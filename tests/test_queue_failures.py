@@ -11,7 +11,7 @@ from alloc.registry import make_policy
 from netsim.errors import NetcosimError
 from netsim.topologies.gpu_cluster import gpu_cluster
 from netsim.topologies.registry import make_topology
-from queuesim.metrics import interruption_totals
+from queuesim.metrics import interruption_totals, wait_s
 from queuesim.queue_setup import QueueSetup
 from queuesim.result import FAILED
 from queuesim.site.checkpoints import Checkpoints
@@ -199,6 +199,8 @@ def test_a_job_whose_node_fails_is_over_unless_it_is_requeued() -> None:
     rules = Rules(outages=(outage,), requeues=True)
     again = simulate(jobs([0], [30], [1]), Mask(1), rules, "fcfs")
     assert runs_of(again) == [[(0, 5), (8, 38)]]
+    assert again.reports["interruptions"]["failures"] == 1
+    assert wait_s(again).tolist() == [3]
     counts = {"failed_jobs": 0, "cut_jobs": 0, "never_run_jobs": 0, "requeued": 1}
     assert again.reports["queue_rules"].items() >= counts.items()
 

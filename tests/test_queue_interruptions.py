@@ -319,15 +319,22 @@ def test_a_restart_has_its_time_within_the_walltime(slack_s: float) -> None:
     assert result.start_s[2:].tolist() == [end_s, end_s + 10]
 
 
-def test_a_restart_is_backfilled_by_the_walltime_that_is_left() -> None:
+@pytest.mark.parametrize("more", [0, 100])
+def test_a_restart_is_backfilled_by_the_walltime_that_is_left(more: int) -> None:
     """Job 1 has done 20 of 30 s when job 3 preempts it. Job 4 needs all 3 nodes, free at 45 s.
 
-    From 25 s on 10 s of job 1 are left, which end before; 30 s would not.
+    From 25 s on 10 s of job 1 are left, which end before; 30 s would not. So it is if many jobs
+    like job 4 wait behind it.
     """
-    workload = jobs([0, 0, 20, 21], [30, 45, 5, 5], [1, 2, 1, 3], priority=[0, 1, 2, 1])
+    workload = jobs(
+        [0, 0, 20, 21, *[22] * more],
+        [30, 45, 5, 5, *[1] * more],
+        [1, 2, 1, 3, *[3] * more],
+        priority=[0, 1, 2, 1, *[0] * more],
+    )
     rules = Rules(checkpoints=Checkpoints(10.0), preemption=PreemptionKeys("order"))
-    result = simulate(workload, HeldMask(3), rules)
-    assert runs_of(result) == [[(0, 20), (25, 35)], [(0, 45)], [(20, 25)], [(45, 50)]]
+    runs = runs_of(simulate(workload, HeldMask(3), rules))
+    assert runs[:4] == [[(0, 20), (25, 35)], [(0, 45)], [(20, 25)], [(45, 50)]]
 
 
 def test_what_is_saved_is_a_share_of_work_that_changes() -> None:

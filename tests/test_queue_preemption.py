@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from preemption_helpers import BY_ORDER, histories, jobs, runs_of, simulate
-from queue_helpers import HeldMask, Mask
+from queue_helpers import Contiguous, HeldMask, Mask
 from selection import examples
 
 from alloc.policy import Placement, Policy
@@ -192,6 +192,28 @@ def test_the_lowest_level_goes_first_then_the_latest_start_then_the_later_job() 
         }
 
 
+def test_who_could_stay_stays() -> None:
+    """Jobs 3, 2 and 1 would leave, with 2, 2 and 4 nodes, and job 4 needs 5 of these 8.
+
+    From the last but one back: without job 2 there are 6, without job 3 as well only 4.
+    """
+    workload = jobs([0, 1, 2, 10], [50] * 3 + [5], [4, 2, 2, 5], priority=[0, 0, 0, 1])
+    rules = Rules(checkpoints=Checkpoints(1.0), preemption=BY_ORDER)
+    result = simulate(workload, HeldMask(8), rules)
+    assert runs_of(result) == [[(0, 10), (15, 55)], [(1, 51)], [(2, 10), (15, 57)], [(10, 15)]]
+
+
+def test_nobody_leaves_for_a_job_that_does_not_fit_by_shape() -> None:
+    """Job 4 needs 4 of 6 nodes in a row; job 2 of its level is between jobs 1 and 3 until 20 s.
+
+    Then job 3 leaves, and the 4 nodes are those of jobs 2 and 3.
+    """
+    workload = jobs([0, 1, 2, 10], [30, 19, 30, 5], [2, 2, 2, 4], priority=[0, 1, 0, 1])
+    rules = Rules(checkpoints=Checkpoints(1.0), preemption=BY_ORDER)
+    result = simulate(workload, Contiguous(6), rules)
+    assert runs_of(result) == [[(0, 30)], [(1, 20)], [(2, 20), (25, 37)], [(20, 25)]]
+
+
 def test_equal_levels_and_protected_runs_are_not_preempted() -> None:
     """Each run is protected for 10 s: job 2 takes the place of job 1 at 10 s, not at 4 s.
 
@@ -249,6 +271,14 @@ def test_a_promotion_begins_a_new_account_of_waits() -> None:
     workload = jobs(submit, [40.0] + [10.0] * 8, [1] * 9)
     result = simulate(workload, Mask(1), rules, attained_order(Attained((10.0,), 2.0)))
     assert runs_of(result)[0] == [(0, 10), (20, 25), (45, 55), (75, 85), (105, 110)]
+
+
+def test_a_promotion_may_come_soon() -> None:
+    """After 1 s of waiting for 10 s of work: job 1 goes before job 3 at 13 s."""
+    rules = Rules(checkpoints=Checkpoints(1.0), preemption=BY_ORDER)
+    workload = jobs([0, 5, 6], [20, 3, 10], [1] * 3)
+    result = simulate(workload, Mask(1), rules, attained_order(Attained((10.0,), 0.1)))
+    assert runs_of(result) == [[(0, 10), (13, 23)], [(10, 13)], [(23, 33)]]
 
 
 @pytest.mark.parametrize("allowed", [3, 2])

@@ -148,8 +148,7 @@ def _empty_queue(setup: QueueSetup) -> _Columns:
     state["depth"] = max(n, 1) if window is None else min(window, MANY) + 1
     state["by_score"] = by_score
     state["cuts"] = setup.labels.overrun == "cut"
-    first_s = float(workload.submit_s[0]) if n else 0.0
-    state["now_s"] = state["arrives_s"] = first_s
+    state["arrives_s"] = workload.submit_s[0] if n else 0.0
     state["n_free"] = n_free
     state["reserved_for"] = -1
     state["shadow_s"] = state["due_s"] = np.inf

@@ -413,11 +413,15 @@ def test_failed_points_of_a_merge_by_hand(tmp_path: Path, order: int) -> None:
         3: ("failed", "killed"),
         4: ("failed", "killed"),
     }
-    # once more, with what another program computed: 4, 1, 3 and 3 points
+    # once more, with what another program computed: 4, 3, 3 and 2 points; point 1 is as it was
     other = tmp_path / "3.db"
     with Store(other, "write") as store:
-        store.put(point_key({"i": 3}), {"i": 3}, done, "other sources")
-    assert merge(out, [other, *paths]) == (4, 2, 2, 11 - 4)
+        for number in (1, 3):
+            store.put(point_key({"i": number}), {"i": number}, done, "other sources")
+    assert merge(out, [*paths, other]) == (4, 2, 2, 12 - 4)
+    with Store(out, "read") as store:
+        codes = {point.config["i"]: point.code for point in store.points()}
+    assert codes == {1: "sources", 2: "sources", 3: "other sources", 4: "sources"}
     # nothing at all
     assert merge(tmp_path / "none.db", []) == (0, 0, 0, 0)
 

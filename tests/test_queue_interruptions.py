@@ -333,8 +333,9 @@ def test_a_restart_is_backfilled_by_the_walltime_that_is_left(more: int) -> None
         priority=[0, 1, 2, 1, *[0] * more],
     )
     rules = Rules(checkpoints=Checkpoints(10.0), preemption=PreemptionKeys("order"))
-    runs = runs_of(simulate(workload, HeldMask(3), rules))
-    assert runs[:4] == [[(0, 20), (25, 35)], [(0, 45)], [(20, 25)], [(45, 50)]]
+    for policy in (Mask(3), HeldMask(3)):
+        runs = runs_of(simulate(workload, policy, rules))
+        assert runs[:4] == [[(0, 20), (25, 35)], [(0, 45)], [(20, 25)], [(45, 50)]]
 
 
 def test_what_is_saved_is_a_share_of_work_that_changes() -> None:

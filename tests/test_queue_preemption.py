@@ -456,6 +456,10 @@ def test_the_first_job_of_each_partition_may_preempt() -> None:
             "fcfs", {}, "needs queue.partitions with priorities",
         ),
         (
+            Rules(preemption=PreemptionKeys("partition"), outages=(Outage(0, 1, "0", "failure"),)),
+            "fcfs", {}, "needs queue.partitions with priorities",
+        ),
+        (
             Rules(preemption=BY_ORDER),
             "priority", {"backfill": "conservative"},
             "backfill 'conservative' does not support preemption and quotas; use none or easy",

@@ -275,6 +275,10 @@ def test_seeds_whose_jobs_all_are_too_large_are_left_out() -> None:
     found = redrawn(run, 40)
     assert 20 < found.resamples < 40
     assert len(found.metrics["rdn"]["wait"]) == found.resamples
+    # of 4 jobs those that are too large are left out, and the others go on
+    several = {"synthetic": {"n_jobs": 4, "mean_nodes": 12}}
+    fits = content() | {"workload": several, "run": {"snapshots": 0, "seed": 2}}
+    assert redrawn(nc.run_cosim(nc.config_from(fits)), 20).resamples == 20
     # one job never waits: its wait is no multiple of another
     rows = with_intervals(nc.result_tables(run), run, found)["queue_intervals"]
     assert {r["metric"] for r in rows if "ratio" not in r} == {"wait"}

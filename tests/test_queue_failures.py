@@ -11,11 +11,59 @@ from alloc.registry import make_policy
 from netsim.errors import NetcosimError
 from netsim.topologies.gpu_cluster import gpu_cluster
 from netsim.topologies.registry import make_topology
-from queuesim.metrics import interruption_totals
+from queuesim.metrics import interruption_totals, wait_s
 from queuesim.queue_setup import QueueSetup
+from queuesim.result import FAILED
 from queuesim.site.checkpoints import Checkpoints
-from queuesim.site.failures import DAY_S, Failures, check_failures, draw_failures
+from queuesim.site.failures import DAY_S, Failure, Failures, check_failures, draw_failures
+from queuesim.site.outages import Outage
 from queuesim.site.rules import Rules
+
+
+class Drawn:
+    """A generator that gives these numbers; each gap is its mean, each unit the last one."""
+
+    def __init__(self, *numbers: float) -> None:
+        self.numbers, self.counts = list(numbers), list[int]()
+
+    def exponential(self, mean: float) -> float:
+        return mean
+
+    def random(self) -> float:
+        return self.numbers.pop(0)
+
+    def integers(self, count: int) -> int:
+        self.counts.append(count)
+        return count - 1
+
+
+@pytest.mark.parametrize(
+    ("rates", "gap_s", "numbers", "hit", "counts"),
+    [
+        # 16 nodes, 8 leaves with 2 each, 16 links: 16 + 16 + 8 failures a day
+        ((1.0, 2.0, 0.5), 2160.0, (0.39, 0.41, 0.79, 0.81), (1, 2, 2, 1), [16, 8, 8, 16]),
+        # a kind of rate 0 never fails
+        ((0.0, 2.0, 0.0), 5400.0, (0.0, 0.99), (2, 2), [8, 8]),
+        ((0.0, 0.0, 4.0), 1350.0, (0.0, 0.99), (1, 1), [16, 16]),
+    ],
+)
+def test_failures_by_hand(
+    rates: tuple[float, ...],
+    gap_s: float,
+    numbers: tuple[float, ...],
+    hit: tuple[int, ...],
+    counts: list[int],
+) -> None:
+    """The mean gap is a day over all failures of a day; a kind's share is its part of these."""
+    failures, rng = Failures(*rates, repair_s=600.0), Drawn(*numbers)
+    assert failures
+    drawn = draw_failures(failures, make_topology("fattree", {"radix": 4}), rng)  # type: ignore[arg-type]
+    for number, (n_nodes, failure) in enumerate(zip(hit, drawn, strict=False), 1):
+        assert failure.start_s == pytest.approx(number * gap_s)
+        assert failure.end_s == pytest.approx(number * gap_s + 600.0)
+        assert np.flatnonzero(failure.nodes).tolist() == [14, 15][-n_nodes:]
+    assert rng.counts == counts
+    assert not Failures(repair_s=600.0)
 
 
 def test_a_leaf_of_gpus_fails_with_all_its_servers() -> None:
@@ -146,6 +194,47 @@ def test_effective_training_time_meets_its_closed_form(rate: float, interval_s: 
     assert share != pytest.approx(1.0, abs=0.01)
     # lost: half an interval a failure
     assert result.spent.lost_s[0] / failed == pytest.approx(interval_s / 2, rel=0.1)
+
+
+def test_a_job_waits_for_the_repair_of_its_node() -> None:
+    """One node fails at 10 s and is back at 15 s; of 30 s of work nothing is saved."""
+    rules = Rules(failures=Failures(per_node_day=1.0))
+    rng = np.random.default_rng(1)
+    run = QueueSetup(jobs([0], [30], [1]), Mask(1), rng=rng, rules=rules).by_events()
+    run.failures = iter([Failure(10.0, 15.0, np.array([True]))])  # type: ignore[attr-defined]
+    run.run()
+    result = run.result()
+    assert runs_of(result) == [[(0, 10), (15, 45)]]
+    assert result.reports["queue_rules"]["requeued"] == 1
+    assert result.reports["queue_rules"]["failed_jobs"] == 0
+    assert result.reports["interruptions"]["failures"] == 1
+
+
+def test_a_failure_voids_what_was_promised_on_its_nodes() -> None:
+    """Job 2 needs all 4 nodes, free at 10 s; job 3 (15 s) would delay it at 2 s.
+
+    At 5 s an idle node fails until 30 s: then job 3 ends long before job 2 can begin.
+    """
+    outage = Outage(5.0, 30.0, "3", "failure")
+    workload = jobs([0, 1, 2], [10, 5, 15], [2, 4, 1])
+    result = simulate(workload, Mask(4), Rules(outages=(outage,)), "fcfs")
+    assert result.start_s.tolist() == [0, 30, 5]
+
+
+def test_a_job_whose_node_fails_is_over_unless_it_is_requeued() -> None:
+    outage = Outage(5.0, 8.0, "0", "failure")
+    ended = simulate(jobs([0], [30], [1]), Mask(1), Rules(outages=(outage,)), "fcfs")
+    assert ended.end_s.tolist() == [5]
+    assert ended.outcome.tolist() == [FAILED]
+    counts = {"failed_jobs": 1, "cut_jobs": 0, "never_run_jobs": 0, "requeued": 0}
+    assert ended.reports["queue_rules"].items() >= counts.items()
+    rules = Rules(outages=(outage,), requeues=True)
+    again = simulate(jobs([0], [30], [1]), Mask(1), rules, "fcfs")
+    assert runs_of(again) == [[(0, 5), (8, 38)]]
+    assert again.reports["interruptions"]["failures"] == 1
+    assert wait_s(again).tolist() == [3]
+    counts = {"failed_jobs": 0, "cut_jobs": 0, "never_run_jobs": 0, "requeued": 1}
+    assert again.reports["queue_rules"].items() >= counts.items()
 
 
 def test_a_queue_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

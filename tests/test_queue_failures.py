@@ -15,7 +15,7 @@ from queuesim.metrics import interruption_totals, wait_s
 from queuesim.queue_setup import QueueSetup
 from queuesim.result import FAILED
 from queuesim.site.checkpoints import Checkpoints
-from queuesim.site.failures import DAY_S, Failure, Failures, draw_failures
+from queuesim.site.failures import DAY_S, Failure, Failures, check_failures, draw_failures
 from queuesim.site.outages import Outage
 from queuesim.site.rules import Rules
 
@@ -114,6 +114,38 @@ def test_failures_come_as_often_as_they_should(part: str, n_units: int) -> None:
     assert abs(chi - (n_units - 1)) < 4 * np.sqrt(2 * n_units)
 
 
+class Given:
+    """A generator of given uniform numbers; gaps are as long as their mean, units the last ones."""
+
+    def __init__(self, *numbers: float) -> None:
+        self.numbers = iter(numbers)
+
+    def random(self) -> float:
+        return next(self.numbers)
+
+    def exponential(self, mean: float) -> float:
+        return mean
+
+    def integers(self, n: int) -> int:
+        return n - 1
+
+
+def test_failures_of_servers_leaves_and_links_by_hand() -> None:
+    """4 servers of 2 GPUs once a day, 2 leaves 4 times, 8 links every other day: 4 + 8 + 4 a day.
+
+    So one every 5,400 s, of a server below 0.25, of a leaf below 0.75, else of a link.
+    """
+    topology = gpu_cluster(4, gpus_per_node=2, nodes_per_leaf=2, fabric="leaf")
+    failures = Failures(per_node_day=1.0, per_leaf_day=4.0, per_link_day=0.5, repair_s=100.0)
+    rng = Given(0.249, 0.25, 0.749, 0.75)
+    drawn = draw_failures(failures, topology, rng)  # type: ignore[arg-type]
+    found = [next(drawn) for _ in range(4)]
+    assert [one.start_s for one in found] == pytest.approx([5400, 10800, 16200, 21600])
+    assert [one.end_s - one.start_s for one in found] == pytest.approx([100] * 4)
+    gpus = [np.flatnonzero(one.nodes).tolist() for one in found]
+    assert gpus == [[6, 7], [4, 5, 6, 7], [4, 5, 6, 7], [7]]
+
+
 def test_all_policies_see_the_same_failures() -> None:
     """Also with other jobs, and in another process: they depend on the generator alone."""
     topology = make_topology("fattree", {"radix": 4})
@@ -206,7 +238,52 @@ def test_a_job_whose_node_fails_is_over_unless_it_is_requeued() -> None:
 
 
 def test_a_queue_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("queuesim.site.ruled_run.MOST_INTERRUPTIONS", 50)
-    rules = Rules(failures=Failures(per_node_day=1000.0, repair_s=1.0))
-    with pytest.raises(NetcosimError, match="50 interruptions in a row in which no job ended"):
+    """One run in e^10 is as long as the job."""
+    monkeypatch.setattr("queuesim.site.ruled_run.MOST_FAILURES", 50)
+    rules = Rules(failures=Failures(per_node_day=10 * DAY_S / 8e5, repair_s=1.0))
+    with pytest.raises(NetcosimError, match="50 failures in a row in which no job ended"):
         simulate(jobs([0], [1e5], [8]), Mask(8), rules, "fcfs")
+
+
+HOPELESS = [
+    # a failure every 0.864 s, 100 s of repair
+    (Failures(1e5, repair_s=100.0), Checkpoints(), "a node fails every 0.864 s and its repair"),
+    # 8 nodes x 8.64 a day: every 1,250 s; restart and 900 s of the interval
+    (
+        Failures(8.64, repair_s=1.0),
+        Checkpoints(900.0, restart_s=13_500.0),
+        r"job 1 on 8 nodes fails every 1\.25e\+03 s and needs 1\.44e\+04 s to proceed",
+    ),
+    (Failures(1.0), Checkpoints(restart_s=1e12), r"needs 1e\+12 s to proceed"),
+]
+
+
+@pytest.mark.parametrize(("failures", "checkpoints", "message"), HOPELESS)
+def test_failures_under_which_no_job_would_end_are_refused_before_the_run(
+    failures: Failures, checkpoints: Checkpoints, message: str
+) -> None:
+    rules = Rules(failures=failures, checkpoints=checkpoints)
+    with pytest.raises(NetcosimError, match=message):
+        simulate(jobs([0], [5e3], [8]), Mask(8), rules, "fcfs")
+
+
+def test_what_a_job_needs_between_failures_has_a_limit() -> None:
+    """11.5 failures in the mean: 1,250 s x 11.5 = 14,375 s = 900 s + 13,475 s."""
+    topology = Mask(8).topology
+    one = jobs([0], [5e3], [8])
+    for restart_s, refused in ((13_474.0, False), (13_476.0, True)):
+        given = Failures(8.64, repair_s=1.0), Checkpoints(900.0, 0.0, restart_s)
+        if refused:
+            with pytest.raises(NetcosimError, match="hardly ever end"):
+                check_failures(*given, one, topology)
+        else:
+            check_failures(*given, one, topology)
+
+
+def test_the_failures_of_a_long_log_are_counted_beforehand() -> None:
+    """8 nodes that fail every 8.64 s do so 926,000 times in a million seconds."""
+    topology = Mask(8).topology
+    given = Failures(1e4, repair_s=1.0), Checkpoints()
+    check_failures(*given, jobs([0, 1e6], [1.0, 1.0], [1, 1]), topology)
+    with pytest.raises(NetcosimError, match=r"about 1,851,8\d\d failures in the 23.1 days"):
+        check_failures(*given, jobs([0, 2e6], [1.0, 1.0], [1, 1]), topology)

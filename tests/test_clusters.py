@@ -426,15 +426,20 @@ def test_failed_points_of_a_merge_by_hand(tmp_path: Path, order: int) -> None:
     assert merge(tmp_path / "none.db", []) == (0, 0, 0, 0)
 
 
-def test_what_is_kept_of_a_failed_point_goes_with_it(tmp_path: Path) -> None:
-    """The archive of the point that is done is merged, with its content."""
+def test_an_archive_is_merged_with_its_point(tmp_path: Path) -> None:
+    """Where two files have a point, that of the first which has computed it."""
     failed = put(tmp_path / "1.db", {"i": 1}, Outcome(None, "killed", 1.0))
-    kept = {"run": b"an archive"}
-    done = put(tmp_path / "2.db", {"i": 1}, Outcome({"a": '{"x":[1]}'}, None, 1.0, kept))
+    tables = {"a": '{"x":[1]}'}
+    files = [failed]
+    for number, content in enumerate((b"an archive", b"another"), 2):
+        outcome = Outcome(tables, None, 1.0, {"run": content})
+        files.append(put(tmp_path / f"{number}.db", {"i": 1}, outcome))
     out = tmp_path / "all.db"
-    merge(out, [failed, done])
+    merge(out, files)
     with closing(sqlite3.connect(out)) as db:
-        assert db.execute("SELECT name, content FROM kept JOIN archives USING (digest)").fetchall()
+        found = db.execute("SELECT name, content FROM kept JOIN archives USING (digest)").fetchall()
+        assert found == [("run", b"an archive")]
+        assert db.execute("SELECT count(*) FROM archives").fetchone() == (1,)
 
 
 def test_files_that_cannot_be_merged(tmp_path: Path) -> None:

@@ -274,15 +274,19 @@ def test_a_program_waits_as_often_as_it_likes_while_jobs_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At most 3 times in a row without: job 1 runs from 0 to 60 s, and the program is called each
-    10 s. What is submitted at 75 s begins a new row; 80, 90 and 100 s are its three."""
-    monkeypatch.setattr("queuesim.external.decider.MOST_WAKES", 3)
+    10 s. What is submitted at 75 s begins a new row: at 75, 80 and 90 s it waits."""
+    monkeypatch.setattr("queuesim.decide.MOST_WAITS", 3)
     waits: list[object] = [{"until_s": t} for t in (20, 30, 40, 50, 60, 70, 80, 80, 90, 100, 110)]
     begin: list[object] = [{"start": [1], "until_s": 10}, *waits]
     work = make_workload([0, 0, 75], [60, 5, 5], [4, 40, 1])
     found = run(work, scripted(tmp_path, [*begin[:-1], {"start": [2]}, {"start": [3]}]))
     assert found.start_s.tolist() == [0, 100, 105]
-    with pytest.raises(NetcosimError, match="at 110 s: waited 3 times in a row, and no job runs"):
+    with pytest.raises(NetcosimError, match="at 100 s: waited 3 times in a row, 25 s in all"):
         run(work, scripted(tmp_path, begin))
+    # beside a job, waits of half a second are too short
+    short: list[object] = [{"start": [1], "until_s": 0.5}, *({"until_s": t} for t in (1, 1.5, 2))]
+    with pytest.raises(NetcosimError, match=r"at 1\.5 s: waited 3 times in a row, 1\.5 s in all"):
+        run(work, scripted(tmp_path, short))
 
 
 def test_a_program_learns_once_where_the_policy_placed_a_job(tmp_path: Path) -> None:

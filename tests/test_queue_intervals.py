@@ -73,17 +73,18 @@ def mean_wait_s(jobs: Workload) -> float:
 
 
 class Drawn:
-    """A generator that gives a number, and these blocks."""
+    """A generator that gives a number, and these blocks, one row after the other."""
 
-    def __init__(self, number: float = 0.0, blocks: tuple[int, ...] = ()) -> None:
-        self.number, self.blocks = number, blocks
+    def __init__(self, number: float = 0.0, *blocks: tuple[int, ...]) -> None:
+        self.number, self.blocks = number, list(blocks)
 
     def random(self) -> float:
         return self.number
 
     def integers(self, low: int, high: int, n: int) -> np.ndarray:
-        assert (low, high, n) == (0, len(self.blocks), len(self.blocks))
-        return np.array(self.blocks)
+        blocks = self.blocks.pop(0)
+        assert (low, high, n) == (0, len(blocks), len(blocks))
+        return np.array(blocks)
 
 
 def at(*submit_s: float) -> Workload:
@@ -120,16 +121,19 @@ def test_a_drawn_log_by_hand() -> None:
     jobs = at(0.0, 5.0, 15.0, 95.0, 100.0)
     wait_for_first = Dependencies.of([[], [("afterok", 1)], [], [], []])
     jobs = replace(jobs, details=JobDetails(dependency=wait_for_first))
-    found = drawn_log(jobs, Drawn(blocks=(1, 0, 9, 9, 2, 2, 3, 4, 5, 6)))  # type: ignore[arg-type]
+    found = drawn_log(jobs, Drawn(0.0, (1, 0, 9, 9, 2, 2, 3, 4, 5, 6)))  # type: ignore[arg-type]
     assert found.submit_s.tolist() == [5, 10, 15, 25, 30, 35, 40]
     # which jobs they were
     assert found.run_time_s.tolist() == [3, 1, 2, 4, 5, 4, 5]
     assert found.job_id.tolist() == [1, 2, 3, 4, 5, 6, 7]
     assert found.details.dependency is None
-    at_once = drawn_log(at(*[3.0] * 6), Drawn(blocks=(5, 0, 0, 1, 2, 3)))  # type: ignore[arg-type]
+    at_once = drawn_log(at(*[3.0] * 6), Drawn(0.0, (5, 0, 0, 1, 2, 3)))  # type: ignore[arg-type]
     assert at_once.run_time_s.tolist() == [6, 1, 1, 2, 3, 4]
+    # nothing is submitted in the fifth tenth: the blocks are drawn again
+    later = drawn_log(at(0.0, 100.0), Drawn(0.0, (5,) * 10, (5,) * 9 + (9,)))  # type: ignore[arg-type]
+    assert (later.run_time_s.tolist(), later.submit_s.tolist()) == ([2], [100])
     # parts of 2 and 3 jobs: 25 are 2, 3, 2, 3, ...
-    parts = drawn_log(at(*[3.0] * 25), Drawn(blocks=(0, 1, *[0] * 8)))  # type: ignore[arg-type]
+    parts = drawn_log(at(*[3.0] * 25), Drawn(0.0, (0, 1, *[0] * 8)))  # type: ignore[arg-type]
     assert parts.run_time_s[:8].tolist() == [1, 2, 3, 4, 5, 1, 2, 3]
     assert set(parts.submit_s) == {3.0}
 

@@ -17,7 +17,7 @@ from selection import examples
 from alloc.policy import Placement, Policy
 from netsim.errors import NetcosimError
 from queuesim.metrics import run_s, wait_s
-from queuesim.ordering.attained import Attained, attained_order
+from queuesim.ordering.attained import Attained, AttainedService, attained_order
 from queuesim.runtime import RunTimeModel, RunTimes
 from queuesim.site.checkpoints import Checkpoints
 from queuesim.site.outages import Outage
@@ -273,6 +273,22 @@ def test_a_promotion_begins_a_new_account_of_waits() -> None:
     assert runs_of(result)[0] == [(0, 10), (20, 25), (45, 55), (75, 85), (105, 110)]
 
 
+def test_a_job_of_the_first_queue_is_not_promoted() -> None:
+    """Interrupted after 5 of 10 s, it has 5 s left in that queue whenever it runs again."""
+    las = AttainedService(jobs([0], [40], [1]), Attained((10.0,), 1.0))
+    las.started(0, 0.0)
+    assert las.changes_s(0, 0.0) == 10.0
+    las.ended(0, 5.0)
+    assert las.changes_s(0, 5.0) == inf
+    las.started(0, 10.0)
+    assert las.changes_s(0, 10.0) == 15.0
+    assert las.score(np.array([0]), 14.0).tolist() == [0]
+    assert las.score(np.array([0]), 15.0).tolist() == [-1]
+    # in the second queue: it has run 12 s and waited 5
+    las.ended(0, 17.0)
+    assert las.changes_s(0, 17.0) == 24.0
+
+
 def test_a_promotion_may_come_soon() -> None:
     """After 1 s of waiting for 10 s of work: job 1 goes before job 3 at 13 s."""
     rules = Rules(checkpoints=Checkpoints(1.0), preemption=BY_ORDER)
@@ -282,19 +298,19 @@ def test_a_promotion_may_come_soon() -> None:
 
 
 @pytest.mark.parametrize("allowed", [3, 2])
-def test_interruptions_in_a_row_are_counted_until_a_job_ends(
+def test_preemptions_in_a_row_are_counted_until_a_job_ends(
     allowed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Jobs 2, 3 and 4 preempt one another: three in a row. So do the next three at 50 s, when jobs
     have ended. Job 1 begins anew at 18 and at 65 s."""
-    monkeypatch.setattr("queuesim.site.ruled_run.MOST_INTERRUPTIONS", allowed)
+    monkeypatch.setattr("queuesim.site.ruled_run.MOST_PREEMPTIONS", allowed)
     level = [0.0, 1.0, 2.0, 3.0, 1.0, 2.0, 3.0]
     workload = jobs([0, 1, 2, 3, 50, 51, 52], [40] + [5] * 6, [8] * 7, priority=level)
     if allowed == 3:
         result = simulate(workload, Mask(8), Rules(preemption=BY_ORDER))
         assert runs_of(result)[0] == [(0, 1), (18, 50), (67, 107)]
     else:
-        with pytest.raises(NetcosimError, match="2 interruptions in a row in which no job ended"):
+        with pytest.raises(NetcosimError, match="2 preemptions in a row in which no job ended"):
             simulate(workload, Mask(8), Rules(preemption=BY_ORDER))
 
 

@@ -73,7 +73,9 @@ def _machine(name: str, entry: Any) -> Lines:
 
     known, given = FAMILIES[entry.family].parameters, entry.params.items()
     phrase = [f"    {short_name(k)} = {_shown(known[k], v)}" for k, v in given]
-    return [*format_links(preset(name)), "  parameters:", *phrase]
+    topology = preset(name)
+    notes = [f"  note: {line}" for line in FAMILIES[entry.family].notes(topology)]
+    return [*format_links(topology), "  parameters:", *phrase, *notes]
 
 
 def format_links(topology: Topology) -> Lines:

@@ -23,7 +23,7 @@ from queuesim.registry import find_backfill, find_order
 from queuesim.run import Labels, Run
 from queuesim.runtime import AsLogged, RunTimeModel, RunTimes
 from queuesim.site.dependencies import Dependencies
-from queuesim.site.failures import Failure, draw_failures
+from queuesim.site.failures import Failure, check_failures, draw_failures
 from queuesim.site.interruptions import Interruptions
 from queuesim.site.node_sets import NodeSetMachine
 from queuesim.site.preemption import check_preemptive
@@ -56,6 +56,8 @@ class QueueSetup:
     only_times : bool
         Only starts and ends are needed: the policy is not called for placements, even if it
         would draw them.
+    failures_rng : Generator or None
+        Of random failures; by default a child of ``rng``.
     known : Workload or None
         What a decider gets of the jobs; by default the workload.
     repeats : int
@@ -71,6 +73,7 @@ class QueueSetup:
     overrun: str = "keep"
     run_time_model: RunTimeModel | None = None
     rng: np.random.Generator
+    failures_rng: np.random.Generator | None = None
     bandwidth_Bps: NDArray[np.float64] | None = None
     estimates: EstimateModel | None = None
     rules: Rules = NO_RULES
@@ -103,6 +106,8 @@ class QueueSetup:
         self._method, named = _method(self.backfill, known, policy, self.rng)
         if rules.preempts:
             check_preemptive(named)
+        if rules.failures:
+            check_failures(rules.failures, rules.checkpoints, workload, policy.topology)
         self._access = rules.access(workload, policy) if rules.uses_node_sets else None
         machine_nodes = policy.topology.n_nodes
         self._claims = rules.claims(workload, self.chosen, self._access, machine_nodes)
@@ -146,7 +151,7 @@ class QueueSetup:
         """Return the random failures: the same for all policies whose generators are alike."""
         if not self.rules.failures:
             return None
-        rng = self.rng.spawn(1)[0]
+        rng = self.failures_rng or self.rng.spawn(1)[0]
         return draw_failures(self.rules.failures, self.policy.topology, rng)
 
 

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from netcosim.commands import add_executor, add_quiet, add_summary, processes_beside
 from netsim.errors import NetcosimError
+from netsim.text_numbers import whole_number
 
 HELP = "compute all points of a config with lists or ranges"
 POINT_FUNCTION = "netcosim.runs.cosim:cosim_point"
@@ -83,7 +86,8 @@ def run(args: argparse.Namespace) -> int:
         with open_workers(args.executor, args.jobs) as workers:
             if workers is None:
                 return 0
-            print(plan_points(POINT_FUNCTION, points, store, workers=workers.count).lines())
+            trial, n = not _starts_program(sweep.points), workers.count
+            print(plan_points(POINT_FUNCTION, points, store, workers=n, trial=trial).lines())
         return 0
     summary = run_points(
         POINT_FUNCTION,
@@ -114,9 +118,11 @@ def run(args: argparse.Namespace) -> int:
 def slice_of(text: str) -> tuple[int, int]:
     """Return I and N of ``--slice I/N``."""
     which, _, count = text.partition("/")
-    if not (which.isdecimal() and count.isdecimal() and 1 <= int(which) <= int(count)):
-        raise NetcosimError(f"--slice {text}; must be I/N with I from 1 to N, such as 3/100")
-    return int(which), int(count)
+    parts = whole_number(count, 1)
+    part = None if parts is None else whole_number(which, 1, parts)
+    if parts is None or part is None:
+        raise NetcosimError(f"--slice {text[:40]}; must be I/N with I from 1 to N, such as 3/100")
+    return part, parts
 
 
 def _print_answer(store: Path, quiet: bool, page: Path | None) -> None:
@@ -136,3 +142,10 @@ def _print_answer(store: Path, quiet: bool, page: Path | None) -> None:
     print("\n".join(answer[0].lines()))
     if page is not None:
         print(f"summary: {write_summary(page, f'Sweep {store.stem}', *answer)}")
+
+
+def _starts_program(points: Iterable[Any]) -> bool:
+    """Return whether a point starts a program of the user's, which no dry run does."""
+    from netcosim.config.decider import Program
+
+    return any(isinstance(point.queue.decider, Program) for point in points)

@@ -26,6 +26,7 @@ from pydantic_core import core_schema
 from netsim.errors import NetcosimError, need_name
 from netsim.inputs import checked_path, input_file
 from netsim.parameters import NamesIn, Parameter, checked_kind, model_from
+from netsim.text_numbers import whole_number
 from netsim.units import Dimension, parse_quantity, quantity_of, short_name
 
 
@@ -44,7 +45,13 @@ def quantity(value: object, dimension: Dimension, *, positive: bool = False) -> 
         raise NetcosimError(
             f"{value}; {'must be positive' if positive else 'must not be negative'}"
         )
+    if dimension == "time" and parsed > LONGEST_S:
+        raise NetcosimError(f"{value}; must be at most {LONGEST_S:g} s")
     return parsed
+
+
+LONGEST_S = 1e12
+"""Seconds, 32,000 years: beyond, a clock would lose milliseconds."""
 
 
 def in_si(dimension: Dimension, *, positive: bool = False) -> BeforeValidator:
@@ -160,7 +167,8 @@ def config_kind(parameter: Parameter) -> Any:
         kind: Any = Input
     elif unit is not None and parameter.is_list:
         each: Any = Annotated[float, in_si(unit.dimension), *parameter.limits]
-        kind = Annotated[tuple[each, ...], BeforeValidator(_one_or_more)]
+        least = 0 if parameter.default == () else 1
+        kind = Annotated[tuple[each, ...], BeforeValidator(_one_or_more), Field(min_length=least)]
     elif unit is not None:
         kind = Annotated[parameter.kind, in_si(unit.dimension), *parameter.limits]
     elif names is not None:
@@ -208,11 +216,13 @@ def value_at(config: Any, key: str) -> Any:
     """
     found = config
     for part in key.split("."):
-        if isinstance(found, (dict, tuple, list)):
-            try:
-                found = found[int(part)] if isinstance(found, (tuple, list)) else found[part]
-            except (IndexError, ValueError):
-                raise KeyError(key) from None
+        if isinstance(found, (tuple, list)):
+            at = whole_number(part, 0, len(found) - 1)
+            if at is None:
+                raise KeyError(key)
+            found = found[at]
+        elif isinstance(found, dict):
+            found = found[part]
         elif part in getattr(type(found), "model_fields", ()):
             found = getattr(found, part)
         else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from netcosim.report.table import columns_of
 from netcosim.runs.frames import with_units
 from netcosim.runs.store import Rows
+from netsim.errors import need_name
 from netsim.kinds import need_kinds
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
     import pandas as pd
 
     need_kinds("policy_table", {"tables": (tables, Mapping)})
+    need_name("table", "policies", tables)
     return with_units(pd.DataFrame(policy_rows(tables)))
 
 

@@ -17,6 +17,7 @@ from netcosim.runs.outcome import Outcome
 from netcosim.runs.points import point_key
 from netcosim.runs.progress import progress as show_progress
 from netcosim.runs.store import Store
+from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
 from netsim.inputs import refuse_bare_paths
 from netsim.kinds import need_kinds
@@ -59,10 +60,12 @@ class SweepPlan:
 
     def lines(self) -> str:
         """Return the plan as two lines."""
+        counts = f"{self.total:,} points, {self.already:,} stored, {self.to_do:,} to compute\n"
+        if math.isnan(self.seconds_per_point) and self.to_do:
+            return f"{counts}estimate: unknown until a point is stored"
         a_point = format_quantity(self.seconds_per_point, "time", 3)
         return (
-            f"{self.total:,} points, {self.already:,} stored, {self.to_do:,} to compute\n"
-            f"estimate: {format_quantity(self.estimated_s, 'time', 3)} on {self.workers} "
+            f"{counts}estimate: {format_quantity(self.estimated_s, 'time', 3)} on {self.workers} "
             f"process{'es' if self.workers > 1 else ''} ({a_point} a point)"
         )
 
@@ -165,6 +168,8 @@ def run_points(
     (1, 0)
     """
     need_kinds("run_points", {"points": (points, Sequence)})
+    if not isinstance(function, str) and not callable(function):
+        raise NetcosimError(f'function = {function!r}; it must be a function, or "module:name"')
     for number, point in enumerate(points):
         need_kinds("run_points", {f"points[{number}]": (point, Mapping)})
     check_jobs(jobs)

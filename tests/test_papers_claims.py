@@ -15,7 +15,7 @@ from experiments.interference.cases import CAB, OBLIVIOUS
 from experiments.interference.speedups import between_claims
 from experiments.jigsaw.paper import PAPER as JIGSAW
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
-from netcosim.reproduce.figure import paper as kit
+from netcosim.reproduce import paper as kit
 from netcosim.reproduce.paper import Options
 
 FOLDER = Path(kit.__file__).parent

@@ -16,7 +16,6 @@ from pathlib import Path
 import pandas as pd
 
 from cosim.isolation.isolation_gain import SHIPPED, Columns, FitRange, Predictor
-from experiments.isolation.base import ROUTINGS
 from experiments.isolation.gain_errors import (
     best_law,
     fit,
@@ -25,6 +24,7 @@ from experiments.isolation.gain_errors import (
     means_by,
 )
 from experiments.isolation.predictor import columns_of, tables_of
+from experiments.kit.log_study import ROUTINGS
 
 FOLDER = Path(__file__).resolve().parent / "isolation"
 PAIRS = FOLDER / "predictor-pairs.csv"

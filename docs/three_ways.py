@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import netcosim as nc
-from experiments.jigsaw.logs import KTH, fat_tree
+from experiments.kit.fat_tree_logs import KTH, fat_tree
 from netcosim.runs.run_context import run_context
 from workloads.csv_jobs import write_csv
 from workloads.drawn import drawn_log

@@ -6,7 +6,7 @@ import gzip
 
 import numpy as np
 
-from experiments.jigsaw.logs import LINK_BPS
+from experiments.kit.fat_tree_logs import LINK_BPS
 from netcosim.config.load import config_from
 from netcosim.runs.cosim import run_cosim
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from alloc.registry import make_policy
-from experiments.interference.workloads import allocate_after
+from experiments.kit.fattree_workloads.workloads import allocate_after
 from netsim.errors import NetcosimError
 from netsim.topologies.fattree import fat_tree
 

@@ -7,24 +7,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.calibration.cases import (
-    CYCLE_S,
-    LINK_BPS,
-    NETWORKS,
-    dragonfly_limit,
-    limit_of,
-)
 from experiments.calibration.load_curves import (
     analyse_buffers,
     analyse_curves,
     saturation_table,
 )
-from experiments.calibration.offered import lone_load, offered_load, on_clock
 from experiments.calibration.paper import PAPER, buffer_points, curve_points
-from experiments.calibration.point import (
+from experiments.calibration.point import run_point
+from experiments.kit.load_networks import (
+    CYCLE_S,
+    LINK_BPS,
+    NETWORKS,
+    dragonfly_limit,
+    limit_of,
     packet_config,
-    run_point,
 )
+from experiments.kit.offered import lone_load, offered_load, on_clock
 from netcosim.reproduce.paper import Options
 from netsim.analysis.load_latency import LoadPoint, Window, measure_load
 from netsim.errors import NetcosimError

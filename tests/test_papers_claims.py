@@ -11,10 +11,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.interference.cases import CAB, OBLIVIOUS
-from experiments.interference.speedups import between_claims
 from experiments.jigsaw.paper import PAPER as JIGSAW
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
+from experiments.kit.fattree_workloads.cases import CAB, OBLIVIOUS
+from experiments.pollard.interference.speedups import between_claims
 from netcosim.reproduce import paper as kit
 from netcosim.reproduce.paper import Options
 

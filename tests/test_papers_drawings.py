@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from experiments.interference.cases import CAB, CAB_PART, CAB_SMALL, SIMULATED, quick
 from experiments.kit.claims import claims_frame
+from experiments.kit.fattree_workloads.cases import CAB, CAB_PART, CAB_SMALL, SIMULATED, quick
 from experiments.partitions.multiplication import multiplication_bars
 from experiments.partitions.paper import PAPER
 from netcosim.report.figures.panels import curves, panels

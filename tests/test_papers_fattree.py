@@ -11,10 +11,10 @@ import pytest
 from fattree_stream import on_54_nodes, simulate, small_log
 
 from experiments.jigsaw.figures import printed
-from experiments.jigsaw.logs import THUNDER
 from experiments.jigsaw.paper import PAPER as JIGSAW
 from experiments.jigsaw.why import distance
 from experiments.kit.data import read_data
+from experiments.kit.fat_tree_logs import THUNDER
 from experiments.kit.logs import LOGS_VARIABLE, log_notes
 from experiments.kit.points import observe
 from experiments.kit.queues import READINGS, check_queues, reading_of, sweep_points

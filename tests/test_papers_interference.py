@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from cosim.network.ensemble import SharedNetwork
-from experiments.interference.cases import (
+from experiments.kit.fattree_workloads.cases import (
     CAB,
     CAB_PART,
     CAB_SMALL,
@@ -17,23 +17,14 @@ from experiments.interference.cases import (
     make_point,
     quick,
 )
-from experiments.interference.figures import case_points, why_points
-from experiments.interference.point import (
+from experiments.kit.fattree_workloads.point import (
     computing,
     ensemble,
     run_point,
     until_all_are_timed,
 )
-from experiments.interference.speedups import (
-    SAME_JOB,
-    against_ta,
-    analyse,
-    near,
-    speedup_table,
-    with_computing,
-)
-from experiments.interference.why import isolation_error, variant_table
-from experiments.interference.workloads import (
+from experiments.kit.fattree_workloads.speedups import SAME_JOB, against_ta
+from experiments.kit.fattree_workloads.workloads import (
     PATIENCE,
     PATTERNS,
     PLACEMENTS,
@@ -43,6 +34,9 @@ from experiments.interference.workloads import (
     machine,
     place,
 )
+from experiments.pollard.interference.figures import case_points, why_points
+from experiments.pollard.interference.speedups import analyse, near, speedup_table, with_computing
+from experiments.pollard.interference.why import isolation_error, variant_table
 from experiments.pollard.paper import PAPER
 from netcosim.reproduce.paper import Options
 from netcosim.runs.points import point_key

@@ -13,14 +13,15 @@ import pytest
 
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
+from experiments.kit.dragonfly_workloads.machine import built, machine_section
+from experiments.kit.dragonfly_workloads.point import place_all, run_workload
+from experiments.kit.dragonfly_workloads.points import Case, How, workload_points
+from experiments.kit.dragonfly_workloads.workloads import JobType, random_workload
 from experiments.kit.size_laws import draw_counts
 from experiments.level_spread import times as comparison
 from experiments.level_spread import workloads
-from experiments.level_spread.machine import built, machine_section
-from experiments.level_spread.paper import PAPER, Case, How, workload_points
-from experiments.level_spread.point import place_all, run_workload
+from experiments.level_spread.paper import PAPER
 from experiments.level_spread.sst import one_way
-from experiments.level_spread.workloads import JobType, random_workload
 from netcosim.cli import main
 from netcosim.config.load import config_from
 from netcosim.reproduce.figure import reproduce

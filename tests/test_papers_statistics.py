@@ -8,13 +8,8 @@ import pytest
 from scipy import stats
 
 from experiments.kit.claims import Claim, claims_frame
-from experiments.level_spread.random_workloads import (
-    QUADRANTS,
-    dots_of,
-    means,
-    quadrant,
-    reductions,
-)
+from experiments.kit.dragonfly_workloads.measures import QUADRANTS, dots_of, quadrant, reductions
+from experiments.level_spread.random_workloads import means
 from netsim.errors import NetcosimError
 from queuesim.statistics import (
     Interval,

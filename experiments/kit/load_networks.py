@@ -1,4 +1,4 @@
-"""What the calibration runs: networks, loads, and the closed-form limits of each."""
+"""Networks under an offered load, all links alike, and the closed-form limits of each."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from experiments.kit.data import read_data
+from netsim.packet.model import PacketConfig
 from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
 
@@ -90,7 +91,7 @@ LINK_BPS = 8 * 10**9
 
 @dataclass(frozen=True)
 class Network:
-    """A network of the calibration, all links alike; ``paper.toml`` explains the fields."""
+    """A network with all links alike; ``networks.toml`` explains the fields."""
 
     title: str
     family: str
@@ -112,8 +113,7 @@ LINKS_OF = {
     "fattree": ("level1", "level2"),
     "torus": ("link",),
 }
-STUDY = read_data("calibration")
-NETWORKS = {name: Network(**network) for name, network in STUDY["networks"].items()}
+NETWORKS = {name: Network(**one) for name, one in read_data("kit", "networks.toml").items()}
 
 
 def limit_of(network: str, routing: str, traffic: str) -> Limit:
@@ -128,16 +128,11 @@ def limit_of(network: str, routing: str, traffic: str) -> Limit:
     return torus_limit(topology.shape.dims[0], topology.n_nodes, traffic)
 
 
-def loads_of(network: str, routing: str, traffic: str) -> tuple[float, ...]:
-    """Return the offered loads of one curve, ascending."""
-    if traffic == "adversarial":
-        limit = limit_of(network, "minimal", traffic).ceiling
-        low = tuple(round(share * limit, 6) for share in STUDY["loads"]["direct"])
-        if routing == "minimal":
-            return tuple(sorted({*low, 0.3, 1.0}))
-        return tuple(sorted({low[1], low[3], *STUDY["loads"][traffic]}))
-    return tuple(STUDY["loads"]["valiant" if routing == "valiant" else traffic])
-
-
-QUICK_SHARE = 0.2
-"""Of the windows at the quick scale."""
+def packet_config(buffer_packets: int) -> PacketConfig:
+    """Return a configuration with packets of 8 flits, one cycle a router and no headers."""
+    return PacketConfig(
+        packet_bytes=PACKET_BYTES,
+        header_bytes=0,
+        buffer_bytes=buffer_packets * PACKET_BYTES,
+        router_latency_s=CYCLE_S,
+    )

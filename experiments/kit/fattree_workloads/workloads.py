@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from alloc.policy import Placement, Policy, Request
 from alloc.registry import make_policy
 from cosim.network.communication import Communication
-from experiments.interference.cases import Case
 from experiments.kit.data import read_printed
+from experiments.kit.fattree_workloads.cases import Case
 from netsim.errors import NetcosimError, need_name
 from netsim.topologies.fattree import fat_tree
 from netsim.topology import Topology
 
-PATTERNS = read_printed("interference")["patterns"]
+PATTERNS = read_printed("kit/fattree_workloads")["patterns"]
 PATIENCE = 10
 """Draws in a row that find no place, after which a workload is full."""
 PLACEMENTS: dict[str, str] = {

@@ -10,24 +10,23 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.interference.cases import CAB_PART, CAB_SMALL, OBLIVIOUS, SETTINGS
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.kit.data import read_printed
+from experiments.kit.fattree_workloads.cases import CAB_PART, CAB_SMALL, OBLIVIOUS
+from experiments.kit.fattree_workloads.speedups import against_ta
 from netcosim.report.figures.panels import grouped_bars, panels
 from netcosim.report.figures.style import INK
 from netcosim.reproduce.paper import Analysis, Options
-from netcosim.runs.frames import against_baseline, cells, first_seen, groups, lookup
+from netcosim.runs.frames import cells, first_seen, groups, lookup
 from netcosim.runs.points import point_rng
 from queuesim.statistics import Interval, bootstrap_ratio
 
-printed = read_printed("interference")
+printed = read_printed("kit/fattree_workloads")
 SPEEDUPS, ALL = printed["speedups"], "all"
 LEFT_TOLERANCE = 0.15
 """By how much the part of the gain that 30 % communication leaves may differ."""
 RULE = "within 0.03 and a quarter of the gain"
 WHERE = "V-B"
-SAME_JOB = ("case", "workload", "job", *SETTINGS)
-"""Columns by which a job is the same in two placements."""
 GAIN = "speed-up under TA"
 NAMES = (*printed["patterns"], ALL)
 QUICK_NOTE = "a tree of 128 nodes replaces both machines"
@@ -40,20 +39,6 @@ PLACEMENT_NOTE = (
 def near(simulated: float, paper: float) -> bool:
     """Return whether a speed-up counts as the paper's (`RULE`), stricter for small gains."""
     return abs(simulated - paper) <= 0.03 + 0.25 * (paper - 1)
-
-
-def against_ta(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return jobs in other placements than TA's, with their speed-ups under TA.
-
-    Returns
-    -------
-    DataFrame
-        ``speedup`` by the judge; ``flow_speedup`` of whole jobs' flows, communication alone.
-    """
-    runs = jobs[~(jobs["alone"] & (jobs["placement"] == "ta"))]
-    runs = runs.assign(policy=runs["placement"], flow_s=runs["bound_s"] * runs["stretch"])
-    both = against_baseline(runs, ["time_s", "flow_s"], baseline="ta", of=SAME_JOB)
-    return both.rename(columns={"time_s_ratio": "speedup", "flow_s_ratio": "flow_speedup"})
 
 
 def mean_of_jobs(part: pd.DataFrame, options: Options) -> Interval:

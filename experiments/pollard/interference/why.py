@@ -10,22 +10,21 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.interference.cases import CAB_SMALL, SETTINGS, SIMULATED, Case, scaled
-from experiments.interference.speedups import (
+from experiments.kit.claims import ClaimBuilder, claims_frame
+from experiments.kit.data import read_data
+from experiments.kit.fattree_workloads.cases import CAB_SMALL, SETTINGS, SIMULATED, Case, scaled
+from experiments.kit.fattree_workloads.speedups import SAME_JOB, against_ta
+from experiments.pollard.interference.speedups import (
     ALL,
     GAIN,
     NAMES,
     RULE,
-    SAME_JOB,
     WHERE,
-    against_ta,
     by_pattern,
     case_title,
     near,
     printed,
 )
-from experiments.kit.claims import ClaimBuilder, claims_frame
-from experiments.kit.data import read_data
 from netcosim.report.figures.panels import MarkStyle, dots, panels
 from netcosim.report.figures.style import INK, colour, grid, marker
 from netcosim.reproduce.paper import Analysis, Options
@@ -37,7 +36,7 @@ PACKET_TOLERANCE = 0.05
 
 BASE = "as in the figures"
 SMALL_PACKETS = "packets a quarter"
-VARIANTS: dict[str, dict[str, Any]] = read_data("interference")["variants"]
+VARIANTS: dict[str, dict[str, Any]] = read_data("pollard/interference")["variants"]
 
 
 def chosen(case: Case) -> Iterator[tuple[str, Case, str, bool]]:

@@ -14,8 +14,8 @@ from alloc.policy import Placement
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.job_times import FlowTimes
 from cosim.network.loops import LoopTimes
-from experiments.interference.cases import SETTINGS, Case
-from experiments.interference.workloads import (
+from experiments.kit.fattree_workloads.cases import SETTINGS, Case
+from experiments.kit.fattree_workloads.workloads import (
     Job,
     communication,
     draw_workload,
@@ -28,7 +28,7 @@ from netsim.errors import NetcosimError, unknown_name
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
 
-FUNCTION = "experiments.interference.point:run_point"
+FUNCTION = "experiments.kit.fattree_workloads.point:run_point"
 JUDGES: dict[str, str] = {
     "packets": "loops of iterations, packet by packet",
     "flows": "one iteration at max-min fair rates of all messages, to each job's last finish",

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from experiments.interference import speedups, why
-from experiments.interference.cases import (
+from experiments.kit.data import read_data
+from experiments.kit.fattree_workloads.cases import (
     CAB,
     CAB_PART,
     CAB_SMALL,
@@ -17,8 +17,8 @@ from experiments.interference.cases import (
     make_point,
     scaled,
 )
-from experiments.interference.point import FUNCTION
-from experiments.kit.data import read_data
+from experiments.kit.fattree_workloads.point import FUNCTION
+from experiments.pollard.interference import speedups, why
 from netcosim.reproduce.paper import Options, PaperFigure, Point
 
 N_WORKLOADS = {SIMULATED.name: 15, CAB.name: 6, CAB_SMALL.name: 6, CAB_PART.name: 6}
@@ -61,6 +61,6 @@ FIGURES: dict[str, tuple[Any, ...]] = {
 and 30 % communication."""
 INTERFERENCE = tuple(
     PaperFigure(f"interference-{name}", title, FUNCTION, *FIGURES[name])
-    for name, title in read_data("interference")["figures"].items()
+    for name, title in read_data("pollard/interference")["figures"].items()
 )
 """The figures of jobs side by side."""

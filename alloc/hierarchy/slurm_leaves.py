@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from alloc.coded.kernels_slurm import choose_leaves
+from alloc.hierarchy.kernels_leaves import choose_leaves
 from alloc.hierarchy.slurm_tree import SlurmTree, Switches
 from alloc.nodes import Nodes
 from netsim.topology import Topology

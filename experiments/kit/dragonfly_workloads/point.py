@@ -14,7 +14,7 @@ from alloc.registry import make_policy
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.job_times import PacketTimes
-from experiments.level_spread.machine import built
+from experiments.kit.dragonfly_workloads.machine import built
 from netcosim.runs.points import point_rng
 from netcosim.runs.store import Rows
 from netsim.errors import NetcosimError
@@ -22,7 +22,7 @@ from netsim.packet.model import PacketResult
 from netsim.topology import Topology
 from netsim.traffic import Program
 
-FUNCTION = "experiments.level_spread.point:run_workload"
+FUNCTION = "experiments.kit.dragonfly_workloads.point:run_workload"
 US_PER_S = 1e6
 KINDS = ("small", "large")
 LINK_KINDS = ("local", "global")
@@ -45,7 +45,7 @@ def run_workload(config: Mapping[str, Any]) -> dict[str, Rows]:
     ----------
     config : mapping
         ``machine`` (`netcosim.config.machine.MachineSection` in plain types), ``jobs``
-        (`level_spread.workloads.JobType.config`), ``policies``, ``order`` ("smallest" or
+        (`dragonfly_workloads.workloads.JobType.config`), ``policies``, ``order`` ("smallest" or
         "largest": which jobs are placed first, VI-E), ``ranks_per_node``, ``mapping`` of tasks;
         ``draws``: all random numbers come from it, so points that differ in other things share
         placement draws, task mapping and routing seed; ``labels``: columns that are put into

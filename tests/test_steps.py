@@ -6,11 +6,9 @@ sit at either end.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from steps_theory import (
     Looping,
@@ -318,15 +316,3 @@ def test_alone_nothing_is_lost() -> None:
     row = last(result.measurement.tables)
     assert abs(row["off_percent"]) < 0.05
     assert np.isnan(row["meeting"])
-
-
-def test_the_page_has_the_closed_forms_of_one_link() -> None:
-    root = Path(__file__).resolve().parents[1] / "docs"
-    stored = pd.read_csv(root / "isolation" / "steps-one-link.csv")
-    pd.testing.assert_frame_equal(stored, one_link())
-    page = " ".join((root / "isolation-steps.md").read_text(encoding="utf-8").split())
-    two = stored[stored["jobs"] == 2].set_index("share").drop(columns="jobs")
-    first, second = (two.loc[f].tolist() for f in (0.3, 0.5))
-    words = "two jobs at f = 0.3: in step {:.1f}, clocks apart {:.1f}, in turns {:.0f}"
-    assert words.format(*first) in page
-    assert "at 0.5: {:.1f}, {:.1f}, {:.0f}.".format(*second) in page

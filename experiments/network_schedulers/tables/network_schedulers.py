@@ -4,7 +4,7 @@
     python experiments/network_schedulers/tables/network_schedulers.py queue JOBS
 
 "small" writes ``network-schedulers.csv`` in seconds: the schedulers' share of an exhaustive
-optimum, and CASSINI's gain by compatibility. In "queue", which writes ``network-schedulers-queue.csv``, each
+optimum, and CASSINI's gain by compatibility. "queue" writes ``network-schedulers-queue.csv``: each
 method is a network scheduler with a routing; all have the same jobs, placed on the free GPUs of the
 lowest numbers.
 """

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from test_docs_isolation import TOLD, known
+from page_intervals import TOLD, known
 
 from experiments.ai_clusters import cells
 from netcosim.reproduce.paper import Options

@@ -24,10 +24,9 @@ from experiments.kit.load_networks import (
 )
 from experiments.kit.offered import lone_load, offered_load, on_clock
 from netcosim.reproduce.paper import Options
-from netsim.analysis.load_latency import LoadPoint, Window, measure_load
+from netsim.analysis.load_latency import Window, measure_load
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
-from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topology import Topology
@@ -51,15 +50,6 @@ def balanced() -> Topology:
         local_latency_s=CYCLE_S,
         global_latency_s=CYCLE_S,
     )
-
-
-def measure(
-    routing: Routing, traffic: str, load: float, cycles: int, buffer_packets: int = 32
-) -> LoadPoint:
-    window = Window(cycles * CYCLE_S, cycles * CYCLE_S, cycles * CYCLE_S / 2)
-    rng = np.random.default_rng(5)
-    packets = packet_config(buffer_packets)
-    return offered_load(routing, traffic, load, window, packets, rng, cycle_s=CYCLE_S)
 
 
 # Lone messages

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from page_intervals import TOLD, known
 
 from cosim.measuring.speedup_file import read_speedups
 from experiments.isolation.again import FEWER
@@ -26,8 +26,6 @@ PAGES = {
     "shares": "shares",
 }
 """Pages, and how the names of their tables begin; the main page has those of all."""
-NUMBER = r"-?\d+(?:\.\d+)?"
-TOLD = re.compile(rf"({NUMBER}) \(({NUMBER}) \.\. ({NUMBER})\)")
 
 
 def page(name: str) -> str:
@@ -35,30 +33,9 @@ def page(name: str) -> str:
 
 
 def tables(begins: str | tuple[str, ...]) -> list[pd.DataFrame]:
-    found = [pd.read_csv(p) for p in (TABLES).glob("*.csv") if p.stem.startswith(begins)]
+    found = [pd.read_csv(p) for p in TABLES.glob("*.csv") if p.stem.startswith(begins)]
     assert found
     return found
-
-
-def intervals(table: pd.DataFrame) -> Iterator[tuple[float, float, float]]:
-    """Values with their ends: columns ``x``, ``x_low`` and ``x_high``, or any with these alone."""
-    for column in table.columns:
-        if not column.endswith("low"):
-            continue
-        high, base = column[:-3] + "high", column[:-3].rstrip("_")
-        values = [base] if base in table else [c for c in table if not c.endswith(("low", "high"))]
-        for value in values:
-            if table[value].dtype.kind in "fi":
-                yield from table[[value, column, high]].dropna().itertuples(index=False, name=None)
-
-
-def known(found: list[pd.DataFrame], digits: int) -> set[tuple[str, ...]]:
-    return {
-        tuple(f"{v * scale:.{digits}f}" for v in row)
-        for table in found
-        for row in intervals(table)
-        for scale in (1, 100)
-    }
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -13,13 +13,13 @@ import pytest
 
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
+from experiments.kit.dragonfly_workloads import workloads
 from experiments.kit.dragonfly_workloads.machine import built, machine_section
 from experiments.kit.dragonfly_workloads.point import place_all, run_workload
 from experiments.kit.dragonfly_workloads.points import Case, How, workload_points
 from experiments.kit.dragonfly_workloads.workloads import JobType, random_workload
 from experiments.kit.size_laws import draw_counts
 from experiments.level_spread import times as comparison
-from experiments.level_spread import workloads
 from experiments.level_spread.paper import PAPER
 from experiments.level_spread.sst import one_way
 from netcosim.cli import main

@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from offered_cycles import measure
 
 from experiments.calibration.load_curves import (
     analyse_buffers,

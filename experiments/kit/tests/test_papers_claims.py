@@ -15,10 +15,9 @@ from experiments.jigsaw.paper import PAPER as JIGSAW
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.kit.fattree_workloads.cases import CAB, OBLIVIOUS
 from experiments.pollard.interference.speedups import between_claims
-from netcosim.reproduce import paper as kit
 from netcosim.reproduce.paper import Options
 
-FOLDER = Path(kit.__file__).parent
+FOLDER = Path(__file__).resolve().parents[2]
 POSITIONS = {
     "Claim": list(Claim.__dataclass_fields__),
     **{
@@ -27,8 +26,7 @@ POSITIONS = {
         if inspect.isfunction(method) and not name.startswith("_")
     },
 }
-"""What makes claims, and the names of its arguments; `ClaimBuilder` is called by a name with
-"says"."""
+"""What makes claims, and the names of its arguments."""
 COLUMNS = ("paper", "paper_high")
 
 CALLS = {"float", "int", "min", "max", "sum", "len", "abs", "zip", "enumerate", "sorted", "np.mean"}
@@ -169,10 +167,13 @@ def _part(target: ast.expr, value: ast.expr, name: str) -> Iterator[ast.expr]:
             yield from _part(inner, own, name)
 
 
+BUILDERS = ("check", "ClaimBuilder")
+"""What a `ClaimBuilder` is called by."""
 MODULES = sorted(
     path
     for path in FOLDER.rglob("*.py")
-    if path.parent.name != "kit" and re.search(r"Claim\(|[Ss]ays", path.read_text("utf-8"))
+    if not {"kit", "tests", "tables"} & set(path.relative_to(FOLDER).parts)
+    and re.search(r"Claim\(|ClaimBuilder", path.read_text("utf-8"))
 )
 
 
@@ -182,7 +183,7 @@ def maker(call: ast.Call) -> str | None:
         case ast.Name("Claim"):
             return "Claim"
         case ast.Attribute(ast.Name(holder) | ast.Call(ast.Name(holder)), method):
-            return method if "says" in holder.lower() and method in POSITIONS else None
+            return method if holder in BUILDERS and method in POSITIONS else None
     return None
 
 
@@ -218,9 +219,9 @@ TRAPS = {
     "from a table": "Claim('c', 'w', True, 'r', paper=row['paper'], simulated=simulated)",
     "a sum": "Claim('c', 'w', True, 'r', '', float(frame['jobs'].sum()), simulated)",
     "an unknown helper": "Claim('c', 'w', True, 'r', '', nearest(simulated), simulated)",
-    "by a rule": "Says('w').near('c', min(simulated, LOW_PAPER), simulated, within=1)",
-    "by a rule, named": "says.below('c', simulated, 1.0, paper=row['paper'])",
-    "from a row of a table": "Says('w').near('c', told, simulated, within=1)",
+    "by a rule": "ClaimBuilder('w').near('c', min(simulated, LOW_PAPER), simulated, within=1)",
+    "by a rule, named": "check.below('c', simulated, 1.0, paper=row['paper'])",
+    "from a row of a table": "ClaimBuilder('w').near('c', told, simulated, within=1)",
     "one of two ways": "Claim('c', 'w', True, 'r', '', paper if simulated else 1.0, simulated)",
 }
 

@@ -58,7 +58,7 @@ def test_the_stored_tables_are_whole() -> None:
         for end in ("low", "high", "change_low", "change_high"):
             assert (table[end].notna() == (table["n"] >= LEAST_SAMPLES)).all()
         assert (table.xs(OUTPUT_QUEUED, level="router")["change"] == 0).all()
-        assert f"routers/{figure}.csv" in PAGE
+        assert f"tables/{figure}.csv" in PAGE
         assert f"images/routers-{figure}.png" in PAGE
 
 

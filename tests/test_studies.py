@@ -20,7 +20,7 @@ from test_import_directions import (
     tree_of,
 )
 
-OUTSKIRTS = {
+OPTIONAL = {
     "Blue Gene": ("alloc/bluegene", "queuesim/bluegene"),
     "rare importers": ("workloads/importers/rare",),
     "OTF2": ("patterns/importers",),
@@ -29,7 +29,7 @@ KIT = "kit"
 STUDIES = sorted(
     {path.parent.name for path in (ROOT / "experiments").glob("*/__init__.py")} - {KIT}
 )
-FOLDERS = ["experiments", *(folder for folders in OUTSKIRTS.values() for folder in folders)]
+FOLDERS = ["experiments", *(folder for folders in OPTIONAL.values() for folder in folders)]
 CORE_TESTS = ("test_units.py", "test_queue_basic.py", "test_queue_orders.py")
 RUN = """
 import netcosim as nc
@@ -61,7 +61,7 @@ def is_outside(path: Path) -> bool:
     return any(path.is_relative_to(ROOT / folder) for folder in FOLDERS)
 
 
-def test_nothing_of_the_core_imports_the_outskirts() -> None:
+def test_nothing_of_the_core_imports_a_study() -> None:
     """Registries name them as texts, and do without those that are not there."""
     outside = {module_of(path) for path in SOURCES if is_outside(path)}
     wrong = [
@@ -150,9 +150,9 @@ def test_the_core_does_without_any_of_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("what", OUTSKIRTS)
+@pytest.mark.parametrize("what", OPTIONAL)
 def test_the_core_does_without_each(what: str, tmp_path: Path) -> None:
-    environment = copy_without(OUTSKIRTS[what], tmp_path)
+    environment = copy_without(OPTIONAL[what], tmp_path)
     run(["-c", RUN], tmp_path, environment)
     run(["-m", "netcosim", "--help"], tmp_path, environment)
 

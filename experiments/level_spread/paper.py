@@ -28,6 +28,7 @@ from experiments.kit.dragonfly_workloads.points import (
     workload_points,
 )
 from experiments.kit.dragonfly_workloads.workloads import PATTERNS, filling
+from experiments.kit.sst import ONE_WAY_NS
 from experiments.level_spread import fixed_workloads as fixed
 from experiments.level_spread import random_workloads, slingshot, sst
 from experiments.level_spread.times import JOKANOVICS, check
@@ -116,7 +117,7 @@ def sst_points(options: Options) -> list[Point]:
     alone = machine_section(272, 1.0, "minimal", settings_of(options))
     return points + [
         {"experiment": "level-spread one way", "machine": alone, "hops": hops, "bytes": size}
-        for hops in range(len(sst.ONE_WAY_NS))
+        for hops in range(len(ONE_WAY_NS))
         for size in (1000, 100_000)
     ]
 

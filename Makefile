@@ -1,6 +1,7 @@
 # `make demo` installs and runs the demo.
-# `make test` installs, lints, type-checks and runs one test of each kind.
-# `make test-all` runs every test but those marked slow: `make test`, then `make test-rest`.
+# `make test` installs, lints, type-checks and runs one test of each kind of the core.
+# `make test-all` runs every test but those marked slow, the studies' too: `make test`, then
+# `make test-rest`.
 # `make check` lints, type-checks and runs the fastest tests.
 # `make pages` writes docs/reference.md and docs/config.md after a change of names or keys.
 # `make docs` builds the documentation site, site/index.html.
@@ -19,13 +20,14 @@ LOWEST ?= $(CURDIR)/.venv-lowest
 LOWEST_TESTS := $(addprefix tests/test_, $(addsuffix .py, lowest front_door start_up \
 	packet_closed_forms patterns_programs alloc_policies workloads_swf csv_jobs import_acme \
 	queue_easy queue_metrics run_parts report_exports experiments_store gym \
-	papers_drawings run_page topology_conf))
+	run_page topology_conf)) \
+	experiments/kit/tests/test_papers_drawings.py
 
 TESTS = $(BIN)/python -m pytest -n auto --dist loadfile
 # Tests that need no compiled kernel and no second process.
 CHECK_TESTS := $(addprefix tests/test_, $(addsuffix .py, import_directions units \
-	experiments_config experiments_expand papers_claims topology_conf fabric_files \
-	docs_links))
+	experiments_config experiments_expand topology_conf fabric_files docs_links)) \
+	experiments/kit/tests/test_papers_claims.py
 
 .PHONY: demo test test-all test-rest check check-tests kernels test-lowest pages docs lint types fuzz mutants clean
 
@@ -35,17 +37,19 @@ demo: $(VENV)/.installed
 # The kernels are compiled once, by the first command, and loaded by all processes of the second.
 test: lint
 	$(MAKE) -j2 types kernels
-	$(TESTS)
+	$(TESTS) tests
 
 kernels: $(VENV)/.installed-test
 	$(BIN)/python tests/warm_up.py
 
 test-all: test test-rest
 
-# The tests that `make test` leaves out, and property tests with all of their examples.
+# The tests that `make test` leaves out, and property tests with all of their examples: the core,
+# then the studies.
 test-rest: $(VENV)/.installed-test
 	$(BIN)/netcosim warmup --jobs 2
-	$(TESTS) -m "(full or hypothesis) and not slow" --hypothesis-profile=all
+	$(TESTS) -m "(full or hypothesis) and not slow" --hypothesis-profile=all tests
+	$(TESTS) -m "not slow" --hypothesis-profile=all experiments
 
 check: lint
 	$(MAKE) -j2 types check-tests

@@ -33,6 +33,7 @@ from alloc.hierarchy.pbs_sets import PbsPlacementSets
 from alloc.hierarchy.replay import Replay
 from alloc.hierarchy.segment import Segment
 from alloc.hierarchy.slurm_block import SlurmBlock
+from alloc.hierarchy.slurm_leaves import SlurmTreeCoded
 from alloc.hierarchy.slurm_linear import SlurmLinear
 from alloc.hierarchy.slurm_tree import SlurmTree
 from alloc.policy import Policy
@@ -65,6 +66,7 @@ POLICIES: Registry[type[Policy]] = Registry(
         Jokanovic,
         SlurmLinear,
         SlurmTree,
+        SlurmTreeCoded,
         SlurmBlock,
         KueueRequired,
         KueuePreferred,
@@ -92,7 +94,7 @@ POLICIES: Registry[type[Policy]] = Registry(
         TpuSlices,
     ),
     classes=True,
-    optional=("alloc.coded.plugin", "alloc.bluegene.plugin"),
+    optional=("experiments.kit.coded.plugin", "alloc.bluegene.plugin"),
 )
 
 

@@ -15,13 +15,13 @@ DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 PICTURE = DOCS / "images" / "house.svg"
 
-ORDER = ("netcosim", "experiments", "cosim", "queuesim", "alloc", "workloads", "patterns", "netsim")
+ORDER = ("experiments", "netcosim", "cosim", "queuesim", "alloc", "workloads", "patterns", "netsim")
 """From the top floor to the ground: a package imports from those after it alone."""
 
 SOFT = "#666666"
 KNOWS = {
-    "netcosim": "public names, the commands",
-    "experiments": "configs, sweeps, stores, pages, papers",
+    "experiments": "studies: papers, validation, benchmarks",
+    "netcosim": "public names, configs, sweeps, stores, commands, pages",
     "cosim": "queue and network joined: coupled and measured run times",
     "queuesim": "jobs over time: order, backfill, run times",
     "patterns": "who sends what to whom",
@@ -40,6 +40,11 @@ def imported(source: str) -> Iterator[str]:
             yield str(node.module)
 
 
+def is_code(path: Path, root: Path) -> bool:
+    """Whether a source is not one of a study's tests and scripts."""
+    return not {"tests", "tables"} & set(path.relative_to(root).parts)
+
+
 def house(root: Path = ROOT) -> dict[str, Any]:
     """What the picture shows.
 
@@ -52,7 +57,7 @@ def house(root: Path = ROOT) -> dict[str, Any]:
     packages: dict[str, Any] = {}
     arrows: dict[tuple[str, str], int] = {}
     for name in ORDER:
-        files = sorted((root / name).rglob("*.py"))
+        files = [path for path in sorted((root / name).rglob("*.py")) if is_code(path, root)]
         texts = {path: path.read_text(encoding="utf-8") for path in files}
         rooms: dict[str, int] = {}
         for path, text in texts.items():

@@ -59,7 +59,7 @@ PARTS = {
     "TA search": Part("alloc/fattree/kernels_ta.py", 2.5),
     "isolating search": Part("alloc/fattree/kernels_search.py", 6),
     "least-constrained search": Part("alloc/fattree/kernels_least.py", 8),
-    "Slurm tree": Part("alloc/coded/kernels_slurm.py", 1),
+    "Slurm tree": Part("alloc/hierarchy/kernels_leaves.py", 1),
     **{part: Part("queuesim/compiled", 2.5) for part in QUEUES.values()},
 }
 """The kernels that take long to compile, in the order in which they are compiled.

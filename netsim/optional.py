@@ -1,4 +1,4 @@
-"""Modules of folders on the outskirts of netcosim, each of which can be deleted."""
+"""Modules of optional folders, each of which can be deleted."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.calibration.offered import lone_time_ps
+from experiments.kit.offered import lone_time_ps
 from netcosim.cli import main
 from netcosim.curve.adaptive import loads_between
 from netcosim.curve.config import curve_from

@@ -41,6 +41,12 @@ def rooms(setup: configparser.ConfigParser) -> set[str]:
     return {name.partition(".")[0] for name in setup["options"]["packages"].split()}
 
 
+def is_packaged(path: Path) -> bool:
+    """Whether a file is not one of a study's tests, stored tables, pictures and pages."""
+    kept = {"tests", "tables", "images"} & set(path.relative_to(ROOT).parts)
+    return path.suffix not in (".pyc", ".nbi", ".nbc", ".md") and not kept
+
+
 def test_there_is_one_version(setup: configparser.ConfigParser, citation: str) -> None:
     said = netcosim.__version__
     assert setup["metadata"]["version"] == "attr: netcosim.__version__"
@@ -66,7 +72,7 @@ def test_every_file_of_a_package_is_handed_out(setup: configparser.ConfigParser)
         deeper = {ROOT / p.replace(".", "/") for p in setup["options"]["packages"].split()}
         for path in folder.rglob("*"):
             inner = next(p for p in path.parents if p in deeper)
-            if path.is_dir() or inner != folder or path.suffix in (".py", ".pyc", ".nbi", ".nbc"):
+            if path.is_dir() or inner != folder or path.suffix == ".py" or not is_packaged(path):
                 continue
             if not any(fnmatch(str(path.relative_to(folder)), pattern) for pattern in named):
                 missing.append(str(path.relative_to(ROOT)))
@@ -149,7 +155,7 @@ def test_the_paper_cites_what_its_bibliography_has() -> None:
 
 def test_the_paper_s_counts_are_those_of_the_stored_tables() -> None:
     text = " ".join((ROOT / "paper.md").read_text().split())
-    with (ROOT / "docs/validation.csv").open(newline="") as file:
+    with (ROOT / "experiments/validation/tables/validation.csv").open(newline="") as file:
         verdicts = Counter(row["verdict"] for row in csv.DictReader(file))
     assert f"measures {verdicts.total()} rows" in text
     assert verdicts.keys() == {"holds"}
@@ -159,7 +165,7 @@ def test_the_paper_s_counts_are_those_of_the_stored_tables() -> None:
     found = [int(number) for pair in ratios for number in pair if number]
     assert len(ratios) == 4
     assert 10 <= min(found) <= max(found) < 1000, "one to two orders of magnitude"
-    level_spread = (ROOT / "docs/level-spread.md").read_text()
+    level_spread = (ROOT / "experiments/level_spread/README.md").read_text()
     assert "| 59 % | 46.2 |" in level_spread
 
 
@@ -209,7 +215,7 @@ def test_the_wheel_has_the_packages_and_nothing_else(
         str(path.relative_to(ROOT))
         for top in rooms(setup)
         for path in (ROOT / top).rglob("*")
-        if path.is_file() and path.suffix not in (".pyc", ".nbi", ".nbc")
+        if path.is_file() and is_packaged(path)
     ]
     assert sorted(name for name in names if ".dist-info/" not in name) == sorted(ours)
 
@@ -219,6 +225,7 @@ def test_the_source_distribution_has_tests_and_docs(built: tuple[Path, Path]) ->
     with tarfile.open(built[0]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     wanted = ["tests/test_distribution.py", "tests/mutation/mutants.toml", "docs/limits.md"]
+    wanted += ["conftest.py", "experiments/routers/tables/isolation.csv"]
     wanted += ["CITATION.cff", "Containerfile", "Makefile", "paper.md", "paper.bib", ".ci/run"]
     assert [name for name in wanted if name not in names] == []
     assert not any(name.endswith((".pyc", ".nbi", ".nbc")) for name in names)

@@ -14,7 +14,8 @@ from selection import first_only
 ROOT = Path(__file__).resolve().parents[1]
 SWEEPS = ROOT / "docs" / "sweeps.md"
 EXTEND = ROOT / "docs" / "extend.md"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+STUDIES = sorted((ROOT / "experiments").rglob("*.md"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *STUDIES]
 ALONE = [page for page in PAGES if page not in (SWEEPS, EXTEND)]
 """Their examples stand alone; tests/test_docs_extend.py runs those of extend.md."""
 LEARNING = ROOT / "docs" / "learning.md"

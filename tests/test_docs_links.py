@@ -25,6 +25,7 @@ PAGES = [
     *sorted(DOCS.glob("*.md")),
     *sorted(DOCS.glob("tutorials/*.md")),
     *sorted(DOCS.glob("howto/*.md")),
+    *sorted((ROOT / "experiments").rglob("*.md")),
 ]
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
@@ -86,4 +87,5 @@ def test_the_page_on_python_has_every_public_name_once() -> None:
 
 
 def test_pictures_are_small() -> None:
-    assert {p.name for p in DOCS.glob("images/*") if p.stat().st_size > 300_000} == set()
+    pictures = [*DOCS.glob("images/*"), *(ROOT / "experiments").rglob("images/*")]
+    assert {p.name for p in pictures if p.stat().st_size > 300_000} == set()

@@ -53,8 +53,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_is_whole(site: Path) -> None:
     """Every page, what is shown on them, and a way in at the top."""
     assert 'url=docs/index.html"' in (site / "index.html").read_text(encoding="utf-8")
-    for page in (ROOT / "docs").glob("*.md"):
-        assert (site / "docs" / f"{page.stem}.html").exists(), page
+    for page in (*(ROOT / "docs").glob("*.md"), *(ROOT / "experiments").rglob("*.md")):
+        assert (site / page.relative_to(ROOT)).with_suffix(".html").exists(), page
     python = (site / "docs" / "python.html").read_text(encoding="utf-8")
     assert {name for name in NAMES if f'id="netcosim.{name}"' not in python} == set()
     from netcosim.cli import command_names

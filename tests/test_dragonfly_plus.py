@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from offered_cycles import measure
 from selection import examples
-from test_calibration import CYCLE_S, LINK_BPS, measure
 from test_routing_deadlock import on_one_channel
 from test_topology_families import check_symmetric, router_graph, router_links, speeds
 
 from alloc.isolation import usable_links
 from alloc.policy import Placement
+from experiments.kit.load_networks import CYCLE_S, LINK_BPS
 from netsim.errors import NetcosimError
 from netsim.routing.base import Routing
 from netsim.routing.deadlock import find_cycle

@@ -40,8 +40,9 @@ def mistakes(content: dict[str, Any]) -> list[str]:
 
 def configs_of_the_docs() -> dict[str, dict[str, Any]]:
     """TOML on pages with a section of a config, and the files beside them."""
-    texts = {str(p.relative_to(ROOT)): p.read_text() for p in ROOT.glob("docs/**/*.toml")}
-    for page in [*ROOT.glob("docs/**/*.md"), ROOT / "README.md"]:
+    files = [*ROOT.glob("docs/**/*.toml"), *ROOT.glob("experiments/*/tables/*.toml")]
+    texts = {str(p.relative_to(ROOT)): p.read_text() for p in files}
+    for page in [*ROOT.glob("docs/**/*.md"), *ROOT.glob("experiments/**/*.md"), ROOT / "README.md"]:
         blocks = re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)
         texts |= {f"{page.relative_to(ROOT)} {i}": text for i, text in enumerate(blocks)}
     found = {name: tomllib.loads(text) for name, text in texts.items()}

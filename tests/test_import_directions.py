@@ -31,7 +31,10 @@ BANNED = {
 PYDANTIC = "netsim/parameters.py"
 
 SOURCES = sorted(
-    p for package in MAY_IMPORT for p in (ROOT / package).rglob("*.py") if "tests" not in p.parts
+    p
+    for package in MAY_IMPORT
+    for p in (ROOT / package).rglob("*.py")
+    if not {"tests", "tables"} & set(p.relative_to(ROOT).parts)
 )
 
 

@@ -42,8 +42,8 @@ from workloads.drawn import drawn_log
 from workloads.job import bare_jobs
 
 ROOT = Path(__file__).resolve().parents[1]
-STORED = ROOT / "docs" / "isolation"
-sys.path.append(str(ROOT / "docs"))
+STORED = ROOT / "experiments" / "isolation" / "tables"
+sys.path.append(str(STORED))
 LIMITS = FitRange(
     ("fattree",), ("d-mod-k",), ("baseline",), ("jigsaw",), ("a", "b"), (0.05, 0.6), (2.0, 64.0)
 )

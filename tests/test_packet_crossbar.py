@@ -31,7 +31,7 @@ from packet_cases import (
     traffic,
 )
 
-from experiments.calibration.offered import lone_time_ps
+from experiments.kit.offered import lone_time_ps
 from experiments.validation.engines import both, crowded_cases, same
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets

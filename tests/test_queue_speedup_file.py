@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from speedup_csv import write_speedups
@@ -65,17 +63,6 @@ def test_files_that_are_no_tables(tmp_path, text, told):
         read_speedups(path)
     with pytest.raises(NetcosimError, match="cannot be read"):
         read_speedups(tmp_path / "none.csv")
-
-
-def test_the_table_of_the_docs_is_a_table():
-    """Those of 30 % communication: no job gains more than half."""
-    docs = Path(__file__).resolve().parents[1] / "docs"
-    [path] = (docs / "isolation").glob("*-run-times.csv")
-    assert f"isolation/{path.name}" in (docs / "queue.md").read_text(encoding="utf-8")
-    table = read_speedups(path)
-    assert table.reference_policy == "baseline"
-    assert len(table.policies) == 4
-    assert all(0.5 < row.ratio_low <= row.ratio <= row.ratio_high for row in table.rows)
 
 
 def test_a_config_takes_its_speed_ups_from_a_file(tmp_path):

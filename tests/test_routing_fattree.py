@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from test_routing_kernels import ArrayView
 
-from experiments.calibration.cases import CYCLE_S, NETWORKS
-from experiments.calibration.offered import offered_load
-from experiments.calibration.point import packet_config
+from experiments.kit.load_networks import CYCLE_S, NETWORKS, packet_config
+from experiments.kit.offered import offered_load
 from netsim.analysis.load_latency import Window
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S, PacketConfig

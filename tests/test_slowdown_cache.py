@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import sys
-import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,7 +27,7 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.graph import graph
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "docs"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "experiments/calibration/tables"))
 
 from loop_errors import replayed
 
@@ -304,65 +302,3 @@ def test_what_is_remembered_has_an_end() -> None:
 def test_bad_shares(values: dict[str, float], message: str) -> None:
     with pytest.raises(NetcosimError, match=message):
         PacketBudget(**values)
-
-
-def test_the_page_on_whole_logs_has_the_numbers_of_its_file() -> None:
-    """The budget of the config is one whose error was measured, and is within what was wanted."""
-    docs = Path(__file__).resolve().parents[1] / "docs"
-    config = tomllib.loads((docs / "isolation" / "thunder-live.toml").read_text())
-    tolerance = config["queue"]["coupled"]["tolerance"]
-    rows = list(csv.DictReader((docs / "loop-errors.csv").read_text().splitlines()))
-    [row] = [row for row in rows if float(row["tolerance"]) == tolerance]
-    assert int(row["held_out_slowdowns"]) >= 2000
-    for mean in ("mean", "mean_by_time"):
-        assert abs(float(row[f"held_out_{mean}"])) <= 0.01
-    assert float(row["held_out_p90"]) <= 0.10
-    page = (docs / "queue.md").read_text(encoding="utf-8")
-    for row in rows:
-        name = "flows alone" if float(row["tolerance"]) > 1 else f"{float(row['tolerance']):g}"
-        cells = [name]
-        for part in ("chosen", "held_out"):
-            error = {
-                key: 100 * float(row[f"{part}_{key}"])
-                for key in ("mean", "mean_by_time", "slowest", "p90")
-            }
-            means = ", ".join(f"{error[key]:+.1f}" for key in ("mean", "mean_by_time", "slowest"))
-            cells += [row[f"{part}_judged"], means, f"{error['p90']:.1f}"]
-        assert f"| {' | '.join(cells)} |" in page
-
-
-def test_the_page_has_the_live_queues_that_are_stored() -> None:
-    """The table of Thunder is that of its file."""
-    docs = Path(__file__).parents[1] / "docs"
-    page = (docs / "queue.md").read_text(encoding="utf-8")
-    table = page[page.index("| run times, whole log |") :]
-    stored = (docs / "isolation" / "thunder-live.csv").read_text().splitlines()
-    found: dict[str, list[str]] = {}
-    for row in csv.DictReader(stored):
-        cell = f"{float(row['turnaround']):.3f}, {float(row['makespan']):.3f}"
-        found.setdefault(row["run_times"], []).append(cell)
-    assert list(found) == ["as-logged", "coupled-packets"]
-    for name, cells in found.items():
-        line = next(x for x in table.splitlines() if x.startswith(f"| `{name}`"))
-        assert [cell.strip() for cell in line.split("|")[2:-1]] == cells
-
-
-def test_the_page_has_the_errors_of_the_live_log() -> None:
-    """What was simulated and audited on Thunder, and the run times beside the measured ones."""
-    docs = Path(__file__).parents[1] / "docs"
-    stored = (docs / "isolation" / "thunder-live-errors.csv").read_text().splitlines()
-    found = {row["quantity"]: float(row["value"]) for row in csv.DictReader(stored)}
-    percent = {name: 100 * value for name, value in found.items()}
-    longer = {name: percent[name] - 100 for name in ("run_time", "node_hours", "steady")}
-    low, high = (longer["steady"] + k * percent["steady_half_width"] for k in (-1, 1))
-    page = " ".join((docs / "queue.md").read_text(encoding="utf-8").split())
-    for sentence in (
-        f"{found['simulations']:,.0f} packet simulations of {found['simulated_jobs']:,.0f} jobs",
-        f"an audit of {found['audited_jobs']:,.0f} slowdowns. The mean error of these is "
-        f"{percent['kept_mean']:.1f} %, its 90th percentile {percent['kept_p90']:.1f} %, and",
-        f"slow most are {-percent['kept_slowest']:.1f} % too fast",
-        f"run {longer['run_time']:.1f} % longer than isolated on average, "
-        f"{longer['node_hours']:.1f} % by node-hours",
-        f"{longer['steady']:.1f} % by node-hours (95 % interval {low:.1f} to {high:.1f})",
-    ):
-        assert sentence in page

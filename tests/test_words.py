@@ -64,6 +64,12 @@ WHOLE_NAMES = {"held_back", "at_work", "help_with", "whole", "Here", "Parts", "N
 """Names that are wrong, of words that are not."""
 
 
+def sources(package: str) -> list[Path]:
+    """Files of a package, without the tests and scripts of studies."""
+    found = sorted((ROOT / package).rglob("*.py"))
+    return [path for path in found if not {"tests", "tables"} & set(path.parts)]
+
+
 def wrong_in(text: str, plain: dict[str, str]) -> list[str]:
     return [
         f"{found.group(0)!r} in {text[max(0, found.start() - 40) :][:80]!r}: {instead}"
@@ -140,7 +146,7 @@ def wrong_names(source: str) -> set[str]:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_code_uses_the_fields_words(package: str) -> None:
     wrong = {}
-    for path in sorted((ROOT / package).rglob("*.py")):
+    for path in sources(package):
         source = path.read_text(encoding="utf-8")
         found = [*sorted(wrong_names(source)), *wrong_prose(prose_of(source))]
         if found:
@@ -181,7 +187,7 @@ def begins_with_verb(text: str) -> bool:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_docstrings_of_functions_begin_with_a_verb(package: str) -> None:
     wrong = {}
-    for path in sorted((ROOT / package).rglob("*.py")):
+    for path in sources(package):
         name = path.relative_to(ROOT).as_posix()
         begun = beginnings(path.read_text(encoding="utf-8"))
         if found := {function: text for function, text in begun if not begins_with_verb(text)}:

@@ -13,7 +13,7 @@ class Laas(Jigsaw):
     no remainder fits, so it is not exhaustive. A job that spans pods is rounded up to whole leaves;
     all their nodes are in the placement. Jobs of a whole pod and more never try the two-level
     search. One slip of the program is left out: it keeps more links than a job needs where the
-    common free positions have gaps (`alloc.coded.laas.LaasCoded` has it).
+    common free positions have gaps (`experiments.kit.coded.laas.LaasCoded` has it).
     """
 
     name = "laas"

@@ -2,7 +2,7 @@
 
 Run times of jobs that share links, on random mixes that were not used to choose anything of the
 flow level. From ``netcosim reproduce calibration flow``; the table is
-docs/flow-errors.csv; docs/flow-model.md describes the mixes.
+experiments/calibration/tables/flow-errors.csv; docs/flow-model.md describes the mixes.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ include_patterns = [
     "docs/tutorials/*.md",
     "docs/howto/*.md",
     "docs/notebooks/*.ipynb",
+    "experiments/**/*.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
 ]

@@ -19,9 +19,9 @@ import pandas as pd
 from cosim.isolation.phases import NOT, PAYS, UNKNOWN, over_stretches, verdict
 from cosim.network_schedulers.registry import NETWORK_SCHEDULERS
 from cosim.run_times.iterations import Iterations
-from experiments.isolation.base import study_point
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
+from experiments.kit.log_study import study_point
 from experiments.kit.logs import PaperLog, log_notes, present
 from netcosim.config.load import config_from
 from netcosim.reproduce.paper import Analysis, Options, Point

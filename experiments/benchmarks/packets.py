@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from experiments.benchmarks.case import Round, read_bench
-from experiments.validation.reference.packets import simulate_reference
+from netsim.errors import NetcosimError
+from netsim.optional import optional_module
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig, PacketResult
 from netsim.routing.base import Routing
@@ -93,5 +94,14 @@ def empty(load: str) -> Round:
 
 
 def reference(load: str) -> Round:
-    """Return the timed simulation of a load by the plain engine."""
-    return _round(LOADS[load], simulate_reference)
+    """Return the timed simulation of a load by the plain engine.
+
+    Raises
+    ------
+    NetcosimError
+        The folder of the plain engine has been deleted.
+    """
+    module = optional_module("experiments.validation.reference.packets")
+    if module is None:
+        raise NetcosimError("skipped, experiments/validation with the plain engine is missing")
+    return _round(LOADS[load], module.simulate_reference)

@@ -9,9 +9,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.calibration.cases import NETWORKS, limit_of
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_printed
+from experiments.kit.load_networks import NETWORKS, limit_of
 from netcosim.report.figures.panels import panels
 from netcosim.report.figures.style import SOFT, colour, grid, marker, new_figure, shared_legend
 from netcosim.reproduce.paper import Analysis, Options

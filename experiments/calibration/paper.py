@@ -10,15 +10,16 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.calibration import easy, flow_levels
-from experiments.calibration.cases import NETWORKS, STUDY, loads_of
 from experiments.calibration.load_curves import (
     analyse_buffers,
     analyse_curves,
     draw_buffers,
     draw_curves,
 )
+from experiments.calibration.loads import STUDY, loads_of
 from experiments.calibration.point import FUNCTION, load_point, lone_point
 from experiments.kit.data import paper_figures
+from experiments.kit.load_networks import NETWORKS
 from experiments.kit.logs import logs_folder
 from netcosim.reproduce.paper import Options, Paper, Point, check_known
 

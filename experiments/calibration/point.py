@@ -7,17 +7,18 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
-from experiments.calibration.cases import CYCLE_S, NETWORKS, PACKET_BYTES, QUICK_SHARE
-from experiments.calibration.offered import lone_load, offered_load
+from experiments.kit.load_networks import CYCLE_S, NETWORKS, packet_config
+from experiments.kit.offered import lone_load, offered_load
 from netcosim.reproduce.paper import Options, Point
 from netcosim.runs.points import point_rng
 from netsim.analysis.load_latency import Window
-from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 
 FUNCTION = "experiments.calibration.point:run_point"
 LONE_BUFFER_PACKETS = 1
+QUICK_SHARE = 0.2
+"""Of the windows at the quick scale."""
 
 Rows = list[dict[str, object]]
 
@@ -54,16 +55,6 @@ def lone_point(network: str, routing: str, options: Options) -> Point:
 @lru_cache(maxsize=8)
 def _routing(network: str, name: str) -> Routing:
     return make_routing(NETWORKS[network].build(), name)
-
-
-def packet_config(buffer_packets: int) -> PacketConfig:
-    """Return a configuration with packets of 8 flits, one cycle a router and no headers."""
-    return PacketConfig(
-        packet_bytes=PACKET_BYTES,
-        header_bytes=0,
-        buffer_bytes=buffer_packets * PACKET_BYTES,
-        router_latency_s=CYCLE_S,
-    )
 
 
 def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:

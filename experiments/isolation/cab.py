@@ -18,9 +18,9 @@ from matplotlib.figure import Figure
 
 from alloc.policy import Policy, Request
 from alloc.registry import make_policy
-from experiments.isolation.base import study_content, study_point
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data, read_printed
+from experiments.kit.log_study import study_content, study_point
 from experiments.kit.size_laws import draw_size
 from netcosim.config.load import config_from
 from netcosim.config.machine import build_machine
@@ -34,7 +34,7 @@ from netcosim.runs.store import Rows
 from queuesim.statistics import LEAST_WINDOWS, Interval, t_of_snapshots
 from workloads.job import Workload, bare_jobs
 
-printed = read_printed("interference")
+printed = read_printed("kit/fattree_workloads")
 ALL = "all"
 PACKED = "experiments.isolation.cab:packed"
 CASE, ALL_COMMUNICATION = "cab 4-128, 30 %", "cab 4-128"

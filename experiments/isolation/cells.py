@@ -21,7 +21,6 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from cosim.isolation.phases import foretold, over_stretches, verdict
-from experiments.isolation.base import WINDOW, study_point
 from experiments.isolation.stretches import (
     AT_ONCE,
     FAT_TREES,
@@ -32,6 +31,7 @@ from experiments.isolation.stretches import (
     stretches_of,
 )
 from experiments.kit.claims import claims_frame
+from experiments.kit.log_study import WINDOW, study_point
 from experiments.kit.logs import log_notes
 from experiments.kit.points import measured, observe
 from netcosim.reproduce.paper import Analysis, Options, Point

@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 
 from cosim.measuring.measured import SpeedupRow
 from cosim.measuring.rounds import CONTENDED, ISOLATED
-from experiments.isolation.base import study_content, study_point
-from experiments.jigsaw.logs import KTH, THUNDER, fat_tree
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
+from experiments.kit.fat_tree_logs import KTH, THUNDER, fat_tree
+from experiments.kit.log_study import study_content, study_point
 from experiments.kit.logs import log_notes, needed
 from experiments.kit.windows import over_windows, table_of
 from netcosim.report.figures.panels import panels

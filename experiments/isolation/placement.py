@@ -16,9 +16,9 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from cosim.measuring.pairs import run_time_reduction
-from experiments.isolation.base import study_content, study_point
-from experiments.jigsaw.logs import LINK_BPS, fat_tree
 from experiments.kit.claims import ClaimBuilder, claims_frame
+from experiments.kit.fat_tree_logs import LINK_BPS, fat_tree
+from experiments.kit.log_study import study_content, study_point
 from experiments.kit.logs import log_notes, needed, read_logs
 from experiments.kit.queues import Frames
 from netcosim.report.figures.style import INK, SOFT, colour, grid, marker, new_figure, shared_legend

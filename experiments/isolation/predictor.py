@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 
 from cosim.isolation.gain_features import FEATURES, LoadCache, job_features
 from cosim.isolation.isolation_gain import Columns
-from experiments.isolation.base import study_content, study_point
 from experiments.isolation.gain_errors import (
     LEFT_OUT,
     best_law,
@@ -21,9 +20,10 @@ from experiments.isolation.gain_errors import (
     means_by,
     units,
 )
-from experiments.jigsaw.logs import ATLAS, KTH, THETA, THUNDER, fat_tree
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
+from experiments.kit.fat_tree_logs import ATLAS, KTH, THETA, THUNDER, fat_tree
+from experiments.kit.log_study import study_content, study_point
 from experiments.kit.logs import log_notes, needed
 from netcosim.config.load import config_from
 from netcosim.report.figures.style import SOFT, colour, grid, marker, new_figure

@@ -12,9 +12,9 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.isolation.base import study_content, study_point
-from experiments.jigsaw.logs import THUNDER, fat_tree
 from experiments.kit.claims import ClaimBuilder, claims_frame
+from experiments.kit.fat_tree_logs import THUNDER, fat_tree
+from experiments.kit.log_study import study_content, study_point
 from experiments.kit.logs import log_notes, needed
 from netcosim.report.figures.style import colour, grid, marker, new_figure
 from netcosim.reproduce.paper import Analysis, Options, Point

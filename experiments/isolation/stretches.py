@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.isolation.base import study_content
-from experiments.jigsaw.logs import ATLAS, KTH, LINK_BPS, THUNDER, fat_tree
 from experiments.kit.data import read_data
+from experiments.kit.fat_tree_logs import ATLAS, KTH, LINK_BPS, THUNDER, fat_tree
+from experiments.kit.log_study import study_content
 from experiments.kit.logs import PaperLog, present
 from netcosim.config.load import config_from
 from netcosim.config.machine import build_machine

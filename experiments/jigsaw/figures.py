@@ -11,9 +11,9 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.jigsaw.logs import ISOLATING, KTH, LOGS, THETA, paper_name
 from experiments.kit.claims import Claim, ClaimBuilder
 from experiments.kit.data import read_printed
+from experiments.kit.fat_tree_logs import ISOLATING, KTH, LOGS, THETA, paper_name
 from experiments.kit.logs import present
 from experiments.kit.queues import Found, Frames, noted
 from netcosim.config.load import config_from

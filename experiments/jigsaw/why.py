@@ -15,9 +15,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from experiments.jigsaw.logs import ISOLATING
 from experiments.kit.claims import Claim, ClaimBuilder
 from experiments.kit.data import read_printed
+from experiments.kit.fat_tree_logs import ISOLATING
 from experiments.kit.queues import Found, Frames, reading_of
 from netcosim.report.figures.panels import grouped_bars, panels
 from netcosim.report.figures.style import INK, colour

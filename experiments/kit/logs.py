@@ -101,12 +101,12 @@ def known(
 
 
 def read_logs(paper: str) -> dict[str, PaperLog]:
-    """Return ``[logs]`` of a paper's ``paper.toml`` by name.
+    """Return the logs of a paper in ``logs.toml`` by name.
 
     Keys of a log are fields of `PaperLog`, or ``known``: a key of `FILES`. ``[machine]`` has what
     all their machines share.
     """
-    content = read_data(paper)
+    content = read_data("kit", "logs.toml")[paper]
     found = {}
     for name, log in content["logs"].items():
         machine = {**content["machine"], **log["machine"]}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from alloc.coded.ta import FullestLeaf, OneTypeALeaf, WholeLeaves, WholeLeavesOverPods
 from experiments.kit.claims import Claim, claims_frame
+from experiments.kit.coded.ta import FullestLeaf, OneTypeALeaf, WholeLeaves, WholeLeavesOverPods
 from experiments.kit.data import read_data
 from experiments.kit.logs import PaperLog, log_notes, logs_folder, needed, read_logs
 from experiments.kit.points import OBSERVE, config_points
@@ -60,7 +60,7 @@ def sweep_points(paper: str, sweep: Mapping[str, Any], options: Options) -> list
     Parameters
     ----------
     paper : str
-        Whose ``paper.toml`` has ``logs`` and what its sweeps share: ``config``, ``policy_config``
+        Whose ``paper.toml`` has what its sweeps share: ``config``, ``policy_config``
         and ``changes``.
     sweep : mapping
         Names of ``logs`` and ``policies`` (Baseline has one scenario: it is not sped up), its

@@ -54,7 +54,7 @@ class Jobs:
     fraction: Sequence[float]
     """Least and greatest communication fraction."""
     machines: Sequence[str]
-    """Where contention costs enough to be found: see docs/learning-benchmark.md."""
+    """Where contention costs enough to be found: see experiments/learning/README.md."""
     burst: int = 1
     """So many jobs come at once; 1: each by itself."""
 

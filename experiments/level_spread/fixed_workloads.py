@@ -13,12 +13,13 @@ from matplotlib.figure import Figure
 
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.kit.data import read_printed
-from experiments.level_spread.point import LINK_KINDS
+from experiments.kit.dragonfly_workloads.measures import LEVEL_SPREAD
+from experiments.kit.dragonfly_workloads.point import LINK_KINDS
+from experiments.kit.dragonfly_workloads.points import FIG2_WORKLOADS
 from experiments.level_spread.times import (
     CALLED,
     COLOURS,
     COMPACT,
-    LEVEL_SPREAD,
     STYLES,
     WIDE,
     WITHIN_POINTS,
@@ -36,8 +37,6 @@ from netcosim.runs.frames import cells, first_seen, groups, lookup
 from queuesim.statistics import Interval
 
 printed = read_printed("level_spread")
-FIG2_WORKLOADS = {"17 x 16 nodes": (17, 16), "4 x 68 nodes": (4, 68)}
-FIG2_POLICIES = ("rdg", "rdn")
 FIG4_KEYS = ["routing", "alpha", "job_nodes", "pattern"]
 FIG7_KEYS = ["routing", "n_nodes", "alpha", "pattern"]
 FIG8_KEYS = ["routing", "small_kb", "large_kb", "pattern"]

@@ -7,95 +7,36 @@ have two readings, and are computed under both unless ``--routing`` chooses one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from experiments.kit.data import read_data
+from experiments.kit.dragonfly_workloads.machine import machine_section, settings_of
+from experiments.kit.dragonfly_workloads.measures import LEVEL_SPREAD
+from experiments.kit.dragonfly_workloads.point import FUNCTION
+from experiments.kit.dragonfly_workloads.points import (
+    ROUTINGS,
+    SMALL_FIRST,
+    Case,
+    How,
+    all_to_all,
+    fig2_points,
+    mixed_points,
+    random_case,
+    workload_points,
+)
+from experiments.kit.dragonfly_workloads.workloads import PATTERNS, filling
+from experiments.kit.sst import ONE_WAY_NS
 from experiments.level_spread import fixed_workloads as fixed
 from experiments.level_spread import random_workloads, slingshot, sst
-from experiments.level_spread.machine import compared, machine_section, settings_of
-from experiments.level_spread.point import FUNCTION
-from experiments.level_spread.times import JOKANOVICS, LEVEL_SPREAD, POLICIES, check
-from experiments.level_spread.workloads import PATTERNS, JobType, filling, random_workload
+from experiments.level_spread.times import JOKANOVICS, check
 from netcosim.reproduce.paper import Options, Paper, PaperFigure, Point, Reading
 
 STUDY = read_data("level_spread")
 READINGS = tuple(Reading(*reading) for reading in STUDY["readings"].items())
-ROUTINGS = tuple(reading.name for reading in READINGS)
 WITH_JOKANOVIC = (LEVEL_SPREAD, *JOKANOVICS)
-
-
-class Case(NamedTuple):
-    """Jobs on a machine."""
-
-    jobs: Sequence[JobType]
-    """Small before large."""
-    workload: str
-    """Cases of one name share their draws."""
-    labels: Mapping[str, object]
-    """Columns of their rows, beside routing and repetition."""
-    n_nodes: int = 272
-    alpha: float = 1.0
-    """n_nodes, alpha: See `level_spread.machine.machine_section`."""
-
-
-class How(NamedTuple):
-    """What a point's jobs have in common; see `level_spread.point.run_workload`."""
-
-    policies: Sequence[str] = POLICIES
-    order: str = "smallest"
-    ranks_per_node: int = 2
-    mapping: str = "random"
-    link_statistics: bool = False
-
-
-SMALL_FIRST = How()
-
-
-def workload_points(
-    options: Options,
-    cases: Sequence[Case],
-    how: How = SMALL_FIRST,
-    *,
-    routings: tuple[str, ...] = ROUTINGS,
-    repetitions: int | None = None,
-) -> list[Point]:
-    """Return a point for each routing, case and repetition."""
-    if repetitions is None:
-        repetitions = STUDY["sweep"][options.scale]["repetitions"]
-    settings = settings_of(options)
-    return [
-        {
-            "experiment": "level-spread",
-            "machine": machine_section(case.n_nodes, case.alpha, routing, settings),
-            "jobs": [job.config(settings["broadcast"]) for job in case.jobs],
-            "draws": {"seed": options.seed, "workload": case.workload, "repetition": repetition},
-            "labels": {**network, **case.labels, "repetition": repetition},
-            **how._asdict(),
-        }
-        for routing in options.routings or routings
-        for name in (", ".join([routing, *compared(routing, settings).values()]),)
-        for network in ({"routing": name, "router": settings["router"]},)
-        for case in cases
-        for repetition in range(repetitions)
-    ]
-
-
-def _all_to_all(workloads: Mapping[str, tuple[int, int]]) -> list[Case]:
-    """Return cases of jobs of one size, by name: how many, of how many nodes."""
-    return [
-        Case([JobType(n, nodes, "all-to-all")], label, {"workload": label})
-        for label, (n, nodes) in workloads.items()
-    ]
-
-
-def fig2_points(options: Options) -> list[Point]:
-    """Return both workloads on the full machine of 272 nodes; the pattern is all-to-all."""
-    cases = _all_to_all(fixed.FIG2_WORKLOADS)
-    how = How(fixed.FIG2_POLICIES)
-    return workload_points(options, cases, how)
 
 
 def fig4_points(options: Options) -> list[Point]:
@@ -151,28 +92,16 @@ def _filled(
     return Case(jobs, name, {**labels, "pattern": pattern}, n_nodes, alpha)
 
 
-def _random_case(index: int, seed: int, patterns: Sequence[str], label: str) -> Case:
-    small, large = random_workload(index, seed, patterns=patterns)
-    labels: dict[str, object] = {"set": label, "workload": index}
-    for kind, job in (("small", small), ("large", large)):
-        labels |= {f"{kind}_nodes": job.n_nodes, f"n_{kind}": job.n_jobs}
-        labels[f"{kind}_pattern"] = job.pattern
-    return Case((small, large), f"random {index}", labels)
-
-
-def mixed_points(options: Options, *, how: How = SMALL_FIRST, n: int | None = None) -> list[Point]:
-    """Return 1000 (or n) workloads with mixed patterns; small jobs placed first, or large ones."""
-    if n is None:
-        n = STUDY["sweep"][options.scale]["random_workloads"]
-    cases = [_random_case(index, options.seed, PATTERNS, "") for index in range(n)]
-    return workload_points(options, cases, how, repetitions=1)
+def random_points(options: Options, *, how: How = SMALL_FIRST) -> list[Point]:
+    """Return 1000 workloads with mixed patterns, placed one way."""
+    return mixed_points(options, STUDY["sweep"][options.scale]["random_workloads"], how)
 
 
 def single_points(options: Options) -> list[Point]:
     """Return 100 workloads a pattern, both types of jobs with this pattern."""
     n = STUDY["sweep"][options.scale]["workloads_of_a_pattern"]
     cases = [
-        _random_case(index, options.seed, (pattern,), pattern)
+        random_case(index, options.seed, (pattern,), pattern)
         for pattern in PATTERNS
         for index in range(n)
     ]
@@ -181,14 +110,14 @@ def single_points(options: Options) -> list[Point]:
 
 def sst_points(options: Options) -> list[Point]:
     """Return the table of all-to-alls, and lone messages on the network."""
-    cases = _all_to_all({"4 x 68": (4, 68), "17 x 16": (17, 16)})
+    cases = all_to_all({"4 x 68": (4, 68), "17 x 16": (17, 16)})
     how = How(("simple",), ranks_per_node=1, mapping="in-order")
     routings = ("minimal", "valiant", "ugal-l")
     points = workload_points(options, cases, how, routings=routings, repetitions=1)
     alone = machine_section(272, 1.0, "minimal", settings_of(options))
     return points + [
         {"experiment": "level-spread one way", "machine": alone, "hops": hops, "bytes": size}
-        for hops in range(len(sst.ONE_WAY_NS))
+        for hops in range(len(ONE_WAY_NS))
         for size in (1000, 100_000)
     ]
 
@@ -211,9 +140,9 @@ def slingshot_points(options: Options) -> list[Point]:
     ]
 
 
-LARGE_FIRST = partial(mixed_points, how=How(order="largest"))
-JOKANOVIC = partial(mixed_points, how=How(WITH_JOKANOVIC))
-JOKANOVIC_LARGE_FIRST = partial(mixed_points, how=How(WITH_JOKANOVIC, "largest"))
+LARGE_FIRST = partial(random_points, how=How(order="largest"))
+JOKANOVIC = partial(random_points, how=How(WITH_JOKANOVIC))
+JOKANOVIC_LARGE_FIRST = partial(random_points, how=How(WITH_JOKANOVIC, "largest"))
 PARTS: dict[str, tuple[Any, ...]] = {
     "fig2": (fig2_points, fixed.fig2_analyse, fixed.fig2_draw),
     "fig4": (fig4_points, fixed.fig4_analyse, fixed.fig4_draw),
@@ -221,7 +150,7 @@ PARTS: dict[str, tuple[Any, ...]] = {
     "fig6": (partial(link_points, nodes=64), fixed.fig6_analyse, fixed.links_draw),
     "fig7": (fig7_points, fixed.fig7_analyse, fixed.fig7_draw),
     "fig8": (fig8_points, fixed.fig8_analyse, fixed.fig8_draw),
-    "fig10": (mixed_points, random_workloads.fig10_analyse, random_workloads.draw),
+    "fig10": (random_points, random_workloads.fig10_analyse, random_workloads.draw),
     "fig11": (LARGE_FIRST, random_workloads.fig11_analyse, random_workloads.draw),
     "fig12": (JOKANOVIC, random_workloads.fig12_analyse, random_workloads.draw),
     "fig13": (JOKANOVIC_LARGE_FIRST, random_workloads.fig13_analyse, random_workloads.draw),

@@ -10,23 +10,24 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_printed
-from experiments.level_spread.times import (
+from experiments.kit.dragonfly_workloads.measures import (
     DEFAULT_MEASURE,
-    JOKANOVICS,
     LEVEL_SPREAD,
     MEASURES,
-    STYLES,
+    QUADRANTS,
+    dots_of,
     measure_column,
-    statistics_rng,
+    quadrant,
+    reductions,
 )
+from experiments.level_spread.times import JOKANOVICS, STYLES, statistics_rng
 from netcosim.report.figures.panels import dots as draw_dots
 from netcosim.report.figures.panels import panels
 from netcosim.reproduce.paper import Analysis, Options
-from netcosim.runs.frames import against_baseline, cells
+from netcosim.runs.frames import cells
 from queuesim.statistics import Interval, mean_of_snapshots
 
 printed = read_printed("level_spread")
@@ -43,39 +44,6 @@ STATEMENTS = {
 """Description of a printed number."""
 CORNERS = ((0, 0.97, 0.97), (1, 0.03, 0.03), (2, 0.03, 0.97), (3, 0.97, 0.03))
 """Index of a quadrant, and where its share is written."""
-QUADRANTS = ("reference better", "other better", "other better small", "other better large", "tie")
-"""x and y above 1; below 1; x below and y above; x above and y below; x or y equal to 1."""
-
-
-def dots_of(times: pd.DataFrame, column: str, reference: str) -> pd.DataFrame:
-    """Return one row a workload and policy: x and y, small and large jobs' time ratios.
-
-    Parameters
-    ----------
-    times : DataFrame
-        Columns routing, workload, policy, kind and ``column``.
-    column : str
-        The measure.
-    reference : str
-        The policy at (1, 1), left out of the result.
-    """
-    keys = ["routing", "workload", "policy"]
-    wide = times.pivot_table(index=keys, columns="kind", values=column, sort=False).reset_index()
-    wide = wide.rename(columns={"small": "x", "large": "y"})[[*keys, "x", "y"]]
-    found = against_baseline(wide, ["x", "y"], baseline=reference, of=keys[:2])
-    return found.drop(columns=["x", "y"]).rename(columns={"x_ratio": "x", "y_ratio": "y"})
-
-
-def quadrant(dots: pd.DataFrame) -> NDArray[np.int64]:
-    """Return the index into `QUADRANTS` of each dot, (n,)."""
-    x, y = dots["x"], dots["y"]
-    corners = [(x > 1) & (y > 1), (x < 1) & (y < 1), (x < 1) & (y > 1), (x > 1) & (y < 1)]
-    return np.select(corners, range(4), QUADRANTS.index("tie"))
-
-
-def reductions(dots: pd.DataFrame) -> NDArray[np.float64]:
-    """Return by how many percent the reference is below each dot, small and large jobs, (n, 2)."""
-    return np.asarray(100 * (1 - 1 / dots[["x", "y"]].to_numpy()))
 
 
 def means(dots: pd.DataFrame) -> dict[str, Interval]:

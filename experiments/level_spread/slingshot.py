@@ -14,9 +14,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.kit.claims import ClaimBuilder, claims_frame
-from experiments.level_spread.machine import dragonfly
-from experiments.level_spread.times import COLOURS, LEVEL_SPREAD
-from experiments.level_spread.workloads import JobType
+from experiments.kit.dragonfly_workloads.machine import dragonfly
+from experiments.kit.dragonfly_workloads.measures import LEVEL_SPREAD
+from experiments.kit.dragonfly_workloads.workloads import JobType
+from experiments.level_spread.times import COLOURS
 from netcosim.report.figures.panels import grouped_bars, panels
 from netcosim.reproduce.paper import Analysis, Options
 from netcosim.runs.frames import groups, lookup

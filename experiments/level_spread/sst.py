@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 
 from cosim.network.communication import Communication
-from experiments.calibration.offered import links_on_path
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_printed
-from experiments.level_spread.machine import LOCAL_BPS, built
-from experiments.level_spread.point import run_workload
-from experiments.level_spread.times import measure_column
+from experiments.kit.dragonfly_workloads.machine import LOCAL_BPS, built
+from experiments.kit.dragonfly_workloads.measures import measure_column
+from experiments.kit.dragonfly_workloads.point import run_workload
+from experiments.kit.offered import links_on_path
+from experiments.kit.sst import LONG_MESSAGE_US, ONE_WAY_NS
 from netcosim.config.machine import BuiltMachine
 from netcosim.reproduce.paper import Analysis, Options
 from netcosim.runs.store import Rows
@@ -23,10 +24,6 @@ from netsim.traffic import combine
 
 FUNCTION = "experiments.level_spread.sst:run_point"
 measured = read_printed("level_spread")["sst"]
-ONE_WAY_NS: list[float] = measured["one_way"]["message_ns"]
-"""By router-to-router links."""
-LONG_MESSAGE_US = measured["one_way"]["packets_before_the_last"] * measured["one_way"]["packet_us"]
-"""What a message of 100,000 bytes takes more."""
 TOLERANCE = 0.25
 RULE = "ratio within 0.75 to 1.25"
 

@@ -7,19 +7,22 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from experiments.level_spread.machine import built, machine_section, settings_of
+from experiments.kit.dragonfly_workloads.machine import built, machine_section, settings_of
+from experiments.kit.dragonfly_workloads.measures import (
+    GROUPING,
+    LEVEL_SPREAD,
+    MEASURES,
+    SPREADING,
+    measure_column,
+)
 from netcosim.report.figures.panels import MarkStyle
 from netcosim.reproduce.paper import Options
 from netcosim.runs.frames import cells, groups
 from netsim.errors import unknown_name
 from queuesim.statistics import Interval, bootstrap_ratio
 
-LEVEL_SPREAD = "level-spread"
 JOKANOVICS = ("jokanovic", "jokanovic-coded")
 """By the paper's words, and by its authors' program."""
-GROUPING = ("simple", "slurm", "rdg")
-SPREADING = ("rdr", "rrr", "rdn", "rrn")
-POLICIES = (*GROUPING, LEVEL_SPREAD, *SPREADING)
 COMPACT, WIDE = "grouping and Level-Spread", "spreading and Level-Spread"
 CALLED: dict[str, tuple[str, ...]] = {
     "Simple": ("simple",),
@@ -31,11 +34,6 @@ CALLED: dict[str, tuple[str, ...]] = {
 }
 """Policies by what claims call them."""
 
-MEASURES = {"last": "time_us", "rank0": "rank0_us", "rank0-cut": "rank0_cut_us"}
-"""Communication time of a job, by name: its last rank's end (the default); rank 0's end (a
-broadcast's last rank's), which the authors' program printed; the same cut to whole
-microseconds. Each is averaged over the jobs of a kind."""
-DEFAULT_MEASURE = "last"
 WITHIN_POINTS = 10.0
 """How far our reductions may be from the printed ones, in percentage points."""
 
@@ -62,11 +60,6 @@ def check(options: Options) -> None:
     settings = settings_of(options)
     for routing in options.routings or ("ugal-l",):
         built(machine_section(272, 1.0, routing, settings))
-
-
-def measure_column(options: Options) -> str:
-    """Return the column of the measure that is compared."""
-    return MEASURES[options.measure or DEFAULT_MEASURE]
 
 
 def statistics_rng() -> np.random.Generator:

@@ -15,11 +15,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from experiments.interference.speedups import against_ta
 from experiments.kit.claims import ClaimBuilder, claims_frame
+from experiments.kit.dragonfly_workloads.measures import (
+    LEVEL_SPREAD,
+    dots_of,
+    measure_column,
+    quadrant,
+    reductions,
+)
+from experiments.kit.fattree_workloads.speedups import against_ta
 from experiments.kit.routers import OUTPUT_QUEUED, ROUTERS
-from experiments.level_spread.random_workloads import dots_of, quadrant, reductions
-from experiments.level_spread.times import LEVEL_SPREAD, measure_column
 from netcosim.report.figures.panels import grouped_bars, panels
 from netcosim.report.figures.style import INK, colour
 from netcosim.reproduce.paper import Analysis, Options

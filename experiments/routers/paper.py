@@ -11,15 +11,15 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 
-from experiments.interference import point as loops
-from experiments.interference.cases import CAB_SMALL, OBLIVIOUS, make_point, scaled
-from experiments.isolation.base import study_content, study_point
-from experiments.jigsaw.logs import ISOLATING, THUNDER, fat_tree
+from experiments.kit.dragonfly_workloads.point import FUNCTION
+from experiments.kit.dragonfly_workloads.points import fig2_points, mixed_points
+from experiments.kit.fat_tree_logs import ISOLATING, THUNDER, fat_tree
+from experiments.kit.fattree_workloads import point as loops
+from experiments.kit.fattree_workloads.cases import CAB_SMALL, OBLIVIOUS, make_point, scaled
+from experiments.kit.log_study import study_content, study_point
 from experiments.kit.logs import logs_folder, needed
 from experiments.kit.points import MEASURED
 from experiments.kit.routers import ROUTERS
-from experiments.level_spread.paper import fig2_points, mixed_points
-from experiments.level_spread.point import FUNCTION
 from experiments.routers import figures
 from netcosim.reproduce.paper import Options, Paper, PaperFigure, Point, check_known
 from workloads.shares.study_mix import study_mix
@@ -52,7 +52,7 @@ def level_spread_points(options: Options) -> list[Point]:
     for routing, own in DRAGONFLY:
         for router in ROUTERS if routing in (options.routings or dict(DRAGONFLY)) else ():
             mine = replace(options, routings=(routing,), settings={"router": router, **own})
-            each.append(fig2_points(mine) + mixed_points(mine, n=N_RANDOM[options.quick]))
+            each.append(fig2_points(mine) + mixed_points(mine, N_RANDOM[options.quick]))
     return in_turn(each)
 
 

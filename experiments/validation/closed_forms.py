@@ -6,14 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.calibration.cases import CYCLE_S, LINK_BPS, NETWORKS, limit_of
-from experiments.calibration.offered import (
+from experiments.kit.load_networks import (
+    CYCLE_S,
+    LINK_BPS,
+    NETWORKS,
+    limit_of,
+    packet_config,
+)
+from experiments.kit.offered import (
     links_on_path,
     lone_load,
     lone_time_ps,
     offered_load,
 )
-from experiments.calibration.point import packet_config
 from experiments.validation.cases import small_machine
 from experiments.validation.row import Measured, Row, Setting, exact
 from netsim.analysis.load_latency import Window

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.calibration.cases import NETWORKS
+from experiments.kit.load_networks import NETWORKS
 from experiments.validation.reference.flows import dense, reference_finish
 from experiments.validation.row import Measured, Row, Setting, at_most, within
 from netsim.flow.maxmin import flow_finish_times, max_min_rates

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from experiments.calibration.offered import links_on_path
-from experiments.level_spread.sst import LONG_MESSAGE_US, ONE_WAY_NS
+from experiments.kit.offered import links_on_path
+from experiments.kit.sst import LONG_MESSAGE_US, ONE_WAY_NS
 from experiments.validation.posted import posted_messages
 from experiments.validation.row import Measured, Row, Setting, exact, within
 from netsim.packet.engine import simulate_packets

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from experiments.calibration import cases
-from experiments.calibration.offered import offered_load
-from experiments.calibration.point import packet_config
+from experiments.kit import load_networks
+from experiments.kit.load_networks import CYCLE_S, packet_config
+from experiments.kit.offered import offered_load
 from experiments.validation.posted import posted_messages
 from experiments.validation.row import Curve, Measured, Row, Setting, at_least, within
 from netsim.analysis.load_latency import Window
@@ -161,15 +161,17 @@ def throughput(config: PacketConfig, ports: int, slots: int, seed: int) -> float
 
 def _network(name: str, speedup: float, setting: Setting) -> Row:
     """Measure the throughput of input-queued routers under uniform traffic at full load."""
-    network = cases.NETWORKS[name]
+    network = load_networks.NETWORKS[name]
     routing = make_routing(network.build(), NETWORKS[name])
-    cycles = (2000 if setting.quick else 10_000) * cases.CYCLE_S
+    cycles = (2000 if setting.quick else 10_000) * CYCLE_S
     config = replace(
-        packet_config(network.buffer_packets), router=INPUT_QUEUED, crossbar_speedup=speedup
+        packet_config(network.buffer_packets),
+        router=INPUT_QUEUED,
+        crossbar_speedup=speedup,
     )
     rng = np.random.default_rng(setting.seed)
     window = Window(cycles, cycles, 0)
-    found = offered_load(routing, "uniform", 1.0, window, config, rng, cycle_s=cases.CYCLE_S)
+    found = offered_load(routing, "uniform", 1.0, window, config, rng, cycle_s=CYCLE_S)
     low, high, published = BOOKSIM[speedup]
     return Row(
         f"{network.title}, {routing.name}, uniform, crossbar speedup {speedup:g}: accepted",

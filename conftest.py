@@ -1,0 +1,49 @@
+"""Fixtures for all tests, and how Hypothesis draws its examples."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import Phase, settings
+
+# "ci": the same examples on every machine and every day, so that a red run is a changed program.
+# "fuzz": other ones each time (`make fuzz`); what fails is printed with the way to repeat it.
+# `make test` tries 40 % of the examples, `make test-all` all of them (`selection.examples`).
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=40)
+settings.register_profile("all", settings.get_profile("ci"), max_examples=100)
+settings.register_profile("fuzz", max_examples=1000, database=None, print_blob=True, deadline=None)
+# "mutants": as "all", but the first failure is enough: no smaller example, no second fault.
+settings.register_profile(
+    "mutants",
+    settings.get_profile("all"),
+    phases=(Phase.explicit, Phase.generate),
+    report_multiple_bugs=False,
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave figures empty, for tests of what a command computes, prints and stores."""
+    from matplotlib.figure import Figure
+
+    def savefig(figure: Figure, target: Any, **options: Any) -> None:
+        if isinstance(target, (str, Path)):
+            Path(target).touch()
+        else:
+            target.write("<svg></svg>")
+
+    monkeypatch.setattr(Figure, "savefig", savefig)
+
+
+@pytest.fixture(scope="session")
+def shared_dir() -> Path:
+    """The folder with papers, job logs and machines; tests that need it skip without it."""
+    given = os.environ.get("NETCOSIM_SHARED")
+    path = Path(given) if given else Path(__file__).resolve().parents[1] / "shared"
+    if not path.is_dir():
+        pytest.skip(f"the reference data folder {path.name}/ is not here")
+    return path

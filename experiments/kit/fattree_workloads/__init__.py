@@ -1,0 +1,1 @@
+"""Workloads that fill a fat-tree, isolated and side by side, by iteration."""

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -241,6 +242,40 @@ def test_the_first_signal_counts_where_it_was_dropped() -> None:
 
     with pytest.raises(Terminated):
         command()
+
+
+def test_a_second_signal_has_no_effect_on_errors_behind_the_first() -> None:
+    done = []
+
+    def command() -> None:
+        with stoppable():
+            try:
+                signal.raise_signal(signal.SIGTERM)
+            except Stopped:
+                try:
+                    raise ValueError
+                except ValueError:
+                    signal.raise_signal(signal.SIGINT)
+                done.append("tidied up")
+                raise
+
+    with pytest.raises(Terminated):
+        command()
+    assert done == ["tidied up"]
+
+
+def test_a_thread_may_be_in_a_block() -> None:
+    """Signals reach the main thread alone."""
+    done = []
+
+    def command() -> None:
+        with stoppable():
+            done.append(True)
+
+    thread = threading.Thread(target=command)
+    thread.start()
+    thread.join()
+    assert done == [True]
 
 
 def test_a_block_leaves_signals_as_they_were() -> None:

@@ -12,9 +12,10 @@ from netsim.errors import NetcosimError
 from netsim.topologies.gpu_cluster import gpu_cluster
 from netsim.topologies.registry import make_topology
 from queuesim.metrics import interruption_totals
+from queuesim.parameters import Failures
 from queuesim.queue_setup import QueueSetup
 from queuesim.site.checkpoints import Checkpoints
-from queuesim.site.failures import DAY_S, Failures, draw_failures
+from queuesim.site.failures import DAY_S, draw_failures
 from queuesim.site.rules import Rules
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from page_words import words
 
-from netcosim import cached_names, catalogue
+from netcosim import catalogue
 from netcosim.cli import build_parser, command_names, main
 from netcosim.parser import RENAMED
 from netcosim.runs.store import Store
@@ -271,7 +271,7 @@ def test_interrupt_and_closed_pipe(
     def interrupted(kind: str) -> dict[str, str]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cached_names, "names_of", interrupted)
+    monkeypatch.setattr(catalogue, "entries", interrupted)
     assert told(capsys, "list", "policies") == (130, "", "netcosim: interrupted\n")
     done = subprocess.run(
         f"{sys.executable} -m netcosim describe dragonfly | head -1",
@@ -320,5 +320,5 @@ def test_a_deadlock_is_one_line_and_status_1(
     def stuck(kind: str) -> dict[str, str]:
         raise NetworkDeadlockError("cycle:\n  link 1 -> link 2")
 
-    monkeypatch.setattr(cached_names, "names_of", stuck)
+    monkeypatch.setattr(catalogue, "entries", stuck)
     assert told(capsys, "list", "x") == (1, "", "netcosim: error: cycle: link 1 -> link 2\n")

@@ -362,7 +362,7 @@ def test_closed_streams_do_not_end_up_in_results(tmp_path: Path) -> None:
 def test_out_of_memory_and_deep_nesting_are_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from netcosim import cached_names
+    from netcosim import catalogue
 
     for error, told in (
         (MemoryError("Unable to allocate 7 TiB"), "out of memory (Unable to allocate 7 TiB)"),
@@ -372,7 +372,7 @@ def test_out_of_memory_and_deep_nesting_are_one_line(
         def failing(kind: str, error: Exception = error) -> dict[str, str]:
             raise error
 
-        monkeypatch.setattr(cached_names, "names_of", failing)
+        monkeypatch.setattr(catalogue, "entries", failing)
         assert main(["list", "policies"]) == 2
         err = capsys.readouterr().err
         assert err.startswith(f"netcosim: error: {told}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from page_words import words
 
 from netcosim import catalogue
-from netcosim.cli import build_parser, command_names, main
+from netcosim.cli import build_parser, command, command_names, main
 from netcosim.parser import RENAMED
 from netcosim.runs.store import Store
 from workloads.swf import read_swf
@@ -49,7 +48,7 @@ def test_every_command_has_a_line_of_help_and_a_function() -> None:
     names = command_names()
     assert {"sweep", "list", "describe", "trace", "report", "warmup"} <= set(names)
     for name in names:
-        module = importlib.import_module(f"netcosim.commands.{name.replace('-', '_')}")
+        module = command(name)
         assert module.HELP
         assert "\n" not in module.HELP
         assert callable(module.run)

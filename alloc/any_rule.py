@@ -25,11 +25,6 @@ class AnyRule(Policy):
         For the empty machine, by name; the first is the default.
     called : str
         Its name in results.
-
-    Raises
-    ------
-    NetcosimError
-        No rule, or one that depends on more than free nodes (a policy that reserves links).
     """
 
     name = "any-rule"
@@ -70,13 +65,7 @@ class AnyRule(Policy):
         return self.allocate_by(self.default, request)
 
     def allocate_by(self, rule: str, request: Request) -> Placement | None:
-        """Place a job by a rule; None if that cannot place it.
-
-        Raises
-        ------
-        NetcosimError
-            An unknown rule.
-        """
+        """Place a job by a rule; None if that cannot place it."""
         need_name("placement rule", rule, self.rules)
         placement = self.rules[rule].allocate(request)
         if placement is not None:

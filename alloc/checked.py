@@ -60,12 +60,5 @@ class _Checked(Base):
 
 @cache
 def checked_policy(policy: type[Policy]) -> type[Policy]:
-    """Return a policy's class whose placements are checked.
-
-    Raises
-    ------
-    NetcosimError
-        Out of `allocate`: an answer that is no placement, with too few nodes, nodes that the
-        machine does not have or that are not free.
-    """
+    """Return a policy's class whose placements are checked."""
     return type(policy.__name__, (_Checked, policy), {})

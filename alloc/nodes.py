@@ -24,13 +24,7 @@ BY_SERVER = "a job gets GPUs of one server, or of entirely free servers"
 
 
 def check_request(request: Request) -> int:
-    """Return the number of nodes of a request.
-
-    Raises
-    ------
-    NetcosimError
-        Fewer than 1.
-    """
+    """Return the number of nodes of a request."""
     if request.n_nodes < 1:
         raise NetcosimError(
             f"job {request.job_id} requests {request.n_nodes} nodes; it must be at least 1"
@@ -164,13 +158,7 @@ class NodePolicy(Policy):
         return self._select(request.n_nodes)
 
     def allocate(self, request: Request) -> Placement | None:
-        """Place a job (see `alloc.policy.Policy.allocate`).
-
-        Raises
-        ------
-        NetcosimError
-            A request for fewer than 1 node.
-        """
+        """Place a job (see `alloc.policy.Policy.allocate`)."""
         n_nodes = check_request(request)
         if n_nodes > self._n_free:
             return None
@@ -213,11 +201,6 @@ class NodePolicy(Policy):
         ----------
         nodes : (k,) integer
             In the order in which ranks are laid on them.
-
-        Raises
-        ------
-        NetcosimError
-            No nodes, a node twice, or one that is not there or not free.
         """
         chosen = np.asarray(nodes, dtype=np.int64)
         inside = chosen[(chosen >= 0) & (chosen < len(self._free))]
@@ -236,13 +219,7 @@ class NodePolicy(Policy):
         return Placement(job_id, chosen.astype(np.int32))
 
     def release(self, placement: Placement) -> None:
-        """Give back what `allocate` took.
-
-        Raises
-        ------
-        NetcosimError
-            A node of the placement is not busy.
-        """
+        """Give back what `allocate` took."""
         # indexing is several times as fast with the machine's own integers
         nodes = placement.nodes.astype(np.intp)
         if np.count_nonzero(self._busy[nodes]) < len(nodes):
@@ -253,13 +230,7 @@ class NodePolicy(Policy):
         self._flip(nodes[~self._held[nodes]] if self._holding else nodes, True)
 
     def hold(self, placement: Placement) -> None:
-        """Set the placement's nodes aside, busy or free.
-
-        Raises
-        ------
-        NetcosimError
-            Something is held already.
-        """
+        """Set the placement's nodes aside, busy or free."""
         if self._holding:
             raise NetcosimError(f"hold for job {placement.job_id}: another hold is in force")
         nodes = placement.nodes.astype(np.intp)

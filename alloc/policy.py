@@ -154,13 +154,7 @@ class Policy(ABC):
     def from_config(
         cls, topology: Topology, rng: np.random.Generator, given: Mapping[str, object]
     ) -> Policy:
-        """Return the policy for an empty machine, with parameters by name.
-
-        Raises
-        ------
-        NetcosimError
-            Parameters that it does not take; what the policy refuses.
-        """
+        """Return the policy for an empty machine, with parameters by name."""
         kind: Any = cls
         if cls.parameters is None:
             if given:

@@ -116,13 +116,7 @@ def report_unread(file: object, points: Sequence[Any]) -> None:
 
 
 def prepare_run(config: Config, out: Path, jobs: int, resamples: int | None = 0) -> Config:
-    """Check the folder, compile what a config needs, and return it with threads that fit.
-
-    Raises
-    ------
-    NetcosimError
-        A folder that cannot be written.
-    """
+    """Check the folder, compile what a config needs, and return it with threads that fit."""
     fitting, line = with_threads_that_fit(config, jobs)
     if line is not None:
         print(f"netcosim: {line}", file=sys.stderr)

@@ -86,13 +86,7 @@ def build_parser(
 
 
 def command(name: str) -> ModuleType:
-    """Import the module of a subcommand.
-
-    Raises
-    ------
-    NetcosimError
-        Python finds another project's studies.
-    """
+    """Import the module of a subcommand."""
     if name not in _STUDIES:
         return importlib.import_module(f"netcosim.commands.{name.replace('-', '_')}")
     foreign = foreign_package(STUDIES)

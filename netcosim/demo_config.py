@@ -40,13 +40,7 @@ class DemoLog:
 
 
 def read_demo_log(path: Path, processors_per_node: int | None = None) -> DemoLog:
-    """Read a log, in SWF or as a table, and find its machine's size.
-
-    Raises
-    ------
-    NetcosimError
-        A log that cannot be read, a machine that is too large to build.
-    """
+    """Read a log, in SWF or as a table, and find its machine's size."""
     kind = format_of(path)
     known = known_name(path) if kind.counts_processors else None
     if not kind.counts_processors and processors_per_node is not None:

@@ -9,13 +9,7 @@ from netsim.errors import NetcosimError
 
 
 def need_folder(folder: Path) -> None:
-    """Raise NetcosimError unless a folder can be written or made here; leaves nothing.
-
-    Raises
-    ------
-    NetcosimError
-        A file, a folder or a parent that must not be written, a name that is too long.
-    """
+    """Raise NetcosimError unless a folder can be written or made here; leaves nothing."""
     place = folder.absolute()
     try:
         if place.exists():

@@ -31,11 +31,6 @@ def log_file(log: str) -> Iterator[str]:
         A file, "-" for standard input, or a name that the shell gives to an open pipe
         (/dev/stdin, /dev/fd/63). Other pipes and devices are left to the reader, which refuses
         them: opening one may block for ever.
-
-    Raises
-    ------
-    NetcosimError
-        A pipe that cannot be read, or gives more than `netsim.files.MAX_TEXT_BYTES`; a terminal.
     """
     if not _is_pipe(log):
         yield log

@@ -25,13 +25,7 @@ def family_of_file(path: Path) -> tuple[str | None, list[str]]:
 
 
 def describe_file(path: Path) -> list[str]:
-    """Describe size, links, levels, nodes and notes of the machine in a file.
-
-    Raises
-    ------
-    NetcosimError
-        A file that no family reads, or that the family's reader refuses.
-    """
+    """Describe size, links, levels, nodes and notes of the machine in a file."""
     family, reading = family_of_file(path)
     if family is None:
         raise NetcosimError(

@@ -17,11 +17,6 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
     All files that the project writes use this function. The file is replaced, never opened, so a
     full disk or a kill leaves the previous content.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be written, or a path that is there and is no regular file.
     """
     need_regular(path)
     # a name per process: two writers of one file would rename each other's half
@@ -39,13 +34,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 
 def write_text_atomically(path: Path, text: str) -> None:
-    """Write text in UTF-8, whole or not at all; half of a surrogate pair becomes its escape.
-
-    Raises
-    ------
-    NetcosimError
-        As `atomic_write`.
-    """
+    """Write text in UTF-8, whole or not at all; half of a surrogate pair becomes its escape."""
     with atomic_write(path) as part:
         part.write_bytes(text.encode("utf-8", errors="backslashreplace"))
 
@@ -77,13 +66,7 @@ def _kind(mode: int) -> str:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder with those above it.
-
-    Raises
-    ------
-    NetcosimError
-        It cannot be made.
-    """
+    """Make a folder with those above it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -18,11 +18,6 @@ def acquire_lock(path: Path, what: str = "results file") -> IO[str]:
     ----------
     what : str
         What it protects, for the message.
-
-    Raises
-    ------
-    NetcosimError
-        Another process holds it, or it cannot be made.
     """
     lock = try_lock(path)
     if lock is None:
@@ -31,13 +26,7 @@ def acquire_lock(path: Path, what: str = "results file") -> IO[str]:
 
 
 def try_lock(path: Path) -> IO[str] | None:
-    """Acquire a lock as `acquire_lock` does, but return None if another process holds it.
-
-    Raises
-    ------
-    NetcosimError
-        It cannot be made.
-    """
+    """Acquire a lock as `acquire_lock` does, but return None if another process holds it."""
     lock_path = path.with_name(path.name + ".lock")
     while True:
         need_regular(lock_path)

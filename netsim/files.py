@@ -43,12 +43,6 @@ def read_text(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> str:
     ----------
     limit_bytes : int
         Most bytes of text.
-
-    Raises
-    ------
-    NetcosimError
-        A file that is missing, unreadable, no regular file or longer than the limit, a name ending
-        in .gz that is not gzip, a broken or truncated gzip file, text in another encoding.
     """
     raw = read_bytes(path, limit_bytes=limit_bytes)
     try:
@@ -66,12 +60,6 @@ def read_lines(
     byte: old logs have names of people in them. One encoding per file, so that names which
     differ stay different. Only one line is decoded at a time, so a long file takes little more
     memory than its bytes.
-
-    Raises
-    ------
-    NetcosimError
-        As `read_text`, before the first line; a line of more than ``longest`` bytes, named
-        ``file:line``.
     """
     raw = read_bytes(path, limit_bytes=limit_bytes)
     encoding = encoding_of(raw)
@@ -116,11 +104,6 @@ def first_lines(path: str | Path, n_bytes: int = 4096) -> list[str]:
     ----------
     n_bytes : int
         So much is looked at; the last line may be cut.
-
-    Raises
-    ------
-    NetcosimError
-        A path that is no regular file, or cannot be read.
     """
     path = Path(path)
     check_file(path)
@@ -140,13 +123,7 @@ def first_lines(path: str | Path, n_bytes: int = 4096) -> list[str]:
 
 
 def read_bytes(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> bytearray:
-    """Return the content of a text file, unzipped and without a byte-order mark.
-
-    Raises
-    ------
-    NetcosimError
-        As `read_text`, but for the encoding.
-    """
+    """Return the content of a text file, unzipped and without a byte-order mark."""
     path = Path(path)
     check_file(path, limit_bytes=limit_bytes)
     try:
@@ -170,13 +147,7 @@ def read_bytes(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> bytear
 
 
 def check_file(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> None:
-    """Check, without opening it, that a path is a regular file and not too long.
-
-    Raises
-    ------
-    NetcosimError
-        A file that is missing, a folder, a pipe or device, or longer than the limit.
-    """
+    """Check, without opening it, that a path is a regular file and not too long."""
     path = Path(path)
     if "\0" in str(path):
         raise NetcosimError(f"{str(path)!r}: not a file name")
@@ -223,13 +194,7 @@ def _too_long(path: Path, limit_bytes: int, when: str = "") -> NetcosimError:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write text in UTF-8, gzipped if the name ends in .gz (same text, same bytes).
-
-    Raises
-    ------
-    NetcosimError
-        As `netsim.atomic_files.atomic_write`.
-    """
+    """Write text in UTF-8, gzipped if the name ends in .gz (same text, same bytes)."""
     path = Path(path)
     raw = text.encode("utf-8", errors="backslashreplace")
     with atomic_write(path) as part:

@@ -28,11 +28,6 @@ def expand(text: str) -> list[str]:
     Numbers in brackets keep their width (``n[08-10]`` is n08, n09, n10). Brackets may be
     anywhere and several times; the last changes fastest.
 
-    Raises
-    ------
-    NetcosimError
-        A bracket that is not closed, or an invalid range.
-
     Examples
     --------
     >>> from netsim.hostlist import compress, expand
@@ -52,11 +47,6 @@ def expand(text: str) -> list[str]:
 
 def count_hosts(text: str) -> int:
     """Return how many names `expand` would give, without making them.
-
-    Raises
-    ------
-    NetcosimError
-        As `expand`.
 
     Examples
     --------
@@ -144,11 +134,6 @@ def compress(hosts: Iterable[str]) -> str:
 
     Consecutive names that differ only in their last number share a bracket; runs of
     numbers become ranges.
-
-    Raises
-    ------
-    NetcosimError
-        A name with a comma, a bracket or a blank in it, or an empty one.
     """
     found: list[str] = []
     head, tail, numbers = "", "", list[str]()

@@ -21,14 +21,7 @@ _KEYS = {"file", "sha256"}
 
 
 def file_digest(path: str | Path) -> str:
-    """Return the SHA-256 digest of a file as 64 hex digits.
-
-    Raises
-    ------
-    NetcosimError
-        A file that is missing, cannot be read, is no regular file, or is longer
-        than `netsim.files.MAX_TEXT_BYTES`, which no reader takes.
-    """
+    """Return the SHA-256 digest of a file as 64 hex digits."""
     path = Path(path)
     check_file(path)
     try:
@@ -55,13 +48,7 @@ _kept_digest = lru_cache(maxsize=256)(_digest)
 
 
 def input_file(path: str | Path) -> dict[str, str]:
-    """Return a file in a point's content: its absolute path and its digest.
-
-    Raises
-    ------
-    NetcosimError
-        As `file_digest`.
-    """
+    """Return a file in a point's content: its absolute path and its digest."""
     digest = file_digest(path)
     return {"file": str(Path(path).resolve()), "sha256": digest}
 
@@ -72,13 +59,7 @@ def is_input(value: object) -> bool:
 
 
 def checked_path(value: Mapping[str, object]) -> str:
-    """Return the path of an input file that still holds what it held when the content was made.
-
-    Raises
-    ------
-    NetcosimError
-        It has changed; and as `file_digest`.
-    """
+    """Return the path of an input file that still holds what it held when the content was made."""
     path = str(value["file"])
     found = file_digest(path)
     if found != value["sha256"]:
@@ -90,13 +71,7 @@ def checked_path(value: Mapping[str, object]) -> str:
 
 
 def refuse_bare_paths(content: object, where: str = "a point") -> None:
-    """Check that no content names a file only by its path, which would silently become stale.
-
-    Raises
-    ------
-    NetcosimError
-        An absolute path of a file outside an `input_file`; an error of the calling code.
-    """
+    """Check that no content names a file only by its path, which would silently become stale."""
     if isinstance(content, str):
         if content.startswith("/") and "\0" not in content and Path(content).is_file():
             raise NetcosimError(f"{where}: the file {content} must be given as an input file")

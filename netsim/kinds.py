@@ -62,13 +62,7 @@ def need_kinds(where: str, given: Mapping[str, tuple[object, type | tuple[type, 
 def need_real(
     where: str, what: str, value: object, low: float = -inf, high: float = 1e300
 ) -> float:
-    """Return a finite number from ``low`` to ``high``.
-
-    Raises
-    ------
-    NetcosimError
-        Not a number (True is none), NaN, or beyond its limits.
-    """
+    """Return a finite number from ``low`` to ``high``."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise NetcosimError(f"{where}: {what} = {text_of(value)}; it must be a number")
     number: Any = value
@@ -103,11 +97,6 @@ def need_array(
         Whether they need not be whole numbers.
     nan : bool
         Whether NaN is allowed as well.
-
-    Raises
-    ------
-    NetcosimError
-        Another kind, shape or length; a value beyond its limits.
     """
     try:
         array = np.asarray(values)

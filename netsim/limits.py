@@ -87,10 +87,6 @@ def need_memory(where: str, wanted: int) -> None:
         What is requested, with the key and the resulting size.
     wanted : int
         An estimate; whole numbers of any size, so that it cannot overflow.
-
-    Raises
-    ------
-    NetcosimError
     """
     if wanted < _ALWAYS_THERE:
         return

@@ -21,11 +21,6 @@ def place_files(content: dict[str, Any], keys: Iterable[str], folder: Path) -> N
         Changed in place.
     keys : iterable of str
         ``a.b.c``; ``*`` matches each entry of a list. A value is a path or has one at "file".
-
-    Raises
-    ------
-    NetcosimError
-        A name that no file can have.
     """
     for dotted in keys:
         *path, key = dotted.split(".")

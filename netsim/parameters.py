@@ -341,11 +341,6 @@ def checked(where: str, factory: Factory, given: Mapping[str, object]) -> dict[s
         Begins the message of an error: "pattern halo2d".
     factory : callable
         Declares the parameters.
-
-    Raises
-    ------
-    NetcosimError
-        An unknown parameter, a missing one, a value that does not fit; what is allowed.
     """
     known = parameters_of(factory)
     for name in given:
@@ -365,12 +360,6 @@ def checked(where: str, factory: Factory, given: Mapping[str, object]) -> dict[s
 
 
 def check_values(where: str, values: object) -> None:
-    """Check the values of a dataclass's parameters against their declarations.
-
-    Raises
-    ------
-    NetcosimError
-        As `checked`.
-    """
+    """Check the values of a dataclass's parameters against their declarations."""
     factory: Factory = type(values)
     checked(where, factory, {name: getattr(values, name) for name in parameters_of(factory)})

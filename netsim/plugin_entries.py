@@ -24,11 +24,6 @@ def entries_of(module: ModuleType, where: str) -> dict[str, dict[str, Any]]:
     ----------
     where : str
         The plug-in, as a message begins.
-
-    Raises
-    ------
-    NetcosimError
-        No list, or what is no entry.
     """
     listed = getattr(module, LIST, None)
     if not isinstance(listed, (list, tuple)) or not listed:
@@ -58,13 +53,7 @@ def registry_at(home: str) -> Registry[Any]:
 
 
 def registry_for(thing: object, where: str) -> Registry[Any]:
-    """Return the registry of an entry, checking that the entry is complete.
-
-    Raises
-    ------
-    NetcosimError
-        An entry of no kind, a class for a value or the other way, or without what it must have.
-    """
+    """Return the registry of an entry, checking that the entry is complete."""
     at, home = place_of(thing), getattr(thing, "registered_in", None)
     if not isinstance(home, str):
         raise NetcosimError(
@@ -84,13 +73,7 @@ def registry_for(thing: object, where: str) -> Registry[Any]:
 
 
 def checked_name(thing: object, registry: Registry[Any], where: str) -> str:
-    """Return an entry's name.
-
-    Raises
-    ------
-    NetcosimError
-        None, or no description; a name with a space, or that of a built-in entry.
-    """
+    """Return an entry's name."""
     at = place_of(thing)
     for key in ("name", "description"):
         text = getattr(thing, key, None)
@@ -117,13 +100,7 @@ def label_of(entry: Any) -> str:
 
 
 def given_by(entry: Any, value: T, kind: type) -> T:
-    """Return what an entry of a registry gave, a value of a kind.
-
-    Raises
-    ------
-    NetcosimError
-        A value of another kind.
-    """
+    """Return what an entry of a registry gave, a value of a kind."""
     if not isinstance(value, kind):
         # imports NumPy, which a list of names does without
         from netsim.short_repr import text_of

@@ -77,12 +77,6 @@ def load_plugin(source: str, folder: Path | None = None) -> Plugin:
         A file (its name ends in ``.py``) or an importable module.
     folder : Path, optional
         Where a file is looked up first.
-
-    Raises
-    ------
-    NetcosimError
-        One line that names the file and, where there is one, the line: it is missing, is no
-        Python, raises, has no list ``PLUGIN``, or an entry of it cannot be registered.
     """
     if not source.endswith(".py"):
         return _load_module(source, source)
@@ -99,13 +93,7 @@ def load_plugin(source: str, folder: Path | None = None) -> Plugin:
 
 
 def pinned_plugin(content: Mapping[str, str]) -> Plugin:
-    """Return the plug-in of a point's content, which must still hold what it held.
-
-    Raises
-    ------
-    NetcosimError
-        It has changed; and as `load_plugin`.
-    """
+    """Return the plug-in of a point's content, which must still hold what it held."""
     source = content.get("module") or content["file"]
     found = load_plugin(source) if "module" in content else None
     digest = file_digest(source) if found is None else found.sha256
@@ -128,11 +116,6 @@ def pinned_class(content: Mapping[str, str], home: str) -> tuple[Plugin, type]:
     plugin : Plugin
         The file, which registers nothing: inside of `using`, errors of the class name its line.
     found : type
-
-    Raises
-    ------
-    NetcosimError
-        One line: no such class, or one of another kind or without a name; and as `pinned_plugin`.
     """
     path, name, registry = content["file"], content["name"], registry_at(home)
     digest = file_digest(path)
@@ -162,13 +145,7 @@ def _refuse_changed(source: str, digest: str, content: Mapping[str, str]) -> Non
 
 
 def plugin_of(named: object, folder: Path | None = None) -> Plugin:
-    """Return the plug-in that an entry of ``plugins`` names, as a text or a point's content.
-
-    Raises
-    ------
-    NetcosimError
-        Neither of the two; and as `load_plugin` and `pinned_plugin`.
-    """
+    """Return the plug-in that an entry of ``plugins`` names, as a text or a point's content."""
     if is_input(named):
         return pinned_plugin(cast("Content", named))
     if not isinstance(named, str):
@@ -200,13 +177,7 @@ def _words(content: object) -> Iterator[str]:
 
 @cache
 def installed_plugins() -> tuple[Plugin, ...]:
-    """Return the plug-ins of installed packages, sorted by their modules.
-
-    Raises
-    ------
-    NetcosimError
-        As `load_plugin`.
-    """
+    """Return the plug-ins of installed packages, sorted by their modules."""
     from importlib.metadata import entry_points  # takes a while
 
     modules = sorted({entry.module for entry in entry_points(group=GROUP)})
@@ -225,11 +196,6 @@ def using(plugins: Iterable[Plugin]) -> Iterator[tuple[Plugin, ...]]:
 
     An exception raised by a plug-in's file, or by what its entries return, becomes one
     line that names it.
-
-    Raises
-    ------
-    NetcosimError
-        Two of them have an entry of one kind and name.
     """
     together = list(plugins_in_use())
     for plugin in plugins:

@@ -55,13 +55,7 @@ class Recipe:
         return packet_preset(self.packet_preset)
 
     def make_routing(self, topology: Topology) -> Routing:
-        """Build its routing on a topology.
-
-        Raises
-        ------
-        NetcosimError
-            A family that it does not serve.
-        """
+        """Build its routing on a topology."""
         return make_routing(topology, self.routing, self.routing_parameters)
 
     def serves(self, family: str) -> bool:

@@ -40,11 +40,6 @@ def need_whole(where: str, what: str, text: str, low: int = 0, high: int = MAX_W
     ----------
     where : str
         Begins the message: ``file:line``, or the key or option.
-
-    Raises
-    ------
-    NetcosimError
-        As `whole_number` returns None.
     """
     number = whole_number(text, low, high)
     if number is None:
@@ -78,11 +73,6 @@ def csv_cells(
         Lines of the file before these.
     strict : bool
         Whether quotes that are not closed are refused.
-
-    Raises
-    ------
-    NetcosimError
-        A line (named ``file:line``) that is no valid CSV, or has a cell of over 131,072 characters.
     """
     reader = csv.reader(lines, delimiter=separator, strict=strict)
     while True:

@@ -153,11 +153,6 @@ def nodes_named(topology: Topology, names: Sequence[str]) -> LongArray:
     the first dot, so that ``n001`` is ``n001.cluster.example``. Where the machine names no nodes,
     their numbers are their names.
 
-    Raises
-    ------
-    NetcosimError
-        Names that the machine does not have: how many, and the first of them.
-
     Examples
     --------
     >>> import netcosim as nc
@@ -220,12 +215,6 @@ def build_topology(
         Of every node, each another; or empty.
     scale_up, nic_rail : (n_nodes,) int32, optional
         See `Topology`; with at least two ports a node, exactly two for ``nic_rail``.
-
-    Raises
-    ------
-    NetcosimError
-        A bandwidth that is not positive, a negative latency, an index out of range, names that
-        are too few, too many or twice there.
     """
     port_router = np.asarray(port_router, dtype=np.int32)
     n, m = len(port_router), len(router_src)

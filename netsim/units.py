@@ -102,11 +102,6 @@ def parse_exact(value: object, dimension: Dimension, *, plain: bool = False) -> 
     plain : bool
         Whether a number without a unit is taken as SI, for parameters whose name carries the
         unit. A text always needs one.
-
-    Raises
-    ------
-    NetcosimError
-        No number, no unit, an unknown unit, not finite.
     """
     hint = f'a quantity like "{_EXAMPLE[dimension]}"; units: {_SHOWN[dimension]}'
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
@@ -135,11 +130,6 @@ def parse_quantity(value: object, dimension: Dimension, *, plain: bool = False) 
     """Return a quantity in SI: whole bytes per second, whole bytes, or seconds as a float.
 
     Signs and zero pass; the caller checks whether they are allowed.
-
-    Raises
-    ------
-    NetcosimError
-        As `parse_exact`; or a number of bytes that is not an integer.
 
     Examples
     --------

@@ -23,11 +23,6 @@ def all_to_all(
         See `patterns.exchange.group_all_to_all`. ring is what SST's ember and firefly
         run in the Level-Spread paper: rank r sends to r+1, r+2, ... and waits in each
         step only for the matching receive.
-
-    Raises
-    ------
-    NetcosimError
-        A number below 1, an unknown order.
     """
     check_common(n_ranks, message_bytes, iterations)
     everyone = np.arange(n_ranks, dtype=np.int64)[None, :]

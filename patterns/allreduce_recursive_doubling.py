@@ -11,11 +11,6 @@ def allreduce_recursive_doubling(n_ranks: int, message_bytes: int, iterations: i
     """Build an allreduce of ``message_bytes`` by log2(n) exchanges of the entire vector.
 
     See `patterns.collectives.algorithms.recursive_doubling`.
-
-    Raises
-    ------
-    NetcosimError
-        A number below 1.
     """
     return collective(n_ranks, message_bytes, iterations, algorithm="recursive-doubling")
 

@@ -12,11 +12,6 @@ def allreduce_ring(n_ranks: int, message_bytes: int, iterations: int = 1) -> Pro
 
     The vector is cut into n chunks, ``floor((c+1) M / n) - floor(c M / n)`` bytes each (at
     least 1). In step s rank r sends chunk r - s to rank r + 1 and waits for the one of rank r - 1.
-
-    Raises
-    ------
-    NetcosimError
-        A number below 1.
     """
     return collective(n_ranks, message_bytes, iterations, algorithm="ring", chunks=1)
 

@@ -79,11 +79,6 @@ def bisection_pairing(
         Warm-up rounds are ordinary rounds; measurements leave them out.
     mode : {"both", "ping-pong"}
         both: the two sides send at the same time. ping-pong: the upper rank answers.
-
-    Raises
-    ------
-    NetcosimError
-        A number below its minimum, a partner list that is no pairing, an unknown mode.
     """
     check_common(n_ranks, message_bytes, iterations)
     if rounds < 1 or warmup_rounds < 0 or chunks < 1:

@@ -39,11 +39,6 @@ def broadcast(
     Notes
     -----
     Rank 0 does not wait, so with several iterations it runs ahead of the others.
-
-    Raises
-    ------
-    NetcosimError
-        A number below 1, an unknown algorithm.
     """
     check_common(n_ranks, message_bytes, iterations)
     need_name("broadcast algorithm", algorithm, ALGORITHMS)

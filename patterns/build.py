@@ -82,10 +82,6 @@ def need_messages(n_messages: int, n_steps: int, given: str) -> None:
         Of all ranks and iterations; plain whole numbers, which do not overflow.
     given : str
         The parameters that make so many.
-
-    Raises
-    ------
-    NetcosimError
     """
     size = f"pattern: {given} makes {shown(n_messages)} messages in {shown(n_steps)} steps"
     if max(n_messages, n_steps) > MAX_INDEX:

@@ -53,11 +53,6 @@ def collective(
 
     See `patterns.collectives.library.Collective`. Groups are consecutive ranks of equal number: the
     most that divide the job, in whole nodes where that is possible.
-
-    Raises
-    ------
-    NetcosimError
-        A number below 1, an algorithm that the operation does not have.
     """
     check_common(n_ranks, message_bytes, iterations)
     wanted = Collective(operation, algorithm, gpus_per_node, channels, chunks)

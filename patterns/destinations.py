@@ -85,11 +85,6 @@ def adversarial_destinations(n_ranks: int, group_size: int, offset: int = 1) -> 
 
     Groups are consecutive ranks; the last one may be smaller. On a dragonfly with one
     rank a node and ``group_size = a * p`` all traffic of a group wants one global link.
-
-    Raises
-    ------
-    NetcosimError
-        Fewer than two groups, a shift onto the same group.
     """
     if group_size < 1:
         raise NetcosimError(f"adversarial: group_size = {group_size}; it must be at least 1")

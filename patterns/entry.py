@@ -42,13 +42,7 @@ class Pattern:
         return parameters_of(self.settings or self.function)
 
     def arguments(self, parameters: Mapping[str, object]) -> dict[str, Any]:
-        """Return checked further parameters as the functions take them, by name.
-
-        Raises
-        ------
-        NetcosimError
-            As `netsim.parameters.checked`.
-        """
+        """Return checked further parameters as the functions take them, by name."""
         values = checked(f"pattern {self.name}", self.settings or self.function, parameters)
         return values if self.settings is None else {"settings": self.settings(**values)}
 
@@ -58,13 +52,7 @@ class Pattern:
         return "rng" in inspect.signature(self.function).parameters
 
     def least_ranks(self, parameters: Mapping[str, object]) -> int:
-        """Return the fewest ranks that can have it, with these further parameters.
-
-        Raises
-        ------
-        NetcosimError
-            As `netsim.parameters.checked`; and what a pattern's file is refused for.
-        """
+        """Return the fewest ranks that can have it, with these further parameters."""
         values = self.arguments(parameters)
         return 1 if self.recorded_ranks is None else self.recorded_ranks(**values)
 
@@ -77,11 +65,6 @@ class Pattern:
             Keys of the entry.
         parameters : mapping
             Its further parameters.
-
-        Raises
-        ------
-        NetcosimError
-            Sizes that contradict each other, a file among the parameters.
         """
         if "file" in parameters:
             raise NetcosimError("parameters.file: the file is a key of the entry itself, file")

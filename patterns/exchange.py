@@ -16,13 +16,7 @@ Order = Annotated[str, "order of partners; pairwise: XOR partners", OneOf(ORDERS
 
 
 def n_exchange_steps(group_size: int, order: str = "ring") -> int:
-    """Return the number of steps of `group_all_to_all`.
-
-    Raises
-    ------
-    NetcosimError
-        Unknown order.
-    """
+    """Return the number of steps of `group_all_to_all`."""
     need_name("all-to-all order", order, ORDERS)
     return min(1, group_size - 1) if order == "at-once" else group_size - 1
 
@@ -44,11 +38,6 @@ def group_all_to_all(
         ring: in step s (from 1) member i sends to i + s and waits for the message of
         i - s. pairwise: the partner in step s is i XOR s where p is a power of two, else
         as ring. at-once: all sends in one step, in ring order, then one wait for all.
-
-    Raises
-    ------
-    NetcosimError
-        Unknown order.
     """
     n_exchange_steps(1, order)
     n_groups, p = members.shape

@@ -62,11 +62,6 @@ def fft3d(
     compute_ns_per_cell : float
         An iteration computes ``compute_ns_per_cell * cells**3 / n_ranks`` ns on each rank, in six
         equal parts (the six one-dimensional transforms; the split is netsim's own choice).
-
-    Raises
-    ------
-    NetcosimError
-        A number below 1, a negative compute time.
     """
     check_common(n_ranks, message_bytes, iterations)
     if rows < 1 or cells < 1 or not 0 <= compute_ns_per_cell < np.inf:

@@ -23,11 +23,6 @@ def gateways(
 
     The last ``gateways`` ranks are the gateways, but for one rank at least. A gateway answers when
     all that write to it have reported, so no rank runs ahead of a full gateway.
-
-    Raises
-    ------
-    NetcosimError
-        A number below 1.
     """
     check_common(n_ranks, message_bytes, iterations)
     writing = max(1, n_ranks - gateways)

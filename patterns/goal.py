@@ -57,11 +57,6 @@ def goal(
         Not used: the trace has the sizes.
     iterations : int
         How often each rank goes through its part.
-
-    Raises
-    ------
-    NetcosimError
-        More ranks in the trace; and what `read_trace` refuses.
     """
     check_common(n_ranks, message_bytes, iterations)
     trace = read_trace(file, overlap)
@@ -83,11 +78,6 @@ def read_trace(path: str | Path, overlap: str = "streams") -> Trace:
     """Read a GOAL trace, text (`_parse`) or binary (`patterns.goal_binary`), gzipped or not.
 
     The last few that were read are kept; a file that has changed is read again.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, and what the two formats refuse.
     """
     check_file(path)
     found = Path(path).stat()

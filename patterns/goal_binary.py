@@ -64,11 +64,6 @@ def operations_in(raw: bytes | bytearray, name: str) -> list[list[Op]]:
     -------
     list of list of Op
         Their ``place`` is the number of the operation in its rank, from 0.
-
-    Raises
-    ------
-    NetcosimError
-        The file's name, the rank and the operation where there is one, and what is wrong.
     """
     if len(raw) < _HEAD.size:
         raise NetcosimError(f"{name}: the binary GOAL file ends in its head")

@@ -132,12 +132,6 @@ def trace_of(ops_of_ranks: list[list[Op]], places: Places, overlap: str = "strea
     ----------
     overlap : str
         A key of `OVERLAPS`.
-
-    Raises
-    ------
-    NetcosimError
-        The place and: a cycle of requirements, a send without receive or the reverse, ranks that
-        wait for each other for ever.
     """
     ranks = [_place(ops, places, overlap) for ops in ops_of_ranks]
     begin = np.concatenate([[0], np.cumsum([len(rank.compute_s) for rank in ranks])]).astype(int)

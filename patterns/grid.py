@@ -60,13 +60,7 @@ def cubic_grid(n_ranks: int, n_dims: int) -> tuple[int, ...]:
 
 
 def check_grid(grid: Sequence[int], n_ranks: int, n_dims: int) -> tuple[int, ...]:
-    """Return the grid as a tuple.
-
-    Raises
-    ------
-    NetcosimError
-        Wrong number of dimensions, or a product that is not the number of ranks.
-    """
+    """Return the grid as a tuple."""
     sides = tuple(int(v) for v in grid)
     product = 1
     for v in sides:

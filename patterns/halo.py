@@ -46,11 +46,6 @@ def halo_program(
     exchange : {"at-once", "by-dimension"}
         at-once: one step an iteration with all sends and one wait for all.
         by-dimension: one step a dimension; only for offsets along one dimension.
-
-    Raises
-    ------
-    NetcosimError
-        Unknown exchange.
     """
     need_name("halo exchange", exchange, EXCHANGES)
     at = coordinates(grid)

@@ -31,11 +31,6 @@ def halo2d(
         As square as the rank count allows if left out (`patterns.grid.motif_grid_2d`).
     exchange : {"at-once", "by-dimension"}
         See `patterns.halo.halo_program`.
-
-    Raises
-    ------
-    NetcosimError
-        A number below 1, a grid that does not fit, an unknown exchange.
     """
     check_common(n_ranks, message_bytes, iterations)
     sides = motif_grid_2d(n_ranks) if grid is None else check_grid(grid, n_ranks, 2)

@@ -29,11 +29,6 @@ def halo3d(
         `patterns.grid.motif_grid_3d` if left out.
     exchange : {"at-once", "by-dimension"}
         See `patterns.halo.halo_program`.
-
-    Raises
-    ------
-    NetcosimError
-        A number below 1, a grid that does not fit, an unknown exchange.
     """
     check_common(n_ranks, message_bytes, iterations)
     sides = motif_grid_3d(n_ranks) if grid is None else check_grid(grid, n_ranks, 3)

@@ -23,11 +23,6 @@ def halo3d26(n_ranks: int, message_bytes: int, iterations: int = 1, grid: Grid3D
         8 at M = 1000: 16^3 cells of 8 bytes in the Level-Spread paper), at least 1.
     grid : (x, y, z), optional
         `patterns.grid.motif_grid_3d` if left out.
-
-    Raises
-    ------
-    NetcosimError
-        A number below 1, a grid that does not fit.
     """
     check_common(n_ranks, message_bytes, iterations)
     sides = motif_grid_3d(n_ranks) if grid is None else check_grid(grid, n_ranks, 3)

@@ -24,13 +24,7 @@ def _nodes(nodes: Sequence[int] | NDArray[np.integer], ranks_per_node: int) -> N
 
 
 def in_order(nodes: Sequence[int] | NDArray[np.integer], ranks_per_node: int) -> NDArray[np.int32]:
-    """Map rank r to the (r div ranks_per_node)-th node, (n_nodes * ranks_per_node,) int32.
-
-    Raises
-    ------
-    NetcosimError
-        ranks_per_node below 1.
-    """
+    """Map rank r to the (r div ranks_per_node)-th node, (n_nodes * ranks_per_node,) int32."""
     return np.repeat(_nodes(nodes, ranks_per_node), ranks_per_node)
 
 
@@ -40,11 +34,6 @@ def random(
     """Map ranks as `in_order` does, on a shuffled node list: ranks of a node stay together.
 
     The Level-Spread paper's scripts do so, with two ranks a node.
-
-    Raises
-    ------
-    NetcosimError
-        ranks_per_node below 1.
     """
     return np.repeat(rng.permutation(_nodes(nodes, ranks_per_node)), ranks_per_node)
 
@@ -103,11 +92,6 @@ def map_ranks(
     """Return the mapping of this name; ``rng`` is used by the random one only.
 
     ``rails`` is the number of GPUs of a server, where nodes are GPUs.
-
-    Raises
-    ------
-    NetcosimError
-        A name that is not in `MAPPINGS`, ranks_per_node below 1.
     """
     need_name("task mapping", name, MAPPINGS)
     mapping = MAPPINGS[name]

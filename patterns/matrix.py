@@ -44,11 +44,6 @@ def matrix(
         At least as many as the matrix has.
     message_bytes : int
         Not used: the matrix has the sizes.
-
-    Raises
-    ------
-    NetcosimError
-        A larger matrix; and what `read_matrix` refuses.
     """
     check_common(n_ranks, message_bytes, iterations)
     table = read_matrix(file)
@@ -83,12 +78,6 @@ def read_matrix(path: str | Path) -> FloatArray:
     -------
     (n, n) float64
         Not to be written to.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, is no such table (``file:line`` for CSV), or is not square; a
-        number that is negative or not finite; a matrix in which no rank sends.
     """
     check_file(path)
     found = Path(path).stat()

@@ -53,11 +53,6 @@ def named_destinations(
     params : mapping, optional
         shift: ``distance`` (1). tornado: ``grid`` (one ring). adversarial: ``group_size``
         (needed), ``offset`` (1).
-
-    Raises
-    ------
-    NetcosimError
-        Unknown name or parameter, a missing group size, too few ranks.
     """
     need_name("destinations", name, DESTINATIONS)
     given = dict(params or {})
@@ -115,11 +110,6 @@ def open_loop(
         poisson: exponential gaps. periodic: equal gaps from a random phase in the first one.
     params : mapping, optional
         Parameters of named destinations.
-
-    Raises
-    ------
-    NetcosimError
-        A rate or duration that is not above 0, an unknown name.
     """
     check_common(n_ranks, message_bytes, 1)
     rates = np.broadcast_to(np.asarray(rate_Bps, dtype=np.float64), n_ranks)

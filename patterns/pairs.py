@@ -29,11 +29,6 @@ def pairs(
     randomize : bool
         True: the second half is shuffled once (uniformly; the original makes 2 n random
         transpositions). False: the partner of r is r + n/2.
-
-    Raises
-    ------
-    NetcosimError
-        A number below 1.
     """
     check_common(n_ranks, message_bytes, iterations)
     half = n_ranks // 2

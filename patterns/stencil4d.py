@@ -45,11 +45,6 @@ def stencil4d(
         ``by * bz * bt * variables * 8`` bytes, and so on.
     variables : int
         8-byte values a point; used with ``points`` only.
-
-    Raises
-    ------
-    NetcosimError
-        A number below 1, a grid that does not fit.
     """
     check_common(n_ranks, message_bytes, iterations)
     sides = cubic_grid(n_ranks, 4) if grid is None else check_grid(grid, n_ranks, 4)

@@ -63,11 +63,6 @@ def strassen_winograd(
     first_groups : {"far", "near"}
         Which ranks the first step brings together: far: those n/7 apart (its parts are
         blocks of consecutive ranks); near: consecutive ones.
-
-    Raises
-    ------
-    NetcosimError
-        A rank count without the factors of 7, a number below its minimum.
     """
     check_common(n_ranks, message_bytes, iterations)
     most = factors_of_seven(n_ranks)

@@ -39,11 +39,6 @@ def sub_a2a(
     order : {"ring", "pairwise", "at-once"}
         See `patterns.exchange.group_all_to_all`. Large messages go pairwise in
         trace-driven simulators and in MPI libraries.
-
-    Raises
-    ------
-    NetcosimError
-        A number below 1 (sizes: below 0), a grid that does not fit, an unknown order.
     """
     check_common(n_ranks, message_bytes, iterations)
     sides = cubic_grid(n_ranks, 3) if grid is None else check_grid(grid, n_ranks, 3)

@@ -39,11 +39,6 @@ def unstructured_mesh(
         Reference: 1 MiB a message.
     grid : (x, y, z), optional
         As cubic as the rank count allows if left out; x is fastest.
-
-    Raises
-    ------
-    NetcosimError
-        A number below 1 (degrees: below 0), a grid that does not fit.
     """
     check_common(n_ranks, message_bytes, iterations)
     if not 0 <= min_degree <= max_degree or neighborhood < 1:

@@ -138,11 +138,6 @@ class DecisionPoint:
         -------
         (k,) int32 or None
             None if there are not so many free nodes on the whole machine.
-
-        Raises
-        ------
-        NetcosimError
-            A policy that places by more than which nodes are free.
         """
         policy, request = self.machine.policy, self.machine.request(job, self.now_s)
         if not (policy.counts_only and policy.holds_any):
@@ -166,14 +161,7 @@ class DecisionPoint:
         return np.concatenate(found)
 
     def start(self, choice: Choice) -> bool:
-        """Start a job; False (and nothing changed) if it finds no place.
-
-        Raises
-        ------
-        NetcosimError
-            A job that does not wait, a rule that the machine lacks, nodes that are not free or
-            not as many as the job requests.
-        """
+        """Start a job; False (and nothing changed) if it finds no place."""
         machine, now_s, job = self.machine, self.now_s, int(choice.job)
         if not self._scheduler.queue.holds(job):
             raise NetcosimError(f"decision at {now_s} s: job index {job} does not wait")
@@ -298,12 +286,6 @@ class Decided(Backfill):
     ----------
     machine, queue, window, start
         As for every `Backfill`.
-
-    Raises
-    ------
-    NetcosimError
-        From a pass: what `DecisionPoint.start` refuses, an answer that is no choice, and a choice
-        that finds no place.
     """
 
     def __init__(

@@ -22,13 +22,7 @@ class FixedRun(Run):
     now_s = 0.0
 
     def run(self) -> None:
-        """Run from the first arrival to the last finish.
-
-        Raises
-        ------
-        NetcosimError
-            Jobs wait, and no event is left.
-        """
+        """Run from the first arrival to the last finish."""
         with self.scheduler:
             self._run()
 

@@ -30,13 +30,7 @@ class LoggedNodes:
 
 
 def logged_nodes(workload: Workload, topology: Topology) -> LoggedNodes:
-    """Return the nodes of the jobs in a log, as numbers of the machine's nodes.
-
-    Raises
-    ------
-    NetcosimError
-        A log without node lists; a name that the machine does not have.
-    """
+    """Return the nodes of the jobs in a log, as numbers of the machine's nodes."""
     lists = workload.details.node_list
     if lists is None or not lists.known.any():
         raise NetcosimError(
@@ -56,13 +50,7 @@ def logged_nodes(workload: Workload, topology: Topology) -> LoggedNodes:
 
 
 def with_replay_notes(workload: Workload, topology: Topology) -> Workload:
-    """Return the jobs with a note on those that cannot be replayed.
-
-    Raises
-    ------
-    NetcosimError
-        As `logged_nodes`.
-    """
+    """Return the jobs with a note on those that cannot be replayed."""
     found = logged_nodes(workload, topology)
     bare = int((~found.known & ~found.odd).sum())
     counts = {

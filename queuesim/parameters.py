@@ -105,13 +105,7 @@ class RuleKeys:
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition of the queue (``[[queue.partitions]]``); partitions may share nodes.
-
-    Raises
-    ------
-    NetcosimError
-        A value that is not as declared; nodes that jobs share.
-    """
+    """A partition of the queue (``[[queue.partitions]]``); partitions may share nodes."""
 
     name: Annotated[str, "what it is called", Example("batch")] = "all"
     nodes: Annotated[
@@ -258,13 +252,7 @@ class QuotaKeys:
         self.of_name()
 
     def of_name(self) -> dict[str, int]:
-        """Return the nodes of each virtual cluster, by name.
-
-        Raises
-        ------
-        NetcosimError
-            An entry that is not "NAME: NODES", or a name that occurs twice.
-        """
+        """Return the nodes of each virtual cluster, by name."""
         found: dict[str, int] = {}
         for entry in self.nodes:
             name, _, count = entry.rpartition(":")

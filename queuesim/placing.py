@@ -23,11 +23,6 @@ def placed_anew(schedule: QueueResult, policy: Policy, jobs: Sequence[int]) -> Q
         With all nodes free.
     jobs : sequence of int
         By index, in the order in which they are placed.
-
-    Raises
-    ------
-    NetcosimError
-        The policy has no place for a job beside those before it.
     """
     workload, needs_Bps = schedule.workload, schedule.needs_Bps
     places: dict[int, Placement] = {}

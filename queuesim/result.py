@@ -233,13 +233,7 @@ class QueueResult:
         return np.flatnonzero((self.start_s <= time_s) & (time_s < self.end_s))
 
     def snapshots(self, times_s: Iterable[float]) -> list[Snapshot]:
-        """Return the running jobs and their placements at chosen instants.
-
-        Raises
-        ------
-        NetcosimError
-            The simulation did not keep placements.
-        """
+        """Return the running jobs and their placements at chosen instants."""
         if self.placements is None:
             raise NetcosimError("snapshots need placements: simulate with keep_placements=True")
         kept, job_id = self.placements, self.workload.job_id

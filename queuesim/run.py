@@ -123,11 +123,6 @@ class Run:
         ------
         float
             The time, after all arrivals and finishes of it.
-
-        Raises
-        ------
-        NetcosimError
-            Jobs run or wait, and no event is left.
         """
         if len(self.workload) == 0:
             return

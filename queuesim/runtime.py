@@ -126,13 +126,7 @@ class RunTimeModel(ABC):
 
     @classmethod
     def read(cls, given: Mapping[str, object]) -> Any:
-        """Convert values of a config to the model's parameters.
-
-        Raises
-        ------
-        NetcosimError
-            A model with parameters that a config cannot contain, and without its own `from_config`.
-        """
+        """Convert values of a config to the model's parameters."""
         factory = cls.parameters or cls
         for name, parameter in inspect.signature(factory).parameters.items():
             if parameter.default is parameter.empty and name not in given:

@@ -57,11 +57,6 @@ def setup_of(section: Any, history: Callable[[], Workload | None]) -> tuple[Orde
         ``order``, ``overrun``, and ``partitions`` with the keys of `partition_table`.
     history : callable
         The jobs before, for orders that go by them.
-
-    Raises
-    ------
-    NetcosimError
-        Partitions that do not go together; a file that cannot be read.
     """
     partitions = partitions_of(section.partitions)
     outages = OutageFile(**_values(section.outages, parameters_of(OutageFile)))

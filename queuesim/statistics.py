@@ -111,13 +111,7 @@ def bootstrap_ratio(
     rng: np.random.Generator,
     n_resamples: int = N_RESAMPLES,
 ) -> Interval:
-    """Return the ratio of the means of two paired (n,) samples; pairs are drawn together.
-
-    Raises
-    ------
-    NetcosimError
-        Samples of different length, or none.
-    """
+    """Return the ratio of the means of two paired (n,) samples; pairs are drawn together."""
     x, y = (np.asarray(v, dtype=np.float64) for v in (numerator, denominator))
     if len(x) != len(y):
         raise NetcosimError(f"bootstrap: {len(x)} samples against {len(y)}; pairs are needed")

@@ -43,15 +43,6 @@ def read_csv(path: str | Path) -> Workload:
     unnoticed. Missing requested times are the run times. Node lists are host lists
     (`netsim.hostlist`), dependencies are written "afterok:12:13,after:9". Lines above the header
     that begin with # are comments; ``# UnixStartTime: N`` gives the Unix time of time 0.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, a wrong header, and a line (named ``file:line``) with the
-        wrong number of fields, text in a number, nodes or a run time not above 0, or
-        an arrival below 0, a time above `workloads.job.MAX_TIME_S`, a fraction above 1, a
-        invalid host list or dependency; jobs of one number, or jobs that wait for each
-        other, where there are dependencies.
     """
     table = _read_table(path)
     number = {c: table.numbers(c) for c in (*NEEDED, *KNOWN_OF_JOBS, *NUMBERS) if c in table.at}
@@ -93,13 +84,7 @@ def read_csv(path: str | Path) -> Workload:
 
 
 def write_csv(workload: Workload, path: str | Path) -> None:
-    """Write a workload as `read_csv` reads it: the same jobs, times and details.
-
-    Raises
-    ------
-    NetcosimError
-        The file cannot be written; a node's name that no host list can hold.
-    """
+    """Write a workload as `read_csv` reads it: the same jobs, times and details."""
     details = workload.details
     n = len(workload)
     wait_s = np.where(np.isnan(workload.wait_s), -1.0, workload.wait_s)

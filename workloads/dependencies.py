@@ -15,11 +15,6 @@ from workloads.job import Workload
 def parse_dependency(text: str) -> list[tuple[str, str]]:
     """Return the pairs of kind and job of "afterok:12:13,after:9", as Slurm writes it.
 
-    Raises
-    ------
-    NetcosimError
-        Any other text.
-
     Examples
     --------
     >>> parse_dependency("afterok:12:13,after:9")
@@ -55,11 +50,6 @@ def refuse_cycles(workload: Workload, path: str | Path) -> None:
     ----------
     path : str or Path
         For the error.
-
-    Raises
-    ------
-    NetcosimError
-        Names the jobs of one cycle.
     """
     cycle = find_cycle(workload)
     if cycle:

@@ -73,11 +73,6 @@ def drawn_log(workload: Workload, rng: np.random.Generator) -> Workload:
     ----------
     workload : Workload
         Sorted by submit time.
-
-    Raises
-    ------
-    NetcosimError
-        A log of no jobs.
     """
     n = len(workload)
     if n == 0:

@@ -115,11 +115,6 @@ def format_of(path: str | Path) -> LogFormat:
     table.
 
     Any other file is SWF.
-
-    Raises
-    ------
-    NetcosimError
-        A path that is no file, or cannot be read.
     """
     head = first_lines(path)
     # comments and rows of numbers are no scheduler's: an SWF log imports no importer

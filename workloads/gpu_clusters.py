@@ -82,11 +82,6 @@ def gpu_cluster_workload(
         As in `workloads.synthetic.laas_workload`; the machine has nodes of this unit.
     size_unit : str
         "node" (entire nodes) or "gpu".
-
-    Raises
-    ------
-    NetcosimError
-        An unknown cluster, or a number outside its bounds.
     """
     need_name("GPU cluster", cluster, GPU_CLUSTERS)
     wrong = job_count_error(n_jobs)

@@ -37,11 +37,6 @@ def node_size(header: SwfHeader, *, given: int | None = None, known: int | None 
         The user's value.
     known : int, optional
         What is known of a log of that name.
-
-    Raises
-    ------
-    NetcosimError
-        A given number that is not 1 to 2147483647.
     """
     stated, why = header_processors(header)
     if given is not None and not 1 <= given <= _MOST_GIVEN:

@@ -50,25 +50,13 @@ LOGS: dict[str, KnownLog] = {
 
 
 def known_log(name: str) -> KnownLog:
-    """Return the entry of a name.
-
-    Raises
-    ------
-    NetcosimError
-        Unknown name; the valid ones are listed.
-    """
+    """Return the entry of a name."""
     need_name("job log", name, LOGS)
     return LOGS[name]
 
 
 def describe(name: str) -> str:
-    """Return a few lines on a known log: what it is, where it is from, how it is read.
-
-    Raises
-    ------
-    NetcosimError
-        Unknown name.
-    """
+    """Return a few lines on a known log: what it is, where it is from, how it is read."""
     log = known_log(name)
     used = "all" if log.statuses is None else ", ".join(map(str, log.statuses))
     lines = [
@@ -95,11 +83,6 @@ def read_known_log(
     ----------
     processors_per_node : int, optional
         Instead of the entry's.
-
-    Raises
-    ------
-    NetcosimError
-        Unknown name, or what `workloads.swf.read_swf` refuses.
     """
     from workloads.swf import read_swf
 

@@ -27,13 +27,7 @@ _OF_PROCESSORS = ("known_log", "processors_per_node", "node_field", "statuses")
 
 @dataclass(frozen=True)
 class JobSource(Reading):
-    """A log or a generator, and what is done to the jobs, in the order of the parameters.
-
-    Raises
-    ------
-    NetcosimError
-        Parameters that do not go together.
-    """
+    """A log or a generator, and what is done to the jobs, in the order of the parameters."""
 
     start_s: Annotated[
         float | None, "jobs submitted from here on, on the log's clock", Ge(0), Example("1 h")
@@ -99,12 +93,6 @@ class JobSource(Reading):
             Larger jobs are an error or dropped and counted, depending on ``larger_jobs``.
         rng : numpy.random.Generator
             For the generator of synthetic jobs.
-
-        Raises
-        ------
-        NetcosimError
-            A log that cannot be read, a parameter that means nothing here, no job left, a job
-            larger than the machine.
         """
         jobs = self._all(machine_nodes, rng)
         window = self._window_s(jobs)

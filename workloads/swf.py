@@ -19,13 +19,7 @@ _A_YEAR_S = 365 * 86400.0
 
 
 def read_swf_header(path: str | Path) -> SwfHeader:
-    """Return the header comments of a log.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read.
-    """
+    """Return the header comments of a log."""
     return parse_header(read_lines(path))[0]
 
 

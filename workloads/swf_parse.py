@@ -122,13 +122,6 @@ def parse_rows_slowly(
         For errors.
     first : int
         Number of the first line.
-
-    Raises
-    ------
-    NetcosimError
-        ``file:line`` and what is wrong there: the number of fields, text where a number
-        is needed, a fraction where a whole number is needed, a number out of bounds
-        (`MAX_TIME_S`, `MAX_INTEGER`).
     """
     rows: list[list[float]] = []
     for line_number, line in enumerate(lines, start=first):
@@ -168,13 +161,7 @@ def _needed(field: int, value: float | None) -> str | None:
 
 
 def parse_rows(lines: Iterable[str], path: str | Path) -> NDArray[np.float64]:
-    """Parse to (n, 18) float64, equal to `parse_rows_slowly`, but fast.
-
-    Raises
-    ------
-    NetcosimError
-        As `parse_rows_slowly`.
-    """
+    """Parse to (n, 18) float64, equal to `parse_rows_slowly`, but fast."""
     rest = iter(lines)
     blocks, first = [], 1
     # A block at a time: a mistake makes one block slow, not the whole log.

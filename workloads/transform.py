@@ -39,13 +39,7 @@ def drop(workload: Workload, unwanted: NDArray[np.bool_], reason: str) -> Worklo
 
 
 def scale_arrivals(workload: Workload, factor: float) -> Workload:
-    """Multiply all submit times; 0.5 makes jobs come twice as fast (Jigsaw's Aug- and Nov-Cab).
-
-    Raises
-    ------
-    NetcosimError
-        A factor that is not above 0, or times beyond `workloads.job.MAX_TIME_S`.
-    """
+    """Multiply all submit times; 0.5 makes jobs come twice as fast (Jigsaw's Aug- and Nov-Cab)."""
     if not (np.isfinite(factor) and factor > 0):
         raise NetcosimError(f"arrival_factor = {factor}; it must be above 0")
     last_s = float(workload.submit_s[-1]) * factor if len(workload) else 0.0
@@ -72,13 +66,7 @@ def from_zero(workload: Workload) -> Workload:
 
 
 def scale_sizes(workload: Workload, factor: float) -> Workload:
-    """Multiply job sizes, rounded up.
-
-    Raises
-    ------
-    NetcosimError
-        A factor that is not above 0, or sizes beyond 32 bits.
-    """
+    """Multiply job sizes, rounded up."""
     if not (np.isfinite(factor) and factor > 0):
         raise NetcosimError(f"size_factor = {factor}; it must be above 0")
     # 10 * 0.1 is a little above 1 in floating point: whole results must not be rounded up.
@@ -127,11 +115,6 @@ def refuse_empty(workload: Workload, before: Workload) -> Workload:
     ----------
     before : Workload
         Before the last jobs were left out.
-
-    Raises
-    ------
-    NetcosimError
-        No job is left; the message states what excluded all jobs, and what they were.
     """
     if len(workload) or not len(before):
         return workload
@@ -145,13 +128,7 @@ def refuse_empty(workload: Workload, before: Workload) -> Workload:
 
 
 def refuse_larger(workload: Workload, max_nodes: int) -> Workload:
-    """Return the workload itself; refuse one with a job that does not fit.
-
-    Raises
-    ------
-    NetcosimError
-        Names the first job that is larger, and how many there are.
-    """
+    """Return the workload itself; refuse one with a job that does not fit."""
     large = np.flatnonzero(workload.n_nodes > max_nodes)
     if len(large):
         first = int(large[0])
@@ -164,13 +141,7 @@ def refuse_larger(workload: Workload, max_nodes: int) -> Workload:
 
 
 def time_window(workload: Workload, start_s: float, end_s: float) -> Workload:
-    """Return the jobs submitted in ``[start_s, end_s)``; times stay as they are (see `from_zero`).
-
-    Raises
-    ------
-    NetcosimError
-        An end that is not after the start.
-    """
+    """Return the jobs submitted in ``[start_s, end_s)``; times stay (see `from_zero`)."""
     if not end_s > start_s:
         raise NetcosimError(f"time window {start_s} to {end_s} s; the end must be after the start")
     outside = (workload.submit_s < start_s) | (workload.submit_s >= end_s)
@@ -178,13 +149,7 @@ def time_window(workload: Workload, start_s: float, end_s: float) -> Workload:
 
 
 def head(workload: Workload, n_jobs: int) -> Workload:
-    """Return the first jobs; the whole workload if it has fewer.
-
-    Raises
-    ------
-    NetcosimError
-        A number below 1.
-    """
+    """Return the first jobs; the whole workload if it has fewer."""
     if n_jobs < 1:
         raise NetcosimError(f"n_jobs = {n_jobs}; it must be at least 1")
     beyond = np.arange(len(workload)) >= n_jobs

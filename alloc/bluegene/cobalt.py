@@ -82,11 +82,6 @@ class Cobalt(Policy):
         Not used.
     machine : BlueGene, optional
         By default what `alloc.bluegene.loops.machine_for` makes of the topology.
-
-    Raises
-    ------
-    NetcosimError
-        A machine of another size than the topology.
     """
 
     name = "cobalt"
@@ -152,13 +147,7 @@ class Cobalt(Policy):
         self._only = partitions
 
     def allocate(self, request: Request) -> Placement | None:
-        """Place a job (see `alloc.policy.Policy.allocate`).
-
-        Raises
-        ------
-        NetcosimError
-            A request for fewer than 1 node.
-        """
+        """Place a job (see `alloc.policy.Policy.allocate`)."""
         size = self.size_class(check_request(request))
         if size == len(self.tables.sizes):
             return None
@@ -192,13 +181,7 @@ class Cobalt(Policy):
         return Placement(request.job_id, self.tables.nodes[partition])
 
     def release(self, placement: Placement) -> None:
-        """Give back what `allocate` took.
-
-        Raises
-        ------
-        NetcosimError
-            The job does not run.
-        """
+        """Give back what `allocate` took."""
         partition = self._running.pop(placement.job_id, None)
         if partition is None:
             raise NetcosimError(
@@ -209,13 +192,7 @@ class Cobalt(Policy):
         self._end_s[partition] = -np.inf
 
     def hold(self, placement: Placement) -> None:
-        """Set a partition aside with its wires.
-
-        Raises
-        ------
-        NetcosimError
-            Something is held already.
-        """
+        """Set a partition aside with its wires."""
         if self._held is not None:
             raise NetcosimError(f"hold for job {placement.job_id}: another hold is in force")
         midplanes = np.zeros_like(self._free)

@@ -53,13 +53,7 @@ class MenuFiles:
             raise NetcosimError("wires and midplanes are those of a menu, which is missing")
 
     def machine(self, topology: Topology) -> BlueGene | None:
-        """Return the machine on a torus of midplanes; None without a menu.
-
-        Raises
-        ------
-        NetcosimError
-            As `read_machine`.
-        """
+        """Return the machine on a torus of midplanes; None without a menu."""
         if self.menu is None:
             return None
         names = None if self.midplanes is None else tuple(self.midplanes)
@@ -93,12 +87,6 @@ def read_machine(
         By number; by default all that the menu names, sorted.
     dims : tuple of int, optional
         By default one line of midplanes.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, a column or wire list that is missing, an unknown
-        midplane, a shape that does not fit the number of midplanes.
     """
     rows = _rows(Path(menu))
     wiring = {} if wires is None else _wires(Path(wires))

@@ -15,11 +15,6 @@ def partition_dims(midplanes: Sequence[int]) -> tuple[int, ...]:
     """Return the lengths, in nodes, of a partition of entire midplanes.
 
     Dimensions of the midplane beyond those of the partition stay as they are.
-
-    Raises
-    ------
-    NetcosimError
-        More dimensions than the midplane has, a length below 1.
     """
     lengths = check_dims(midplanes)
     if len(lengths) > len(MIDPLANE_BGQ):

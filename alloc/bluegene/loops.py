@@ -63,11 +63,6 @@ def loop_machine(
     wrap : sequence of bool, optional
         Dimensions that are rings; by default all. In others partitions take only the cables
         between their midplanes.
-
-    Raises
-    ------
-    NetcosimError
-        A geometry that does not fit, or too many partitions.
     """
     dims = tuple(dims)
     rings = (True,) * len(dims) if wrap is None else tuple(wrap)
@@ -144,11 +139,6 @@ def machine_for(topology: Topology) -> BlueGene:
 
     Each router is a midplane: 5 x 4 x 4 with 512 nodes each is Intrepid, Mira's dimensions in any
     order have Mira's menu, any other torus every cuboid.
-
-    Raises
-    ------
-    NetcosimError
-        Not a torus, or too many cuboids.
     """
     if topology.family != "torus":
         raise NetcosimError(f"partition menus are for the torus; {topology.name} is none")

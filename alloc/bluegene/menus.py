@@ -58,11 +58,6 @@ def any_cuboid(machine: Sequence[int]) -> tuple[Geometry, ...]:
 def improved(machine: Sequence[int], menu: Sequence[Geometry]) -> tuple[Geometry, ...]:
     """Return the menu with each geometry replaced by the best of its size, where that has more
     links.
-
-    Raises
-    ------
-    NetcosimError
-        A geometry that does not fit into the machine.
     """
     better = []
     for geometry in menu:
@@ -88,12 +83,6 @@ MENUS: dict[str, PartitionMenu] = {
 
 
 def partition_menu(name: str) -> PartitionMenu:
-    """Return a menu by name.
-
-    Raises
-    ------
-    NetcosimError
-        An unknown name.
-    """
+    """Return a menu by name."""
     need_name("partition menu", name, MENUS)
     return MENUS[name]

@@ -75,13 +75,7 @@ class LeastConstrainedShared(LeastConstrained):
         )
 
     def allocate(self, request: Request) -> SharedPlacement | None:
-        """Place a job (see `alloc.policy.Policy.allocate`).
-
-        Raises
-        ------
-        NetcosimError
-            Fewer than 1 node, a bandwidth that is not above 0.
-        """
+        """Place a job (see `alloc.policy.Policy.allocate`)."""
         wanted = request.bandwidth_Bps
         if wanted is not None and not wanted > 0:
             raise NetcosimError(

@@ -107,13 +107,7 @@ class LinkPolicy(Policy):
         return int(set_bits(nodes, links, on, all_change, m1, w2, w3, self._first, *masks))
 
     def allocate(self, request: Request) -> Placement | None:
-        """Place a job (see `alloc.policy.Policy.allocate`).
-
-        Raises
-        ------
-        NetcosimError
-            A request for fewer than 1 node.
-        """
+        """Place a job (see `alloc.policy.Policy.allocate`)."""
         n_nodes = check_request(request)
         if n_nodes > self._n_unheld:
             return None
@@ -132,13 +126,7 @@ class LinkPolicy(Policy):
         return placement
 
     def release(self, placement: Placement) -> None:
-        """Give back what `allocate` took.
-
-        Raises
-        ------
-        NetcosimError
-            A node or link of the placement is not busy.
-        """
+        """Give back what `allocate` took."""
         n_nodes = self._set(self._free, placement, True, all_change=True)
         if n_nodes < 0:
             raise NetcosimError(
@@ -151,13 +139,7 @@ class LinkPolicy(Policy):
             self.hold(held)
 
     def hold(self, placement: Placement) -> None:
-        """Set the placement's nodes and links aside, busy or free.
-
-        Raises
-        ------
-        NetcosimError
-            Something is held already.
-        """
+        """Set the placement's nodes and links aside, busy or free."""
         if self._held is not None:
             raise NetcosimError(f"hold for job {placement.job_id}: another hold is in force")
         self._held = placement

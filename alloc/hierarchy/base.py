@@ -39,13 +39,7 @@ class HierarchyPolicy(NodePolicy):
         return len(self._of)
 
     def level_named(self, name: str) -> int:
-        """Return the number of a level from the machine (0) down.
-
-        Raises
-        ------
-        NetcosimError
-            A level that the machine does not have.
-        """
+        """Return the number of a level from the machine (0) down."""
         levels = self.hierarchy.levels
         need_name(f"level of {self.topology.name} for {self.name}", name, levels)
         return levels.index(name)

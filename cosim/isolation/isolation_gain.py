@@ -161,11 +161,6 @@ class FitRange:
             ``phases`` of the case.
         rows : columns
             Its jobs.
-
-        Raises
-        ------
-        NetcosimError
-            Another family of networks, in which jobs contend differently.
         """
         if request["family"] not in self.families:
             raise NetcosimError(
@@ -260,13 +255,7 @@ class Predictor:
 
 
 def predictor_from(content: Mapping[str, Any]) -> Predictor:
-    """Return the predictor of `Predictor.content`.
-
-    Raises
-    ------
-    NetcosimError
-        Another version.
-    """
+    """Return the predictor of `Predictor.content`."""
     if content.get("version") != VERSION:
         raise NetcosimError(
             f"isolation_gain.json: version {content.get('version')}; must be {VERSION}: "

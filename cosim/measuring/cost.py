@@ -107,11 +107,6 @@ def campaign_hops(study: Study, measure: Measure) -> float:
 
     Jobs that loop send as often as their periods fit into the longest one; a period is taken to be
     a node's packets over the communication fraction.
-
-    Raises
-    ------
-    NetcosimError
-        What a pattern refuses.
     """
     network = study.sides[study.reference].network
     counts = PacketCounts(network.packet.packet_bytes)
@@ -178,11 +173,6 @@ def flow_level_s(
     share : (n_jobs,) int64
         Communication of each job.
     n_nodes : (n_jobs,) int32
-
-    Raises
-    ------
-    NetcosimError
-        A job that needs more memory than the machine has; what a pattern refuses.
     """
     from netsim.flow.job_routes import load_cost
 
@@ -204,13 +194,7 @@ def flow_level_s(
 
 
 def estimate_line(hops: float, n_snapshots: int) -> str | None:
-    """Return a note on the run time before packets are simulated; None if it is short.
-
-    Raises
-    ------
-    NetcosimError
-        A run time beyond the limit; the message names the keys that cause it.
-    """
+    """Return a note on the run time before packets are simulated; None if it is short."""
     if hops > MAX_PACKET_HOPS:
         raise NetcosimError(
             f"{n_snapshots:,} snapshots take {hops:.2g} packet hops, "

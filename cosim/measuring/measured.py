@@ -54,14 +54,7 @@ class SpeedupRow:
 @short_repr()
 @dataclass(frozen=True)
 class SpeedupTable:
-    """Measured ratios by pattern, size class and policy.
-
-    Raises
-    ------
-    NetcosimError
-        A ratio that is not positive, an interval that does not hold its ratio, a size
-        class that is empty or overlaps another of the same pattern and policy.
-    """
+    """Measured ratios by pattern, size class and policy."""
 
     reference_policy: str
     rows: tuple[SpeedupRow, ...]
@@ -104,11 +97,6 @@ class SpeedupTable:
         Returns
         -------
         (n,) float64
-
-        Raises
-        ------
-        NetcosimError
-            No measurement of this pattern under this policy, or none with an interval.
         """
         column = {"mean": "ratio", "low": "ratio_low", "high": "ratio_high"}
         need_name("confidence bound", bound, column)

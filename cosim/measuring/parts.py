@@ -48,13 +48,7 @@ class TaskRunner(Protocol):
     """Computes parts."""
 
     def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
-        """Return the columns of each part, in order; parts are independent of each other.
-
-        Raises
-        ------
-        NetcosimError
-            A part fails.
-        """
+        """Return the columns of each part, in order; parts are independent of each other."""
         ...
 
 

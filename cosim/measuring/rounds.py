@@ -41,11 +41,6 @@ def isolated_speedups(
         Of whole runs, with a table "pairs".
     rng : callable
         As in `cosim.measuring.base.Measure`.
-
-    Raises
-    ------
-    NetcosimError
-        A measure that does not time whole runs.
     """
     if "pairs" not in found.tables or not found.table.of_run_times:
         raise NetcosimError(

@@ -112,13 +112,7 @@ class Side:
         return [int(job) for job in jobs[self.schedule.workload.n_nodes[jobs] > 1]]
 
     def placement(self, index: int) -> Placement:
-        """Return the placement of a job (by index).
-
-        Raises
-        ------
-        NetcosimError
-            The simulation did not keep placements.
-        """
+        """Return the placement of a job (by index)."""
         kept = self.schedule.placements
         if kept is None:
             raise NetcosimError("snapshots need placements: simulate with keep_placements=True")
@@ -132,13 +126,7 @@ class Side:
         return PlacedJob(int(workload.job_id[index]), communication, nodes, partition=place)
 
     def anew(self, jobs: Sequence[int], number: int) -> Side:
-        """Return the same with these jobs (by index), those of a snapshot, on an empty machine.
-
-        Raises
-        ------
-        NetcosimError
-            See `queuesim.placing.placed_anew`; a side without its policy.
-        """
+        """Return the same with these jobs (by index), those of a snapshot, on an empty machine."""
         from queuesim.placing import placed_anew
 
         if self.empty is None:

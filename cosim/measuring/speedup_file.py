@@ -55,12 +55,6 @@ def read_speedups(path: str | Path) -> SpeedupTable:
     the point of a sweep): rows of two cases must not be mixed up. Two empty ends of an interval
     mean that it is not known. The column ``ratio_of`` states whether ratios are of run times
     ("run") or only of communication ("communication", if it is missing).
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, a column that is missing, a value that is no number, more
-        than one reference policy, rows of several cases, what `SpeedupTable` refuses.
     """
     try:
         text = read_text(path, limit_bytes=MAX_FILE_BYTES)

@@ -184,11 +184,6 @@ def with_compute(
     ----------
     compute_s : float or (iterations,) float64
         The same before all of them, or one for each.
-
-    Raises
-    ------
-    NetcosimError
-        Ranks whose steps do not divide into that many iterations.
     """
     steps = np.diff(program.step_ptr)
     if iterations < 1 or np.any(steps % iterations):

@@ -78,13 +78,7 @@ def _rounded(seconds: float) -> float:
 
 
 def gateway_nodes(text: str, topology: Topology) -> NDArray[np.int32]:
-    """Return the nodes that a config names as gateways, ascending.
-
-    Raises
-    ------
-    NetcosimError
-        What is no list of the machine's nodes; none, or all of them.
-    """
+    """Return the nodes that a config names as gateways, ascending."""
     mask = node_mask(text, topology, f"key {KEY}")
     if mask.all():
         raise NetcosimError(f"key {KEY}: {text!r}; some nodes must be left to jobs")
@@ -111,11 +105,6 @@ def keep_off(policy: Policy, gateways: Sequence[int] | NDArray[np.integer]) -> N
     """Remove the gateways permanently from a policy with all nodes free.
 
     Jobs of one node are placed until all of them are taken; those elsewhere are released.
-
-    Raises
-    ------
-    NetcosimError
-        A policy that gives whole blocks of nodes.
     """
     wanted = {int(v) for v in gateways}
     placed: list[Placement] = []

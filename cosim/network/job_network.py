@@ -28,13 +28,7 @@ _CACHED_SITUATIONS = 256
 
 @dataclass(frozen=True, eq=False)
 class JobNetwork:
-    """The network that the jobs of a queue share, and what they send over it.
-
-    Raises
-    ------
-    NetcosimError
-        Not one communication an entry of the mix, or of another pattern.
-    """
+    """The network that the jobs of a queue share, and what they send over it."""
 
     shared: SharedNetwork
     """What they share; packets and routers hold at both levels."""

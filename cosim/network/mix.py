@@ -84,11 +84,6 @@ class CommunicationMix:
         share : (n,) int64
             Index into ``shares``.
         fraction : (n,) float64
-
-        Raises
-        ------
-        NetcosimError
-            A job that no entry is for.
         """
         key = draw_key(rng)
         suits = np.stack([share.suits(workload.n_nodes) for share in self.shares], axis=1)

@@ -50,11 +50,6 @@ def isolated_work(
     Returns
     -------
     (n,) float64
-
-    Raises
-    ------
-    NetcosimError
-        An unknown reference, stretches that are missing, not needed, or below 1.
     """
     logged = np.asarray(workload.run_time_s, dtype=np.float64)
     need_name("runtime_reference", runtime_reference, RUNTIME_REFERENCES)
@@ -87,12 +82,6 @@ def mean_stretches(result: QueueResult, fraction: FloatArray) -> FloatArray:
     -------
     (n,) float64
         >= 1; 1 for jobs that do not communicate.
-
-    Raises
-    ------
-    NetcosimError
-        Jobs were cut at their walltimes, failed, or never ran: what they would have taken is not
-        known.
     """
     for outcome in (CUT, FAILED, NEVER_RUN):
         if count := int((result.outcome == outcome).sum()):

@@ -21,39 +21,21 @@ T = TypeVar("T")
 
 
 def need_items(what: str, values: Iterable[T]) -> list[T]:
-    """Return the values as a list.
-
-    Raises
-    ------
-    NetcosimError
-        Not a sequence of values.
-    """
+    """Return the values as a list."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise NetcosimError(f"{what} = {values!r}; it must be a sequence, such as a list")
     return list(values)
 
 
 def need_job_id(what: str, value: object) -> Hashable:
-    """Return a job id.
-
-    Raises
-    ------
-    NetcosimError
-        Not a number or a text.
-    """
+    """Return a job id."""
     if not isinstance(value, Hashable) or value is None:
         raise NetcosimError(f"{what} = {value!r}; it must be a number or a text")
     return value
 
 
 def need_nodes(where: str, nodes: Iterable[int]) -> NDArray[np.int32]:
-    """Return a job's nodes.
-
-    Raises
-    ------
-    NetcosimError
-        Not a sequence of different whole numbers of at least 0.
-    """
+    """Return a job's nodes."""
     found = [
         need_int(where, "a node", node, 0, MAX_INDEX)
         for node in need_items(f"{where}: nodes", nodes)
@@ -86,13 +68,7 @@ def need_traffic(
 
 
 def need_ranks(where: str, n_nodes: int, ranks_per_node: int) -> int:
-    """Return a job's number of ranks.
-
-    Raises
-    ------
-    NetcosimError
-        More than can be numbered, or than memory holds.
-    """
+    """Return a job's number of ranks."""
     ranks = n_nodes * ranks_per_node
     count = f"{where}: ranks_per_node = {shown(ranks_per_node)} makes {shown(ranks)} ranks"
     if ranks > MAX_INDEX:

@@ -103,13 +103,7 @@ _FEWEST = 3
 
 
 def measure(case: Case, patience: Patience) -> Reading:
-    """Measure a case in this process.
-
-    Raises
-    ------
-    NetcosimError
-        Two rounds with different amounts of work.
-    """
+    """Measure a case in this process."""
     began = time.perf_counter()
     timed = case.prepare()
     prepare_s = time.perf_counter() - began

@@ -13,13 +13,7 @@ T = TypeVar("T")
 
 
 def in_fork(function: Callable[[], T]) -> T:
-    """Call a function in a forked process and return its result.
-
-    Raises
-    ------
-    NetcosimError
-        The function raised an error, in one line, or its process was killed.
-    """
+    """Call a function in a forked process and return its result."""
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_child, args=(function, sender))

@@ -94,13 +94,7 @@ def empty(load: str) -> Round:
 
 
 def reference(load: str) -> Round:
-    """Return the timed simulation of a load by the plain engine.
-
-    Raises
-    ------
-    NetcosimError
-        The folder of the plain engine has been deleted.
-    """
+    """Return the timed simulation of a load by the plain engine."""
     module = optional_module("experiments.validation.reference.packets")
     if module is None:
         raise NetcosimError("skipped, experiments/validation with the plain engine is missing")

@@ -40,13 +40,7 @@ PARTS = tuple(dict.fromkeys(case.part for case in CASES.values()))
 
 
 def chosen(full: bool, only: str | None) -> list[Case]:
-    """Return the cases to measure: all, the quick ones, or those whose name or part matches.
-
-    Raises
-    ------
-    NetcosimError
-        ``only`` matches nothing.
-    """
+    """Return the cases to measure: all, the quick ones, or those whose name or part matches."""
     if only is None:
         return [case for case in CASES.values() if full or case.quick]
     found = [case for case in CASES.values() if only in (case.name, case.part)]

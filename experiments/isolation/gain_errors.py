@@ -28,11 +28,6 @@ def fit(law: str, rows: Columns) -> Fitted:
     ----------
     rows : columns
         With ``gain_percent``.
-
-    Raises
-    ------
-    NetcosimError
-        A law that is not known, or no rows to fit.
     """
     if law not in LAWS:
         raise unknown_name("law of the gain", law, LAWS)

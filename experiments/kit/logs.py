@@ -126,13 +126,7 @@ def logs_folder(options: Options) -> Path | None:
 
 
 def folder_of_logs(given: str) -> Path | None:
-    """Return a folder that is given, or the environment's; None if neither is.
-
-    Raises
-    ------
-    NetcosimError
-        It is no folder.
-    """
+    """Return a folder that is given, or the environment's; None if neither is."""
     given = given or os.environ.get(LOGS_VARIABLE, "")
     if not given:
         return None
@@ -152,13 +146,7 @@ def present(
 
 
 def needed(logs: Iterable[PaperLog], options: Options) -> list[tuple[PaperLog, dict[str, Any]]]:
-    """Return the available logs that a figure uses; at least one.
-
-    Raises
-    ------
-    NetcosimError
-        No log is there, or ``--scale quick`` leaves all out.
-    """
+    """Return the available logs that a figure uses; at least one."""
     logs = tuple(logs)
     there = present(logs, options, quick=options.quick)
     taken = [pair for pair in there if not options.quick or pair[0].quick is not None]

@@ -43,11 +43,6 @@ def config_points(
         with single values joins the rows as a column of its last name; policies do anyway.
     labels : mapping
         Columns that are the same at every point.
-
-    Raises
-    ------
-    NetcosimError
-        What `netcosim.config.load.config_from` refuses.
     """
     points: list[Point] = []
     for chosen in expand({key: list(values) for key, values in changes.items()}):

@@ -65,11 +65,6 @@ def sweep_points(paper: str, sweep: Mapping[str, Any], options: Options) -> list
     sweep : mapping
         Names of ``logs`` and ``policies`` (Baseline has one scenario: it is not sped up), its
         own ``config`` and ``changes``, both by dotted keys.
-
-    Raises
-    ------
-    NetcosimError
-        As `experiments.kit.logs.needed`.
     """
     shared, logs = read_data(paper), read_logs(paper)
     points: list[Point] = []

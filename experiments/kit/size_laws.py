@@ -22,11 +22,6 @@ def draw_size(law: str, smallest: int, largest: int, rng: np.random.Generator) -
         A name of `SIZE_LAWS`.
     smallest, largest : int
         At least 1; both can be drawn (of "powers" the powers of two between them).
-
-    Raises
-    ------
-    NetcosimError
-        An unknown law.
     """
     if law == "powers":
         return int(2 ** rng.integers(np.ceil(np.log2(smallest)), np.floor(np.log2(largest)) + 1))

@@ -135,11 +135,6 @@ def weeks_of(jobs: Workload, n_weeks: int, n_jobs: int, burst: int = 1) -> list[
     ----------
     burst : int
         So many jobs one after the other come with the first of them.
-
-    Raises
-    ------
-    NetcosimError
-        Fewer jobs than that.
     """
     every = len(jobs) // n_weeks
     if every < n_jobs:
@@ -172,11 +167,6 @@ def chosen(
         Instead of the scale's.
     held_out : int, optional
         Weeks that are held out, instead of the scale's.
-
-    Raises
-    ------
-    NetcosimError
-        Unknown names; no cell.
     """
     need_name("scale", scale, SCALES)
     for kind, names, known in (

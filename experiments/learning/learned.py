@@ -111,11 +111,6 @@ class LearnedAgent(ByScore):
         Rules of the machine (`alloc.any_rule.AnyRule`) to choose from; none: its one policy.
     patterns : sequence of str
         Of the mix, in the order of the weights.
-
-    Raises
-    ------
-    NetcosimError
-        Another number of weights.
     """
 
     name = "learned"

@@ -62,11 +62,6 @@ def play_and_write(
     -------
     (SweepSummary, list of str) or None
         Lines for the screen; None on MPI ranks other than 0.
-
-    Raises
-    ------
-    NetcosimError
-        No agent could be trained.
     """
     points = [point for cell in cells for point in points_of(cell, training, ppo)]
     done = compute_points(

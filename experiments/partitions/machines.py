@@ -29,13 +29,7 @@ MACHINES: dict[str, tuple[int, ...]] = {
 
 
 def geometry_for(machine: str, choice: str, midplanes: int) -> tuple[int, ...] | None:
-    """Return the geometry that a machine gives a size: by a menu, or the "best" or "worst" cuboid.
-
-    Raises
-    ------
-    NetcosimError
-        An unknown machine or choice.
-    """
+    """Return the geometry that a machine gives a size: by a menu, or the "best" or "worst"."""
     need_name("machine", machine, MACHINES)
     if choice == "best":
         return best_geometry(MACHINES[machine], midplanes)
@@ -48,13 +42,7 @@ def geometry_for(machine: str, choice: str, midplanes: int) -> tuple[int, ...] |
 
 
 def geometry_of(config: Point) -> tuple[int, ...]:
-    """Return the geometry of a point's partition: machine, choice and midplanes.
-
-    Raises
-    ------
-    NetcosimError
-        A size that the machine does not have.
-    """
+    """Return the geometry of a point's partition: machine, choice and midplanes."""
     machine, choice, size = config["machine"], config["choice"], config["midplanes"]
     geometry = geometry_for(machine, choice, size)
     if geometry is None:

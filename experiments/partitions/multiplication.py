@@ -165,11 +165,6 @@ def spread_ranks(spread: str, ranks: int, n_nodes: int, seed: int) -> NDArray[np
     "blocks": consecutive ranks share a node, nodes in order. "cyclic": one rank a node in
     turn. "random": blocks with the ranks shuffled. Any number of ranks fits, unlike in
     `patterns.mapping.map_ranks`.
-
-    Raises
-    ------
-    NetcosimError
-        A name that is not in `SPREADS`.
     """
     need_name("spread of ranks", spread, SPREADS)
     rank = np.arange(ranks, dtype=np.int64)

@@ -168,11 +168,6 @@ def level_means(samples: Mapping[str, Samples], base: str, seed: int) -> dict[st
         The level that changes are relative to; the first existing one if it is missing.
     seed : int
         Of the bootstrap; the same draws for all levels.
-
-    Raises
-    ------
-    NetcosimError
-        No unit is common to all.
     """
     units = [np.unique(np.asarray(mine.unit)) for mine in samples.values()]
     common = units[0]

@@ -167,11 +167,6 @@ def on_one_channel(routing: Routing) -> Routing:
     ----------
     routing : Routing
         Its paths must depend only on a packet's router and its destination's router.
-
-    Raises
-    ------
-    NetcosimError
-        A routing that chooses, or whose path depends on where a packet comes from.
     """
     if routing.n_vcs == 1:
         return routing

@@ -45,11 +45,6 @@ def write_validation(
         Command that reproduces the numbers, for the page.
     form : {"svg", "pdf", "png"}
         Of the figure.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     records = [as_record(name, row) for name, m in found.items() for row in m.rows]
@@ -133,13 +128,7 @@ def lines_of(found: Mapping[str, Measured], seconds: Mapping[str, float]) -> lis
 def measure_groups(
     groups: Sequence[Group], setting: Setting, *, shown: bool = True
 ) -> tuple[dict[str, Measured], dict[str, float]]:
-    """Return what each group measures, and how many seconds it took, by its name.
-
-    Raises
-    ------
-    NetcosimError
-        A peer that is not here, or that ends with an error.
-    """
+    """Return what each group measures, and how many seconds it took, by its name."""
     found, seconds = {}, {}
     with progress(len(groups), "groups", shown=shown) as show:
         for number, group in enumerate(groups):

@@ -38,11 +38,6 @@ class Peer:
             Sent to the script's standard input as JSON; its last line of output is the answer.
         python : str
             The interpreter that has the package; looked for if empty.
-
-        Raises
-        ------
-        NetcosimError
-            No interpreter with the package, or a script that ends with an error.
         """
         path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
         ran = subprocess.run(

@@ -54,13 +54,7 @@ GROUPS = {name: Group(name, line, name in PEERS) for name, line in _DESCRIPTIONS
 
 
 def chosen_groups(peer: str | None, only: Sequence[str]) -> list[Group]:
-    """Return the groups to measure: the peer's, those that are named, or all without a peer.
-
-    Raises
-    ------
-    NetcosimError
-        An unknown name, or a peer and other groups together.
-    """
+    """Return the groups to measure: the peer's, those that are named, or all without a peer."""
     own = {name: group for name, group in GROUPS.items() if not group.peer}
     peers = {name: group for name, group in GROUPS.items() if group.peer}
     if peer is not None:

@@ -42,11 +42,6 @@ def chosen(options: Options) -> list[tuple[Case, dict[str, Any]]]:
     """Return the cases to compute, each with ``machine`` and ``workload`` of its config.
 
     Without a setting ``case``: the Intrepid log if it is there, else Mira in its stead.
-
-    Raises
-    ------
-    NetcosimError
-        An unknown case, or no log.
     """
     name = options.settings.get("case", "")
     if name and name not in CASES:

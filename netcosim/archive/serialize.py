@@ -74,11 +74,6 @@ def deserialize(archives: Mapping[str, bytes], where: str) -> ArchivedRun:
         From `serialize`.
     where : str
         Where they come from, for errors.
-
-    Raises
-    ------
-    NetcosimError
-        An archive that is missing or damaged.
     """
     try:
         policies = json.loads(archives["run"])["policies"]

@@ -67,13 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def summary_of(name: str, n_ranks: int, bandwidth: str, settings: Sequence[str]) -> list[str]:
-    """Return bytes and times of a pattern that describes itself.
-
-    Raises
-    ------
-    NetcosimError
-        A pattern that does not, a setting that is not KEY=VALUE, what the pattern refuses.
-    """
+    """Return bytes and times of a pattern that describes itself."""
     from netsim.units import parse_quantity
     from patterns.registry import PATTERNS
 
@@ -99,13 +93,7 @@ def toml_value(text: str) -> object:
 
 
 def lines_of(name: str) -> list[str]:
-    """Describe a name, a machine's file, or else a config's key.
-
-    Raises
-    ------
-    NetcosimError
-        None of them; near ones are listed. A file that cannot be read.
-    """
+    """Describe a name, a machine's file, or else a config's key."""
     from netcosim.catalogue import describe, entries, kinds
     from netcosim.config.errors import meant
     from netcosim.config.reference import config_keys, describe_key

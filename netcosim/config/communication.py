@@ -169,13 +169,7 @@ class FractionSection(Section):
         return self
 
     def made(self) -> Fractions:
-        """Build the distribution.
-
-        Raises
-        ------
-        NetcosimError
-            Keys that are missing, or do not go together.
-        """
+        """Build the distribution."""
         from workloads.shares.distributions import make_fractions
 
         if self.distribution is None:

@@ -92,11 +92,6 @@ class _WorkloadKeys(Section):
         ----------
         path_of : callable
             ``path_of(file)``: the path of the log.
-
-        Raises
-        ------
-        NetcosimError
-            Keys that do not go together.
         """
         given = {name: getattr(self, name) for name in parameters_of(JobSource)}
         log: InputFile | None = given["log"]
@@ -228,11 +223,6 @@ class _QueueKeys(Section):
         ----------
         path_of : callable
             ``path_of(file)``: the path of a file that the config names.
-
-        Raises
-        ------
-        NetcosimError
-            A model that no config can build.
         """
         model = RUNTIME_MODELS[self.run_time_model]
         section = getattr(self, model.section) if model.section else self

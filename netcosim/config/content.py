@@ -55,13 +55,7 @@ def _without_reference(raw: Mapping[str, Any], folder: Path | None = None) -> Co
 
 
 def plugins_of(raw: Mapping[str, Any], folder: Path | None = None) -> list[Plugin]:
-    """Load the plug-ins that a content names.
-
-    Raises
-    ------
-    ConfigError
-        No list of files and modules; what `netsim.plugins.load_plugin` refuses.
-    """
+    """Load the plug-ins that a content names."""
     named = raw.get("plugins", [])
     if not isinstance(named, (list, tuple)):
         raise ConfigError("plugins", named, 'must be a list of files and modules, ["mine.py"]')
@@ -95,10 +89,6 @@ def validated_sections(
         Dotted keys that name files.
     folder : path, optional
         Where relative paths are looked up first.
-
-    Raises
-    ------
-    ConfigError
     """
     content = dict(raw)
     machine = content.get("machine")
@@ -163,13 +153,7 @@ def _in_si(
 
 
 def _reference_of(config: Config) -> Reference[Config]:
-    """Return what the results of a config with a ``[reference]`` are relative to.
-
-    Raises
-    ------
-    ConfigError
-        A key that the reference cannot differ in, or a value that its section refuses.
-    """
+    """Return what the results of a config with a ``[reference]`` are relative to."""
     keys = dict(config.reference)
     policy = keys.pop("policy", config.queue.policies[0])
     valid = policies_for(config.machine.family)

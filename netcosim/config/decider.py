@@ -156,10 +156,6 @@ def check_decider(
         That it runs under.
     others : mapping of str to bool
         Other settings that would decide or limit, and whether each is set.
-
-    Raises
-    ------
-    NetcosimError
     """
     if decider is None:
         for key, given in (("decider_files", files), ("placement_rules", rules)):
@@ -196,10 +192,6 @@ def check_by_count(what: str, name: str, policy: type[Policy] | Policy) -> None:
     name : str
         Of the policy.
     policy : Policy or a class of such
-
-    Raises
-    ------
-    NetcosimError
     """
     kind = policy if isinstance(policy, type) else type(policy)
     if not (policy.counts_only and issubclass(kind, NodePolicy) and not policy.replays):
@@ -220,11 +212,6 @@ def backfill_or_decider(
     ------
     str or Decider
         The backfilling, if there is no decider.
-
-    Raises
-    ------
-    NetcosimError
-        A file that has changed; what the class raises.
     """
     if decider is None:
         yield backfill
@@ -235,13 +222,7 @@ def backfill_or_decider(
 
 
 def make_decider(decider: AnyDecider, files: Sequence[InputFile]) -> Decider:
-    """Build the decider that a config names.
-
-    Raises
-    ------
-    NetcosimError
-        A file that has changed.
-    """
+    """Build the decider that a config names."""
     from queuesim.external.decider import External
 
     if isinstance(decider, str):

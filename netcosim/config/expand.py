@@ -44,12 +44,6 @@ def expand(
     -------
     list of dict
         Nested configs without axes; the config itself if it has none.
-
-    Raises
-    ------
-    NetcosimError
-        An empty axis, a range that never ends or is badly written, a zip group of unequal
-        lengths or of keys that are no lists.
     """
     axes = {
         key: values
@@ -160,11 +154,6 @@ def range_values(spec: Mapping[str, object], key: str) -> list[object]:
     Numbers stay numbers (whole where all are whole); quantities such as ``"1 GB/s"`` come out
     as text in the unit of ``from``. The arithmetic is exact, so 0 to 1 in steps of 0.1 has 11
     values and the last is 1. With ``count``, ``scale`` is "linear" (default) or "log".
-
-    Raises
-    ------
-    NetcosimError
-        Unknown entries, none or several of step, factor and count, a range that never ends.
     """
     where = f"key {key}"
     unknown = set(spec) - _RANGE_KEYS

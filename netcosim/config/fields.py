@@ -31,14 +31,7 @@ from netsim.units import Dimension, parse_quantity, quantity_of, short_name
 
 
 def quantity(value: object, dimension: Dimension, *, positive: bool = False) -> int | float:
-    """Return a quantity or a plain number in SI, checked for its sign.
-
-    Raises
-    ------
-    NetcosimError
-        As `parse_quantity`; a negative value, or zero where it must be positive, as every
-        bandwidth must.
-    """
+    """Return a quantity or a plain number in SI, checked for its sign."""
     parsed = parse_quantity(value, dimension, plain=True)
     positive = positive or dimension == "bandwidth"
     if parsed < 0 or (positive and parsed == 0):

@@ -81,13 +81,7 @@ def load_config_text(path: str | Path) -> tuple[Config, str]:
 
 
 def read_config(path: Path) -> tuple[dict[str, Any], str]:
-    """Return the content and the text of a config file of one point.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, is no TOML, or belongs to ``netcosim sweep``.
-    """
+    """Return the content and the text of a config file of one point."""
     text = _text(path)
     raw = parse_toml(text, path)
     if "sweep" in raw:
@@ -107,11 +101,6 @@ def load_sweep(path: str | Path) -> SweepFile:
     """Read a config in which any parameter may be a list or a range (`netcosim.config.expand`).
 
     ``[sweep] zip = [["machine.p", "machine.a"]]`` names keys that run together.
-
-    Raises
-    ------
-    NetcosimError
-        As `load_config`; a mistake in any of the points counts.
     """
     path = Path(path)
     text = _text(path)
@@ -122,13 +111,7 @@ def load_sweep(path: str | Path) -> SweepFile:
 
 
 def points_of(raw: Mapping[str, Any], folder: Path | None = None) -> tuple[Config, ...]:
-    """Return every point of the content of a sweep's file.
-
-    Raises
-    ------
-    NetcosimError
-        As `load_sweep`, without the file's name.
-    """
+    """Return every point of the content of a sweep's file."""
     from netcosim.config.expand import expand
 
     content = {key: value for key, value in raw.items() if key != "sweep"}
@@ -222,13 +205,7 @@ def _text(path: Path) -> str:
 
 
 def parse_toml(text: str, path: Path) -> dict[str, Any]:
-    """Parse a TOML text.
-
-    Raises
-    ------
-    NetcosimError
-        A syntax error, with its line, or tables that are nested too deeply.
-    """
+    """Parse a TOML text."""
     too_deep = NetcosimError(f"{path}: not a config: tables or lists are nested too deeply")
     joined = text.replace(" ", "").replace("\t", "")
     if any(token.count(".") > MAX_DOTS and ".." not in token for token in _TOKEN.split(joined)):

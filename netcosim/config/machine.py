@@ -174,11 +174,6 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
         As in the file.
     own_keys : set of str
         Keys of the section that are no parameters of a family.
-
-    Raises
-    ------
-    ConfigError
-        Names the key.
     """
     parameters: dict[str, Any] = {}
     recipe = _named(raw, "recipe", "recipe", RECIPES)
@@ -359,13 +354,7 @@ class BuiltMachine:
 
 
 def build_machine(section: MachineSection) -> BuiltMachine:
-    """Build the network of ``[machine]``.
-
-    Raises
-    ------
-    NetcosimError
-        What the builders refuse, such as more groups than global links can join.
-    """
+    """Build the network of ``[machine]``."""
     parameters = {
         name: checked_path(value) if is_input(value) else value
         for name, value in section.parameters.items()

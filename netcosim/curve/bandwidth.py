@@ -24,13 +24,7 @@ if TYPE_CHECKING:
 
 
 def matching(measured: pd.DataFrame, operation: str, gpus: int) -> pd.DataFrame:
-    """Return the measured rows of an operation and number of GPUs, or with neither known.
-
-    Raises
-    ------
-    NetcosimError
-        There are none.
-    """
+    """Return the measured rows of an operation and number of GPUs, or with neither known."""
     same = measured["operation"].isin(["", operation]) & measured["gpus"].isin([0, gpus])
     if not same.any():
         there = measured[["operation", "gpus"]].drop_duplicates().itertuples(index=False)

@@ -40,11 +40,6 @@ def points(
     ----------
     sizes : sequence of int
         Where the config has none.
-
-    Raises
-    ------
-    NetcosimError
-        One GPU, more than the machine has, an operation without that algorithm.
     """
     content, section = config.model_dump(mode="json"), config.collective
     gpus, shape = section.gpus or topology.n_nodes, topology.shape

@@ -156,11 +156,6 @@ def load_curve(path: Path, loads: Sequence[float] = ()) -> CurveConfig:
 
     Sections of other commands (``[workload]``, ``[queue]``, ...) may be in the same file; of
     ``[run]`` the seed counts. ``loads`` replace those of the file.
-
-    Raises
-    ------
-    NetcosimError
-        One line with the file, the key, the value and what is allowed.
     """
     raw = parse_toml(read_text(path, limit_bytes=MAX_BYTES).replace("\r\n", "\n"), path)
     if loads:

@@ -33,11 +33,6 @@ def read_measured(path: str | Path) -> pd.DataFrame:
     -------
     DataFrame
         `COLUMNS`; "" or 0 for an operation or a number of GPUs that the file does not give.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, without rows, or with a row that is wrong; with its line.
     """
     lines = read_text(path).splitlines()
     head = lines[0].split(",") if lines else []

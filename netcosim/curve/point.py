@@ -57,13 +57,7 @@ def _built(content: str) -> BuiltMachine:
 def sources(
     topology: Topology, curve: Mapping[str, Any], rng: np.random.Generator
 ) -> tuple[Destinations, np.ndarray]:
-    """Return destinations, and each node's rate relative to the busiest one.
-
-    Raises
-    ------
-    NetcosimError
-        A parameter that is missing or wrong, a matrix of more ranks than there are nodes.
-    """
+    """Return destinations, and each node's rate relative to the busiest one."""
     n, name = topology.n_nodes, curve["traffic"]
     if name == MATRIX:
         path = checked_path(curve["file"])
@@ -79,13 +73,7 @@ def sources(
 
 
 def node_bandwidth(topology: Topology) -> float:
-    """Return the bandwidth of a node over all its ports.
-
-    Raises
-    ------
-    NetcosimError
-        Nodes whose links differ, so that a load is no share of one number.
-    """
+    """Return the bandwidth of a node over all its ports."""
     own = topology.link_bandwidth_Bps[: topology.n_ports]
     if (own != own[0]).any():
         raise NetcosimError(

@@ -46,11 +46,6 @@ def check_jobs(jobs: int) -> None:
     """Raise NetcosimError for a number of local processes that no machine like this one bears.
 
     Each takes a few hundred MB, and more of them than processors only wait for each other.
-
-    Raises
-    ------
-    NetcosimError
-        Below 1, or above 32 and four times the number of processors.
     """
     processors = os.cpu_count() or 1
     most = max(_LEAST_LIMIT, _A_PROCESSOR * processors)
@@ -73,11 +68,6 @@ def run_tasks(path: str, tasks: Sequence[Task], finish: Finish, workers: Workers
     ----------
     path : str
         Of the point function.
-
-    Raises
-    ------
-    NetcosimError
-        The workers are gone: a scheduler was killed, a batch system refuses jobs.
     """
     if workers.executor is not None:
         left = list(tasks)

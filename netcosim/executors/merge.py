@@ -66,11 +66,6 @@ def merge(out: Path, files: Sequence[Path]) -> Merged:
     ----------
     out : Path
         If it exists, its points are kept: merging again adds what is new.
-
-    Raises
-    ------
-    NetcosimError
-        A file that is no results file or of another model version; a point whose tables differ.
     """
     lock = acquire_lock(out)
     try:

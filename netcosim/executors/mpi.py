@@ -37,14 +37,7 @@ def launched_by_mpi() -> bool:
 
 
 def world() -> Any | None:
-    """Return MPI.COMM_WORLD if several ranks run together, None otherwise.
-
-    Raises
-    ------
-    NetcosimError
-        Started by a launcher, but there is no usable MPI library: each rank would do the
-        entire work by itself.
-    """
+    """Return MPI.COMM_WORLD if several ranks run together, None otherwise."""
     if not launched_by_mpi():
         return None
     try:

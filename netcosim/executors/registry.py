@@ -41,13 +41,7 @@ EXECUTORS = {
 
 
 def executor_entry(text: str) -> tuple[ExecutorEntry, str]:
-    """Return what ``--executor NAME`` or ``NAME:ARGUMENT`` means.
-
-    Raises
-    ------
-    NetcosimError
-        An unknown name, or an argument that is not valid.
-    """
+    """Return what ``--executor NAME`` or ``NAME:ARGUMENT`` means."""
     name, _, argument = text.partition(":")
     need_name("executor", name, EXECUTORS)
     entry = EXECUTORS[name]
@@ -63,11 +57,6 @@ def open_workers(text: str, jobs: int) -> AbstractContextManager[Workers | None]
 
     An empty text means the other ranks where an MPI launcher has started several, else local
     processes. Yields None to MPI ranks other than 0, which have served rank 0 by then.
-
-    Raises
-    ------
-    NetcosimError
-        As `executor_entry`, or the workers cannot be reached.
     """
     ranks = world() is not None
     entry, argument = executor_entry(text or ("mpi" if ranks else "processes"))

@@ -39,13 +39,7 @@ class SlurmOptions:
 
 
 def slurm_options(argument: str) -> SlurmOptions:
-    """Read options.
-
-    Raises
-    ------
-    NetcosimError
-        An unknown key, or a value that is not allowed.
-    """
+    """Read options."""
     kinds = {f.name: int if isinstance(f.default, int) else str for f in fields(SlurmOptions)}
     given: dict[str, Any] = {}
     for part in filter(None, argument.split(",")):

@@ -21,13 +21,7 @@ PointFunction = Callable[[Mapping[str, object]], Mapping[str, Rows] | PointResul
 
 
 def function_path(function: str | PointFunction) -> str:
-    """Return the ``"module:name"`` of a function that another process can import.
-
-    Raises
-    ------
-    NetcosimError
-        A function that has no name in its module (a lambda, an inner function).
-    """
+    """Return the ``"module:name"`` of a function that another process can import."""
     if isinstance(function, str):
         load_function(function)
         return function
@@ -38,13 +32,7 @@ def function_path(function: str | PointFunction) -> str:
 
 
 def load_function(path: str) -> PointFunction:
-    """Return the function that ``"module:name"`` names.
-
-    Raises
-    ------
-    NetcosimError
-        No such module or function.
-    """
+    """Return the function that ``"module:name"`` names."""
     module, _, name = path.partition(":")
     try:
         found = getattr(importlib.import_module(module), name)

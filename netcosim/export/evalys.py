@@ -23,13 +23,7 @@ if TYPE_CHECKING:
 
 
 def write_evalys(store: Store, key: str | None, folder: Path) -> list[Path]:
-    """Write ``folder/POLICY.csv`` for every policy of a point.
-
-    Raises
-    ------
-    NetcosimError
-        A point that kept no jobs, or a folder that cannot be written.
-    """
+    """Write ``folder/POLICY.csv`` for every policy of a point."""
     run = archived_run(store, key, "evalys")
     make_folder(folder)
     written = []

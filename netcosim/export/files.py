@@ -49,11 +49,6 @@ def export_tables(
     -------
     list of path
         The files written, ``points`` (keys, status, error, seconds) first.
-
-    Raises
-    ------
-    NetcosimError
-        An unknown format, Parquet without pyarrow, a folder that cannot be created.
     """
     need_name("export format", file_format, get_args(Format))
     if file_format == "parquet" and importlib.util.find_spec("pyarrow") is None:
@@ -150,13 +145,7 @@ def _parquet(part: Path, frames: Iterator[pd.DataFrame] | list[pd.DataFrame]) ->
 
 
 def archived_run(store: Store, key: str | None, what: str) -> ArchivedRun:
-    """Return the archive of one point, for an export that needs it.
-
-    Raises
-    ------
-    NetcosimError
-        No point chosen out of several, or one that kept nothing.
-    """
+    """Return the archive of one point, for an export that needs it."""
     if key is None:
         raise NetcosimError(
             f"{what} is of one point, and {store.path} has several or none that is done: choose "

@@ -106,13 +106,7 @@ class Slices:
 
 
 def write_perfetto(store: Store, key: str | None, folder: Path) -> list[Path]:
-    """Write ``folder/trace.pftrace.gz`` of a point.
-
-    Raises
-    ------
-    NetcosimError
-        A point that kept no jobs, or a folder that cannot be written.
-    """
+    """Write ``folder/trace.pftrace.gz`` of a point."""
     run = archived_run(store, key, "a trace")
     make_folder(folder)
     path = folder / FILE

@@ -21,14 +21,7 @@ SNAPSHOTS = 64
 
 
 def load_gain_config(path: Path) -> StudyConfig:
-    """Return the config of a file, its first policy the reference, all others such as isolate.
-
-    Raises
-    ------
-    NetcosimError
-        A file that is no config, another network than a fat-tree, no policy that isolates, a
-        reference that does, a reference elsewhere.
-    """
+    """Return the config of a file, its first policy the reference, all others such as isolate."""
     raw, text = read_config(path)
     with errors_name(path):
         return _completed(raw, text, path.parent)

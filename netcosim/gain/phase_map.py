@@ -49,11 +49,6 @@ def config_at(config: Config, load: str, share: float) -> Config:
     """Return the config with arrivals that offer so much work, and jobs that communicate so long.
 
     A log's arrivals are scaled; synthetic jobs are generated for that load.
-
-    Raises
-    ------
-    NetcosimError
-        A log whose jobs all arrive at once has no arrivals to scale.
     """
     content = replaced(config.resolved(), {"communication.fraction": None})
     changes: dict[str, object] = {"workload.all_at_zero": load == AT_ONCE}

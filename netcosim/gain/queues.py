@@ -63,13 +63,7 @@ class QueueTrial(Trial):
 
     @cached_property
     def context(self) -> RunContext:
-        """The config's machine and jobs.
-
-        Raises
-        ------
-        NetcosimError
-            No job that would send anything.
-        """
+        """The config's machine and jobs."""
         context = run_context(self.config)
         _, fraction = context.drawn
         if not ((context.queues.jobs.n_nodes > 1) & (fraction > 0)).any():

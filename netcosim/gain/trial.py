@@ -85,13 +85,7 @@ class GainTrial(QueueTrial):
 
     @cached_property
     def measured(self) -> tuple[dict[str, Gain], list[Pair], str]:
-        """What was measured by policy, all pairs, and why no more of them were.
-
-        Raises
-        ------
-        NetcosimError
-            No job communicates at any of the snapshots.
-        """
+        """What was measured by policy, all pairs, and why no more of them were."""
         rules = self.context.measure
         watching = Steadying(self.study, replace(rules, level=self.config.run.confidence))  # type: ignore[arg-type, type-var]
 

@@ -82,11 +82,6 @@ class EnvFactory:
             The job, counted from 0, with which it begins.
         as_run : bool
             All jobs, by the clock and with the draws of ``netcosim run``.
-
-        Raises
-        ------
-        NetcosimError
-            Fewer jobs than that.
         """
         context, queues = self.context, self.context.queues
         least, most = self.first_jobs
@@ -151,11 +146,6 @@ def config_of(config: str | Path | Mapping[str, Any] | Config, contention: str =
     -----
     UnreadKeyWarning
         A key is set that no episode reads.
-
-    Raises
-    ------
-    NetcosimError
-        What the config refuses; an unknown run-time model.
     """
     if isinstance(config, str | Path):
         config = load_config_text(config)[0]
@@ -201,12 +191,6 @@ def env_factory_from(
         Whether the agent chooses the domain of its placement, by the config's first policy.
     reward, depth, level, n_jobs, part
         See `EnvFactory`.
-
-    Raises
-    ------
-    NetcosimError
-        What the config, or a part of it, refuses; rules of partitions and the like, which these
-        environments do not support.
     """
     with config.plugged():
         _check(config, reward, depth, n_jobs, part, decides_jobs)

@@ -58,11 +58,6 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         "wait" or "error".
     render_mode : str, optional
         "rgb_array".
-
-    Raises
-    ------
-    NetcosimError
-        What the config refuses; a value that is none of these.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 8}  # noqa: RUF012
@@ -132,13 +127,7 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
 
     @property
     def episode(self) -> Episode:
-        """The episode that runs.
-
-        Raises
-        ------
-        NetcosimError
-            Before the first `reset`.
-        """
+        """The episode that runs."""
         if self._episode is None:
             raise NetcosimError("no episode has begun: call reset() first")
         return self._episode

@@ -107,11 +107,6 @@ def load_judge_config(flags: Flags, path: Path | None) -> JudgeConfig:
     ----------
     path : path or None
         A config with what the flags do not set, and perhaps ``[judge]``.
-
-    Raises
-    ------
-    NetcosimError
-        What is missing, a file that cannot be read, a key or name that is not known.
     """
     raw: dict[str, Any] = {}
     if path is not None:

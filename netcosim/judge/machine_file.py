@@ -25,13 +25,7 @@ FAMILY_OF_SUFFIX = {
 
 
 def machine_of(given: str) -> dict[str, Any]:
-    """Return ``[machine]`` for a preset's name, a TOML file with that section, or a machine's file.
-
-    Raises
-    ------
-    NetcosimError
-        Neither a preset nor a file, or a file of no kind that is known.
-    """
+    """Return ``[machine]`` of a preset, a TOML file with that section, or a machine's file."""
     if given in PRESETS:
         return {"preset": given}
     path = Path(given)
@@ -74,13 +68,7 @@ def need_servers(machine: Mapping[str, Any]) -> None:
 
 
 def with_bandwidth(machine: Mapping[str, Any], bandwidth: str) -> dict[str, Any]:
-    """Return the section with the bandwidth of every link set, except those inside servers.
-
-    Raises
-    ------
-    NetcosimError
-        A family that does not take one.
-    """
+    """Return the section with the bandwidth of every link set, except those inside servers."""
     preset, family = machine.get("preset"), _family_of(machine)
     if family not in FAMILIES:
         # the section's reader, with the config's plug-ins, accepts it or raises

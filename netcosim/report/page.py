@@ -145,13 +145,7 @@ def _policy(scripts: Sequence[str]) -> str:
 
 
 def write_page(path: str | os.PathLike[str], page: str) -> Path:
-    """Write the page, whole or not at all.
-
-    Raises
-    ------
-    NetcosimError
-        A path that cannot be written.
-    """
+    """Write the page, whole or not at all."""
     path = Path(path)
     if path.name in ("", "..") or path.is_dir():
         raise NetcosimError(f"{path}: a folder; the name of a page was expected")

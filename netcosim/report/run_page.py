@@ -68,11 +68,6 @@ def stored_run_page(store: Store, key: str) -> str:
     ----------
     key : str
         Of a point that is done.
-
-    Raises
-    ------
-    NetcosimError
-        No such point, one that failed, tables that are not those of a run.
     """
     points = [point for point in store.points() if point.key == key]
     if not points or points[0].status != "done":

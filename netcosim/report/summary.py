@@ -27,13 +27,7 @@ _COLUMNS = 108
 
 
 def check_summary(path: Path) -> None:
-    """Refuse what cannot become a summary, before anything is computed.
-
-    Raises
-    ------
-    NetcosimError
-        Another ending than .pdf or .png, or a folder.
-    """
+    """Refuse what cannot become a summary, before anything is computed."""
     if path.suffix not in _SUMMARIES:
         raise NetcosimError(f"{path}: the name must end in {' or '.join(_SUMMARIES)}")
     need_regular(path)
@@ -48,11 +42,6 @@ def write_summary(
     ----------
     path : path
         Its ending is the format.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be written.
     """
     drawn = next((one for one in sections if one.figure is not None), None)
     tabled = next((one for one in sections if one.table is not None), None)

@@ -80,11 +80,6 @@ def sweep_page(store: Store, pages: Mapping[str, str] | None = None) -> tuple[st
     ----------
     pages : mapping, optional
         Where points have pages, by key.
-
-    Raises
-    ------
-    NetcosimError
-        A store that cannot be read.
     """
     points, meta = store.points(), store.meta()
     failed = [point for point in points if point.status == "failed"]

@@ -21,11 +21,6 @@ def chosen_point(store: Store, prefix: str | None) -> str | None:
     -------
     str or None
         None for a sweep.
-
-    Raises
-    ------
-    NetcosimError
-        No point begins so, several do, or the one that does has failed.
     """
     points = store.points()
     if prefix is None:

@@ -56,11 +56,6 @@ def reproduce(
     -------
     Reproduction or None
         None on MPI ranks other than 0.
-
-    Raises
-    ------
-    NetcosimError
-        Unknown names or options; no point could be computed.
     """
     found = load_paper(paper)
     chosen = found.figure(figure)

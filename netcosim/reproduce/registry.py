@@ -28,13 +28,7 @@ class PaperEntry:
     """The module that has it, under the name ``PAPER``; imported when it is wanted."""
 
     def load(self) -> Paper:
-        """Import the paper with its figures.
-
-        Raises
-        ------
-        NetcosimError
-            Python finds another project's package of that name.
-        """
+        """Import the paper with its figures."""
         foreign = foreign_package(STUDIES)
         if foreign is not None:
             raise NetcosimError(foreign)

@@ -38,12 +38,6 @@ def encode_tables(tables: Mapping[str, Rows]) -> dict[str, str]:
 
     Columns are in the order in which they first appear; a missing value is null. A nan
     stays a nan.
-
-    Raises
-    ------
-    NetcosimError
-        Not a mapping of table names to lists of mappings, or a value that is neither
-        number, text, list nor mapping of such.
     """
     encoded: dict[str, str] = {}
     if not isinstance(tables, Mapping):

@@ -22,13 +22,7 @@ HOW = ("run.threads",)
 
 
 def plain(value: object, where: str = "config") -> object:
-    """Convert to the plain types of JSON: NumPy scalars and arrays unpacked, tuples as lists.
-
-    Raises
-    ------
-    NetcosimError
-        A type that JSON does not know, or a key that is not text.
-    """
+    """Convert to the plain types of JSON: NumPy scalars and arrays unpacked, tuples as lists."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic):
@@ -49,11 +43,6 @@ def canonical_json(value: object) -> str:
     """Return one text for one content: sorted keys, no spaces, ASCII, shortest exact floats.
 
     A float with a whole value is written as a float (``1.0``), so 1 and 1.0 differ.
-
-    Raises
-    ------
-    NetcosimError
-        A nan or infinity, or a type that JSON does not know.
     """
     try:
         return json.dumps(
@@ -95,11 +84,6 @@ def replaced(config: Mapping[str, object], changes: Mapping[str, object]) -> dic
     """Copy a nested mapping with other values at dotted keys; missing tables are created.
 
     Entries of a list have numbers: ``communication.mix.0.weight``.
-
-    Raises
-    ------
-    NetcosimError
-        An entry that a list does not have.
     """
     found: Any = dict(config)
     for dotted, value in changes.items():

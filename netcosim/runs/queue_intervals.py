@@ -82,12 +82,7 @@ def why_not_redrawn(result: CosimResult) -> str:
 
 
 def check_resamples(config: Config, resamples: int | None) -> None:
-    """Refuse a number of logs for a run whose queues cannot be simulated without its network.
-
-    Raises
-    ------
-    NetcosimError
-    """
+    """Refuse a number of logs for a run whose queues cannot be simulated without its network."""
     name = config.queue.run_time_model
     if resamples is not None and resamples < 0:
         raise NetcosimError(f"--resamples {resamples}; must be at least 0")

@@ -123,13 +123,7 @@ class RunContext:
         }
 
     def study(self, sides: Mapping[str, Side], reference: str) -> Study:
-        """Return what is to be measured of schedules.
-
-        Raises
-        ------
-        NetcosimError
-            More snapshots than the machine can hold.
-        """
+        """Return what is to be measured of schedules."""
         section = self.config.run
         check_snapshots(section.snapshots, len(sides), self.machine.topology.n_links)
         share, fraction = self.drawn
@@ -164,13 +158,7 @@ class RunContext:
 
 
 def run_context(config: Config, jobs: Workload | None = None) -> RunContext:
-    """Build the context of a config, with its own jobs or with others.
-
-    Raises
-    ------
-    NetcosimError
-        What a part refuses: a log that cannot be read, a job larger than the machine, ...
-    """
+    """Build the context of a config, with its own jobs or with others."""
     machine = build_machine(config.machine)
     queues = queues_of(config, machine.topology, jobs)
     mix = _mix(config.communication)
@@ -191,12 +179,7 @@ def _mix(section: CommunicationSection) -> CommunicationMix:
 
 
 def check_snapshots(n_snapshots: int, n_policies: int, n_links: int) -> None:
-    """Refuse more snapshots than can be kept.
-
-    Raises
-    ------
-    ConfigError, NetcosimError
-    """
+    """Refuse more snapshots than can be kept."""
     if n_snapshots > MAX_SNAPSHOTS:
         raise ConfigError("run.snapshots", shown(n_snapshots), f"at most {MAX_SNAPSHOTS:,}")
     need_memory(

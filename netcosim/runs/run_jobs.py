@@ -72,12 +72,6 @@ def worker_pool(
         Local processes, this one among them; or others, which need the journal's folder.
     helping : callable (content, parts)
         What the other processes do; at a module's top level, or a `functools.partial` of such.
-
-    Raises
-    ------
-    NetcosimError
-        Another process holds the journal, it cannot be written, or there is no memory for so
-        many processes.
     """
     if workers.executor is None and workers.count > 1:
         need_memory(f"--jobs {workers.count}", workers.count * PROCESS_BYTES)

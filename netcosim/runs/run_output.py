@@ -59,11 +59,6 @@ def run_and_report(
     -------
     path
         The page.
-
-    Raises
-    ------
-    NetcosimError
-        What the run refuses, or a folder that cannot be written.
     """
     from netcosim.executors.workers import Workers
 

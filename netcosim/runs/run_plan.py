@@ -85,11 +85,6 @@ def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
     ----------
     out : Path
         Folder of its results.
-
-    Raises
-    ------
-    NetcosimError
-        What the run refuses before it begins.
     """
     context, reference = run_context(config), config.relative_to
     queues, starts_program = context.queues, isinstance(config.queue.decider, Program)

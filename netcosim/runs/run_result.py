@@ -91,11 +91,6 @@ class Run(CosimResult):
         ----------
         figure : str, optional
             One of ``figures``; by default the first.
-
-        Raises
-        ------
-        NetcosimError
-            An unknown name.
         """
         name = self.figures[0] if figure is None else figure
         if name not in self._figures:

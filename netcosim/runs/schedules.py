@@ -84,12 +84,6 @@ class Queues:
         ----------
         drop_larger : bool
             Whether jobs that a policy cannot place are left out.
-
-        Raises
-        ------
-        NetcosimError
-            Policies or a backfilling that cannot keep jobs to sets of nodes, where the rules
-            must; no job that every policy can place.
         """
         section, jobs = self.section, self.jobs
         if self.rules.uses_node_sets:
@@ -135,11 +129,6 @@ class Queues:
             Instead of the config's.
         bandwidth_Bps : (n,) float64, optional
             Bandwidth that each job needs, instead of a draw of the config's classes.
-
-        Raises
-        ------
-        NetcosimError
-            What `queuesim.queue.simulate_queue` refuses.
         """
         with self._backfill_or_decider() as who:
             given: dict[str, Any] = {"keep_placements": True, "progress": progress}
@@ -285,11 +274,6 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
         Its machine's.
     jobs : Workload, optional
         Jobs that replace the config's own.
-
-    Raises
-    ------
-    NetcosimError
-        What `workloads.source.JobSource` refuses; no job that every policy can place.
     """
     draws = Draws(config.resolved())
     source = config.workload.source()

@@ -160,11 +160,6 @@ def read_rows(
     kinds : str
         A letter a column: t(ext), o(ptional text), n(umber), j(son), m(apping as JSON),
         c(olumns of equal length as JSON), b(ytes).
-
-    Raises
-    ------
-    NetcosimError
-        A damaged file: SQLite finds it so, or a value is of another kind.
     """
     try:
         rows = db.execute(query, values).fetchall()

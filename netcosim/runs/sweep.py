@@ -78,13 +78,7 @@ class SweepPlan:
 
 
 def keyed(points: Sequence[Mapping[str, object]]) -> dict[str, Mapping[str, object]]:
-    """Return points by key, in order; equal ones once.
-
-    Raises
-    ------
-    NetcosimError
-        A point that holds a file by its path alone (`netsim.inputs`).
-    """
+    """Return points by key, in order; equal ones once."""
     by_key: dict[str, Mapping[str, object]] = {}
     for point in points:
         refuse_bare_paths(point)
@@ -245,11 +239,6 @@ def plan_points(
     trial : bool
         Whether to compute one point, in the middle of the list, where no point is stored
         whose time could be taken (twice, the first time for compilation).
-
-    Raises
-    ------
-    NetcosimError
-        As `run_points`.
     """
     by_key = keyed(points)
     times: list[float] = []

@@ -24,13 +24,7 @@ Tables = dict[str, Rows]
 
 
 def results_in(out: Path) -> Path:
-    """Return the results file of a folder, neither of which need exist; checked before the work.
-
-    Raises
-    ------
-    NetcosimError
-        No folder, or a results file of another program.
-    """
+    """Return the results file of a folder, neither of which need exist; checked before the work."""
     if out.exists() and not out.is_dir():
         raise NetcosimError(f"{out}: a file; a folder was expected")
     results = out / RESULTS_FILE

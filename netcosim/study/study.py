@@ -188,11 +188,6 @@ def run_study(
         One page as PDF or PNG (`netcosim.report.summary`).
     shown : bool
         Whether to show progress.
-
-    Raises
-    ------
-    NetcosimError
-        What a point refuses, or a folder that cannot be written.
     """
     started = time.perf_counter()
     with open_workers(executor, jobs) as workers:

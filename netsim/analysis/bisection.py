@@ -10,13 +10,7 @@ from netsim.errors import NetcosimError
 
 
 def check_dims(dims: Sequence[int]) -> tuple[int, ...]:
-    """Return the lengths as a tuple.
-
-    Raises
-    ------
-    NetcosimError
-        No dimension, or a length below 1.
-    """
+    """Return the lengths as a tuple."""
     lengths = tuple(int(d) for d in dims)
     if not lengths or min(lengths) < 1:
         raise NetcosimError(f"torus dims = {lengths}; at least one length, each at least 1")
@@ -64,11 +58,6 @@ def torus_bisection(
     -------
     int
         Number of cables; 0 for one router.
-
-    Raises
-    ------
-    NetcosimError
-        No dimension, a length below 1, too few values in ``wrap``.
     """
     lengths = check_dims(dims)
     rings = (wrap,) * len(lengths) if isinstance(wrap, bool) else tuple(wrap)
@@ -99,11 +88,6 @@ def cuboid_bisection(
         Of the network and of the cuboid in it.
     wrap, double_links_for_two
         Of the network, as in `torus_bisection`.
-
-    Raises
-    ------
-    NetcosimError
-        A cuboid that does not fit.
     """
     lengths = check_dims(dims)
     inside = check_dims(extents)

@@ -63,13 +63,7 @@ class _Network(NamedTuple):
 
 @lru_cache(maxsize=8)
 def bounds_of(topology: Topology) -> Bounds:
-    """Return the bounds of any topology with nodes on two routers or more.
-
-    Raises
-    ------
-    NetcosimError
-        Fewer such routers, or more than 3000 in all.
-    """
+    """Return the bounds of any topology with nodes on two routers or more."""
     n = topology.n_routers
     nodes = np.bincount(topology.port_router, minlength=n) / topology.rails
     if np.count_nonzero(nodes) < 2 or n > MAX_ROUTERS:

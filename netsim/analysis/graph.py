@@ -85,11 +85,6 @@ def search_cut(
         Of `router_graph`.
     starts : int
         Grown sets.
-
-    Raises
-    ------
-    NetcosimError
-        A size out of range.
     """
     n = _check_size(graph, size)
     order = np.argsort(_fiedler(graph), kind="stable")

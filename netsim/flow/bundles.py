@@ -40,12 +40,6 @@ def bundle_stretches(
     Returns
     -------
     (n_jobs,) float64
-
-    Raises
-    ------
-    NetcosimError
-        A link out of range or twice, a load that is negative or above the link's capacity (no
-        isolated job can be that fast).
     """
     capacity = checked_capacity(capacity_Bps)
     entries = [_checked(job, *entry, capacity) for job, entry in enumerate(jobs)]

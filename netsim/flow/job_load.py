@@ -46,11 +46,6 @@ def job_link_load(
         See `flow_paths`.
     rail : (m,) int, optional
         The rail of each message; by default each is spread over all.
-
-    Raises
-    ------
-    NetcosimError
-        Lengths that do not agree, a rank or node out of range, negative bytes.
     """
     src, dst = np.asarray(src_ranks), np.asarray(dst_ranks)
     nodes = np.asarray(rank_node)

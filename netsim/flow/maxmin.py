@@ -81,11 +81,6 @@ def max_min_rates(
     (n_flows,) float64
         Bytes per second; inf for a flow without links, 0 where higher priorities leave nothing.
 
-    Raises
-    ------
-    NetcosimError
-        Paths that do not fit (`FlowPaths.check`) or a capacity that is not positive.
-
     Notes
     -----
     O(entries + stops log links). Bertsekas and Gallager, Data Networks (1992), section 6.5.2.
@@ -275,11 +270,6 @@ def flow_finish_times(
     (n_flows,) float64
         Seconds. No latency: add the path's own. A flow without links or bytes finishes as
         it starts.
-
-    Raises
-    ------
-    NetcosimError
-        As `max_min_rates`; also bytes or starts that are negative or too few.
 
     Notes
     -----

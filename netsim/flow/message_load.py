@@ -53,11 +53,6 @@ def message_load(
         Of routings that draw.
     background_s : (n_links,) float64, optional
         How long others keep each link busy in an iteration, for routings that look at it.
-
-    Raises
-    ------
-    NetcosimError
-        Several ports a node and messages that are not striped over them.
     """
     topology = routes.routing.topology
     rails = topology.rails

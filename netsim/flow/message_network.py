@@ -105,12 +105,6 @@ class MessageNetwork(Generic[JobId]):
         -------
         list of job ids
             Jobs whose stretch changed by more than the tolerance.
-
-        Raises
-        ------
-        NetcosimError
-            A job that is there already, or not there, or named twice, or a fraction that is not
-            above 0 and at most 1; then nothing has changed.
         """
         shares = [1.0] * len(add) if fractions is None else list(fractions)
         if len(shares) != len(add) or not all(0 < share <= 1 for share in shares):
@@ -190,11 +184,6 @@ class MessageNetwork(Generic[JobId]):
         -------
         list of job ids
             Jobs whose stretch changed by more than the tolerance.
-
-        Raises
-        ------
-        NetcosimError
-            A job that is not there.
         """
         slots, tail = [self._find(job_id) for job_id in job_ids], 0
         for job_id, slot in zip(job_ids, slots, strict=True):

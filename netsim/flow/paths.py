@@ -87,14 +87,7 @@ class FlowPaths(NamedTuple):
         return FlowPaths(ptr, self.links[kept], weights)
 
     def check(self, n_links: int) -> FlowPaths:
-        """Return the same paths with the kernels' dtypes, writable and contiguous.
-
-        Raises
-        ------
-        NetcosimError
-            A pointer that does not fit, a link out of range or twice in one flow (give it
-            once, with the sum of the weights), a weight that is not positive.
-        """
+        """Return the same paths with the kernels' dtypes, writable and contiguous."""
         ptr = np.require(self.ptr, np.int64, ["C", "W"])
         links = np.require(self.links, np.int32, ["C", "W"])
         if len(ptr) < 1 or ptr[0] != 0 or ptr[-1] != len(links) or np.any(ptr[1:] < ptr[:-1]):
@@ -193,12 +186,6 @@ def flow_paths(
     -------
     FlowPaths
         ``weights`` is None for a static routing or one piece, on one rail.
-
-    Raises
-    ------
-    NetcosimError
-        A node or rail out of range, lengths that do not agree, ``pieces`` or ``sweeps`` below 1,
-        ``background_s`` of another length or below 0, a routing that does not arrive.
     """
     topology = routing.topology
     n_nodes, n_links = topology.n_nodes, topology.n_links

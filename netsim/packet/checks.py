@@ -31,14 +31,7 @@ def packets_of(program: Program, packet_bytes: int) -> float:
 def check_size(
     topology: Topology, traffic: Traffic, config: PacketConfig, until_s: float | None
 ) -> None:
-    """Refuse a run that would never end, or would end beyond the clock.
-
-    Raises
-    ------
-    NetcosimError
-        More than `MAX_PACKET_HOPS`, or a node that needs more than a day and a half to send its
-        bytes only.
-    """
+    """Refuse a run that would never end, or would end beyond the clock."""
     program = traffic.program
     hops = _LEAST_HOPS * packets_of(program, config.packet_bytes)
     if hops > MAX_PACKET_HOPS:

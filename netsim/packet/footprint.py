@@ -75,12 +75,7 @@ _WINDOW = 64
 def check_memory(
     routing: Routing, traffic: Traffic, config: PacketConfig, record_messages: bool
 ) -> None:
-    """Refuse a run that needs more memory than there is.
-
-    Raises
-    ------
-    NetcosimError
-    """
+    """Refuse a run that needs more memory than there is."""
     program, topology = traffic.program, routing.topology
     need_memory(
         f"packets: {program.n_messages:,} messages on {topology.n_links:,} links of "

@@ -42,11 +42,6 @@ def message_rows(
         Most that a message has, requests and clear-to-sends among them.
     request : int
         Number of a request among the parts, -1 if there are none.
-
-    Raises
-    ------
-    NetcosimError
-        More parts than can be numbered.
     """
     program, n = traffic.program, traffic.program.n_messages
     dst = np.asarray(traffic.rank_node)[program.send_dst]

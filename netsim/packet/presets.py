@@ -52,13 +52,7 @@ PACKET_PRESETS: dict[str, PacketPreset] = {
 
 
 def with_packet_preset(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys of a `PacketConfig` with those of their ``preset``, if one is given.
-
-    Raises
-    ------
-    NetcosimError
-        A preset that `PACKET_PRESETS` does not know.
-    """
+    """Return the keys of a `PacketConfig` with those of their ``preset``, if one is given."""
     keys = dict(given)
     if "preset" not in keys:
         return keys
@@ -69,11 +63,5 @@ def with_packet_preset(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def packet_preset(name: str) -> PacketConfig:
-    """Return a named configuration.
-
-    Raises
-    ------
-    NetcosimError
-        A name that `PACKET_PRESETS` does not know.
-    """
+    """Return a named configuration."""
     return PacketConfig(**with_packet_preset({"preset": name}))

@@ -30,13 +30,7 @@ def available_cores() -> int:
 
 
 def checked_threads(threads: int | str) -> int | str:
-    """Return a number of threads, or "auto".
-
-    Raises
-    ------
-    NetcosimError
-        Neither "auto" nor 1 to `MAX_THREADS`.
-    """
+    """Return a number of threads, or "auto"."""
     is_integer = isinstance(threads, int | np.integer) and not isinstance(threads, bool)
     if threads != AUTO and not (is_integer and 1 <= int(threads) <= MAX_THREADS):
         value = shown(int(threads)) if is_integer else repr(threads)
@@ -73,11 +67,6 @@ def threads_used(
         than there are cores.
     packets : float, optional
         Messages that are sent; without it "auto" depends only on the nodes.
-
-    Raises
-    ------
-    NetcosimError
-        Neither "auto" nor 1 to `MAX_THREADS`.
     """
     topology, most = routing.topology, checked_threads(threads)
     if isinstance(most, str):

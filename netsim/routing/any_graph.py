@@ -59,11 +59,6 @@ class ShortestPaths:
         diagonal and toward routers without nodes.
     lists : (k,) int32
         Lists one after the other: number of links, then the links, ascending.
-
-    Raises
-    ------
-    NetcosimError
-        As `netsim.routing.shortest_path.router_distances`.
     """
 
     def __init__(self, topology: Topology) -> None:
@@ -198,13 +193,7 @@ def links_in_turn(paths: ShortestPaths) -> NDArray[np.int32]:
 
 
 def min_hop_routing(topology: Topology) -> Routing:
-    """Build "min-hop" on any topology.
-
-    Raises
-    ------
-    NetcosimError
-        A router that cannot be reached, too many routers or ports for a table.
-    """
+    """Build "min-hop" on any topology."""
     paths = ShortestPaths(topology)
     table, n_vcs = links_in_turn(paths), channels(paths)
     step = int(n_vcs > 1)
@@ -232,13 +221,7 @@ def min_hop_routing(topology: Topology) -> Routing:
 
 
 def adaptive_shortest_path_routing(topology: Topology) -> Routing:
-    """Build "adaptive-shortest-path" on any topology.
-
-    Raises
-    ------
-    NetcosimError
-        A router that cannot be reached, or too many routers for a table.
-    """
+    """Build "adaptive-shortest-path" on any topology."""
     return equal_cost_routing(topology, "adaptive-shortest-path", LEAST_LOADED)
 
 
@@ -254,13 +237,7 @@ def ecmp_routing(
         OneOf(HASH_SEEDS),
     ] = DIFFERENT,
 ) -> Routing:
-    """Build "ecmp" on any topology.
-
-    Raises
-    ------
-    NetcosimError
-        A router that cannot be reached, too many routers for a table, a parameter out of range.
-    """
+    """Build "ecmp" on any topology."""
     need_int("ecmp", "queue_pairs", queue_pairs, 1)
     need_one_of("ecmp", "hash_seeds", hash_seeds, HASH_SEEDS)
     each = hash_seeds == DIFFERENT
@@ -268,13 +245,7 @@ def ecmp_routing(
 
 
 def spray_routing(topology: Topology) -> Routing:
-    """Build "spray" on any topology.
-
-    Raises
-    ------
-    NetcosimError
-        A router that cannot be reached, or too many routers for a table.
-    """
+    """Build "spray" on any topology."""
     return equal_cost_routing(topology, "spray", EQUAL_COST)
 
 

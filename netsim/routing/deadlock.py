@@ -22,11 +22,6 @@ def dependencies(routing: Routing) -> set[tuple[Channel, Channel]]:
 
     Injection and ejection links are left out: nothing waits for an injection link's
     buffer in a ring, and an ejection link always drains.
-
-    Raises
-    ------
-    NetcosimError
-        A state without an escape channel, or a channel beyond the routing's number of channels.
     """
     t = routing.topology
     first = t.first_router_link
@@ -66,11 +61,6 @@ def find_cycle(routing: Routing) -> list[Channel] | None:
     """Return a ring of channels that could wait for each other, or None if there is none.
 
     Meant for small machines: it walks every path of every destination.
-
-    Raises
-    ------
-    NetcosimError
-        See `dependencies`.
     """
     graph: nx.DiGraph[Channel] = nx.DiGraph()
     graph.add_edges_from(dependencies(routing))

@@ -217,11 +217,6 @@ def dragonfly_routing(
         What "valiant" and "ugal-l" draw: a "group" or a "node".
     counts_bids : bool
         Whether "ugal-l" and "par" see the heads that bid for a link.
-
-    Raises
-    ------
-    NetcosimError
-        Too many links a pair of groups for the state.
     """
     shape = topology.shape
     ugal = Ugal("output-queue") if ugal is None else ugal

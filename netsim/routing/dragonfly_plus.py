@@ -214,11 +214,6 @@ def dragonfly_plus_routing(topology: Topology, name: str, *, bias_ps: int = 0) -
     bias_ps : int
         UGAL's bias in picoseconds, towards the minimal path; see
         `netsim.routing.dragonfly.dragonfly_routing`.
-
-    Raises
-    ------
-    NetcosimError
-        Too many links a pair of groups for the state.
     """
     shape = topology.shape
     assert isinstance(shape, DragonflyPlusShape)

@@ -91,13 +91,7 @@ def make_ugal(
     threshold_bytes: int,
     bias_s: float,
 ) -> Ugal:
-    """Return the choice that a config's parameters describe.
-
-    Raises
-    ------
-    NetcosimError
-        Parameters that do not go together, or not with the topology.
-    """
+    """Return the choice that a config's parameters describe."""
     if isinstance(topology.shape, DragonflyPlusShape):
         if compares not in (None, "output-queue"):
             raise NetcosimError(f"ugal_compares = {compares}: a dragonfly+ has only output-queue")

@@ -28,14 +28,7 @@ def make_tables(
     table_b: Any = (),
     table_c: Any = (),
 ) -> RouteTables:
-    """Fill in what every routing has: the ports' routers and ejection links.
-
-    Raises
-    ------
-    NetcosimError
-        A code that is not one of `netsim.routing.kernels_codes.RoutingCode`, or tables that do not
-        fit it.
-    """
+    """Fill in what every routing has: the ports' routers and ejection links."""
     scalars = np.array(params, dtype=np.int64)
     tables = _int32(table_a), _int32(table_b), _int32(table_c)
     check_tables(topology, int(code), int(n_vcs), scalars, tables)

@@ -105,11 +105,6 @@ def partition_routing(
     Routing
         Named "partition" or "partition adaptive" ..., one channel, for both engines. Its tables
         take 8 bytes for each pair of a leaf and a node (1458 nodes: 2 MB; 5488: 17 MB).
-
-    Raises
-    ------
-    NetcosimError
-        Not a fat-tree; a node in two partitions; what `partition_shape` refuses.
     """
     parts = [partition_shape(topology, nodes, links) for nodes, links in partitions]
     s = topology.shape

@@ -56,11 +56,6 @@ def partition_shape(topology: Topology, nodes: ArrayLike, links: ArrayLike) -> P
         At least one.
     links : (m,) int
         Router-to-router links; each cable may be named by either direction or both.
-
-    Raises
-    ------
-    NetcosimError
-        Not a fat-tree, no nodes, a link that does not join two switches.
     """
     s = topology.shape
     if not isinstance(s, FatTreeShape):

@@ -103,13 +103,7 @@ def pinned_routing(
         Example([[0, 9, 0, 1]]),
     ] = (),
 ) -> Routing:
-    """Build "pinned" on any topology.
-
-    Raises
-    ------
-    NetcosimError
-        A router that cannot be reached, too many routers for a table, a parameter out of range.
-    """
+    """Build "pinned" on any topology."""
     from netsim.routing.any_graph import equal_cost_routing
 
     need_int("pinned", "queue_pairs", queue_pairs, 1)

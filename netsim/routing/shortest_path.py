@@ -22,13 +22,7 @@ MAX_ROUTERS = 5_000
 
 
 def router_distances(topology: Topology) -> np.ndarray:
-    """Return the hops between any two routers, (n_routers, n_routers) int64.
-
-    Raises
-    ------
-    NetcosimError
-        A router that cannot be reached, or too many routers for a table.
-    """
+    """Return the hops between any two routers, (n_routers, n_routers) int64."""
     n = topology.n_routers
     if n > MAX_ROUTERS:
         raise NetcosimError(
@@ -77,13 +71,7 @@ def next_links(topology: Topology, distances: np.ndarray, *, first: bool = False
 
 
 def shortest_path_routing(topology: Topology) -> Routing:
-    """Build "shortest-path" on any topology.
-
-    Raises
-    ------
-    NetcosimError
-        A router that cannot be reached, or too many routers for a table.
-    """
+    """Build "shortest-path" on any topology."""
     distances = router_distances(topology)
     longest = max(1, int(distances.max()))
     return table_routing(topology, "shortest-path", next_links(topology, distances), longest)

@@ -109,13 +109,7 @@ class _Table:
         return [(link, int(weight) // common) for link, weight in found]
 
     def longest(self) -> int:
-        """Return the links of the longest path.
-
-        Raises
-        ------
-        NetcosimError
-            A cycle of paths: a packet might never arrive.
-        """
+        """Return the links of the longest path."""
         longest = 1
         for target in self.targets:
             left: dict[int, int] = {target: 0}
@@ -192,12 +186,6 @@ def table_routing(
     channels : int, optional
         Virtual channels a link. By default 1 where the table cannot deadlock on one; else as many
         as the longest path has links, the channel rising by one a hop.
-
-    Raises
-    ------
-    NetcosimError
-        A router without a path, a link that does not leave it, a bad weight, packets that may cycle
-        forever, and ``channels`` with which the table can deadlock.
 
     Examples
     --------

@@ -88,12 +88,6 @@ def cables(
         See `netsim.topologies.switches.gpus_of_servers`.
     name : str, optional
         By default the file's name.
-
-    Raises
-    ------
-    NetcosimError
-        A line that does not fit, a node on no switch, nodes with different numbers of cables, a
-        network in several pieces.
     """
     path = Path(file)
     name = name or path.name
@@ -172,13 +166,7 @@ def _need_alike(name: str, ports: dict[str, list[tuple[int, int, float]]]) -> No
 
 
 def read_cables(path: Path) -> list[CableRow]:
-    """Return the lines of the table.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, columns that are missing or unknown, a value that does not fit.
-    """
+    """Return the lines of the table."""
     lines = csv_cells(path, read_text(path, limit_bytes=MAX_FILE_BYTES).splitlines())
     header = [column.strip().lower() for column in next(lines, (1, []))[1]]
     unknown = [column for column in header if column not in COLUMNS]

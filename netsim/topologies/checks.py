@@ -37,11 +37,6 @@ def need_size(where: str, given: str, n_nodes: int, n_links: int) -> None:
         The parameters that make it so large, as text.
     n_nodes, n_links : int
         Plain whole numbers, which do not overflow; directed links, those of the nodes among them.
-
-    Raises
-    ------
-    NetcosimError
-        More than 2^31 - 1 links, or more memory than the machine has.
     """
     size = f"{where}: {given} makes {shown(n_nodes)} nodes and {shown(n_links)} links"
     if n_links > MAX_INDEX:
@@ -50,13 +45,7 @@ def need_size(where: str, given: str, n_nodes: int, n_links: int) -> None:
 
 
 def need_int(where: str, what: str, value: object, low: int, high: int | None = None) -> int:
-    """Return the value, if it is a whole number of at least ``low``, and at most ``high``.
-
-    Raises
-    ------
-    NetcosimError
-        Not a whole number (True is none), or beyond its limits.
-    """
+    """Return the value, if it is a whole number of at least ``low``, and at most ``high``."""
     number = None
     if isinstance(value, SupportsIndex) and not isinstance(value, bool):
         with suppress(TypeError):  # an array of several numbers

@@ -20,12 +20,6 @@ MACHINE = "machine"
 class Hierarchy:
     """Nested domains of nodes, from the whole machine down to those behind one router.
 
-    Raises
-    ------
-    NetcosimError
-        Levels, domains and names that do not fit each other; a domain without a node, or one
-        that lies in two domains of the level above.
-
     Examples
     --------
     >>> import netcosim as nc
@@ -109,11 +103,6 @@ def hierarchy(
         Any number that identifies the domains of a level.
     names : sequence of sequence of str, optional
         By level, at those numbers.
-
-    Raises
-    ------
-    NetcosimError
-        See `Hierarchy`.
     """
     found, called = [np.zeros(np.shape(rows[0]), dtype=np.int64)], [()]
     for i, row in enumerate(rows):

@@ -248,11 +248,6 @@ def dragonfly(
     -------
     Topology
         Link kinds "local" and "global".
-
-    Raises
-    ------
-    NetcosimError
-        More groups than ports allow, an unknown arrangement, a parameter out of range.
     """
     need_int("dragonfly", "a", a, 1)
     need_int("dragonfly", "g", g, 1)

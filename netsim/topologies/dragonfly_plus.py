@@ -211,11 +211,6 @@ def dragonfly_plus(
     -------
     Topology
         Link kinds "up", "down" and "global".
-
-    Raises
-    ------
-    NetcosimError
-        More groups than ports allow, an unknown arrangement, a parameter out of range.
     """
     need_int(WHERE, "spines", spines, 1)
     need_int(WHERE, "g", g, 1)

@@ -56,14 +56,7 @@ class Fabric:
 
 
 def read_fabric(path: Path) -> Fabric:
-    """Read what `ibnetdiscover` printed.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, a line that `ibnetdiscover` does not print, a speed that
-        is unknown, a port with two links, no switch.
-    """
+    """Read what `ibnetdiscover` printed."""
     fabric, here, joined = Fabric(), None, dict[End, End]()
     for number, line in enumerate(read_lines(path, limit_bytes=MAX_FILE_BYTES), 1):
         where = f"{path}:{number}"

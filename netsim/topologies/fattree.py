@@ -212,11 +212,6 @@ def xgft(
     -------
     Topology
         Link kinds "up1", "down1", "up2", "down2".
-
-    Raises
-    ------
-    NetcosimError
-        A parameter out of range.
     """
     spines = (m2 if levels == 3 else 0) if w3 is None else w3
     need_rails("fattree", rails, rail_routers, "m2", m2)
@@ -277,11 +272,6 @@ def fat_tree(
         are rounded to whole links, at least 1.
     node_bandwidth_Bps : int, optional
         Less than ``bandwidth_Bps``: nodes that drive their link slower than switches do.
-
-    Raises
-    ------
-    NetcosimError
-        An odd radix, too many pods, a taper out of range.
     """
     need_int("fattree", "radix", radix, 2)
     if radix % 2:

@@ -192,12 +192,6 @@ def gpu_cluster(
         `netsim.topology.Topology` for those of GPUs. With fabric "rail-only" relays from leaves to
         scale-up switches carry messages to other rails. Otherwise one a domain, and one a plane,
         only join all switches to one network; they carry no message.
-
-    Raises
-    ------
-    NetcosimError
-        A parameter out of range, a scale-up domain that is not whole nodes or lies in two
-        segments, planes of a rail-only fabric.
     """
     where = "gpu-cluster"
     need_one_of(where, "fabric", fabric, FABRICS)

@@ -61,11 +61,6 @@ def topology_from_cables(
     cables : (m, 2) int
         Router indices.
     bandwidth_Bps, latency_s : (m,) or scalar
-
-    Raises
-    ------
-    NetcosimError
-        See `netsim.topology.build_topology`.
     """
     ends = np.asarray(cables, dtype=np.int64).reshape(-1, 2)
     m = len(ends)
@@ -119,11 +114,6 @@ def graph(
     -------
     Topology
         Link kind "link"; routers and cables in the graph's order.
-
-    Raises
-    ------
-    NetcosimError
-        A directed or disconnected graph, a self-loop, an attribute that does not fit.
     """
     name = name or "graph"
     if network.is_directed():
@@ -175,11 +165,6 @@ def graph_file(
     """Build a topology from a ``.graphml`` or ``.gml`` file, or else an edge list.
 
     A file may be gzipped (``.gz`` at the end of its name).
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, and see `graph`.
     """
     path = Path(file)
     import networkx as nx

@@ -101,13 +101,7 @@ def hyperx(
     link_latency_s: LinkLatencyS = LINK_LATENCY_S,
     name: Name = None,
 ) -> Topology:
-    """Build a HyperX: all-to-all in every dimension. Parameters as in `HyperXShape`.
-
-    Raises
-    ------
-    NetcosimError
-        A parameter out of range.
-    """
+    """Build a HyperX: all-to-all in every dimension. Parameters as in `HyperXShape`."""
     shape = HyperXShape(tuple(dims), concentration)
     shown = "x".join(map(str, shape.dims))
     bandwidths = (node_bandwidth_Bps, link_bandwidth_Bps)
@@ -125,13 +119,7 @@ def hypercube(
     link_latency_s: LinkLatencyS = LINK_LATENCY_S,
     name: Name = None,
 ) -> Topology:
-    """Build a hypercube of 2^dimension routers; neighbours differ in one bit.
-
-    Raises
-    ------
-    NetcosimError
-        A parameter out of range.
-    """
+    """Build a hypercube of 2^dimension routers; neighbours differ in one bit."""
     need_int("hypercube", "dimension", dimension, 1)
     if dimension > MAX_DIMENSIONS:
         raise NetcosimError(

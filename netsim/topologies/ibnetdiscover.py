@@ -56,12 +56,6 @@ def ibnetdiscover(
         See `netsim.topologies.switches.gpus_of_servers`.
     name : str, optional
         By default the file's name.
-
-    Raises
-    ------
-    NetcosimError
-        What `netsim.topologies.fabric_files.read_fabric` refuses; hosts with different numbers of
-        ports and no ``rails``; a fabric in several pieces.
     """
     path = Path(file)
     name = name or path.name

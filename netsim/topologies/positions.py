@@ -22,13 +22,7 @@ RING_RADIUS, RING_DEPTH, CORE_RADIUS = 0.365, 0.115, 0.15
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Places of a machine's routers in a drawing.
-
-    Raises
-    ------
-    NetcosimError
-        Columns of different lengths, a place outside of 0 to 1, a group without a name.
-    """
+    """Places of a machine's routers in a drawing."""
 
     x: NDArray[np.float32]
     y: NDArray[np.float32]
@@ -58,13 +52,7 @@ class Layout:
 
 
 def layout(x: ArrayLike, y: ArrayLike, group: ArrayLike, names: Sequence[str]) -> Layout:
-    """Build a `Layout` of columns of any kind, which cannot be written to.
-
-    Raises
-    ------
-    NetcosimError
-        See `Layout`.
-    """
+    """Build a `Layout` of columns of any kind, which cannot be written to."""
     across, down = np.array(x, dtype=np.float32), np.array(y, dtype=np.float32)
     together = np.array(group, dtype=np.int32)
     for column in (across, down, together):

@@ -37,10 +37,6 @@ def need_rails(where: str, rails: int, rail_routers: str, what: str, together: i
         The parameter with the number of neighbouring routers.
     together : int
         Its value; with "different", whole blocks of ``rails`` routers must fit in.
-
-    Raises
-    ------
-    NetcosimError
     """
     need_int(where, "rails", rails, 1)
     need_one_of(where, "rail_routers", rail_routers, RAIL_ROUTERS)

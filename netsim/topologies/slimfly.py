@@ -84,11 +84,6 @@ def slimfly(
         See `SlimFlyShape`.
     concentration : int, optional
         By default half the router's links, rounded up (full global bandwidth).
-
-    Raises
-    ------
-    NetcosimError
-        A q that is not an odd prime, a parameter out of range.
     """
     need_int("slimfly", "q", q, 3)
     degree = (3 * q - (1 if q % 4 == 1 else -1)) // 2

@@ -64,12 +64,6 @@ def read_slurm(path: Path, topology: str | None = None) -> Declared:
     ----------
     topology : str, optional
         Which one of a `topology.yaml`; by default the cluster's, else the first.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, a line that is not Slurm's, a name declared twice, a node
-        on two switches.
     """
     if path.suffix.lower() in YAML_SUFFIXES:
         declared = _read_yaml(path, topology)
@@ -189,13 +183,7 @@ def _hosts(where: str, text: str) -> tuple[str, ...]:
 
 
 def _add_nodes(where: str, text: str, before: int) -> int:
-    """Return the number of nodes with those of a list, before any of their names is made.
-
-    Raises
-    ------
-    NetcosimError
-        More than any machine has, or than fit the memory; what `netsim.hostlist.expand` refuses.
-    """
+    """Return the number of nodes with those of a list, before any of their names is made."""
     try:
         n_nodes = before + count_hosts(text)
     except NetcosimError as error:

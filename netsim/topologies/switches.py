@@ -93,12 +93,6 @@ def switch_network(family: str, name: str, wiring: Wiring) -> Topology:
     Topology
         Link kinds "up" and "down" (between levels) and "level" (within one); cable i is the links
         2i along it and 2i + 1 back.
-
-    Raises
-    ------
-    NetcosimError
-        No node, a network in several pieces, too many links, and as
-        `netsim.topology.build_topology`.
     """
     w = wiring
     n = len(w.switches)
@@ -141,11 +135,6 @@ def gpus_of_servers(servers: Topology, gpus: Gpus) -> Topology:
 
     The ports of a server are dealt to its GPUs in order; GPUs that share a port have equal parts of
     its bandwidth. Port 0 of a GPU is on the scale-up switch of its server.
-
-    Raises
-    ------
-    NetcosimError
-        Ports that cannot be dealt evenly.
     """
     s, g, rails, n = servers, gpus.per_node, servers.rails, servers.n_nodes
     if rails % g and g % rails:

@@ -104,12 +104,6 @@ def topology_conf(
     -------
     Topology
         Link kinds "up", "down" and "level"; nodes leaf by leaf, under their names.
-
-    Raises
-    ------
-    NetcosimError
-        What `netsim.topologies.slurm_files.read_slurm` refuses; a cycle of switches; a network in
-        several pieces.
     """
     path = Path(file)
     declared = read_slurm(path, topology)

@@ -156,11 +156,6 @@ def torus(
     -------
     Topology
         Link kinds "d0+", "d0-", "d1+", ...
-
-    Raises
-    ------
-    NetcosimError
-        A parameter out of range, a sequence of the wrong length.
     """
     lengths = tuple(need_int("torus", "a dimension's length", d, 1) for d in dims)
     wraps = (wrap,) * len(lengths) if isinstance(wrap, bool) else tuple(bool(w) for w in wrap)

@@ -171,12 +171,6 @@ def mpi_goal(
         Calculations take so many times as long; 0 leaves them out.
     leave_out : collection of str
         Collectives that are not in `EXPANDED` and may be missing.
-
-    Raises
-    ------
-    NetcosimError
-        Nothing that communicates; messages and receives, or the collectives of a communicator,
-        that do not belong together; collectives that cannot be converted.
     """
     if not any(e.kind in _COMMUNICATES for events in ranks for e in events):
         raise NetcosimError("no MPI messages or collectives in it")

@@ -34,12 +34,6 @@ def otf2_goal(
         The anchor file, ``traces.otf2``.
     compute_scale, leave_out
         As `mpi_goal`.
-
-    Raises
-    ------
-    NetcosimError
-        The path and: a file that is missing or no archive, the library is not installed, an
-        archive that it cannot read, and what `mpi_goal` refuses.
     """
     check_file(path)
     with Path(path).open("rb") as file:

@@ -59,12 +59,6 @@ def read_nodes(path: str) -> list[ChakraNode]:
 
     Of nodes that depend on nothing that is left, the one with the smallest number is next. Nodes of
     memory and metadata, computing of the processor (``is_cpu_op``) and barriers take no time.
-
-    Raises
-    ------
-    NetcosimError
-        The path and: the library is missing, a file that is no trace, sends and receives, a kind
-        that is not known, dependencies in a circle.
     """
     kind = _node_type(path)
     # The first message has the version of the format.

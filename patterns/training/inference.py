@@ -88,11 +88,6 @@ def inference(
         A multiple of ``2 tp``.
     message_bytes : int
         Not used: the model has the sizes.
-
-    Raises
-    ------
-    NetcosimError
-        A number below 1, ranks that do not fit.
     """
     check_common(n_ranks, message_bytes, iterations)
     tp, half = settings.tp, n_ranks // 2

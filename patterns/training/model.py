@@ -181,13 +181,7 @@ MODELS: dict[str, Model] = {
 
 
 def model_of(name: str, sequence: int = 0) -> Model:
-    """Return a model of `MODELS`, with sequences of another length if one is given.
-
-    Raises
-    ------
-    NetcosimError
-        An unknown name.
-    """
+    """Return a model of `MODELS`, with sequences of another length if one is given."""
     need_name("model", name, MODELS)
     if sequence < 0:
         raise NetcosimError(f"sequence = {sequence}; it must be at least 1, or 0 for the model's")

@@ -22,11 +22,6 @@ def training(
         Data parallelism times the ranks of a replica.
     message_bytes : int
         Not used: the model has the sizes.
-
-    Raises
-    ------
-    NetcosimError
-        A number below 1, ranks or a layout that do not fit.
     """
     check_common(n_ranks, message_bytes, iterations)
     layout = settings.layout(n_ranks)

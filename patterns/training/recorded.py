@@ -71,11 +71,6 @@ def training_file(
         At least the GPUs of the file.
     message_bytes : int
         Not used: the file has the sizes.
-
-    Raises
-    ------
-    NetcosimError
-        More GPUs in the file; and what `read_recorded` refuses.
     """
     check_common(n_ranks, message_bytes, iterations)
     recorded = read_recorded(file)
@@ -127,11 +122,6 @@ def read_recorded(path: str | Path) -> Recorded:
     gathers the parameters of the data-parallel group.
     Chakra: the trace of one rank, whose name ends in ``.et``, for all GPUs of the job; see
     `patterns.training.chakra.read_nodes`. One node runs after the other.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, is neither, or has several stages; with its line.
     """
     check_file(path)
     found = Path(path).stat()

@@ -76,13 +76,7 @@ class TrainingSettings:
         return Communicator(self.algorithm, self.gpus_per_node, as_time)
 
     def layout(self, n_ranks: int) -> Layout:
-        """Return the layout on so many ranks.
-
-        Raises
-        ------
-        NetcosimError
-            Ranks that do not fit, or a layout that does not fit the model.
-        """
+        """Return the layout on so many ranks."""
         dp = self.dp or max(1, n_ranks // self.ranks_of_replica)
         if n_ranks != dp * self.ranks_of_replica:
             names = {"tp": self.tp, "cp": self.cp, "pp": self.pp} | ({"dp": dp} if self.dp else {})

@@ -62,11 +62,6 @@ def timeline(
         Of each stage of the pipeline.
     bandwidth_Bps : mapping
         By parallelism; those that are left out take no time.
-
-    Raises
-    ------
-    NetcosimError
-        Stages that wait for each other for ever.
     """
     arrives: dict[tuple[int, int, int], float] = {}
     free = [[0.0, 0.0] for _ in stages]

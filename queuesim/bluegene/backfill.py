@@ -25,13 +25,7 @@ BUSY_AT_LEAST_S = 300.0
 
 
 class CobaltBackfill(Backfill):
-    """Drains and windows; see the module's text.
-
-    Raises
-    ------
-    NetcosimError
-        A policy without a partition menu.
-    """
+    """Drains and windows; see the module's text."""
 
     name = "cobalt"
     description = "Blue Gene's Cobalt: blocked jobs drain a partition, others fill its window"

@@ -32,13 +32,7 @@ def contention(extents: tuple[int, ...]) -> float:
 
 
 def logged_geometry(midplanes: int, menu: str = "mira-current") -> tuple[int, ...]:
-    """Return the partition that a job had: the smallest on a menu of `MENUS` that holds it.
-
-    Raises
-    ------
-    NetcosimError
-        A job larger than all of them.
-    """
+    """Return the partition that a job had: the smallest on a menu of `MENUS` that holds it."""
     holding = [g for g in partition_menu(menu).geometries if prod(g) >= midplanes]
     if not holding:
         raise NetcosimError(f"partition menu {menu!r} has nothing for {midplanes} midplanes")
@@ -100,13 +94,7 @@ class PartitionBisection(PartitionKeys, RunTimeModel):
         return np.where(self.bound(workload, rng), np.inf, 0.0)
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
-        """Bind to a workload and a policy on a torus.
-
-        Raises
-        ------
-        NetcosimError
-            A topology that is no torus; a job larger than all partitions of the menu.
-        """
+        """Bind to a workload and a policy on a torus."""
         shape = policy.topology.shape
         if not isinstance(shape, TorusShape):
             raise NetcosimError(

@@ -37,11 +37,6 @@ def check_scheduler(command: Sequence[str], time_limit_s: float = 10.0) -> str:
     ----------
     time_limit_s : float
         For each answer.
-
-    Raises
-    ------
-    NetcosimError
-        The first violation; a job that is never started; two runs with different starts.
     """
     rng = np.random.default_rng(1)
     columns = [rng.integers(*limits, N_RANDOM) for limits in ((0, 20_000), (1, 900), (1, 9))]

@@ -30,11 +30,6 @@ class LineProcess:
         The program and its arguments; no shell reads them.
     time_limit_s : float
         For each answer.
-
-    Raises
-    ------
-    NetcosimError
-        A program that cannot be started.
     """
 
     def __init__(self, command: Sequence[str], time_limit_s: float) -> None:
@@ -58,14 +53,7 @@ class LineProcess:
         self._read = b""
 
     def exchange(self, message: Mapping[str, Any]) -> Any:
-        """Send a message and return the answer.
-
-        Raises
-        ------
-        NetcosimError
-            No answer within the time limit, the program ended, or it wrote anything but one line
-            of JSON.
-        """
+        """Send a message and return the answer."""
         deadline_s = monotonic() + self._limit_s
         if self._readable.poll(0):
             self._receive()

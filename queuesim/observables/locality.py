@@ -32,13 +32,7 @@ class Locality:
 
 
 def locality(result: QueueResult) -> Locality:
-    """Return the domains that each job of a schedule spans.
-
-    Raises
-    ------
-    NetcosimError
-        A schedule without placements.
-    """
+    """Return the domains that each job of a schedule spans."""
     kept = result.placements
     if kept is None:
         raise NetcosimError("locality needs placements: simulate with keep_placements=True")

@@ -39,13 +39,7 @@ OBSERVABLES: Registry[Observable] = Registry(
 
 
 def observed(schedules: Mapping[str, QueueResult], names: Sequence[str]) -> dict[str, Rows]:
-    """Return tables of observables of schedules by policy.
-
-    Raises
-    ------
-    NetcosimError
-        An observable that the machine does not have.
-    """
+    """Return tables of observables of schedules by policy."""
     return {
         name: [
             {"policy": policy, **row}

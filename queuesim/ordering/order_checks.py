@@ -13,13 +13,7 @@ from workloads.job import Workload
 
 
 def with_checks(order: Order) -> Order:
-    """Return the order, whose keys and scores are refused if they are no finite numbers, one a job.
-
-    Raises
-    ------
-    NetcosimError
-        Neither a key nor a score, nor live ones; and out of either, what does not fit.
-    """
+    """Return the order, whose keys and scores must be finite numbers, one a job."""
     key, score = order.static_key, order.score
     if key is None and score is None and order.live is None:
         raise NetcosimError(f"{label_of(order)} has neither static_key nor score")

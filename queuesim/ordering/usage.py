@@ -52,13 +52,7 @@ class Usage:
 
 
 def owners(workload: Workload, by: str) -> tuple[NDArray[np.int64], list[object]]:
-    """Return the index of every job's owner, and what the owners are called; unknown ones are one.
-
-    Raises
-    ------
-    NetcosimError
-        A log without owners of this kind.
-    """
+    """Return the index of every job's owner, and the owners' names; unknown ones are one."""
     if by == "account":
         labels = workload.details.account
         code = None if labels is None else labels.code

@@ -37,11 +37,6 @@ class Access:
     ----------
     partitions : sequence of Partition
         Empty: all jobs may use all nodes.
-
-    Raises
-    ------
-    NetcosimError
-        Nodes that the machine has not; a job without a partition.
     """
 
     def __init__(

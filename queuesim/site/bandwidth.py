@@ -26,11 +26,6 @@ def bandwidth_needs(
     -------
     (n,) float64 or None
         None where neither has a value.
-
-    Raises
-    ------
-    NetcosimError
-        The log has it only for some jobs, and there are no classes.
     """
     known = workload.details.bytes_per_node_s
     drawn = bandwidth_by_class(workload, classes_Bps, rng) if classes_Bps else None

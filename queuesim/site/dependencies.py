@@ -30,11 +30,6 @@ class Dependencies:
         Jobs that wait for others.
     n_outside : int
         Dependencies on jobs that are not in the workload; they count as satisfied.
-
-    Raises
-    ------
-    NetcosimError
-        A cycle of jobs that wait for each other.
     """
 
     def __init__(self, workload: Workload) -> None:

@@ -33,14 +33,7 @@ HOPELESS = 11.5
 def check_failures(
     failures: Failures, checkpoints: Checkpoints, workload: Workload, topology: Topology
 ) -> None:
-    """Refuse failures under which a queue would hardly ever end, before it begins.
-
-    Raises
-    ------
-    NetcosimError
-        Nodes that fail faster than they are repaired, jobs that hardly ever run long enough to
-        proceed, too many failures in the time of the jobs; what `draw_failures` refuses.
-    """
+    """Refuse failures under which a queue would hardly ever end, before it begins."""
     counts = [int(part.max()) + 1 for _, part in _parts(failures, topology)]
     rates = np.array([getattr(failures, rate) for rate in RATES]) / DAY_S
     if rates.sum() * failures.repair_s > 1:
@@ -82,13 +75,7 @@ class Failure(NamedTuple):
 def draw_failures(
     failures: Failures, topology: Topology, rng: np.random.Generator
 ) -> Iterator[Failure]:
-    """Return the failures of a machine in order of time, without end; one rate must be above 0.
-
-    Raises
-    ------
-    NetcosimError
-        Failures of links or leaves that would leave each node another link.
-    """
+    """Return the failures of a machine in order of time, without end; one rate must be above 0."""
     rates, parts = zip(*_parts(failures, topology), strict=True)
     counts = [int(part.max()) + 1 for part in parts]
     ends, time_s = (np.multiply(rates, counts) / DAY_S).cumsum(), 0.0

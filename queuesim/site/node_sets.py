@@ -32,11 +32,6 @@ class NodeSetMachine(Machine):
     ----------
     workload, policy, bandwidth_Bps, estimates
         Of `queuesim.machine.Machine`.
-
-    Raises
-    ------
-    NetcosimError
-        A policy that cannot be kept to a set of nodes.
     """
 
     def __init__(
@@ -111,11 +106,6 @@ class NodeSetMachine(Machine):
         ----------
         held : sequence of Reservation
             Reservations of other jobs, which the job must not use while they last.
-
-        Raises
-        ------
-        NetcosimError
-            Nowhere, ever.
         """
         began = perf_counter()
         walltime, n_nodes = self.requested_s[job], self.n_nodes[job]

@@ -58,13 +58,7 @@ class Outage:
 
 
 def read_outages(path: str) -> tuple[Outage, ...]:
-    """Return the reservations and failures of a file, in its order.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, or a line that is wrong; one line with file and line.
-    """
+    """Return the reservations and failures of a file, in its order."""
     rows = csv_cells(path, io.StringIO(read_text(path)), strict=True)
     found: list[Outage] = []
     head: list[str] | None = None

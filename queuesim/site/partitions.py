@@ -19,14 +19,7 @@ _NUMBERS = re.compile(r"[\d\s,-]+")
 
 
 def node_mask(text: str, topology: Topology, where: str) -> Mask:
-    """Return which nodes a host list, a list of numbers and ranges, or "all" names, (n,).
-
-    Raises
-    ------
-    NetcosimError
-        What is no host list, a node that the machine has not or that is named twice, none at
-        all; begins with ``where``.
-    """
+    """Return which nodes a host list, a list of numbers and ranges, or "all" names, (n,)."""
     from netsim.hostlist import expand
 
     mask = np.zeros(topology.n_nodes, dtype=bool)
@@ -46,13 +39,7 @@ def node_mask(text: str, topology: Topology, where: str) -> Mask:
 
 
 def check_partitions(partitions: Sequence[Partition]) -> None:
-    """Check that partitions are consistent with each other.
-
-    Raises
-    ------
-    NetcosimError
-        A name, of the queue or of the log, shared by two partitions; two default partitions.
-    """
+    """Check that partitions are consistent with each other."""
     taken: dict[str, str] = {}
     for partition in partitions:
         for name in partition.names:
@@ -72,11 +59,6 @@ def partition_of_jobs(workload: Workload, partitions: Sequence[Partition]) -> ND
 
     A single partition takes all jobs; of several, each takes those of its names, and the default
     all others.
-
-    Raises
-    ------
-    NetcosimError
-        A job of no partition, where none is the default.
     """
     if len(partitions) <= 1:
         return np.zeros(len(workload), dtype=np.int64)

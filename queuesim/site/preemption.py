@@ -32,13 +32,7 @@ def check_preemptive(backfill: str) -> None:
 def levels_of(
     keys: PreemptionKeys, order: Order, workload: Workload, of_partition: FloatArray | None
 ) -> LiveOrder | None:
-    """Return the levels of the jobs, the larger the higher; None: no preemption by levels.
-
-    Raises
-    ------
-    NetcosimError
-        An order without levels, or one that needs preemption without; no partitions.
-    """
+    """Return the levels of the jobs, the larger the higher; None: no preemption by levels."""
     if order.needs_preemption and keys.by != "order":
         raise NetcosimError(
             f'order {order.name!r} needs preemption; set queue.preemption.by = "order"'

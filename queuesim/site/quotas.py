@@ -19,13 +19,7 @@ from workloads.job import Workload
 
 
 class Quotas(LiveOrder):
-    """Levels by quotas: 1 for jobs that own their nodes or would, 0 for those that borrow.
-
-    Raises
-    ------
-    NetcosimError
-        Quotas of more nodes than the machine has; a log without the column or a name.
-    """
+    """Levels by quotas: 1 for jobs that own their nodes or would, 0 for those that borrow."""
 
     def __init__(self, workload: Workload, keys: QuotaKeys, machine_nodes: int) -> None:
         nodes = keys.of_name()

@@ -47,12 +47,6 @@ def workload_of(
         See `workloads.importers.shared_nodes.shared_nodes`.
     waits : bool
         Whether the log has both submit times and starts.
-
-    Raises
-    ------
-    NetcosimError
-        No job that can be used, a host list that is none, a time or a size beyond all bounds,
-        jobs that share nodes, jobs that wait for each other.
     """
     dropped = Counter(found.dropped)
     jobs = [job for job in last_runs(found.jobs, dropped) if not _unusable(job, path, dropped)]

@@ -30,11 +30,6 @@ class LogClock:
     ----------
     zone : str
         A name of the tz database, "UTC", "Europe/Berlin".
-
-    Raises
-    ------
-    NetcosimError
-        An unknown zone.
     """
 
     def __init__(self, zone: str) -> None:

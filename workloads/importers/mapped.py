@@ -61,13 +61,6 @@ def read_mapped_csv(
     not be mapped. Times are dates or numbers of seconds on any clock,
     lengths are seconds or hours:minutes:seconds, node lists are host lists, dependencies as
     "afterok:12:13".
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, a map of columns that are not there, a cell (named
-        ``file:line``) with an invalid value; and what
-        `workloads.importers.assemble.workload_of` refuses.
     """
     rows = mapped_rows(path, csv_rows(path), columns, refuse_twice=True)
     return read_rows(rows, path, timezone, shared_nodes, size_unit, gpus_per_node)
@@ -82,13 +75,7 @@ def read_mapped_parquet(
     size_unit: SizeUnit = NODE,
     gpus_per_node: GpusPerNode = 8,
 ) -> Workload:
-    """Read a table in Parquet as `read_mapped_csv` reads one in CSV; needs pyarrow.
-
-    Raises
-    ------
-    NetcosimError
-        As `read_mapped_csv`, where a line is a row; pyarrow is not installed.
-    """
+    """Read a table in Parquet as `read_mapped_csv` reads one in CSV; needs pyarrow."""
     rows = mapped_rows(path, parquet_rows(path), columns, refuse_twice=True)
     return read_rows(rows, path, timezone, shared_nodes, size_unit, gpus_per_node)
 
@@ -104,11 +91,6 @@ def mapped_rows(
         NAME=COLUMN.
     refuse_twice : bool
         Whether two rows of one job are an error.
-
-    Raises
-    ------
-    NetcosimError
-        See `read_mapped_csv`.
     """
     taken, names = _mapped(path, rows.columns, columns), list(rows.columns)
 

@@ -47,12 +47,6 @@ def read_pbs(
     Taken are ctime or qtime, start, end, Resource_List.nodect (else select, nodes or the nodes of
     exec_vnode and exec_host), Resource_List.walltime, queue, project or account, user, depend and
     Exit_status. Several files of a machine may be put into one, one after the other.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, a line (named ``file:line``) that is no record; and what
-        `workloads.importers.assemble.workload_of` refuses.
     """
     found = Found()
     unfinished: dict[str, str] = {}

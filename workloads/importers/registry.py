@@ -30,13 +30,7 @@ IMPORTERS: Registry[Importer] = Registry(
 
 
 def import_log(kind: str, path: str | Path, parameters: Mapping[str, Any]) -> Workload:
-    """Return the jobs of a file.
-
-    Raises
-    ------
-    NetcosimError
-        An unknown kind, a parameter that it does not take, and what its reader refuses.
-    """
+    """Return the jobs of a file."""
     need_name("importer", kind, IMPORTERS)
     read = IMPORTERS[kind].read
     jobs = read(path, **checked(f"importer {kind}", read, parameters))

@@ -61,13 +61,6 @@ def read_sacct(
 
     Steps are left out; components of a heterogeneous job are one job; of a requeued job the last
     run counts.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, a header without a column that is needed, a line (named
-        ``file:line``) with another number of fields, a date or number that is none; and what
-        `workloads.importers.assemble.workload_of` refuses.
     """
     lines = read_lines(path)
     table = _Table(

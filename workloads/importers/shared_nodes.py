@@ -45,11 +45,6 @@ def shared_nodes(
         A job with fewer on its nodes shares them, whatever its node list.
     dropped, notes
         Changed in place: counts and notes of what was done.
-
-    Raises
-    ------
-    NetcosimError
-        Jobs share nodes, and ``shared`` is "refuse".
     """
     share = np.zeros(len(jobs), dtype=np.bool_)
     example = ""

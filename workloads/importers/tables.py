@@ -48,13 +48,7 @@ class TableRow:
         return "" if found.lower() in _NONE else found
 
     def number(self, column: str, *, least: float = 0.0, most: float = 1e300) -> float:
-        """Return a number in its bounds; nan for an empty cell.
-
-        Raises
-        ------
-        NetcosimError
-            Any other text.
-        """
+        """Return a number in its bounds; nan for an empty cell."""
         text = self.text(column)
         value = number_of(text) if text else nan
         if value is None or (text and not (isfinite(value) and least <= value <= most)):
@@ -63,26 +57,14 @@ class TableRow:
         return value
 
     def integer(self, column: str) -> int:
-        """Return an integer from 0 on; 0 for an empty cell.
-
-        Raises
-        ------
-        NetcosimError
-            Any other text.
-        """
+        """Return an integer from 0 on; 0 for an empty cell."""
         value = self.number(column) if self.text(column) else 0.0
         if value != int(value) or value > 2**53:
             raise self.wrong(column, "a whole number is needed")
         return int(value)
 
     def date(self, column: str, clock: LogClock) -> tuple[float, float]:
-        """Return a date, or a number on any clock, as `LogClock.both` has it.
-
-        Raises
-        ------
-        NetcosimError
-            Any other text.
-        """
+        """Return a date, or a number on any clock, as `LogClock.both` has it."""
         text = self.text(column)
         number = number_of(text) if text else nan
         if number is not None:
@@ -93,13 +75,7 @@ class TableRow:
             raise self.wrong(column, "a date is needed") from None
 
     def length_s(self, column: str) -> float:
-        """Return a length in seconds, given so or as days-hours:minutes:seconds; nan for none.
-
-        Raises
-        ------
-        NetcosimError
-            Any other text.
-        """
+        """Return a length in seconds, given so or as days-hours:minutes:seconds; nan for none."""
         text = self.text(column)
         if ":" not in text and text.lower() not in ("unlimited", "partition_limit"):
             return self.number(column)
@@ -152,12 +128,6 @@ def csv_rows(path: str | Path, usual: Sequence[str] = ()) -> TableRows:
     usual : sequence of str
         Columns of a file whose first line is no header: one that does not begin with the first of
         them.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, no header, a repeated column; while reading, a
-        line (named ``file:line``) that is no valid CSV or has another number of fields.
     """
     lines, comments = read_lines(path), 0
     head = next(lines, "").rstrip("\r")
@@ -179,13 +149,7 @@ def csv_rows(path: str | Path, usual: Sequence[str] = ()) -> TableRows:
 
 
 def parquet_rows(path: str | Path) -> TableRows:
-    """Return the rows of a table in Parquet, every value as text.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read; pyarrow is not installed.
-    """
+    """Return the rows of a table in Parquet, every value as text."""
     from netsim.files import check_file
 
     check_file(path)

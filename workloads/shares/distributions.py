@@ -40,13 +40,7 @@ class Fractions(Protocol):
 
 @dataclass(frozen=True)
 class UniformFractions:
-    """All values between two ends alike, by their mean and standard deviation.
-
-    Raises
-    ------
-    NetcosimError
-        An end below 0 or above 1.
-    """
+    """All values between two ends alike, by their mean and standard deviation."""
 
     mean: float
     spread: float
@@ -86,11 +80,6 @@ class BetaFractions:
 
     With m the mean and s the spread its two parameters are m k and (1 - m) k, where
     k = m (1 - m) / s**2 - 1. Without spread, all values are the mean.
-
-    Raises
-    ------
-    NetcosimError
-        A spread that no values from 0 to 1 can have around the mean.
     """
 
     mean: float
@@ -124,13 +113,7 @@ class BetaFractions:
 
 @dataclass(frozen=True)
 class QuantileFractions:
-    """A table of quantiles, straight between them.
-
-    Raises
-    ------
-    NetcosimError
-        A table that does not begin at 0 and end at 1, or falls.
-    """
+    """A table of quantiles, straight between them."""
 
     points: tuple[tuple[float, float], ...]
     """Share of jobs, and the fraction that so many of them are below; both rise, the shares from 0
@@ -204,11 +187,6 @@ def make_fractions(
         Of "uniform" and "beta".
     quantiles, at : sequence of float
         Of "quantiles": fractions, and the shares of jobs below them; evenly spaced if left out.
-
-    Raises
-    ------
-    NetcosimError
-        An unknown name, what is missing or too much, what the distribution refuses.
     """
     need_name("distribution", distribution, DISTRIBUTIONS)
     given = {"mean": mean is not None, "spread": spread is not None, "quantiles": bool(quantiles)}

@@ -65,13 +65,7 @@ def published_shares() -> tuple[PublishedShare, ...]:
 
 
 def shares_of(source: str) -> tuple[PublishedShare, ...]:
-    """Return the rows of a source.
-
-    Raises
-    ------
-    NetcosimError
-        No such source.
-    """
+    """Return the rows of a source."""
     found = tuple(row for row in published_shares() if row.id == source)
     if not found:
         names = dict.fromkeys(row.id for row in published_shares())

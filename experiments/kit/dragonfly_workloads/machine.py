@@ -55,13 +55,7 @@ CHOICES = {
 
 
 def settings_of(options: Options) -> dict[str, Any]:
-    """Return `SETTINGS` with the options' changes.
-
-    Raises
-    ------
-    NetcosimError
-        An unknown setting, or a value that does not fit.
-    """
+    """Return `SETTINGS` with the options' changes."""
     found = dict(SETTINGS)
     for key, value in options.settings.items():
         need_name("setting of level-spread", key, SETTINGS)

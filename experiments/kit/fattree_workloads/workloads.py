@@ -86,11 +86,6 @@ def place(
         TA's, from `draw_workload`.
     name : str
         One of `PLACEMENTS`.
-
-    Raises
-    ------
-    NetcosimError
-        An unknown placement.
     """
     need_name("placement", name, PLACEMENTS)
     if name == "ta":
@@ -144,11 +139,6 @@ def allocate_after(
     -------
     list of Placement
         Of the requested jobs.
-
-    Raises
-    ------
-    NetcosimError
-        A job finds no place when all earlier ones have left.
     """
     running: list[Placement] = []
     found: list[Placement] = []

@@ -31,11 +31,6 @@ def write_figures(store: Store, key: str | None, folder: Path, form: Form) -> li
     folder : path
         Made if it is missing.
     form : {"svg", "pdf", "png"}
-
-    Raises
-    ------
-    NetcosimError
-        A page without figures, a folder that cannot be written.
     """
     from netcosim.report.sweep_page import sweep_drawings
 
@@ -49,13 +44,7 @@ def write_figures(store: Store, key: str | None, folder: Path, form: Form) -> li
 
 
 def write_section_figures(sections: Sequence[Section], folder: Path, form: Form) -> list[Path]:
-    """Write the figures of a page's sections, by their titles.
-
-    Raises
-    ------
-    NetcosimError
-        A folder that cannot be written.
-    """
+    """Write the figures of a page's sections, by their titles."""
     drawn = [(section.title, section.figure) for section in sections if section.figure is not None]
     if not drawn:
         return []

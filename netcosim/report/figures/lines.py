@@ -51,11 +51,6 @@ def over_time(
         By name of the series; by default in their order.
     top : float, optional
         Of the axis; by default as the values are.
-
-    Raises
-    ------
-    NetcosimError
-        Nothing to draw, or lengths that differ.
     """
     data = _checked(series, ylabel)
     paints = colours or policy_colours(list(data))
@@ -125,11 +120,6 @@ def cdf(
         Logarithmic axis; samples of 0 and less are then at its left end.
     colours : mapping, optional
         By name of the samples; by default in their order.
-
-    Raises
-    ------
-    NetcosimError
-        Nothing to draw.
     """
     arrays = {name: np.asarray(values, dtype=float) for name, values in samples.items()}
     data = {name: np.sort(x[~np.isnan(x)]) for name, x in arrays.items() if not np.isnan(x).all()}

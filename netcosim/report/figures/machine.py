@@ -79,11 +79,6 @@ def gantt(
     paint : str
         The policy's colour.
     size_in : (width, height), inches
-
-    Raises
-    ------
-    NetcosimError
-        No jobs, or lengths that differ.
     """
     if len(start_s) == 0 or len(start_s) != len(end_s) or len(range_ptr) != len(start_s) + 1:
         raise NetcosimError("gantt: it needs jobs, and a start, an end and nodes for each")
@@ -148,11 +143,6 @@ def link_matrix(
         Row: sending block; column: receiving block; nan where no link is.
     block : int
         Routers a block.
-
-    Raises
-    ------
-    NetcosimError
-        Not one value a link.
     """
     n_links, n_routers = len(machine.link_src), len(machine.router_group)
     if len(values) != n_links:
@@ -192,11 +182,6 @@ def link_heat_map(
         What has the strongest colour: the same for maps that are side by side; by default the
         largest value.
     size_in : (width, height), inches
-
-    Raises
-    ------
-    NetcosimError
-        Not one value a link.
     """
     matrix, block = link_matrix(machine, busy_percent)
     known = matrix[np.isfinite(matrix)]
@@ -251,11 +236,6 @@ def link_boxes(
         A column in seconds (``..._s``) is drawn in the unit that fits, which the label names.
     colours : mapping, optional
         Of policies; by default in order of appearance.
-
-    Raises
-    ------
-    NetcosimError
-        A missing column, no rows.
     """
     check_columns(frame, ["policy", "kind", *(column for column, _ in values)], "link boxes")
     kinds, policies = first_seen(frame, "kind"), first_seen(frame, "policy")

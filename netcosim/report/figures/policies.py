@@ -48,11 +48,6 @@ def bars_against_baseline(
         Name of the policy with ratio 1.
     colours : mapping, optional
         Of policies; by default in order of appearance.
-
-    Raises
-    ------
-    NetcosimError
-        A missing column, no rows.
     """
     from netcosim.report.figures.panels import grouped_bars
 
@@ -158,11 +153,6 @@ def waits_by_size(
         By policy; nan for jobs that never ran.
     colours : mapping, optional
         Of policies; by default in their order.
-
-    Raises
-    ------
-    NetcosimError
-        No jobs.
     """
     nodes = np.asarray(n_nodes)
     paints = colours or policy_colours(list(wait_s))

@@ -41,13 +41,6 @@ def read_cobalt(
 
     Nodes are NODES_USED; LOCATION is kept where it is a list of node numbers (Theta), not where it
     names a partition (Mira, Cetus). The user and the project are the published pseudonyms.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, a header without a column that is needed, a line (named
-        ``file:line``) with another number of fields, a date or number that is none; and what
-        `workloads.importers.assemble.workload_of` refuses.
     """
     rows = csv_rows(path)
     missing = [name.upper() for name in NEEDED if name not in rows.columns]

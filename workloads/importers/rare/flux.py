@@ -37,12 +37,6 @@ def read_flux(
     ncores, nodelist, queue, bank, username (else userid), priority, result, and dependencies of
     the kinds that are known (``after-start:ID`` is after, ``after-success`` is afterok,
     ``after-failure`` is afternotok, ``after-finish`` is afterany).
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read or is no JSON, a job with invalid values;
-        and what `workloads.importers.assemble.workload_of` refuses.
     """
     found = Found()
     for number, entry in enumerate(json_jobs(path), start=1):

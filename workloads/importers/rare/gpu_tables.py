@@ -28,11 +28,6 @@ def _reader(columns: Mapping[str, str]) -> Callable[..., Workload]:
         Jobs without a GPU or a node, and jobs that never began, are left out and counted. Of jobs
         with the same number the last run counts. The logs have no walltimes, so requested times
         are run times; where they have no start, waits are not known.
-
-        Raises
-        ------
-        NetcosimError
-            As `workloads.importers.mapped.read_mapped_csv`.
         """
         rows = csv_rows(path)
         taken = mapped_rows(path, rows, [f"{name}={column}" for name, column in columns.items()])

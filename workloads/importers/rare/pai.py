@@ -45,12 +45,6 @@ def read_pai(
     GPU is the partition. Without ``job_table`` jobs are submitted when they start, and waits are
     not known. Tasks without a GPU (parameter servers) are left out, as are jobs without any, jobs
     that never began and jobs with a task that has no end; they are counted.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, a line (named ``file:line``) with another number of fields, a
-        number that is none; and what `workloads.importers.assemble.workload_of` refuses.
     """
     jobs: dict[str, LoggedJob] = {}
     parts, found = 0, Found()

@@ -38,12 +38,6 @@ def read_philly(
     its last one, on the GPUs of its first; a note counts the jobs with several attempts. The
     virtual cluster is the account. Jobs without an attempt, and those whose first start or last
     end is missing, are left out and counted.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read or is no JSON, a job without the keys of the format; and what
-        `workloads.importers.assemble.workload_of` refuses.
     """
     clock, found, several = LogClock(timezone), Found(), 0
     for number, entry in enumerate(json_jobs(path), start=1):

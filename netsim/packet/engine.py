@@ -17,7 +17,13 @@ from netsim.packet.build import (
     choose_clock,
     paces_of,
 )
-from netsim.packet.checks import check_priorities, check_run, check_size, packets_of
+from netsim.packet.checks import (
+    check_channels,
+    check_priorities,
+    check_run,
+    check_size,
+    packets_of,
+)
 from netsim.packet.crossbar.build import with_crossbars
 from netsim.packet.domains import make_domains, router_load
 from netsim.packet.footprint import check_memory
@@ -107,6 +113,7 @@ def simulate_packets(
     check_run(routing.topology, traffic, until_s)
     check_size(routing.topology, traffic, config, until_s)
     check_priorities(routing, traffic, config)
+    check_channels(routing, config)
     check_memory(routing, traffic, config, record_messages)
     routing = pinned_for(routing, traffic)
     program = traffic.program

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from netsim.packet import tables as t
 from netsim.packet.crossbar import tables as x
 from netsim.packet.deadlock import Channel, deadlock_error, stuck_error
+from netsim.packet.kernels_wheel import NONE
 from netsim.packet.tables import Arrays
 from netsim.routing.base import Routing
 from netsim.traffic import Traffic
@@ -46,10 +47,18 @@ def _holders(arrays: Arrays, fifos: NDArray[np.int64]) -> dict[int, set[int]]:
 
 
 def _bidders(arrays: Arrays, crossbar: x.Crossbar) -> dict[int, set[int]]:
-    """Map each channel to the one that the head of the input FIFO behind it bids for."""
+    """Map each channel to those that the head of the input FIFO behind it bids for.
+
+    A head that holds no channel yet waits for all of its class.
+    """
     slots = crossbar.slots.reshape(-1, x.S_WIDTH)
     bidding = np.flatnonzero(slots[:, x.S_HEAD] >= 0)
-    return {int(q): {int(slots[q, x.S_WANT])} for q in bidding}
+    width = np.ones(len(slots), dtype=np.int64)
+    if crossbar.allocates:
+        asks = crossbar.grants.reshape(-1, x.G_WIDTH)[:, x.G_ABLE] == NONE
+        width[asks] = arrays.sc[t.PER_CLASS]
+    first = slots[:, x.S_WANT]
+    return {int(q): set(range(int(first[q]), int(first[q] + width[q]))) for q in bidding}
 
 
 def _waits(

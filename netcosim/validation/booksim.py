@@ -35,10 +35,15 @@ BPS, FLIT_BYTES, CYCLE_S = 10**9, 8, 8e-9
 NETWORKS: Mapping[str, tuple[str, Mapping[str, Any], str, int]] = {
     "dragonfly-72": ("dragonfly", {"p": 2, "a": 4, "g": 9}, "minimal", 256),
     "dragonfly-342": ("dragonfly", {"p": 3, "a": 6, "g": 19}, "minimal", 256),
-    "torus-8x8": ("torus", {"dims": [8, 8]}, "dimension-order", 64),
+    "mesh-8x8": ("torus", {"dims": [8, 8], "wrap": False}, "dimension-order", 64),
     "fattree-64": ("fattree", {"m1": 4, "m2": 4, "m3": 4, "w2": 4, "w3": 4}, "random-up", 64),
 }
 """Family, shape, routing, and flits of a channel's buffer."""
+LINKS = {
+    "dragonfly": ("node", "local", "global"),
+    "torus": ("node", "link"),
+    "fattree": ("node", "level1", "level2"),
+}
 WIRE_CYCLES = {"local": 10, "global": 100}
 """Those of all other links have one."""
 
@@ -71,7 +76,7 @@ def booksim_runs() -> list[Run]:
 
 def _machine(network: str) -> Routing:
     family, shape, routing, _ = NETWORKS[network]
-    kinds = ("node", "local", "global") if family == "dragonfly" else ("node", "link")
+    kinds = LINKS[family]
     links = {f"{kind}_bandwidth_Bps": BPS for kind in kinds}
     wires = {f"{kind}_latency_s": WIRE_CYCLES.get(kind, 1) * CYCLE_S for kind in kinds}
     return make_routing(make_topology(family, {**shape, **links, **wires}), routing)

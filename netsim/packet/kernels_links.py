@@ -45,9 +45,9 @@ from netsim.packet.tables import (
     NIC_COUNT,
     NIC_HEAD,
     NIC_SENT,
+    NODE_CHANNELS,
     NOW,
     PACKETS,
-    PER_CLASS,
     PK_BITS,
     Q_BITS,
     READY,
@@ -176,7 +176,7 @@ def leave_at_once(border, a, m, node):
     if links[row + VCS] != 0 or free_at > min(sc[NOW] + sc[MOST_AHEAD], sc[UNTIL]):
         return False
     several = sc[VSHIFT] > sc[CLASS_SHIFT] or a.messages[message + M_LEFT] != 1
-    several |= sc[PER_CLASS] > 1
+    several |= sc[NODE_CHANNELS] > 1
     if several or sc[N_PK] >= (len(a.packets) >> PK_BITS) - sc[N_NODES]:
         return False
     size_class = np.int64(a.messages[message + M_TAIL])
@@ -197,8 +197,8 @@ def channel_with_space(a, q, size):
     sc = a.sc
     wake = NONE
     first = a.links[(np.uint64(q >> sc[VSHIFT]) << L_BITS) + PACKETS]
-    for i in range(sc[PER_CLASS]):
-        other = q + (first + i) % sc[PER_CLASS]
+    for i in range(sc[NODE_CHANNELS]):
+        other = q + (first + i) % sc[NODE_CHANNELS]
         collect_credits(sc, a.channels, a.channel_ticks, a.credits, other)
         if a.channels[(np.uint64(other) << Q_BITS) + SPACE] >= size:
             return other, NONE
@@ -232,7 +232,7 @@ def try_node(border, a, node):
         if last:
             size_class = np.int64(messages[message + M_TAIL])
         size = a.wire[np.uint64(size_class)]
-        if sc[PER_CLASS] > 1:
+        if sc[NODE_CHANNELS] > 1:
             q, wake = channel_with_space(a, q, size)
             channel = np.uint64(q) << Q_BITS
         collect_credits(sc, channels, a.channel_ticks, a.credits, q)

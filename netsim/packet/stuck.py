@@ -53,11 +53,12 @@ def _bidders(arrays: Arrays, crossbar: x.Crossbar) -> dict[int, set[int]]:
     """
     slots = crossbar.slots.reshape(-1, x.S_WIDTH)
     bidding = np.flatnonzero(slots[:, x.S_HEAD] >= 0)
+    first, sc = slots[:, x.S_WANT], arrays.sc
     width = np.ones(len(slots), dtype=np.int64)
     if crossbar.allocates:
         asks = crossbar.grants.reshape(-1, x.G_WIDTH)[:, x.G_ABLE] == NONE
-        width[asks] = arrays.sc[t.PER_CLASS]
-    first = slots[:, x.S_WANT]
+        to_node = first >> sc[t.VSHIFT] < 2 * sc[t.N_NODES]
+        width[asks] = np.where(to_node, sc[t.NODE_CHANNELS], sc[t.PER_CLASS])[asks]
     return {int(q): set(range(int(first[q]), int(first[q] + width[q]))) for q in bidding}
 
 

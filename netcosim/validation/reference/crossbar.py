@@ -125,6 +125,8 @@ class InputQueuedNetwork(Network):
 
     def _class_of(self, target: FifoChannel) -> list[FifoChannel]:
         """Return all channels of a channel's class."""
+        if target.link.end_router is None:
+            return target.link.channels
         n = self.config.fifos_per_class
         first = target.vc - target.vc % n
         return target.link.channels[first : first + n]

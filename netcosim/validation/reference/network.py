@@ -159,13 +159,13 @@ class Network:
     def _make_link(self, number: int) -> Link:
         t = self.routing.topology
         to_node = t.n_ports <= number < t.first_router_link
+        one_channel = number < t.first_router_link and not self.config.allocates_channels
         link = Link(
             number=number,
             bandwidth_Bps=int(t.link_bandwidth_Bps[number]),
             latency_ps=to_ps(float(t.link_latency_s[number])),
             end_router=None if to_node else int(t.link_dst[number]) - t.n_ports,
-            n_vcs=self.config.fifos_per_class
-            * (1 if number < t.first_router_link else self.routing.n_vcs),
+            n_vcs=1 if one_channel else self.routing.n_vcs * self.config.fifos_per_class,
         )
         free_bytes = _NO_BOUND if to_node else self.config.buffer_bytes
         n_channels = self.n_classes * link.n_vcs
@@ -302,7 +302,7 @@ class Network:
         The packets of a port wait in one FIFO for all channels of its injection link, and go to the
         first in turn that has space.
         """
-        n = self.config.fifos_per_class
+        n = link.n_vcs
         if n == 1 or not self._is_injection(link):
             return channel
         in_turn = (link.channels[(link.packets + i) % n] for i in range(n))

@@ -24,8 +24,8 @@ def with_crossbars(
     vshift = int(arrays.sc[t.VSHIFT])
     to_router = topology.link_dst >= topology.n_ports
     from_router = topology.link_src >= topology.n_ports
-    n_channels = np.where(np.arange(n_links) < topology.first_router_link, 1, routing.n_vcs)
-    n_channels *= config.fifos_per_class
+    of_node = np.arange(n_links) < topology.first_router_link
+    n_channels = np.where(of_node, arrays.sc[t.NODE_CHANNELS], arrays.sc[t.N_VCS])
     into = np.where(to_router, topology.link_dst - topology.n_ports, -1)
     out_of = np.where(from_router, topology.link_src - topology.n_ports, -1)
     n_slots = np.bincount(into[to_router], n_channels[to_router], n_routers).astype(np.int64)

@@ -56,6 +56,7 @@ from netsim.packet.tables import (
     L_BITS,
     N_LINKS,
     N_NODES,
+    NODE_CHANNELS,
     NOW,
     PACKETS,
     PER_CLASS,
@@ -194,10 +195,12 @@ def free_channel(a, x, want):
     """Return the first channel in turn of the class of ``want`` that no head holds; -1 if all are
     held, and when the first comes free."""
     sc = a.sc
-    first = a.links[(np.uint64(want >> sc[VSHIFT]) << L_BITS) + PACKETS]
+    out = want >> sc[VSHIFT]
+    n = sc[PER_CLASS] if out >= 2 * sc[N_NODES] else sc[NODE_CHANNELS]
+    first = a.links[(np.uint64(out) << L_BITS) + PACKETS]
     free_at = NONE
-    for i in range(sc[PER_CLASS]):
-        q = want + (first + i) % sc[PER_CLASS]
+    for i in range(n):
+        q = want + (first + i) % n
         until = x.grants[(np.uint64(q) << G_BITS) + G_HELD_UNTIL]
         if until <= sc[NOW]:
             return q, NONE

@@ -5,14 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
+from netsim.kinds import need_array, need_real
+from netsim.limits import MAX_INDEX
 from netsim.parameters import Parameter, checked, parameters_of
 from netsim.short_repr import short_repr
+from netsim.topologies.checks import need_int
 from netsim.topology import Topology
 
 
@@ -52,6 +56,20 @@ class Request:
     bandwidth_Bps: float | None = None
     wait_s: float = 0.0
     nodes: NDArray[np.int32] | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # plain types first: a queue makes millions of requests
+        if type(self.job_id) is not int:
+            need_int("Request", "job_id", self.job_id, -MAX_INDEX)
+        if type(self.n_nodes) is not int:
+            need_int("Request", "n_nodes", self.n_nodes, -MAX_INDEX)
+        for what, value in (("end_s", self.end_s), ("bandwidth_Bps", self.bandwidth_Bps)):
+            if value is not None and not (type(value) is float and value >= 0):
+                need_real("Request", what, value, 0, inf)
+        if not (type(self.wait_s) is float and self.wait_s >= 0):
+            need_real("Request", "wait_s", self.wait_s, 0, inf)
+        if self.nodes is not None:
+            need_array("Request", "nodes", self.nodes)
 
 
 @short_repr()

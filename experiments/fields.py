@@ -26,6 +26,7 @@ from pydantic_core import core_schema
 from netsim.errors import NetcosimError, need_name
 from netsim.inputs import checked_path, input_file
 from netsim.parameters import NamesIn, Parameter, checked_kind, model_from
+from netsim.text_numbers import whole_number
 from netsim.units import Dimension, parse_quantity, quantity_of, short_name
 
 
@@ -208,11 +209,13 @@ def value_at(config: Any, key: str) -> Any:
     """
     found = config
     for part in key.split("."):
-        if isinstance(found, (dict, tuple, list)):
-            try:
-                found = found[int(part)] if isinstance(found, (tuple, list)) else found[part]
-            except (IndexError, ValueError):
-                raise KeyError(key) from None
+        if isinstance(found, (tuple, list)):
+            at = whole_number(part, 0, len(found) - 1)
+            if at is None:
+                raise KeyError(key)
+            found = found[at]
+        elif isinstance(found, dict):
+            found = found[part]
         elif part in getattr(type(found), "model_fields", ()):
             found = getattr(found, part)
         else:

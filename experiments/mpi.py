@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from netsim.errors import NetcosimError
+from netsim.text_numbers import whole_number
 
 # Set by the launchers: MPICH and Intel MPI (hydra), PMIx (Open MPI 5), Open MPI, MVAPICH,
 # Slurm's srun.
@@ -62,7 +63,7 @@ def world() -> Any | None:
 
 def _first_number(names: tuple[str, ...], otherwise: int) -> int:
     for name in names:
-        text = os.environ.get(name, "")
-        if text.isdigit():
-            return int(text)
+        number = whole_number(os.environ.get(name, ""))
+        if number is not None:
+            return number
     return otherwise

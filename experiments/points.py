@@ -11,6 +11,7 @@ import numpy as np
 
 from netsim.errors import NetcosimError
 from netsim.inputs import identity, is_input, label
+from netsim.text_numbers import whole_number
 
 MODEL_VERSION = "9"
 """Raise it with any change that changes results; points of another version are not reused."""
@@ -109,9 +110,10 @@ def replaced(config: Mapping[str, object], changes: Mapping[str, object]) -> dic
 def _with(level: object, rest: str, value: object, dotted: str) -> object:
     first, _, more = rest.partition(".")
     if isinstance(level, (list, tuple)):
-        if not first.isdecimal() or int(first) >= len(level):
+        at = whole_number(first, 0, len(level) - 1)
+        if at is None:
             raise NetcosimError(f"key {dotted}: {first!r} is no entry of a list of {len(level)}")
-        entries, at = list(level), int(first)
+        entries = list(level)
         entries[at] = _with(entries[at], more, value, dotted) if more else value
         return entries
     inner = dict(level) if isinstance(level, Mapping) else {}

@@ -29,13 +29,18 @@ from experiments.signals import defer_signals
 from experiments.store_format import (
     APPLICATION_ID,
     ARCHIVE_SCHEMA,
+    CHECKSUM_SCHEMA,
     COLUMNS,
     SCHEMA,
     SCHEMA_VERSION,
     WITHOUT_ARCHIVE,
+    WITHOUT_CHECKSUMS,
     StoredPoint,
+    add_functions,
+    check_content,
     check_header,
     check_tables,
+    insertion,
     read_rows,
 )
 from netsim.errors import NetcosimError, unknown_name
@@ -73,8 +78,8 @@ class Store:
     Raises
     ------
     NetcosimError
-        A file that is missing (for reading), no results file, of a newer schema, or being written
-        by another process.
+        A file that is missing (for reading), no results file, of a newer schema, damaged, or being
+        written by another process.
 
     Examples
     --------
@@ -136,16 +141,18 @@ class Store:
             raise NetcosimError(f"{self.path}: cannot be opened: {error}") from None
         held.callback(db.close)
         try:
+            add_functions(db)
             if self.mode == "write":
                 self._create(db)
             version = db.execute("PRAGMA user_version").fetchone()[0]
-            if version not in (SCHEMA_VERSION, WITHOUT_ARCHIVE):
+            if version not in (SCHEMA_VERSION, WITHOUT_CHECKSUMS, WITHOUT_ARCHIVE):
                 raise NetcosimError(
                     f"{self.path}: results file of format {version}; "
                     f"this program reads format {SCHEMA_VERSION}"
                 )
-            self._has_archive = version == SCHEMA_VERSION
+            self._has_archive = version > WITHOUT_ARCHIVE
             check_tables(db, self.path, self._has_archive)
+            check_content(db, self.path, version)
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute("PRAGMA foreign_keys = ON")
             if self.mode == "read":
@@ -157,14 +164,15 @@ class Store:
 
     @staticmethod
     def _create(db: sqlite3.Connection) -> None:
-        """Make the tables that a file lacks, in one transaction: all or none."""
+        """Make the tables and columns that a file lacks, in one transaction: all or none."""
         schema = SCHEMA + ARCHIVE_SCHEMA
         if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            if db.execute("PRAGMA user_version").fetchone()[0] != WITHOUT_ARCHIVE:
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version not in (WITHOUT_ARCHIVE, WITHOUT_CHECKSUMS):
                 return
-            schema = ARCHIVE_SCHEMA
+            schema = ARCHIVE_SCHEMA if version == WITHOUT_ARCHIVE else ""
         db.executescript(
-            f"PRAGMA journal_mode = DELETE; BEGIN; {schema}"
+            f"PRAGMA journal_mode = DELETE; BEGIN; {schema} {CHECKSUM_SCHEMA}"
             f"PRAGMA application_id = {APPLICATION_ID};"
             f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
         )
@@ -210,11 +218,15 @@ class Store:
             The file cannot be written, for this point or an earlier pending one.
         """
         self._check_writable()
+        need_kinds(
+            "put",
+            {"key": (key, str), "config": (config, Mapping), "outcome": (outcome, Outcome)},
+        )
         status = "failed" if outcome.tables is None else "done"
         now = datetime.now(UTC).isoformat(timespec="seconds")
         # a name of a file need not be text; one such error must not keep others from the disk
         error = outcome.error and outcome.error.encode(errors="backslashreplace").decode()
-        point = (key, canonical_json(config), status, error, outcome.seconds, now, code)
+        point = (key, canonical_json(config), status, error, float(outcome.seconds), now, code)
         tables = [(key, name, text) for name, text in sorted((outcome.tables or {}).items())]
         kept = [
             (key, name, hashlib.sha256(data).hexdigest(), data)
@@ -247,9 +259,9 @@ class Store:
             with self._transaction() as db:
                 for point, tables, kept in self._waiting:
                     replaced = db.execute("DELETE FROM points WHERE key = ?", point[:1]).rowcount
-                    db.execute("INSERT INTO points VALUES (?, ?, ?, ?, ?, ?, ?)", point)
-                    db.executemany("INSERT INTO results VALUES (?, ?, ?)", tables)
-                    db.executemany("INSERT INTO kept VALUES (?, ?, ?)", [k[:3] for k in kept])
+                    db.execute(insertion("points"), point)
+                    db.executemany(insertion("results"), tables)
+                    db.executemany(insertion("kept"), [k[:3] for k in kept])
                     # points share machines and jobs
                     archives = [k[2:] for k in kept]
                     db.executemany("INSERT OR IGNORE INTO archives VALUES (?, ?)", archives)
@@ -267,9 +279,10 @@ class Store:
 
     def put_meta(self, values: Mapping[str, object]) -> None:
         """Set entries of the store, as opposed to a point's (the config's text, versions, ...)."""
+        need_kinds("put_meta", {"values": (values, Mapping)})
         with self._guard, self._transaction() as db:
             db.executemany(
-                "INSERT OR REPLACE INTO meta VALUES (?, ?)",
+                insertion("meta", "INSERT OR REPLACE"),
                 [(key, json.dumps(plain(value), sort_keys=True)) for key, value in values.items()],
             )
 
@@ -314,6 +327,7 @@ class Store:
 
     def tables(self, key: str, name: str | None = None) -> dict[str, list[dict[str, object]]]:
         """Return the tables of one point by name: all of them, or only the named one."""
+        need_kinds("tables", {"key": (key, str), "name": (name, (str, type(None)))})
         query = "SELECT table_name, columns FROM results WHERE point_key = ?"
         if name is not None:
             query += " AND table_name = ?"
@@ -334,6 +348,7 @@ class Store:
         NetcosimError
             A damaged file.
         """
+        need_kinds("kept", {"key": (key, str)})
         if not self._has_archive:
             return None
         query = "SELECT name, content FROM kept JOIN archives USING (digest) WHERE point_key = ?"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -30,7 +32,7 @@ CREATE TABLE results (
 ) WITHOUT ROWID;
 """
 
-SCHEMA_VERSION, WITHOUT_ARCHIVE = 2, 1
+SCHEMA_VERSION, WITHOUT_CHECKSUMS, WITHOUT_ARCHIVE = 3, 2, 1
 """Of the files that are written, and of those that are read as well."""
 
 ARCHIVE_SCHEMA = """
@@ -52,6 +54,56 @@ COLUMNS = {
     "archives": "digest, content",
 }
 """The columns of each table, in the order in which they are read."""
+
+CHECKED = ("meta", "points", "results", "kept")
+"""Tables whose rows have a checksum; archives have their digest."""
+CHECKSUM_SCHEMA = "".join(
+    f"ALTER TABLE {table} ADD COLUMN checksum INTEGER;"
+    f"UPDATE {table} SET checksum = row_crc({COLUMNS[table]});"
+    for table in CHECKED
+)
+
+
+def insertion(table: str, verb: str = "INSERT") -> str:
+    """Return the statement that stores a row of a table with its checksum."""
+    marks = ", ".join(f"?{n}" for n in range(1, COLUMNS[table].count(",") + 2))
+    names = f"{table} ({COLUMNS[table]}, checksum)"
+    return f"{verb} INTO {names} VALUES ({marks}, row_crc({marks}))"
+
+
+def add_functions(db: sqlite3.Connection) -> None:
+    """Give a connection the functions of checksums: ``row_crc`` and ``sha256``."""
+
+    def row_crc(*values: object) -> int:
+        return zlib.crc32(repr(values).encode())
+
+    db.create_function("row_crc", -1, row_crc, deterministic=True)
+    db.create_function("sha256", 1, lambda data: hashlib.sha256(data).hexdigest())
+
+
+def check_content(db: sqlite3.Connection, path: Path, version: int) -> None:
+    """Raise NetcosimError or a sqlite3 error if any byte of the content has changed.
+
+    SQLite's own checks find rows that are lost, the checksums values that have changed. In a file
+    without checksums only the former are looked for.
+    """
+    found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if found != "ok":
+        raise NetcosimError(f"{path}: damaged results file: {' '.join(found.split())[:200]}")
+    queries = {"row": "PRAGMA foreign_key_check"}
+    if version == SCHEMA_VERSION:
+        for table in CHECKED:
+            crc = f"row_crc({COLUMNS[table]})"
+            queries[table] = f"SELECT 1 FROM {table} WHERE checksum IS NOT {crc} LIMIT 1"
+    if version > WITHOUT_ARCHIVE:
+        queries["archives"] = "SELECT 1 FROM archives WHERE digest IS NOT sha256(content) LIMIT 1"
+        queries["digest"] = "SELECT 1 FROM kept WHERE digest NOT IN (SELECT digest FROM archives)"
+    for what, query in queries.items():
+        if db.execute(query).fetchone() is not None:
+            raise NetcosimError(
+                f"{path}: damaged results file: a row of {what} is not as it was written; restore "
+                "a copy, or compute it again"
+            )
 
 
 @dataclass(frozen=True)

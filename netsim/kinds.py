@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
+from numbers import Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.short_repr import text_of
@@ -53,3 +57,73 @@ def need_kinds(where: str, given: Mapping[str, tuple[object, type | tuple[type, 
                 f"{where}: {name} = {text_of(value)}; it must be {' or '.join(names)}"
                 f"{source and f' ({source})'}"
             )
+
+
+def need_real(
+    where: str, what: str, value: object, low: float = -inf, high: float = 1e300
+) -> float:
+    """Return a finite number from ``low`` to ``high``.
+
+    Raises
+    ------
+    NetcosimError
+        Not a number (True is none), NaN, or beyond its limits.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise NetcosimError(f"{where}: {what} = {text_of(value)}; it must be a number")
+    number: Any = value
+    if isinstance(number, np.generic):  # a float32 has no 1e300
+        number = number.item()
+    if not low <= number <= high:
+        limits = f"{low:g} to {high:g}" if high < 1e300 else f"at least {low:g} and finite"
+        raise NetcosimError(f"{where}: {what} = {text_of(number)}; it must be {limits}")
+    return float(number)
+
+
+def need_array(
+    where: str,
+    what: str,
+    values: object,
+    n: int | None = None,
+    *,
+    low: float = 0,
+    high: float = 2**31 - 1,
+    real: bool = False,
+    nan: bool = False,
+) -> NDArray[Any]:
+    """Return numbers as a flat array.
+
+    Parameters
+    ----------
+    n : int, optional
+        How many.
+    low, high : float
+        Limits of each.
+    real : bool
+        Whether they need not be whole numbers.
+    nan : bool
+        Whether NaN is allowed as well.
+
+    Raises
+    ------
+    NetcosimError
+        Another kind, shape or length; a value beyond its limits.
+    """
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of different lengths
+        array = np.empty((0, 0))
+    empty = array.shape == (0,)
+    if array.ndim != 1 or not (empty or array.dtype.kind in ("iuf" if real else "iu")):
+        kind = "numbers" if real else "whole numbers"
+        raise NetcosimError(f"{where}: {what} = {text_of(values)}; it must be a list of {kind}")
+    if n is not None and len(array) != n:
+        raise NetcosimError(f"{where}: {what} has {len(array)} values; it must have {n}")
+    wrong = ~((array >= low) & (array <= high))
+    if nan:
+        wrong &= ~np.isnan(array)
+    if wrong.any():
+        raise NetcosimError(
+            f"{where}: {what} has {array[wrong][0]}; each must be from {low:g} to {high:g}"
+        )
+    return array.astype(np.int64) if empty and not real else array

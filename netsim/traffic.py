@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from netsim.kinds import need_kinds
+from netsim.kinds import need_array, need_kinds
 from netsim.short_repr import short_repr
 
 MAX_KINDS = 7
@@ -120,8 +120,16 @@ class Program:
             raise NetcosimError(f"program: step_kind needs 0..{len(self.kinds)} for each step")
         if len(self.send_ptr) != n_steps + 1 or self.send_ptr[-1] != n_messages:
             raise NetcosimError("program: send_ptr does not cover the messages")
-        if len(self.compute_s) != n_steps or (n_steps and self.compute_s.min() < 0):
-            raise NetcosimError("program: compute_s needs one value >= 0 a step")
+        for name in ("step_ptr", "send_ptr"):
+            pointers = getattr(self, name)
+            if pointers[0] or np.any(np.diff(pointers) < 0):
+                raise NetcosimError(f"program: {name} must start at 0 and not fall")
+        if len(self.compute_s) != n_steps or not np.all(
+            (self.compute_s >= 0) & (self.compute_s < np.inf)
+        ):
+            raise NetcosimError("program: compute_s needs one finite value >= 0 a step")
+        if not len(self.send_dst) == len(self.send_bytes) == len(self.send_step):
+            raise NetcosimError("program: send_dst, send_bytes, send_step differ in length")
         if n_messages == 0:
             return
         if self.send_dst.min() < 0 or self.send_dst.max() >= self.n_ranks:
@@ -238,13 +246,15 @@ def combine(
     >>> traffic.n_groups, traffic.rank_node.tolist()
     (2, [0, 4, 1, 5])
     """
+    need_kinds("combine", {"programs": (programs, Sequence)})
     for number, program in enumerate(programs):
         need_kinds("combine", {f"programs[{number}]": (program, Program)})
     if not programs or len(programs) != len(rank_nodes):
         raise NetcosimError(f"{len(programs)} programs but {len(rank_nodes)} rank lists")
     for g, (p, nodes) in enumerate(zip(programs, rank_nodes, strict=True)):
-        if p.n_ranks != len(nodes):
-            raise NetcosimError(f"group {g}: {p.n_ranks} ranks but {len(nodes)} rank nodes")
+        placed = need_array(f"group {g}", "rank_nodes", nodes)
+        if p.n_ranks != len(placed):
+            raise NetcosimError(f"group {g}: {p.n_ranks} ranks but {len(placed)} rank nodes")
     rank0 = np.cumsum([0] + [p.n_ranks for p in programs])
     stream0 = np.cumsum([0] + [p.n_streams for p in programs])
     step0 = np.cumsum([0] + [p.n_steps for p in programs])
@@ -277,15 +287,15 @@ def combine(
         kinds=kinds,
         step_kind=np.concatenate([_renumbered(p, kinds) for p in programs]) if kinds else None,
     )
-    starts = np.zeros(len(programs)) if start_s is None else np.asarray(start_s, dtype=float)
-    if len(starts) != len(programs):
-        raise NetcosimError(f"{len(programs)} programs but {len(starts)} start times")
-    keys = None if group_key is None else np.asarray(group_key, dtype=np.int64)
-    if keys is not None and len(keys) != len(programs):
-        raise NetcosimError(f"{len(programs)} programs but {len(keys)} keys")
-    priorities = None if group_priority is None else np.asarray(group_priority, dtype=np.int64)
-    if priorities is not None and len(priorities) != len(programs):
-        raise NetcosimError(f"{len(programs)} programs but {len(priorities)} priorities")
+    n, keys, priorities = len(programs), None, None
+    starts = np.zeros(n) if start_s is None else np.asarray(start_s)
+    starts = need_array("combine", "start_s", starts, n, high=1e300, real=True).astype(float)
+    if group_key is not None:
+        keys = need_array("combine", "group_key", group_key, n, low=-(2**63), high=2**63)
+        keys = keys.astype(np.int64)
+    if group_priority is not None:
+        priorities = need_array("combine", "group_priority", group_priority, n, high=PRIORITIES - 1)
+        priorities = priorities.astype(np.int64)
     return Traffic(
         program=program,
         rank_node=np.concatenate(list(rank_nodes)).astype(np.int32),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,10 @@ class Messages:
 
     def __len__(self) -> int:
         return len(self.src)
+
+    def later(self, steps: int) -> Messages:
+        """Return the messages so many steps later."""
+        return replace(self, src_step=self.src_step + steps, dst_step=self.dst_step + steps)
 
 
 def make_messages(

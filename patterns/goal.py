@@ -14,6 +14,7 @@ from netsim.errors import NetcosimError
 from netsim.files import check_file, read_bytes
 from netsim.limits import need_memory, shown
 from netsim.parameters import NamesFile, OneOf
+from netsim.text_numbers import need_whole
 from netsim.traffic import Program
 from patterns.build import check_common
 from patterns.entry import Pattern
@@ -22,13 +23,13 @@ from patterns.goal_steps import OVERLAPS, Op, Places, Trace, trace_of
 
 _OPERATION = re.compile(
     r"(?:(?P<label>\w+)\s*:\s*)?"
-    r"(?:(?P<kind>send|recv)\s+(?P<size>\d+)b?\s+(?P<way>to|from)\s+(?P<peer>\d+)"
-    r"(?:\s+tag\s+(?P<tag>\d+))?|calc\s+(?P<time>\d+))"
-    r"(?:\s+cpu\s+(?P<cpu>\d+))?(?:\s+nic\s+(?P<nic>\d+))?"
+    r"(?:(?P<kind>send|recv)\s+(?P<size>[0-9]+)b?\s+(?P<way>to|from)\s+(?P<peer>[0-9]+)"
+    r"(?:\s+tag\s+(?P<tag>[0-9]+))?|calc\s+(?P<time>[0-9]+))"
+    r"(?:\s+cpu\s+(?P<cpu>[0-9]+))?(?:\s+nic\s+(?P<nic>[0-9]+))?"
 )
 _REQUIRES = re.compile(r"(\w+)\s+(requires|irequires)\s+(\w+)")
-_DIGITS = 18
-"""Of a number in a trace; more do not fit into 64 bits."""
+TEXT_BYTES = 40
+"""Of each character of a trace as text, from its operation to its message."""
 RANK_BYTES = 500
 """Of a rank that has nothing to do, from its line to its place in a program."""
 
@@ -137,6 +138,7 @@ def _parse(text: str, name: str) -> list[list[Op]]:
     (``cpu``). A send is complete when it is posted; the network's rail policy chooses its port, not
     ``nic``. ``name`` precedes the line number in errors.
     """
+    need_memory(f"{name}: a text of {len(text):,} characters", len(text) * TEXT_BYTES)
     ranks: list[list[Op] | None] | None = None
     current: int | None = None
     opened = False
@@ -146,17 +148,17 @@ def _parse(text: str, name: str) -> list[list[Op]]:
     for number, statement in _statements(text):
         where = f"{name}:{number}"
         if ranks is None:
-            match = re.fullmatch(r"num_ranks\s+(\d+)", statement)
+            match = re.fullmatch(r"num_ranks\s+([0-9]+)", statement)
             if not match or match.group(1).strip("0") == "":
                 raise NetcosimError(f"{where}: {statement!r}; 'num_ranks N' must come first")
-            n_ranks = _integer(match.group(1), where)
+            n_ranks = need_whole(where, "num_ranks", match.group(1))
             need_memory(f"{where}: num_ranks {shown(n_ranks)}", n_ranks * RANK_BYTES)
             ranks = [None] * n_ranks
         elif current is None:
-            match = re.fullmatch(r"rank\s+(\d+)", statement)
+            match = re.fullmatch(r"rank\s+([0-9]+)", statement)
             if not match:
                 raise NetcosimError(f"{where}: {statement!r}; 'rank R {{' is expected")
-            current = _integer(match.group(1), where)
+            current = need_whole(where, "rank", match.group(1))
             if current >= len(ranks):
                 raise NetcosimError(f"{where}: rank {current}; num_ranks is {len(ranks)}")
             if ranks[current] is not None:
@@ -186,12 +188,6 @@ def _parse(text: str, name: str) -> list[list[Op]]:
     return [ops or [] for ops in ranks]
 
 
-def _integer(digits: str, where: str) -> int:
-    if len(digits) > _DIGITS:
-        raise NetcosimError(f"{where}: {digits[:_DIGITS]}...: a number of {len(digits)} digits")
-    return int(digits)
-
-
 def _operation(statement: str, line: int, where: str, n_ranks: int) -> tuple[str | None, Op]:
     """Parse the label and operation of a statement."""
     match = _OPERATION.fullmatch(statement)
@@ -202,7 +198,8 @@ def _operation(statement: str, line: int, where: str, n_ranks: int) -> tuple[str
             f"{where}: {statement[:200]!r} is not understood; 'send Nb to R tag T', 'recv Nb from "
             "R tag T', 'calc N' or 'a requires b' are"
         )
-    given = {k: _integer(match[k] or "0", where) for k in ("size", "peer", "tag", "time", "cpu")}
+    keys = ("size", "peer", "tag", "time", "cpu")
+    given = {key: need_whole(where, key, match[key] or "0") for key in keys}
     if match["kind"] is None:
         return match["label"], Op(line, "calc", given["time"], cpu=given["cpu"])
     if given["peer"] >= n_ranks:

@@ -15,6 +15,7 @@ from netsim.errors import NetcosimError
 from netsim.files import check_file, read_bytes, read_text
 from netsim.limits import need_memory, shown
 from netsim.parameters import NamesFile
+from netsim.text_numbers import number_of
 from netsim.traffic import Program
 from patterns.build import build_program, check_common, make_messages, need_messages
 from patterns.entry import Pattern
@@ -146,8 +147,9 @@ def _from_csv(path: str) -> FloatArray:
             raise NetcosimError(
                 f"{path}:{number}: {len(cells)} numbers; the line before it has {len(rows[0])}"
             )
-        try:
-            rows.append([float(cell) for cell in cells])
-        except ValueError as error:
-            raise NetcosimError(f"{path}:{number}: {error}") from None
+        values = [value for value in map(number_of, cells) if value is not None]
+        if len(values) < len(cells):
+            wrong = next(cell for cell in cells if number_of(cell) is None)
+            raise NetcosimError(f"{path}:{number}: {wrong.strip()[:40]!r}; it must be a number")
+        rows.append(values)
     return np.array(rows, dtype=np.float64)

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from netsim.errors import NetcosimError, need_name
-from netsim.kinds import RNG, WHOLE, need_kinds
+from netsim.kinds import RNG, need_kinds
 from netsim.limits import shown
 from netsim.plugin_entries import given_by
 from netsim.registry import Registry
+from netsim.topologies.checks import need_int
 from netsim.traffic import Program
 from patterns import (
     all_to_all,
@@ -109,8 +110,12 @@ def make_pattern(
     (14, 14000)
     """
     need_kinds(
-        "make_pattern", {"name": (name, str), "n_ranks": (n_ranks, WHOLE), "rng": (rng, RNG)}
+        "make_pattern",
+        {"name": (name, str), "rng": (rng, RNG), "params": (params, (Mapping, type(None)))},
     )
+    need_int("make_pattern", "n_ranks", n_ranks, 1)
+    need_int("make_pattern", "message_bytes", message_bytes, 1)
+    need_int("make_pattern", "iterations", iterations, 1)
     need_name("pattern", name, PATTERNS)
     pattern = PATTERNS[name]
     extra = pattern.arguments(params or {})

@@ -135,7 +135,7 @@ def one_way_ring(n: int) -> Routing:
         topology,
         base.tables.code,
         1,
-        (0, 1, 1, n, 0),
+        (0, 1, 1, n, 0, 0),
         np.repeat(clockwise, 2),
         np.arange(n),
         np.zeros(n),

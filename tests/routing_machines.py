@@ -28,7 +28,9 @@ VARIANTS = {
     "dragonfly": (
         ("valiant", {"valiant_intermediate": "node"}),
         ("ugal-l", {"valiant_intermediate": "node", "ugal_counts_bids": False}),
-    )
+        ("minimal", {"minimal_global_link": "nearest"}),
+    ),
+    "torus": (("dimension-order", {"ring_ties": "drawn"}),),
 }
 """Parameters that make another routing, by topology family."""
 

@@ -328,6 +328,119 @@ def test_flux_takes_from_either_end_or_the_longest_run():
     assert placed(with_free(machine(TUX), "flux-high", free - {8}), 2) == [5, 6]
 
 
+def test_hived_splits_the_cell_around_too_only_where_it_must():
+    """Two pods: a leaf of 2 nodes; leaves of 3 and 3, the second one busy.
+
+    A job of one node on the leaf of 2 splits it and its pod, which are entirely free: 2 splits. On
+    the first leaf of 3 it splits the leaf: 1, though more nodes are free there.
+    """
+    h = hierarchy(("pod", "leaf"), ([0] * 2 + [1] * 6, [0] * 2 + [1] * 3 + [2] * 3))
+    assert placed(with_free(machine(h), "hived", {0, 1, 2, 3, 4}), 1) == [2]
+
+
+def test_hived_fills_the_fullest_leaf_then_the_fullest_pod():
+    """Leaves of 3 with 1, 2 and 2 nodes free, the first two in a pod: nothing is entirely free."""
+    h = hierarchy(("pod", "leaf"), (np.arange(12) // 6, np.arange(12) // 3))
+    free = {0, 3, 4, 6, 7}
+    assert placed(with_free(machine(h), "hived", free), 1) == [0]
+    # both pods have a leaf with two: the second one has 2 free in all, the first one 3
+    assert placed(with_free(machine(h), "hived", free), 2) == [6, 7]
+    # no leaf holds three; the first pod does, a leaf of 3 and a rest of 0, but none is entire
+    assert placed(with_free(machine(h), "hived", free), 3) is None
+
+
+def test_hived_takes_entire_cells_and_a_rest_in_one_that_is_broken():
+    """Leaves of 2: four in the first pod, of which the last has 1 free; four free in the second.
+
+    Five nodes are two leaves and a rest of 1. In the first pod that is the node of the broken leaf:
+    no split. The second pod would be split, and a leaf of it.
+    """
+    h = hierarchy(("pod", "leaf"), (np.arange(16) // 8, np.arange(16) // 2))
+    free = set(range(16)) - {6}
+    assert placed(with_free(machine(h), "hived", free), 5) == [0, 1, 2, 3, 7]
+    # an entire leaf has the rest where no leaf is broken: the first pod has only two, in use
+    assert placed(with_free(machine(h), "hived", free - {4, 5, 7}), 5) == [8, 9, 10, 11, 12]
+    assert placed(with_free(machine(h), "hived", free - {4, 5, 7}), 4) == [0, 1, 2, 3]
+
+
+def test_hived_gives_the_lowest_nodes_of_a_cell_whose_parts_are_too_small():
+    """Pods of leaves of 3 and 1, and of 2 and 2 nodes; of 3 nodes are only the largest entire.
+
+    In the second pod no leaf is as large as 3: entirely free, it gives its lowest nodes.
+    """
+    h = hierarchy(("pod", "leaf"), ([0] * 4 + [1] * 4, [0, 0, 0, 1, 2, 2, 3, 3]))
+    everything = set(range(8))
+    assert placed(with_free(machine(h), "hived", everything), 3) == [0, 1, 2]
+    assert placed(with_free(machine(h), "hived", everything - {0}), 3) == [4, 5, 6]
+    assert placed(with_free(machine(h), "hived", everything - {0}), 4) == [4, 5, 6, 7]
+    assert placed(with_free(machine(h), "hived", everything - {0, 4}), 3) is None
+    # a pod of 4 is filled beside one of 5 that has 4 free
+    h = hierarchy(("pod", "leaf"), ([0] * 5 + [1] * 4, np.repeat(range(4), [3, 2, 2, 2])))
+    assert placed(with_free(machine(h), "hived", set(range(1, 9))), 4) == [5, 6, 7, 8]
+    # the entire leaf of 3 though it is second, and a rest of 1
+    h = hierarchy(("pod", "leaf"), ([0] * 5 + [1], [0, 0, 1, 1, 1, 2]))
+    assert placed(with_free(machine(h), "hived", set(range(6))), 4) == [0, 2, 3, 4]
+    # leaves of 3, 1 and 1: the rest of 2 is in two of them
+    h = hierarchy(("pod", "leaf"), ([0] * 5 + [1], [0, 0, 0, 1, 2, 3]))
+    assert placed(with_free(machine(h), "hived", set(range(6))), 5) == [0, 1, 2, 3, 4]
+
+
+def test_hived_splits_no_cell_that_a_job_fills():
+    """A leaf of 2, and a leaf of 3 with 2 free in a pod with 3 free: no split on either."""
+    h = hierarchy(("pod", "leaf"), ([0] * 5 + [1] * 6, np.repeat(range(4), [2, 3, 3, 3])))
+    assert placed(with_free(machine(h), "hived", {0, 1, 5, 6, 8}), 2) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("size", "nodes"),
+    [
+        # a piece of 4 on the leaf with 6, which has 2 left: the rest of 2 fits best there
+        (6, [0, 1, 2, 3, 4, 5]),
+        # the rest of 3 does not, and fits exactly on the leaf with 3
+        (7, [0, 1, 2, 3, 8, 9, 10]),
+        # below a piece: the leaf with the fewest nodes that holds the job
+        (2, [8, 9]),
+        (4, [0, 1, 2, 3]),
+        # two pieces, on the two largest leaves, the smaller one first
+        (8, [0, 1, 2, 3, 16, 17, 18, 19]),
+        # three pieces: 6, 3 and 7 nodes hold 1, 0 and 1
+        (14, None),
+    ],
+)
+def test_the_rest_of_a_segment_is_placed_by_best_fit(size, nodes):
+    """Leaves of 8 with 6, 3 and 7 nodes free, segments of 4."""
+    h = hierarchy(("leaf",), (np.arange(24) // 8,))
+    free = set(range(6)) | set(range(8, 11)) | set(range(16, 23))
+    assert placed(with_free(machine(h), "segment", free, segment=4), size) == nodes
+
+
+def test_balanced_divides_by_hand():
+    """Leaves of 4 with 4, 2, 3 and 2 nodes free.
+
+    Four fit on one leaf. Five on two: 3 + 2, three of them on the leaf with exactly 3, two on the
+    first with 2. Six are 3 + 3. Nine have no two (5 + 4) or three (3 + 3 + 3) leaves; four leaves
+    have 3 + 2 + 2 + 2.
+    """
+    h = hierarchy(("leaf",), (np.arange(16) // 4,))
+    free = {0, 1, 2, 3, 4, 5, 8, 9, 10, 12, 13}
+    found = {n: placed(with_free(machine(h), "balanced", free), n) for n in (4, 5, 6, 9)}
+    assert found[4] == [0, 1, 2, 3]
+    assert found[5] == [4, 5, 8, 9, 10]
+    assert found[6] == [0, 1, 2, 8, 9, 10]
+    assert found[9] == [0, 1, 4, 5, 8, 9, 10, 12, 13]
+
+
+def test_group_spread_uses_the_least_used_group_then_the_fullest():
+    """Groups of 4 with 3, 2 and 4 nodes free. Two fit best into the second one.
+
+    Five fit into none: one node of each group, the fullest (2 free) first, then again one of each.
+    """
+    h = hierarchy(("group", "leaf"), (np.arange(12) // 4, np.arange(12) // 2))
+    free = {0, 1, 2, 4, 5, 8, 9, 10, 11}
+    assert placed(with_free(machine(h), "group-spread", free), 2) == [4, 5]
+    assert placed(with_free(machine(h), "group-spread", free), 5) == [4, 0, 8, 5, 1]
+
+
 def test_slurm_without_a_topology_takes_the_tightest_run_then_the_longest():
     """Select/linear's own order: a set that is enough and tight, else the biggest, and again."""
     free = {0, 2, 3, 5, 6, 7, 9, 10, 11}

@@ -137,7 +137,7 @@ def test_dependencies_are_written_as_slurm_writes_them() -> None:
         ("node_list", "n[1-2", "a bracket is not closed"),
         ("dependency", "later:5", "dependency 'later:5'; after, afterok, afterany, afternotok"),
         ("dependency", "afterok", "dependency 'afterok'; after,"),
-        ("dependency", "afterok:x", "dependency on job 'x'; a number is needed"),
+        ("dependency", "afterok:x", "dependency: job = 'x'; a whole number from 0 to"),
         ("dependency", "afterok:2", "never start: 2 -> 2"),
         ("colour", "red", ":1: the columns are"),
     ],

@@ -133,7 +133,7 @@ def test_logs_of_nccl_tests_are_read_out_of_place(tmp_path: Path) -> None:
         ("nothing\n", "no row of nccl-tests, and no CSV"),
         ("bytes,time_us,busbw_GBps\n8,fast,1\n", ":2: '8, fast, 1'; bytes, us and GB/s"),
         ("bytes,time_us,busbw_GBps\n8,0,1\n", ":2: a size, time or bandwidth out of range"),
-        ("bytes,time_us,busbw_GBps,nodes\n8,1,1,two\n", ":2: two x 0 GPUs; whole numbers"),
+        ("bytes,time_us,busbw_GBps,nodes\n8,1,1,two\n", ":2: nodes = 'two'; a whole number"),
     ],
 )
 def test_a_file_without_measured_rows_is_one_line(text: str, problem: str, tmp_path: Path) -> None:

@@ -11,12 +11,14 @@ from alloc.policy import Placement, Request
 from alloc.registry import make_policy
 from cosim.network.communication import Communication, with_compute
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
-from cosim.network.loops import least_iteration_s
+from cosim.network.loops import complete_iterations, least_iteration_s
 from netsim.errors import NetcosimError
+from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
+from netsim.traffic import combine
 from patterns.build import build_program, make_messages
 from queuesim.draws import job_streams, substitute_id
 
@@ -295,10 +297,38 @@ def test_what_stays_on_a_node_does_not_bound_an_iteration():
     assert least_iteration_s(tree, program, nodes) == pytest.approx(300e-9)
 
 
+def test_iterations_are_complete_up_to_the_first_message_that_is_missing():
+    """Three iterations of two messages from 1 ns on, of which one of the last is on its way.
+
+    The second iteration ends with its later message, at 5 ns: 2 ns each. The other job's one
+    iteration has taken 9 ns, the third job's first one has no end.
+    """
+    messages = make_messages([0, 0], [0, 0], [1, 2], [0, 0], [100, 300])
+    kinds = {"kinds": ("dp",), "step_kind": np.ones(3, dtype=np.int64)}
+    programs = [build_program(3, 1, messages, n, **kinds) for n in (3, 1, 2)]
+    nodes = [np.arange(3), np.arange(4, 7), np.arange(8, 11)]
+    traffic = combine(programs, nodes, start_s=[1e-9, 0.0, 0.0])
+    ran = simulate_packets(STATIC, traffic, PacketConfig(), np.random.default_rng(0))
+    # iteration by iteration
+    finish_ps = np.array([2000, 3000, 5000, 4000, 7000, -1, 9000, 8000, *[-1] * 4])
+    exposed_ps = np.tile([3000], (9, 1))
+    cut = replace(ran, message_finish_ps=finish_ps, end_ps=9000, exposed_ps=exposed_ps)
+    found = complete_iterations(traffic, np.array([3, 1, 2]), cut, np.array([1000, 0, 0]))
+    assert found.iterations.tolist() == [2, 1, 0]
+    assert found.time_s[:2].tolist() == pytest.approx([2e-9, 9e-9])
+    assert np.isnan(found.time_s[2])
+    assert [ends.tolist() for ends in found.ends_ps] == [[3000, 5000], [9000], []]
+    # waits of 3 ns in 8 ns of 2 ns an iteration, and in the 9 ns of one
+    assert [list(one.values()) for one in found.exposed_s[:2]] == [
+        [pytest.approx(0.75e-9)],
+        [pytest.approx(3e-9)],
+    ]
+
+
 def test_bad_jobs_are_refused():
     with pytest.raises(NetcosimError, match="no jobs"):
         Ensemble(SHARED, [])
-    with pytest.raises(NetcosimError, match="job -1"):
+    with pytest.raises(NetcosimError, match="job_id = -1"):
         job(-1, SWAP, 0, 2)
     with pytest.raises(NetcosimError, match="repeats = 0"):
         job(1, SWAP, 0, 2, repeats=0)

@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import zlib
 from datetime import datetime, tzinfo
 from pathlib import Path
 
@@ -457,3 +458,99 @@ def test_the_digest_does_not_depend_on_when_points_came(
                 put(store, {"p": p}, jobs=[{"x": p}])
             digests.add(store.digest())
     assert len(digests) == 1
+
+
+def whole_store(path: Path) -> None:
+    """Two points of a table each, one of which is archived, and an entry of the store."""
+    with Store(path, "write") as store:
+        for number in range(2):
+            rows = {"jobs": [{"job": i, "wait_s": i / 3 + number} for i in range(4)]}
+            kept = {"machine": bytes(range(100))} if number else {}
+            outcome = Outcome(encode_tables(rows), None, 1.0, kept)
+            store.put(f"{number:064x}", {"run": {"seed": number}}, outcome, "code")
+        store.put_meta({"config_text": "x = 1"})
+
+
+def answer(path: Path) -> object:
+    """Everything that a results file says, or the one line that refuses it."""
+    try:
+        with Store(path, "read") as store:
+            tables = [store.tables(point.key) for point in store.points()]
+            frames = [store.frame(name).to_csv() for name in store.table_names()]
+            kept = store._read("SELECT * FROM kept JOIN archives USING (digest)", "tttnb")
+            return store.points(), tables, frames, store.meta(), store.digest(), kept
+    except NetcosimError as error:
+        return " ".join(str(error).split("\n"))
+
+
+def test_no_damaged_byte_changes_a_result_silently(tmp_path: Path) -> None:
+    """One byte is damaged at a time, everywhere that the file is not free space."""
+    path = tmp_path / "r.db"
+    whole_store(path)
+    raw, intact = path.read_bytes(), answer(path)
+    assert not isinstance(intact, str)
+    refused = 0
+    places = [i for i in range(len(raw)) if any(raw[max(0, i - 8) : i + 9])]
+    for number, place in enumerate(places[::SOME]):
+        damaged = bytearray(raw)
+        damaged[place] ^= (1, 255, 16, 128)[number % 4]
+        path.write_bytes(damaged)
+        found = answer(path)
+        refused += isinstance(found, str)
+        assert isinstance(found, str) or found == intact, place
+    assert refused > len(places[::SOME]) / 2
+
+
+SOME = 7
+"""Every so many bytes of a file of about 40 KB; each costs some milliseconds."""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE results SET columns = replace(columns, '1.0', '2.0') WHERE point_key LIKE '%1'",
+        "UPDATE points SET seconds = 2.0",
+        "UPDATE points SET code = 'other'",
+        "UPDATE results SET table_name = 'jobr' WHERE point_key LIKE '%1'",
+        "UPDATE meta SET value = '2'",
+        "UPDATE archives SET content = x'00'",
+        "UPDATE kept SET name = 'jobs'",
+        "UPDATE points SET checksum = NULL",
+        "DELETE FROM points WHERE key LIKE '%1'",
+        "DELETE FROM archives",
+    ],
+)
+def test_a_row_that_is_not_as_it_was_written_is_refused(statement: str, tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    whole_store(path)
+    db = sqlite3.connect(path)
+    with db:
+        assert db.execute(statement).rowcount
+    db.close()
+    for mode in ("read", "write"):
+        with pytest.raises(
+            NetcosimError, match=r"damaged results file: a row of .* restore a copy"
+        ):
+            Store(path, mode)
+
+
+def test_a_file_without_checksums_is_read_and_gets_them_when_written(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    whole_store(path)
+    with Store(path, "read") as store:
+        digest = store.digest()
+    db = sqlite3.connect(path)
+    for table in ("meta", "points", "results", "kept"):
+        db.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
+    db.execute("PRAGMA user_version = 2")
+    db.close()
+    with Store(path, "read") as store:
+        assert store.digest() == digest
+    Store(path, "write").close()
+    with Store(path, "read") as store:
+        assert store.digest() == digest
+    db = sqlite3.connect(path)
+    # by hand: CRC-32 of the row as Python prints it
+    key, name, columns, crc = db.execute("SELECT * FROM results ORDER BY point_key").fetchone()
+    assert crc == zlib.crc32(f"({key!r}, {name!r}, {columns!r})".encode())
+    db.close()

@@ -157,6 +157,69 @@ def test_oversubscription_divides_the_up_links():
     assert up["injection"] == 2 * up["leaf-up"] == 8 * up["spine-up"]
 
 
+@pytest.mark.parametrize(
+    ("params", "sizes"),
+    [
+        # 2 GPUs a leaf over 1.5: 1.33; 3 leaves a spine over 2: 1.5; 3 pods, of 3, 3 and 1 leaves
+        ({"oversubscription": 1.5, "core_oversubscription": 2}, (14, 7, 3 * 2, 2 * 2)),
+        # the same leaf with a NIC of twice the bandwidth a GPU, over links of a NIC: 2.67
+        ({"oversubscription": 1.5, "nics_per_node": 2}, (14, 7, 3 * 3, 3 * 3)),
+        # the 4 GPUs of a segment on one leaf; on one a rail; rails with spines of their own
+        ({"gpus_per_node": 2, "fabric": "leaf"}, (14, 7, 3 * 4, 4 * 3)),
+        ({"gpus_per_node": 2}, (14, 14, 3 * 2, 2 * 6)),
+        ({"gpus_per_node": 2, "fabric": "rail-only"}, (14, 14, 3 * 2 * 2, 2 * 2 * 3)),
+        # domains of 3 nodes in segments of 3: 5 of each, of which the last has two nodes
+        ({"scale_up_domain": 3, "nodes_per_leaf": 3}, (5, 5, 3 * 3, 3 * 2)),
+        # pods of a leaf each have spines as well; one leaf in all has none
+        ({"nodes_per_leaf": 7, "nodes_per_pod": 7}, (14, 2, 2 * 7, 7 * 1)),
+        ({"nodes_per_leaf": 14, "nodes_per_pod": 14}, (14, 1, 0, 0)),
+        ({"nodes_per_leaf": 8, "nodes_per_pod": 14}, (14, 2, 8, 0)),
+    ],
+)
+def test_up_links_are_rounded_up_and_last_segments_and_pods_may_be_smaller(params, sizes):
+    """14 nodes of a GPU in segments of 2 and pods of 6: switches, leaves, spines, cores."""
+    given = {"nodes": 14, "gpus_per_node": 1, "nodes_per_leaf": 2, "nodes_per_pod": 6}
+    t = gpu_cluster(**(given | {"fabric_bandwidth_Bps": NIC} | params))
+    assert t.shape.sizes == sizes
+    # every leaf and spine has its up-links, to the spines and cores of its own pod and position
+    for level, (low, high) in enumerate((t.shape.leaf_links(), t.shape.spine_links())):
+        assert len(low) == len(set(zip(low.tolist(), high.tolist(), strict=True)))
+        assert len(np.unique(low)) == sizes[1 + level] * bool(sizes[2 + level])
+        assert len(np.unique(high)) == sizes[2 + level]
+
+
+@pytest.mark.parametrize(
+    ("params", "node_Bps"),
+    [
+        # of 4 GPUs and NICs of 50 GB/s
+        ({"nics_per_node": 16}, 4 * NIC),
+        ({"nics_per_node": 6}, 3 * NIC // 2),
+        ({"nics_per_node": 1}, NIC // 4),
+        ({"nics_per_node": 8, "planes": 4}, NIC // 2),
+    ],
+)
+def test_several_nics_of_a_gpu_are_one_of_their_bandwidth(params, node_Bps):
+    t = small(**params, fabric_bandwidth_Bps=10**9, fabric_latency_s=3e-6, nodes_per_pod=2)
+    for kind in t.kinds:
+        links = t.kind_mask(kind)
+        to_node = kind in ("injection", "ejection", "relay")
+        expected = NVLINK if "scale-up" in kind else node_Bps if to_node else 10**9
+        assert set(t.link_bandwidth_Bps[links].tolist()) == {expected}, kind
+        wire_s = 25e-9 if "scale-up" in kind else 500e-9 if to_node else 3e-6
+        assert set(t.link_latency_s[links].tolist()) == {wire_s}, kind
+
+
+def test_each_plane_has_spines_and_cores_of_its_own():
+    """GPU 0 to GPU 12, from pod to pod over 2 planes: 6 links each, none of them shared."""
+    t = small(planes=2, nodes_per_pod=2)
+    paths = flow_paths(make_routing(t), [0], [12])
+    links = paths.links.tolist()
+    assert len(set(links)) == len(links) == 2 * len(CORE)
+    ends = {int(t.link_src[i]) for i in links} | {int(t.link_dst[i]) for i in links}
+    # ports of either end, two leaves, two spines and a core, twice
+    assert len(ends) == 2 * (2 + 2 + 2 + 1)
+
+
 def test_the_flow_model_of_running_jobs_takes_the_ports_of_the_packets():
     t = small()
     routes = JobRoutes(make_routing(t))

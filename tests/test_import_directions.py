@@ -32,14 +32,14 @@ BANNED = {
 PYDANTIC = "netsim/parameters.py"
 # Ceilings. Lower one when the code has become smaller; raise one only with a reason in the commit.
 MAX_LINES_OF_PACKAGE = {
-    "netsim": 23_620,
-    "patterns": 6_300,
+    "netsim": 23_810,
+    "patterns": 6_330,
     "workloads": 5_080,
-    "alloc": 6_230,
+    "alloc": 6_240,
     "queuesim": 9_800,
-    "cosim": 9_240,
-    "experiments": 19_100,
-    "netcosim": 22_140,
+    "cosim": 9_290,
+    "experiments": 19_190,
+    "netcosim": 22_150,
 }
 MAX_LINES_OF_FILE = 448
 MAX_FILES_OF_FOLDER = 30

@@ -46,6 +46,32 @@ def test_bytes_of_each_gpu_are_those_of_the_closed_forms(tp: int, instances: int
     assert twice.total_bytes == 2 * program.total_bytes
 
 
+def test_times_of_both_pools_by_hand() -> None:
+    """llama-7b on 2 GPUs an instance, 4 requests of 1000 + 100 tokens.
+
+    Prompts: 2 x 6,607,077,376 parameters x 4000 tokens over 2 x 989 Tflop/s at a half. Generation:
+    each of 100 tokens reads 2 bytes of 6,738,415,616 parameters (with the embedding), and 524,288
+    bytes of each of 4 x 1050 tokens, the mean in the cache; at 2 x 2 TB/s.
+    """
+    given = {"tp": 2, "batch": 4, "prompt": 1000, "output": 100, "memory_GBps": 2000.0}
+    settings = InferenceSettings(model="llama-7b", **given)
+    prefill_s, decode_s = 5.285661901e13 / 9.89e14, 100 * (13_476_831_232 + 2_202_009_600) / 4e12
+    assert (settings.prefill_s, settings.decode_s) == pytest.approx((prefill_s, decode_s))
+    program = make_pattern("inference", 4, 1, 1, RNG, {"model": "llama-7b", "scale": 0.5, **given})
+    # steps: 2 (tp - 1) of the ring and the end; those that generate wait for the cache first
+    computes = [[prefill_s, 0, 0]] * 2 + [[0, decode_s, 0, 0]] * 2
+    assert program.compute_s == pytest.approx(np.concatenate(computes) / 2)
+    # the cache leaves in the last step of the prompts, and is awaited in the first of generation
+    step = np.repeat(np.arange(program.n_steps), np.diff(program.send_ptr))
+    begin = program.step_ptr
+    sent = np.stack([step - begin[program.send_src()], program.send_step - begin[program.send_dst]])
+    cross = (program.send_src() < 2) & (program.send_dst >= 2)
+    assert sent[:, cross].tolist() == [[2, 2], [0, 0]]
+    assert sent[:, ~cross].tolist() == [[0, 1] * 2 + [1, 2] * 2] * 2
+    timeless = {"model": "llama-7b", "compute": False, **given}
+    assert not make_pattern("inference", 4, 1, 1, RNG, timeless).compute_s.any()
+
+
 def test_a_batch_takes_prompts_then_transfer_then_generation() -> None:
     """On one switch without latency; times of docs/training.md by hand for tp = 1."""
     given = {"model": "llama-7b", "tp": 1, "batch": 2, "prompt": 512, "output": 16, "scale": 1e-2}

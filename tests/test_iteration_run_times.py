@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from queue_helpers import make_workload
 
+from alloc.policy import Placement
+from alloc.registry import make_policy
 from cosim.network.communication import Communication
 from cosim.network.ensemble import SharedNetwork
 from cosim.network.job_iterations import JobIterations
 from cosim.network.job_network import JobNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.network.situation import Situation
-from cosim.network_schedulers.base import NetworkScheduler
+from cosim.network_schedulers.base import NetworkScheduler, Unscheduled
 from cosim.network_schedulers.registry import NETWORK_SCHEDULERS
-from cosim.run_times.iterations import ScheduledJobs
+from cosim.run_times.iterations import Iterations, ScheduledJobs
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from netsim.errors import NetcosimError
@@ -119,6 +122,139 @@ def test_a_job_on_few_links_takes_longer_even_in_isolation():
     assert isolated is not None
     assert ring.comm_s == pytest.approx(4 * isolated.comm_s)
     assert ring.lead_s == isolated.lead_s
+
+
+def test_links_are_busy_for_their_share_of_the_time_that_an_iteration_takes():
+    """Four pairs of a job on one up-link, c each beside c of computing: 4 c of 5 c.
+
+    Isolated it takes 2 c: a rate of 0.4. A port is busy for 1 c of 5 c.
+    """
+    running = ScheduledJobs(network(), NETWORK_SCHEDULERS["none"](), 1)
+    running.start(0, at(0, 4, 1, 5, 2, 6, 3, 7))
+    for _ in range(2):
+        use = running.link_use()
+        assert sorted(set(use.round(9).tolist())) == [0.0, 0.2, 0.8]
+        assert np.count_nonzero(use > 0.5) == 4
+        running.settle()
+    assert running._rate == {0: pytest.approx(0.4)}
+    # jobs that share a link are busy for less of the time, in the end the link for no more than all
+    running = ScheduledJobs(network(), NETWORK_SCHEDULERS["none"](), 1)
+    running.start(0, at(0, 4))
+    running.start(1, at(1, 5))
+    assert running.link_use().max() == pytest.approx(1.0)
+    rates = running.settle()
+    assert running.link_use().max() == pytest.approx(sum(rates.values()) / 2)
+
+
+def test_jobs_whose_links_have_room_for_all_of_them_are_no_group():
+    """A quarter of a NIC's bandwidth on each of four spines, four times."""
+    running = ScheduledJobs(network("spray", 4), NETWORK_SCHEDULERS["none"](), 1)
+    for job in range(4):
+        running.start(job, at(job, 4 + job))
+    assert running.settle() == {}
+    assert running.counts["groups"] == 0
+
+
+class InOrder(Unscheduled):
+    """Paths are chosen in the order of starts."""
+
+    def path_order(self, jobs):
+        return range(len(jobs))
+
+
+@pytest.mark.parametrize("scheduler", [Unscheduled, InOrder])
+@pytest.mark.parametrize(("fraction", "spines_used"), [(0.3, 2), (0.8, 1)])
+def test_flows_weigh_what_others_keep_busy_in_the_time_of_their_iteration(
+    scheduler, fraction, spines_used
+):
+    """Two flows of c each way of a job that takes 2 c, and two spines, one of them in use.
+
+    For 0.3 of the time that is 0.6 c: a flow there is done after 1.6 c, on the spine of the other
+    flow after 2 c. For 0.8 it is 1.6 c: both take the free spine, 2 c of an iteration of 3 c.
+    """
+    running = ScheduledJobs(network("pinned", 2, (fraction, 0.5)), scheduler(), 1)
+    running.start(0, at(2, 6, share=0, fraction=fraction))
+    running.settle()
+    running.start(1, at(0, 4, 1, 5, share=1))
+    changed = running.settle()
+    first_up = 2 * running.iterations.routing.topology.n_ports
+    assert np.count_nonzero(running.job(1).links >= first_up) == 4 * spines_used
+    assert running.job(1).iteration_s == pytest.approx(3e-4 * (4 - spines_used))
+    if scheduler is InOrder and spines_used == 1:
+        assert changed == pytest.approx({1: 2 / 3})
+        # the same group, of one job, on other paths
+        running.end(0)
+        assert running.settle() == {1: 1.0}
+
+
+def test_only_the_nodes_that_a_job_wants_of_a_placement_send():
+    """A policy may give more: the third node, on the first leaf too, is idle."""
+    model = Iterations(network(), Unscheduled())
+    topology = model.network.shared.routing.topology
+    policy = make_policy(topology, "baseline", np.random.default_rng(0))
+    times = model.prepare(make_workload([0], [10], [2]), policy, np.random.default_rng(0))
+    times.on_start(0, Placement(1, np.array([0, 4, 1])), 0.0)
+    use = times.link_use()
+    # the NIC of GPU g is port 2 g + 1
+    assert use[[1, 9, 3]].tolist() == pytest.approx([0.5, 0.5, 0.0])
+
+
+@pytest.mark.parametrize(("fraction", "lead_s"), [(0.25, 6e-4), (0.8, 5e-5), (0.001, 99 * 2e-4)])
+def test_what_is_not_communication_is_computing_before_it(fraction, lead_s):
+    """An all-reduce of 10 MB of two GPUs: each sends 10 MB at 50 GB/s, 0.2 ms.
+
+    0.2 / 0.25 - 0.2 = 0.6 ms of computing; of a fraction below 0.01 as of that one.
+    """
+    iterations = JobIterations(network(fractions=(fraction,)).loads)
+    found = iterations.placed(at(0, 4, fraction=fraction))
+    assert found is not None
+    assert found.comm_s == pytest.approx(2e-4)
+    assert (found.lead_s, found.hidden_s) == (pytest.approx(lead_s), 0.0)
+    assert found.work_s == pytest.approx(2 * lead_s)
+    # its two ports and the links between the leaves, each way
+    assert len(found.links) == 8
+
+
+HEAD = "HYBRID model_parallel_NPU_group: 1 ep: 1 pp: 1 all_gpus: 2\n1\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "spines_Bps", "lead_ms", "comm_ms", "hidden_ms"),
+    [
+        # 1 ms, then 100 MB of parameters at 50 GB/s, then 4 ms: 7 ms; with 200 MB 9 ms
+        (["grad_norm -1 1000000 ALLGATHER 200000000 4000000 NONE 0 0 NONE 0 0"], 50, 5, 2, 2),
+        # links between switches do not count here, but for the job's place on the machine
+        (["grad_norm -1 1000000 ALLGATHER 200000000 4000000 NONE 0 0 NONE 0 0"], 25, 5, 4, 2),
+        # 1 ms, then 100 MB of gradients, 2 ms, beside 3 ms: 4 ms; with 200 MB 5 ms
+        (
+            [
+                "a -1 0 NONE 0 0 NONE 0 3000000 NONE 0 0",
+                "b -1 0 NONE 0 1000000 NONE 0 0 ALLREDUCE 100000000 0",
+            ],
+            50,
+            1,
+            2,
+            3,
+        ),
+    ],
+)
+def test_lead_communication_and_slack_of_a_recorded_iteration(
+    tmp_path, rows, spines_Bps, lead_ms, comm_ms, hidden_ms
+):
+    """Two GPUs of two leaves, each with one up-link."""
+    (tmp_path / "w.txt").write_text(HEAD + "\n".join(rows) + "\n")
+    machine = {"nodes": 2, "gpus_per_node": 1, "fabric": "leaf", "nodes_per_leaf": 1, "spines": 1}
+    machine |= {"fabric_bandwidth_Bps": spines_Bps * 10**9}
+    packet = PacketConfig(packet_bytes=65536, buffer_bytes=1 << 22)
+    routing = make_routing(make_topology("gpu-cluster", machine), "min-hop")
+    shared = SharedNetwork(routing, packet, task_mapping="in-order")
+    step = Communication("training-file", parameters={"file": str(tmp_path / "w.txt")})
+    mix = CommunicationMix([PatternShare("training-file", 1.0, 1.0, 1.0)])
+    iterations = JobIterations(JobNetwork(shared, mix, [step]).loads)
+    found = iterations.placed(at(0, 1, fraction=1.0))
+    assert found is not None
+    times_ms = 1e3 * np.array([found.lead_s, found.comm_s, found.hidden_s])
+    assert times_ms == pytest.approx([lead_ms, comm_ms, hidden_ms], abs=0.05)
 
 
 @pytest.mark.parametrize("overlap", ["all", "none"])

@@ -19,7 +19,14 @@ from experiments.config_machine import build_machine
 from experiments.run_context import run_context
 from netcosim.cli import main
 from netcosim.journal import Journal
-from netcosim.judge.changes import DAY_S, changes_of, most_rows, queue_rows
+from netcosim.judge.changes import (
+    DAY_S,
+    blocks,
+    changes_of,
+    gain_rows,
+    most_rows,
+    queue_rows,
+)
 from netcosim.judge.config import Flags, load_judge_config
 from netcosim.judge.machine_file import machine_of, with_bandwidth
 from netcosim.judge.score import (
@@ -268,6 +275,49 @@ def test_changes_of_turnaround_by_hand() -> None:
     assert rows["mine"]["turnaround_ratio"] == rows["mine"]["turnaround_ratio_high"] == 1
 
 
+def test_a_job_gains_or_loses_by_more_than_a_minute_and_a_twentieth() -> None:
+    """Turnarounds of 1000, 1000, 2000, 4000 s change by -61, -60, -61 and +201 s.
+
+    61 of 1000 s are more than both limits; 60 s are not more than a minute; 61 of 2000 s are less
+    than a twentieth, 201 of 4000 s are just more.
+    """
+    base = jobs_frame().head(4).assign(fed_run_s=500.0, fed_wait_s=[500.0, 500.0, 1500.0, 3500.0])
+    longer_s = np.array([-61.0, -60.0, -61.0, 201.0])
+    other = base.assign(policy="other", fed_wait_s=base["fed_wait_s"] + longer_s)
+    changes = changes_of(pd.concat([base, other], ignore_index=True), "mine")
+    assert changes["gains"].tolist() == [True, False, False, False]
+    assert changes["loses"].tolist() == [False, False, False, True]
+    rows = {(row["pattern"], row["nodes"]): row for row in gain_rows(changes, rng_of_one)}
+    assert len(rows) == 1 + 4 + 3
+    total = rows["all", "all"]
+    assert (total["jobs"], total["gain_percent"], total["lose_percent"]) == (4, 25.0, 25.0)
+    assert total["turnaround_change_s"] == total["wait_change_s"] == (-61 - 60 - 61 + 201) / 4
+    assert (rows["a", "all"]["jobs"], rows["a", "all"]["lose_percent"]) == (2, 50.0)
+    # most and least, each from its end
+    most = [(row["side"], row["job_id"]) for row in most_rows(changes)]
+    assert most == [("gains", 0), ("gains", 2), ("gains", 1), ("loses", 3)]
+
+
+def rng_of_one() -> np.random.Generator:
+    return np.random.default_rng(1)
+
+
+def test_jobs_of_a_day_are_drawn_together_of_a_short_log_those_of_a_tenth() -> None:
+    """Days begin with the first job."""
+    assert blocks(pd.Series([5.0, DAY_S + 4, DAY_S + 5, 11 * DAY_S])).tolist() == [0, 0, 1, 10]
+    assert blocks(pd.Series([5.0, 14.0, 16.0, 105.0])).tolist() == [0, 0, 1, 10]
+    assert blocks(pd.Series([5.0, 5.0])).tolist() == [0, 0]
+
+
+def test_waits_of_a_reference_that_has_none_have_no_ratio() -> None:
+    jobs = jobs_frame()
+    jobs["fed_wait_s"] = np.where(jobs["policy"] == "mine", 0.0, 100.0)
+    rows = {row["policy"]: row for row in queue_rows(jobs, "mine", rng_of_one)}
+    assert rows["other"]["wait_ratio"] is None
+    assert rows["other"]["turnaround_ratio"] == pytest.approx(4600 / 5000)
+    assert rows["other"]["mean_turnaround_s"] == 4600.0
+
+
 def test_jobs_that_do_not_communicate_keep_their_run_times(tmp_path: Path) -> None:
     config = tmp_path / "silent.toml"
     config.write_text(
@@ -333,6 +383,92 @@ def test_a_change_in_words() -> None:
     few = "changes it by -1.0 % (no interval: fewer than 5 snapshots or jobs)"
     assert format_change((1.0, None, None), "it", less, more) == few
     assert format_change((0.0, 0.0, 0.0), "it", less, more) == "leaves it as it is"
+    told = format_change((1.0, 0.0, 2.0), "it", less, more)
+    assert told == "does not change it significantly (-1.0 %, -2.0 to 0)"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(9.95, "10"), (9.94, "9.9"), (0.095, "0.1"), (0.094, "0.094"), (-0.04, "-0.04"), (-0.0, "0")],
+)
+def test_a_percentage_in_words(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+def ratio(name: str, *ends: float | None) -> dict[str, float | None]:
+    return dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("wait", "mean_s", "sentence", "way"),
+    [
+        # half of the wait: 1 - 0.6 to 1 - 0.45
+        (
+            (0.5, 0.45, 0.6),
+            50,
+            "shortens the mean wait by 50 % (40 to 55), 1.7 min to 50 s",
+            "short",
+        ),
+        (
+            (1.2, 1.1, 1.3),
+            120,
+            "lengthens the mean wait by 20 % (10 to 30), 1.7 min to 2",
+            "longer",
+        ),
+        ((2.0, 1.5, 2.5), 200, "makes the mean wait 2.0 times as long (1.5 to 2.5), ", "longer"),
+        ((1.9, 1.5, 2.5), 190, "lengthens the mean wait by 90 % (50 to 150), 1.7 min", "longer"),
+        (
+            (2.0, 1.0, 3.0),
+            200,
+            "does not change the mean wait significantly (+100 %, 0 to +200)",
+            "not",
+        ),
+        ((0.9, None, None), 90, "changes the mean wait by -10 % (no interval", "not significant"),
+        ((None, None, None), 0, "no job waits under either", "unchanged"),
+        ((None, None, None), 7, "7 s of mean wait, none before", "longer"),
+    ],
+)
+def test_a_change_of_waits_in_words(
+    wait: tuple[float | None, ...], mean_s: float, sentence: str, way: str
+) -> None:
+    tables = judged_tables("well", (1.0, 0.5, 1.5))
+    tables["queue"][1] = {"policy": "b", "mean_wait_s": float(mean_s)} | ratio("wait_ratio", *wait)
+    [line] = details(tables)
+    assert line.startswith(f"b saves 1.0 % of the node-hours (0.5 to 1.5); {sentence}")
+    tables["reproduced"][0]["reproduces"] = "roughly"
+    assert details(tables)[1].startswith(f"Direction of the simulated mean wait against a: b {way}")
+
+
+def test_communication_of_all_jobs_is_in_a_policys_sentence() -> None:
+    """0.8 of the reference's (0.7 to 0.85): 15 to 30 % shorter. Parts of the jobs are left out."""
+    tables = judged_tables("badly", (-1.0, -1.5, -0.5))
+    part = {"policy": "b", "pattern": "all", "nodes": "1"} | ratio("communication_ratio", 9, 8, 10)
+    tables["communication"] = [
+        part,
+        part | {"nodes": "all"} | ratio("communication_ratio", 0.8, 0.7, 0.85),
+        part | {"nodes": "all", "policy": "a"},
+    ]
+    assert details(tables) == [
+        "b costs 1.0 % more node-hours (0.5 to 1.5); shortens communication by 20 % (15 to 30)."
+    ]
+
+
+def test_of_policies_that_save_the_one_that_saves_most_is_recommended() -> None:
+    """Not "d", which may save nothing. A log's own placement is kept by another name."""
+    tables = judged_tables("badly", (6.0, 5.0, 7.0))
+    for name, ends in (("c", (8.0, 1.0, 15.0)), ("d", (9.0, -1.0, 19.0)), ("e", (1, None, None))):
+        tables["paired"].append({"policy": name} | ratio("taken_off_percent", *ends))
+    found = recommend(tables, "", 20, 60.0, assumed=False)
+    assert found.sentence == "Use c: it saves 8.0 % of the node-hours compared with a."
+    assert found.interval.startswith("1.0 to 15 % of the node-hours (95 %), from 20 snapshots")
+    tables["paired"] = tables["paired"][2:3]
+    tables["queue"][0]["policy"] = "replay"
+    keep = "Keep the present placement: no other policy changes node-hours significantly."
+    assert recommend(tables, "", 20, 60.0, assumed=False).sentence == keep
+    tables["paired"] = []
+    found = recommend(tables, "", 4, 60.0, assumed=True)
+    assert found.sentence == "No policy can be compared with replay yet."
+    assert found.next_step.startswith("An interval needs 5 snapshots and jobs")
 
 
 def judged_tables(word: str, saved: tuple[float, float, float]) -> dict[str, Any]:

@@ -285,6 +285,8 @@ def test_a_file_of_the_first_format_is_read_and_goes_on(tmp_path: Path) -> None:
         store.put("k" * 64, {"p": 1}, Outcome({"t": '{"x":[1]}'}, None, 1.0))
     db = sqlite3.connect(path)
     db.executescript("DROP TABLE kept; DROP TABLE archives; PRAGMA user_version = 1;")
+    for table in ("meta", "points", "results"):
+        db.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
     db.close()
     with Store(path, "read") as store:
         assert store.rows("k" * 64, "t") == [{"x": 1}]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from itertools import pairwise
 from pathlib import Path
 
@@ -231,49 +231,77 @@ def test_a_trace_runs_on_a_job_that_is_large_enough(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("started", "ended", "told"),
     [
-        ([LiveJob("a", [4, 5])], [], "job 'a' runs already"),
-        ([LiveJob("c", [4, 5]), LiveJob("c", [6, 7])], [], "job 'c' runs already"),
-        ([], ["x"], "job 'x' does not run"),
-        ([], ["a", "a"], "a job ends twice"),
-        ([LiveJob("c", [2, 5])], [], "job 'c': node 2 is job 'a''s"),
-        ([LiveJob("c", [4]), LiveJob("d", [4, 5])], [], "job 'd': node 4 is job 'c''s"),
-        ([LiveJob("c", [5, 8])], [], "job 'c': its nodes must be some of 0 to 7"),
-        ([LiveJob("c", [])], [], "its nodes must be some"),
-        ([LiveJob("c", [5, 5])], [], "a node is listed twice"),
-        ([LiveJob("c", [5, 6], "no-such")], [], "unknown pattern of job 'c'"),
-        ([LiveJob("c", [5, 6], node_bytes=0)], [], "node_bytes = 0; it must be at least 1"),
-        ([LiveJob("c", [5, 6], bytes_per_node_s=float("nan"))], [], "bytes_per_node_s = nan"),
-        ([LiveJob("c", [5, 6], communication_fraction=1.5)], [], "fraction = 1.5; must be 0 to 1"),
-        ([LiveJob("c", [5, 6], "adversarial")], [], "parameter group_size is missing"),
-        ([LiveJob("c", [4.9, 6.9])], [], "job 'c': a node = 4.9; it must be a whole number"),
-        ([LiveJob("c", None)], [], "job 'c': nodes = None; it must be a sequence"),
-        ([LiveJob("c", 5)], [], "job 'c': nodes = 5; it must be a sequence"),
-        ([LiveJob("c", "56")], [], "job 'c': nodes = '56'; it must be a sequence"),
-        ([LiveJob("c", [None])], [], "a node = None; it must be a whole number"),
-        ([LiveJob("c", [float("nan"), 6])], [], "a node = nan; it must be a whole number"),
-        ([LiveJob("c", [10**30, 6])], [], "its nodes must be some of 0 to 7"),
-        ([LiveJob("c", [-1, 6])], [], "a node = -1; it must be at least 0"),
-        ([LiveJob("c", [[5, 6]])], [], "a node = [5, 6]; it must be a whole number"),
-        ([LiveJob("c", np.array([[5, 6]]))], [], "a node = array([5, 6]); it must be a whole"),
-        ([LiveJob("c", [5, True])], [], "a node = True; it must be a whole number"),
-        ([LiveJob("c", [5, 6], None)], [], "unknown pattern of job 'c'"),
-        ([LiveJob("c", [5, 6], ["x"])], [], "unknown pattern of job 'c'"),
-        ([LiveJob("c", [5, 6], node_bytes=1.5)], [], "node_bytes = 1.5; it must be a whole"),
-        ([LiveJob("c", [5, 6], bytes_per_node_s="1")], [], "bytes_per_node_s = '1'; it must be"),
-        ([LiveJob("c", [5, 6], communication_fraction=None)], [], "fraction = None; it must be a"),
-        ([LiveJob("c", [5, 6], parameters=3)], [], "parameters = 3; it must be a dict"),
-        ([LiveJob(["c"], [5, 6])], [], "job_id = ['c']; it must be a number or a text"),
-        (["c"], [], "started: 'c'; it must be a LiveJob"),
-        ([], [["a"]], "job ['a'] does not run"),
+        (lambda: [LiveJob("a", [4, 5])], [], "job 'a' runs already"),
+        (lambda: [LiveJob("c", [4, 5]), LiveJob("c", [6, 7])], [], "job 'c' runs already"),
+        (list, ["x"], "job 'x' does not run"),
+        (list, ["a", "a"], "a job ends twice"),
+        (lambda: [LiveJob("c", [2, 5])], [], "job 'c': node 2 is job 'a''s"),
+        (lambda: [LiveJob("c", [4]), LiveJob("d", [4, 5])], [], "job 'd': node 4 is job 'c''s"),
+        (lambda: [LiveJob("c", [5, 8])], [], "job 'c': its nodes must be some of 0 to 7"),
+        (lambda: [LiveJob("c", [])], [], "job 'c': it has no nodes"),
+        (lambda: [LiveJob("c", [5, 5])], [], "a node is listed twice"),
+        (lambda: [LiveJob("c", [5, 6], "no-such")], [], "unknown pattern of job 'c'"),
+        (lambda: [LiveJob("c", [5, 6], node_bytes=0)], [], "node_bytes = 0; it must be at least 1"),
+        (
+            lambda: [LiveJob("c", [5, 6], bytes_per_node_s=float("nan"))],
+            [],
+            "bytes_per_node_s = nan",
+        ),
+        (
+            lambda: [LiveJob("c", [5, 6], communication_fraction=1.5)],
+            [],
+            "fraction = 1.5; it must be 0 to 1",
+        ),
+        (lambda: [LiveJob("c", [5, 6], "adversarial")], [], "parameter group_size is missing"),
+        (
+            lambda: [LiveJob("c", [4.9, 6.9])],
+            [],
+            "job 'c': a node = 4.9; it must be a whole number",
+        ),
+        (lambda: [LiveJob("c", None)], [], "job 'c': nodes = None; it must be a sequence"),
+        (lambda: [LiveJob("c", 5)], [], "job 'c': nodes = 5; it must be a sequence"),
+        (lambda: [LiveJob("c", "56")], [], "job 'c': nodes = '56'; it must be a sequence"),
+        (lambda: [LiveJob("c", [None])], [], "a node = None; it must be a whole number"),
+        (lambda: [LiveJob("c", [float("nan"), 6])], [], "a node = nan; it must be a whole number"),
+        (lambda: [LiveJob("c", [10**30, 6])], [], "a node = about 10^30; it must be at most"),
+        (lambda: [LiveJob("c", [-1, 6])], [], "a node = -1; it must be at least 0"),
+        (lambda: [LiveJob("c", [[5, 6]])], [], "a node = [5, 6]; it must be a whole number"),
+        (
+            lambda: [LiveJob("c", np.array([[5, 6]]))],
+            [],
+            "a node = array([5, 6]); it must be a whole",
+        ),
+        (lambda: [LiveJob("c", [5, True])], [], "a node = True; it must be a whole number"),
+        (lambda: [LiveJob("c", [5, 6], None)], [], "unknown pattern of job 'c'"),
+        (lambda: [LiveJob("c", [5, 6], ["x"])], [], "unknown pattern of job 'c'"),
+        (
+            lambda: [LiveJob("c", [5, 6], node_bytes=1.5)],
+            [],
+            "node_bytes = 1.5; it must be a whole",
+        ),
+        (
+            lambda: [LiveJob("c", [5, 6], bytes_per_node_s="1")],
+            [],
+            "bytes_per_node_s = '1'; it must be",
+        ),
+        (
+            lambda: [LiveJob("c", [5, 6], communication_fraction=None)],
+            [],
+            "fraction = None; it must be a",
+        ),
+        (lambda: [LiveJob("c", [5, 6], parameters=3)], [], "parameters = 3; it must be a dict"),
+        (lambda: [LiveJob(["c"], [5, 6])], [], "job_id = ['c']; it must be a number or a text"),
+        (lambda: ["c"], [], "started: 'c'; it must be a LiveJob"),
+        (list, [["a"]], "job ['a'] does not run"),
     ],
 )
 def test_a_wrong_change_changes_nothing(
-    started: list[LiveJob], ended: list[Hashable], told: str
+    started: Callable[[], list[LiveJob]], ended: list[Hashable], told: str
 ) -> None:
     live = ring()
     live.change([A])
     with pytest.raises(NetcosimError) as caught:
-        live.change([LiveJob("good", [1, 3]), *started], ended)
+        live.change([LiveJob("good", [1, 3]), *started()], ended)
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
     assert len(live) == 1

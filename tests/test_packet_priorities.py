@@ -185,7 +185,9 @@ def test_what_priorities_do_not_go_with_is_refused(routing, config, words):
 
 @pytest.mark.parametrize("priorities", [[0, 8], [-1, 0]])
 def test_a_priority_is_from_0_to_7(priorities):
-    traffic = pairs([MB, MB], priorities, [0.0, 0.0])
+    with pytest.raises(NetcosimError, match=r"group_priority has .*; each must be from 0 to 7"):
+        pairs([MB, MB], priorities, [0.0, 0.0])
+    traffic = replace(pairs([MB, MB], [0, 7], [0.0, 0.0]), group_priority=np.array(priorities))
     with pytest.raises(NetcosimError, match="one from 0 to 7 for each of 2"):
         simulate_packets(two_routers(2), traffic, CONFIG, np.random.default_rng(1))
 

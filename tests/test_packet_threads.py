@@ -6,8 +6,10 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from packet_cases import Send, Step, config, line, one_way_ring, traffic
-from selection import first_only
+from selection import examples, first_only
 
 from netcosim.validation.cases import Case, random_case
 from netsim.errors import NetcosimError
@@ -15,6 +17,9 @@ from netsim.packet import build_domains, thread_count
 from netsim.packet import threads as threads_module
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import (
+    DELIVERIES,
+    RAIL_POLICIES,
+    UNLIMITED,
     NetworkDeadlockError,
     PacketConfig,
     PacketResult,
@@ -24,7 +29,7 @@ from netsim.packet.thread_count import AUTO, threads_used, why_one_thread
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
-from netsim.topologies.registry import FAMILIES
+from netsim.topologies.registry import FAMILIES, make_topology
 from netsim.topologies.torus import torus
 from netsim.traffic import Traffic, combine
 from patterns.registry import make_pattern
@@ -221,6 +226,81 @@ def test_progress_is_told_and_an_interrupt_ends_all_threads(
     assert told == sorted(told)
     assert 0 < told[0] < told[-1]
     assert_same(outcome(case, 1), outcome(case, 3))
+
+
+def exchange(machine: dict[str, object], size: int, rounds: int, packets: PacketConfig) -> Case:
+    """Uniform random messages on a fat-tree, each round after the one before."""
+    topology = make_topology("fattree", machine)
+    n = topology.n_nodes
+    pattern = make_pattern("uniform-random", n, size, rounds, np.random.default_rng(1))
+    return Case(make_routing(topology), combine([pattern], [np.arange(n)]), packets)
+
+
+def test_a_slow_crossbar_before_nodes_of_two_domains() -> None:
+    """A tail of 64 bytes reaches a node 40 + 64 ns after its start, the next router after 140 ns.
+
+    Its crossing takes 128 ns: without the way to the node, windows of 140 ns end at 20.7 us.
+    """
+    machine = {"m1": 4, "m2": 4, "m3": 4, "rails": 2, "rail_routers": "different"}
+    packets = PacketConfig(router="input-queued", crossbar_speedup=0.5)
+    case = exchange(machine, 64, 4, packets)
+    one = outcome(case, 1)
+    assert isinstance(one, PacketResult)
+    assert one.end_ps == 4_752_000
+    for threads in (2, 4):
+        assert_same(one, outcome(case, threads))
+
+
+BANDWIDTHS = st.sampled_from((10**9, 250_000_000)) | st.integers(10**8, 10**10)
+LATENCIES = st.sampled_from((40e-9, 1e-9, 13.7e-9))
+
+
+@examples(500)
+@given(
+    machine=st.fixed_dictionaries(
+        {
+            "m1": st.just(2),
+            "m2": st.just(4),
+            "m3": st.sampled_from((2, 1)),
+            "rails": st.sampled_from((2, 4)),
+            "rail_routers": st.just("different"),
+            "node_latency_s": LATENCIES,
+            "level1_latency_s": LATENCIES,
+            "level2_latency_s": LATENCIES,
+        }
+    ),
+    bandwidths_Bps=BANDWIDTHS.map(lambda all_links: 3 * (all_links,))
+    | st.tuples(BANDWIDTHS, BANDWIDTHS, BANDWIDTHS),
+    size=st.integers(1, 300) | st.sampled_from((1, 64, 3700)),
+    router=st.sampled_from(
+        (
+            *(
+                {"router": "input-queued", "crossbar_speedup": speedup}
+                for speedup in (0.25, 0.5, 0.7, 1, UNLIMITED)
+            ),
+            {},
+        )
+    ),
+    router_latency_s=st.sampled_from((500e-9, 107.3e-9)),
+    rail_policy=st.sampled_from(RAIL_POLICIES),
+    delivery=st.sampled_from((DELIVERIES[0], *DELIVERIES)),
+    threads=st.sampled_from((2, 3, 4)),
+)
+def test_rails_crossbars_and_odd_bandwidths_are_equal(
+    machine, bandwidths_Bps, size, router, router_latency_s, rail_policy, delivery, threads
+) -> None:
+    packets = PacketConfig(
+        packet_bytes=1000,
+        buffer_bytes=2500,
+        router_latency_s=router_latency_s,
+        rail_policy=rail_policy,
+        delivery=delivery,
+        **router,
+    )
+    links = ("node_bandwidth_Bps", "level1_bandwidth_Bps", "level2_bandwidth_Bps")
+    machine = {**machine, **dict(zip(links, bandwidths_Bps, strict=True))}
+    case = exchange(machine, size, 6, packets)
+    assert_same(outcome(case, 1), outcome(case, threads))
 
 
 def test_what_cannot_be_split_runs_on_one_thread_and_says_why() -> None:

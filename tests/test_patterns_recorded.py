@@ -171,10 +171,10 @@ def test_a_matrix_is_sent_cell_by_cell(tmp_path: Path) -> None:
     ("content", "told"),
     [
         ("1,2\n3\n", r"m:2: 1 numbers; the line before it has 2"),
-        ("1,x\n3,4\n", r"m:1: could not convert"),
+        ("1,x\n3,4\n", r"m:1: 'x'; it must be a number"),
         ("0,-1\n3,0\n", r"m: -1 bytes from rank 0 to rank 1: negative"),
-        ("0,1\nnan,0\n", r"m: nan bytes from rank 1 to rank 0: not finite"),
-        ("0,1\ninf,0\n", r"m: inf bytes from rank 1 to rank 0: not finite"),
+        ("0,1\nnan,0\n", r"m:2: 'nan'; it must be a number"),
+        ("0,1\ninf,0\n", r"m:2: 'inf'; it must be a number"),
         ("1,2,3\n4,5,6\n", r"m: a table of 2 x 3; a traffic matrix has"),
         ("", r"m: a table of 0; a traffic matrix has"),
         ("0,0\n0,0\n", r"m: a matrix in which no rank sends"),

@@ -96,7 +96,7 @@ def test_only_links_that_can_be_overloaded_count_and_equal_ones_once():
 
 @pytest.mark.parametrize("busy", [1.5, -0.1])
 def test_a_link_is_not_busy_for_longer_than_communication(busy):
-    with pytest.raises(NetcosimError, match="a link is busy for"):
+    with pytest.raises(NetcosimError, match="busy_s has"):
         PeriodicJob(1.0, 1.0, 0.0, np.array([0]), np.array([busy]))
 
 

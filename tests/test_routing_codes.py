@@ -89,8 +89,12 @@ def test_short_tables_are_refused() -> None:
     [
         ("dimension-order", {"table_a": np.full(64, 10**6)}, "table_a has links 0 to 1000000"),
         ("dimension-order", {"n_vcs": 0}, "n_vcs = 0; it must be at least 1"),
-        ("dimension-order", {"params": (0, 9, 2, 4, 4, 1, 1)}, "9 dimensions need 21"),
-        ("dimension-order", {"params": (0, 2, 2, 4, 5, 1, 1)}, "params name 20 routers; it has 16"),
+        ("dimension-order", {"params": (0, 9, 2, 4, 4, 1, 1, 0)}, "9 dimensions need 22"),
+        (
+            "dimension-order",
+            {"params": (0, 2, 2, 4, 5, 1, 1, 0)},
+            "params name 20 routers; it has 16",
+        ),
         ("shortest-path", {"params": (0, 17, 1)}, "params name 17 entries a router; it has 16"),
         ("adaptive-shortest-path", {"table_a": np.full(256, 10**6)}, "lists begin at 0 to 1000000"),
         ("adaptive-shortest-path", {"table_c": np.full(999, 998)}, "does not end within table_c"),

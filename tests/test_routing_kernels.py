@@ -18,6 +18,8 @@ from netsim.routing.kernels_common import draw
 from netsim.routing.kernels_random import packet_key
 from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.torus import torus
+from netsim.topology import Topology
 
 ROUTINGS = all_routings()
 UGAL = tuple(
@@ -118,6 +120,20 @@ def walk_and_compare(
 @given(seed=st.integers(0, 2**32 - 1))
 def test_kernel_takes_the_hop_of_the_reference(routing: Routing, seed: int) -> None:
     walk_and_compare(routing, np.random.default_rng(seed), 30)
+
+
+@pytest.mark.parametrize(
+    ("t", "name", "parameters"),
+    [
+        (dragonfly(1, 4, 4, 3), "minimal", {"minimal_global_link": "nearest"}),
+        (torus((4, 2, 4)), "dimension-order", {"ring_ties": "drawn"}),
+    ],
+    ids=["nearest", "drawn"],
+)
+def test_kernel_draws_as_the_reference(
+    t: Topology, name: str, parameters: dict[str, object]
+) -> None:
+    walk_and_compare(make_routing(t, name, parameters), np.random.default_rng(1), 200)
 
 
 @pytest.mark.parametrize("name", ["ugal-l", "par"])

@@ -171,7 +171,12 @@ def test_shift_by_half_less_one_goes_one_way() -> None:
 def test_registry() -> None:
     t = fat_tree(4)
     assert default_routing(t) == make_routing(t).name == "d-mod-k"
-    assert routings_for("hyperx") == ("shortest-path", "min-hop", "adaptive-shortest-path")
+    assert routings_for("hyperx") == (
+        "dimension-order",
+        "shortest-path",
+        "min-hop",
+        "adaptive-shortest-path",
+    )
     assert all(entry.description for entry in ROUTINGS.values())
     with pytest.raises(
         NetcosimError, match=r"unknown routing for fattree 'ugal'; valid: adaptive, adaptive-"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import networkx as nx
@@ -13,7 +14,7 @@ from netsim.flow.job_load import path_link_bytes
 from netsim.flow.paths import flow_paths
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
-from netsim.routing.pinned import pinned_for
+from netsim.routing.pinned import EqualCostPaths, pinned_for, port_flows
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import xgft
 from netsim.topologies.gpu_cluster import gpu_cluster
@@ -107,6 +108,77 @@ def test_flows_avoid_what_others_keep_busy():
     busy_s[up[[0, 1, 3]]] = 1.0
     paths = flow_paths(make_routing(tree, "pinned"), [0], [4], background_s=busy_s)
     assert up[2] in paths.links
+
+
+def test_of_paths_whose_worst_links_are_alike_the_one_of_least_sum_is_taken():
+    """By the seconds for which links up and down are busy: 2 + 1, 3 + 0, 1 + 2, 2 + 0."""
+    tree = xgft(4, 2, w2=4, levels=2)
+    up, down = (np.flatnonzero(tree.kind_mask(kind)) for kind in ("up1", "down1"))
+    # down-links to the second leaf, by spine
+    down = [i for i in down.tolist() if tree.link_dst[i] == tree.n_ports + 1]
+    busy_s = np.zeros(tree.n_links)
+    busy_s[up[:4]] = [2, 3, 1, 2]
+    busy_s[down] = [1, 0, 2, 0]
+    paths = flow_paths(make_routing(tree, "pinned"), [0], [4], background_s=busy_s)
+    assert {up[3], down[3]} <= set(paths.links.tolist())
+
+
+def test_a_flow_is_as_long_on_a_link_as_its_bandwidth_lets_it():
+    """Two flows of a second each on two paths; on the first one a flow takes 2.5 s."""
+    tree = xgft(2, 2, w2=2, levels=2)
+    up = np.flatnonzero(tree.kind_mask("up1"))
+    bandwidth_Bps = tree.link_bandwidth_Bps.copy()
+    bandwidth_Bps[up[0]] = bandwidth_Bps[up[0]] * 2 // 5
+    slower = replace(tree, link_bandwidth_Bps=bandwidth_Bps)
+    paths = flow_paths(make_routing(slower, "pinned"), [0, 1], [2, 3], [1.0, 1.0])
+    load = path_link_bytes(paths, np.ones(2), tree.n_links)
+    assert load[up[:2]].tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(("queue_pairs", "loads"), [(1, [2, 0]), (2, [1, 1]), (4, [0.5, 1.5])])
+def test_queue_pairs_divide_a_flow(queue_pairs, loads):
+    """Bytes of 2 s on two paths, of which one is busy for 0.9 s: the second, or with 4 the first.
+
+    One flow takes the free path. Of two of 1 s the second one ends after 1.9 s on the busy path, or
+    after 2 s on the free one. Of four of 0.5 s the third one does, after 1.4 or 1.5 s.
+    """
+    tree = xgft(2, 2, w2=2, levels=2)
+    up = np.flatnonzero(tree.kind_mask("up1"))
+    busy_s = np.zeros(tree.n_links)
+    busy_s[up[0 if queue_pairs == 4 else 1]] = 0.9
+    size = 2.0 * tree.link_bandwidth_Bps[up[0]]
+    routing = make_routing(tree, "pinned", {"queue_pairs": queue_pairs})
+    paths = flow_paths(routing, [0], [2], [size], background_s=busy_s)
+    load = path_link_bytes(paths, np.array([2.0]), tree.n_links)
+    assert load[up[:2]].tolist() == loads
+
+
+def test_a_table_counts_nodes_and_of_a_flow_twice_the_last_choice_counts():
+    """Nodes of three ports: the flow of node 0 to 15 has one a plane, each on the path given."""
+    src, dst = np.array([0]), np.array([15])
+    for path in range(4):
+        routing = make_routing(THREE_LEVELS, "pinned", {"pins": [[0, 15, 0, path]]})
+        paths = EqualCostPaths(routing)
+        for plane in range(2):
+            a, b = (int(end[0]) for end in THREE_LEVELS.ports_between(src, dst, np.array([plane])))
+            pins = routing.pin(np.array([a]), np.array([b]), np.ones(1)).pins
+            assert list(pins[a, b, 0]) == paths.between(a, b)[1][path].tolist()
+    tree = xgft(2, 2, w2=2, levels=2)
+    pinned = make_routing(tree, "pinned").pin(np.array([0, 0]), np.array([2, 2]), np.ones(2))
+    # from a spine there is one link to the leaf
+    assert list(pinned.pins[0, 2, 0]) == [1, 0]
+    # behind where each port's rows begin, and their end, one row: the flow and two places
+    assert pinned.tables.table_b[tree.n_ports + 1 :].tolist() == [2, 1, 0]
+
+
+def test_a_flow_has_equal_parts_on_all_rails_or_one_on_its_own():
+    """Node 0 to 15, 100 bytes, with a port for the scale-up switch and one for each of 2 planes."""
+    ends = np.array([0]), np.array([15])
+    parts, src, dst, amount = port_flows(THREE_LEVELS, *ends, np.array([100.0]), None)
+    assert (parts, src.tolist(), dst.tolist()) == (2, [1, 2], [46, 47])
+    assert amount.tolist() == [50.0, 50.0]
+    parts, src, dst, amount = port_flows(THREE_LEVELS, *ends, np.array([100.0]), 1)
+    assert (parts, src.tolist(), dst.tolist(), amount.tolist()) == (1, [2], [47], [100.0])
 
 
 def test_what_is_not_pinned_is_hashed():

@@ -22,8 +22,8 @@ TWO_RANKS = program([Step([Send(1, 8, 1)])], [Step(), Step(need=1)])
         ({"step_ptr": [0, 1, 2]}, "step_ptr does not cover the steps"),
         ({"send_ptr": [0, 1, 1]}, "send_ptr does not cover the messages"),
         ({"send_ptr": [0, 1, 1, 2]}, "send_ptr does not cover the messages"),
-        ({"compute_s": [0.0, 0.0]}, "compute_s needs one value >= 0 a step"),
-        ({"compute_s": [0.0, -1e-9, 0.0]}, "compute_s needs one value >= 0 a step"),
+        ({"compute_s": [0.0, 0.0]}, "compute_s needs one finite value >= 0 a step"),
+        ({"compute_s": [0.0, -1e-9, 0.0]}, "compute_s needs one finite value >= 0 a step"),
         ({"send_bytes": [0]}, "a message to another rank has fewer than 1 byte"),
         ({"send_dst": [2]}, r"a receiver is outside ranks 0\.\.1"),
         ({"send_dst": [-1]}, r"a receiver is outside ranks 0\.\.1"),
@@ -60,5 +60,5 @@ def test_programs_and_places_must_be_as_many() -> None:
         combine([TWO_RANKS] * 2, [np.array([0, 1]), np.array([0, 1, 2])])
     with pytest.raises(NetcosimError, match="2 programs but 1 rank lists"):
         combine([TWO_RANKS] * 2, [np.array([0, 1])])
-    with pytest.raises(NetcosimError, match="1 programs but 2 start times"):
+    with pytest.raises(NetcosimError, match="start_s has 2 values; it must have 1"):
         combine([TWO_RANKS], [np.array([0, 1])], [0.0, 1.0])

@@ -10,8 +10,10 @@ import pytest
 from netcosim.commands.describe import summary_of
 from netsim.errors import NetcosimError
 from patterns.registry import PATTERNS, make_pattern
+from patterns.training import chakra as chakra_traces
+from patterns.training import recorded
 from patterns.training.operations import OVERLAPS
-from patterns.training.recorded import read_recorded
+from patterns.training.recorded import Recorded, read_recorded
 from patterns.training.times import bytes_sent, computing_s
 
 RNG = np.random.default_rng(1)
@@ -45,6 +47,77 @@ def test_a_workload_is_read_forwards_then_backwards(tmp_path: Path) -> None:
     assert computing_s(recorded.operations) == pytest.approx(8.1e-6)
     layout = recorded.layout(1)
     assert (layout.tp, layout.dp) == (2, 4)
+
+
+def listed(path: Path) -> list[tuple[str, str, bool, tuple[int, ...]]]:
+    """Kind, group, whether beside computing, and what is needed, of each operation."""
+    return [(op.kind, op.group, op.beside, op.needs) for op in read_recorded(path).operations]
+
+
+def test_gradients_are_reduced_beside_computing_and_nothing_else_is(tmp_path: Path) -> None:
+    """ZeRO-3 of experts: parameters are gathered before each pass, also for the backward one."""
+    rows = [
+        ("all_gather", "dp", 4, "forward.weight"),
+        ("all_gather", "dp", 4, "backward.weight"),
+        ("reduce_scatter", "dp", 4, "backward.grad"),
+        ("all_to_all", "ep", 2, "backward.MoE"),
+        ("reduce_scatter", "ep_dp", 2, "backward.grad"),
+        ("all_reduce", "tp", 2, "backward.Layer"),
+        ("all_reduce", "dp", 4, "optimizer_step.norm"),
+        ("barrier", "dp", 4, "optimizer_step"),
+        ("computation", "tp", 2, "optimizer_step"),
+    ]
+    text = "".join(f"CommType.{a},CommGroup.{b}_group,{c},64,{d}\n" for a, b, c, d in rows)
+    begin, end = AICB.split("CommType.all_reduce")[0], "CommType.epoch_end,None,None,0,\n"
+    (tmp_path / "w.csv").write_text(begin + text + end)
+    assert listed(tmp_path / "w.csv") == [
+        ("all-gather", "dp", False, ()),
+        ("all-gather", "dp", False, ()),
+        ("reduce-scatter", "dp", True, (1,)),
+        ("all-to-all", "ep", False, ()),
+        ("reduce-scatter", "edp", True, (3,)),
+        ("all-reduce", "tp", False, ()),
+        ("all-reduce", "dp", False, ()),
+        # the end of the iteration waits for the last one beside
+        ("compute", "", False, (4,)),
+    ]
+    sizes = read_recorded(tmp_path / "w.csv").sizes
+    assert sizes == {"dp": 4, "ep": 2, "edp": 2, "tp": 2}
+
+
+def test_experts_of_a_workload_have_groups_of_their_own(tmp_path: Path) -> None:
+    """A pass of two layers, by hand: forwards 1 and 2, then backwards 2 and 1."""
+    (tmp_path / "w.txt").write_text(
+        "HYBRID model_parallel_NPU_group: 2 ep: 2 pp: 1 all_gpus: 8\n2\n"
+        "grad_norm -1 1 ALLGATHER 64 1 NONE 0 1 ALLREDUCE 32 100\n"
+        "moe -1 1 ALLTOALL_EP 64 1 ALLTOALL_EP 64 1 REDUCESCATTER_DP_EP 16 100\n"
+    )
+    assert [one for one in listed(tmp_path / "w.txt") if one[1]] == [
+        ("all-gather", "dp", False, ()),
+        ("all-to-all", "ep", False, ()),
+        ("all-to-all", "ep", False, ()),
+        # after the computing of its own pass
+        ("reduce-scatter", "edp", True, (6,)),
+        ("all-reduce", "dp", True, (9,)),
+    ]
+    layout = read_recorded(tmp_path / "w.txt").layout(8)
+    assert (layout.tp, layout.dp, layout.ep, layout.gpus) == (2, 4, 2, 8)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "gpus", "degrees"),
+    [
+        # groups of data parallelism have all ranks of context parallelism
+        ({"tp": 2, "cp": 2, "dp": 6}, 1, (2, 2, 3, 1)),
+        ({"tp": 2, "cp": 2, "ep": 4}, 17, (2, 2, 4, 4)),
+        ({}, 3, (1, 1, 3, 1)),
+    ],
+)
+def test_degrees_follow_from_the_sizes_of_groups(
+    sizes: dict[str, int], gpus: int, degrees: tuple[int, ...]
+) -> None:
+    layout = Recorded((), sizes).layout(gpus)
+    assert (layout.tp, layout.cp, layout.dp, layout.ep) == degrees
 
 
 @pytest.mark.parametrize(("name", "text"), [("w.txt", SIMAI), ("w.csv", AICB)])
@@ -98,6 +171,20 @@ def test_published_files_are_read(shared_dir: Path) -> None:
         (AICB.replace("all_reduce", "isend"), ":5: isend of group 'tp'"),
         (AICB.split("CommType.epoch_end")[0], "no operation after the first epoch_end"),
         (AICB.replace("dp_group,4,16384", "tp_group,4,16384"), ":6: tp of 4 GPUs, before of 2"),
+        (
+            AICB.replace("tp_group,2", "tp_group,0"),
+            ":5: comm_group_size = '0'; a whole number from 1",
+        ),
+        (AICB.replace("4096", "2²"), ":5: msg_size = '2²'; a whole number is needed"),
+        (AICB.replace("4096", "9" * 131_073), ":5: not valid CSV: field larger than field limit"),
+        (SIMAI.replace("group: 2", "group: 0"), ":1: model_parallel_NPU_group = '0'"),
+        (SIMAI.replace("group: 2", "group: 2²"), ":1: model_parallel_NPU_group = '2²'"),
+        (SIMAI.replace("group: 2", "group 2"), ":1: 'model_parallel_NPU_group: N' is needed"),
+        (SIMAI.replace("ep: 1", "ep: 0"), ":1: ep = '0'; a whole number from 1"),
+        (SIMAI.replace("gpus: 8", "gpus: 7"), ":1: all_gpus: 7; it must be a multiple of"),
+        (SIMAI.replace("\n2\n", "\n3\n"), ":2: number of layers = 3; 2 lines of layers follow"),
+        (SIMAI.replace("\n2\n", "\nx\n"), ":2: number of layers = 'x'"),
+        (SIMAI.splitlines()[0], ":2: number of layers = ''"),
     ],
 )
 def test_files_that_are_no_iterations_are_refused(text: str, message: str, tmp_path: Path) -> None:
@@ -106,6 +193,45 @@ def test_files_that_are_no_iterations_are_refused(text: str, message: str, tmp_p
         read_recorded(tmp_path / "f")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_head_without_spaces_is_read(tmp_path: Path) -> None:
+    (tmp_path / "w").write_text(SIMAI.replace("group: 2", "group:2"))
+    assert read_recorded(tmp_path / "w").layout(1).tp == 2
+
+
+def test_more_operations_than_are_built_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The workload has six passes of computing and four collectives."""
+    path = tmp_path / "w"
+    path.write_text(SIMAI)
+    assert len(read_recorded(path).operations) == 11  # and a wait at the end
+    monkeypatch.setattr(recorded, "MAX_OPERATIONS", 10)
+    path.write_text(SIMAI + "\n")
+    assert len(read_recorded(path).operations) == 11
+    monkeypatch.setattr(recorded, "MAX_OPERATIONS", 9)
+    path.write_text(SIMAI + "\n\n")
+    with pytest.raises(NetcosimError, match="over 9 operations in an iteration"):
+        read_recorded(path)
+
+
+def test_a_million_layers_are_refused_in_time(tmp_path: Path) -> None:
+    path, layer = tmp_path / "w", SIMAI.splitlines()[2]
+    path.write_text("\n".join([SIMAI.splitlines()[0], "1000000", *[layer] * 1_000_000]))
+    with pytest.raises(NetcosimError, match="over 100,000 operations in an iteration"):
+        read_recorded(path)
+
+
+def test_equal_collectives_are_built_once_and_sent_each_time(tmp_path: Path) -> None:
+    """100 equal layers: one all-reduce of 4,096 bytes on 4 pairs each way, 8 x 4,096 bytes."""
+    path = tmp_path / "w"
+    layer = "a -1 1000 ALLREDUCE 4096 0 NONE 0 0 NONE 0 0"
+    path.write_text("\n".join([SIMAI.splitlines()[0], "100", *[layer] * 100]))
+    made = make_pattern("training-file", 8, 1, 1, RNG, {"file": str(path)})
+    made.validate()
+    assert made.total_bytes == 100 * 8 * 4096
+    assert len(np.unique(made.send_step)) == 100 * 8 * 2
 
 
 def test_describe_shows_bytes_and_the_time_alone() -> None:
@@ -143,13 +269,26 @@ def field(number: int, value: int | bytes) -> bytes:
     return varint(number << 3 | 2) + varint(len(value)) + value
 
 
-def node(number: int, kind: int, *needs: int, us: int = 0, **attributes: int | str) -> bytes:
-    """A node of a Chakra trace; numbers are int64, texts are strings."""
+VALUES: dict[type, int] = {int: 9, bool: 27, str: 29}
+"""Fields of an attribute's value: int64_val, bool_val, string_val."""
+
+
+def node(
+    number: int,
+    kind: int,
+    *needs: int,
+    us: int = 0,
+    after: tuple[int, ...] = (),
+    values: dict[type, int] = VALUES,
+    **attributes: int | str,
+) -> bytes:
+    """A node of a Chakra trace, with its dependencies by data and by control (``after``)."""
     raw = field(1, number) + field(2, f"n{number}".encode()) + field(3, kind)
+    raw += b"".join(field(4, other) for other in after)
     raw += b"".join(field(5, other) for other in needs) + field(7, us)
     for name, value in attributes.items():
-        coded = field(9, value) if isinstance(value, int) else field(29, value.encode())
-        raw += field(10, field(1, name.encode()) + coded)
+        coded = value.encode() if isinstance(value, str) else value
+        raw += field(10, field(1, name.encode()) + field(values[type(value)], coded))
     return raw
 
 
@@ -183,6 +322,44 @@ def test_chakra_nodes_run_in_the_order_of_their_dependencies(tmp_path: Path) -> 
         assert made.total_bytes == 2 * (p - 1) * (1 << 20) + (p - 1) * 4096
 
 
+def test_what_a_gpu_of_a_chakra_trace_does_takes_time_and_nothing_else(tmp_path: Path) -> None:
+    """Computing of the processor, memory and metadata do not, whatever their duration."""
+    pytest.importorskip("google.protobuf")
+    path = tmp_path / "step.0.et"
+    path.write_bytes(
+        chakra(
+            node(1, 4, us=1000, is_cpu_op=True),
+            node(2, 4, us=500, is_cpu_op=False),
+            *(node(number, kind, us=77) for number, kind in ((3, 1), (4, 2), (5, 3))),
+            # a collective has the mark of the processor that calls it
+            node(6, 7, comm_type=5, comm_size=64, is_cpu_op=True),
+        )
+    )
+    found = [(op.kind, op.n_bytes, op.seconds) for op in read_recorded(path).operations]
+    assert found == [("compute", 0, pytest.approx(5e-4)), ("broadcast", 64, 0.0)]
+
+
+@pytest.mark.parametrize("number", [7, 9, 11, 13])
+def test_chakra_numbers_may_be_of_any_width_and_kinds_are_those_of_the_schema(
+    number: int, tmp_path: Path
+) -> None:
+    """int32, int64, uint32 and uint64; of ready nodes the smallest number is next."""
+    pytest.importorskip("google.protobuf")
+    path = tmp_path / "step.0.et"
+    kinds = {2: "all-gather", 0: "all-reduce", 6: "all-to-all", 5: "broadcast", 7: "reduce-scatter"}
+    nodes = [
+        node(10 + i, 7, values={int: number}, comm_type=kind, comm_size=1)
+        for i, kind in enumerate(kinds)
+    ]
+    # 1 waits for 14 by control; 15 and 2 for nothing
+    more = [node(15, 4, us=1), node(1, 4, after=(14,), us=2), node(2, 4, us=3)]
+    path.write_bytes(chakra(*nodes[::-1], *more))
+    operations = read_recorded(path).operations
+    assert [op.kind for op in operations] == ["compute", *kinds.values(), "compute", "compute"]
+    assert [op.seconds for op in operations if op.seconds] == pytest.approx([3e-6, 2e-6, 1e-6])
+    assert {op.group for op in operations[1:6]} == {"dp"}
+
+
 def test_published_chakra_traces_are_one_collective_of_one_mebibyte(shared_dir: Path) -> None:
     pytest.importorskip("google.protobuf")
     files = sorted((shared_dir / "inputs/ai/astra-sim/chakra").glob("*/*.et"))
@@ -195,6 +372,17 @@ def test_published_chakra_traces_are_one_collective_of_one_mebibyte(shared_dir: 
         # each GPU sends 2 (p - 1)/p or (p - 1)/p of 1 MiB
         times = 2 if "all_reduce" in path.name else 1
         assert made.total_bytes == times * (gpus - 1) << 20
+
+
+def test_chakra_traces_of_too_many_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("google.protobuf")
+    monkeypatch.setattr(chakra_traces, "MAX_NODES", 1)
+    path = tmp_path / "step.0.et"
+    path.write_bytes(chakra(node(1, 4, us=5)))
+    assert len(read_recorded(path).operations) == 1
+    path.write_bytes(chakra(node(1, 4, us=5), node(2, 4, us=5)))
+    with pytest.raises(NetcosimError, match="2 nodes; at most 1 are read"):
+        read_recorded(path)
 
 
 @pytest.mark.parametrize(
@@ -210,6 +398,7 @@ def test_published_chakra_traces_are_one_collective_of_one_mebibyte(shared_dir: 
         (chakra(node(1, 7)), "comm_type -1; known are"),
         (chakra(node(1, 7, comm_type="all")), "comm_type all; known are"),
         (chakra(node(1, 7, comm_type=0)), "comm_size = -1; it must be a number"),
+        (chakra(node(1, 7, comm_type=0, comm_size=0)), "comm_size = 0; it must be a number"),
         (chakra(node(1, 4, 2), node(2, 4, 1)), "2 nodes depend on each other"),
         (chakra(node(1, 4, 9)), "node 1: a number twice, or of no node"),
         (chakra(node(1, 4))[:-1], "cut off"),

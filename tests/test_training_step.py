@@ -105,6 +105,13 @@ def test_tensor_parallel_messages_are_those_of_field_measurements() -> None:
         assert sizes[n_bytes] == 4 * model.layers + 2
 
 
+def test_tokens_go_to_their_experts_and_back() -> None:
+    """Mixtral: 32,768 tokens of 4,096 elements of 2 bytes to 2 experts each, half of it a GPU."""
+    operations = iteration(MODELS["mixtral-8x7b"], Layout(tp=2, dp=4, ep=4), 0, FLOPS)
+    exchanges = [op.n_bytes for op in operations if op.kind == "all-to-all"]
+    assert exchanges == [2 * 32_768 * 4096 * 2 // 2] * 32 * 2 * 2
+
+
 def test_gpt3_has_the_bytes_of_hpn() -> None:
     """Table 3 of HPN: 5.5 GB of gradients a GPU, 6 MB a micro-batch on a boundary."""
     model, layout = MODELS["gpt3-175b"], Layout(tp=8, pp=8, dp=512, micro_batches=8)

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from netsim.errors import NetcosimError
 from netsim.files import read_lines, write_text
 from netsim.hostlist import compress, expand
-from workloads.csv_cells import csv_cells
+from netsim.text_numbers import csv_cells, need_whole, number_of
 from workloads.dependencies import dependency_text, parse_dependency, refuse_cycles
 from workloads.details import Dependencies, JobDetails, Labels, NodeLists
 from workloads.job import Workload
-from workloads.swf_parse import MAX_INTEGER, MAX_TIME_S, number_of, short
+from workloads.swf_parse import MAX_INTEGER, MAX_TIME_S, short
 
 NEEDED = ("job", "nodes", "arrival_s", "run_s")
 KNOWN_OF_JOBS = ("requested_s", "user", "project", "wait_s")
@@ -271,7 +271,4 @@ def _details(table: _Table, number: dict[str, NDArray[np.float64]]) -> JobDetail
 
 def _dependency(text: str) -> list[tuple[str, int]]:
     pairs = parse_dependency(text)
-    for _, job in pairs:
-        if not (job.isascii() and job.isdigit() and int(job) <= MAX_INTEGER[1]):
-            raise NetcosimError(f"dependency on job {short(job)!r}; a number is needed")
-    return [(kind, int(job)) for kind, job in pairs]
+    return [(kind, need_whole("dependency", "job", job, 0, MAX_INTEGER[1])) for kind, job in pairs]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
+from netsim.text_numbers import number_of
 
 FIELDS = (
     "job number",
@@ -54,8 +55,7 @@ NO_LOG = (
 )
 """Message for a file whose first line is not a job."""
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_HEADER_NUMBER = re.compile(r"\d{1,3}(,\d{3})+(?!\d)|\d+")
+_HEADER_NUMBER = re.compile(r"\d{1,3}(,\d{3})+(?!\d)|\d+", re.ASCII)
 _HEADER_DIGITS = 15
 _BLOCK_LINES = 65_536
 
@@ -105,12 +105,6 @@ def parse_header(lines: Iterable[str]) -> tuple[SwfHeader, Iterator[str]]:
         lines=tuple(comments),
     )
     return header, chain(taken, rest)
-
-
-def number_of(word: str) -> float | None:
-    """Return the number that a word is, as logs and tables write numbers; None if it is none."""
-    word = word.strip()
-    return float(word) if _NUMBER.fullmatch(word) else None
 
 
 def short(text: str) -> str:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from netsim.kinds import RNG, WHOLE, need_kinds
+from netsim.kinds import RNG, need_kinds, need_real
+from netsim.topologies.checks import need_int
 from workloads.job import Workload, bare_jobs
 from workloads.swf_parse import MAX_TIME_S
 
@@ -101,7 +102,9 @@ def laas_workload(
     >>> len(jobs), float(jobs.n_nodes.mean()), int(jobs.n_nodes.max())
     (1000, 16.589, 134)
     """
-    need_kinds("laas_workload", {"n_jobs": (n_jobs, WHOLE), "rng": (rng, RNG)})
+    need_kinds("laas_workload", {"rng": (rng, RNG)})
+    need_int("laas_workload", "n_jobs", n_jobs, 1)
+    need_real("laas_workload", "mean_nodes", mean_nodes, 1)
     low, high = run_time_range_s
     wrong = job_count_error(n_jobs)
     if wrong is not None:

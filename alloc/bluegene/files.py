@@ -20,6 +20,7 @@ from alloc.bluegene.machine import MIDPLANE_NODES, BlueGene, Partition
 from netsim.errors import NetcosimError
 from netsim.files import read_text
 from netsim.parameters import Example, NamesFile
+from netsim.text_numbers import whole_number
 from netsim.topology import Topology
 
 COLUMNS = ("name", "midplanes", "shape")
@@ -110,11 +111,8 @@ def read_machine(
         unknown = [m for m in midplanes if m not in place]
         if unknown:
             raise NetcosimError(f"{menu}: partition {name}: unknown midplane {unknown[0]!r}")
-        try:
-            shape = tuple(int(part) for part in row["shape"].split("x"))
-        except ValueError:
-            shape = ()
-        if not shape or prod(shape) != len(midplanes):
+        shape = tuple(whole_number(part.strip(), 1) or 0 for part in row["shape"].split("x"))
+        if prod(shape) != len(midplanes):
             raise NetcosimError(
                 f"{menu}: partition {name}: shape {row['shape']!r} for {len(midplanes)} midplanes"
             )

@@ -71,8 +71,7 @@ class Segment(HierarchyPolicy):
         Whether a job fits does not depend on the domains of its pieces: each has the same
         rest, or room for one more.
         """
-        size = min(self._segment, n_nodes)
-        rest = n_nodes % size
+        size, rest = self._segment, n_nodes % self._segment
         order = np.argsort(free, kind="stable")
         held = free[order] // size * size
         held = np.clip(n_nodes - rest - np.cumsum(held) + held, 0, held)

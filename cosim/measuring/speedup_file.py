@@ -9,6 +9,7 @@ from pathlib import Path
 from cosim.measuring.measured import SpeedupRow, SpeedupTable
 from netsim.errors import NetcosimError, unknown_name
 from netsim.files import read_text
+from netsim.text_numbers import number_of, whole_number
 
 MAX_FILE_BYTES = 1 << 26
 """64 MiB: a table has some hundred lines."""
@@ -26,7 +27,7 @@ COLUMNS = (
     "ratio_low",
     "ratio_high",
 )
-
+_RATIOS = COLUMNS[-3:]
 
 RATIO_OF = "ratio_of"
 RATIOS_OF = {"communication": False, "run": True}
@@ -93,20 +94,13 @@ def read_speedups(path: str | Path) -> SpeedupTable:
         raise NetcosimError(f"{path}: {unknown_name(RATIO_OF, kind, RATIOS_OF)}")
     found = []
     for line, row in enumerate(rows, start=2):
-        try:
-            found.append(
-                SpeedupRow(
-                    row["pattern"],
-                    int(row["min_nodes"]),
-                    int(row["max_nodes"]),
-                    row["policy"],
-                    float(row["ratio"]),
-                    float(row["ratio_low"]) if row["ratio_low"] != "" else None,
-                    float(row["ratio_high"]) if row["ratio_high"] != "" else None,
-                )
-            )
-        except (TypeError, ValueError):
-            raise NetcosimError(f"{path}, line {line}: a number is missing or is none") from None
+        least, most = (whole_number(row[key] or "") for key in ("min_nodes", "max_nodes"))
+        ratio, *ends = (number_of(row[key] or "") for key in _RATIOS)
+        open_ends = [row[key] == "" for key in _RATIOS[1:]]
+        none = [end is None for end in ends]
+        if least is None or most is None or ratio is None or none != open_ends:
+            raise NetcosimError(f"{path}, line {line}: a number is missing or is none")
+        found.append(SpeedupRow(row["pattern"], least, most, row["policy"], ratio, *ends))
     try:
         return SpeedupTable(rows[0]["reference_policy"], tuple(found), RATIOS_OF[kind])
     except NetcosimError as error:

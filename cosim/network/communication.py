@@ -12,10 +12,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError
-from netsim.traffic import Program
+from netsim.errors import NetcosimError, need_name
+from netsim.kinds import need_kinds
+from netsim.topologies.checks import need_int
+from netsim.traffic import PRIORITIES, Program
 from patterns.registry import PATTERNS, make_pattern
 
+MOST = 10**18
+"""Bytes of a message, and of a rank in an iteration."""
 BY_SHARE, ALWAYS = "by-share", "always"
 TOGETHER = {
     BY_SHARE: "jobs compute between iterations, so that each communicates for its communication "
@@ -58,6 +62,18 @@ class Communication:
     parameters: Mapping[str, object] = field(default_factory=dict)
     rank_bytes: int | None = None
     priority: int = 0
+
+    def __post_init__(self) -> None:
+        need_kinds(
+            "Communication",
+            {"pattern": (self.pattern, str), "parameters": (self.parameters, Mapping)},
+        )
+        need_name("pattern", self.pattern, PATTERNS)
+        for what in ("message_bytes", "iterations", "rank_bytes"):
+            value = getattr(self, what)
+            if value is not None or what != "rank_bytes":
+                need_int("Communication", what, value, 1, MOST)
+        need_int("Communication", "priority", self.priority, 0, PRIORITIES - 1)
 
     @property
     def draws(self) -> bool:

@@ -25,12 +25,13 @@ from netsim.flow.bundles import bundle_stretches
 from netsim.flow.job_load import JobLoad, job_link_load
 from netsim.flow.maxmin import flow_finish_times
 from netsim.flow.paths import flow_paths
-from netsim.kinds import need_kinds
+from netsim.kinds import need_kinds, need_real
 from netsim.packet.model import to_ps
 from netsim.packet.rails import first_rail
 from netsim.routing.base import Routing
 from netsim.routing.partition import partition_routing
 from netsim.short_repr import short_repr
+from netsim.topologies.checks import need_int
 from netsim.topologies.registry import family_of
 from netsim.traffic import Program, Traffic, combine
 from queuesim.draws import substitute_id
@@ -74,10 +75,19 @@ class Ensemble:
         )
         if not self.jobs:
             raise NetcosimError("no jobs to run: give at least 1")
+        n_nodes = self.network.routing.topology.n_nodes
+        for job in self.jobs:
+            need_kinds("Ensemble", {"a job": (job, PlacedJob)})
+            if job.nodes.max() >= n_nodes:
+                raise NetcosimError(
+                    f"Ensemble: job {job.job_id} is on node {job.nodes.max()}; the machine has "
+                    f"{n_nodes:,}"
+                )
 
     def alone(self, index: int) -> Ensemble:
         """Return one of the jobs (by its index in ``jobs``) in isolation, on its own links if
         any."""
+        need_int("alone", "index", index, -len(self.jobs), len(self.jobs) - 1)
         return replace(self, jobs=(self.jobs[index],))
 
     @cached_property
@@ -112,6 +122,7 @@ class Ensemble:
         """
         from netsim.packet.engine import simulate_packets  # its kernels take a while to import
 
+        need_int("packets", "stream", stream, 0)
         traffic = self._traffic([job.iterations for job in self.jobs])
         rng = self._routing_rng(stream)
         result = simulate_packets(
@@ -151,6 +162,7 @@ class Ensemble:
         """
         from netsim.packet.engine import simulate_packets
 
+        need_real("loops", "until_s", until_s, 0)
         if not self.least_s.all():
             silent = self.jobs[int(np.argmin(self.least_s))]
             raise NetcosimError(

@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from cosim.network import kernels_periodic
 from cosim.network.isolated_loops import PHASES, n_starts
 from netsim.errors import NetcosimError
+from netsim.kinds import need_array, need_kinds, need_real
+from netsim.limits import MAX_INDEX
+from netsim.topologies.checks import need_int
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -29,6 +32,10 @@ WARM_UP = 0.2
 SLACK = 1e-9
 """Jobs that want this much more than a link has still fit."""
 _MOST_ENDS = 1 << 16
+MAX_ITERATIONS = 10**8
+"""Of a job while a group is simulated, some ten seconds."""
+MAX_S = 1e12
+"""Longest time of a plan."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,19 +57,15 @@ class PeriodicJob:
     """Computing of a GPU in an iteration; ``lead_s`` if None."""
 
     def __post_init__(self) -> None:
-        times = self.lead_s, self.comm_s, self.hidden_s
-        if not (all(np.isfinite(times)) and min(times) >= 0 and self.comm_s > 0):
-            raise NetcosimError(
-                f"periodic job: lead_s, comm_s, hidden_s = {times}; times must be at least 0 and "
-                "comm_s above 0"
-            )
-        if len(self.busy_s) and not 0 <= self.busy_s.min() <= self.busy_s.max() <= self.comm_s * (
-            1 + SLACK
-        ):
-            raise NetcosimError(
-                f"periodic job: a link is busy for {self.busy_s.max():.6g} s of an iteration; it "
-                f"must be from 0 to comm_s, {self.comm_s:.6g} s"
-            )
+        where = "periodic job"
+        for what in ("lead_s", "hidden_s", "computing_s"):
+            if what != "computing_s" or self.computing_s is not None:
+                need_real(where, what, getattr(self, what), 0)
+        most_s = need_real(where, "comm_s", self.comm_s, 1e-300) * (1 + SLACK)
+        need_int(where, "gpus", self.gpus, 1)
+        n = len(need_array(where, "links", self.links))
+        busy_s = need_array(where, "busy_s", self.busy_s, n, high=most_s, real=True)
+        object.__setattr__(self, "busy_s", busy_s)
 
     @property
     def iteration_s(self) -> float:
@@ -91,6 +94,10 @@ class JobGroup:
     @classmethod
     def of(cls, jobs: Sequence[PeriodicJob]) -> JobGroup:
         """Return the group of some jobs."""
+        if not jobs:
+            raise NetcosimError("job group: no jobs; at least one is needed")
+        named = {f"jobs[{number}]": (job, PeriodicJob) for number, job in enumerate(jobs)}
+        need_kinds("job group", named)
         counts = [len(job.links) for job in jobs]
         owner = np.repeat(np.arange(len(jobs)), counts)
         _, column = np.unique(
@@ -157,9 +164,20 @@ class NetworkPlan:
     """(n,) float64. An iteration begins at least so long after the one before; 0: when that has
     ended."""
 
+    def __post_init__(self) -> None:
+        where = "network plan"
+        priority = need_array(where, "priority", self.priority, low=-MAX_INDEX).astype(np.int64)
+        n = len(priority)
+        start_s = need_array(where, "start_s", self.start_s, n, high=MAX_S, real=True, nan=True)
+        pace_s = need_array(where, "pace_s", self.pace_s, n, high=MAX_S, real=True)
+        object.__setattr__(self, "priority", priority)
+        object.__setattr__(self, "start_s", start_s.astype(np.float64))
+        object.__setattr__(self, "pace_s", pace_s.astype(np.float64))
+
     @classmethod
     def without(cls, n_jobs: int) -> NetworkPlan:
         """Return equal priorities, random phases and no gates."""
+        need_int("network plan", "n_jobs", n_jobs, 0)
         return cls(np.zeros(n_jobs, dtype=np.int64), np.full(n_jobs, np.nan), np.zeros(n_jobs))
 
 
@@ -188,8 +206,17 @@ def iteration_times_s(
     (n,) float64
     """
     n = len(group.jobs)
+    need_array("network plan", "priority", plan.priority, n, low=-MAX_INDEX)
+    need_int("iteration_times_s", "periods", periods, 1)
+    need_int("iteration_times_s", "phases", phases, 1)
     level = np.unique(-plan.priority, return_inverse=True)[1].ravel()
     until_s = periods * float(np.maximum(group.iteration_s, plan.pace_s).max())
+    # Invariant: the kernel ends; each iteration takes its isolated time at least.
+    if until_s > MAX_ITERATIONS * group.iteration_s.min():
+        raise NetcosimError(
+            f"network plan: {until_s:.3g} s with iterations of {group.iteration_s.min():.3g} s; at "
+            f"most {MAX_ITERATIONS:,} iterations of a job are simulated"
+        )
     most = int(min(_MOST_ENDS, np.ceil(until_s / group.iteration_s.min()) + 1))
     drawn = np.isnan(plan.start_s)
     left, load = np.empty(group.n_links), np.empty(group.n_links)

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from alloc.nodes import gpus_per_server
 from alloc.policy import Placement
 from cosim.network.communication import Communication, noisy
-from netsim.errors import NetcosimError
-from netsim.kinds import WHOLE, need_kinds
+from netsim.errors import NetcosimError, need_name
+from netsim.kinds import need_array, need_kinds, need_real
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.short_repr import short_repr
+from netsim.topologies.checks import need_int
 from netsim.traffic import Program
-from patterns.mapping import map_ranks
+from patterns.mapping import MAPPINGS, map_ranks
 from queuesim.draws import JobStreams, job_streams
 
 FloatArray = NDArray[np.float64]
@@ -71,13 +72,21 @@ class PlacedJob:
     def __post_init__(self) -> None:
         need_kinds(
             "PlacedJob",
-            {"job_id": (self.job_id, WHOLE), "communication": (self.communication, Communication)},
+            {
+                "communication": (self.communication, Communication),
+                "partition": (self.partition, (Placement, type(None))),
+            },
         )
-        object.__setattr__(self, "nodes", np.ascontiguousarray(self.nodes, dtype=np.int32))
-        if self.job_id < 0 or self.repeats < 1:
-            raise NetcosimError(
-                f"job {self.job_id}, repeats = {self.repeats}; need an id >= 0, repeats >= 1"
-            )
+        need_int("PlacedJob", "job_id", self.job_id, 0)
+        nodes = need_array("PlacedJob", "nodes", self.nodes)
+        if not len(nodes) or len(np.unique(nodes)) < len(nodes):
+            raise NetcosimError("PlacedJob: nodes must be one or more, each once")
+        object.__setattr__(self, "nodes", np.ascontiguousarray(nodes, dtype=np.int32))
+        need_int("PlacedJob", "repeats", self.repeats, 1)
+        for what in ("compute_s", "start_s", "compute_noise"):
+            need_real("PlacedJob", what, getattr(self, what), 0)
+        if self.task_mapping != "":
+            need_name("task mapping", self.task_mapping, MAPPINGS)
 
     @property
     def iterations(self) -> int:
@@ -126,6 +135,11 @@ class SharedNetwork:
             "SharedNetwork",
             {"routing": (self.routing, Routing), "packet": (self.packet, PacketConfig)},
         )
+        need_int("SharedNetwork", "ranks_per_node", self.ranks_per_node, 1)
+        need_name("task mapping", self.task_mapping, MAPPINGS)
+        need_int("SharedNetwork", "seed", self.seed, 0)
+        if self.threads != "auto":
+            need_int("SharedNetwork", "threads", self.threads, 1)
 
     def streams(self, job: PlacedJob) -> JobStreams:
         """Return the job's generators, as new."""

@@ -142,7 +142,7 @@ class Cassini(NetworkScheduler):
             if fixed[users].all():
                 continue
             known = np.where(fixed[users], plan.start_s[users], 0.0) / found.step_s
-            at = np.round(known).astype(np.int64) % found.demand.shape[1]
+            at = np.round(known).astype(np.int64)
             shift = best_shifts(found, at, ~fixed[users])
             plan.start_s[users] = np.where(fixed[users], plan.start_s[users], shift * found.step_s)
             plan.pace_s[users] = period_s[users]

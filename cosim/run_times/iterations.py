@@ -159,7 +159,11 @@ class ScheduledJobs:
         """Return the share of time that jobs keep each link busy, (n_links,)."""
         use = np.zeros(self._n_links)
         for job, found in self._jobs.items():
-            use[found.links] += found.busy_s / found.iteration_s * min(1.0, self._rate[job])
+            isolated = self.iterations.isolated(*_kind(self._situation[job]))
+            assert isolated is not None
+            # a rate is relative to the reference's nodes; on its own nodes it is at most this
+            slowed = self._rate[job] * found.iteration_s / isolated.iteration_s
+            use[found.links] += found.busy_s / found.iteration_s * min(1.0, slowed)
         return use
 
     def settle(self) -> dict[int, float]:

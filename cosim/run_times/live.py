@@ -9,7 +9,7 @@ models of the queue use (`cosim.run_times.stretches`), so the same jobs give the
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -26,7 +26,6 @@ from cosim.run_times.live_checks import (
     need_job_id,
     need_nodes,
     need_ranks,
-    need_real,
     need_traffic,
 )
 from cosim.run_times.packet_judge import PacketBudget, PacketRecord
@@ -34,10 +33,10 @@ from cosim.run_times.stretches import FlowStretches, PacketStretches
 from netsim.errors import NetcosimError, need_name
 from netsim.flow.message_load import MessageLoad
 from netsim.flow.message_network import TOLERANCE, MessageNetwork
+from netsim.kinds import need_real
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
 from netsim.short_repr import short_repr
-from netsim.topologies.checks import need_int
 from netsim.topologies.registry import preset
 from netsim.topology import Topology
 from patterns.registry import PATTERNS
@@ -83,12 +82,24 @@ class LiveJob:
     """
 
     job_id: Hashable
-    nodes: Iterable[int]
+    nodes: Sequence[int] | NDArray[np.integer]
     pattern: str = "all-to-all"
     node_bytes: int | None = None
     communication_fraction: float = 1.0
     bytes_per_node_s: float | None = None
     parameters: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        where = f"job {need_job_id('job_id', self.job_id)!r}"
+        object.__setattr__(self, "nodes", need_nodes(where, self.nodes))
+        need_traffic(
+            where,
+            self.pattern,
+            self.parameters,
+            self.communication_fraction,
+            self.node_bytes,
+            self.bytes_per_node_s,
+        )
 
 
 class Effect(NamedTuple):
@@ -187,9 +198,7 @@ class Live:
             raise NetcosimError(f"packet = {packet!r}; it must be a PacketConfig")
         if budget is not None and not isinstance(budget, PacketBudget):
             raise NetcosimError(f"budget = {budget!r}; it must be a PacketBudget")
-        need_real("Live", "tolerance", tolerance)
-        need_int("Live", "ranks_per_node", ranks_per_node, 1)
-        need_int("Live", "seed", seed, 0)
+        need_real("Live", "tolerance", tolerance, 0)
         topology = preset(machine) if isinstance(machine, str) else machine
         if not isinstance(topology, Topology):
             raise NetcosimError(
@@ -299,23 +308,18 @@ class Live:
         for job in started:
             if not isinstance(job, LiveJob):
                 raise NetcosimError(f"started: {job!r}; it must be a LiveJob")
-            need_job_id("job_id", job.job_id)
             where = f"job {job.job_id!r}"
             known = self._number.get(job.job_id)
             if job.job_id in seen or (known is not None and known not in left):
                 raise NetcosimError(f"{where} runs already")
             seen.add(job.job_id)
-            nodes = need_nodes(where, job.nodes, len(self._owner))
+            nodes = np.asarray(job.nodes, dtype=np.int32)
+            if nodes.max() >= len(self._owner):
+                raise NetcosimError(
+                    f"{where}: its nodes must be some of 0 to {len(self._owner) - 1}"
+                )
             self._check_free(where, nodes, left, taken)
             taken |= dict.fromkeys(nodes.tolist(), job.job_id)
-            need_traffic(
-                where,
-                job.pattern,
-                job.parameters,
-                job.communication_fraction,
-                job.node_bytes,
-                job.bytes_per_node_s,
-            )
             found[self._next] = (job, nodes, self._sends(where, job, nodes))
             self._next += 1
         return found

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from numbers import Real
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
+from netsim.kinds import need_real
 from netsim.limits import MAX_INDEX, need_memory, shown
 from netsim.topologies.checks import need_int
 from patterns.registry import PATTERNS
@@ -46,33 +46,23 @@ def need_job_id(what: str, value: object) -> Hashable:
     return value
 
 
-def need_nodes(where: str, nodes: Iterable[int], n_nodes: int) -> NDArray[np.int32]:
+def need_nodes(where: str, nodes: Iterable[int]) -> NDArray[np.int32]:
     """Return a job's nodes.
 
     Raises
     ------
     NetcosimError
-        Not a sequence of different whole numbers from 0 to ``n_nodes`` - 1.
+        Not a sequence of different whole numbers of at least 0.
     """
-    found = [need_int(where, "a node", node, 0) for node in need_items(f"{where}: nodes", nodes)]
-    if not found or max(found) >= n_nodes:
-        raise NetcosimError(f"{where}: its nodes must be some of 0 to {n_nodes - 1}")
+    found = [
+        need_int(where, "a node", node, 0, MAX_INDEX)
+        for node in need_items(f"{where}: nodes", nodes)
+    ]
+    if not found:
+        raise NetcosimError(f"{where}: it has no nodes; at least one is needed")
     if len(set(found)) < len(found):
         raise NetcosimError(f"{where}: a node is listed twice")
     return np.array(found, dtype=np.int32)
-
-
-def need_real(where: str, what: str, value: object) -> float:
-    """Return a real number; NaN and infinities are left to the caller's limits.
-
-    Raises
-    ------
-    NetcosimError
-        Not a number.
-    """
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise NetcosimError(f"{where}: {what} = {value!r}; it must be a number")
-    return float(value)
 
 
 def need_traffic(
@@ -88,16 +78,11 @@ def need_traffic(
         raise unknown_name(f"pattern of {where}", pattern, PATTERNS)
     if not isinstance(parameters, Mapping):
         raise NetcosimError(f"{where}: parameters = {parameters!r}; it must be a dict")
-    if not 0 <= need_real(where, "communication_fraction", communication_fraction) <= 1:
-        raise NetcosimError(
-            f"{where}: communication_fraction = {communication_fraction}; must be 0 to 1"
-        )
-    if node_bytes is not None and need_int(where, "node_bytes", node_bytes, 1) >= 10**18:
-        raise NetcosimError(f"{where}: node_bytes = {shown(node_bytes)}; must be below 1e18")
-    if bytes_per_node_s is None:
-        return
-    if not 0 < need_real(where, "bytes_per_node_s", bytes_per_node_s) < 1e18:
-        raise NetcosimError(f"{where}: bytes_per_node_s = {bytes_per_node_s}; must be above 0")
+    need_real(where, "communication_fraction", communication_fraction, 0, 1)
+    if node_bytes is not None:
+        need_int(where, "node_bytes", node_bytes, 1, 10**18)
+    if bytes_per_node_s is not None:
+        need_real(where, "bytes_per_node_s", bytes_per_node_s, 1e-300, 1e18)
 
 
 def need_ranks(where: str, n_nodes: int, ranks_per_node: int) -> int:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from experiments.points import MODEL_VERSION, point_key
 from experiments.store import Store
+from experiments.store_format import COLUMNS, add_functions
 from netsim.atomic_files import atomic_write
 from netsim.errors import NetcosimError
 from netsim.file_lock import acquire_lock, let_go
@@ -22,18 +23,28 @@ WHERE a.point_key IN (
     WHERE p.status = 'done' AND o.status = 'done'
 ) AND a.columns IS NOT b.columns
 """
+
+
+def _copy(table: str, verb: str = "INSERT") -> str:
+    names = COLUMNS[table]
+    return (
+        f"{verb} INTO main.{table} ({names}, checksum) SELECT {names}, row_crc({names})"
+        f" FROM other.{table}"
+    )
+
+
 _ADD = (
     # a point that failed in one file and was done in another is done
     "DELETE FROM main.points WHERE status = 'failed'"
     " AND key IN (SELECT key FROM other.points WHERE status = 'done')",
     "CREATE TEMP TABLE added AS SELECT key FROM other.points"
     " WHERE key NOT IN (SELECT key FROM main.points)",
-    "INSERT INTO main.points SELECT * FROM other.points WHERE key IN added",
-    "INSERT INTO main.results SELECT * FROM other.results WHERE point_key IN added",
-    "INSERT OR IGNORE INTO main.meta SELECT * FROM other.meta",
+    f"{_copy('points')} WHERE key IN added",
+    f"{_copy('results')} WHERE point_key IN added",
+    _copy("meta", "INSERT OR IGNORE"),
 )
 _ADD_ARCHIVES = (
-    "INSERT INTO main.kept SELECT * FROM other.kept WHERE point_key IN added",
+    f"{_copy('kept')} WHERE point_key IN added",
     "INSERT OR IGNORE INTO main.archives SELECT * FROM other.archives"
     " WHERE digest IN (SELECT digest FROM main.kept)",
 )
@@ -69,6 +80,7 @@ def merge(out: Path, files: Sequence[Path]) -> Merged:
                 pass
             with closing(sqlite3.connect(part, isolation_level=None, uri=True)) as db:
                 db.execute("PRAGMA foreign_keys = ON")
+                add_functions(db)
                 found = sum([_add(db, source) for source in sources])
                 points, failed, codes = db.execute(
                     "SELECT count(*), coalesce(sum(status = 'failed'), 0), count(DISTINCT code)"

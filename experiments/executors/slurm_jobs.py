@@ -16,6 +16,7 @@ from typing import Any
 
 from experiments.executors.workers import ExecutorEntry, Workers, not_installed
 from netsim.errors import NetcosimError
+from netsim.text_numbers import whole_number
 
 _Call = tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]
 
@@ -52,7 +53,7 @@ def slurm_options(argument: str) -> SlurmOptions:
         where = f"--executor slurm:{argument}"
         if not equals or key not in kinds:
             raise NetcosimError(f"{where}: {part!r}; allowed: KEY=VALUE of {', '.join(kinds)}")
-        if kinds[key] is int and not (value.isdecimal() and int(value) >= (key != "mem")):
+        if kinds[key] is int and whole_number(value, int(key != "mem")) is None:
             raise NetcosimError(f"{where}: {part}; must be a whole number of at least 1")
         given[key] = kinds[key](value)
     options = SlurmOptions(**given)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from netsim.errors import NetcosimError
+from netsim.text_numbers import number_of, whole_number
 
 Value = TypeVar("Value")
 FORMATS = ("png", "svg", "pdf")
@@ -102,10 +103,10 @@ def names_in(text: str | None) -> tuple[str, ...]:
 
 def numbers_in(option: str, text: str | None) -> tuple[float, ...]:
     """Return the numbers that an option was given; none if it was not."""
-    try:
-        return () if text is None else tuple(map(float, text.split(",")))
-    except ValueError:
-        raise NetcosimError(f"{option} {text}; must be numbers, 0.1,0.5") from None
+    numbers = tuple(n for n in map(number_of, (text or "").split(",")) if n is not None)
+    if text is not None and len(numbers) <= text.count(","):
+        raise NetcosimError(f"{option} {text}; must be numbers, 0.1,0.5")
+    return numbers
 
 
 def assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
@@ -123,9 +124,10 @@ def number_of_processes(text: str) -> int:
     """Return a number of local processes that this machine bears."""
     from experiments.executor import check_jobs
 
-    if not text.lstrip("-").isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r}; must be a whole number")
-    return _checked(int(text), check_jobs)
+    number = whole_number(text.removeprefix("-"))
+    if number is None:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r}; must be a whole number")
+    return _checked(-number if text.startswith("-") else number, check_jobs)
 
 
 def add_resamples(parser: argparse.ArgumentParser) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from netcosim.commands import add_executor, add_quiet, add_summary, processes_beside
 from netsim.errors import NetcosimError
+from netsim.text_numbers import whole_number
 
 HELP = "compute all points of a config with lists or ranges"
 POINT_FUNCTION = "experiments.cosim:cosim_point"
@@ -114,9 +115,11 @@ def run(args: argparse.Namespace) -> int:
 def slice_of(text: str) -> tuple[int, int]:
     """Return I and N of ``--slice I/N``."""
     which, _, count = text.partition("/")
-    if not (which.isdecimal() and count.isdecimal() and 1 <= int(which) <= int(count)):
-        raise NetcosimError(f"--slice {text}; must be I/N with I from 1 to N, such as 3/100")
-    return int(which), int(count)
+    parts = whole_number(count, 1)
+    part = None if parts is None else whole_number(which, 1, parts)
+    if parts is None or part is None:
+        raise NetcosimError(f"--slice {text[:40]}; must be I/N with I from 1 to N, such as 3/100")
+    return part, parts
 
 
 def _print_answer(store: Path, quiet: bool, page: Path | None) -> None:

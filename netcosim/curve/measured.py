@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,6 +10,8 @@ import pandas as pd
 
 from netsim.errors import NetcosimError
 from netsim.files import read_text
+from netsim.limits import MAX_INDEX
+from netsim.text_numbers import csv_cells, need_whole, number_of, whole_number
 
 COLUMNS = ["run", "operation", "gpus", "bytes", "time_s", "busbw_Bps"]
 _NEEDED = ("bytes", "time_us", "busbw_GBps")
@@ -51,14 +52,13 @@ def read_measured(path: str | Path) -> pd.DataFrame:
 def _numbers(cells: Iterable[str], where: str) -> tuple[int, float, float]:
     """Return bytes, s and bytes/s of cells in bytes, us and GB/s."""
     size, time_us, bus_GBps = cells
-    try:
-        found = int(size), float(time_us) * 1e-6, float(bus_GBps) * 1e9
-    except ValueError:
+    n_bytes, us, GBps = whole_number(size), number_of(time_us), number_of(bus_GBps)
+    if n_bytes is None or us is None or GBps is None:
         given = ", ".join((size, time_us, bus_GBps))
-        raise NetcosimError(f"{where}: {given[:80]!r}; bytes, us and GB/s are needed") from None
-    if not (found[0] >= 0 and 0 < found[1] < float("inf") and 0 <= found[2] < float("inf")):
+        raise NetcosimError(f"{where}: {given[:80]!r}; bytes, us and GB/s are needed")
+    if not (0 < us < float("inf") and 0 <= GBps < float("inf")):
         raise NetcosimError(f"{where}: a size, time or bandwidth out of range")
-    return found
+    return n_bytes, us * 1e-6, GBps * 1e9
 
 
 def _of_log(lines: Sequence[str], path: str | Path) -> list[tuple[object, ...]]:
@@ -69,7 +69,7 @@ def _of_log(lines: Sequence[str], path: str | Path) -> list[tuple[object, ...]]:
     for number, line in enumerate(lines, 1):
         cells = line.split()
         # Between the size and the results come three to five columns, by version and test.
-        if len(cells) >= _RESULTS + 3 and cells[0].isdigit():
+        if len(cells) >= _RESULTS + 3 and whole_number(cells[0]) is not None:
             time_us, _, bus_GBps = cells[-_RESULTS : -_RESULTS + 3]
             values = _numbers((cells[0], time_us, bus_GBps), f"{path}:{number}")
             rows.append((Path(path).stem, operation, gpus, *values))
@@ -78,14 +78,17 @@ def _of_log(lines: Sequence[str], path: str | Path) -> list[tuple[object, ...]]:
 
 def _of_table(lines: Sequence[str], path: str | Path) -> list[tuple[object, ...]]:
     rows: list[tuple[object, ...]] = []
-    reader = csv.DictReader(lines)
-    for row in reader:
-        where = f"{path}:{reader.line_num}"
-        values = _numbers((row[key] or "" for key in _NEEDED), where)
-        counts = [row.get(key) or "0" for key in ("nodes", "gpus_per_node")]
-        if not all(count.isdigit() for count in counts):
-            raise NetcosimError(f"{where}: {' x '.join(counts)} GPUs; whole numbers are needed")
+    cells = csv_cells(path, lines)
+    _, head = next(cells)
+    for line, found in cells:
+        row, where = dict(zip(head, found, strict=False)), f"{path}:{line}"
+        if not found:
+            continue
+        values = _numbers((row.get(key, "") for key in _NEEDED), where)
+        nodes, per_node = (
+            need_whole(where, key, row.get(key) or "0", 0, MAX_INDEX)
+            for key in ("nodes", "gpus_per_node")
+        )
         operation = (row.get("collective") or "").replace("_", "-")
-        gpus = int(counts[0]) * int(counts[1])
-        rows.append((row.get("run") or Path(path).stem, operation, gpus, *values))
+        rows.append((row.get("run") or Path(path).stem, operation, nodes * per_node, *values))
     return rows

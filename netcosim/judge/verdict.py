@@ -30,7 +30,7 @@ def number(value: float) -> str:
     """Format a percentage for a sentence: 12, 3.4, 0.02."""
     size = abs(value)
     text = f"{value:.0f}" if size >= 9.95 else f"{value:.1f}" if size >= 0.095 else f"{value:.2g}"
-    return text.replace("-0.0", "0") if float(text) == 0 else text
+    return "0" if float(text) == 0 else text
 
 
 def off_percent(row: Row, name: str) -> Ends:

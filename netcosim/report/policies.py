@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.frames import with_units
 from experiments.store import Rows
 from netcosim.report.table import columns_of
+from netsim.errors import need_name
 from netsim.kinds import need_kinds
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
     import pandas as pd
 
     need_kinds("policy_table", {"tables": (tables, Mapping)})
+    need_name("table", "policies", tables)
     return with_units(pd.DataFrame(policy_rows(tables)))
 
 

@@ -27,9 +27,10 @@ from netsim.packet.model import (
 from netsim.parameters import parameters_of
 from netsim.routing.any_graph import HASH_SEEDS, SWITCHED
 from netsim.routing.base import Routing
-from netsim.routing.dragonfly import INTERMEDIATES
+from netsim.routing.dragonfly import GLOBAL_LINKS, INTERMEDIATES
 from netsim.routing.dragonfly_reference import COMPARES
 from netsim.routing.registry import ROUTINGS, make_routing, routings_for
+from netsim.routing.torus import RING_TIES
 from netsim.topologies.graph import graph
 from netsim.topologies.registry import FAMILIES, make_topology
 from netsim.topologies.registry import small_machine as small
@@ -61,7 +62,9 @@ ROUTING_VALUES: Mapping[str, Mapping[str, Sequence[Any]]] = {
         "ugal_weight": (1, 2),
         "ugal_counts_bids": (False,),
         "valiant_intermediate": INTERMEDIATES,
+        "minimal_global_link": GLOBAL_LINKS,
     },
+    "torus": {"ring_ties": RING_TIES},
     **{name: {"queue_pairs": (2, 3), "hash_seeds": HASH_SEEDS} for name in SWITCHED},
 }
 """What is drawn for parameters of routings, by topology family."""

@@ -171,16 +171,16 @@ def lookahead(
     """Return ticks before which nothing that happens in a domain reaches another.
 
     A packet is routed a latency and a router's latency after it starts; the space that it held
-    is seen free a latency after it has been sent on its next link, or has crossed. Heads, where
-    they count, reach a node attached to routers of two domains a latency after the start.
+    is seen free a latency after it has been sent on its next link, or has crossed. It reaches a
+    node attached to routers of two domains a latency after its tail, or its head where that counts.
     """
     border = domains.border_links
     latency = arrays.links[border, t.LATENCY].min(initial=NONE)
-    to_node = np.any(topology.link_dst[border] < topology.n_ports)
-    if to_node and arrays.sc[t.HEAD_COUNTS]:
-        return int(latency)
     held = arrays.ser if crossbar is None else crossbar.cross
-    return int(latency + min(arrays.sc[t.ROUTER_LATENCY], held.min()))
+    after = [arrays.sc[t.ROUTER_LATENCY], held.min()]
+    if np.any(topology.link_dst[border] < topology.n_ports):
+        after.append(0 if arrays.sc[t.HEAD_COUNTS] else arrays.ser.min())
+    return int(latency + min(after))
 
 
 def joined_arrays(parts: list[Arrays], domains: Domains) -> Arrays:

@@ -8,7 +8,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.kinds import RNG, need_kinds
+from netsim.errors import NetcosimError
+from netsim.kinds import RNG, need_kinds, need_real
 from netsim.packet import kernels_engine
 from netsim.packet import tables as t
 from netsim.packet.build import (
@@ -108,8 +109,13 @@ def simulate_packets(
             "traffic": (traffic, Traffic),
             "config": (config, PacketConfig),
             "rng": (rng, RNG),
+            "record_messages": (record_messages, bool),
         },
     )
+    if progress is not None and not callable(progress):
+        raise NetcosimError(f"simulate_packets: progress = {progress!r}; it must be a function")
+    if until_s is not None:
+        need_real("simulate_packets", "until_s", until_s, 0)
     check_run(routing.topology, traffic, until_s)
     check_size(routing.topology, traffic, config, until_s)
     check_priorities(routing, traffic, config)

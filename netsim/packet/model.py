@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Annotated, TypeGuard
 
 import numpy as np
@@ -12,10 +11,11 @@ from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
-from netsim.kinds import need_kinds
+from netsim.kinds import need_real
 from netsim.limits import shown
 from netsim.parameters import Example, NamesIn, ReadIf, documented
 from netsim.short_repr import short_repr
+from netsim.topologies.checks import need_int
 from netsim.units import short_name
 
 PS_PER_S = 10**12
@@ -186,7 +186,8 @@ class PacketConfig:
 
     def __post_init__(self) -> None:
         sizes = ("packet_bytes", "header_bytes", "buffer_bytes")
-        need_kinds("PacketConfig", {name: (getattr(self, name), Real) for name in sizes})
+        for name in sizes:
+            need_int("PacketConfig", name, getattr(self, name), 0)
         if not 1 <= self.packet_bytes <= MAX_PACKET_BYTES:
             raise NetcosimError(
                 f"packet_bytes = {shown(self.packet_bytes)}; allowed: 1 to {MAX_PACKET_BYTES}"
@@ -211,13 +212,9 @@ class PacketConfig:
             "copy_s_per_byte",
             "congestion_delay_s",
             "congestion_recovery_s",
-            "crossing_overhead_s",
+            *(["crossing_overhead_s"] if self.crossing_overhead_s is not None else []),
         ):
-            value = getattr(self, key)
-            if value is None:
-                continue
-            if not (np.isfinite(value) and value >= 0):
-                raise NetcosimError(f"{key} = {value}; it must be >= 0")
+            value = need_real("PacketConfig", key, getattr(self, key), 0)
             if value > MAX_DURATION_PS / PS_PER_S:
                 raise NetcosimError(f"{key} = {value:g} s is beyond the clock (13 days)")
         self._check_messages()

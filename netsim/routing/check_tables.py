@@ -85,8 +85,8 @@ def _fat_tree(topology: Topology, where: str, code: int, params: NDArray[np.int6
 
 def _torus(topology: Topology, where: str, code: int, params: NDArray[np.int64]) -> _Lengths:
     n, dims = topology.n_routers, int(params[1])
-    if dims < 1 or len(params) != 3 + 2 * dims:
-        raise NetcosimError(f"{where}: {len(params)} params; {dims} dimensions need {3 + 2 * dims}")
+    if dims < 1 or len(params) != 4 + 2 * dims:
+        raise NetcosimError(f"{where}: {len(params)} params; {dims} dimensions need {4 + 2 * dims}")
     _need(where, "routers", int(np.prod(params[3 : 3 + dims])), n)
     return 2 * n * dims, n * dims, n
 
@@ -104,11 +104,11 @@ _RULES: dict[
 ] = {
     RoutingCode.WEIGHTED: (3, _by_router),
     RoutingCode.EQUAL_COST: (6, _by_router),
-    RoutingCode.MERLIN_UGAL: (13, _dragonfly),
+    RoutingCode.MERLIN_UGAL: (14, _dragonfly),
     RoutingCode.TWO_CHOICE: (12, _fat_tree),
     RoutingCode.MINIMAL_ADAPTIVE: (5, _torus),
     RoutingCode.PLUS_UGAL_G: (8, _plus),
-    RoutingCode.UGAL_NODE: (13, _dragonfly),
+    RoutingCode.UGAL_NODE: (14, _dragonfly),
 }
 """By the last code of a family: the least number of params, and the lengths of the tables."""
 

@@ -2,8 +2,9 @@
 
 Between two groups a packet takes one global link (minimal) or two, through an intermediate group
 drawn uniformly from all but the source's and the destination's (Valiant; Kim et al., ISCA 2008).
-Where several links join two groups, one is drawn; the whole path is fixed at the source router.
-Packets within a group, and all packets of a machine of two groups, go minimally.
+Where several links join two groups, one is drawn, near or far; the whole path is fixed at the
+source router. With ``minimal_global_link = "nearest"``, "minimal" draws among those with the
+shortest path. Packets within a group, and all packets of a machine of two groups, go minimally.
 
 - **UGAL** decides once, at the source router, between the drawn minimal path and one drawn
   Valiant path; see `netsim.routing.dragonfly_reference.Ugal`. It compares each path's first
@@ -42,7 +43,8 @@ link has plan ``1 + r``: local router r is next (valiant-local, adaptive-local).
 
 Kernel tables: params = bias (in time units of the caller; 0th, as for all routings), a, g, K,
 local links a group, first local link, first global link, routers, global links, log2 B, what is
-compared, weight (0: numbers of links), margin, then femtoseconds a byte of each speed.
+compared, weight (0: numbers of links), margin, whether minimal paths take the nearest link, then
+femtoseconds a byte of each speed.
 table_a: (a, a) place of the next local link within the group's, then (a, a) hops within a
 group. table_b: (routers, g, K) next link toward the global link to a group, then (g, g, K)
 global links. table_c: group of each router, then the sending and then the receiving
@@ -102,6 +104,7 @@ CODES = {
 """Kernel of each rule: a routing's name, or one of `BY_NODE`."""
 BY_NODE = {"valiant": "valiant by node", "ugal-l": "ugal-l by node"}
 INTERMEDIATES = ("group", "node")
+GLOBAL_LINKS = ("any", "nearest")
 
 _TABLE_BYTES = 40
 """Peak while the tables are built, for each path from a router to a group."""
@@ -166,6 +169,7 @@ def _tables(topology: Topology, s: DragonflyShape, name: str, ugal: Ugal) -> Rou
         COMPARES.index(ugal.compares),
         ugal.weight or 0,
         ugal.margin,
+        int(ugal.nearest),
         *(fs_per_byte(int(bandwidth)) for bandwidth in speeds),
     )
     table_c = np.concatenate(
@@ -226,6 +230,8 @@ def dragonfly_routing(
             raise NetcosimError(
                 f"valiant_intermediate = {intermediate}; allowed on a dragonfly+: group"
             )
+        if ugal.nearest:
+            raise NetcosimError("minimal_global_link = nearest; allowed on a dragonfly+: any")
         return dragonfly_plus_routing(topology, name, bias_ps=ugal.bias_ps)
     assert isinstance(shape, DragonflyShape)
     rule = name
@@ -306,6 +312,17 @@ def ugal_g(topology: Topology, ugal_bias_s: BiasS = 0.0) -> Routing:
     return dragonfly_routing(topology, "ugal-g", ugal)
 
 
+GlobalLink = Annotated[
+    str, "drawn from all links between two groups, or from the nearest", OneOf(GLOBAL_LINKS)
+]
+
+
+def minimal(topology: Topology, minimal_global_link: GlobalLink = "any") -> Routing:
+    """Build "minimal"; see `dragonfly_routing`."""
+    ugal = Ugal("output-queue", nearest=minimal_global_link == "nearest")
+    return dragonfly_routing(topology, "minimal", ugal)
+
+
 def valiant(topology: Topology, valiant_intermediate: Intermediate = "group") -> Routing:
     """Build "valiant"; see `dragonfly_routing`."""
     return dragonfly_routing(topology, "valiant", intermediate=valiant_intermediate)
@@ -330,7 +347,7 @@ _DRAGONFLY, _BOTH = ("dragonfly",), ("dragonfly", "dragonfly-plus")
 ROUTINGS = tuple(
     RoutingEntry(name, description, families, build)
     for name, description, families, build in (
-        ("minimal", "at most one global link", _BOTH, _plain("minimal")),
+        ("minimal", "at most one global link, any that joins the groups, drawn", _BOTH, minimal),
         ("valiant", "through a random intermediate group", _BOTH, valiant),
         (
             "valiant-local",

@@ -79,11 +79,9 @@ class ByNode(Reference):
 
     def _length(self, src: int, dst: int, copy: int) -> int:
         """Return the links of the minimal path between two routers."""
-        groups = src // self.s.a, dst // self.s.a
-        if groups[0] == groups[1]:
+        if src // self.s.a == dst // self.s.a:
             return self.local_hops(src, dst)
-        sender, receiver = self.ends(self.s.global_link(*groups, copy))
-        return self.local_hops(src, sender) + 1 + self.local_hops(receiver, dst)
+        return self.minimal_hops(src, dst, copy)
 
     def _on(self, router: int, dst_node: int, state: int) -> Hop:
         """Return the hop of a packet whose path is drawn."""

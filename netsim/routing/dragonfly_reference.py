@@ -46,6 +46,8 @@ class Ugal:
     """The margin, where times are compared."""
     threshold_bytes: int = 0
     """The margin, where bytes are compared."""
+    nearest: bool = False
+    """Of "minimal": whether it draws only among the global links with the shortest path."""
 
     @property
     def margin(self) -> int:
@@ -163,6 +165,18 @@ class Reference:
     def middles(self, here: int, target: int) -> list[int]:
         return [m for m in range(self.s.g) if m not in (here, target)]
 
+    def copies(self, router: int, dst_router: int) -> list[int]:
+        """Return the copies of the links to the destination's group that minimal paths may take."""
+        copies = range(self.s.global_links_per_pair)
+        hops = [self.minimal_hops(router, dst_router, copy) for copy in copies]
+        return [copy for copy in copies if not self.ugal.nearest or hops[copy] == min(hops)]
+
+    def minimal_hops(self, router: int, dst_router: int, copy: int) -> int:
+        """Return the links of the minimal path over a copy of the links between two groups."""
+        link = self.s.global_link(router // self.s.a, dst_router // self.s.a, copy)
+        sender, receiver = self.ends(link)
+        return self.local_hops(router, sender) + 1 + self.local_hops(receiver, dst_router)
+
     def vias(self, router: int, dst_router: int) -> list[int]:
         """Return the routers of the group that are drawn for a packet within the group.
 
@@ -233,7 +247,7 @@ class Reference:
         if plan:
             plans.append(plan)
         elif not self.detours_always or not middles:
-            plans += [self.plan(target, c, 0) for c in copies]
+            plans += [self.plan(target, c, 0) for c in self.copies(router, dst_router)]
         if self.name != "minimal":
             plans += [self.plan(m, c1, c2) for m, c1, c2 in product(middles, copies, copies)]
         return [self.hop(router, target, 0, plan) for plan in plans]
@@ -259,7 +273,8 @@ class Reference:
         if state % 4 == NOT_CHOSEN:
             second = self._freest(view, router, target, second, 1)
             return self.hop(router, target, 1, self.plan(group, first, second))
-        direct = first if state // 4 else number(1, k)
+        copies = self.copies(router, dst_router)
+        direct = first if state // 4 else copies[number(1, len(copies))]
         if self.adapts:
             direct = self._freest(view, router, target, direct, 0)
         minimal = self.plan(target, direct, 0)
@@ -289,9 +304,9 @@ class Reference:
         links = s.global_link(here, target, direct), s.global_link(here, middle, out)
         hops_min, hops_val = 1, ugal.weight
         if hops_val is None:
-            (m_out, m_in), (d_out, d_in) = self.ends(links[0]), self.ends(links[1])
+            d_out, d_in = self.ends(links[1])
             s_out, s_in = self.ends(s.global_link(middle, target, copy))
-            hops_min = self.local_hops(router, m_out) + 1 + self.local_hops(m_in, dst_router)
+            hops_min = self.minimal_hops(router, dst_router, direct)
             hops_val = self.local_hops(router, d_out) + 1 + self.local_hops(d_in, s_out)
             hops_val += 1 + self.local_hops(s_in, dst_router)
         if self.name != "ugal-g":

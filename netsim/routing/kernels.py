@@ -91,7 +91,9 @@ def route(  # type: ignore[no-untyped-def]
         )  # fmt: skip
     if code >= PLUS_MINIMAL:
         return route_dragonfly_plus(rt, router, dst_router, state, key, now, free_at, waiting)
-    return route_torus(rt, router, dst_router, state, wire_bytes, now, free_at, waiting, room, nv)
+    return route_torus(
+        rt, router, dst_router, state, key, wire_bytes, now, free_at, waiting, room, nv
+    )
 
 
 @njit(**PLAIN_KERNEL, forceinline=True)
@@ -118,7 +120,7 @@ def static_route(rt, router, dst_node, state, idle, room):  # type: ignore[no-un
         link = route_tables(rt, router, dst_router, dst_node, key, now, idle, idle)
         return link, state, state + rt.params[STEP]
     one = np.int64(1)
-    return route_torus(rt, router, dst_router, state, one, now, idle, idle, room, rt.n_vcs)
+    return route_torus(rt, router, dst_router, state, key, one, now, idle, idle, room, rt.n_vcs)
 
 
 def next_hop(  # type: ignore[no-untyped-def]

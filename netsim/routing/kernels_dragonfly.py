@@ -15,7 +15,7 @@ from netsim.routing.kernels_common import draw, entry, load_of
 )  # fmt: skip
 
 (BIAS, A, G, K, LOCAL_PER_GROUP, FIRST_LOCAL, FIRST_GLOBAL, N_ROUTERS, N_GLOBAL, BITS, COMPARES,
- WEIGHT, MARGIN, FIRST_COST) = range(14)  # fmt: skip
+ WEIGHT, MARGIN, NEAREST, FIRST_COST) = range(15)  # fmt: skip
 
 OUTPUT_QUEUE, OUTPUT_BYTES, USED_CREDITS = range(3)
 
@@ -104,6 +104,14 @@ def _bytes(rt, link, space, room, nv, buffer_bytes):  # type: ignore[no-untyped-
     return total
 
 
+@njit(**HOT_KERNEL)
+def _minimal_hops(rt, router, here, target, dst_router, copy):  # type: ignore[no-untyped-def]
+    """Return the links of the minimal path over a copy of the links between two groups."""
+    link = _pair_link(rt, here, target, copy)
+    out = _local_hops(rt, here, router, _sender(rt, link))
+    return out + 1 + _local_hops(rt, target, _receiver(rt, link), dst_router)
+
+
 @njit(**INNER_KERNEL)
 def _minimal_wins(  # type: ignore[no-untyped-def]
     rt, router, here, target, dst_router, direct, middle, out, copy, now, free_at, waiting,
@@ -115,11 +123,7 @@ def _minimal_wins(  # type: ignore[no-untyped-def]
     detour = _pair_link(rt, here, middle, out)
     if p[WEIGHT] == 0:
         second = _pair_link(rt, middle, target, copy)
-        hops_min = (
-            _local_hops(rt, here, router, _sender(rt, minimal))
-            + 1
-            + _local_hops(rt, target, _receiver(rt, minimal), dst_router)
-        )
+        hops_min = _minimal_hops(rt, router, here, target, dst_router, direct)
         hops_val = (
             _local_hops(rt, here, router, _sender(rt, detour))
             + 1
@@ -148,6 +152,23 @@ def less_used(rt, look_min, look_val, hops_min, hops_val, space, room, nv, buffe
     bytes_min = _bytes(rt, look_min, space, room, nv, buffer_bytes)
     bytes_val = _bytes(rt, look_val, space, room, nv, buffer_bytes)
     return bytes_min * hops_min <= bytes_val * hops_val + rt.params[MARGIN]
+
+
+@njit(**INNER_KERNEL)
+def _nearest(rt, router, here, target, dst_router, key):  # type: ignore[no-untyped-def]
+    """Return the copy by which the path is shortest; one of several is drawn."""
+    least, several = np.int64(1) << 32, np.int64(0)
+    for copy in range(rt.params[K]):
+        hops = _minimal_hops(rt, router, here, target, dst_router, copy)
+        if hops < least:
+            least, several = hops, np.int64(0)
+        several += hops == least
+    left, copy = draw(key, 1, several), np.int64(0)
+    while True:
+        left -= _minimal_hops(rt, router, here, target, dst_router, copy) == least
+        if left < 0:
+            return copy
+        copy += 1
 
 
 @njit(**HOT_KERNEL)
@@ -337,7 +358,10 @@ def route_ugal(  # type: ignore[no-untyped-def]
         return _local_link(rt, here, router, dst_router), taken, state
     plan = state >> 2
     if plan == 0:
-        direct = draw(key, 1, p[K])
+        if p[NEAREST]:
+            direct = _nearest(rt, router, here, target, dst_router, key)
+        else:
+            direct = draw(key, 1, p[K])
         plan = _decide(
             rt, router, here, target, dst_router, direct, key, now, free_at, waiting, space, room,
             nv, buffer_bytes,

@@ -7,7 +7,7 @@ from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL
 from netsim.routing.kernels_codes import RoutingCode, codes_between
-from netsim.routing.kernels_common import entry, load_of
+from netsim.routing.kernels_common import draw, entry, load_of
 
 DIMENSION_ORDER, MINIMAL_ADAPTIVE = codes_between(
     RoutingCode.DIMENSION_ORDER, RoutingCode.MINIMAL_ADAPTIVE
@@ -37,12 +37,12 @@ def productive_links(rt, router, dst_router, d):  # type: ignore[no-untyped-def]
 
 
 @njit(**HOT_KERNEL)
-def route_torus(rt, router, dst_router, state, wire_bytes, now, free_at, waiting, room, nv):  # type: ignore[no-untyped-def]
+def route_torus(rt, router, dst_router, state, key, wire_bytes, now, free_at, waiting, room, nv):  # type: ignore[no-untyped-def]
     """Return the next link, channel and state of a packet that is not yet at its last router."""
     p = rt.params
     n = p[N_DIMS]
     if state == 0:
-        state = 1 + entry(rt.table_c, router)
+        state = 1 + (draw(key, 0, 2) if p[LENGTHS + 2 * n] else entry(rt.table_c, router))
     escape, escape_vc = np.int64(-1), np.int64(0)
     best, least = np.int64(-1), np.int64(0)
     adaptive_vc = p[N_ESCAPE]
@@ -50,7 +50,10 @@ def route_torus(rt, router, dst_router, state, wire_bytes, now, free_at, waiting
         up, down = productive_links(rt, router, dst_router, d)
         if up < 0 and down < 0:
             continue
-        plus = state == 1 if up >= 0 and down >= 0 else up >= 0
+        plus = up >= 0
+        if plus and down >= 0:
+            others = entry(rt.table_c, dst_router) + entry(rt.table_b, dst_router * n + d)
+            plus = (state + others) & 1 == 1
         link, other = (up, down) if plus else (down, up)
         if escape < 0:
             escape = link

@@ -70,7 +70,12 @@ def make_routing(
     ('dimension-order', 'minimal-adaptive')
     """
     need_kinds(
-        "make_routing", {"topology": (topology, Topology), "name": (name, (str, type(None)))}
+        "make_routing",
+        {
+            "topology": (topology, Topology),
+            "name": (name, (str, type(None))),
+            "parameters": (parameters, (Mapping, type(None))),
+        },
     )
     name = default_routing(topology) if name is None else name
     valid = routings_for(topology.family)

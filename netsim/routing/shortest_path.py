@@ -53,8 +53,11 @@ def router_distances(topology: Topology) -> np.ndarray:
     return distances
 
 
-def next_links(topology: Topology, distances: np.ndarray) -> np.ndarray:
-    """Return the next link toward each router, -1 on the diagonal, (n_routers, n_routers) int32."""
+def next_links(topology: Topology, distances: np.ndarray, *, first: bool = False) -> np.ndarray:
+    """Return the next link toward each router, -1 on the diagonal, (n_routers, n_routers) int32.
+
+    ``first``: of several links always the first, in place of splitting the ties.
+    """
     n = topology.n_routers
     ptr, links = topology.router_out_links()
     table = np.full((n, n), -1, dtype=np.int32)
@@ -66,7 +69,7 @@ def next_links(topology: Topology, distances: np.ndarray) -> np.ndarray:
         good = distances[beyond] == distances[router] - 1
         count = good.sum(axis=0)
         # The (destination mod count)-th of the good links, counted in link order.
-        wanted = np.arange(n) % np.maximum(count, 1)
+        wanted = 0 if first else np.arange(n) % np.maximum(count, 1)
         rank = np.cumsum(good, axis=0) - 1
         chosen = np.argmax(good & (rank == wanted), axis=0)
         table[router] = np.where(count > 0, out[chosen], -1)

@@ -1,11 +1,13 @@
 """Dimension-order and minimal-adaptive routing on tori and meshes.
 
 "dimension-order": the lowest dimension that differs, the shorter direction. Half-way
-ties in a ring go + if the sum of the *source* router's coordinates is even, - if odd, so
-that a ring in which every node sends to its opposite carries the same load in both directions; the
-parity travels in the state. Rings have two channels and the stateless dateline rule: channel 0
-while the wrap link still lies ahead on the remaining path in this dimension, else channel
-1 (Dally and Seitz, 1987). A mesh needs only channel 0.
+ties in a ring go + if a sum is even, - if odd: all coordinates of the *source* router and those of
+the destination's in the other dimensions. So both directions carry the same load under uniform
+traffic, where every node sends to its opposite, and under transpose. The source's parity travels in
+the state; with ``ring_ties = "drawn"`` each packet draws it. Rings have two channels and the
+stateless dateline rule: channel 0 while the wrap link still lies ahead on the remaining path in
+this dimension, else channel 1 (Dally and Seitz, 1987). A mesh needs only channel 0, as does a
+HyperX, where the order of the dimensions is all there is to choose.
 
 "minimal-adaptive": one more channel, the last, which a packet may take on any productive link (in a
 tie both directions are productive), the least loaded among those whose buffer has room for it and
@@ -17,17 +19,24 @@ no cycle (Duato, 1993, with reserved space).
 
 State: 0 at the source router, then 1 + parity of the source's coordinate sum. Kernel tables:
 params = 0, dimensions, escape channels, then each dimension's length, then whether it is a
-ring. table_a: (routers, dimensions, 2) links + and -. table_b: (routers, dimensions)
-coordinates. table_c: parity of each router's coordinate sum.
+ring, then whether ties are drawn. table_a: (routers, dimensions, 2) links + and -. table_b:
+(routers, dimensions) coordinates. table_c: parity of each router's coordinate sum.
 """
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
+from netsim.errors import NetcosimError
+from netsim.parameters import OneOf
 from netsim.routing import kernels_torus as kernels
 from netsim.routing.base import Hop, Routing, RoutingEntry, View
+from netsim.routing.kernels_common import draw
 from netsim.routing.make_tables import ejection, make_tables
+from netsim.routing.shortest_path import next_links, router_distances, table_routing
+from netsim.topologies.hyperx import HyperXShape
 from netsim.topologies.torus import TorusShape
 from netsim.topology import Topology
 
@@ -40,30 +49,30 @@ CODES = {
 class _Reference:
     """The routing in plain Python."""
 
-    def __init__(self, topology: Topology, shape: TorusShape, adaptive: bool, escape: int) -> None:
-        self.topology, self.s, self.adaptive, self.n_escape = topology, shape, adaptive, escape
+    def __init__(self, topology: Topology, shape: TorusShape, adaptive: bool, drawn: bool) -> None:
+        self.topology, self.s, self.adaptive, self.drawn = topology, shape, adaptive, drawn
+        self.n_escape = 2 if any(map(shape.is_ring, range(len(shape.dims)))) else 1
         self.links = shape.link_table()
 
-    def directions(self, d: int, here: int, there: int, parity: int) -> list[tuple[int, int]]:
-        """Return (sign, escape channel) of each shortest path in a dimension, best first."""
+    def directions(self, d: int, here: int, there: int, odd: int) -> list[tuple[int, int]]:
+        """Return (sign, escape channel) of each shortest path, best first; ties go - if ``odd``."""
         if not self.s.is_ring(d):
             return [(1 if there > here else -1, 0)]
         length = self.s.dims[d]
         ahead, behind = (there - here) % length, (here - there) % length
-        signs = [1, -1] if ahead < behind or (ahead == behind and parity == 0) else [-1, 1]
+        signs = [1, -1] if ahead < behind or (ahead == behind and not odd) else [-1, 1]
         wraps = {1: there < here, -1: there > here}
         return [(g, 0 if wraps[g] else 1) for g in signs[: 2 if ahead == behind else 1]]
 
-    def hops(self, router: int, dst_node: int, state: int) -> tuple[Hop, list[Hop]]:
+    def hops(self, router: int, dst_node: int, parity: int) -> tuple[Hop, list[Hop]]:
         """Return the dimension-order hop, and all hops on the adaptive channel in their order."""
         here = self.s.coords(router)
         there = self.s.coords(int(self.topology.port_router[dst_node]))
-        parity = state - 1 if state else sum(here) % 2
         escape, free = None, []
         for d, (c, t) in enumerate(zip(here, there, strict=True)):
             if c == t:
                 continue
-            for sign, vc in self.directions(d, c, t, parity):
+            for sign, vc in self.directions(d, c, t, (parity + sum(there) - t) % 2):
                 link = int(self.links[router, 2 * d + (0 if sign > 0 else 1)])
                 if escape is None:
                     escape = Hop(link, vc, parity + 1)
@@ -74,39 +83,43 @@ class _Reference:
     def choices(self, router: int, dst_node: int, state: int) -> list[Hop]:
         if router == self.topology.port_router[dst_node]:
             return [ejection(self.topology, dst_node, state)]
-        escape, free = self.hops(router, dst_node, state)
+        if self.drawn and state == 0:
+            return [self.hops(router, dst_node, parity)[0] for parity in (0, 1)]
+        parity = state - 1 if state else sum(self.s.coords(router)) % 2
+        escape, free = self.hops(router, dst_node, parity)
         return [escape, *free] if self.adaptive else [escape]
 
     def choose(
         self, view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
     ) -> Hop:
         hops = self.choices(router, dst_node, state)
+        if self.drawn and len(hops) > 1:
+            return hops[int(draw(np.uint64(key), 0, 2))]
         fits = [h for h in hops[1:] if view.room(h.link, h.vc) >= wire_bytes]
         return min(fits, key=lambda hop: view.load(hop.link)) if fits else hops[0]
 
 
-def torus_routing(topology: Topology, name: str) -> Routing:
-    """Build "dimension-order" or "minimal-adaptive" on a torus or mesh (family "torus")."""
+def torus_routing(topology: Topology, name: str, drawn: bool = False) -> Routing:
+    """Build "dimension-order" (``drawn``: with drawn ties) or "minimal-adaptive" on a torus."""
     s = topology.shape
     assert isinstance(s, TorusShape)
     rings = [s.is_ring(d) for d in range(len(s.dims))]
-    n_escape = 2 if any(rings) else 1
     adaptive = name == "minimal-adaptive"
-    n_vcs = n_escape + adaptive
     coords = s.all_coords()
-    reference = _Reference(topology, s, adaptive, n_escape)
+    reference = _Reference(topology, s, adaptive, drawn)
+    n_vcs = reference.n_escape + adaptive
     return Routing(
         name=name,
         topology=topology,
         n_vcs=n_vcs,
         adaptive=adaptive,
-        random_visits=0,
+        random_visits=int(drawn),
         room_vc=n_vcs - 1 if adaptive else -1,
         tables=make_tables(
             topology,
             CODES[name],
             n_vcs,
-            (0, len(s.dims), n_escape, *s.dims, *(int(ring) for ring in rings)),
+            (0, len(s.dims), reference.n_escape, *s.dims, *map(int, rings), int(drawn)),
             s.link_table(),
             coords,
             np.asarray(coords.sum(axis=1) % 2),
@@ -116,12 +129,30 @@ def torus_routing(topology: Topology, name: str) -> Routing:
     )
 
 
+RING_TIES = ("static", "drawn")
+Ties = Annotated[
+    str, "direction half-way around a ring: by the two ends, or by packet", OneOf(RING_TIES)
+]
+
+
+def dimension_order(topology: Topology, ring_ties: Ties = "static") -> Routing:
+    """Build "dimension-order" on a torus, a mesh, a HyperX or a hypercube."""
+    drawn = ring_ties == "drawn"
+    if not isinstance(topology.shape, HyperXShape):
+        return torus_routing(topology, "dimension-order", drawn)
+    if drawn:
+        raise NetcosimError(f"ring_ties = drawn: a {topology.family} has no rings; leave it out")
+    # its links are numbered by dimension
+    table = next_links(topology, router_distances(topology), first=True)
+    return table_routing(topology, "dimension-order", table, 1, channel_step=0)
+
+
 ROUTINGS = (
     RoutingEntry(
         "dimension-order",
-        "one dimension after the other, in the shorter direction",
-        ("torus",),
-        lambda topology: torus_routing(topology, "dimension-order"),
+        "one dimension after the other, in the shorter direction of a ring",
+        ("torus", "hypercube", "hyperx"),
+        dimension_order,
     ),
     RoutingEntry(
         "minimal-adaptive",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +12,9 @@ import numpy as np
 from netsim.errors import NetcosimError
 from netsim.files import read_text
 from netsim.hostlist import expand
+from netsim.limits import MAX_INDEX
 from netsim.parameters import NamesFile
+from netsim.text_numbers import csv_cells, need_whole
 from netsim.topologies.checks import (
     LINK_BANDWIDTH_BPS,
     LINK_LATENCY_S,
@@ -179,18 +179,15 @@ def read_cables(path: Path) -> list[CableRow]:
     NetcosimError
         A file that cannot be read, columns that are missing or unknown, a value that does not fit.
     """
-    lines = csv.reader(read_text(path, limit_bytes=MAX_FILE_BYTES).splitlines())
-    try:
-        header = [column.strip().lower() for column in next(lines, [])]
-        unknown = [column for column in header if column not in COLUMNS]
-        if unknown or header[:2] != ["a", "b"] or len(set(header)) < len(header):
-            raise NetcosimError(
-                f"{path}:1: columns {', '.join(header)[:80]!r}; they must be a, b and, if known, "
-                "bandwidth, latency, count"
-            )
-        rows = [_row(f"{path}:{lines.line_num}", header, cells) for cells in lines if any(cells)]
-    except csv.Error as error:
-        raise NetcosimError(f"{path}:{lines.line_num}: {error}") from None
+    lines = csv_cells(path, read_text(path, limit_bytes=MAX_FILE_BYTES).splitlines())
+    header = [column.strip().lower() for column in next(lines, (1, []))[1]]
+    unknown = [column for column in header if column not in COLUMNS]
+    if unknown or header[:2] != ["a", "b"] or len(set(header)) < len(header):
+        raise NetcosimError(
+            f"{path}:1: columns {', '.join(header)[:80]!r}; they must be a, b and, if known, "
+            "bandwidth, latency, count"
+        )
+    rows = [_row(f"{path}:{line}", header, cells) for line, cells in lines if any(cells)]
     if not rows:
         raise NetcosimError(f"{path}: no cable")
     need_size(str(path), "count", 0, 2 * sum(row.count for row in rows))
@@ -205,15 +202,14 @@ def _row(where: str, header: list[str], cells: list[str]) -> CableRow:
     if not a or not b or a == b:
         raise NetcosimError(f"{where}: ends {a!r} and {b!r}; two different names are needed")
     count = given.get("count") or "1"
-    if not re.fullmatch(r"0*[1-9][0-9]{0,8}", count):
-        raise NetcosimError(f"{where}: count {count!r}; it must be a whole number of at least 1")
+    n_cables = need_whole(where, "count", count, 1, MAX_INDEX)
     speed = _quantity(where, given.get("bandwidth"), "bandwidth")
     if speed is not None and not 1 <= speed < 2**63:
         raise NetcosimError(f"{where}: bandwidth {given['bandwidth']!r}; at least 1 B/s is needed")
     wire = _quantity(where, given.get("latency"), "time")
     if wire is not None and wire < 0:
         raise NetcosimError(f"{where}: latency {given['latency']!r}; it must be at least 0")
-    return CableRow(where, (a, b), None if speed is None else round(speed), wire, int(count))
+    return CableRow(where, (a, b), None if speed is None else round(speed), wire, n_cables)
 
 
 def _quantity(where: str, text: str | None, dimension: Dimension) -> float | None:

@@ -49,13 +49,13 @@ def need_size(where: str, given: str, n_nodes: int, n_links: int) -> None:
     need_memory(size, n_links * _LINK_BYTES)
 
 
-def need_int(where: str, what: str, value: object, low: int) -> int:
-    """Return the value, if it is a whole number of at least ``low``.
+def need_int(where: str, what: str, value: object, low: int, high: int | None = None) -> int:
+    """Return the value, if it is a whole number of at least ``low``, and at most ``high``.
 
     Raises
     ------
     NetcosimError
-        Not a whole number, or too small.
+        Not a whole number (True is none), or beyond its limits.
     """
     number = None
     if isinstance(value, SupportsIndex) and not isinstance(value, bool):
@@ -65,6 +65,8 @@ def need_int(where: str, what: str, value: object, low: int) -> int:
         raise NetcosimError(f"{where}: {what} = {value!r}; it must be a whole number")
     if number < low:
         raise NetcosimError(f"{where}: {what} = {shown(number)}; it must be at least {low}")
+    if high is not None and number > high:
+        raise NetcosimError(f"{where}: {what} = {shown(number)}; it must be at most {high:,}")
     return number
 
 

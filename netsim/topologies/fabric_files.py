@@ -32,8 +32,10 @@ LANE_GBITS = {
 """Specifications of the InfiniBand Trade Association (EDR's 25.78 Gbit/s signal carries 25)."""
 
 _SECTION = re.compile(r'(Switch|Ca|Rt)\s+(\d+)\s+"([^"]*)"\s*#?\s*(?:"([^"]*)")?')
-_PORT = re.compile(r'\[(\d{1,6})\](?:\[ext \d+\])?(?:\([0-9a-fA-F]+\))?\s+"([^"]*)"\[(\d{1,6})\]')
-_SPEED = re.compile(r"\s(\d{1,2})x([A-Z]+\d*)\s*$")
+_PORT = re.compile(
+    r'\[(\d{1,6})\](?:\[ext \d+\])?(?:\([0-9a-fA-F]+\))?\s+"([^"]*)"\[(\d{1,6})\]', re.ASCII
+)
+_SPEED = re.compile(r"\s(\d{1,2})x([A-Z]+\d*)\s*$", re.ASCII)
 _HEADER = re.compile(r"\s*(#.*|\w+=.*)?$")
 _DEVICE = re.compile(r"(HCA-\d+|[a-z]+[a-z0-9]*_?\d+(_\d+)?)$")
 _SYSTEM = re.compile(r"[^;]*;([^:;]+):")

@@ -268,7 +268,8 @@ def _yaml_content(path: Path) -> Any:
         ) from None
     try:
         return yaml.safe_load(read_text(path, limit_bytes=MAX_FILE_BYTES))
-    except yaml.YAMLError as error:
+    # also numbers of thousands of digits and impossible dates, which are no YAMLError
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         at = f":{mark.line + 1}" if mark is not None else ""
         reason = getattr(error, "problem", None) or "it cannot be parsed"

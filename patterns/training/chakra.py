@@ -32,6 +32,8 @@ _NODE = {
     "data_deps": (5, _UINT64),
     "duration_micros": (7, _UINT64),
 }
+MAX_NODES = 500_000
+"""Of a trace, those that take no time among them."""
 _REPEATED = ("ctrl_deps", "data_deps")
 
 
@@ -69,6 +71,8 @@ def read_nodes(path: str) -> list[ChakraNode]:
     pieces = list(_pieces(bytes(read_bytes(path)), path))[1:]
     if not pieces:
         raise NetcosimError(f"{path}: a Chakra trace without nodes")
+    if len(pieces) > MAX_NODES:
+        raise NetcosimError(f"{path}: {len(pieces):,} nodes; at most {MAX_NODES:,} are read")
     nodes = [_parsed(kind, piece, path) for piece in pieces]
     return [found for node in _ordered(nodes, path) if (found := _needed(node, path)) is not None]
 

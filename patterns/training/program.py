@@ -100,6 +100,8 @@ class _Writer:
     def __init__(self, layout: Layout, n_streams: int, scale: float, links: Communicator) -> None:
         self.layout, self.n_streams, self.scale, self.links = layout, n_streams, scale, links
         self.parts: list[Messages] = []
+        self.collectives: dict[tuple[object, ...], tuple[Messages, int]] = {}
+        """Those of equal operations, from step 0: layers repeat them."""
         self.sends: dict[tuple[int, int, int], tuple[IntArray, int, int]] = {}
         self.receives: dict[tuple[int, int, int], tuple[IntArray, int]] = {}
 
@@ -144,11 +146,14 @@ class _Writer:
         elif groups[op.group].shape[1] > 1:
             gpus = groups[op.group]
             members = gpus * self.n_streams + stream.streams[0] % self.n_streams
-            wanted = self.links.collective(op.kind, gpus)
             if stream.pending_s or not stream.kinds:
                 stream.step()
-            messages, n_steps = wanted.messages(members, n_bytes, len(stream.kinds))
-            self.parts.append(messages)
+            key = stage, op.kind, op.group, op.beside, n_bytes
+            if key not in self.collectives:
+                wanted = self.links.collective(op.kind, gpus)
+                self.collectives[key] = wanted.messages(members, n_bytes)
+            messages, n_steps = self.collectives[key]
+            self.parts.append(messages.later(len(stream.kinds)))
             stream.step(n_steps, op.group)
 
     def pipeline(self) -> Messages:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,9 @@ from annotated_types import Ge, Gt
 
 from netsim.errors import NetcosimError
 from netsim.files import check_file, read_text
+from netsim.limits import MAX_INDEX
 from netsim.parameters import NamesFile, OneOf
+from netsim.text_numbers import csv_cells, need_whole
 from netsim.traffic import Program
 from patterns.build import check_common
 from patterns.entry import Pattern
@@ -29,6 +30,9 @@ _SIMAI_KINDS = {kind.replace("-", "").upper(): kind for kind in _KINDS}
 _SIMAI_GROUPS = {"": "", "_EP": "ep", "_DP_EP": "edp"}
 _SIMAI_CELLS = 12
 _NS = 1e-9
+MAX_OPERATIONS = 100_000
+"""Of an iteration, computing among them: 128 layers with 12 collectives, 64 times. A program of so
+many takes some ten seconds to build."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +162,7 @@ def _from_chakra(path: str) -> Recorded:
             f"{path}: process groups {', '.join(map(repr, groups[:5]))}; their members are not in "
             "a trace, so only one is read, of all GPUs"
         )
-    operations = _Operations()
+    operations = _Operations(path)
     for node in nodes:
         group = "" if node.kind == "compute" else "dp"
         operations.add(Operation(node.kind, group, node.n_bytes, node.seconds))
@@ -168,11 +172,17 @@ def _from_chakra(path: str) -> Recorded:
 class _Operations:
     """Operations in order; those beside computing need the one before them."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: str) -> None:
+        self.path = path
         self.found: list[Operation] = []
         self.last = -1
 
     def add(self, op: Operation) -> None:
+        if len(self.found) == MAX_OPERATIONS:
+            raise NetcosimError(
+                f"{self.path}: over {MAX_OPERATIONS:,} operations in an iteration; no longer one "
+                "is read"
+            )
         if op.beside and self.last >= 0:
             op = Operation(op.kind, op.group, op.n_bytes, 0.0, op.phase, True, (self.last,))
         self.found.append(op)
@@ -187,42 +197,36 @@ class _Operations:
         return tuple(self.found)
 
 
-def _whole(text: str, what: str, where: str) -> int:
-    if not text.isdigit() or len(text) > 18:
-        raise NetcosimError(f"{where}: {what} = {text[:40]!r}; a whole number is needed")
-    return int(text)
-
-
 def _from_aicb(lines: Sequence[str], head: int, path: str) -> Recorded:
-    operations, sizes, marks = _Operations(), dict[str, int](), 0
-    rows = csv.DictReader(lines[head:])
-    if missing := {"comm_group", "msg_size", "stage", "comm_group_size"} - set(
-        rows.fieldnames or ()
-    ):
+    operations, sizes, marks = _Operations(path), dict[str, int](), 0
+    rows = csv_cells(path, lines[head:], head)
+    _, columns = next(rows)
+    if missing := {"comm_group", "msg_size", "stage", "comm_group_size"} - set(columns):
         raise NetcosimError(f"{path}:{head + 1}: the head lacks {', '.join(sorted(missing))}")
-    for row in rows:
-        where = f"{path}:{head + rows.line_num}"
+    for line, cells in rows:
+        row = dict.fromkeys(columns, "") | dict(zip(columns, cells, strict=False))
+        where = f"{path}:{line}"
         kind = row["comm_type"].removeprefix("CommType.").replace("_", "-")
         if kind == "epoch-end":
             marks += 1
             if marks == 2:
                 break
             continue
-        if marks == 0 or kind in ("barrier", "computation"):
+        if marks == 0 or kind in ("", "barrier", "computation"):
             continue
-        name = (row["comm_group"] or "").removeprefix("CommGroup.").removesuffix("_group")
+        name = row["comm_group"].removeprefix("CommGroup.").removesuffix("_group")
         if kind not in _KINDS or name not in _AICB_GROUPS:
             raise NetcosimError(
                 f"{where}: {kind} of group {name!r}; known are {', '.join(_KINDS)} of "
                 f"{', '.join(_AICB_GROUPS)}, in a file of one stage of a pipeline"
             )
         group = _AICB_GROUPS[name]
-        size = _whole(row["comm_group_size"] or "", "comm_group_size", where)
+        size = need_whole(where, "comm_group_size", row["comm_group_size"], 1, MAX_INDEX)
         if sizes.setdefault(group, size) != size:
             raise NetcosimError(f"{where}: {name} of {size} GPUs, before of {sizes[group]}")
-        phase = (row["stage"] or "").split(".")[0].removesuffix("_step")
+        phase = row["stage"].split(".")[0].removesuffix("_step")
         beside = group in ("dp", "edp") and phase == "backward" and kind != "all-gather"
-        n_bytes = _whole(row["msg_size"] or "", "msg_size", where)
+        n_bytes = need_whole(where, "msg_size", row["msg_size"])
         operations.add(Operation(kind, group, n_bytes, phase=phase, beside=beside))
     if not operations.found:
         raise NetcosimError(f"{path}: no operation after the first epoch_end")
@@ -230,19 +234,31 @@ def _from_aicb(lines: Sequence[str], head: int, path: str) -> Recorded:
 
 
 def _from_simai(lines: Sequence[str], path: str) -> Recorded:
-    words = lines[0].split()
+    found = dict(re.findall(r"(\w+):\s*(\S*)", lines[0]))
     given = {
-        word[:-1]: _whole(value, word[:-1], f"{path}:1")
-        for word, value in pairwise(words)
-        if word.endswith(":")
+        key: need_whole(f"{path}:1", key, found[key], 1, MAX_INDEX)
+        for key in ("model_parallel_NPU_group", "ep", "pp", "all_gpus")
+        if key in found
     }
+    if "model_parallel_NPU_group" not in given:
+        raise NetcosimError(f"{path}:1: 'model_parallel_NPU_group: N' is needed")
     if given.get("pp", 1) > 1:
         raise NetcosimError(f"{path}:1: pp: {given['pp']}; only one stage of a pipeline is read")
     sizes = {"tp": given["model_parallel_NPU_group"], "ep": given.get("ep", 1)}
     if "all_gpus" in given:
-        sizes["dp"] = max(1, given["all_gpus"] // sizes["tp"])
+        sizes["dp"], idle = divmod(given["all_gpus"], sizes["tp"])
+        if idle:
+            raise NetcosimError(
+                f"{path}:1: all_gpus: {given['all_gpus']}; it must be a multiple of "
+                f"model_parallel_NPU_group, {sizes['tp']}"
+            )
     layers = [(number, line.split()) for number, line in enumerate(lines[2:], 3) if line.strip()]
-    operations = _Operations()
+    declared = need_whole(f"{path}:2", "number of layers", lines[1].strip() if lines[1:] else "")
+    if declared != len(layers):
+        raise NetcosimError(
+            f"{path}:2: number of layers = {declared:,}; {len(layers):,} lines of layers follow"
+        )
+    operations = _Operations(path)
     for number, cells in layers:
         if len(cells) != _SIMAI_CELLS:
             raise NetcosimError(f"{path}:{number}: {len(cells)} columns; {_SIMAI_CELLS} are needed")
@@ -258,7 +274,8 @@ def _from_simai(lines: Sequence[str], path: str) -> Recorded:
 
 def _pass(cells: Sequence[str], group: str, phase: str, where: str) -> Iterator[Operation]:
     """Return the computing and the collective of a pass of a layer."""
-    yield Operation("compute", seconds=_whole(cells[0], "computing time", where) * _NS, phase=phase)
+    computing_ns = need_whole(where, "computing time", cells[0])
+    yield Operation("compute", seconds=computing_ns * _NS, phase=phase)
     kind, _, end = cells[1].partition("_")
     if kind == "NONE":
         return
@@ -266,7 +283,7 @@ def _pass(cells: Sequence[str], group: str, phase: str, where: str) -> Iterator[
     if kind not in _SIMAI_KINDS or own is None:
         known = ", ".join(_SIMAI_KINDS)
         raise NetcosimError(f"{where}: {cells[1]}; known are NONE and {known}, with _EP or _DP_EP")
-    n_bytes = _whole(cells[2], "bytes", where)
+    n_bytes = need_whole(where, "bytes", cells[2])
     beside = group == "dp" and phase == "backward"
     if n_bytes:
         yield Operation(_SIMAI_KINDS[kind], own or group, n_bytes, phase=phase, beside=beside)

@@ -8,7 +8,6 @@ list or numbers and ranges (in quotes where it has commas); ``kind`` is "reserva
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Annotated
 from netsim.errors import NetcosimError, unknown_name
 from netsim.files import read_text
 from netsim.parameters import Example, NamesFile, OneOf, ReadIf, check_values
+from netsim.text_numbers import csv_cells, number_of
 
 KINDS = ("reservation", "failure")
 COLUMNS = ("start_s", "end_s", "nodes", "kind", "partition", "account")
@@ -92,21 +92,18 @@ def read_outages(path: str) -> tuple[Outage, ...]:
     NetcosimError
         A file that cannot be read, or a line that is wrong; one line with file and line.
     """
-    rows = csv.reader(io.StringIO(read_text(path)), strict=True)
+    rows = csv_cells(path, io.StringIO(read_text(path)), strict=True)
     found: list[Outage] = []
     head: list[str] | None = None
-    try:
-        for cells in rows:
-            cells = [cell.strip() for cell in cells]
-            if not any(cells) or cells[0].startswith("#"):
-                continue
-            where = f"{path}:{rows.line_num}"
-            if head is None:
-                head = _checked_head(cells, where)
-            else:
-                found.append(_outage(head, cells, where))
-    except csv.Error as error:
-        raise NetcosimError(f"{path}:{rows.line_num}: {error}") from None
+    for line, row in rows:
+        cells = [cell.strip() for cell in row]
+        if not any(cells) or cells[0].startswith("#"):
+            continue
+        where = f"{path}:{line}"
+        if head is None:
+            head = _checked_head(cells, where)
+        else:
+            found.append(_outage(head, cells, where))
     if head is None:
         raise NetcosimError(f"{path}: empty; it needs a head, {','.join(_NEEDED)}")
     return tuple(found)
@@ -131,9 +128,9 @@ def _outage(head: Sequence[str], cells: Sequence[str], where: str) -> Outage:
     row = dict(zip(head, cells, strict=True))
     times = []
     for name in ("start_s", "end_s"):
-        try:
-            times.append(float(row.pop(name)))
-        except ValueError:
-            value = cells[head.index(name)]
-            raise NetcosimError(f"{where}: {name} = {value[:60]!r}; it must be a number") from None
+        value = row.pop(name)
+        seconds = number_of(value)
+        if seconds is None:
+            raise NetcosimError(f"{where}: {name} = {value[:60]!r}; it must be a number")
+        times.append(seconds)
     return Outage(times[0], times[1], **row, where=where)

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
+from netsim.limits import MAX_INDEX
 from netsim.parameters import Example, OneOf, ReadIf, check_values
+from netsim.text_numbers import whole_number
 from queuesim.ordering.orders import FloatArray, IndexArray, LiveOrder
 from workloads.details import Labels
 from workloads.job import Workload
@@ -56,14 +58,15 @@ class QuotaKeys:
         for entry in self.nodes:
             name, _, count = entry.rpartition(":")
             name = name.strip()
-            if not name or not count.strip().isdecimal():
+            nodes = whole_number(count.strip(), 0, MAX_INDEX)
+            if not name or nodes is None:
                 raise NetcosimError(
-                    f"queue.quotas.nodes: {entry!r}; it must be a name and a number of nodes, "
+                    f"queue.quotas.nodes: {entry[:60]!r}; it must be a name and a number of nodes, "
                     '"NAME: 64"'
                 )
             if name in found:
                 raise NetcosimError(f"queue.quotas.nodes: {name!r} occurs twice; list it once")
-            found[name] = int(count)
+            found[name] = nodes
         return found
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.hostlist import expand
+from netsim.text_numbers import whole_number
 from workloads.dependencies import refuse_cycles
 from workloads.details import Dependencies, JobDetails, Labels, NodeLists
 from workloads.importers.logged import Found, LoggedJob
@@ -133,9 +134,9 @@ def job_numbers(jobs: Sequence[LoggedJob]) -> list[int]:
     taken: set[int] = set()
     for job in jobs:
         number = job.number
-        if number is None and job.id.isascii() and job.id.isdigit():
-            number = int(job.id)
-        elif number is None and (task := _TASK_ID.fullmatch(job.id)):
+        if number is None:
+            number = whole_number(job.id)
+        if number is None and (task := _TASK_ID.fullmatch(job.id)):
             number = int(task[1]) * TASK + int(task[2])
         if number is not None and (number in taken or number > MAX_INTEGER[1]):
             number = None

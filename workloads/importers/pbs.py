@@ -10,6 +10,7 @@ from pathlib import Path
 from netsim.errors import NetcosimError
 from netsim.files import read_lines
 from netsim.hostlist import compress
+from netsim.text_numbers import need_whole, whole_number
 from workloads.details import DEPENDENCY_KINDS
 from workloads.importers.assemble import workload_of
 from workloads.importers.dates import length_s
@@ -114,7 +115,7 @@ def _job(id: str, pairs: dict[str, str], number: int) -> LoggedJob:
         end_s=end_s,
         limit_s=limit_s,
         nodes=_nodes(pairs, hosts),
-        cpus=int(pairs.get("Resource_List.ncpus", "0") or 0),
+        cpus=need_whole("Resource_List", "ncpus", pairs.get("Resource_List.ncpus") or "0"),
         hosts=compress(hosts),
         status=status,
         user=pairs.get("user", ""),
@@ -149,11 +150,12 @@ def _nodes(pairs: dict[str, str], hosts: list[str]) -> int:
     if hosts:
         return len(hosts)
     for key in ("Resource_List.nodect", "unique_node_count"):
-        if pairs.get(key, "").isdigit():
-            return int(pairs[key])
+        nodes = whole_number(pairs.get(key, ""))
+        if nodes is not None:
+            return nodes
     requested = pairs.get("Resource_List.select") or pairs.get("Resource_List.nodes") or ""
     chunks = [part.split(":", 1)[0] for part in requested.split("+") if part]
-    return sum(int(chunk) if chunk.isdigit() else 1 for chunk in chunks)
+    return sum(1 if (n := whole_number(chunk)) is None else n for chunk in chunks)
 
 
 def _waits_for(text: str) -> tuple[tuple[str, str], ...]:

@@ -13,6 +13,7 @@ from netsim.errors import NetcosimError
 from netsim.files import read_lines
 from netsim.hostlist import expand
 from netsim.parameters import OneOf
+from netsim.text_numbers import whole_number
 from workloads.details import DEPENDENCY_KINDS
 from workloads.importers.assemble import last_runs, workload_of
 from workloads.importers.dates import LogClock, Zone, in_order, length_s
@@ -27,7 +28,7 @@ NEEDED = ("jobid", "submit", "start")
 _NODES = ("allocnodes", "nnodes", "reqnodes", "alloctres", "reqtres", "nodelist")
 _NO_NODES = frozenset(("", "none assigned", "none", "(null)"))
 _SEPARATORS = "|;\t,"
-_TRES_NODES = re.compile(r"(?:^|,)node=([0-9]+)")
+_TRES_NODES = re.compile(r"(?:^|,)node=([0-9]{1,12})(?![0-9])")
 _IN_COMMAND = re.compile(r"(?:--dependency[= ]|\s-d[= ]?)\s*([^\s]+)")
 _NOT_BEGUN = ("PENDING", "REQUEUED", "CONFIGURING", "REVOKED", "RESV_DEL_HOLD", "SPECIAL_EXIT")
 _RUNS = ("RUNNING", "SUSPENDED", "COMPLETING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING")
@@ -182,7 +183,7 @@ class _Table:
         return LoggedJob(
             id=id,
             line=number,
-            number=int(raw) if raw.isascii() and raw.isdigit() and "+" not in id else None,
+            number=whole_number(raw) if "+" not in id else None,
             submit_s=submit_s,
             start_s=start_s,
             end_s=end_s,
@@ -229,12 +230,12 @@ class _Table:
             raise _BadLineError(f"{name} is {short(text)!r}; a date is needed") from None
 
     def _elapsed_s(self, cells: list[str]) -> float:
-        raw = self._get(cells, "elapsedraw")
-        return float(raw) if raw.isdigit() else self._length(cells, "elapsed")
+        seconds = whole_number(self._get(cells, "elapsedraw"))
+        return self._length(cells, "elapsed") if seconds is None else float(seconds)
 
     def _limit_s(self, cells: list[str]) -> float:
-        raw = self._get(cells, "timelimitraw")
-        return 60 * float(raw) if raw.isdigit() else self._length(cells, "timelimit")
+        minutes = whole_number(self._get(cells, "timelimitraw"))
+        return self._length(cells, "timelimit") if minutes is None else 60.0 * minutes
 
     def _length(self, cells: list[str], name: str) -> float:
         text = self._get(cells, name)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from netsim.errors import NetcosimError
 from netsim.files import read_lines
-from workloads.csv_cells import csv_cells
+from netsim.text_numbers import csv_cells, number_of
 from workloads.importers.dates import LogClock, length_s
-from workloads.swf_parse import number_of, short
+from workloads.swf_parse import short
 
 _NONE = frozenset(("", "null", "none", "nan", "na", "n/a", "unknown"))
 _SEPARATORS = ",;\t|"

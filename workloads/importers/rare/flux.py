@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from math import isfinite, nan
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +97,7 @@ class _Entry:
         value = self.entry.get(key)
         if value is None or value == "":
             return nan
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e300:
             given = short(repr(value))
             raise NetcosimError(
                 f"{self.path}: job {self.number} of the list: {key} is {given}; a number is needed"

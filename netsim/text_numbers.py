@@ -1,0 +1,96 @@
+"""Numbers in text that other programs or people wrote, and the rows of their tables."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from netsim.errors import NetcosimError
+
+MAX_DIGITS = 18
+"""More may not fit into 64 bits."""
+MAX_WHOLE = 10**MAX_DIGITS - 1
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def whole_number(text: str, low: int = 0, high: int = MAX_WHOLE) -> int | None:
+    """Return the whole number that a text is; None if it is none from ``low`` to ``high``.
+
+    Only ASCII digits count: no sign, space or underscore, and at most `MAX_DIGITS` of them.
+
+    Examples
+    --------
+    >>> whole_number("064"), whole_number("7", low=8), whole_number("2²"), whole_number("1_0")
+    (64, None, None, None)
+    """
+    # Invariant: int() gets neither a superscript, which isdigit() accepts, nor thousands of digits.
+    if len(text) > MAX_DIGITS or not (text.isascii() and text.isdigit()):
+        return None
+    number = int(text)
+    return number if low <= number <= high else None
+
+
+def need_whole(where: str, what: str, text: str, low: int = 0, high: int = MAX_WHOLE) -> int:
+    """Return the whole number that a text is.
+
+    Parameters
+    ----------
+    where : str
+        Begins the message: ``file:line``, or the key or option.
+
+    Raises
+    ------
+    NetcosimError
+        As `whole_number` returns None.
+    """
+    number = whole_number(text, low, high)
+    if number is None:
+        most = "" if high == MAX_WHOLE else f" to {high:,}"
+        limits = f" from {low:,}{most}" if most or low else ""
+        raise NetcosimError(f"{where}: {what} = {text[:40]!r}; a whole number{limits} is needed")
+    return number
+
+
+def number_of(word: str) -> float | None:
+    """Return the number that a word is, as logs and tables write numbers; None if it is none."""
+    word = word.strip()
+    return float(word) if _NUMBER.fullmatch(word) else None
+
+
+def csv_cells(
+    path: str | Path,
+    lines: Iterable[str],
+    before: int = 0,
+    separator: str = ",",
+    *,
+    strict: bool = False,
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of each row's last line in the file, and the cells of the row.
+
+    Parameters
+    ----------
+    path : str or Path
+        For messages.
+    before : int
+        Lines of the file before these.
+    strict : bool
+        Whether quotes that are not closed are refused.
+
+    Raises
+    ------
+    NetcosimError
+        A line (named ``file:line``) that is no valid CSV, or has a cell of over 131,072 characters.
+    """
+    reader = csv.reader(lines, delimiter=separator, strict=strict)
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            where = f"{path}:{reader.line_num + before}"
+            raise NetcosimError(f"{where}: not valid CSV: {error}") from None
+        if cells is None:
+            return
+        yield reader.line_num + before, cells

@@ -153,8 +153,11 @@ def test_a_ring_of_held_channels_is_named(simulate: Simulate) -> None:
             {"router": INPUT_QUEUED, "crossing_overhead_s": -1.0},
             "crossing_overhead_s = -1.0; it must be at least 0",
         ),
-        ({"router": INPUT_QUEUED, "channels_per_class": 0}, "channels_per_class = 0; allowed: 1"),
-        ({"router": INPUT_QUEUED, "channels_per_class": 33}, "= 33; allowed: 1 to 32"),
+        (
+            {"router": INPUT_QUEUED, "channels_per_class": 0},
+            "channels_per_class = 0; it must be at least",
+        ),
+        ({"router": INPUT_QUEUED, "channels_per_class": 33}, "= 33; it must be at most 32"),
         (
             {"router": INPUT_QUEUED, "channels_per_class": 2, "crossbar_speedup": "unlimited"},
             "need a number as crossbar_speedup",

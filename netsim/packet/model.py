@@ -276,10 +276,7 @@ class PacketConfig:
             raise unknown_name("arbitration", str(self.arbitration), ARBITRATIONS)
         if self.crossing_requires not in (None, *CROSSING_REQUIRES):
             raise unknown_name("crossing_requires", self.crossing_requires, CROSSING_REQUIRES)
-        if not 1 <= self.fifos_per_class <= MAX_CHANNELS:
-            raise NetcosimError(
-                f"channels_per_class = {shown(self.fifos_per_class)}; allowed: 1 to {MAX_CHANNELS}"
-            )
+        need_int("PacketConfig", "channels_per_class", self.fifos_per_class, 1, MAX_CHANNELS)
         if self.allocates_channels and self.unlimited_crossbar:
             raise NetcosimError(
                 f"crossing_overhead = {self.crossing_overhead_s} and channels_per_class = "

@@ -151,11 +151,11 @@ def test_a_ring_of_held_channels_is_named(simulate: Simulate) -> None:
         ({"channels_per_class": 2}, 'channels_per_class = 2 needs router = "input-queued"'),
         (
             {"router": INPUT_QUEUED, "crossing_overhead_s": -1.0},
-            "crossing_overhead_s = -1.0; it must be at least 0",
+            "crossing_overhead_s = -1; it must be at least 0",
         ),
         (
             {"router": INPUT_QUEUED, "channels_per_class": 0},
-            "channels_per_class = 0; it must be at least",
+            "= 0; it must be at least 1",
         ),
         ({"router": INPUT_QUEUED, "channels_per_class": 33}, "= 33; it must be at most 32"),
         (

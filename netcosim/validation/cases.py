@@ -302,12 +302,10 @@ def random_case(rng: np.random.Generator, family: str) -> Case:
 
 def with_allocation(case: Case, rng: np.random.Generator) -> Case:
     """Return the case with channels that are allocated, half of the time if it can."""
-    drawn = {
-        "crossing_overhead_s": 1e-12 * int(rng.choice([0, 1, 500, 40_007, 3_000_000])),
-        "channels_per_class": int(rng.integers(1, 4)),
-    }
+    overhead_s = 1e-12 * int(rng.choice([0, 1, 500, 40_007, 3_000_000]))
+    n = int(rng.integers(1, 4))
     try:
-        config = replace(case.config, **drawn)
+        config = replace(case.config, crossing_overhead_s=overhead_s, channels_per_class=n)
         check_channels(case.routing, config)
     except NetcosimError:
         return case

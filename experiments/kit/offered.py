@@ -106,7 +106,7 @@ def lone_time_ps(routing: Routing, config: PacketConfig, links: int) -> int:
     message arrives without serialisation.
     """
     topology = routing.topology
-    router_ps = to_ps(config.router_latency_s)
+    router_ps = to_ps(config.router_latency_s) + to_ps(config.crossing_overhead_s or 0.0)
     size = config.packet_bytes + config.header_bytes
     link_Bps = int(topology.link_bandwidth_Bps[0])
     sent_ps = serialisation_ps(size, link_Bps)

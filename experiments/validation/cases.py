@@ -13,7 +13,7 @@ import networkx as nx
 import numpy as np
 
 from netsim.errors import NetcosimError
-from netsim.packet.checks import check_priorities
+from netsim.packet.checks import check_channels, check_priorities
 from netsim.packet.model import (
     ARBITRATIONS,
     CONGESTION_CONTROLS,
@@ -82,6 +82,8 @@ OUTPUT_QUEUED: Mapping[str, Any] = {
         "output_buffer_bytes",
         "arbitration",
         "crossing_requires",
+        "crossing_overhead_s",
+        "channels_per_class",
         "congestion_control",
     )
 }
@@ -295,7 +297,19 @@ def random_case(rng: np.random.Generator, family: str) -> Case:
     name = names[rng.integers(len(names))]
     routing = make_routing(topology, name, random_parameters(rng, topology.family, name))
     case = Case(routing, random_traffic(rng, topology.n_nodes), random_config(rng))
-    return with_priorities(case, rng)
+    return with_allocation(with_priorities(case, rng), rng)
+
+
+def with_allocation(case: Case, rng: np.random.Generator) -> Case:
+    """Return the case with channels that are allocated, half of the time if it can."""
+    overhead_s = 1e-12 * int(rng.choice([0, 1, 500, 40_007, 3_000_000]))
+    n = int(rng.integers(1, 4))
+    try:
+        config = replace(case.config, crossing_overhead_s=overhead_s, channels_per_class=n)
+        check_channels(case.routing, config)
+    except NetcosimError:
+        return case
+    return case if rng.random() < 0.5 else replace(case, config=config)
 
 
 def with_priorities(case: Case, rng: np.random.Generator) -> Case:

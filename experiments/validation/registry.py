@@ -45,6 +45,7 @@ _DESCRIPTIONS = {
     "closed-forms": "lone messages to the picosecond on every family, saturation of whole networks",
     "engines": "the compiled packet engine against the plain one on random cases",
     "merlin": "SST's merlin: documented times to the nanosecond, mean job times",
+    "booksim": "BookSim2: accepted loads and latencies of networks with input-queued routers",
     "shapes": "a switch under uniform load beside its published curves",
     "flows": "the flow engine against closed forms, a plain solver and the packet engine",
     "ns3": "ns-3: with unlimited queues all flows end in the same nanosecond",

@@ -1,4 +1,4 @@
-"""Curves of load and latency beside published ones: one switch, and whole networks.
+"""Curves of load and latency of one switch beside published ones.
 
 A switch of N inputs and N outputs under uniform traffic is the textbook case (Karol, Hluchyj,
 Morgan, IEEE Trans. Commun. 35, 1987): with queues at the outputs it takes all that is offered, and
@@ -12,12 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from experiments.kit import load_networks
-from experiments.kit.load_networks import CYCLE_S, packet_config
-from experiments.kit.offered import offered_load
 from experiments.validation.posted import posted_messages
-from experiments.validation.row import Curve, Measured, Row, Setting, at_least, within
-from netsim.analysis.load_latency import Window
+from experiments.validation.row import Curve, Measured, Setting, at_least, within
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import INPUT_QUEUED, PacketConfig
 from netsim.routing.base import Routing
@@ -36,12 +32,6 @@ FIFO_SATURATES = {2: 0.75, 4: 0.6553, 8: 0.6184, 64: 0.586}
 """By ports; the last one for many ports (2 - sqrt(2))."""
 LOADS = (0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 JUDGED_LOADS = (0.5, 0.8)
-NETWORKS = {"dragonfly-72": "minimal", "torus-8x8": "dimension-order", "fattree-64": "random-up"}
-BOOKSIM = {
-    1.0: (0.42, 0.79, "0.42 to 0.79"),
-    2.0: (0.85, 1.0, "0.85 to 0.95, with smaller buffers"),
-}
-"""By crossbar speed-up: how much a network may take, and where BookSim2's saturate."""
 
 
 def measure(setting: Setting) -> Measured:
@@ -78,7 +68,6 @@ def measure(setting: Setting) -> Measured:
             "",
             "twice 0.586 is more than 1: the FIFOs no longer limit",
         ),
-        *(_network(name, speed, setting) for name in NETWORKS for speed in BOOKSIM),
         *(
             within(
                 f"switch of {PORTS} ports, output-queued, load {load:g}: mean wait",
@@ -157,28 +146,3 @@ def throughput(config: PacketConfig, ports: int, slots: int, seed: int) -> float
     result = simulate_packets(switch(ports), traffic, config, rng, until_s=end_s)
     arrived = np.count_nonzero(result.message_finish_ps > end_s * 1e12 / 2)
     return float(arrived / (ports * slots / 2))
-
-
-def _network(name: str, speedup: float, setting: Setting) -> Row:
-    """Measure the throughput of input-queued routers under uniform traffic at full load."""
-    network = load_networks.NETWORKS[name]
-    routing = make_routing(network.build(), NETWORKS[name])
-    cycles = (2000 if setting.quick else 10_000) * CYCLE_S
-    config = replace(
-        packet_config(network.buffer_packets),
-        router=INPUT_QUEUED,
-        crossbar_speedup=speedup,
-    )
-    rng = np.random.default_rng(setting.seed)
-    window = Window(cycles, cycles, 0)
-    found = offered_load(routing, "uniform", 1.0, window, config, rng, cycle_s=CYCLE_S)
-    low, high, published = BOOKSIM[speedup]
-    return Row(
-        f"{network.title}, {routing.name}, uniform, crossbar speedup {speedup:g}: accepted",
-        (low + high) / 2,
-        found.accepted,
-        "",
-        f"BookSim2, input-queued routers: {published}",
-        low,
-        high,
-    )

@@ -157,7 +157,7 @@ def choose_clock(
     recv = ps_array(config.recv_overhead_s + config.copy_s_per_byte * sent)
     recv[is_signal] = 0
     starts = ps_array(traffic.start_s)
-    router = to_ps(config.router_latency_s)
+    router, overhead = to_ps(config.router_latency_s), to_ps(config.crossing_overhead_s or 0.0)
     crossing = np.array([], dtype=np.int64)
     if config.input_queued:
         crossing = crossings_ps(config, sizes_used, bandwidths).ravel()
@@ -165,7 +165,7 @@ def choose_clock(
         used.ravel(), crossing, latency, distinct(recv), starts,
         [] if compute is None else distinct(compute),
         [to_ps(x) for x in config.congestion_times_s],
-        [router, to_ps(config.send_overhead_s), 0 if until_s is None else to_ps(until_s)],
+        [router, overhead, to_ps(config.send_overhead_s), 0 if until_s is None else to_ps(until_s)],
     ])  # fmt: skip
     tick = int(np.gcd.reduce(durations.astype(np.int64))) or 1
     return PacketClock(
@@ -179,7 +179,9 @@ def choose_clock(
         compute_ps=compute,
         recv_ps=of_message(recv) if recv.any() else None,
         longest_ps=max(
-            int(used.max(initial=1)) + int(latency.max()) + router, int(crossing.max(initial=0))
+            int(used.max(initial=1)) + int(latency.max()) + router,
+            int(crossing.max(initial=0)),
+            overhead,
         ),
     )
 
@@ -213,7 +215,8 @@ def build_arrays(
     n_streams, n_messages = program.n_streams, program.n_messages
     tick = clock.tick_ps
     _, n_classes = traffic.priority_classes()
-    vshift = (routing.n_vcs - 1).bit_length() + (n_classes - 1).bit_length()
+    n_vcs = routing.n_vcs * config.fifos_per_class
+    vshift = (n_vcs - 1).bit_length() + (n_classes - 1).bit_length()
     reach = clock.longest_ps // tick + 2
     pool = 4 * (n_ports + 64) + n_links
     stream_rank = program.stream_rank()
@@ -349,8 +352,10 @@ def _scalars(
     sc[t.N_TIMERS] = program.n_streams
     sc[t.N_NODES] = routing.topology.n_ports
     sc[t.N_LINKS] = routing.topology.n_links
-    sc[[t.VSHIFT, t.CLASS_SHIFT]] = vshift, (routing.n_vcs - 1).bit_length()
-    sc[t.N_VCS] = routing.n_vcs
+    n_vcs = routing.n_vcs * config.fifos_per_class
+    sc[[t.VSHIFT, t.CLASS_SHIFT]] = vshift, (n_vcs - 1).bit_length()
+    sc[[t.N_VCS, t.PER_CLASS]] = n_vcs, config.fifos_per_class
+    sc[t.NODE_CHANNELS] = n_vcs if config.allocates_channels else 1
     sc[t.ROUTER_LATENCY] = to_ps(config.router_latency_s) // clock.tick_ps
     sc[t.SEND_OVERHEAD] = to_ps(config.send_overhead_s) // clock.tick_ps
     sc[t.SEED] = seed

@@ -8,8 +8,9 @@ import numpy as np
 
 from netsim.errors import NetcosimError
 from netsim.limits import shown
-from netsim.packet.model import MAX_DURATION_PS, PS_PER_S, PacketConfig
+from netsim.packet.model import MAX_CHANNELS, MAX_DURATION_PS, PS_PER_S, PacketConfig
 from netsim.routing.base import Routing
+from netsim.routing.kernels_dragonfly import ADAPTIVE_LOCAL
 from netsim.topology import Topology
 from netsim.traffic import PRIORITIES, Program, Traffic
 
@@ -85,8 +86,22 @@ def check_run(topology: Topology, traffic: Traffic, until_s: float | None) -> No
         raise NetcosimError(f"until_s = {until_s}; it must be >= 0")
 
 
-MAX_CHANNELS = 32
-"""Of a link: its masks have so many bits."""
+def check_channels(routing: Routing, config: PacketConfig) -> None:
+    """Raise NetcosimError where a routing cannot have several channels per class."""
+    n = config.fifos_per_class
+    if n == 1:
+        return
+    looks = routing.room_vc >= 0 or routing.compares_queues
+    if looks or routing.tables.code == ADAPTIVE_LOCAL:
+        raise NetcosimError(
+            f"channels_per_class = {n}; routing {routing.name} looks at the space of single "
+            "channels; use another routing, or leave it out"
+        )
+    if n * routing.n_vcs > MAX_CHANNELS:
+        raise NetcosimError(
+            f"channels_per_class = {n}; routing {routing.name} has {routing.n_vcs} channels, "
+            f"allowed: 1 to {MAX_CHANNELS // routing.n_vcs}"
+        )
 
 
 def check_priorities(routing: Routing, traffic: Traffic, config: PacketConfig) -> None:

@@ -18,7 +18,13 @@ from netsim.packet.build import (
     choose_clock,
     paces_of,
 )
-from netsim.packet.checks import check_priorities, check_run, check_size, packets_of
+from netsim.packet.checks import (
+    check_channels,
+    check_priorities,
+    check_run,
+    check_size,
+    packets_of,
+)
 from netsim.packet.footprint import check_memory
 from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
 from netsim.packet.routing_tables import kernel_tables, tables_class
@@ -109,6 +115,7 @@ def simulate_packets(
     check_run(routing.topology, traffic, until_s)
     check_size(routing.topology, traffic, config, until_s)
     check_priorities(routing, traffic, config)
+    check_channels(routing, config)
     check_memory(routing, traffic, config, record_messages)
     if routing.pin is not None:
         from netsim.routing.pinned import pinned_for

@@ -30,7 +30,8 @@ def run_bytes(
     topology, program = routing.topology, traffic.program
     links, ports, messages = topology.n_links, topology.n_ports, program.n_messages
     _, classes = traffic.priority_classes()
-    vcs = 1 << ((routing.n_vcs - 1).bit_length() + (classes - 1).bit_length())
+    n_vcs = routing.n_vcs * config.fifos_per_class
+    vcs = 1 << ((n_vcs - 1).bit_length() + (classes - 1).bit_length())
     packets = min(4 * (ports + 64) + links, _most_packets(traffic, config))
     events = min(4 * (ports + 2 * links), packets)
     parts = 1 if config.eager_limit_bytes is None else 3
@@ -54,10 +55,11 @@ def run_bytes(
         from netsim.packet.crossbar import tables as x
 
         # two ports for every link, slots of channels, and bits by output and slot
-        slots_a_router = -(-links * routing.n_vcs // topology.n_routers)
+        slots_a_router = -(-links * n_vcs // topology.n_routers)
         found += links * _WORD * 2 * x.P_WIDTH
         found += links * vcs * _WORD * (x.S_WIDTH + _SLOT_WORDS)
         found += links * _WORD * (1 + slots_a_router // 64)
+        found += links * vcs * _WORD * x.G_WIDTH if config.allocates_channels else 0
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_credits import collect_credits, give_credit, use_space, when_room
 from netsim.packet.kernels_outbox import send_credit, send_packet
 from netsim.packet.kernels_wheel import NONE, add_arrival, add_start, add_try, low_bit, new_packet
@@ -45,6 +45,7 @@ from netsim.packet.tables import (
     NIC_COUNT,
     NIC_HEAD,
     NIC_SENT,
+    NODE_CHANNELS,
     NOW,
     PACKETS,
     PK_BITS,
@@ -175,6 +176,7 @@ def leave_at_once(border, a, m, node):
     if links[row + VCS] != 0 or free_at > min(sc[NOW] + sc[MOST_AHEAD], sc[UNTIL]):
         return False
     several = sc[VSHIFT] > sc[CLASS_SHIFT] or a.messages[message + M_LEFT] != 1
+    several |= sc[NODE_CHANNELS] > 1
     if several or sc[N_PK] >= (len(a.packets) >> PK_BITS) - sc[N_NODES]:
         return False
     size_class = np.int64(a.messages[message + M_TAIL])
@@ -184,6 +186,24 @@ def leave_at_once(border, a, m, node):
         return False
     inject(border, a, m, np.int64(0), q, size_class, max(sc[NOW], free_at))
     return True
+
+
+@njit(**INNER_KERNEL)
+def channel_with_space(a, q, size):
+    """Return the first in turn of an injection link's channels that has space, or ``q``.
+
+    If none has, also the first tick at which one may have.
+    """
+    sc = a.sc
+    wake = NONE
+    first = a.links[(np.uint64(q >> sc[VSHIFT]) << L_BITS) + PACKETS]
+    for i in range(sc[NODE_CHANNELS]):
+        other = q + (first + i) % sc[NODE_CHANNELS]
+        collect_credits(sc, a.channels, a.channel_ticks, a.credits, other)
+        if a.channels[(np.uint64(other) << Q_BITS) + SPACE] >= size:
+            return other, NONE
+        wake = min(wake, when_room(a.channels, a.channel_ticks, a.credits, other, size))
+    return q, wake
 
 
 @njit(**HOT_KERNEL)
@@ -212,6 +232,9 @@ def try_node(border, a, node):
         if last:
             size_class = np.int64(messages[message + M_TAIL])
         size = a.wire[np.uint64(size_class)]
+        if sc[NODE_CHANNELS] > 1:
+            q, wake = channel_with_space(a, q, size)
+            channel = np.uint64(q) << Q_BITS
         collect_credits(sc, channels, a.channel_ticks, a.credits, q)
         if channels[channel + SPACE] >= size:
             break

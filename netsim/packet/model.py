@@ -26,6 +26,8 @@ RAIL_POLICIES = ("striped", "round-robin", "pinned")
 CONGESTION_CONTROLS = ("none", "per-flow-throttle")
 MAX_SLOWDOWN = 64
 """Of a flow under congestion control, a power of two."""
+MAX_CHANNELS = 32
+"""Of a link: its masks have so many bits."""
 MAX_DURATION_PS = 1 << 60
 """What the clock can count: 13 days."""
 
@@ -137,6 +139,20 @@ class PacketConfig:
         NamesIn(CROSSING_REQUIRES),
         Example("credit", _CROSSBAR),
     ] = None
+    crossing_overhead_s: Annotated[
+        float | None,
+        "time that a head holds a channel of its output before it may cross, as in BookSim2; 0 by "
+        "default",
+        Ge(0),
+        Example("4 ns", _CROSSBAR),
+    ] = None
+    channels_per_class: Annotated[
+        int | None,
+        "FIFOs that each channel of the routing has on every link, of buffer_bytes each; 1 by "
+        "default",
+        Gt(0),
+        Example(2, _CROSSBAR),
+    ] = None
     delivery: Annotated[
         str,
         "which end of a packet must have arrived for it to count; SST's merlin counts the head, "
@@ -196,6 +212,7 @@ class PacketConfig:
             "copy_s_per_byte",
             "congestion_delay_s",
             "congestion_recovery_s",
+            *(["crossing_overhead_s"] if self.crossing_overhead_s is not None else []),
         ):
             value = need_real("PacketConfig", key, getattr(self, key), 0)
             if value > MAX_DURATION_PS / PS_PER_S:
@@ -247,6 +264,7 @@ class PacketConfig:
         if not self.input_queued:
             for key in (
                 *CROSSBAR_KEYS, "output_buffer_bytes", "arbitration", "crossing_requires",
+                "crossing_overhead_s", "channels_per_class",
             ):  # fmt: skip
                 if getattr(self, key) is not None:
                     raise NetcosimError(
@@ -258,6 +276,12 @@ class PacketConfig:
             raise unknown_name("arbitration", str(self.arbitration), ARBITRATIONS)
         if self.crossing_requires not in (None, *CROSSING_REQUIRES):
             raise unknown_name("crossing_requires", self.crossing_requires, CROSSING_REQUIRES)
+        need_int("PacketConfig", "channels_per_class", self.fifos_per_class, 1, MAX_CHANNELS)
+        if self.allocates_channels and self.unlimited_crossbar:
+            raise NetcosimError(
+                f"crossing_overhead = {self.crossing_overhead_s} and channels_per_class = "
+                f'{self.channels_per_class} need a number as crossbar_speedup, not "{UNLIMITED}"'
+            )
         if self.crosses_with_credit and self.unlimited_crossbar:
             raise NetcosimError(
                 f'crossing_requires = credit needs a number as crossbar_speedup; "{UNLIMITED}" has '
@@ -315,6 +339,16 @@ class PacketConfig:
     def crosses_with_credit(self) -> bool:
         """Whether a crossing waits for space in the buffer behind its output."""
         return self.crossing_requires == CROSSING_REQUIRES[1]
+
+    @property
+    def fifos_per_class(self) -> int:
+        """Channels of a link for each channel of the routing."""
+        return 1 if self.channels_per_class is None else self.channels_per_class
+
+    @property
+    def allocates_channels(self) -> bool:
+        """Whether a head must be given a channel before it bids."""
+        return bool(self.crossing_overhead_s) or self.fifos_per_class > 1
 
     @property
     def head_counts(self) -> bool:

@@ -40,8 +40,10 @@ PACKET_PRESETS: dict[str, PacketPreset] = {
         {
             "packet_bytes": 80,  # 10 flits
             "buffer_bytes": 2048,  # 256 flits
-            # virtual channel and switch allocation, and the last stage of the switch: 3 cycles
-            "router_latency_s": 24e-9,
+            # a router takes 2 cycles when idle: VC allocation of half a cycle (the switch does two
+            # steps a cycle), then switch allocation and the last stage
+            "router_latency_s": 12e-9,
+            "crossing_overhead_s": 4e-9,
             "router": "input-queued",
             "crossbar_speedup": 2.0,
             "arbitration": "round-robin",

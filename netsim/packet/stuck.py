@@ -54,12 +54,22 @@ def _holders(arrays: Arrays, fifos: NDArray[np.int64]) -> dict[int, set[int]]:
 
 
 def _bidders(arrays: Arrays, crossbar: x.Crossbar) -> dict[int, set[int]]:
-    """Map each channel to the one that the head of the input FIFO behind it bids for."""
+    """Map each channel to those that the head of the input FIFO behind it bids for.
+
+    A head that holds no channel yet waits for all of its class.
+    """
     from netsim.packet.crossbar import tables as x
+    from netsim.packet.kernels_wheel import NONE
 
     slots = crossbar.slots.reshape(-1, x.S_WIDTH)
     bidding = np.flatnonzero(slots[:, x.S_HEAD] >= 0)
-    return {int(q): {int(slots[q, x.S_WANT])} for q in bidding}
+    first, sc = slots[:, x.S_WANT], arrays.sc
+    width = np.ones(len(slots), dtype=np.int64)
+    if crossbar.allocates:
+        asks = crossbar.grants.reshape(-1, x.G_WIDTH)[:, x.G_ABLE] == NONE
+        to_node = first >> sc[t.VSHIFT] < 2 * sc[t.N_NODES]
+        width[asks] = np.where(to_node, sc[t.NODE_CHANNELS], sc[t.PER_CLASS])[asks]
+    return {int(q): set(range(int(first[q]), int(first[q] + width[q]))) for q in bidding}
 
 
 def _waits(

@@ -24,14 +24,16 @@ I64 = NDArray[np.int64]
 # 1 << CLASS_SHIFT channels of each link, the highest class the first; packets use one channel of
 # each link from number ONE_CHANNEL on; a start may be set MOST_AHEAD ticks ahead, but not beyond
 # UNTIL, the end of the run, -1 where flows are paced: no start is set ahead then; ROUND counts the
-# rounds of input-queued routers
+# rounds of input-queued routers, which have PER_CLASS channels for each one of the routing, and
+# NODE_CHANNELS on the links of nodes
 (NOW, HORIZON, END, PK_FREE, PK_USED, N_PK, CR_FREE, CR_USED, N_CR, N_TIMERS, N_FAR, READY_HEAD,
  READY_TAIL, N_NODES, N_LINKS, VSHIFT, N_VCS, ROUTER_LATENCY, SEND_OVERHEAD, SEED,
  RANDOM_VISITS, ROOM_VC, COMPARES_CREDITS, BUFFER_BYTES, HAS_COMPUTE, HAS_RECV_COST,
  RECORD, HEAD_COUNTS, N_MESSAGES, REQUEST, N_LATER, TRY_FREE, TRY_USED, N_TRIES,
  LOOKS_VISITS, FETCH_STARTS, COMMON, N_STARTS, N_OPENED, NEEDS_CREDIT,
- CLASS_SHIFT, ONE_CHANNEL, MOST_AHEAD, UNTIL, ROUND) = range(45)  # fmt: skip
-N_SCALARS = 45
+ CLASS_SHIFT, ONE_CHANNEL, MOST_AHEAD, UNTIL, ROUND, PER_CLASS,
+ NODE_CHANNELS) = range(47)  # fmt: skip
+N_SCALARS = 47
 
 
 def _fields(n: int) -> tuple[np.uint64, ...]:

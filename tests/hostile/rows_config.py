@@ -58,6 +58,8 @@ KEYS: dict[str, str] = {
     "machine.packet.output_buffer": "bytes",
     "machine.packet.arbitration": "name",
     "machine.packet.crossing_requires": "name",
+    "machine.packet.crossing_overhead": "time",
+    "machine.packet.channels_per_class": "count",
     "machine.recipe": "name",
     "machine.packet.delivery": "name",
     "workload.known_log": "name",

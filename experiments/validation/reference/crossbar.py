@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from experiments.validation.reference.network import FifoChannel, Link, Network, Packet
 from netsim.packet.deadlock import Channel
-from netsim.packet.model import ARBITRATIONS, MERLIN_LRU
+from netsim.packet.model import ARBITRATIONS, MERLIN_LRU, to_ps
 
 
 @dataclass(slots=True, eq=False)
@@ -22,7 +22,11 @@ class _Input:
     channel: FifoChannel
     fifo: deque[Packet] = field(default_factory=deque)
     target: FifoChannel | None = None
-    """What its head bids for."""
+    """What its head bids for; the first of the class until one is allocated."""
+    asks_ps: int = 0
+    """From when on its head may be allocated a channel: its predecessor has crossed."""
+    able_ps: int | None = 0
+    """From when on its head may cross; None until a channel is allocated."""
 
 
 @dataclass(slots=True, eq=False)
@@ -47,6 +51,9 @@ class InputQueuedNetwork(Network):
         self.bid_bytes: dict[FifoChannel, int] = {}
         self.input_free_ps = [0] * t.n_links
         self.output_free_ps = [0] * t.n_links
+        self.held_until_ps: dict[FifoChannel, int | None] = {}
+        """When a channel can be allocated again; None while its head waits to cross."""
+        self.overhead_ps = to_ps(self.config.crossing_overhead_s or 0.0)
         self.fastest_Bps = int(t.link_bandwidth_Bps.max())
         self.served_last: dict[int, int] = {}
         """Output -> place of the input that it served last, for round robin."""
@@ -83,6 +90,56 @@ class InputQueuedNetwork(Network):
         assert router is not None
         it.target = self._choose(router, head)
         self.bid_bytes[it.target] += head.wire_bytes
+        if self.config.allocates_channels:
+            it.able_ps, it.asks_ps = None, max(it.asks_ps, self.clock.now)
+            self._try_crossbar_at(router, it.asks_ps)
+
+    # Channels
+
+    def _allocate(self, router: _Router) -> None:
+        """Allocate free channels to heads that ask, in the order of arbitration."""
+        now = self.clock.now
+        for it in self._in_order(router):
+            if it.target is None or it.able_ps is not None or it.asks_ps > now:
+                continue
+            free = self._free_channel(it.target)
+            if free is None:
+                continue
+            size = it.fifo[0].wire_bytes
+            self.bid_bytes[it.target] -= size
+            self.bid_bytes[free] += size
+            it.target, it.able_ps = free, now + self.overhead_ps
+            self.held_until_ps[free] = None
+            self._try_crossbar_at(router.number, it.able_ps)
+
+    def _in_order(self, router: _Router) -> list[_Input]:
+        if self.config.arbitration != ARBITRATIONS[1]:
+            return router.turns
+        n = len(router.inputs)
+        return [
+            it
+            for output in router.outputs
+            for it in (router.inputs[place] for place in self._after_last(output, n))
+            if it.target is not None and it.target.link.number == output
+        ]
+
+    def _class_of(self, target: FifoChannel) -> list[FifoChannel]:
+        """Return all channels of a channel's class."""
+        if target.link.end_router is None:
+            return target.link.channels
+        n = self.config.fifos_per_class
+        first = target.vc - target.vc % n
+        return target.link.channels[first : first + n]
+
+    def _free_channel(self, target: FifoChannel) -> FifoChannel | None:
+        """Return the first channel in turn, of a channel's class, that no head holds."""
+        channels = self._class_of(target)
+        for i in range(len(channels)):
+            channel = channels[(target.link.packets + i) % len(channels)]
+            until_ps = self.held_until_ps.get(channel, 0)
+            if until_ps is not None and until_ps <= self.clock.now:
+                return channel
+        return None
 
     # Crossbars
 
@@ -94,6 +151,8 @@ class InputQueuedNetwork(Network):
 
     def _cross(self) -> None:
         for number in sorted(self.crossbar_tries.pop(self.clock.now)):
+            if self.config.allocates_channels:
+                self._allocate(self.routers[number])
             while self._round(self.routers[number]) and self.config.unlimited_crossbar:
                 pass
 
@@ -133,7 +192,7 @@ class InputQueuedNetwork(Network):
         return ((first + i) % n for i in range(n))
 
     def _can_cross(self, it: _Input, used: set[Link]) -> bool:
-        if it.target is None:
+        if it.target is None or it.able_ps is None or it.able_ps > self.clock.now:
             return False
         came_over, out = it.channel.link, it.target.link
         return (
@@ -165,13 +224,14 @@ class InputQueuedNetwork(Network):
         out = target.link
         used |= {came_over, out}
         it.target = None
-        # before the packet joins: the next one does not see its predecessor at the output
-        if it.fifo:
-            self._route_head(it)
         ser_in, ser_out = came_over.ser_ps(packet), out.ser_ps(packet)
         crossed_ps = now + self.config.crossing_ps(
             packet.wire_bytes, came_over.bandwidth_Bps, self.fastest_Bps
         )
+        it.asks_ps = self.held_until_ps[target] = crossed_ps
+        # before the packet joins: the next one does not see its predecessor at the output
+        if it.fifo:
+            self._route_head(it)
         self.input_free_ps[came_over.number] = crossed_ps
         self.output_free_ps[out.number] = crossed_ps
         if crossed_ps > now:
@@ -206,15 +266,17 @@ class InputQueuedNetwork(Network):
 
     def waits(self) -> dict[Channel, set[Channel]]:
         """Map each channel to the one for which the head of the FIFO behind it bids."""
-        return {
-            (channel.link.number, channel.vc): {(it.target.link.number, it.target.vc)}
+        wanted = {
+            channel: self._class_of(it.target) if it.able_ps is None else [it.target]
             for channel, it in self.input_of.items()
-            if it.target is not None and (channel.fifo or self._is_bid_for(channel))
+            if it.target is not None
         }
-
-    def _is_bid_for(self, channel: FifoChannel) -> bool:
-        """Return whether heads wait for the channel's credits."""
-        return self.config.crosses_with_credit and self.bid_bytes[channel] > 0
+        bid_for = {c for targets in wanted.values() for c in targets}
+        return {
+            (channel.link.number, channel.vc): {(c.link.number, c.vc) for c in targets}
+            for channel, targets in wanted.items()
+            if channel.fifo or (self.config.crosses_with_credit and channel in bid_for)
+        }
 
     def packets_wait(self) -> bool:
         """Return whether any packet waits for a link or a crossbar."""

@@ -159,12 +159,13 @@ class Network:
     def _make_link(self, number: int) -> Link:
         t = self.routing.topology
         to_node = t.n_ports <= number < t.first_router_link
+        one_channel = number < t.first_router_link and not self.config.allocates_channels
         link = Link(
             number=number,
             bandwidth_Bps=int(t.link_bandwidth_Bps[number]),
             latency_ps=to_ps(float(t.link_latency_s[number])),
             end_router=None if to_node else int(t.link_dst[number]) - t.n_ports,
-            n_vcs=1 if number < t.first_router_link else self.routing.n_vcs,
+            n_vcs=1 if one_channel else self.routing.n_vcs * self.config.fifos_per_class,
         )
         free_bytes = _NO_BOUND if to_node else self.config.buffer_bytes
         n_channels = self.n_classes * link.n_vcs
@@ -238,7 +239,8 @@ class Network:
         packet.visits += 1
         packet.state = hop.state
         out = self.links[hop.link]
-        return out.channels[part.priority_class * out.n_vcs + hop.vc]
+        vc = hop.vc * self.config.fifos_per_class
+        return out.channels[part.priority_class * out.n_vcs + vc]
 
     def _reach_router(self, link: Link, packet: Packet) -> None:
         assert link.end_router is not None
@@ -285,7 +287,7 @@ class Network:
                 self._try_at(link, next_ps)
                 return
         ready = [c for c in link.turns() if c.fifo and c.fifo[0].ready_ps <= now]
-        able = [c for c in ready if c.free_bytes >= c.fifo[0].wire_bytes]
+        able = [c for c in ready if self._behind(link, c).free_bytes >= c.fifo[0].wire_bytes]
         if able:
             if link.stalled_since_ps == now:  # begun in this very tick: none
                 link.stalled_since_ps = None
@@ -294,11 +296,25 @@ class Network:
         elif ready and link.stalled_since_ps is None:
             link.stalled_since_ps = now
 
+    def _behind(self, link: Link, channel: FifoChannel) -> FifoChannel:
+        """Return the channel in whose buffer the first packet of a FIFO would go.
+
+        The packets of a port wait in one FIFO for all channels of its injection link, and go to the
+        first in turn that has space.
+        """
+        n = link.n_vcs
+        if n == 1 or not self._is_injection(link):
+            return channel
+        in_turn = (link.channels[(link.packets + i) % n] for i in range(n))
+        size = channel.fifo[0].wire_bytes
+        return next((c for c in in_turn if c.free_bytes >= size), channel)
+
     def _is_injection(self, link: Link) -> bool:
         return link.number < self.routing.topology.n_ports
 
     def _start(self, link: Link, channel: FifoChannel) -> None:
         now = self.clock.now
+        behind = self._behind(link, channel)
         packet = channel.fifo.popleft()
         size, ser = packet.wire_bytes, link.ser_ps(packet)
         link.served(channel)
@@ -311,8 +327,8 @@ class Network:
             self.throttle.started(packet.part.flow, now, ser)
 
         self._leave(channel, packet, now + ser)
-        channel.free_bytes -= size
-        packet.held = channel
+        behind.free_bytes -= size
+        packet.held = behind
 
         place = self.order.first_arrival + link.number
         if link.end_router is None:

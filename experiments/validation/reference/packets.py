@@ -18,7 +18,7 @@ import simpy
 from experiments.validation.reference.crossbar import InputQueuedNetwork
 from experiments.validation.reference.messages import Messages, Part
 from experiments.validation.reference.network import Clock, Network, Order
-from netsim.packet.checks import check_priorities, check_run
+from netsim.packet.checks import check_channels, check_priorities, check_run
 from netsim.packet.deadlock import deadlock_error, stuck_error
 from netsim.packet.model import PacketConfig, PacketResult, to_ps
 from netsim.routing.base import Routing
@@ -235,6 +235,7 @@ def simulate_reference(
     topology = routing.topology
     check_run(topology, traffic, until_s)
     check_priorities(routing, traffic, config)
+    check_channels(routing, config)
     routing = pinned_for(routing, traffic)
     clock = Clock(initial_time=0)
     program = traffic.program

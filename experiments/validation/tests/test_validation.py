@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from experiments.validation import closed_forms, engines, flows, merlin, shapes
-from experiments.validation.cases import random_case, random_config
+from experiments.validation.cases import random_case
 from experiments.validation.page import lead_of, lines_of, sections_of, write_validation
 from experiments.validation.registry import GROUPS, chosen_groups
 from experiments.validation.row import (
@@ -236,8 +236,8 @@ def test_a_config_takes_the_packets_of_a_preset_and_changes_them() -> None:
 
 
 def test_every_key_of_the_packets_is_drawn() -> None:
-    """`with_router` draws the keys of the router and the delivery."""
-    drawn = [random_config(np.random.default_rng(k)) for k in range(60)]
+    """`with_router` draws the keys of the router and the delivery, `with_allocation` two more."""
+    drawn = [random_case(np.random.default_rng(k), "fattree").config for k in range(60)]
     for field in fields(PacketConfig):
         assert len({getattr(config, field.name) for config in drawn}) > 1, field.name
 

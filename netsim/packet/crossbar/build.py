@@ -10,7 +10,7 @@ from netsim.packet.build import PacketClock, crossings_ps
 from netsim.packet.crossbar import tables as x
 from netsim.packet.crossbar.tables import Crossbar
 from netsim.packet.kernels_wheel import NONE
-from netsim.packet.model import ARBITRATIONS, MERLIN_LRU, PacketConfig
+from netsim.packet.model import ARBITRATIONS, MERLIN_LRU, PacketConfig, to_ps
 from netsim.packet.tables import Arrays, aligned_zeros, grown_events
 from netsim.routing.base import Routing
 
@@ -24,7 +24,8 @@ def with_crossbars(
     vshift = int(arrays.sc[t.VSHIFT])
     to_router = topology.link_dst >= topology.n_ports
     from_router = topology.link_src >= topology.n_ports
-    n_channels = np.where(np.arange(n_links) < topology.first_router_link, 1, routing.n_vcs)
+    of_node = np.arange(n_links) < topology.first_router_link
+    n_channels = np.where(of_node, arrays.sc[t.NODE_CHANNELS], arrays.sc[t.N_VCS])
     into = np.where(to_router, topology.link_dst - topology.n_ports, -1)
     out_of = np.where(from_router, topology.link_src - topology.n_ports, -1)
     n_slots = np.bincount(into[to_router], n_channels[to_router], n_routers).astype(np.int64)
@@ -63,7 +64,7 @@ def with_crossbars(
     nth = np.arange(len(leaving)) - _before(n_outputs)[owner]
     outputs[leaving, x.BIDS_AT] = _before(words * n_outputs)[owner] + words[owner] * nth
 
-    merlin_lru = config.arbitration == MERLIN_LRU
+    merlin_lru, allocates = config.arbitration == MERLIN_LRU, config.allocates_channels
     crossbar = Crossbar(
         ports=ports.reshape(-1),
         out_space=np.full(len(arrays.channels), config.output_space, dtype=np.int64),
@@ -81,9 +82,12 @@ def with_crossbars(
         counts_bids=int(routing.counts_bids and routing.adaptive),
         merlin_lru=int(merlin_lru),
         needs_credit=int(config.crosses_with_credit),
+        grants=np.zeros(len(slots) << int(x.G_BITS) if allocates else 1, dtype=np.int64),
+        allocates=int(allocates),
+        overhead=to_ps(config.crossing_overhead_s or 0.0) // clock.tick_ps,
         at_once=int(
             not (routing.adaptive or config.unlimited_crossbar or config.crosses_with_credit)
-            and not merlin_lru
+            and not (merlin_lru or allocates)
         ),
     )
     return grown_events(arrays), crossbar

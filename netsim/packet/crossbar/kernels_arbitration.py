@@ -19,6 +19,10 @@ from netsim.packet.crossbar.tables import (
     BIDS_AT,
     BUSY_UNTIL,
     CROSSES_TO,
+    G_ABLE,
+    G_ASKS,
+    G_BITS,
+    G_HELD_UNTIL,
     HEADS,
     IN_BANDWIDTH,
     LEAVES,
@@ -52,7 +56,10 @@ from netsim.packet.tables import (
     L_BITS,
     N_LINKS,
     N_NODES,
+    NODE_CHANNELS,
     NOW,
+    PACKETS,
+    PER_CLASS,
     PK_BITS,
     Q_BITS,
     ROOM,
@@ -121,6 +128,11 @@ def bid(a, x, slot, p, want):
     x.bits[ports[port + BIDS_AT] + (place >> 6)] |= ONE << np.uint64(place & 63)
     ports[port + HEADS] += 1
     tick = max(ports[input_port(sc, slot) + BUSY_UNTIL], ports[port + BUSY_UNTIL])
+    if x.allocates:
+        grant = np.uint64(slot) << G_BITS
+        tick = max(x.grants[grant + G_ASKS], sc[NOW])
+        x.grants[grant + G_ASKS] = tick
+        x.grants[grant + G_ABLE] = NONE
     if tick <= sc[NOW]:
         look_at(a, x, out)
     else:
@@ -178,6 +190,78 @@ def free_space(a, x, out):
         x.ports[port + LEAVES] = 0
 
 
+@njit(**INNER_KERNEL)
+def free_channel(a, x, want):
+    """Return the first channel in turn of the class of ``want`` that no head holds; -1 if all are
+    held, and when the first comes free."""
+    sc = a.sc
+    out = want >> sc[VSHIFT]
+    n = sc[PER_CLASS] if out >= 2 * sc[N_NODES] else sc[NODE_CHANNELS]
+    first = a.links[(np.uint64(out) << L_BITS) + PACKETS]
+    free_at = NONE
+    for i in range(n):
+        q = want + (first + i) % n
+        until = x.grants[(np.uint64(q) << G_BITS) + G_HELD_UNTIL]
+        if until <= sc[NOW]:
+            return q, NONE
+        free_at = min(free_at, until)
+    return np.int64(-1), free_at
+
+
+@njit(**INNER_KERNEL)
+def allocate_channels(a, x, r, out):
+    """Allocate free channels of an output to heads that ask, in the order of arbitration."""
+    # Invariant: a head that holds no channel wants the first of its class
+    sc = a.sc
+    slots = x.slots
+    grants = x.grants
+    now = sc[NOW]
+    port = output_port(sc, out)
+    router = np.uint64(r) << X_BITS
+    slot_0 = x.routers[router + X_SLOTS]
+    last = x.ports[port + SERVED_LAST]
+    while True:
+        wake = NONE
+        best = np.int64(-1)
+        given = np.int64(-1)
+        least = NONE
+        for w in range(x.routers[router + X_WORDS]):
+            left = x.bits[x.ports[port + BIDS_AT] + w]
+            while left != 0:
+                slot = x.slot_of[slot_0 + (w << 6) + low_bit(left)]
+                left &= left - ONE
+                at = np.uint64(slot) << S_BITS
+                grant = np.uint64(slot) << G_BITS
+                tick = grants[grant + G_ABLE]
+                if tick == NONE:
+                    tick = grants[grant + G_ASKS]
+                    if tick <= now:
+                        q, tick = free_channel(a, x, slots[at + S_WANT])
+                        turn = slots[at + S_SERVED]
+                        if x.round_robin:
+                            turn = slots[at + S_PLACE]
+                            if turn <= last:  # those after it come first
+                                turn += 1 << 32
+                        if q >= 0 and turn < least:
+                            best, given, least = slot, q, turn
+                if tick > now:
+                    wake = min(wake, tick)
+        if best < 0:
+            look_later(a, x, out, wake)
+            return
+        at = np.uint64(best) << S_BITS
+        want = slots[at + S_WANT]
+        if x.counts_bids and out >= 2 * sc[N_NODES]:
+            size = slots[at + S_BYTES]
+            a.channels[(np.uint64(want) << Q_BITS) + ROOM] += size
+            a.channels[(np.uint64(given) << Q_BITS) + ROOM] -= size
+            x.bid_bytes[want] -= size
+            x.bid_bytes[given] += size
+        slots[at + S_WANT] = given
+        grants[(np.uint64(best) << G_BITS) + G_ABLE] = now + x.overhead
+        grants[(np.uint64(given) << G_BITS) + G_HELD_UNTIL] = NONE
+
+
 @njit(**HOT_KERNEL)
 def first_to_cross(a, x, r, out):
     """Return the slot whose head an output takes next; -1 if no head can cross to it now."""
@@ -214,6 +298,8 @@ def first_to_cross(a, x, r, out):
                 slot = x.slot_of[slot_0 + (w << 6) + low_bit(left)]
                 left &= left - ONE
                 at = np.uint64(slot) << S_BITS
+                if x.allocates and x.grants[(np.uint64(slot) << G_BITS) + G_ABLE] > now:
+                    continue
                 if slots[at + S_SERVED] < longest_ago:
                     until = ports[input_port(sc, slot) + BUSY_UNTIL]
                     want = slots[at + S_WANT]
@@ -285,6 +371,9 @@ def allocate_ports(a, x, r, slot, out):
     ports[in_port + BUSY_UNTIL] = until
     ports[in_port + CROSSES_TO] = out
     ports[port + BUSY_UNTIL] = until
+    if x.allocates:
+        x.grants[(np.uint64(slot) << G_BITS) + G_ASKS] = until
+        x.grants[(np.uint64(x.slots[row + S_WANT]) << G_BITS) + G_HELD_UNTIL] = until
     place = x.slots[row + S_PLACE]
     x.bits[ports[port + BIDS_AT] + (place >> 6)] &= ~(ONE << np.uint64(place & 63))
     ports[port + HEADS] -= 1
@@ -326,6 +415,8 @@ def choose_crossings(a, x, r):
         outs[n] = out
         firsts[n] = -1
         n += 1
+        if x.allocates:
+            allocate_channels(a, x, r, out)
         out = after
     crossings = np.int64(0)
     last_input = np.int64(-1)

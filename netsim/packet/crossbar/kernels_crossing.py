@@ -54,6 +54,7 @@ from netsim.packet.tables import (
     N_VCS,
     NEXT,
     NOW,
+    PER_CLASS,
     PK_BITS,
     Q_BITS,
     Q_WIDTH,
@@ -89,7 +90,7 @@ def choose(a, rt, router, p):
         1 << sc[VSHIFT], sc[BUFFER_BYTES],
     )  # fmt: skip
     packets[packet + STATE] = state
-    return (out << sc[VSHIFT]) | vc
+    return (out << sc[VSHIFT]) | (vc * sc[PER_CLASS])
 
 
 @njit(**INNER_KERNEL)

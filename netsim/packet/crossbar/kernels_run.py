@@ -68,6 +68,7 @@ from netsim.packet.tables import (
     READY,
     ROUND,
     TRY_TICK,
+    VCS,
     VSHIFT,
 )
 
@@ -248,7 +249,9 @@ def start_phase(border, a, x, bucket):
             continue
         links[row + TRY_TICK] = NONE
         if link < sc[N_NODES]:
-            try_node(border, a, link)
+            # of several channels, one may get space back that the port no longer waits for
+            if links[row + VCS] != 0:
+                try_node(border, a, link)
         else:
             try_output(border, a, x, link)
 

@@ -1,0 +1,186 @@
+"""Input-queued routers whose heads are allocated channels, as BookSim2's are, to the picosecond.
+
+S, L, R and A as in `test_packet_crossbar`; O is the overhead of a crossing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from packet_cases import (
+    BIG,
+    ENGINES,
+    Simulate,
+    flows,
+    line,
+    one_way_ring,
+    seeded,
+)
+from selection import examples
+from test_packet_crossbar import A, L, S, switch
+
+from experiments.validation.cases import random_case, with_allocation
+from experiments.validation.engines import same
+from experiments.validation.reference.packets import simulate_reference
+from netsim.errors import NetcosimError
+from netsim.packet.engine import simulate_packets
+from netsim.packet.model import (
+    INPUT_QUEUED,
+    NetworkDeadlockError,
+    PacketConfig,
+    PacketResult,
+    ProgramStuckError,
+)
+from netsim.packet.thread_count import threads_used
+from netsim.routing.registry import make_routing
+from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.registry import FAMILIES
+from netsim.topologies.torus import torus
+
+O = S // 4  # noqa: E741
+
+
+@pytest.fixture(params=list(ENGINES))
+def simulate(request: pytest.FixtureRequest) -> Simulate:
+    """An engine with its generator."""
+    return seeded(request.param)
+
+
+def allocated(overhead: int, n: int = 1, speedup: float = 1, **more: object) -> PacketConfig:
+    """Routers with an overhead in picoseconds and ``n`` channels per class."""
+    more = {"crossing_overhead_s": overhead * 1e-12, "channels_per_class": n, **more}
+    return switch(speedup, **more)  # type: ignore[arg-type]
+
+
+def finish(simulate: Simulate, sent: list[tuple[int, int]], settings: PacketConfig) -> list[int]:
+    """When messages of 1000 bytes between nodes of one router arrive."""
+    n = 1 + max(map(max, sent))
+    result = simulate(line([0] * n), flows(sent, 1000, n), settings)
+    return sorted(result.message_finish_ps.tolist())
+
+
+def test_each_head_of_a_fifo_pays_after_its_predecessor_has_left(simulate: Simulate) -> None:
+    """The second asks when the first has crossed, at A + O + S."""
+    got = finish(simulate, [(0, 1)] * 3, allocated(O))
+    assert got == [A + i * (O + S) + L for i in (1, 2, 3)]
+    assert finish(simulate, [(0, 1)] * 3, allocated(0)) == [A + i * S + L for i in (1, 2, 3)]
+
+
+def test_heads_of_two_channels_pay_while_another_crosses(simulate: Simulate) -> None:
+    """The second goes to channel 1, asks when it comes, at A + S, and gets channel 1 again."""
+    got = finish(simulate, [(0, 1)] * 3, allocated(O, 2))
+    assert got == [A + O + i * S + L for i in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(("n", "last"), [(1, 2 * O + S), (2, O + S)])
+def test_a_channel_is_held_until_its_head_has_crossed(
+    simulate: Simulate, n: int, last: int
+) -> None:
+    """Two inputs, one output, crossings of S / 2: the link sends the second one S after the first,
+    unless it is allocated its channel only when the first has crossed, at A + O + S / 2."""
+    overhead = 4 * O  # S
+    first, second = finish(simulate, [(0, 2), (1, 2)], allocated(overhead, n, speedup=2))
+    assert first == A + overhead + S + L
+    assert second == A + (2 * overhead + S // 2 if n == 1 else overhead + S) + S + L
+
+
+def test_an_input_fifo_passes_by_a_full_one_of_its_class(simulate: Simulate) -> None:
+    """Buffers of one packet behind a cable of a quarter of the speed; credits are needed.
+
+    The second packet takes channel 1, whose buffer is free, and follows the first on the cable.
+    With one channel it needs the credit of the first, which has crossed at 2 (A + O) + 4 S.
+    """
+    times = {}
+    for n in (1, 2):
+        settings = allocated(O, n, buffer=1000, output_buffer_bytes=BIG, crossing_requires="credit")
+        got = simulate(line([0, 1], [4000]), flows([(0, 1)] * 2, 1000, 2), settings)
+        times[n] = got.message_finish_ps.tolist()
+    # over the cable from A + O on, and from its end another O later
+    first = 2 * (A + O) + 4 * S
+    credit = first + L
+    assert times[2] == [first + L, first + 4 * S + L]
+    assert times[1] == [first + L, credit + A + O + 4 * S + L]
+
+
+def outcome(engine: str, case: object, **more: object) -> PacketResult | str:
+    """Result or error of an engine."""
+    run = {"engine": simulate_packets, "reference": simulate_reference}[engine]
+    try:
+        return run(case.routing, case.traffic, case.config, np.random.default_rng(5), **more)  # type: ignore
+    except (NetworkDeadlockError, ProgramStuckError) as error:
+        return str(error)
+
+
+@given(st.integers(0, 2**32), st.sampled_from(sorted(FAMILIES)))
+@examples(60)
+def test_both_engines_allocate_alike_on_any_number_of_threads(seed: int, family: str) -> None:
+    rng = np.random.default_rng(seed)
+    case = random_case(rng, family)
+    config = replace(case.config, router=INPUT_QUEUED, congestion_control="none")
+    if config.unlimited_crossbar:
+        config = replace(config, crossbar_speedup=1)
+    traffic = replace(case.traffic, group_priority=None)
+    case = with_allocation(replace(case, config=config, traffic=traffic), rng)
+    fast, plain = (outcome(engine, case) for engine in ("engine", "reference"))
+    assert isinstance(fast, PacketResult) == isinstance(plain, PacketResult)
+    if not isinstance(fast, PacketResult) or not isinstance(plain, PacketResult):
+        assert fast == plain
+        return
+    assert same(fast, plain)
+    if threads_used(case.routing, case.config, 3) > 1:
+        many = outcome("engine", case, threads=3)
+        assert isinstance(many, PacketResult)
+        assert same(fast, many)
+
+
+def test_a_ring_of_held_channels_is_named(simulate: Simulate) -> None:
+    sent = flows([(i, (i + 3) % 4) for i in range(4) for _ in range(6)], 1000, 4)
+    settings = allocated(O, 2, speedup=2, buffer=1000, crossing_requires="credit")
+    with pytest.raises(NetworkDeadlockError, match=r"link 8 \(router 0 -> router 1\) vc "):
+        simulate(one_way_ring(4), sent, settings)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"crossing_overhead_s": 1e-9}, 'crossing_overhead = 1e-09 needs router = "input-queued"'),
+        ({"channels_per_class": 2}, 'channels_per_class = 2 needs router = "input-queued"'),
+        (
+            {"router": INPUT_QUEUED, "crossing_overhead_s": -1.0},
+            "crossing_overhead_s = -1; it must be at least 0",
+        ),
+        (
+            {"router": INPUT_QUEUED, "channels_per_class": 0},
+            "= 0; it must be at least 1",
+        ),
+        ({"router": INPUT_QUEUED, "channels_per_class": 33}, "= 33; it must be at most 32"),
+        (
+            {"router": INPUT_QUEUED, "channels_per_class": 2, "crossbar_speedup": "unlimited"},
+            "need a number as crossbar_speedup",
+        ),
+    ],
+)
+def test_bad_values_are_refused(given: dict[str, object], message: str) -> None:
+    with pytest.raises(NetcosimError, match=message):
+        PacketConfig(**given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("routing", "n", "message"),
+    [
+        ("minimal-adaptive", 2, "looks at the space of single channels"),
+        ("adaptive-local", 2, "looks at the space of single channels"),
+        ("merlin-ugal", 2, "looks at the space of single channels"),
+        ("minimal", 17, "routing minimal has 2 channels, allowed: 1 to 16"),
+    ],
+)
+def test_routings_that_cannot_have_several_channels(
+    simulate: Simulate, routing: str, n: int, message: str
+) -> None:
+    topology = torus((4, 4)) if routing == "minimal-adaptive" else dragonfly(2, 4, 9)
+    with pytest.raises(NetcosimError, match=message):
+        simulate(make_routing(topology, routing), flows([(0, 1)], 1000, 2), allocated(0, n))

@@ -111,4 +111,27 @@ ROWS = [
     config_row(
         "priorities that no log tells", {"queue.order": '"priority"'}, "the log has no priorities"
     ),
+    config_row(
+        "checkpoints that take ten days to write",
+        {
+            "queue.failures.per_node_day": "5",
+            "queue.checkpoint": '{ interval = "5 min", write = "10 d" }',
+        },
+        "needs 8.64e+05 s to proceed",
+    ),
+    config_row(
+        "a failure in 10^320 days",
+        {"queue.failures.per_node_day": "1e-320", "run.snapshots": "0"},
+        "",
+        status=0,
+    ),
+    Row(
+        "a decider of protocol true",
+        RUN,
+        "answered hello with protocol True; must be 1",
+        all_of(
+            written("d.py", "print('{\"protocol\": true}', flush=True)\ninput()\n"),
+            written("c.toml", config_text({"queue.decider": '{ command = "python3 d.py" }'})),
+        ),
+    ),
 ]

@@ -39,6 +39,7 @@ ROWS = [
     partitions("jobs share nodes", "shared = true; jobs here have whole nodes", "shared = true"),
     partitions("a job of none", "default = true", 'name = "a"', 'name = "b"'),
     partitions("nodes that are not there", "no node '20'", 'nodes = "0-20"'),
+    partitions("half a node", "no node '1.5'", 'nodes = "0,1.5"'),
     partitions("no nodes", "is no number", 'nodes = ","'),
     partitions("a range backwards", "backwards", 'nodes = "9-2"'),
     partitions("a bracket that is open", "bracket", 'nodes = "n[1-2"'),

@@ -17,7 +17,6 @@ from experiments.points import point_key
 from experiments.progress import progress as show_progress
 from experiments.store import Store
 from experiments.worker import PointFunction, compute, function_path
-from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
 from netsim.inputs import refuse_bare_paths
 from netsim.kinds import need_kinds
@@ -167,9 +166,8 @@ def run_points(
     >>> first.computed, again.computed
     (1, 0)
     """
-    need_kinds("run_points", {"points": (points, Sequence)})
-    if not isinstance(function, str) and not callable(function):
-        raise NetcosimError(f'function = {function!r}; it must be a function, or "module:name"')
+    given = {"points": (points, Sequence), "function": (function, (str, Callable))}
+    need_kinds("run_points", {**given, "executor": (executor, str)})
     for number, point in enumerate(points):
         need_kinds("run_points", {f"points[{number}]": (point, Mapping)})
     check_jobs(jobs)

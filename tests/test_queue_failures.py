@@ -287,3 +287,21 @@ def test_the_failures_of_a_long_log_are_counted_beforehand() -> None:
     check_failures(*given, jobs([0, 1e6], [1.0, 1.0], [1, 1]), topology)
     with pytest.raises(NetcosimError, match=r"about 1,851,8\d\d failures in the 23.1 days"):
         check_failures(*given, jobs([0, 2e6], [1.0, 1.0], [1, 1]), topology)
+
+
+def test_the_time_of_the_jobs_counts_checkpoints_and_repeated_work() -> None:
+    """A node fails every 1,000 s and saves 100 s of work in 1,000 s: e - 1 times as long a piece.
+
+    Ten pieces take 17,183 s, in which the 8 nodes fail 137 times.
+    """
+    given = Failures(86.4, repair_s=1.0), Checkpoints(100.0, 900.0), jobs([0], [1e3], [1])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("queuesim.site.failures.MOST_FAILURES", 137)
+        with pytest.raises(NetcosimError, match=r"about 137 failures in the 0\.199 days"):
+            check_failures(*given, Mask(8).topology)
+        patch.setattr("queuesim.site.failures.MOST_FAILURES", 138)
+        check_failures(*given, Mask(8).topology)
+
+
+def test_a_rate_that_is_hardly_above_0_brings_no_failure() -> None:
+    assert not list(draw_failures(Failures(1e-320), Mask(8).topology, np.random.default_rng(1)))

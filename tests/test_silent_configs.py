@@ -20,7 +20,7 @@ from netcosim.catalogue import describe
 from netcosim.cli import main
 from netcosim.config_reference import config_keys
 from netsim.errors import NetcosimError
-from netsim.topologies.gpu_cluster import gpu_cluster
+from netsim.topologies.gpu_cluster import gpu_cluster, ignored_values
 from queuesim.decide import Choice, Decider, DecisionPoint
 from queuesim.queue import simulate_queue
 from workloads.job import bare_jobs
@@ -105,6 +105,15 @@ def test_cores_too_and_a_run_prints_it(capsys: pytest.CaptureFixture[str]) -> No
     err = capsys.readouterr().err
     assert err.count("oversubscription = 7 is 4 with 2 whole spines") == 1
     assert not any("note" in line for line in describe("dgx-h100") or [])
+
+
+def test_keys_of_switches_that_a_gpu_cluster_does_not_have_are_reported() -> None:
+    """One pod has no cores; GPUs of one rail-only segment no spines, those of two have some."""
+    given = {"nodes": 4, "gpus_per_node": 4, "fabric": "rail-only"}
+    assert ignored_values(given).keys() == {"spines", "oversubscription", "core_oversubscription"}
+    assert ignored_values(given | {"fabric": "rail"}).keys() == {"core_oversubscription"}
+    assert ignored_values(given | {"nodes_per_leaf": 2}).keys() == {"core_oversubscription"}
+    assert not ignored_values(given | {"nodes_per_leaf": 2, "nodes_per_pod": 2})
 
 
 def test_spines_beside_oversubscription_are_reported() -> None:

@@ -169,7 +169,9 @@ def test_published_files_are_read(shared_dir: Path) -> None:
         (AICB.replace("comm_group_size", "size"), ":2: the head lacks comm_group_size"),
         (AICB.replace("4096", "many"), ":5: msg_size = 'many'"),
         (AICB.replace("all_reduce", "isend"), ":5: isend of group 'tp'"),
-        (AICB.split("CommType.epoch_end")[0], "no operation after the first epoch_end"),
+        (AICB.split("CommType.epoch_end")[0], "no operations between two lines of epoch_end"),
+        (AICB[: AICB.rindex("CommType.epoch_end")], "no operations between two lines of epoch_end"),
+        (AICB.replace("4,16384", "4,16,384"), ":6: 6 cells; the head has 5"),
         (AICB.replace("dp_group,4,16384", "tp_group,4,16384"), ":6: tp of 4 GPUs, before of 2"),
         (
             AICB.replace("tp_group,2", "tp_group,0"),

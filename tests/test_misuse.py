@@ -465,6 +465,7 @@ def test_what_is_just_allowed() -> None:
     assert need_real("f", "x", np.float32(0.5)) == 0.5
     assert need_array("f", "x", (0, 7), 2, high=7).tolist() == [0, 7]
     assert need_array("f", "x", []).dtype == np.int64
+    assert need_array("f", "x", [], real=True).dtype == np.float64
     assert np.isnan(need_array("f", "x", [NAN, 1], real=True, nan=True)[0])
     assert nc.Communication("all-to-all", rank_bytes=1, priority=7).priority == 7
     assert nc.PlacedJob(np.int64(0), ALL, range(3)).nodes.dtype == np.int32

@@ -123,6 +123,8 @@ def test_spines_beside_oversubscription_are_reported() -> None:
     assert line.startswith("machine.oversubscription is not read: machine.spines = 2")
     alone = {**GPUS, "oversubscription": 3.0}
     assert unread_lines([config(machine=alone, queue=queue)]) == []
+    # nor is the ratio that these spines give one that was wanted
+    assert gpu_cluster(16, nodes_per_leaf=8, spines=2).shape.notes == ()
 
 
 def test_the_links_of_a_cluster_are_not_read_where_nothing_is_sent() -> None:

@@ -289,7 +289,9 @@ def test_the_failures_of_a_long_log_are_counted_beforehand() -> None:
     check_failures(*given, jobs([0, 1e6], [1.0, 1.0], [1, 1]), topology)
     with pytest.raises(NetcosimError, match=r"about 1,851,8\d\d failures in the 23.1 days"):
         check_failures(*given, jobs([0, 2e6], [1.0, 1.0], [1, 1]), topology)
-<<<<<<< HEAD
+    # as often while one job runs as between two
+    with pytest.raises(NetcosimError, match="about 1,851,852 failures"):
+        check_failures(given[0], Checkpoints(0.5), jobs([0], [2e6], [1]), topology)
 
 
 def test_the_time_of_the_jobs_counts_checkpoints_and_repeated_work() -> None:
@@ -308,8 +310,3 @@ def test_the_time_of_the_jobs_counts_checkpoints_and_repeated_work() -> None:
 
 def test_a_rate_that_is_hardly_above_0_brings_no_failure() -> None:
     assert not list(draw_failures(Failures(1e-320), Mask(8).topology, np.random.default_rng(1)))
-=======
-    # as often while one job runs as between two
-    with pytest.raises(NetcosimError, match="about 1,851,852 failures"):
-        check_failures(given[0], Checkpoints(0.5), jobs([0], [2e6], [1]), topology)
->>>>>>> mutant-check

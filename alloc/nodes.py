@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from alloc.policy import Placement, Policy, Request
 from netsim.errors import NetcosimError
+from netsim.kinds import need_kinds
 from netsim.topology import Topology
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ BY_SERVER = "a job gets GPUs of one server, or of entirely free servers"
 
 def check_request(request: Request) -> int:
     """Return the number of nodes of a request."""
+    if type(request) is not Request:
+        need_kinds("allocate", {"request": (request, Request)})
     if request.n_nodes < 1:
         raise NetcosimError(
             f"job {request.job_id} requests {request.n_nodes} nodes; it must be at least 1"
@@ -220,6 +223,8 @@ class NodePolicy(Policy):
 
     def release(self, placement: Placement) -> None:
         """Give back what `allocate` took."""
+        if type(placement) is not Placement:
+            need_kinds("release", {"placement": (placement, Placement)})
         # indexing is several times as fast with the machine's own integers
         nodes = placement.nodes.astype(np.intp)
         if np.count_nonzero(self._busy[nodes]) < len(nodes):

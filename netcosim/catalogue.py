@@ -305,9 +305,12 @@ def describe(name: str, among: Sequence[str] | None = None) -> Lines:
       dragonfly of 17 groups of 4 routers of 4 nodes, 8 Gbit/s links
     """
     from netcosim.config.errors import meant
-    from netsim.kinds import need_kinds
+    from netsim.errors import need_name
+    from netsim.kinds import NONE, need_kinds
 
-    need_kinds("describe", {"name": (name, str)})
+    need_kinds("describe", {"name": (name, str), "among": (among, (list, tuple, NONE))})
+    for kind in among or ():
+        need_name("kind", kind, KINDS)
     found: Lines = []
     names: set[str] = set()
     for kind in kinds() if among is None else among:

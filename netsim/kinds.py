@@ -15,6 +15,8 @@ from netsim.short_repr import text_of
 
 WHOLE = (int, np.integer)
 RNG = np.random.Generator
+NONE = type(None)
+_NAMES: dict[type, str] = {NONE: "None"}
 
 _SOURCES = {
     "Config": "config_from(dict) or load_config(path) returns one",
@@ -32,7 +34,7 @@ _SOURCES = {
 }
 
 
-def need_kinds(where: str, given: Mapping[str, tuple[object, type | tuple[type, ...]]]) -> None:
+def need_kinds(where: str, given: Mapping[str, tuple[object, Any]]) -> None:
     """Raise NetcosimError for the first argument that is not of its kind.
 
     Parameters
@@ -51,7 +53,7 @@ def need_kinds(where: str, given: Mapping[str, tuple[object, type | tuple[type, 
     for name, (value, kind) in given.items():
         if not isinstance(value, kind):
             kinds = kind if isinstance(kind, tuple) else (kind,)
-            names = ["int"] if kind is WHOLE else [k.__name__ for k in kinds]
+            names = ["int"] if kind is WHOLE else [_NAMES.get(k, k.__name__) for k in kinds]
             source = _SOURCES.get(names[0], "")
             raise NetcosimError(
                 f"{where}: {name} = {text_of(value)}; it must be {' or '.join(names)}"

@@ -146,7 +146,11 @@ def _refuse_changed(source: str, digest: str, content: Mapping[str, str]) -> Non
 
 def plugin_of(named: object, folder: Path | None = None) -> Plugin:
     """Return the plug-in that an entry of ``plugins`` names, as a text or a point's content."""
-    if is_input(named):
+    if (
+        isinstance(named, Mapping)
+        and is_input(named)
+        and all(isinstance(value, str) for value in named.values())
+    ):
         return pinned_plugin(cast("Content", named))
     if not isinstance(named, str):
         raise NetcosimError(f"{named!r}; must be a file or a module, as text")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from netsim.errors import NetcosimError, need_name
-from netsim.kinds import RNG, need_kinds
-from netsim.limits import shown
+from netsim.kinds import NONE, RNG, need_kinds
+from netsim.limits import MAX_INDEX, shown
 from netsim.plugin_entries import given_by
 from netsim.registry import Registry
 from netsim.topologies.checks import need_int
@@ -92,9 +92,9 @@ def make_pattern(
     """
     need_kinds(
         "make_pattern",
-        {"name": (name, str), "rng": (rng, RNG), "params": (params, (Mapping, type(None)))},
+        {"name": (name, str), "rng": (rng, RNG), "params": (params, (Mapping, NONE))},
     )
-    need_int("make_pattern", "n_ranks", n_ranks, 1)
+    need_int("make_pattern", "n_ranks", n_ranks, 1, MAX_INDEX)
     need_int("make_pattern", "message_bytes", message_bytes, 1)
     need_int("make_pattern", "iterations", iterations, 1)
     need_name("pattern", name, PATTERNS)

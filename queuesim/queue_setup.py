@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from netsim.errors import NetcosimError, need_name
+from netsim.kinds import need_array
 from netsim.plugin_entries import given_by
 from queuesim.backfilling.backfill import Backfill, Start, check_window
 from queuesim.compiled.choice import why_by_events
@@ -87,9 +88,9 @@ class QueueSetup:
         _check_fits(workload, policy, rules)
         self.chosen = find_order(self.order) if isinstance(self.order, str) else self.order
         self._model = model = AsLogged() if self.run_time_model is None else self.run_time_model
-        if self.bandwidth_Bps is not None and len(self.bandwidth_Bps) != len(workload):
-            raise NetcosimError(
-                f"bandwidth_Bps has {len(self.bandwidth_Bps)} values for {len(workload)} jobs"
+        if self.bandwidth_Bps is not None:
+            self.bandwidth_Bps = need_array(
+                "queue", "bandwidth_Bps", self.bandwidth_Bps, len(workload), high=1e300, real=True
             )
         self.known_s = None
         if self.estimates is not None:

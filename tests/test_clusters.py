@@ -442,6 +442,16 @@ def test_an_archive_is_merged_with_its_point(tmp_path: Path) -> None:
         assert db.execute("SELECT count(*) FROM archives").fetchone() == (1,)
 
 
+def test_what_is_known_of_a_sweep_is_that_of_the_first_file(tmp_path: Path) -> None:
+    files = [tmp_path / "1.db", tmp_path / "2.db"]
+    for path, values in zip(files, ({"a": 1}, {"a": 2, "b": 3}), strict=True):
+        with Store(path, "write") as store:
+            store.put_meta(values)
+    merge(tmp_path / "all.db", files)
+    with Store(tmp_path / "all.db", "read") as store:
+        assert store.meta() == {"a": 1, "b": 3}
+
+
 def test_files_that_cannot_be_merged(tmp_path: Path) -> None:
     good = put(tmp_path / "1.db", {"i": 1}, Outcome({}, None, 1.0))
     old = put(tmp_path / "2.db", {"i": 2}, Outcome({}, None, 1.0), point_key({"i": 2}, "3"))

@@ -52,6 +52,13 @@ def bits(draws: Draws, purpose: str) -> list[int]:
     return draws.rng(purpose).integers(0, 2**62, 3).tolist()
 
 
+def test_a_purpose_has_a_history_for_each_of_its_parts() -> None:
+    draws = Draws(config_from(CONTENT).resolved())
+    found = [draws.rng("policy", which).random() for which in ("", "a", "b", "a")]
+    assert len(set(found)) == 3
+    assert found[1] == found[3]
+
+
 @pytest.mark.parametrize("purpose", PURPOSES)
 def test_keys_of_other_sections_leave_a_history_as_it_is(purpose: str) -> None:
     content = config_from(CONTENT).resolved()

@@ -357,6 +357,7 @@ def test_a_line_that_comes_late_is_not_the_next_answer(tmp_path: Path) -> None:
     [
         ("kill -9 $$", "the program ended by signal 9"),
         ("exit 5", "the program ended with status 5"),
+        ("exit 0", "the program ended with status 0"),
         ("printf '%0200d' 0; read b", "wrote a line of more than 100 bytes"),
         ("printf 'a%079d\\n' 0", f"not JSON: 'a{'0' * 79}'$"),
         ("printf 'a%080d\\n' 0", f"not JSON: 'a{'0' * 79}'[.]{{3}}$"),

@@ -269,16 +269,18 @@ def test_failures_under_which_no_job_would_end_are_refused_before_the_run(
 
 
 def test_what_a_job_needs_between_failures_has_a_limit() -> None:
-    """11.5 failures in the mean: 1,250 s x 11.5 = 14,375 s = 900 s + 13,475 s."""
+    """11.5 failures in the mean: 1,250 s x 11.5 = 14,375 s = 800 s + 100 s + 13,475 s.
+
+    A node fails every 10,000 s and the job has 8, or a leaf every 1,250 s. It works, saves, and
+    restarts.
+    """
     topology = Mask(8).topology
     one = jobs([0], [5e3], [8])
-    for restart_s, refused in ((13_474.0, False), (13_476.0, True)):
-        given = Failures(8.64, repair_s=1.0), Checkpoints(900.0, 0.0, restart_s)
-        if refused:
-            with pytest.raises(NetcosimError, match="hardly ever end"):
-                check_failures(*given, one, topology)
-        else:
-            check_failures(*given, one, topology)
+    for rates in ({"per_node_day": 8.64}, {"per_leaf_day": 69.12}):
+        failures = Failures(**rates, repair_s=1.0)
+        check_failures(failures, Checkpoints(800.0, 100.0, 13_474.0), one, topology)
+        with pytest.raises(NetcosimError, match="hardly ever end"):
+            check_failures(failures, Checkpoints(800.0, 100.0, 13_476.0), one, topology)
 
 
 def test_the_failures_of_a_long_log_are_counted_beforehand() -> None:
@@ -288,3 +290,24 @@ def test_the_failures_of_a_long_log_are_counted_beforehand() -> None:
     check_failures(*given, jobs([0, 1e6], [1.0, 1.0], [1, 1]), topology)
     with pytest.raises(NetcosimError, match=r"about 1,851,8\d\d failures in the 23.1 days"):
         check_failures(*given, jobs([0, 2e6], [1.0, 1.0], [1, 1]), topology)
+    # as often while one job runs as between two
+    with pytest.raises(NetcosimError, match="about 1,851,852 failures"):
+        check_failures(given[0], Checkpoints(0.5), jobs([0], [2e6], [1]), topology)
+
+
+def test_the_time_of_the_jobs_counts_checkpoints_and_repeated_work() -> None:
+    """A node fails every 1,000 s and saves 100 s of work in 1,000 s: e - 1 times as long a piece.
+
+    Ten pieces take 17,183 s, in which the 8 nodes fail 137 times.
+    """
+    given = Failures(86.4, repair_s=1.0), Checkpoints(100.0, 900.0), jobs([0], [1e3], [1])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("queuesim.site.failures.MOST_FAILURES", 137)
+        with pytest.raises(NetcosimError, match=r"about 137 failures in the 0\.199 days"):
+            check_failures(*given, Mask(8).topology)
+        patch.setattr("queuesim.site.failures.MOST_FAILURES", 138)
+        check_failures(*given, Mask(8).topology)
+
+
+def test_a_rate_that_is_hardly_above_0_brings_no_failure() -> None:
+    assert not list(draw_failures(Failures(1e-320), Mask(8).topology, np.random.default_rng(1)))

@@ -504,6 +504,7 @@ def test_quotas_are_read_by_name() -> None:
     ("make", "message"),
     [
         (lambda: QuotaKeys(["a"]), "'a'; it must be a name and a number of nodes"),
+        (lambda: QuotaKeys([" : 4"]), "' : 4'; it must be a name and a number of nodes"),
         (lambda: QuotaKeys(["a: 4", "a: 2"]), "'a' occurs twice"),
         (lambda: Attained((5.0, 5.0)), "they must ascend"),
         (

@@ -22,7 +22,7 @@ from cosim.network.loops import LEAST_COUNTED, LoopTimes, complete_iterations, l
 from cosim.network.placed_job import PlacedJob as PlacedJob
 from cosim.network.placed_job import SharedNetwork as SharedNetwork
 from netsim.errors import NetcosimError
-from netsim.kinds import need_kinds, need_real
+from netsim.kinds import need_array, need_kinds, need_real
 from netsim.packet.model import to_ps
 from netsim.routing.base import Routing
 from netsim.short_repr import short_repr
@@ -258,7 +258,10 @@ class Ensemble:
         from netsim.flow.maxmin import flow_finish_times
         from netsim.flow.paths import flow_paths
 
-        units = np.asarray(unit_s, dtype=np.float64)
+        n = len(self.jobs)
+        units: NDArray[np.float64] = need_array(
+            "flow_finishes_s", "unit_s", unit_s, n, high=1e300, real=True
+        )
         topology = self.routing.topology
         pairs, amounts = [], []
         for (program, nodes), unit in zip(self._once(), units, strict=True):

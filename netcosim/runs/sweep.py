@@ -17,7 +17,6 @@ from netcosim.runs.outcome import Outcome
 from netcosim.runs.points import point_key
 from netcosim.runs.progress import progress as show_progress
 from netcosim.runs.store import Store
-from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
 from netsim.inputs import refuse_bare_paths
 from netsim.kinds import need_kinds
@@ -161,9 +160,8 @@ def run_points(
     >>> first.computed, again.computed
     (1, 0)
     """
-    need_kinds("run_points", {"points": (points, Sequence)})
-    if not isinstance(function, str) and not callable(function):
-        raise NetcosimError(f'function = {function!r}; it must be a function, or "module:name"')
+    given = {"points": (points, Sequence), "function": (function, (str, Callable))}
+    need_kinds("run_points", {**given, "executor": (executor, str)})
     for number, point in enumerate(points):
         need_kinds("run_points", {f"points[{number}]": (point, Mapping)})
     check_jobs(jobs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, isclose
 from typing import Annotated, Any
@@ -282,6 +283,19 @@ def _reached(key: str, wanted: float, n: int, what: str, even: float) -> str:
     )
 
 
+def ignored_values(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Return the keys for switches that a cluster does not have, and why it has none."""
+    nodes = parameters["nodes"]
+    ignored: dict[str, str] = {}
+    if parameters.get("fabric", RAIL) != RAIL and parameters.get("nodes_per_leaf", nodes) >= nodes:
+        why = "all nodes share leaves (read with machine.nodes_per_leaf below machine.nodes)"
+        ignored |= dict.fromkeys(("spines", "oversubscription"), why)
+    if parameters.get("nodes_per_pod", nodes) >= nodes:
+        why = "there is one pod (read with machine.nodes_per_pod below machine.nodes)"
+        ignored["core_oversubscription"] = why
+    return ignored
+
+
 def pods_and_nodes(topology: Topology) -> Hierarchy:
     """Return the hierarchy of machine, pod, segment (shared leaves), scale-up domain and node."""
     s = topology.shape
@@ -351,4 +365,5 @@ FAMILY = Family(
             "name": "domains of two nodes",
         },
     ),
+    ignored_values=ignored_values,
 )

@@ -127,7 +127,7 @@ class External(Decider):
         self._process = LineProcess(self.command, self.time_limit_s)
         answer = _table("answer to hello", self._exchange(self._hello), ("protocol", "by_node"))
         found, by_node = answer.get("protocol"), answer.get("by_node", False)
-        if found != PROTOCOL:
+        if found != PROTOCOL or isinstance(found, bool):
             raise NetcosimError(f"answered hello with protocol {found!r}; must be {PROTOCOL}")
         if not isinstance(by_node, bool):
             raise NetcosimError(f"by_node {by_node!r}; must be true or false")

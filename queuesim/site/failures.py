@@ -45,8 +45,9 @@ def check_failures(
         return
     per_node = rates[0] / gpus_per_server(topology) + rates[2]
     failures_per_s = workload.n_nodes * per_node + rates[1]
-    save_s = inf if checkpoints.interval_s is None else checkpoints.interval_s + checkpoints.write_s
-    needed_s = np.minimum(workload.run_time_s, save_s) + checkpoints.restart_s
+    interval_s, run_s = checkpoints.interval_s or inf, workload.run_time_s
+    piece_s = np.where(run_s > interval_s, interval_s + checkpoints.write_s, run_s)
+    needed_s = piece_s + checkpoints.restart_s
     worst = int(np.argmax(failures_per_s * needed_s))
     if failures_per_s[worst] * needed_s[worst] > HOPELESS:
         job, n_nodes = workload.job_id[worst], workload.n_nodes[worst]
@@ -55,7 +56,12 @@ def check_failures(
             f"{1 / failures_per_s[worst]:.3g} s and needs {needed_s[worst]:.3g} s to proceed, so "
             "it would hardly ever end; lower the rates, or queue.checkpoint.interval and restart"
         )
-    time_s = np.ptp(workload.submit_s) + workload.run_time_s.max()
+    # In the mean a piece of L seconds takes (e^(rate L) - 1) / rate, as failures have no memory.
+    risk = failures_per_s * needed_s
+    stretch = np.divide(np.expm1(risk), risk, out=np.ones_like(risk), where=risk > 0)
+    busy_s = np.ceil(run_s / np.minimum(run_s, interval_s)) * piece_s * stretch
+    area_s = float(busy_s @ workload.n_nodes) / topology.n_nodes
+    time_s = np.ptp(workload.submit_s) + max(busy_s.max(), area_s)
     expected = float(rates @ counts * time_s)
     if expected > MOST_FAILURES:
         raise NetcosimError(
@@ -79,7 +85,7 @@ def draw_failures(
     rates, parts = zip(*_parts(failures, topology), strict=True)
     counts = [int(part.max()) + 1 for part in parts]
     ends, time_s = (np.multiply(rates, counts) / DAY_S).cumsum(), 0.0
-    while True:
+    while ends[-1] > 1e-300:  # at lower rates no time is finite
         time_s += float(rng.exponential(1.0 / ends[-1]))
         kind = int(np.searchsorted(ends, rng.random() * ends[-1], "right"))
         nodes = np.asarray(parts[kind] == rng.integers(counts[kind]))

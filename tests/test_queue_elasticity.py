@@ -31,7 +31,7 @@ def stretched(workload: Workload, factor: float) -> Workload:
 
 @pytest.mark.shared
 def test_longer_run_times_on_kalos(shared_dir: Path) -> None:
-    """The issue's numbers, within one point; those of experiments/calibration/coupled.md to the digit."""
+    """Published numbers within one point; netcosim's to the digit."""
     path = shared_dir / "inputs" / "ai" / "jobs" / "kalos_319_completed_jobs.csv"
     rows = np.genfromtxt(path, delimiter=",", names=True)
     workload = make_workload(rows["arrival_s"], rows["duration_s"], rows["nodes"])

@@ -3,8 +3,9 @@
     python experiments/validation/tables/draw_validation.py FOLDER...
 
 Each folder is one that ``netcosim validate --out FOLDER`` has written; their rows together become
-``validation.csv`` beside this file. The page summarises them and shows those that need not be exact,
-between its marks. A test compares page and file, and the file's rows with those that are measured.
+``validation.csv`` beside this file. The page summarises them and shows those that need not be
+exact, between its marks. A test compares page and file, and the file's rows with those that are
+measured.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def rows(records: Sequence[Record], group: str) -> list[str]:
 
 
 def groups(records: Sequence[Record], _: str) -> list[str]:
-    """Return a Markdown table with the number of rows of each group, and how many are exact or fail."""
+    """Return a Markdown table: the rows of each group, and how many are exact or fail."""
     lines = ["| group | rows | exactly equal | within a range | fail |", "|---|---|---|---|---|"]
     for group in dict.fromkeys(row["group"] for row in records):
         own = [row for row in records if row["group"] == group]

@@ -63,6 +63,7 @@ test-lowest: $(LOWEST)/.installed
 
 # The pages of all names and of all config keys.
 pages: $(VENV)/.installed
+	$(BIN)/python -m netcosim.catalogue
 	$(BIN)/netcosim describe --all > docs/reference.md
 	$(BIN)/netcosim describe --config > docs/config.md
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Placement, Policy, Request
 from netsim.errors import NetcosimError
-from netsim.hierarchy import Hierarchy, hierarchy_of
 from netsim.topology import Topology
+
+if TYPE_CHECKING:
+    from netsim.hierarchy import Hierarchy
 
 Mask = NDArray[np.bool_]
 Counts = NDArray[np.int64]
@@ -43,6 +45,8 @@ def gpus_per_server(topology: Topology) -> int:
 
 def switch_levels(topology: Topology) -> Hierarchy:
     """Return the nested domains of a machine without servers of GPUs, which are no switches."""
+    from netsim.hierarchy import Hierarchy, hierarchy_of
+
     h = hierarchy_of(topology)
     if gpus_per_server(topology) == 1:
         return h

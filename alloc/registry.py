@@ -3,95 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from alloc.checked import checked_policy
-from alloc.dragonfly.jokanovic import Jokanovic
-from alloc.dragonfly.level_spread import LevelSpread
-from alloc.dragonfly.orders import (
-    RandomGroup,
-    RandomNode,
-    RandomRouter,
-    RoundRobinNode,
-    RoundRobinRouter,
-    Simple,
-)
-from alloc.dragonfly.slurm import Slurm, SlurmDragonfly
-from alloc.fattree.jigsaw import Jigsaw
-from alloc.fattree.laas import Laas
-from alloc.fattree.lc import LeastConstrained
-from alloc.fattree.lc_s import LeastConstrainedShared
-from alloc.fattree.ta import TopologyAware
-from alloc.first_free import Baseline
-from alloc.hierarchy.flux import FluxHigh, FluxLocality, FluxLow
-from alloc.hierarchy.group_spread import Balanced, GroupSpread
-from alloc.hierarchy.hived import Hived
-from alloc.hierarchy.idle_time import LongestIdle, ShortestIdle
-from alloc.hierarchy.kueue import KueuePreferred, KueueRequired, KueueUnconstrained
-from alloc.hierarchy.pbs_sets import PbsPlacementSets
-from alloc.hierarchy.replay import Replay
-from alloc.hierarchy.segment import Segment
-from alloc.hierarchy.slurm_block import SlurmBlock
-from alloc.hierarchy.slurm_leaves import SlurmTreeCoded
-from alloc.hierarchy.slurm_linear import SlurmLinear
-from alloc.hierarchy.slurm_tree import SlurmTree
-from alloc.policy import Policy
-from alloc.random_nodes import RandomNodes
-from alloc.torus.contention_aware import ContentionAware
-from alloc.torus.cuboid_bisection import CuboidBest, CuboidWorst
-from alloc.torus.first_fit_cuboid import FirstFitCuboid
-from alloc.torus.tpu_slices import TpuSlices
 from netsim.errors import need_name
 from netsim.kinds import RNG, need_kinds
 from netsim.registry import Registry
 from netsim.topology import Topology
 
+if TYPE_CHECKING:
+    from alloc.policy import Policy
+
+
 POLICIES: Registry[type[Policy]] = Registry(
     "alloc.registry:POLICIES",
     "allocation policy",
-    Policy,
+    "alloc.policy:Policy",
     (
-        Baseline,
-        RandomNodes,
-        Simple,
-        Slurm,
-        SlurmDragonfly,
-        RandomNode,
-        RandomRouter,
-        RandomGroup,
-        RoundRobinNode,
-        RoundRobinRouter,
-        LevelSpread,
-        Jokanovic,
-        SlurmLinear,
-        SlurmTree,
-        SlurmTreeCoded,
-        SlurmBlock,
-        KueueRequired,
-        KueuePreferred,
-        KueueUnconstrained,
-        PbsPlacementSets,
-        FluxLow,
-        FluxHigh,
-        FluxLocality,
-        LongestIdle,
-        ShortestIdle,
-        GroupSpread,
-        Balanced,
-        Segment,
-        Hived,
-        Replay,
-        TopologyAware,
-        Laas,
-        Jigsaw,
-        LeastConstrained,
-        LeastConstrainedShared,
-        FirstFitCuboid,
-        CuboidBest,
-        CuboidWorst,
-        ContentionAware,
-        TpuSlices,
+        "alloc.first_free:Baseline",
+        "alloc.random_nodes:RandomNodes",
+        "alloc.dragonfly.orders:Simple",
+        "alloc.dragonfly.slurm:Slurm",
+        "alloc.dragonfly.slurm:SlurmDragonfly",
+        "alloc.dragonfly.orders:RandomNode",
+        "alloc.dragonfly.orders:RandomRouter",
+        "alloc.dragonfly.orders:RandomGroup",
+        "alloc.dragonfly.orders:RoundRobinNode",
+        "alloc.dragonfly.orders:RoundRobinRouter",
+        "alloc.dragonfly.level_spread:LevelSpread",
+        "alloc.dragonfly.jokanovic:Jokanovic",
+        "alloc.hierarchy.slurm_linear:SlurmLinear",
+        "alloc.hierarchy.slurm_tree:SlurmTree",
+        "alloc.hierarchy.slurm_leaves:SlurmTreeCoded",
+        "alloc.hierarchy.slurm_block:SlurmBlock",
+        "alloc.hierarchy.kueue:KueueRequired",
+        "alloc.hierarchy.kueue:KueuePreferred",
+        "alloc.hierarchy.kueue:KueueUnconstrained",
+        "alloc.hierarchy.pbs_sets:PbsPlacementSets",
+        "alloc.hierarchy.flux:FluxLow",
+        "alloc.hierarchy.flux:FluxHigh",
+        "alloc.hierarchy.flux:FluxLocality",
+        "alloc.hierarchy.idle_time:LongestIdle",
+        "alloc.hierarchy.idle_time:ShortestIdle",
+        "alloc.hierarchy.group_spread:GroupSpread",
+        "alloc.hierarchy.group_spread:Balanced",
+        "alloc.hierarchy.segment:Segment",
+        "alloc.hierarchy.hived:Hived",
+        "alloc.hierarchy.replay:Replay",
+        "alloc.fattree.ta:TopologyAware",
+        "alloc.fattree.laas:Laas",
+        "alloc.fattree.jigsaw:Jigsaw",
+        "alloc.fattree.lc:LeastConstrained",
+        "alloc.fattree.lc_s:LeastConstrainedShared",
+        "alloc.torus.first_fit_cuboid:FirstFitCuboid",
+        "alloc.torus.cuboid_bisection:CuboidBest",
+        "alloc.torus.cuboid_bisection:CuboidWorst",
+        "alloc.torus.contention_aware:ContentionAware",
+        "alloc.torus.tpu_slices:TpuSlices",
     ),
     classes=True,
     optional=("experiments.kit.coded.plugin", "alloc.bluegene.plugin"),
@@ -100,7 +69,7 @@ POLICIES: Registry[type[Policy]] = Registry(
 
 def policies_for(family: str) -> list[str]:
     """Return the names of the policies that work on a topology family, sorted."""
-    return sorted(name for name, kind in POLICIES.items() if kind.serves(family))
+    return sorted(POLICIES.serving(family))
 
 
 def make_policy(
@@ -148,5 +117,9 @@ def make_policy(
     if name not in POLICIES or not POLICIES[name].serves(topology.family):
         valid = policies_for(topology.family)
         need_name(f"allocation policy for a {topology.family}", name, valid)
-    policy = POLICIES[name] if name in POLICIES.own else checked_policy(POLICIES[name])
+    policy = POLICIES[name]
+    if name not in POLICIES.own:
+        from alloc.checked import checked_policy
+
+        policy = checked_policy(policy)
     return policy.from_config(topology, rng, parameters or {})

@@ -39,7 +39,6 @@ def parts_of(config: Config, resamples: int | None = 0) -> tuple[str, ...]:
     from alloc.registry import POLICIES
     from cosim.registry import RUNTIME_MODELS
     from netcosim.config.machine import build_machine
-    from netsim.flow.paths import is_single_path
     from netsim.packet.model import INPUT_QUEUED
     from netsim.packet.routing_tables import tables_class
 
@@ -54,8 +53,10 @@ def parts_of(config: Config, resamples: int | None = 0) -> tuple[str, ...]:
         unknown += PACKETS.values() if sends else []
         if not all(mark_of(cache_folder(), part).exists() for part in unknown):
             machine = build_machine(config.machine)
-            if WALKS in unknown and not is_single_path(machine.routing):
-                parts.append(WALKS)
+            if WALKS in unknown:
+                from netsim.flow.paths import is_single_path
+
+                parts += [] if is_single_path(machine.routing) else [WALKS]
             if sends:
                 parts.append(PACKETS[tables_class(machine.routing, machine.packets).__name__])
     if sends:

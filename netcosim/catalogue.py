@@ -5,16 +5,18 @@ All of it comes from the entries of the registries; docs/reference.md is the out
 
 from __future__ import annotations
 
-import importlib
 import inspect
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netsim.errors import NetcosimError, need_name
 from netsim.parameters import Parameter
-from netsim.plugins import source_of
+from netsim.plugins import plugins_in_use, source_of
+from netsim.registry import ROOT, TABLE, Registry, entries_at, facts_of, listed_in, object_at
 from netsim.units import format_quantity, quantity_of, short_name
 
 if TYPE_CHECKING:
@@ -177,7 +179,7 @@ KINDS: dict[str, Kind] = {
     "topologies": Kind("topology", "netsim.topologies.registry:FAMILIES", _topology),
     "machines": Kind("machine", "netsim.topologies.presets:PRESETS", _machine),
     "routings": Kind("routing", "netsim.routing.registry:ROUTINGS", _routing),
-    "recipes": Kind("recipe", "netsim.recipes:RECIPES", _recipe),
+    "recipes": Kind("recipe", "netsim.routing.registry:RECIPES", _recipe),
     "policies": Kind("policy", "alloc.registry:POLICIES", _policy),
     "patterns": Kind("pattern", "patterns.registry:PATTERNS", _pattern),
     "task-mappings": Kind("task-mapping", "patterns.mapping:MAPPINGS"),
@@ -188,13 +190,13 @@ KINDS: dict[str, Kind] = {
     "runtime-models": Kind("runtime-model", "cosim.registry:RUNTIME_MODELS", _runtime_model),
     "network-schedulers": Kind(
         "network-scheduler",
-        "cosim.network_schedulers.registry:NETWORK_SCHEDULERS",
+        "cosim.registry:NETWORK_SCHEDULERS",
         _network_scheduler,
     ),
     "measures": Kind("measure", "cosim.registry:MEASURES"),
     "observables": Kind("observable", "queuesim.observables.registry:OBSERVABLES"),
     "scenarios": Kind("scenario", "queuesim.registry:SCENARIOS"),
-    "mixes": Kind("mix", "workloads.shares.mixes:MIXES", _mix),
+    "mixes": Kind("mix", "workloads.registry:MIXES", _mix),
     "logs": Kind("log", "workloads.registry:LOGS", _log),
     "importers": Kind("importer", "workloads.importers.registry:IMPORTERS", _importer),
     "papers": Kind("paper", "netcosim.reproduce.registry:PAPERS"),
@@ -202,8 +204,7 @@ KINDS: dict[str, Kind] = {
 
 
 def _registry(kind: str) -> Mapping[str, Any]:
-    module, _, name = KINDS[kind].registry.partition(":")
-    found: Mapping[str, Any] = getattr(importlib.import_module(module), name)
+    found: Mapping[str, Any] = object_at(KINDS[kind].registry)
     return found
 
 
@@ -238,7 +239,43 @@ def entries(kind: str) -> dict[str, str]:
     'first come, first served: by submit time'
     """
     need_name("kind", kind, kinds())
-    return {name: entry.description for name, entry in _registry(kind).items()}
+    if plugins_in_use() or kind == "papers":
+        registry = _registry(kind)
+        return {name: _description(registry, name) for name in registry}
+    facts = listed_in(KINDS[kind].registry).values()
+    return {name: one.description for entries in facts for name, one in entries.items()}
+
+
+def _description(registry: Mapping[str, Any], name: str) -> str:
+    found = registry.facts(name) if isinstance(registry, Registry) else registry[name]
+    description: str = found.description
+    return description
+
+
+def entry_tables() -> dict[Path, str]:
+    """Return what is known of entries without importing them, as the packages' files have it."""
+    tables: dict[str, list[str]] = {}
+    for kind in KINDS.values():
+        package, registry = kind.registry.partition(".")[0], object_at(kind.registry)
+        if package == "netcosim":
+            continue
+        places = {kind.registry: registry}
+        if isinstance(registry, Registry):
+            places = {place: entries_at(place, registry.home) for place in registry.places}
+        rows = [
+            f"  {json.dumps(place)}: {json.dumps({n: _row(e) for n, e in found.items()})}"
+            for place, found in places.items()
+        ]
+        inside = ",\n".join(rows)
+        tables.setdefault(package, []).append(f' "{kind.registry}": {{\n{inside}\n }}')
+    return {
+        ROOT / package / TABLE: "{\n" + ",\n".join(parts) + "\n}\n"
+        for package, parts in tables.items()
+    }
+
+
+def _row(entry: Any) -> dict[str, Any]:
+    return {key: value for key, value in asdict(facts_of(entry)).items() if value}
 
 
 def describe(name: str, among: Sequence[str] | None = None) -> Lines:
@@ -321,3 +358,8 @@ def _split(parameters: Iterable[Parameter]) -> Iterable[tuple[str, str]]:
     for parameter in parameters:
         key, _, phrase = format_key(parameter).partition(": ")
         yield key, phrase
+
+
+if __name__ == "__main__":
+    for path, text in entry_tables().items():
+        path.write_text(text, encoding="utf-8")

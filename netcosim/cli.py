@@ -64,7 +64,7 @@ def build_parser(
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in command_names() if commands is None else commands:
-        module = _command(name)
+        module = command(name)
         sub = subparsers.add_parser(
             name,
             help=module.HELP,
@@ -85,7 +85,14 @@ def build_parser(
     return parser
 
 
-def _command(name: str) -> ModuleType:
+def command(name: str) -> ModuleType:
+    """Import the module of a subcommand.
+
+    Raises
+    ------
+    NetcosimError
+        Python finds another project's studies.
+    """
     if name not in _STUDIES:
         return importlib.import_module(f"netcosim.commands.{name.replace('-', '_')}")
     foreign = foreign_package(STUDIES)

@@ -6,6 +6,7 @@ same environment, or a folder of that name where Python was started, can take a 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,3 +43,13 @@ def _foreign(name: str, what: str) -> str:
         "install netcosim into a fresh virtual environment, and run it from another folder if "
         "this one holds a folder of that name"
     )
+
+
+def sources_hash(root: Path = _ROOT) -> str:
+    """Return a digest of every source file, because a name may come from any of them."""
+    digest = hashlib.sha256()
+    for package in (*PACKAGES, *STUDIES, "netcosim"):
+        for path in sorted((root / package).rglob("*.py")):
+            source = path.read_bytes()
+            digest.update(f"{path.relative_to(root)} {len(source)} ".encode() + source)
+    return digest.hexdigest()

@@ -65,7 +65,8 @@ def run_import(kind: str, rest: Sequence[str]) -> int:
     """Read the log, write the table, print what was left out."""
     from netcosim.log_input import STDIN, log_file
     from netcosim.log_summary import summary_lines
-    from workloads.csv_jobs import is_csv, write_csv
+    from workloads.csv_jobs import write_csv
+    from workloads.formats import is_csv
     from workloads.importers.registry import IMPORTERS, import_log
 
     need_name("importer", kind, IMPORTERS)

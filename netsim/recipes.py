@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 from netsim.packet.model import PacketConfig
 from netsim.packet.presets import PACKET_PRESETS, packet_preset
-from netsim.registry import Registry
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 from netsim.topology import Topology
@@ -26,14 +25,14 @@ class Recipe:
     Examples
     --------
     >>> import netcosim as nc
-    >>> from netsim.recipes import RECIPES
+    >>> from netsim.routing.registry import RECIPES
     >>> machine = nc.make_topology("dragonfly", {"p": 2, "a": 4, "g": 9})
     >>> recipe = RECIPES["merlin-ugal"]
     >>> recipe.make_routing(machine).name, recipe.packet_config().arbitration
     ('merlin-ugal', 'merlin-lru')
     """
 
-    registered_in: ClassVar[str] = "netsim.recipes:RECIPES"
+    registered_in: ClassVar[str] = "netsim.routing.registry:RECIPES"
 
     name: str
     description: str
@@ -75,28 +74,23 @@ def _merlin(routing: str, what: str) -> Recipe:
     return Recipe(name, description, "merlin", name, families=("dragonfly",))
 
 
-RECIPES: Registry[Recipe] = Registry(
-    "netsim.recipes:RECIPES",
-    "recipe",
-    Recipe,
-    (
-        Recipe("merlin", "SST's merlin under static minimal routing", "merlin"),
-        _merlin("valiant", "Valiant routing"),
-        _merlin("adaptive-local", "adaptive-local routing"),
-        _merlin("ugal", "UGAL routing"),
-        Recipe(
-            "booksim2",
-            "BookSim2's dragonfly example under its UGAL, with channels that cannot deadlock",
-            "booksim2",
-            "ugal-l",
-            {
-                "ugal_compares": "used-credits",
-                "ugal_weight": 2,
-                "ugal_bias_s": 240e-9,  # 30 flits of 8 bytes at 1 GB/s
-                "ugal_counts_bids": False,
-                "valiant_intermediate": "node",
-            },
-            ("dragonfly",),
-        ),
+OF_SIMULATORS = (
+    Recipe("merlin", "SST's merlin under static minimal routing", "merlin"),
+    _merlin("valiant", "Valiant routing"),
+    _merlin("adaptive-local", "adaptive-local routing"),
+    _merlin("ugal", "UGAL routing"),
+    Recipe(
+        "booksim2",
+        "BookSim2's dragonfly example under its UGAL, with channels that cannot deadlock",
+        "booksim2",
+        "ugal-l",
+        {
+            "ugal_compares": "used-credits",
+            "ugal_weight": 2,
+            "ugal_bias_s": 240e-9,  # 30 flits of 8 bytes at 1 GB/s
+            "ugal_counts_bids": False,
+            "valiant_intermediate": "node",
+        },
+        ("dragonfly",),
     ),
 )

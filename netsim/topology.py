@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from netsim.hostlist import places_of
 from netsim.limits import shown
 from netsim.short_repr import short_repr
 
@@ -167,6 +166,8 @@ def nodes_named(topology: Topology, names: Sequence[str]) -> LongArray:
     >>> nodes_named(torus, ["3", "0"]).tolist()
     [3, 0]
     """
+    from netsim.hostlist import places_of
+
     known = topology.node_names or tuple(map(str, range(topology.n_nodes)))
     found = places_of(names, known)
     missing = list(dict.fromkeys(names[i] for i in np.flatnonzero(found < 0).tolist()))

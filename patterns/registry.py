@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,58 +14,38 @@ from netsim.plugin_entries import given_by
 from netsim.registry import Registry
 from netsim.topologies.checks import need_int
 from netsim.traffic import Program
-from patterns import (
-    all_to_all,
-    allreduce_recursive_doubling,
-    allreduce_ring,
-    bisection_pairing,
-    broadcast,
-    collective,
-    fft3d,
-    gateways,
-    goal,
-    halo2d,
-    halo3d,
-    halo3d26,
-    matrix,
-    pairs,
-    stencil4d,
-    strassen_winograd,
-    sub_a2a,
-    synthetic_loads,
-    unstructured_mesh,
-)
-from patterns.entry import Pattern
-from patterns.training import inference, recorded
-from patterns.training import pattern as training
+
+if TYPE_CHECKING:
+    from patterns.entry import Pattern
+
 
 PATTERNS: Registry[Pattern] = Registry(
     "patterns.registry:PATTERNS",
     "pattern",
-    Pattern,
+    "patterns.entry:Pattern",
     (
-        all_to_all.PATTERN,
-        broadcast.PATTERN,
-        collective.PATTERN,
-        fft3d.PATTERN,
-        gateways.PATTERN,
-        goal.PATTERN,
-        halo2d.PATTERN,
-        halo3d.PATTERN,
-        halo3d26.PATTERN,
-        matrix.PATTERN,
-        bisection_pairing.PATTERN,
-        allreduce_ring.PATTERN,
-        allreduce_recursive_doubling.PATTERN,
-        sub_a2a.PATTERN,
-        stencil4d.PATTERN,
-        unstructured_mesh.PATTERN,
-        pairs.PATTERN,
-        strassen_winograd.PATTERN,
-        *synthetic_loads.PATTERNS,
-        training.PATTERN,
-        recorded.PATTERN,
-        inference.PATTERN,
+        "patterns.all_to_all:PATTERN",
+        "patterns.broadcast:PATTERN",
+        "patterns.collective:PATTERN",
+        "patterns.fft3d:PATTERN",
+        "patterns.gateways:PATTERN",
+        "patterns.goal:PATTERN",
+        "patterns.halo2d:PATTERN",
+        "patterns.halo3d:PATTERN",
+        "patterns.halo3d26:PATTERN",
+        "patterns.matrix:PATTERN",
+        "patterns.bisection_pairing:PATTERN",
+        "patterns.allreduce_ring:PATTERN",
+        "patterns.allreduce_recursive_doubling:PATTERN",
+        "patterns.sub_a2a:PATTERN",
+        "patterns.stencil4d:PATTERN",
+        "patterns.unstructured_mesh:PATTERN",
+        "patterns.pairs:PATTERN",
+        "patterns.strassen_winograd:PATTERN",
+        "patterns.synthetic_loads:PATTERNS",
+        "patterns.training.pattern:PATTERN",
+        "patterns.training.recorded:PATTERN",
+        "patterns.training.inference:PATTERN",
     ),
 )
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
-from annotated_types import Ge
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError
-from netsim.parameters import Example, documented
+from queuesim.parameters import Power
 from queuesim.result import COMPLETED, QueueResult, Rows
 
 FloatArray = NDArray[np.float64]
@@ -18,31 +15,6 @@ FloatArray = NDArray[np.float64]
 J_PER_KWH = 3.6e6
 MOST_JOBS = 1500
 """Number of jobs of the table by job, evenly spaced over the log."""
-
-
-@documented
-@dataclass(frozen=True)
-class Power:
-    """``[machine.power]``: power of a machine's parts.
-
-    The defaults are those of RAPS (ExaDigiT; Brewer et al., SC 2024) for a node with two CPUs of
-    90 W idle and 280 W at full load, 74.26 W of memory, a NIC of 20 W, an SSD of 30 W, and a
-    switch of 250 W, which includes its ports at any load.
-    """
-
-    node_idle_W: Annotated[float, "power of a node without a job", Ge(0)] = 304.26
-    node_busy_W: Annotated[float, "power of a node with a job", Ge(0)] = 684.26
-    switch_W: Annotated[float, "power of a switch", Ge(0)] = 250.0
-    link_W: Annotated[float, "power of a link, one direction of a cable", Ge(0), Example(1.5)] = 0.0
-    link_J_per_byte: Annotated[
-        float, "energy of a byte on each link between switches", Ge(0), Example(1e-10)
-    ] = 0.0
-
-    def __post_init__(self) -> None:
-        if self.node_busy_W < self.node_idle_W:
-            raise NetcosimError(
-                f"node_busy_W {self.node_busy_W:g} is below node_idle_W {self.node_idle_W:g}"
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +61,8 @@ def energy_of(result: QueueResult, power: Power, link_bytes: FloatArray | None =
     --------
     >>> import netcosim as nc
     >>> import numpy as np
-    >>> from queuesim.energy import Power, energy_of
+    >>> from queuesim.energy import energy_of
+    >>> from queuesim.parameters import Power
     >>> rng = np.random.default_rng(1)
     >>> jobs = nc.laas_workload(3, 2, rng, run_time_range_s=(60, 60))
     >>> policy = nc.make_policy(nc.make_topology("fattree", {"radix": 4}), "baseline", rng)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,10 @@ from numpy.typing import NDArray
 from alloc.policy import Placement, Policy, Request
 from netsim.errors import NetcosimError
 from queuesim.estimates import Estimates, Requested
-from queuesim.logged import LoggedNodes, logged_nodes
 from workloads.job import Workload
+
+if TYPE_CHECKING:
+    from queuesim.logged import LoggedNodes
 
 FloatArray = NDArray[np.float64]
 
@@ -70,7 +73,11 @@ class Machine:
         self._bandwidth = None if bandwidth_Bps is None else bandwidth_Bps.tolist()
         self._submit_s: list[float] = workload.submit_s.tolist()
         self._relents_after_s = policy.relents_after_s
-        self._logged = logged_nodes(workload, policy.topology) if policy.replays else None
+        self._logged: LoggedNodes | None = None
+        if policy.replays:
+            from queuesim.logged import logged_nodes
+
+            self._logged = logged_nodes(workload, policy.topology)
         self.kind, self._kind_nodes = _kinds(workload, bandwidth_Bps, alike, self._logged)
         """(n,) int64: jobs of one kind are alike to the policy."""
         self._kind_of: list[int] = self.kind.tolist()

@@ -9,29 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from alloc.policy import Placement, Policy, Request
 from netsim.errors import NetcosimError
 from queuesim.result import PlacementArrays, QueueResult
-
-QUEUE, LOG_ORDER, SMALL_FIRST = "queue", "empty", "empty-small-first"
-PLACED = {
-    QUEUE: "where the queue of each policy has them",
-    LOG_ORDER: "placed anew by each policy on an empty machine, in the order of the log",
-    SMALL_FIRST: "placed anew by each policy on an empty machine, the smallest first",
-}
-"""Where the jobs of a snapshot sit."""
-
-
-def in_order(
-    jobs: NDArray[np.int64], n_nodes: NDArray[np.integer], placed: str
-) -> NDArray[np.int64]:
-    """Return the jobs (ascending indices) in the order in which they are placed."""
-    if placed != SMALL_FIRST:
-        return jobs
-    return jobs[np.argsort(n_nodes[jobs], kind="stable")]
 
 
 def placed_anew(schedule: QueueResult, policy: Policy, jobs: Sequence[int]) -> QueueResult:
@@ -64,7 +44,7 @@ def placed_anew(schedule: QueueResult, policy: Policy, jobs: Sequence[int]) -> Q
             raise NetcosimError(
                 f"{policy.name} has no place for job {job_id} ({n_nodes} nodes) on an empty "
                 f"machine after {len(places)} other jobs of the instant; "
-                f'run.placed = "{QUEUE}" takes the places that its queue has'
+                'run.placed = "queue" takes the places that its queue has'
             )
         places[index] = place
     kept = PlacementArrays.from_placements([places.get(index) for index in range(len(schedule))])

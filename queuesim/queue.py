@@ -8,13 +8,13 @@ changes it takes stock of what it has done and plans its end anew (`queuesim.run
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from netsim.kinds import RNG, need_kinds
-from queuesim.decide import Decider
 from queuesim.estimates import EstimateModel
 from queuesim.fixed_run import FixedRun
 from queuesim.ordering.orders import Order
@@ -25,6 +25,9 @@ from queuesim.runtime import FixedRunTimes, RunTimeModel
 from queuesim.site.rules import Rules
 from workloads.job import Workload
 from workloads.transform import drop
+
+if TYPE_CHECKING:
+    from queuesim.decide import Decider
 
 
 def simulate_queue(

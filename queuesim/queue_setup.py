@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,24 +14,20 @@ from alloc.policy import Policy
 from netsim.errors import NetcosimError, need_name
 from netsim.plugin_entries import given_by
 from queuesim.backfilling.backfill import Backfill, Start, check_window
-from queuesim.backfilling.easy_sets import node_set_method
 from queuesim.compiled.choice import why_by_events
-from queuesim.decide import Decided, Decider, known_at_submit
 from queuesim.estimates import EstimateModel, Estimates
 from queuesim.machine import Machine
 from queuesim.ordering.orders import Order
 from queuesim.registry import find_backfill, find_order
 from queuesim.run import Labels, Run
 from queuesim.runtime import AsLogged, RunTimeModel, RunTimes
-from queuesim.site.dependencies import Dependencies
-from queuesim.site.failures import Failure, check_failures, draw_failures
-from queuesim.site.interruptions import Interruptions
-from queuesim.site.node_sets import NodeSetMachine
-from queuesim.site.preemption import check_preemptive
-from queuesim.site.ruled_run import RuledRun
 from queuesim.site.rules import Rules
 from queuesim.waiting import WaitingQueue
 from workloads.job import Workload
+
+if TYPE_CHECKING:
+    from queuesim.decide import Decider
+    from queuesim.site.failures import Failure
 
 NO_RULES = Rules()
 
@@ -97,7 +94,7 @@ class QueueSetup:
         self.known_s = None
         if self.estimates is not None:
             self.known_s = given_by(self.estimates, self.estimates.prepare(workload), Estimates)
-        if isinstance(self.backfill, Decider) and (rules.uses_node_sets or rules.preempts):
+        if not isinstance(self.backfill, str) and (rules.uses_node_sets or rules.preempts):
             raise NetcosimError(
                 f"decider {self.backfill.name!r} does not support partitions, reservations and "
                 "failures of nodes, preemption and quotas"
@@ -105,13 +102,19 @@ class QueueSetup:
         known = workload if self.known is None else self.known
         self._method, named = _method(self.backfill, known, policy, self.rng)
         if rules.preempts:
+            from queuesim.site.preemption import check_preemptive
+
             check_preemptive(named)
         if rules.failures:
+            from queuesim.site.failures import check_failures
+
             check_failures(rules.failures, rules.checkpoints, workload, policy.topology)
         self._access = rules.access(workload, policy) if rules.uses_node_sets else None
         machine_nodes = policy.topology.n_nodes
         self._claims = rules.claims(workload, self.chosen, self._access, machine_nodes)
         if self._access is not None:
+            from queuesim.backfilling.easy_sets import node_set_method
+
             self._method = node_set_method(named)
             self.chosen = rules.ordered(self.chosen, self._access)
         self.labels = Labels(self.chosen.name, named, self.window, self.overrun, model.label)
@@ -126,10 +129,14 @@ class QueueSetup:
     def by_events(self, kind: type[Run] = Run) -> Run:
         """Return the queue as SimPy runs it, to advance pass by pass (`Run.passes`)."""
         given = (self.workload, self.policy, self.bandwidth_Bps, self.known_s)
-        access, rules = self._access, self.rules
-        run = (kind if rules.plain else RuledRun)(
+        access, rules, machine = self._access, self.rules, Machine(*given)
+        if access is not None:
+            from queuesim.site.node_sets import NodeSetMachine
+
+            machine = NodeSetMachine(*given, access)
+        parts = (
             self.workload,
-            Machine(*given) if access is None else NodeSetMachine(*given, access),
+            machine,
             self.chosen,
             self._method,
             self.labels,
@@ -138,19 +145,26 @@ class QueueSetup:
             self.keep_placements,
             self.progress,
         )
-        if isinstance(run, RuledRun):
-            waits = Dependencies(self.workload) if rules.has_dependencies else None
-            interruptions = None
-            if rules.interrupts:
-                interruptions = Interruptions(len(self.workload), rules.checkpoints)
-            failures = self._failures()
-            run.under(waits, access, rules.requeues, interruptions, self._claims, failures)
+        if rules.plain:
+            return kind(*parts)
+        from queuesim.site.dependencies import Dependencies
+        from queuesim.site.interruptions import Interruptions
+        from queuesim.site.ruled_run import RuledRun
+
+        run = RuledRun(*parts)
+        waits = Dependencies(self.workload) if rules.has_dependencies else None
+        interruptions = None
+        if rules.interrupts:
+            interruptions = Interruptions(len(self.workload), rules.checkpoints)
+        run.under(waits, access, rules.requeues, interruptions, self._claims, self._failures())
         return run
 
     def _failures(self) -> Iterator[Failure] | None:
         """Return the random failures: the same for all policies whose generators are alike."""
         if not self.rules.failures:
             return None
+        from queuesim.site.failures import draw_failures
+
         rng = self.failures_rng or self.rng.spawn(1)[0]
         return draw_failures(self.rules.failures, self.policy.topology, rng)
 
@@ -161,6 +175,8 @@ def _method(
     """Return the object that runs the passes, and its name."""
     if isinstance(backfill, str):
         return find_backfill(backfill), backfill
+    from queuesim.decide import Decided, known_at_submit
+
     # draws of its own, so that what it draws moves no job's
     backfill.begin(known_at_submit(workload), policy.topology, rng.spawn(1)[0])
     return partial(Decided, decider=backfill), backfill.name

@@ -2,63 +2,72 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from netsim.errors import need_name
 from netsim.registry import Registry
 from queuesim.assumed import SCENARIOS
-from queuesim.backfilling.backfill import Backfill, NoBackfill
-from queuesim.backfilling.conservative import ConservativeBackfill
-from queuesim.backfilling.easy import EasyBackfill
-from queuesim.backfilling.easy_retest import EasyRetest
-from queuesim.backfilling.logged_starts import LoggedStarts
-from queuesim.decide import Decider, Easy, Strict
-from queuesim.deciders import (
-    FirstThatFits,
-    LargestThatFits,
-    ShortestThatFits,
-    SmallestAreaThatFits,
-)
-from queuesim.estimates import Actual, Adjusted, EstimateModel, Requested
-from queuesim.ordering.attained import LAS
-from queuesim.ordering.fair_share import FAIR_SHARE
-from queuesim.ordering.multifactor import MULTIFACTOR
-from queuesim.ordering.orders import FCFS, LARGEST, PRIORITY, SHORTEST, SMALLEST, WFP, Order
+
+if TYPE_CHECKING:
+    from queuesim.backfilling.backfill import Backfill
+    from queuesim.decide import Decider
+    from queuesim.estimates import EstimateModel
+    from queuesim.ordering.orders import Order
+
 
 ORDERS: Registry[Order] = Registry(
     "queuesim.registry:ORDERS",
     "queue order",
-    Order,
+    "queuesim.ordering.orders:Order",
     (
-        FCFS,
-        WFP,
-        SHORTEST,
-        SMALLEST,
-        LARGEST,
-        PRIORITY,
-        FAIR_SHARE,
-        MULTIFACTOR,
-        LAS,
+        "queuesim.ordering.orders:FCFS",
+        "queuesim.ordering.orders:WFP",
+        "queuesim.ordering.orders:SHORTEST",
+        "queuesim.ordering.orders:SMALLEST",
+        "queuesim.ordering.orders:LARGEST",
+        "queuesim.ordering.orders:PRIORITY",
+        "queuesim.ordering.fair_share:FAIR_SHARE",
+        "queuesim.ordering.multifactor:MULTIFACTOR",
+        "queuesim.ordering.attained:LAS",
     ),
 )
 BACKFILLS: Registry[type[Backfill]] = Registry(
     "queuesim.registry:BACKFILLS",
     "backfilling",
-    Backfill,
-    (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill, LoggedStarts),
+    "queuesim.backfilling.backfill:Backfill",
+    (
+        "queuesim.backfilling.backfill:NoBackfill",
+        "queuesim.backfilling.easy:EasyBackfill",
+        "queuesim.backfilling.easy_retest:EasyRetest",
+        "queuesim.backfilling.conservative:ConservativeBackfill",
+        "queuesim.backfilling.logged_starts:LoggedStarts",
+    ),
     classes=True,
     optional=("queuesim.bluegene.backfill",),
 )
 DECIDERS: Registry[type[Decider]] = Registry(
     "queuesim.registry:DECIDERS",
     "decider",
-    Decider,
-    (Easy, Strict, FirstThatFits, ShortestThatFits, SmallestAreaThatFits, LargestThatFits),
+    "queuesim.decide:Decider",
+    (
+        "queuesim.decide:Easy",
+        "queuesim.decide:Strict",
+        "queuesim.deciders:FirstThatFits",
+        "queuesim.deciders:ShortestThatFits",
+        "queuesim.deciders:SmallestAreaThatFits",
+        "queuesim.deciders:LargestThatFits",
+    ),
     classes=True,
 )
 ESTIMATES: Registry[type[EstimateModel]] = Registry(
     "queuesim.registry:ESTIMATES",
     "estimate model",
-    EstimateModel,
-    (Requested, Actual, Adjusted),
+    "queuesim.estimates:EstimateModel",
+    (
+        "queuesim.estimates:Requested",
+        "queuesim.estimates:Actual",
+        "queuesim.estimates:Adjusted",
+    ),
     classes=True,
 )
 

@@ -7,14 +7,10 @@ from typing import Any
 
 from netsim.parameters import Parameter, parameters_of
 from queuesim.ordering.orders import Order, OrderContext
+from queuesim.parameters import Failures, OutageFile, Partition, PreemptionKeys, QuotaKeys, RuleKeys
 from queuesim.registry import ORDERS
 from queuesim.site.checkpoints import Checkpoints
-from queuesim.site.failures import Failures
-from queuesim.site.outages import OutageFile
-from queuesim.site.partitions import Partition, check_partitions
-from queuesim.site.preemption import PreemptionKeys
-from queuesim.site.quotas import QuotaKeys
-from queuesim.site.rules import RuleKeys, Rules
+from queuesim.site.rules import Rules
 from workloads.job import Workload
 
 _TABLES: dict[str, type] = {
@@ -28,8 +24,9 @@ _TABLES: dict[str, type] = {
 def setup_tables() -> dict[str, dict[str, Parameter]]:
     """Return parameters of orders and rules by table of ``[queue]``; "" is the table itself."""
     tables: dict[str, type] = {"": RuleKeys, "outages": OutageFile, **_TABLES}
-    tables |= {o.section: o.parameters for o in ORDERS.values() if o.parameters is not None}
-    return {name: dict(parameters_of(factory)) for name, factory in tables.items()}
+    found = {name: dict(parameters_of(factory)) for name, factory in tables.items()}
+    ordered = {ORDERS.facts(name).section: ORDERS.parameters(name) for name in ORDERS}
+    return found | {section: dict(keys) for section, keys in ordered.items() if keys}
 
 
 def partition_table() -> Mapping[str, Parameter]:
@@ -40,7 +37,7 @@ def partition_table() -> Mapping[str, Parameter]:
 def partitions_of(tables: Sequence[Any]) -> tuple[Partition, ...]:
     """Return the partitions of ``[[queue.partitions]]``; see `Partition` for what is refused."""
     partitions = tuple(Partition(**_values(table, partition_table())) for table in tables)
-    check_partitions(partitions)
+    Rules(partitions=partitions)  # refuses those that do not go together
     return partitions
 
 

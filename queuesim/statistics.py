@@ -20,6 +20,9 @@ N_RESAMPLES = 1000
 LEVEL = 0.95
 LEAST_SAMPLES = 5
 """Fewest independent samples of an interval: fewer give no usable estimate of their scatter."""
+MATTERS = 0.001
+"""A ratio nearer to 1 than this is no difference: where a log leaves nodes idle, its last arrival
+ends the makespan under any policy."""
 LEAST_WINDOWS = 4
 """Fewest windows of a log: each of them has many instants and jobs of its own."""
 NO_INTERVAL = f"no interval: fewer than {LEAST_SAMPLES} snapshots or jobs"

@@ -10,10 +10,10 @@ from queue_helpers import make_workload
 
 from alloc.policy import Policy
 from queuesim.ordering.orders import Order
+from queuesim.parameters import PreemptionKeys
 from queuesim.queue import simulate_queue
 from queuesim.result import QueueResult
 from queuesim.site.checkpoints import Checkpoints
-from queuesim.site.preemption import PreemptionKeys
 from queuesim.site.rules import Rules
 from workloads.details import JobDetails, Labels
 from workloads.job import Workload

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from queuesim.parameters import Partition
 from queuesim.site.outages import Outage
-from queuesim.site.partitions import Partition
 
 Find = "callable: (set of usable nodes, number wanted) -> list of nodes or None"
 

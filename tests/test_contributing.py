@@ -42,12 +42,13 @@ def changed(text: str, diff: str) -> tuple[str, int]:
     return "\n".join(lines) + "\n", count
 
 
-def test_all_six_are_there() -> None:
+def test_all_seven_are_there() -> None:
     assert list(SECTIONS) == [
         "A policy",
         "A pattern",
         "An order",
         "A topology with a routing",
+        "A routing on an existing topology",
         "A run-time model",
         "A paper's figure",
     ]
@@ -95,7 +96,7 @@ def run_in(house: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-NAMES = "last-free or star or longest or ring or one-way or jitter or backfilling"
+NAMES = "last-free or star or longest or ring or one-way or last-link or jitter or backfilling"
 STRUCTURE = "generated_pages or registered or names_are or every_kind or refuses_what_is_too_large"
 SUITES = [
     f"tests/test_{name}.py"
@@ -110,6 +111,7 @@ SUITES = [
 @pytest.mark.full
 def test_suites_pass_with_the_examples(house: Path) -> None:
     """Those that find new names by themselves, once `make pages` has run."""
+    assert run_in(house, "netcosim.catalogue").returncode == 0
     for option, page in (("--all", "reference.md"), ("--config", "config.md")):
         done = run_in(house, "netcosim", "describe", option)
         (house / "docs" / page).write_text(done.stdout, encoding="utf-8")
@@ -127,6 +129,7 @@ def test_lines_that_are_missing_are_named(tmp_path: Path) -> None:
         "patterns/registry.py: add PATTERN (from patterns.star) to PATTERNS",
         "queuesim/registry.py: add LONGEST (from queuesim.longest) to ORDERS",
         "netsim/topologies/registry.py: add FAMILY (from netsim.topologies.ring) to FAMILIES",
+        "netsim/routing/registry.py: add ROUTING (from netsim.routing.last_link) to ROUTINGS",
         "cosim/registry.py: add Jitter (from queuesim.jitter) to RUNTIME_MODELS",
     ):
         assert line in done.stdout

@@ -17,7 +17,8 @@ from netcosim.runs.points import point_key
 from netcosim.runs.run_context import run_context
 from netsim.errors import NetcosimError
 from netsim.topologies.presets import PRESETS
-from queuesim.energy import J_PER_KWH, Energy, Power, energy_of, job_rows
+from queuesim.energy import J_PER_KWH, Energy, energy_of, job_rows
+from queuesim.parameters import Power
 from queuesim.queue import simulate_queue
 from queuesim.result import NEVER_RUN, QueueResult
 from workloads.job import Workload

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +11,8 @@ import numpy as np
 import pytest
 from page_words import words
 
-from netcosim import cached_names, catalogue
-from netcosim.cli import build_parser, command_names, main
+from netcosim import catalogue
+from netcosim.cli import build_parser, command, command_names, main
 from netcosim.parser import RENAMED
 from netcosim.runs.store import Store
 from workloads.swf import read_swf
@@ -49,7 +48,7 @@ def test_every_command_has_a_line_of_help_and_a_function() -> None:
     names = command_names()
     assert {"sweep", "list", "describe", "trace", "report", "warmup"} <= set(names)
     for name in names:
-        module = importlib.import_module(f"netcosim.commands.{name.replace('-', '_')}")
+        module = command(name)
         assert module.HELP
         assert "\n" not in module.HELP
         assert callable(module.run)
@@ -271,7 +270,7 @@ def test_interrupt_and_closed_pipe(
     def interrupted(kind: str) -> dict[str, str]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cached_names, "names_of", interrupted)
+    monkeypatch.setattr(catalogue, "entries", interrupted)
     assert told(capsys, "list", "policies") == (130, "", "netcosim: interrupted\n")
     done = subprocess.run(
         f"{sys.executable} -m netcosim describe dragonfly | head -1",
@@ -320,5 +319,5 @@ def test_a_deadlock_is_one_line_and_status_1(
     def stuck(kind: str) -> dict[str, str]:
         raise NetworkDeadlockError("cycle:\n  link 1 -> link 2")
 
-    monkeypatch.setattr(cached_names, "names_of", stuck)
+    monkeypatch.setattr(catalogue, "entries", stuck)
     assert told(capsys, "list", "x") == (1, "", "netcosim: error: cycle: link 1 -> link 2\n")

@@ -20,10 +20,11 @@ from alloc.nodes import NodePolicy, Nodes
 from alloc.policy import Request
 from alloc.registry import POLICIES, make_policy
 from cosim.measuring.snapshots import Side, Study
-from cosim.measuring.steady import Steadying, SteadyRules, SteadySnapshot
+from cosim.measuring.steady import Steadying, SteadySnapshot
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.gateways import GatewayIo, keep_off
+from cosim.parameters import SteadyRules
 from netcosim.config.load import config_from
 from netcosim.runs.cosim import run_cosim
 from netsim.errors import NetcosimError

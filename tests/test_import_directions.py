@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import configparser
+import re
 from functools import cache
 from pathlib import Path
 
@@ -128,8 +129,8 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 def test_folders_of_cosim_import_one_way() -> None:
-    """Jobs on a network, then measuring them, then run times, then their names."""
-    order = ["cosim.network", "cosim.measuring", "cosim.run_times", "cosim.registry"]
+    """Jobs on a network, then measuring them, then run times; names and keys import none."""
+    order = ["cosim.network", "cosim.measuring", "cosim.run_times"]
     modules = {module_of(path): path for path in SOURCES if path.is_relative_to(ROOT / "cosim")}
     wrong = [
         f"{name_of(path)}:{line} imports {name}"
@@ -139,6 +140,17 @@ def test_folders_of_cosim_import_one_way() -> None:
         if module.startswith(room) and name.startswith(tuple(order[k + 1 :]))
     ]
     assert wrong == []
+
+
+def test_registries_import_none_of_their_entries() -> None:
+    """They name them as texts (`netsim.registry`); `make_topology` and the like look them up."""
+    found = {}
+    for path in (path for path in SOURCES if path.name == "registry.py"):
+        listed = set(re.findall(r'^ {8}"([\w.]+):[\w.]+",$', path.read_text("utf-8"), re.M))
+        found[name_of(path)] = {
+            name for _, name in imports(path, for_types=False) if name.rpartition(".")[0] in listed
+        }
+    assert not any(found.values()), found
 
 
 def test_kernels_import_numpy_numba_and_kernels_alone() -> None:

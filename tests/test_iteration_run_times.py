@@ -15,7 +15,7 @@ from cosim.network.job_network import JobNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.network.situation import Situation
 from cosim.network_schedulers.base import NetworkScheduler, Unscheduled
-from cosim.network_schedulers.registry import NETWORK_SCHEDULERS
+from cosim.registry import NETWORK_SCHEDULERS
 from cosim.run_times.iterations import Iterations, ScheduledJobs
 from netcosim.config.load import config_from
 from netcosim.runs.cosim import run_cosim

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cosim.measuring.parts import Columns, Part, ReportProgress
-from netcosim.cached_names import sources_hash
+from netcosim.package_check import sources_hash
 from netcosim.runs import journal
 from netcosim.runs.journal import Journal, computed_by, drop, journal_name, journals_in
 from netsim.file_lock import acquire_lock, try_lock

@@ -35,8 +35,9 @@ from netcosim.judge.score import (
     score_rows,
 )
 from netcosim.judge.trial import FRACTION, JudgeTrial
-from netcosim.judge.verdict import details, format_change, format_duration, number, recommend
+from netcosim.judge.verdict import details, format_change, recommend
 from netcosim.judge.waits import rate_waits, reproduced, waits_by_size
+from netcosim.report.recommendation import format_duration, number
 from netcosim.runs.journal import Journal
 from netcosim.runs.run_context import run_context
 from netcosim.study.study import compute_with_others

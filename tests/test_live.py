@@ -16,10 +16,10 @@ from cosim.network.ensemble import SharedNetwork
 from cosim.network.job_network import JobNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.network.situation import Situation
+from cosim.parameters import PacketBudget
 from cosim.run_times.coupled import CoupledFlow
 from cosim.run_times.coupled_packets import CoupledPackets
 from cosim.run_times.live import Effect, Live, LiveJob
-from cosim.run_times.packet_judge import PacketBudget
 from cosim.run_times.stretches import FlowStretches, PacketStretches
 from netsim.errors import NetcosimError
 from netsim.flow.message_network import TOLERANCE

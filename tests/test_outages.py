@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from netsim.errors import NetcosimError
-from queuesim.site.outages import Outage, OutageFile, read_outages
+from queuesim.parameters import OutageFile
+from queuesim.site.outages import Outage, read_outages
 
 HEAD = "start_s,end_s,nodes,kind"
 

@@ -10,13 +10,8 @@ from queue_helpers import flat_machine, make_workload
 
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
-from queuesim.site.partitions import (
-    Partition,
-    check_partitions,
-    node_mask,
-    partition_of_jobs,
-    refused_by,
-)
+from queuesim.parameters import Partition
+from queuesim.site.partitions import check_partitions, node_mask, partition_of_jobs, refused_by
 from workloads.details import JobDetails, Labels
 from workloads.job import Workload
 

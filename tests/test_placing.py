@@ -11,6 +11,7 @@ import pytest
 
 from alloc.policy import Request
 from cosim.measuring.snapshots import Study
+from cosim.parameters import LOG_ORDER, QUEUE, SMALL_FIRST
 from netcosim.archive.extract import archive_of
 from netcosim.archive.values import ArchivedMeasured
 from netcosim.config.load import config_from
@@ -20,7 +21,6 @@ from netcosim.runs.cosim_tables import result_tables
 from netcosim.runs.points import replaced
 from netcosim.runs.run_context import run_context
 from netsim.errors import NetcosimError
-from queuesim.placing import LOG_ORDER, QUEUE, SMALL_FIRST
 
 DRAGONFLY = {
     "machine": {"family": "dragonfly", "p": 2, "a": 4, "g": 9, "routing": "minimal"},

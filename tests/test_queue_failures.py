@@ -12,10 +12,11 @@ from netsim.errors import NetcosimError
 from netsim.topologies.gpu_cluster import gpu_cluster
 from netsim.topologies.registry import make_topology
 from queuesim.metrics import interruption_totals, wait_s
+from queuesim.parameters import Failures
 from queuesim.queue_setup import QueueSetup
 from queuesim.result import FAILED
 from queuesim.site.checkpoints import Checkpoints
-from queuesim.site.failures import DAY_S, Failure, Failures, check_failures, draw_failures
+from queuesim.site.failures import DAY_S, Failure, check_failures, draw_failures
 from queuesim.site.outages import Outage
 from queuesim.site.rules import Rules
 

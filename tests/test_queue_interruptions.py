@@ -14,13 +14,13 @@ from selection import examples
 
 from queuesim.capacity import loss_of_capacity, mean_utilisation
 from queuesim.metrics import run_s, wait_s
+from queuesim.parameters import PreemptionKeys, QuotaKeys
 from queuesim.queue_setup import QueueSetup
 from queuesim.result import CUT
 from queuesim.site.checkpoints import Checkpoints, Spent
 from queuesim.site.interruptions import Interruptions
 from queuesim.site.outages import Outage
-from queuesim.site.preemption import PreemptionKeys
-from queuesim.site.quotas import QuotaKeys, Quotas
+from queuesim.site.quotas import Quotas
 from queuesim.site.ruled_run import RuledRun
 from queuesim.site.rules import Rules
 from workloads.details import Labels

@@ -25,6 +25,7 @@ from netsim.errors import NetcosimError
 from queuesim.metrics import wait_s
 from queuesim.queue import run_queue
 from queuesim.queue_setup import QueueSetup
+from queuesim.site.rules import Rules
 from queuesim.statistics import interval_of_redrawn
 from workloads.details import Dependencies, JobDetails
 from workloads.drawn import block_length_s, drawn_log, n_blocks, rotated
@@ -47,7 +48,11 @@ def test_the_interval_by_hand() -> None:
     # nobody waits on some of the logs
     zeros = interval_of_redrawn(1.0, [0.0, *range(1, 100)], 10)
     assert (zeros.low, zeros.high) == pytest.approx((2.475, 96.525))
-    # nor on this one: quantiles of 1, 2, ..., 100
+    # roots of 1 / 1 and 1 / 4: half of 0.5 off their mean
+    half = 2.262157 * 0.25 * np.sqrt(100 / 99 * 10 / 9)
+    skewed = interval_of_redrawn(1.0, [1.0, 4.0] * 50, 10)
+    assert (skewed.low, skewed.high) == pytest.approx(((1 + half) ** -2, (1 - half) ** -2))
+    # on this log nobody waits: quantiles of 1, 2, ..., 100
     nobody = interval_of_redrawn(0.0, [*range(1, 101)], 10)
     assert (nobody.low, nobody.high) == pytest.approx((3.475, 97.525))
     assert np.isnan(interval_of_redrawn(1.0, values, 4).low)
@@ -58,6 +63,18 @@ def test_a_ratio_is_over_the_logs_on_which_somebody_waits() -> None:
     waits = {"a": {"wait": np.array([5.0, 2, 4, 6, 8, 10])}, "b": {"wait": np.arange(6.0)}}
     found = Redrawn(waits, np.inf).interval(2.0, "a", "wait", 0.95, "b")
     assert found == (2.0, 2.0, 2.0)
+
+
+def test_metrics_are_those_of_the_jobs_that_ran() -> None:
+    """Job 2 waits for job 1 to fail, which it does not; job 3 waits for its node until 5 s."""
+    jobs = make_workload([0, 1, 2], [5, 5, 20], [1, 1, 1])
+    waits = Dependencies.of([[], [("afternotok", 1)], []])
+    jobs = replace(jobs, details=JobDetails(dependency=waits))
+    rng = np.random.default_rng(0)
+    found = run_queue(QueueSetup(jobs, Mask(1), rng=rng, rules=Rules(has_dependencies=True)))
+    # slowdowns 1 (5 of at least 10 s) and 23 / 20
+    expected = {"wait": 1.5, "turnaround": 14.0, "slowdown": 1.075, "makespan": 25.0}
+    assert queue_metrics(found) == pytest.approx(expected)
 
 
 def poisson_jobs(rng: np.random.Generator, load: float, n: int) -> Workload:

@@ -13,14 +13,14 @@ from queue_helpers import Mask, make_workload
 from selection import examples
 
 from netsim.errors import NetcosimError
-from queuesim.ordering.fair_share import ByUsage, FairShare, fair_share_order
-from queuesim.ordering.multifactor import Multifactor, WeightedFactors, multifactor_order
+from queuesim.ordering.fair_share import ByUsage, fair_share_order
+from queuesim.ordering.multifactor import WeightedFactors, multifactor_order
 from queuesim.ordering.orders import OrderContext
 from queuesim.ordering.usage import Usage, history_usage
+from queuesim.parameters import FairShare, Multifactor, Partition
 from queuesim.queue import simulate_queue
 from queuesim.registry import BACKFILLS
 from queuesim.result import QueueResult
-from queuesim.site.partitions import Partition
 from queuesim.site.rules import Rules
 from workloads.details import JobDetails, Labels
 from workloads.job import Workload

@@ -17,13 +17,11 @@ from selection import examples
 from alloc.policy import Placement, Policy
 from netsim.errors import NetcosimError
 from queuesim.metrics import run_s, wait_s
-from queuesim.ordering.attained import Attained, AttainedService, attained_order
+from queuesim.ordering.attained import AttainedService, attained_order
+from queuesim.parameters import Attained, Partition, PreemptionKeys, QuotaKeys
 from queuesim.runtime import RunTimeModel, RunTimes
 from queuesim.site.checkpoints import Checkpoints
 from queuesim.site.outages import Outage
-from queuesim.site.partitions import Partition
-from queuesim.site.preemption import PreemptionKeys
-from queuesim.site.quotas import QuotaKeys
 from queuesim.site.rules import Rules
 from workloads.details import Labels
 from workloads.job import Workload

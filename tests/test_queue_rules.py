@@ -13,10 +13,10 @@ from queue_helpers import Contiguous, HeldMask, Mask, Pairs, make_workload
 from ruled_reference import PlainJob, PlainRules
 from selection import examples
 
+from queuesim.parameters import Partition
 from queuesim.queue import simulate_queue
 from queuesim.result import CUT, FAILED, NEVER_RUN, QueueResult
 from queuesim.site.outages import Outage
-from queuesim.site.partitions import Partition
 from queuesim.site.rules import Rules
 from workloads.details import Dependencies, JobDetails, Labels
 from workloads.job import Workload

@@ -26,14 +26,13 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
 from queuesim.metrics import summarise
 from queuesim.observables.jobs import interrupted
+from queuesim.parameters import Failures, Partition, PreemptionKeys
 from queuesim.queue import fitting, simulate_queue
 from queuesim.result import CUT, FAILED, NEVER_RUN
 from queuesim.site.checkpoints import Checkpoints
 from queuesim.site.dependencies import Dependencies
-from queuesim.site.failures import Failures
 from queuesim.site.outages import Outage, read_outages
-from queuesim.site.partitions import Partition, node_mask
-from queuesim.site.preemption import PreemptionKeys
+from queuesim.site.partitions import node_mask
 from queuesim.site.rules import Rules
 from workloads import details
 from workloads.details import JobDetails, Labels

@@ -10,9 +10,8 @@ from netcosim.catalogue import describe, entries
 from netcosim.config.load import config_from
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
-from netsim.recipes import RECIPES
 from netsim.routing.deadlock import find_cycle
-from netsim.routing.registry import make_routing
+from netsim.routing.registry import RECIPES, make_routing
 from netsim.topologies.registry import FAMILIES, small_machine
 
 DRAGONFLY = {"family": "dragonfly", "p": 4, "a": 4, "g": 17}

@@ -5,9 +5,21 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from netcosim.catalogue import entry_tables
+from netsim.errors import NetcosimError
 from netsim.plugins import registry_at
+from netsim.registry import Registry
+from netsim.routing.base import SWITCHED, Hop
+from netsim.routing.kernels_common import draw
+from netsim.routing.registry import ROUTINGS, make_routing
+from netsim.topologies.registry import make_topology
+from workloads.formats import TABLE, LogFormat
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("netsim", "patterns", "workloads", "alloc", "queuesim", "cosim")
@@ -39,3 +51,44 @@ def unregistered() -> Iterator[str]:
 def test_every_name_is_registered() -> None:
     missing = list(unregistered())
     assert not missing, "\n".join(missing)
+
+
+def test_tables_of_entries_are_those_of_the_entries() -> None:
+    """What is listed and validated without importing an entry; `make pages` writes the files."""
+    for path, text in entry_tables().items():
+        assert path.read_text(encoding="utf-8") == text, f"{path}: run make pages"
+
+
+def test_an_entry_that_is_in_no_table_is_imported() -> None:
+    formats: Registry[LogFormat] = Registry(
+        "workloads.formats:FORMATS",
+        "format",
+        "workloads.formats:LogFormat",
+        ("workloads.formats:SWF", "workloads.formats:TABLE"),
+    )
+    assert list(formats) == ["swf", "csv"]
+    assert formats["csv"] is TABLE
+    assert formats.facts("csv").description == TABLE.description
+    assert formats.base is LogFormat
+
+
+def test_facts_of_entries_by_family() -> None:
+    """Against the entries, for one routing of each kind."""
+    assert ROUTINGS.facts("ecmp").families == SWITCHED
+    torus = ROUTINGS.serving("torus")
+    assert torus[:2] == ["dimension-order", "minimal-adaptive"]
+    assert "shortest-path" in torus
+    assert not {"minimal", "d-mod-k", "ecmp"} & {*torus}
+    assert ROUTINGS.facts("ugal-l").keys == dict.fromkeys(ROUTINGS["ugal-l"].parameters, "")
+
+
+def test_a_key_taken_as_signed_is_refused_with_the_name_of_the_routing() -> None:
+    def choose(view: object, router: int, dst: int, state: int, key: int, size: int) -> Hop:
+        return Hop(int(draw(key, 0, 3)), 0, 0)
+
+    routing = make_routing(make_topology("torus", {"dims": [4]}))
+    routing = replace(routing, name="mine", choose=choose)
+    view: Any = None
+    assert routing.choose(view, 0, 1, 0, 5, 1).link == draw(5, 0, 3)
+    with pytest.raises(NetcosimError, match=r"routing 'mine': choose: .* without sign"):
+        routing.choose(view, 0, 1, 0, 2**63 + 5, 1)

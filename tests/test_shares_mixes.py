@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cosim.measuring.steady import SHARES
+from cosim.parameters import SHARES
 from netcosim.catalogue import describe
 from netcosim.cli import main
 from netcosim.config.errors import ConfigError
@@ -17,7 +17,8 @@ from netcosim.report.about import notes_of, other_share
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.draws import Draws
 from netsim.errors import NetcosimError
-from workloads.shares.mixes import MIXES, fractions_of, published_shares, shares_of
+from workloads.registry import MIXES
+from workloads.shares.mixes import fractions_of, published_shares, shares_of
 
 DRIVE = {"seren-links", "frontier-congested"}
 

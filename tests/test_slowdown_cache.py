@@ -17,9 +17,10 @@ from alloc.policy import Placement
 from alloc.registry import make_policy
 from cosim.network.job_network import JobLoads
 from cosim.network.situation import Situation
+from cosim.parameters import PacketBudget
 from cosim.run_times.coupled import LiveRunTimes
 from cosim.run_times.coupled_packets import CoupledPackets
-from cosim.run_times.packet_judge import PacketBudget, PacketRecord, remember
+from cosim.run_times.packet_judge import PacketRecord, remember
 from cosim.run_times.slowdown_cache import Audit, Judgement, SlowdownCache, cache_errors
 from cosim.run_times.stretches import PacketStretches
 from netsim.errors import NetcosimError

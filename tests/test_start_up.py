@@ -6,14 +6,14 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from netcosim import cached_names as module
-from netcosim.announce import compile_kernels
-from netcosim.cached_names import cached_names, sources_hash
-from netcosim.catalogue import entries, kinds
+from netcosim.announce import compile_kernels, parts_of
+from netcosim.config.load import config_from
+from netcosim.package_check import PACKAGES, STUDIES, sources_hash
 from netsim.kernel_cache import cache_folder
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -47,6 +47,13 @@ def loaded_by(*arguments: str, cache: Path, folder: Path | None = None) -> set[s
     return set(json.loads(done.stderr.splitlines()[-1]))
 
 
+def own(modules: set[str]) -> set[str]:
+    """The project's modules among these, without packages."""
+    packages = (*PACKAGES, *STUDIES, "netcosim")
+    names = {name for name in modules if name.partition(".")[0] in packages}
+    return {name for name in names if not ROOT.joinpath(*name.split(".")).is_dir()}
+
+
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
@@ -72,46 +79,75 @@ run.snapshots = 0
     assert not any(name.startswith("netsim.packet.kernels") for name in loaded)
 
 
-def test_the_second_list_loads_nothing_heavy(cache: Path) -> None:
-    """The first imports the registries, but nothing that they do not need for a name."""
-    first = loaded_by("list", cache=cache)
-    assert "queuesim.registry" in first
-    assert not {"scipy.stats", "networkx", "pandas", "matplotlib", "mpi4py"} & first
-    for arguments in (["list"], ["list", "policies"]):
-        again = loaded_by(*arguments, cache=cache)
-        assert not HEAVY & again
-        assert not any(
-            name.startswith(("alloc", "queuesim", "cosim", "netsim.routing")) for name in again
+JOBS = "workload.synthetic = {n_jobs = 40, mean_nodes = 4, load = 0.9}\n"
+MIX = (
+    'communication.mix = [{pattern = "halo2d", message_bytes = "10 KB", '
+    "communication_fraction = [0.1, 0.5]}]\n"
+)
+RUNS = {
+    "measured": (JOBS + MIX + "run.snapshots = 1\n", 200),
+    "coupled-flow": (JOBS + MIX + "run.snapshots = 0\n", 205),
+    "as-logged": ('workload.log = "log.swf"\nrun.snapshots = 0\n', 190),
+}
+"""Config and most modules of the project that a run of it loads, by run-time model.
+
+Half of the project is what this config does not name. A module more is one that every run loads:
+rather import it where it is used.
+"""
+
+
+@pytest.mark.parametrize("model", RUNS)
+def test_a_warm_run_loads_what_its_config_names(model: str, tmp_path: Path) -> None:
+    text, most = RUNS[model]
+    (tmp_path / "log.swf").write_text(
+        "".join(
+            f"{n} {60 * n} 0 600 {1 + n % 7} -1 -1 {1 + n % 7} 900 " + "-1 " * 9 + "\n"
+            for n in range(1, 30)
         )
+    )
+    machine = '{family = "fattree", radix = 8}'
+    queue = f'{{policies = ["baseline"], run_time_model = "{model}"}}'
+    (tmp_path / "small.toml").write_text(f"machine = {machine}\nqueue = {queue}\n{text}")
+    config = config_from(tomllib.loads((tmp_path / "small.toml").read_text()), tmp_path)
+    compile_kernels(parts_of(config))
+    loaded = own(
+        loaded_by(
+            *("run", "small.toml", "--quiet", "--resamples", "0"),
+            cache=cache_folder(),
+            folder=tmp_path,
+        )
+    )
+    assert len(loaded) <= most, f"{len(loaded)} modules: {sorted(loaded)}"
+    others = ("alloc.torus", "alloc.dragonfly", "workloads.importers.rare", "patterns.training")
+    assert not any(name.startswith(others) for name in loaded)
+
+
+def test_importing_netcosim_loads_nothing_else(cache: Path) -> None:
+    code = "import json, sys, netcosim; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = set(json.loads(done.stdout))
+    assert own(loaded) == set()
+    assert not HEAVY & loaded
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["list", "policies"], ["completion", "bash"]])
+def test_lists_of_names_load_no_entries(arguments: list[str], cache: Path) -> None:
+    loaded = loaded_by(*arguments, cache=cache)
+    assert not HEAVY & loaded
+    assert len(own(loaded)) <= 60
+    assert not any(name.startswith(("alloc", "queuesim", "cosim", "netsim.rou")) for name in loaded)
 
 
 def test_describe_loads_the_registries_that_have_the_name(cache: Path) -> None:
     loaded = loaded_by("describe", "halo3d", cache=cache)
     assert "patterns.registry" in loaded
     assert not {"numba", "scipy", "queuesim.registry", "netsim.routing.registry"} & loaded
-
-
-def test_kept_names_are_those_of_the_registries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names = {kind: entries(kind) for kind in kinds()}
-    assert cached_names(tmp_path) == names
-    [kept] = tmp_path.iterdir()
-    assert cached_names(tmp_path) == names
-    assert list(names) == list(cached_names(tmp_path))
-    # read and not made again, until a source is another one
-    kept.write_text('{"orders": {"fcfs": "kept"}}')
-    assert cached_names(tmp_path) == {"orders": {"fcfs": "kept"}}
-    monkeypatch.setattr(module, "sources_hash", lambda: "other")
-    assert cached_names(tmp_path) == names
-    kept.write_text("damaged")
-    monkeypatch.undo()
-    assert cached_names(tmp_path) == names
-
-
-def test_names_that_cannot_be_kept_are_found_all_the_same(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("no folder")
-    assert cached_names(tmp_path / "file")["orders"] == entries("orders")
 
 
 def test_any_source_changes_the_hash(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -243,6 +244,40 @@ def test_the_first_signal_counts_where_it_was_dropped() -> None:
         command()
 
 
+def test_a_second_signal_has_no_effect_on_errors_behind_the_first() -> None:
+    done = []
+
+    def command() -> None:
+        with stoppable():
+            try:
+                signal.raise_signal(signal.SIGTERM)
+            except Stopped:
+                try:
+                    raise ValueError
+                except ValueError:
+                    signal.raise_signal(signal.SIGINT)
+                done.append("tidied up")
+                raise
+
+    with pytest.raises(Terminated):
+        command()
+    assert done == ["tidied up"]
+
+
+def test_a_thread_may_be_in_a_block() -> None:
+    """Signals reach the main thread alone."""
+    done = []
+
+    def command() -> None:
+        with stoppable():
+            done.append(True)
+
+    thread = threading.Thread(target=command)
+    thread.start()
+    thread.join()
+    assert done == [True]
+
+
 def test_a_block_leaves_signals_as_they_were() -> None:
     """And an interrupt that Python raises itself is a stop."""
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
@@ -327,7 +362,7 @@ def test_closed_streams_do_not_end_up_in_results(tmp_path: Path) -> None:
 def test_out_of_memory_and_deep_nesting_are_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from netcosim import cached_names
+    from netcosim import catalogue
 
     for error, told in (
         (MemoryError("Unable to allocate 7 TiB"), "out of memory (Unable to allocate 7 TiB)"),
@@ -337,7 +372,7 @@ def test_out_of_memory_and_deep_nesting_are_one_line(
         def failing(kind: str, error: Exception = error) -> dict[str, str]:
             raise error
 
-        monkeypatch.setattr(cached_names, "names_of", failing)
+        monkeypatch.setattr(catalogue, "entries", failing)
         assert main(["list", "policies"]) == 2
         err = capsys.readouterr().err
         assert err.startswith(f"netcosim: error: {told}")

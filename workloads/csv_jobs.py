@@ -20,8 +20,8 @@ from netsim.hostlist import compress, expand
 from netsim.text_numbers import csv_cells, need_whole, number_of
 from workloads.dependencies import dependency_text, parse_dependency, refuse_cycles
 from workloads.details import Dependencies, JobDetails, Labels, NodeLists
-from workloads.job import Workload
-from workloads.swf_parse import MAX_INTEGER, MAX_TIME_S, short
+from workloads.job import MAX_TIME_S, Workload
+from workloads.swf_parse import MAX_INTEGER, short
 
 NEEDED = ("job", "nodes", "arrival_s", "run_s")
 KNOWN_OF_JOBS = ("requested_s", "user", "project", "wait_s")
@@ -34,11 +34,6 @@ OPTIONAL = (*KNOWN_OF_JOBS, *WORDS[:3], *LISTS, *NUMBERS, *WORDS[3:])
 _MOST = 2**31 - 1
 _INTEGER = {"job": MAX_INTEGER[1], "nodes": _MOST, "user": _MOST, "project": _MOST}
 _EPOCH = re.compile(r"#\s*UnixStartTime:\s*(-?[0-9]{1,12}(?:\.[0-9]+)?)\s*", re.IGNORECASE)
-
-
-def is_csv(path: str | Path) -> bool:
-    """Return whether a job log is a table, by its name; it is SWF if not."""
-    return str(path).lower().endswith((".csv", ".csv.gz"))
 
 
 def read_csv(path: str | Path) -> Workload:
@@ -54,7 +49,7 @@ def read_csv(path: str | Path) -> Workload:
     NetcosimError
         A file that cannot be read, a wrong header, and a line (named ``file:line``) with the
         wrong number of fields, text in a number, nodes or a run time not above 0, or
-        an arrival below 0, a time above `workloads.swf_parse.MAX_TIME_S`, a fraction above 1, a
+        an arrival below 0, a time above `workloads.job.MAX_TIME_S`, a fraction above 1, a
         invalid host list or dependency; jobs of one number, or jobs that wait for each
         other, where there are dependencies.
     """

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge
 
 from netsim.files import first_lines
 from netsim.parameters import Example, NamesFile, OneOf
-from workloads.csv_jobs import is_csv, read_csv
-from workloads.importers.entry import Importer
-from workloads.importers.gpu_sizes import UNITS
-from workloads.importers.registry import IMPORTERS
-from workloads.job import Workload
+from workloads.job import NODE_FIELDS, UNITS, Workload
 from workloads.registry import known_log
-from workloads.swf import NODE_FIELDS, read_swf
+
+if TYPE_CHECKING:
+    from workloads.importers.entry import Importer
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,8 @@ class LogFormat:
 
 def _swf(reading: Reading) -> Workload:
     """Return the jobs of an SWF log; what is known of it counts where nothing is given."""
+    from workloads.swf import read_swf
+
     assert reading.log is not None
     known = None if reading.known_log is None else known_log(reading.known_log)
     statuses = known.statuses if known is not None else None
@@ -90,14 +91,23 @@ def _swf(reading: Reading) -> Workload:
 
 
 def _csv(reading: Reading) -> Workload:
+    from workloads.csv_jobs import read_csv
+
     assert reading.log is not None
     return read_csv(reading.log)
 
+
+_NUMBERS = re.compile(r";.*|[\s\d.-]+")
 
 SWF = LogFormat(
     "swf", "Standard Workload Format, as the Parallel Workloads Archive has it", _swf, True
 )
 TABLE = LogFormat("csv", "a table with the columns job, nodes, arrival_s, run_s", _csv)
+
+
+def is_csv(path: str | Path) -> bool:
+    """Return whether a job log is a table, by its name; it is SWF if not."""
+    return str(path).lower().endswith((".csv", ".csv.gz"))
 
 
 def format_of(path: str | Path) -> LogFormat:
@@ -112,9 +122,13 @@ def format_of(path: str | Path) -> LogFormat:
         A path that is no file, or cannot be read.
     """
     head = first_lines(path)
-    for importer in IMPORTERS.values():
-        if importer.looks_like(head):
-            return _imported(importer)
+    # comments and rows of numbers are no scheduler's: an SWF log imports no importer
+    if head and not _NUMBERS.fullmatch(head[0]):
+        from workloads.importers.registry import IMPORTERS
+
+        for importer in IMPORTERS.values():
+            if importer.looks_like(head):
+                return _imported(importer)
     return TABLE if is_csv(path) else SWF
 
 

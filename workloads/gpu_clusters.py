@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, need_name
-from workloads.importers.gpu_sizes import GPU, NODE
-from workloads.job import Workload, bare_jobs
+from workloads.job import GPU, NODE, Workload, bare_jobs
 from workloads.registry import read_published
 from workloads.synthetic import job_count_error
 

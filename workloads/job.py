@@ -10,6 +10,12 @@ from numpy.typing import NDArray
 from netsim.short_repr import short_repr
 from workloads.details import JobDetails
 
+NODE_FIELDS = {"allocated": 5, "requested": 8}
+"""Which field gives a job's size, by name; the other one does where it is missing."""
+MAX_TIME_S = 1e12
+"""Largest time that is read, 30,000 years; a float still resolves 0.1 ms there."""
+UNITS = NODE, GPU = ("node", "gpu")
+
 
 @short_repr()
 @dataclass(frozen=True, eq=False)

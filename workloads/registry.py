@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from netsim.errors import need_name
+from netsim.registry import Registry
 from workloads.job import Workload
-from workloads.swf import read_swf
+
+if TYPE_CHECKING:
+    from workloads.shares.mixes import ShareMix
 
 
 @cache
@@ -98,6 +101,8 @@ def read_known_log(
     NetcosimError
         Unknown name, or what `workloads.swf.read_swf` refuses.
     """
+    from workloads.swf import read_swf
+
     log = known_log(name)
     return read_swf(
         path,
@@ -107,3 +112,17 @@ def read_known_log(
         max_nodes=log.max_nodes,
         name=name,
     )
+
+
+MIXES: Registry[ShareMix] = Registry(
+    "workloads.registry:MIXES",
+    "mix of communication shares",
+    "workloads.shares.mixes:ShareMix",
+    ("workloads.shares.mixes:PUBLISHED",),
+)
+DISTRIBUTIONS = {
+    "uniform": "all values alike that are nearer to the mean than 1.732 times the spread",
+    "beta": "the beta distribution of this mean and spread",
+    "quantiles": "a table of quantiles, straight between them",
+}
+"""Names of distributions of communication fractions."""

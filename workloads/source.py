@@ -15,9 +15,7 @@ from netsim.errors import NetcosimError
 from netsim.parameters import Example, OneOf, ReadIf
 from workloads import transform
 from workloads.formats import LogFormat, Reading, format_of
-from workloads.gpu_clusters import gpu_cluster_workload
-from workloads.importers.gpu_sizes import NODE
-from workloads.job import Workload
+from workloads.job import NODE, Workload
 from workloads.synthetic import laas_workload
 from workloads.transform import select
 
@@ -162,6 +160,8 @@ class JobSource(Reading):
             nodes = None if self.synthetic["load"] is None else machine_nodes
             given = {"rng": rng, "machine_nodes": nodes, **self.synthetic}
             if "cluster" in given:
+                from workloads.gpu_clusters import gpu_cluster_workload
+
                 jobs = gpu_cluster_workload(**given, size_unit=self.size_unit or NODE)
             else:
                 jobs = laas_workload(**given)

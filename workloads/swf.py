@@ -11,12 +11,9 @@ from numpy.typing import NDArray
 from netsim.errors import NetcosimError, need_name
 from netsim.files import read_lines, write_text
 from netsim.kinds import need_kinds
-from workloads.job import Workload
+from workloads.job import NODE_FIELDS, Workload
 from workloads.node_size import node_size, size_doubts
 from workloads.swf_parse import SwfHeader, parse_header, parse_rows
-
-NODE_FIELDS = {"allocated": 5, "requested": 8}
-"""Which field gives a job's size, by name; the other one does where it is missing."""
 
 _A_YEAR_S = 365 * 86400.0
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.text_numbers import number_of
+from workloads.job import MAX_TIME_S
 
 FIELDS = (
     "job number",
@@ -43,8 +44,6 @@ INTEGER_FIELDS = (1, 5, 8, 11, 12, 13)
 TIME_FIELDS = (2, 3, 4, 9)
 """Fields that are read as times in seconds."""
 
-MAX_TIME_S = 1e12
-"""Largest time that is read, 30,000 years; a float still resolves 0.1 ms there."""
 
 MAX_INTEGER = {field: 2**53 if field == 1 else 2**31 - 1 for field in INTEGER_FIELDS}
 """Largest whole number by field: job numbers as exact as floats are, others 32 bits."""

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from netsim.errors import NetcosimError
 from netsim.kinds import RNG, need_kinds, need_real
 from netsim.topologies.checks import need_int
-from workloads.job import Workload, bare_jobs
-from workloads.swf_parse import MAX_TIME_S
+from workloads.job import MAX_TIME_S, Workload, bare_jobs
 
 MAX_JOBS = 10_000_000
 """Most jobs that are generated; the longest public log has six million."""

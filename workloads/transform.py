@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from workloads.job import Workload
-from workloads.swf_parse import MAX_TIME_S
+from workloads.job import MAX_TIME_S, Workload
 
 
 def select(workload: Workload, keep: NDArray[np.bool_] | NDArray[np.integer]) -> Workload:
@@ -45,7 +44,7 @@ def scale_arrivals(workload: Workload, factor: float) -> Workload:
     Raises
     ------
     NetcosimError
-        A factor that is not above 0, or times beyond `workloads.swf_parse.MAX_TIME_S`.
+        A factor that is not above 0, or times beyond `workloads.job.MAX_TIME_S`.
     """
     if not (np.isfinite(factor) and factor > 0):
         raise NetcosimError(f"arrival_factor = {factor}; it must be above 0")

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from queuesim.statistics import LEAST_WINDOWS, Interval, t_of_snapshots
+from queuesim.statistics import LEAST_WINDOWS, MATTERS, Interval, t_of_snapshots
 
-MATTERS = 0.001
-"""A ratio nearer to 1 than this is no difference: where a log leaves nodes idle, its last arrival
-ends the makespan under any policy."""
 PAYS, NOT, UNKNOWN = "would pay", "would not pay", "not significant"
 """Verdicts on a metric of the queue."""
 

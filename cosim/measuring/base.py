@@ -18,6 +18,8 @@ Generators = Callable[[], np.random.Generator]
 class Measure(ABC):
     """A measure."""
 
+    registered_in: ClassVar[str] = "cosim.registry:MEASURES"
+
     name: ClassVar[str]
     """As a config has it."""
     description: ClassVar[str]

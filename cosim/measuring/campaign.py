@@ -31,7 +31,7 @@ from cosim.measuring.snapshots import (
     in_several,
 )
 from cosim.measuring.stretching import IsolatedBaselines, stretches
-from cosim.network.isolated_loops import PERIODS
+from cosim.parameters import PERIODS
 from netsim.errors import NetcosimError
 from queuesim.statistics import around, drawn_means, known_ends
 

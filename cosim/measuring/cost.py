@@ -14,7 +14,6 @@ from cosim.measuring.snapshots import Study, snapshot_times
 from cosim.network.communication import Communication
 from cosim.network.isolated_loops import LEAST_FRACTION
 from netsim.errors import NetcosimError
-from netsim.flow.job_routes import load_cost
 from netsim.limits import MAX_INDEX, need_memory, shown
 from netsim.packet.checks import MAX_PACKET_HOPS, packets_of
 from netsim.routing.base import Routing
@@ -185,6 +184,8 @@ def flow_level_s(
     NetcosimError
         A job that needs more memory than the machine has; what a pattern refuses.
     """
+    from netsim.flow.job_routes import load_cost
+
     seconds, longest = 0.0, 0.0
     kinds, jobs = np.unique(np.stack([share, n_nodes]), axis=1, return_counts=True)
     for (which, size), count in zip(kinds.T.tolist(), jobs.tolist(), strict=True):

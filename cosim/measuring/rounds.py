@@ -18,17 +18,11 @@ import numpy as np
 from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.pairs import speedup_rows
 from cosim.measuring.snapshots import Measurement, Study
+from cosim.parameters import ISOLATED
 from netsim.errors import NetcosimError
 from queuesim.metrics import summarise
 from queuesim.result import QueueResult, Rows
 
-ISOLATED, CONTENDED = "isolated", "contended-baseline"
-RUNTIME_REFERENCES: dict[str, str] = {
-    ISOLATED: "the log's run time is that of an isolated run on the job's nodes",
-    CONTENDED: "the log's run time is the job's time under the baseline policy",
-}
-ONE_ROUND: dict[str, object] = {"rounds": 1, "runtime_reference": CONTENDED}
-"""The parameters of `cosim.run_times.measured_times` by which schedules are measured once."""
 ALONE = "isolated on the reference's nodes"
 """What a table's ratios are relative to, instead of a policy, if logged times are isolated."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,12 +19,14 @@ from alloc.policy import Placement, Policy
 from cosim.measuring.measured import SpeedupTable
 from cosim.network.communication import BY_SHARE, Communication
 from cosim.network.ensemble import PlacedJob, SharedNetwork
-from cosim.network.gateways import GatewayIo
+from cosim.parameters import QUEUE, SMALL_FIRST
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketResult
 from netsim.short_repr import short_repr
-from queuesim.placing import QUEUE, in_order, placed_anew
 from queuesim.result import QueueResult, Rows
+
+if TYPE_CHECKING:
+    from cosim.network.gateways import GatewayIo
 
 FloatArray = NDArray[np.float64]
 LongArray = NDArray[np.int64]
@@ -136,6 +139,8 @@ class Side:
         NetcosimError
             See `queuesim.placing.placed_anew`; a side without its policy.
         """
+        from queuesim.placing import placed_anew
+
         if self.empty is None:
             raise NetcosimError(f"{self.schedule.policy}: no policy to place jobs anew with")
         return replace(self, schedule=placed_anew(self.schedule, self.empty(number), jobs))
@@ -161,7 +166,7 @@ class Study:
     confidence: float = 0.95
     """Of intervals."""
     placed: str = QUEUE
-    """A key of `queuesim.placing.PLACED`: where the jobs of a snapshot sit (see `at`)."""
+    """A key of `cosim.parameters.PLACED`: where the jobs of a snapshot sit (see `at`)."""
     io: GatewayIo | None = None
     """What jobs write through gateways beside what is measured."""
     together: str = BY_SHARE
@@ -183,7 +188,7 @@ class Study:
             return self
         schedule = self.sides[self.reference].schedule
         running = schedule.running_at(float(self.instants_s(self.reference)[number]))
-        jobs = in_order(running, schedule.workload.n_nodes, self.placed).tolist()
+        jobs = _in_order(running, schedule.workload.n_nodes, self.placed).tolist()
         sides = {name: side.anew(jobs, number) for name, side in self.sides.items()}
         return replace(self, sides=sides, only=number, placed=QUEUE)
 
@@ -295,3 +300,12 @@ class Measurement:
     """Further results of the measure."""
     notes: tuple[str, ...] = ()
     """Its result in words, a line each."""
+
+
+def _in_order(
+    jobs: NDArray[np.int64], n_nodes: NDArray[np.integer], placed: str
+) -> NDArray[np.int64]:
+    """Return the jobs (ascending indices) in the order in which they are placed."""
+    if placed != SMALL_FIRST:
+        return jobs
+    return jobs[np.argsort(n_nodes[jobs], kind="stable")]

@@ -11,10 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated
 
 import numpy as np
-from annotated_types import Ge, Gt, Le, Lt
 
 from cosim.measuring.pairs import Pair
 from cosim.measuring.snapshots import FloatArray, LongArray, Study
@@ -28,63 +26,11 @@ from cosim.network.loops import (
     means_s,
     without_messages,
 )
+from cosim.parameters import SteadyRules
 from netsim.packet.model import PS_PER_S
-from netsim.parameters import Example, NamesIn
 from queuesim.statistics import batch_half_width
 
-SHARES = {
-    "alone": "the share of its isolated run time in which it communicates, under the reference",
-    "contended": "the share of its time under the reference, among all others, as a profiler sees",
-    "drive": "the share of the time for which its busiest node keeps its link busy",
-}
-"""Definitions of a job's communication fraction."""
-
-PHASES = {
-    "random": "each begins at a moment of its own",
-    "locked": "all begin an iteration at once",
-}
-"""How jobs begin."""
-
 _ROUNDS, _NEAR = 8, 0.01
-
-
-ComputingNoise = Annotated[
-    float,
-    "standard deviation of an iteration's computing time over its mean",
-    Ge(0),
-    Le(1),
-    Example(0.1),
-]
-"""A parameter of the rules of loops."""
-
-
-@dataclass(frozen=True)
-class SteadyRules:
-    """Rules of the loops, and of the accuracy of their means."""
-
-    share: Annotated[
-        str, "what a job's communication fraction is a share of", NamesIn(SHARES), Example("drive")
-    ] = "alone"
-    phases: Annotated[str, "when jobs start to communicate", NamesIn(PHASES)] = "random"
-    noise: ComputingNoise = 0.0
-    precision: Annotated[
-        float,
-        "wanted half-width of the mean iteration time under the reference, relative to it, over "
-        "all jobs weighted by nodes",
-        Gt(0),
-        Lt(1),
-    ] = 0.01
-    least_iterations: Annotated[
-        int, "fewest iterations, warm-up included, of the job with the longest iteration", Ge(4)
-    ] = 16
-    most_iterations: Annotated[
-        int, "most iterations, warm-up included, of the job with the longest iteration", Ge(4)
-    ] = 256
-    warm_up: Annotated[
-        float, "initial part of a job's iterations that is left out", Ge(0), Lt(1)
-    ] = 0.25
-    level: float = 0.95
-    """Of the half-widths."""
 
 
 @dataclass(frozen=True, eq=False)

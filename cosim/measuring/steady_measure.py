@@ -18,9 +18,9 @@ from cosim.measuring.paired import compared, policy_note
 from cosim.measuring.pairs import Pair, job_ids, off_percent, summary_with
 from cosim.measuring.parts import Columns, Progress, TaskRunner, packet_columns, packets_from
 from cosim.measuring.snapshots import Measurement, Study
-from cosim.measuring.steady import Steadying, SteadyRules, SteadySnapshot
+from cosim.measuring.steady import Steadying, SteadySnapshot
 from cosim.measuring.timed import measurements
-from queuesim.placing import PLACED, QUEUE
+from cosim.parameters import PLACED, QUEUE, SteadyRules
 from queuesim.statistics import t_of_snapshots
 
 

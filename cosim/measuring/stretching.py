@@ -26,7 +26,6 @@ from cosim.measuring.snapshots import FloatArray, Measurements, Study, format_sn
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.isolated_loops import (
-    PERIODS,
     IsolatedLoop,
     IsolatedLoops,
     loop_isolated,
@@ -35,6 +34,7 @@ from cosim.network.isolated_loops import (
 )
 from cosim.network.loops import without_messages
 from cosim.network.situation import Situation
+from cosim.parameters import PERIODS
 from netsim.packet.model import PacketResult
 from queuesim.draws import substitute_id
 

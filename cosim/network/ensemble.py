@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,20 +22,17 @@ from cosim.network.loops import LEAST_COUNTED, LoopTimes, complete_iterations, l
 from cosim.network.placed_job import PlacedJob as PlacedJob
 from cosim.network.placed_job import SharedNetwork as SharedNetwork
 from netsim.errors import NetcosimError
-from netsim.flow.bundles import bundle_stretches
-from netsim.flow.job_load import JobLoad, job_link_load
-from netsim.flow.maxmin import flow_finish_times
-from netsim.flow.paths import flow_paths
 from netsim.kinds import need_kinds, need_real
 from netsim.packet.model import to_ps
-from netsim.packet.rails import first_rail
 from netsim.routing.base import Routing
-from netsim.routing.partition import partition_routing
 from netsim.short_repr import short_repr
 from netsim.topologies.checks import need_int
 from netsim.topologies.registry import family_of
 from netsim.traffic import Program, Traffic, combine
 from queuesim.draws import substitute_id
+
+if TYPE_CHECKING:
+    from netsim.flow.job_load import JobLoad
 
 FloatArray = NDArray[np.float64]
 _DOUBLINGS = 8
@@ -101,6 +99,8 @@ class Ensemble:
         linked = [(part.nodes, part.links) for part in parts if len(part.links)]
         if not linked or not self._keeps_jobs_to_links:
             return machine
+        from netsim.routing.partition import partition_routing
+
         return partition_routing(machine.topology, linked, machine.name)
 
     @property
@@ -226,6 +226,8 @@ class Ensemble:
         A job is one bundle: its load on all links grows and shrinks as one. Computing, starts and
         the order of messages do not count. Jobs of different priorities are a NetcosimError.
         """
+        from netsim.flow.bundles import bundle_stretches
+
         if len({job.communication.priority for job in self.jobs}) > 1:
             raise NetcosimError("jobs of different priorities need packets; bundles have none")
         loads = self.loads
@@ -253,6 +255,9 @@ class Ensemble:
         (n_jobs,) float64
             0 for a job that sends nothing between nodes.
         """
+        from netsim.flow.maxmin import flow_finish_times
+        from netsim.flow.paths import flow_paths
+
         units = np.asarray(unit_s, dtype=np.float64)
         topology = self.routing.topology
         pairs, amounts = [], []
@@ -283,6 +288,8 @@ class Ensemble:
     @cached_property
     def loads(self) -> list[JobLoad]:
         """Bytes of an iteration of each job on the links."""
+        from netsim.flow.job_load import job_link_load
+
         return [
             job_link_load(
                 self.routing,
@@ -305,6 +312,8 @@ class Ensemble:
         """Return the rail of each message; None where each takes all."""
         if not self._on_one_rail:
             return None
+        from netsim.packet.rails import first_rail
+
         rails, policy = self.routing.topology.n_rails, self.network.packet.rail_policy
         return first_rail(combine([program], [nodes]), rails, policy)
 

@@ -94,8 +94,6 @@ def gateway_nodes(text: str, topology: Topology) -> NDArray[np.int32]:
 def with_room(jobs: Workload, policy: Policy, gateways: NDArray[np.integer]) -> Workload:
     """Return the jobs without those that a policy with all nodes free cannot place beside the
     gateways."""
-    if not len(gateways):
-        return jobs
     keep_off(policy, gateways)
     sizes, which = np.unique(jobs.n_nodes, return_inverse=True)
     fits = np.ones(len(sizes), dtype=bool)

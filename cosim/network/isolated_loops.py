@@ -19,6 +19,7 @@ from cosim.network.communication import Communication, rounded_s
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.loops import LoopTimes, means_s
 from cosim.network.situation import Situation
+from cosim.parameters import PERIODS, PHASES
 from netsim.packet.model import PacketResult
 from queuesim.draws import substitute_id
 
@@ -29,10 +30,6 @@ _KEPT = 1 << 17
 _ROUNDS, _NEAR = 16, 0.01
 WARM_UP = 0.25
 """Part of a job's iterations, at the begin, that does not count."""
-PERIODS = 6
-"""How long jobs loop together, in isolated periods of the one with the longest, by default."""
-PHASES = 4
-"""Random starts that few jobs loop from, by default."""
 FEW_JOBS = 3
 """Periodic jobs of like periods keep the phases that they happen to have while they are so few."""
 LEAST_FRACTION = 0.01

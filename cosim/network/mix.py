@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,9 @@ from netsim.limits import MAX_INDEX
 from queuesim.draws import draw_key, uniform_per_job
 from workloads.details import Labels
 from workloads.job import Workload
-from workloads.shares.law import FractionLaw
+
+if TYPE_CHECKING:
+    from workloads.shares.law import FractionLaw
 
 FloatArray = NDArray[np.float64]
 

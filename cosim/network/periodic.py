@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.network import kernels_periodic
-from cosim.network.isolated_loops import PHASES, n_starts
+from cosim.network.isolated_loops import n_starts
+from cosim.parameters import PHASES
 from netsim.errors import NetcosimError
 from netsim.kinds import need_array, need_kinds, need_real
 from netsim.limits import MAX_INDEX

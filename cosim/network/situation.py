@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.network import kernels_periodic
 from cosim.network.communication import Communication
 from cosim.network.ensemble import PlacedJob
 from queuesim.draws import substitute_id
@@ -46,6 +45,8 @@ class Situation(NamedTuple):
 
 def connected(links: Sequence[NDArray[np.integer]], n_links: int) -> list[list[int]]:
     """Group jobs, by their places, that share links directly or through others."""
+    from cosim.network import kernels_periodic
+
     if not links:
         return []
     ptr = np.cumsum([0, *(len(part) for part in links)])

@@ -14,7 +14,7 @@ from cosim.network.periodic import JobGroup, NetworkPlan, PeriodicJob
 class NetworkScheduler(ABC):
     """Decides how jobs that share links communicate; it does not place or order jobs."""
 
-    registered_in: ClassVar[str] = "cosim.network_schedulers.registry:NETWORK_SCHEDULERS"
+    registered_in: ClassVar[str] = "cosim.registry:NETWORK_SCHEDULERS"
 
     name: str
     description: str

@@ -10,36 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Placement, Policy
-from cosim.measuring.rounds import RUNTIME_REFERENCES
 from cosim.network.communication import ALWAYS
 from cosim.network.job_network import JobNetwork
 from cosim.network.situation import Situation
+from cosim.parameters import RUNTIME_REFERENCES, CoupledParameters
 from cosim.run_times.model_context import ModelContext
 from cosim.run_times.stretches import FlowStretches
 from netsim.errors import NetcosimError, need_name
-from netsim.parameters import OneOf
 from queuesim.result import CUT, FAILED, NEVER_RUN, OUTCOMES, QueueResult
 from queuesim.runtime import NO_CHANGE, RunTimeModel, RunTimes
 from workloads.job import Workload
 
 FloatArray = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class CoupledParameters:
-    """``[queue.coupled]``, for both levels."""
-
-    runtime_reference: Annotated[
-        str,
-        "whether a logged run time is isolated or under the baseline policy",
-        OneOf(RUNTIME_REFERENCES),
-    ] = "isolated"
 
 
 def isolated_work(

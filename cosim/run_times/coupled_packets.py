@@ -16,25 +16,16 @@ from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from cosim.network.job_network import JobNetwork
-from cosim.run_times.coupled import (
-    CoupledParameters,
-    LiveRunTimes,
-    isolated_work,
-    stretch_of_reference,
-)
+from cosim.parameters import PacketBudget, PacketParameters
+from cosim.run_times.coupled import LiveRunTimes, isolated_work, stretch_of_reference
 from cosim.run_times.model_context import ModelContext
-from cosim.run_times.packet_judge import PacketBudget, PacketRecord
+from cosim.run_times.packet_judge import PacketRecord
 from cosim.run_times.slowdown_cache import Judgement
 from cosim.run_times.stretches import PacketStretches
 from queuesim.runtime import RunTimeModel, RunTimes
 from workloads.job import Workload
 
 FloatArray = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class PacketParameters(PacketBudget, CoupledParameters):
-    """``[queue.coupled]``: also what the packet level may cost."""
 
 
 @dataclass(frozen=True, eq=False)

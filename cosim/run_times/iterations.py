@@ -11,7 +11,6 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +22,12 @@ from cosim.network.job_network import JobNetwork
 from cosim.network.periodic import SLACK, JobGroup, NetworkPlan, PeriodicJob, iteration_times_s
 from cosim.network.situation import Situation, connected
 from cosim.network_schedulers.base import NetworkScheduler
-from cosim.network_schedulers.registry import NETWORK_SCHEDULERS
+from cosim.parameters import IterationParameters
+from cosim.registry import NETWORK_SCHEDULERS
 from cosim.run_times.model_context import ModelContext
-from netsim.errors import NetcosimError, need_name
+from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
-from netsim.parameters import Example, NamesIn, parameters_of
+from netsim.parameters import parameters_of
 from netsim.plugin_entries import given_by
 from queuesim.draws import draw_key
 from queuesim.runtime import NO_CHANGE, RunTimeModel, RunTimes
@@ -37,22 +37,6 @@ FloatArray = NDArray[np.float64]
 _KEPT = 1 << 16
 _SIZES = ("packet_bytes", "header_bytes")
 """What the bytes of all messages depend on."""
-
-
-@dataclass(frozen=True)
-class IterationParameters:
-    """Keys of ``[queue]``."""
-
-    network_scheduler: Annotated[
-        str,
-        "what shifts, ranks and routes the communication of running jobs (netcosim list "
-        "network-schedulers)",
-        NamesIn(NETWORK_SCHEDULERS),
-        Example("crux"),
-    ] = "none"
-
-    def __post_init__(self) -> None:
-        need_name("network scheduler", self.network_scheduler, NETWORK_SCHEDULERS)
 
 
 @dataclass(frozen=True, eq=False)

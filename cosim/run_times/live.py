@@ -20,6 +20,7 @@ from cosim.network.communication import Communication
 from cosim.network.ensemble import SharedNetwork
 from cosim.network.job_network import JobLoads
 from cosim.network.situation import Situation
+from cosim.parameters import PacketBudget
 from cosim.run_times.coupled import rate_of
 from cosim.run_times.live_checks import (
     need_items,
@@ -28,7 +29,7 @@ from cosim.run_times.live_checks import (
     need_ranks,
     need_traffic,
 )
-from cosim.run_times.packet_judge import PacketBudget, PacketRecord
+from cosim.run_times.packet_judge import PacketRecord
 from cosim.run_times.stretches import FlowStretches, PacketStretches
 from netsim.errors import NetcosimError, need_name
 from netsim.flow.message_load import MessageLoad

@@ -7,55 +7,19 @@ reference policy runs ``logged * ((1 - f) + f * ratio)``; f is 1 where whole run
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated
 
 import numpy as np
-from annotated_types import Ge, Le
 
 from alloc.policy import Policy
 from cosim.measuring.measured import SpeedupTable
-from cosim.measuring.rounds import CONTENDED, RUNTIME_REFERENCES
 from cosim.measuring.speedup_file import read_speedups
 from cosim.network.mix import CommunicationMix
+from cosim.parameters import MeasuredParameters
 from cosim.run_times.model_context import ModelContext
 from netsim.errors import NetcosimError
-from netsim.parameters import Example, NamesFile, OneOf
 from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
 from queuesim.statistics import LEAST_SAMPLES
 from workloads.job import Workload
-
-MAX_ROUNDS = 1000
-"""Each runs every queue and sends every snapshot again; waits settle within a few."""
-
-
-@dataclass(frozen=True)
-class MeasuredParameters:
-    """``[queue.measured]``: where the speed-ups come from, and which end of them counts.
-
-    With ``runtime_reference`` "isolated" the reference's jobs run longer than logged too, so that
-    its schedule answers to what is measured; see `cosim.measuring.rounds`.
-    """
-
-    table: Annotated[
-        str | None,
-        "speed-ups as CSV, instead of those of this run",
-        NamesFile,
-        Example("speedups.csv"),
-    ] = None
-    bound: Annotated[
-        str, "the measured mean or an end of its interval", OneOf(("mean", "low", "high"))
-    ] = "mean"
-    rounds: Annotated[
-        int,
-        "how often schedules are measured: those as logged, then those that came out",
-        Ge(1),
-        Le(MAX_ROUNDS),
-    ] = 1
-    runtime_reference: Annotated[
-        str,
-        "whether a logged run time is isolated or under the reference policy",
-        OneOf(RUNTIME_REFERENCES),
-    ] = CONTENDED
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.measuring.measured import SpeedupTable
-from cosim.measuring.rounds import CONTENDED
-from cosim.network.job_network import JobNetwork
 from cosim.network.mix import CommunicationMix
+from cosim.parameters import CONTENDED
 from queuesim.result import QueueResult
 from queuesim.runtime import RunTimeModel
+
+if TYPE_CHECKING:
+    from cosim.network.job_network import JobNetwork
 
 
 class Pilot(NamedTuple):
@@ -53,7 +55,7 @@ class ModelContext:
     """``measured_speedups()``: runs the queue with logged run times, sends snapshots of its
     schedules through the packet engine and gives the speed-up table. Each of more ``rounds`` does
     the same with the schedules that the model gives which ``build`` makes of the table before.
-    ``runtime_reference``, a key of `cosim.measuring.rounds.RUNTIME_REFERENCES`, defines what ratios
+    ``runtime_reference``, a key of `cosim.parameters.RUNTIME_REFERENCES`, defines what ratios
     are relative to."""
     pilot: Callable[[Callable[[JobNetwork], RunTimeModel]], Pilot]
     """``pilot(build)``: the reference policy's queue under the model that ``build`` makes of that

@@ -10,16 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
 
 import numpy as np
-from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
 
 from cosim.network.isolated_loops import (
     LEAST_FRACTION,
-    PERIODS,
-    PHASES,
     IsolatedLoop,
     loop_together,
     n_starts,
@@ -27,56 +23,12 @@ from cosim.network.isolated_loops import (
 )
 from cosim.network.job_network import JobLoads
 from cosim.network.situation import Situation
-from netsim.parameters import Example, ReadIf, check_values
+from cosim.parameters import PacketBudget
 from queuesim.draws import substitute_id
 
 FloatArray = NDArray[np.float64]
 
 _KEPT_GROUPS = 1 << 15
-
-_SOME_ARE_KEPT = ReadIf(
-    ("tolerance",), lambda tolerance: tolerance > 0, "queue.coupled.tolerance is above 0"
-)
-
-
-@dataclass(frozen=True)
-class PacketBudget:
-    """Budget and tolerance of the packet level."""
-
-    periods: Annotated[int, "periods of the job with the longest one", Ge(2)] = PERIODS
-    """Length of a simulation in isolated periods of the job with the longest one. The first quarter
-    of a job's iterations does not count. It is doubled until each job has
-    `cosim.network.loops.LEAST_COUNTED` iterations; with fewer than 6 that happens often."""
-    phases: Annotated[int, "random starts of groups of two or three jobs", Ge(1)] = PHASES
-    """Simulations, with other random starts, whose mean is the slowdown in groups of two or three
-    jobs. Larger groups are simulated once."""
-    message_scale: Annotated[float, "messages are shortened by this", Gt(0), Le(1)] = 1.0
-    """Messages are shortened by this factor (0 < scale <= 1), to whole bytes >= 1."""
-    tolerance: Annotated[
-        float, "change of slowdown by flows that is not judged again", Ge(0), Example(0.1)
-    ] = 0.0
-    """A job is judged again when the jobs of its group have changed and its slowdown at flow level
-    is off by more than this part from what it was at its last judgement (1 before the first). It is
-    then simulated among the jobs that share links with it. Until then its slowdown is that of
-    `cosim.run_times.slowdown_cache.SlowdownCache`. 0: all jobs of a group are simulated together
-    whenever they have changed."""
-    audit: Annotated[
-        float,
-        "kept judgements simulated for their error",
-        Ge(0),
-        Le(1),
-        _SOME_ARE_KEPT,
-        Example(0.05),
-    ] = 0.0
-    """Share of the groups not simulated entirely that are simulated nevertheless, for the report of
-    how far off their slowdowns are. It changes no result."""
-    max_simulations: Annotated[
-        int | None, "most simulated groups; flows afterwards", Ge(0), Example(1000)
-    ] = None
-    """Simulated groups; afterwards the flow level is used. Runs of single jobs do not count."""
-
-    def __post_init__(self) -> None:
-        check_values("packet budget", self)
 
 
 @dataclass

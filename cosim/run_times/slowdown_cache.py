@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from cosim.network.job_network import JobLoads
 from cosim.network.situation import Situation
-from cosim.run_times.packet_judge import PacketBudget, PacketJudge, PacketRecord
+from cosim.parameters import PacketBudget
+from cosim.run_times.packet_judge import PacketJudge, PacketRecord
 
 FloatArray = NDArray[np.float64]
 

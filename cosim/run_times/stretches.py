@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from cosim.network.job_network import JobLoads
 from cosim.network.running_jobs import RunningJobs
 from cosim.network.situation import Situation, connected
-from cosim.run_times.packet_judge import PacketBudget, PacketJudge, PacketRecord
+from cosim.parameters import PacketBudget
+from cosim.run_times.packet_judge import PacketJudge, PacketRecord
 from cosim.run_times.slowdown_cache import Audit, Judgement, SlowdownCache
 from netsim.flow.message_load import MessageLoad
 from netsim.flow.message_network import TOLERANCE

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from cosim.isolation.phases import NOT, PAYS, UNKNOWN, over_stretches, verdict
-from cosim.network_schedulers.registry import NETWORK_SCHEDULERS
+from cosim.registry import NETWORK_SCHEDULERS
 from cosim.run_times.iterations import Iterations
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data

@@ -27,7 +27,8 @@ from cosim.network.job_network import JobLoads, JobNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.network.running_jobs import RunningJobs
 from cosim.network.situation import Situation
-from cosim.run_times.packet_judge import PacketBudget, PacketJudge, PacketRecord, level_errors
+from cosim.parameters import PacketBudget
+from cosim.run_times.packet_judge import PacketJudge, PacketRecord, level_errors
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
 from experiments.kit.size_laws import draw_size

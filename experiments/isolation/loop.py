@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cosim.measuring.measured import SpeedupRow
-from cosim.measuring.rounds import CONTENDED, ISOLATED
+from cosim.parameters import CONTENDED, ISOLATED
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.kit.fat_tree_logs import KTH, THUNDER, fat_tree
 from experiments.kit.log_study import study_content, study_point

@@ -20,7 +20,7 @@ from netcosim.report.figures.style import colour, grid, marker, new_figure
 from netcosim.reproduce.paper import Analysis, Options, Point
 from netcosim.runs.frames import groups
 from queuesim.statistics import Interval
-from workloads.shares.mixes import MIXES
+from workloads.registry import MIXES
 from workloads.shares.study_mix import study_mix
 
 POLICY = "jigsaw"

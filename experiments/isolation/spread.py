@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from cosim.isolation.phases import over_stretches, word
 from cosim.measuring.pairs import FACTORS as RATIOS
+from cosim.parameters import SMALL_FIRST
 from experiments.isolation.again import attack_points, attacks
 from experiments.isolation.cells import (
     BY_NODE,
@@ -36,7 +37,6 @@ from netcosim.report.figures.phase_map import draw_phases, verdict_legend
 from netcosim.report.figures.style import new_figure
 from netcosim.reproduce.paper import Analysis, Options, Point
 from netcosim.runs.frames import cells, first_seen
-from queuesim.placing import SMALL_FIRST
 from queuesim.statistics import ENDS, Interval, interval_columns
 
 REFERENCE, LEVEL_SPREAD = "rdn", "level-spread"

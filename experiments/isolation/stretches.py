@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cosim.parameters import PLACED
 from experiments.kit.data import read_data
 from experiments.kit.fat_tree_logs import ATLAS, KTH, LINK_BPS, THUNDER, fat_tree
 from experiments.kit.log_study import study_content
@@ -16,7 +17,6 @@ from netcosim.config.load import config_from
 from netcosim.config.machine import build_machine
 from netcosim.reproduce.paper import Options
 from netcosim.runs.draws import Draws
-from queuesim.placing import PLACED
 from workloads.job import Workload, offered_load
 from workloads.shares.study_mix import study_mix
 
@@ -169,7 +169,7 @@ def cell_content(
     ----------
     cell : mapping
         ``placement``, ``network``, ``drive``, ``share`` and ``load``; the latter may be one of
-        `queuesim.placing.PLACED`.
+        `cosim.parameters.PLACED`.
     policies : tuple of str
         Beside the placement before, which comes first.
     """

@@ -25,8 +25,8 @@ from netsim.packet.model import (
     PacketConfig,
 )
 from netsim.parameters import parameters_of
-from netsim.routing.any_graph import HASH_SEEDS, SWITCHED
-from netsim.routing.base import Routing
+from netsim.routing.any_graph import HASH_SEEDS
+from netsim.routing.base import SWITCHED, Routing
 from netsim.routing.dragonfly import GLOBAL_LINKS, INTERMEDIATES
 from netsim.routing.dragonfly_reference import COMPARES
 from netsim.routing.registry import ROUTINGS, make_routing, routings_for

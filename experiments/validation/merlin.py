@@ -21,8 +21,8 @@ from experiments.validation.posted import posted_messages
 from experiments.validation.row import Measured, Row, Setting, exact, within
 from netsim.packet.engine import simulate_packets
 from netsim.packet.presets import packet_preset
-from netsim.recipes import RECIPES
 from netsim.routing.base import Routing
+from netsim.routing.registry import RECIPES
 from netsim.topologies.registry import make_topology
 from netsim.traffic import combine
 from patterns.registry import make_pattern

@@ -54,9 +54,9 @@ def _complete(command: str, parser: argparse.ArgumentParser) -> None:
     """Mark what takes files, folders or names; parts of the parser that only shtab reads."""
     import shtab
 
-    from netcosim.cached_names import cached_names
+    from netcosim.catalogue import entries, kinds
 
-    names = cached_names()
+    names = {kind: entries(kind) for kind in kinds()}
     for _, inner in _subparsers(parser):
         _complete(command, inner)
     for action in parser._actions:

@@ -106,13 +106,12 @@ def lines_of(name: str) -> list[str]:
     NetcosimError
         None of them; near ones are listed. A file that cannot be read.
     """
-    from netcosim.cached_names import cached_names
-    from netcosim.catalogue import describe
+    from netcosim.catalogue import describe, entries, kinds
     from netcosim.config.errors import meant
     from netcosim.config.reference import config_keys, describe_key
 
     # registries that do not have the name need not be imported
-    having = [kind for kind, names in cached_names().items() if name in names]
+    having = [kind for kind in kinds() if name in entries(kind)]
     path = Path(name)
     if path.is_file():
         from netcosim.machine_file import describe_file

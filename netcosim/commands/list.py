@@ -16,15 +16,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print names with one line of description each."""
-    from netcosim.cached_names import cached_names, names_of
-    from netcosim.catalogue import KINDS
+    from netcosim.catalogue import KINDS, entries, kinds
     from netsim.plugins import source_of
 
     if args.kind is None:
-        for kind, names in cached_names().items():
-            print(f"netcosim list {kind:<16} {len(names):>3} entries")
+        for kind in kinds():
+            print(f"netcosim list {kind:<16} {len(entries(kind)):>3} entries")
         return 0
-    listed = names_of(args.kind)
+    listed = entries(args.kind)
     width = max((len(name) for name in listed), default=0)
     for name, description in listed.items():
         source = source_of(KINDS[args.kind].registry, name)

@@ -35,9 +35,7 @@ from netsim.errors import NetcosimError
 from netsim.traffic import PRIORITIES
 from patterns.mapping import MAPPINGS
 from patterns.registry import PATTERNS
-from workloads.shares.distributions import DISTRIBUTIONS, Fractions, make_fractions
-from workloads.shares.law import FractionLaw
-from workloads.shares.mixes import MIXES
+from workloads.registry import DISTRIBUTIONS, MIXES
 
 _ADDED = ("node_bytes", "nodes", "file")
 _OWN_FRACTION = "communication_fraction"
@@ -178,6 +176,8 @@ class FractionSection(Section):
         NetcosimError
             Keys that are missing, or do not go together.
         """
+        from workloads.shares.distributions import make_fractions
+
         if self.distribution is None:
             raise NetcosimError(f"distribution is needed; valid: {', '.join(DISTRIBUTIONS)}")
         return make_fractions(self.distribution, self.mean, self.spread, self.quantiles, self.at)
@@ -214,7 +214,7 @@ class _CommunicationKeys(Section):
     """
 
     mix: tuple[PatternSection, ...] = Field(
-        default=(PatternSection(pattern="all-to-all"),), min_length=1
+        default=(PatternSection.model_construct(pattern="all-to-all"),), min_length=1
     )
     ranks_per_node: Count = Field(default=1, description="processes on each node", examples=[4])
     task_mapping: Annotated[Text, known("task mapping", MAPPINGS)] = Field(
@@ -262,19 +262,24 @@ class _CommunicationKeys(Section):
 
     @property
     def drawn_from(self) -> str | None:
-        """The value of ``from``: a name of `workloads.shares.mixes.MIXES`."""
+        """The value of ``from``: a name of `workloads.registry.MIXES`."""
         name: str | None = getattr(self, _FROM)
         return name
 
     def law(self) -> FractionLaw | None:
         """Return the distribution of all jobs' fractions; None: the value of each entry."""
         given = self.fraction
+        if given is None and self.drawn_from is None:
+            return None
+        from workloads.shares.law import FractionLaw
+
         correlation = 0.0 if given is None else given.size_correlation
         if self.drawn_from is not None:
             mix = MIXES[self.drawn_from]
             source = f'{mix.name}, shares "{mix.share}" ({mix.source})'
             return FractionLaw(mix.fractions, correlation, source)
-        return None if given is None else FractionLaw(given.made(), correlation)
+        assert given is not None
+        return FractionLaw(given.made(), correlation)
 
 
 _MixName = Annotated[Text | None, known("mix of communication shares", MIXES)]
@@ -284,6 +289,9 @@ _MIX: Any = Field(
     examples=["seren-links"],
 )
 if TYPE_CHECKING:
+    from workloads.shares.distributions import Fractions
+    from workloads.shares.law import FractionLaw
+
     CommunicationSection = _CommunicationKeys
 else:
     CommunicationSection = create_model(

@@ -7,7 +7,7 @@ the ending out and give a quantity with its unit: ``latency = "40 ns"`` is ``lat
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from alloc.registry import POLICIES, policies_for
-from cosim.measuring.rounds import ONE_ROUND
+from cosim.parameters import ONE_ROUND, QUEUE
 from cosim.registry import RUNTIME_MODELS
 from netcosim.config.communication import CommunicationSection
 from netcosim.config.decider import DeciderKey, Program, check_decider
@@ -41,7 +41,7 @@ from netcosim.config.fields import (
     with_keys,
 )
 from netcosim.config.machine import MachineSection
-from netcosim.config.policies import PolicyTables, policy_tables
+from netcosim.config.policies import PolicyTables, policies_with_tables, policy_tables
 from netcosim.config.run import AnalysisSection, RunSection
 from netcosim.config.synthetic import SyntheticSection
 from netcosim.runs.points import without
@@ -50,10 +50,9 @@ from netsim.errors import NetcosimError, need_name, unknown_name
 from netsim.parameters import NamesIn, Parameter, model_from, parameters_of
 from netsim.plugins import pinned_plugin, using
 from netsim.short_repr import short_repr
-from queuesim.placing import QUEUE
+from queuesim.parameters import RATES
 from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS
 from queuesim.setup import checked_partitions, partition_table, setup_tables
-from queuesim.site.failures import RATES
 from workloads.registry import LOGS
 from workloads.source import JobSource
 
@@ -246,8 +245,9 @@ class _QueueKeys(Section):
 def model_sections() -> dict[str, dict[str, Parameter]]:
     """Return what models, orders and rules declare, by section of ``[queue]``; "": its own keys."""
     found = setup_tables()
-    for model in RUNTIME_MODELS.values():
-        found[model.section] = found.get(model.section, {}) | dict(model.declares())
+    for name in RUNTIME_MODELS:
+        section, declared = RUNTIME_MODELS.facts(name).section, RUNTIME_MODELS.parameters(name)
+        found[section] = found.get(section, {}) | dict(declared)
     return found
 
 
@@ -264,7 +264,6 @@ def _queue_section() -> Any:
 
 
 if TYPE_CHECKING:
-    PoliciesSection = PolicyTables
     QueueSection = _QueueKeys
 
     class WorkloadSection(_WorkloadKeys):
@@ -272,7 +271,6 @@ if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
 else:
-    PoliciesSection = policy_tables()
     QueueSection = _queue_section()
     WorkloadSection = with_keys("WorkloadSection", _WorkloadKeys, parameters_of(JobSource))
 
@@ -299,7 +297,7 @@ class Config(Section):
     queue: QueueSection
     communication: CommunicationSection = CommunicationSection()
     run: RunSection = RunSection()
-    policies: PoliciesSection = PoliciesSection()
+    policies: PolicyTables = PolicyTables()
     reference: dict[str, Any] = Field(
         default_factory=dict,
         description="what results are relative to: a policy, and keys of [machine] and [queue]; by "
@@ -380,14 +378,27 @@ class Config(Section):
         return using(map(pinned_plugin, self.plugins))
 
 
-def config_class() -> type[Config]:
-    """Return `Config` with the keys of run-time models and policies that plug-ins in use add."""
-    added = (*RUNTIME_MODELS.added.values(), *POLICIES.added.values())
-    return _with_added(added) if added else Config
+def config_class(tables: Collection[str] | None = None) -> type[Config]:
+    """Return `Config` with tables of policies, and with what plug-ins in use add.
+
+    Parameters
+    ----------
+    tables : collection of str, optional
+        The policies whose tables a content has; all tables by default, and if one of these is
+        unknown, so that a message can list them.
+    """
+    known = policies_with_tables()
+    named = tables is not None and set(tables) <= set(known)
+    policies = tuple(name for name in known if not named or name in (tables or ()))
+    models = tuple(RUNTIME_MODELS.added.values())
+    added = (*models, *POLICIES.added.values())
+    return _with_tables(policies, added) if policies or models else Config
 
 
 @lru_cache(maxsize=16)
-def _with_added(entries: tuple[object, ...]) -> type[Config]:
-    tables = policy_tables()
-    fields: Any = {"queue": (_queue_section(), ...), "policies": (tables, tables())}
+def _with_tables(policies: tuple[str, ...], added: tuple[object, ...]) -> type[Config]:
+    tables = policy_tables(policies)
+    fields: Any = {"policies": (tables, tables())}
+    if added:
+        fields["queue"] = (_queue_section(), ...)
     return create_model("Config", __base__=Config, **fields)

@@ -27,16 +27,15 @@ Whole = TypeVar("Whole", bound=BaseModel)
 
 def file_keys() -> list[str]:
     """Return the dotted keys whose values name files."""
-    declared = [("machine.parameters", family.parameters) for family in FAMILIES.values()]
-    declared += [(f"queue.{name}".rstrip("."), keys) for name, keys in model_sections().items()]
-    declared += [(f"policies.{name}", dict(policy.declares())) for name, policy in POLICIES.items()]
-    found = (f"{where}.{p.name}" for where, keys in declared for p in keys.values() if p.names_file)
+    tables = [("machine.parameters", FAMILIES.facts(name)) for name in FAMILIES]
+    tables += [(f"policies.{name}", POLICIES.facts(name)) for name in POLICIES]
+    found = [f"{where}.{key}" for where, facts in tables for key in facts.of_kind("file")]
+    for name, keys in model_sections().items():
+        where = f"queue.{name}".rstrip(".")
+        found += [f"{where}.{p.name}" for p in keys.values() if p.names_file]
     return ["workload.log", "communication.mix.*.file", "queue.decider_files.*", *found]
 
 
-_FILES = tuple(
-    key.replace("machine.parameters.", "machine.").removesuffix(".*") for key in file_keys()
-)
 _NEW_MACHINE = ("machine.family", "machine.preset", "machine.parameters")
 
 
@@ -76,7 +75,9 @@ def _validated(raw: Mapping[str, Any], folder: Path | None) -> Config:
     content = dict(raw)
     if isinstance(content.get("reference"), Mapping):
         content["reference"] = flatten(content["reference"])
-    config = validated_sections(content, config_class(), file_keys(), folder)
+    tables = content.get("policies")
+    named = config_class(tables if isinstance(tables, Mapping) else ())
+    config = validated_sections(content, named, file_keys(), folder)
     _check_model(config)
     return config
 
@@ -204,7 +205,8 @@ def _replace(content: dict[str, Any], key: str, value: object) -> None:
         valid = "policy, machine.KEY (of the same family) and queue.KEY"
         raise ConfigError(f"reference.{key}", None, f"the reference takes {valid}")
     user_class = key == "queue.decider" and ":" in str(value)
-    if key.startswith(_FILES) or user_class:
+    files = (k.replace("machine.parameters.", "machine.").removesuffix(".*") for k in file_keys())
+    if key.startswith(tuple(files)) or user_class:
         raise ConfigError(f"reference.{key}", None, "the reference reads the run's files")
     if key.startswith(_NEW_MACHINE):
         raise ConfigError(f"reference.{key}", None, "the reference has the run's network family")

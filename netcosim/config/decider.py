@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -21,9 +21,10 @@ from netsim.inputs import file_digest, input_file, is_input
 from netsim.parameters import NamesIn
 from netsim.plugins import Plugin, pinned_class, using
 from netsim.units import parse_quantity
-from queuesim.decide import Decider
-from queuesim.external.decider import External
 from queuesim.registry import DECIDERS
+
+if TYPE_CHECKING:
+    from queuesim.decide import Decider
 
 _FORMS = (
     'must be a name (netcosim list deciders), a class in a file, "FILE.py:CLASS", or a program, '
@@ -241,6 +242,8 @@ def make_decider(decider: AnyDecider, files: Sequence[InputFile]) -> Decider:
     NetcosimError
         A file that has changed.
     """
+    from queuesim.external.decider import External
+
     if isinstance(decider, str):
         return DECIDERS[decider]()
     if isinstance(decider, Program):

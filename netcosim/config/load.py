@@ -14,7 +14,6 @@ from netcosim.config.communication import PatternSection
 from netcosim.config.config import Config, config_class
 from netcosim.config.content import checked_config, plugins_of
 from netcosim.config.errors import ConfigError, list_keys
-from netcosim.config.expand import expand
 from netcosim.config.machine import list_parameters
 from netcosim.config.run import SweepSection
 from netcosim.config.unread import warn_of_unread
@@ -130,6 +129,8 @@ def points_of(raw: Mapping[str, Any], folder: Path | None = None) -> tuple[Confi
     NetcosimError
         As `load_sweep`, without the file's name.
     """
+    from netcosim.config.expand import expand
+
     content = {key: value for key, value in raw.items() if key != "sweep"}
     groups = _zip_groups(raw.get("sweep", {}))
     keys: set[str] = set()
@@ -145,7 +146,9 @@ def points_of(raw: Mapping[str, Any], folder: Path | None = None) -> tuple[Confi
 
 def _list_keys(raw: Mapping[str, Any]) -> set[str]:
     """Return the dotted keys whose values are lists by nature."""
-    keys = list_keys(config_class()) | list_parameters()
+    tables = raw.get("policies")
+    keys = list_keys(config_class(tables if isinstance(tables, Mapping) else ()))
+    keys |= list_parameters()
     keys |= {key.replace("machine.", "machine.parameters.") for key in list_parameters()}
     keys |= {f"reference.{key}" for key in keys}
     communication = raw.get("communication")

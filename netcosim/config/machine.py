@@ -10,11 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import (
-    Field,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, field_validator, model_validator
 
 from netcosim.config.errors import ConfigError, near
 from netcosim.config.fields import Section, Text, all_finite, quantity, with_keys
@@ -23,16 +19,15 @@ from netsim.inputs import checked_path, input_file, is_input
 from netsim.packet.model import PacketConfig
 from netsim.packet.presets import PACKET_PRESETS, with_packet_preset
 from netsim.parameters import NamesIn, mistake_in, parameters_of
-from netsim.recipes import RECIPES, Recipe
 from netsim.routing.base import Routing
-from netsim.routing.registry import ROUTINGS, make_routing, routings_for
+from netsim.routing.registry import RECIPES, ROUTINGS, make_routing, routings_for
 from netsim.short_repr import short_repr
 from netsim.topologies.family import Family, needed
 from netsim.topologies.presets import PRESETS
 from netsim.topologies.registry import FAMILIES, make_topology
 from netsim.topology import Topology
 from netsim.units import quantity_of, short_name
-from queuesim.energy import Power
+from queuesim.parameters import Power
 
 Entry = TypeVar("Entry")
 _FIRST_PACKET_KEYS = {
@@ -77,7 +72,7 @@ class _PacketKeys(Section):
 
 
 class _PowerKeys(Section):
-    """``[machine.power]``, whose keys `queuesim.energy.Power` declares."""
+    """``[machine.power]``, whose keys `queuesim.parameters.Power` declares."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> _PowerKeys:
@@ -86,6 +81,7 @@ class _PowerKeys(Section):
 
 
 if TYPE_CHECKING:
+    from netsim.recipes import Recipe
 
     class PacketSection(_PacketKeys):
         """With what `netsim.packet.model.PacketConfig` declares."""
@@ -93,7 +89,7 @@ if TYPE_CHECKING:
         def __getattr__(self, name: str) -> Any: ...
 
     class PowerSection(Section):
-        """With what `queuesim.energy.Power` declares."""
+        """With what `queuesim.parameters.Power` declares."""
 else:
     PacketSection = with_keys("PacketSection", _PacketKeys, parameters_of(PacketConfig))
     PowerSection = with_keys("PowerSection", _PowerKeys, parameters_of(Power))
@@ -165,10 +161,7 @@ _NAMES = {*MachineNames.model_fields, "family"}
 def list_parameters() -> set[str]:
     """Return the dotted keys of machine parameters that are lists by nature."""
     return {
-        f"machine.{name}"
-        for family in FAMILIES.values()
-        for name, parameter in family.parameters.items()
-        if parameter.is_list
+        f"machine.{name}" for family in FAMILIES for name in FAMILIES.facts(family).of_kind("list")
     }
 
 
@@ -221,7 +214,7 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
                 | {
                     short_name(n)
                     for name in routings_for(family)
-                    for n in ROUTINGS[name].parameters
+                    for n in ROUTINGS.facts(name).keys
                 }
                 | {"preset", "recipe"}
             )
@@ -285,7 +278,7 @@ def _of_routing(
     given: dict[str, object], keys_in_si: dict[str, Any], family: str
 ) -> dict[str, object]:
     """Take the routing's parameters out of ``given``, in SI, and see that it takes them."""
-    taken = {name: ROUTINGS[name].parameters for name in routings_for(family)}
+    taken = {name: ROUTINGS.facts(name).keys for name in routings_for(family)}
     known = {name for parameters in taken.values() for name in parameters}
     by_key = {short_name(name): name for name in known} | {name: name for name in known}
     found: dict[str, object] = {}

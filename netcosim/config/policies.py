@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import create_model, model_validator
@@ -33,11 +34,15 @@ class PolicyTables(Section):
         return self
 
 
-def policy_tables() -> Any:
-    """Build the section with a table for each policy that declares parameters."""
-    declared = {name: parameters for name, p in POLICIES.items() if (parameters := p.declares())}
+def policies_with_tables() -> list[str]:
+    """Return the names of the policies that declare parameters."""
+    return [name for name in POLICIES if POLICIES.facts(name).keys]
+
+
+def policy_tables(policies: Iterable[str]) -> Any:
+    """Build the section with a table for each of some policies that declare parameters."""
     tables: Any = {
-        name: (model_from(name, parameters, config_kind) | None, None)
-        for name, parameters in declared.items()
+        name: (model_from(name, POLICIES.parameters(name), config_kind) | None, None)
+        for name in policies
     }
     return create_model("policies", __base__=PolicyTables, **tables)

@@ -12,18 +12,17 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from alloc.registry import POLICIES
-from cosim.measuring.campaign import Stretch
 from cosim.network.communication import ALWAYS, BY_SHARE, TOGETHER
 from cosim.registry import MEASURES, RUNTIME_MODELS
-from cosim.run_times.measured_times import Measured
 from netcosim.config.config import Config
 from netcosim.config.decider import UserDecider
 from netcosim.config.fields import assigned, assigned_one_of, matches, value_at
 from netsim.packet.presets import PACKET_PRESETS
+from netsim.registry import Registry
 from netsim.topologies.registry import FAMILIES
 from patterns.registry import PATTERNS
+from queuesim.parameters import RATES
 from queuesim.registry import BACKFILLS, DECIDERS, ORDERS
-from queuesim.site.failures import RATES
 
 
 class Condition(NamedTuple):
@@ -88,7 +87,8 @@ def _models_reading(key: str) -> list[str]:
 
 def _sent_or_modelled(config: Config, key: str) -> bool:
     # a user's decider gets what jobs send
-    observed = isinstance(config.queue.decider, UserDecider) and matches(key, Measured.reads)
+    decides = isinstance(config.queue.decider, UserDecider)
+    observed = decides and matches(key, RUNTIME_MODELS["measured"].reads)
     return observed or _measured(config) or _model_reads(config, key)
 
 
@@ -143,7 +143,7 @@ def _stretched(together: str) -> Condition:
         if _model_reads(config, key) or not _measured(config):
             return True  # the condition on snapshots is another one
         section = config.communication
-        return config.run.measure != Stretch.name or section.together == together
+        return config.run.measure != "stretch" or section.together == together
 
     def needs(config: Config, key: str) -> str:
         models = assigned_one_of("queue.run_time_model", _models_reading(key))
@@ -166,7 +166,6 @@ def _by_snapshots(*keys: str) -> Condition:
     return Condition(keys, lambda config, key: _measured(config), _values("run.snapshots"), needs)
 
 
-_IGNORED = tuple({key: None for measure in MEASURES.values() for key in measure.ignores})
 _DECIDE_PACKETS = ("run.snapshots", "queue.run_time_model")
 
 
@@ -194,9 +193,12 @@ def _owners(key: str) -> dict[str, list[str]]:
     """Return the run-time models and orders that declare a key of ``[queue]``, by their key."""
     _, *path = key.split(".")
     section, name = (path[0], path[1]) if len(path) > 1 else ("", path[0])
-    models = [n for n, m in RUNTIME_MODELS.items() if m.section == section and name in m.declares()]
-    orders = [n for n, o in ORDERS.items() if o.parameters is not None and o.section == section]
-    return {"queue.run_time_model": models, "queue.order": orders}
+
+    def of(registry: Registry[Any]) -> list[str]:
+        facts = {n: registry.facts(n) for n in registry}
+        return [n for n, one in facts.items() if one.section == section and name in one.keys]
+
+    return {"queue.run_time_model": of(RUNTIME_MODELS), "queue.order": of(ORDERS)}
 
 
 def _owner_chosen(config: Config, key: str) -> bool:
@@ -379,7 +381,7 @@ CONDITIONS = (
         _phrase("two or more [[communication.mix]]"),
     ),
     Condition(
-        _IGNORED,
+        ("communication.*", "run.*"),
         _not_ignored,
         _values("run.measure", "queue.run_time_model"),
         _other_measures,

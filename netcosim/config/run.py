@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from cosim.measuring.steady import SteadyRules
+from cosim.parameters import PLACED, QUEUE, SteadyRules
 from cosim.registry import MEASURES
 from netcosim.config.fields import (
     Count,
@@ -28,7 +23,6 @@ from netsim.errors import NetcosimError
 from netsim.packet.thread_count import checked_threads
 from netsim.parameters import parameters_of
 from queuesim.observables.registry import OBSERVABLES
-from queuesim.placing import PLACED, QUEUE
 
 
 class AnalysisSection(Section):
@@ -52,7 +46,7 @@ class PairedSection(Section):
 
 
 class _SteadyKeys(Section):
-    """``[run.steady]``, whose keys `cosim.measuring.steady.SteadyRules` declares."""
+    """``[run.steady]``, whose keys `cosim.parameters.SteadyRules` declares."""
 
     @model_validator(mode="after")
     def _least_to_most(self) -> _SteadyKeys:
@@ -68,7 +62,7 @@ class _SteadyKeys(Section):
 if TYPE_CHECKING:
 
     class SteadySection(_SteadyKeys):
-        """With what `cosim.measuring.steady.SteadyRules` declares."""
+        """With what `cosim.parameters.SteadyRules` declares."""
 
         def __getattr__(self, name: str) -> Any: ...
 else:

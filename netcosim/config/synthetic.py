@@ -16,7 +16,7 @@ from netcosim.config.fields import Count, Number, Positive, Section, Text, TimeR
 from netsim.errors import NetcosimError
 from netsim.parameters import ReadIf
 from netsim.units import short_name
-from workloads.gpu_clusters import GPU_CLUSTERS
+from workloads.registry import read_published
 
 _OF_LAAS = ("mean_nodes", "sizes", "run_time_range_s", "median_run_time_s")
 
@@ -61,7 +61,7 @@ class SyntheticSection(Section):
         "run time itself if left out",
         examples=[[1.0, 2.0]],
     )
-    cluster: Annotated[Text | None, known("GPU cluster", GPU_CLUSTERS)] = Field(
+    cluster: Annotated[Text | None, known("GPU cluster", read_published()["gpu_clusters"])] = Field(
         default=None,
         description="generate jobs with the published sizes and run times of this GPU cluster",
         examples=["kalos"],

@@ -7,7 +7,7 @@ from math import isinf
 from typing import Any
 
 from cosim.isolation.phases import NOT, PAYS, UNKNOWN
-from cosim.measuring.steady import SHARES
+from cosim.parameters import SHARES
 from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, overall
 from netcosim.report.recommendation import Recommendation
 from netcosim.study.samples import format_more

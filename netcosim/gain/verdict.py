@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cosim.isolation.phases import MATTERS, UNKNOWN
-from queuesim.statistics import Interval
+from cosim.isolation.phases import UNKNOWN
+from queuesim.statistics import MATTERS, Interval
 
 METRICS = {"makespan": "makespan", "mean_turnaround": "mean turnaround"}
 """By which isolation is judged; node-hours follow from the gain alone."""

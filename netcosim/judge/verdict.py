@@ -7,9 +7,8 @@ from typing import Any
 
 from netcosim.judge.score import describe_score
 from netcosim.judge.waits import BADLY, EXACTLY, WELL
-from netcosim.report.recommendation import Recommendation
+from netcosim.report.recommendation import Recommendation, format_duration, number
 from netcosim.study.samples import format_more, more_to_decide, samples_to_decide
-from netsim.units import format_quantity
 from queuesim.statistics import LEAST_SAMPLES, NO_INTERVAL, Ends, Interval, interval_cells
 
 MANY_PERCENT = 100.0
@@ -24,13 +23,6 @@ SAVED = "taken_off_percent"
 
 Row = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Row]]
-
-
-def number(value: float) -> str:
-    """Format a percentage for a sentence: 12, 3.4, 0.02."""
-    size = abs(value)
-    text = f"{value:.0f}" if size >= 9.95 else f"{value:.1f}" if size >= 0.095 else f"{value:.2g}"
-    return "0" if float(text) == 0 else text
 
 
 def off_percent(row: Row, name: str) -> Ends:
@@ -106,11 +98,6 @@ def _format_waits(policy: str, tables: Tables) -> str:
         format_duration(row["mean_wait_s"]),
     )
     return f"{_timed(off_percent(row, 'wait_ratio'), 'the mean wait')}, {before} to {after}"
-
-
-def format_duration(seconds: float) -> str:
-    """Format a time for a sentence: 2.2 h."""
-    return format_quantity(float(seconds), "time", 2)
 
 
 def _timed(found: Ends, what: str) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from cosim.registry import MEASURES
-from cosim.run_times.coupled import CoupledFlow
-from cosim.run_times.flow_errors import flow_error_text
 from netcosim.config.config import Config
 from netcosim.config.unread import unread_lines
 from netcosim.runs.cosim_result import CosimResult
@@ -14,7 +12,7 @@ from netcosim.runs.store import Rows
 from netsim.packet.credit import buffer_warning
 from netsim.packet.thread_count import AUTO, threads_used, why_one_thread
 from queuesim.result import CUT
-from workloads.shares.mixes import MIXES
+from workloads.registry import MIXES
 
 ABOUT = "about"
 """Name of the table: columns ``what`` and ``text``."""
@@ -70,7 +68,9 @@ def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
         rows.append((WARNING, warning))
     if (other := other_share(result.config)) is not None:
         rows.append((WARNING, f"{other[0].upper()}{other[1:]}."))
-    if result.config.queue.run_time_model == CoupledFlow.name:
+    if result.config.queue.run_time_model == "coupled-flow":
+        from cosim.run_times.flow_errors import flow_error_text
+
         rows.append((NOTE, flow_error_text(result.machine.routing)))
     if (line := _threads_line(result)) is not None:
         rows.append((NOTE, f"{line[0].upper()}{line[1:]}."))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from netcosim.report.figures.drawing import distinct
+from netcosim.report.figures.style import distinct
 from netcosim.report.glossary import asset, paragraphs, terms_in
 from netcosim.report.svg import figure_html
 from netcosim.report.table import table_html

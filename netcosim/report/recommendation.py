@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from netcosim.report.page import Section
 from netcosim.report.templates import part
+from netsim.units import format_quantity
 
 
 @dataclass(frozen=True)
@@ -43,3 +44,15 @@ class Recommendation:
     def section(self) -> Section:
         """Return the first section of a page."""
         return Section("Recommendation", html=part("recommendation", self.head, self.limits))
+
+
+def number(value: float) -> str:
+    """Format a percentage for a sentence: 12, 3.4, 0.02."""
+    size = abs(value)
+    text = f"{value:.0f}" if size >= 9.95 else f"{value:.1f}" if size >= 0.095 else f"{value:.2g}"
+    return "0" if float(text) == 0 else text
+
+
+def format_duration(seconds: float) -> str:
+    """Format a time for a sentence: 2.2 h."""
+    return format_quantity(float(seconds), "time", 2)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from netcosim.judge.verdict import format_duration, number
-from netcosim.report.recommendation import Recommendation
+from netcosim.report.recommendation import Recommendation, format_duration, number
 from netcosim.runs.store import Rows
 from netcosim.study.samples import format_more, more_to_decide, samples_to_decide
 from queuesim.statistics import LEAST_SAMPLES, NO_INTERVAL, Interval

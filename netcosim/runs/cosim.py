@@ -18,11 +18,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cosim.measuring.measured import SpeedupTable
-from cosim.measuring.neighbours import Neighbours, neighbours_of
 from cosim.measuring.parts import (
     Columns,
     Part,
@@ -33,9 +33,8 @@ from cosim.measuring.parts import (
     schedule_columns,
     schedule_from,
 )
-from cosim.measuring.rounds import CONTENDED, ISOLATED, isolated_speedups, with_rounds
 from cosim.measuring.snapshots import Measurement, Study
-from cosim.network.job_network import JobNetwork
+from cosim.parameters import CONTENDED, ISOLATED
 from cosim.registry import RUNTIME_MODELS
 from cosim.run_times.model_context import ModelContext, Pilot
 from netcosim.archive.extract import archive_of
@@ -54,6 +53,10 @@ from netsim.topologies.registry import family_of
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel
 from workloads.job import Workload
+
+if TYPE_CHECKING:
+    from cosim.measuring.neighbours import Neighbours
+    from cosim.network.job_network import JobNetwork
 
 Schedules = dict[str, QueueResult]
 
@@ -172,6 +175,8 @@ class _Loop:
             there = {} if self.there is None else self.there.schedules
             self.measurement = self.campaign(self.schedules, there, 1.0)
         if len(self.rounds) > 1:
+            from cosim.measuring.rounds import with_rounds
+
             rounds = zip(self.rounds, [*self.between, self.schedules], strict=True)
             self.measurement = with_rounds(list(rounds), self.reference.policy)
 
@@ -210,6 +215,8 @@ class _Loop:
             )
             table = found.table
             if alone and self.study is not None:
+                from cosim.measuring.rounds import isolated_speedups
+
                 table = isolated_speedups(found, self.study, self._bootstrap)
             self.rounds.append(found)
         return table
@@ -293,13 +300,13 @@ class _Loop:
         with self.reporter.step("packets, ", share / 2 if near else share) as report:
             runner = _in_round(self.parts, again)
             found = self.context.measure.measure(study, self._bootstrap, runner, report)
-        with self.reporter.step("", share / 2 if near else 0.0) as report:
-            self.neighbours = neighbours_of(
-                study,
-                {n: found.jobs[n] for n in schedules if near and n in found.jobs},
-                self.parts,
-                report,
-            )
+        self.neighbours = {}
+        if near:
+            from cosim.measuring.neighbours import neighbours_of
+
+            with self.reporter.step("", share / 2) as report:
+                measured = {n: found.jobs[n] for n in schedules if n in found.jobs}
+                self.neighbours = neighbours_of(study, measured, self.parts, report)
         return found
 
     def result(self) -> CosimResult:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.measuring.measured import SpeedupTable
-from cosim.measuring.neighbours import Neighbours
 from cosim.measuring.snapshots import Measurement, Measurements, Ratio, Study
 from netcosim.config.config import Config
 from netcosim.config.machine import BuiltMachine
@@ -20,6 +20,9 @@ from queuesim.metrics import QueueSummary, summarise
 from queuesim.result import QueueResult
 from queuesim.runtime import RunTimeModel
 from workloads.job import Workload
+
+if TYPE_CHECKING:
+    from cosim.measuring.neighbours import Neighbours
 
 
 @short_repr(

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cosim.measuring.speedup_file import speedup_rows
-from cosim.network.link_bytes import link_bytes
 from netcosim.runs.cosim_result import CosimResult
 from netcosim.runs.run_context import run_context
 from netcosim.runs.store import Rows
 from netsim.kinds import need_kinds
 from netsim.packet.model import PS_PER_S
-from queuesim.energy import Energy, Power, energy_of, job_rows
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.observables.registry import observed
+from queuesim.parameters import Power
+
+if TYPE_CHECKING:
+    from queuesim.energy import Energy
 
 
 def result_tables(result: CosimResult) -> dict[str, Rows]:
@@ -84,9 +87,13 @@ def energies_of(result: CosimResult) -> dict[str, Energy]:
     section = result.config.machine.power
     if section is None:
         return {}
+    from queuesim.energy import energy_of
+
     power = Power(**section.model_dump())
     if not power.link_J_per_byte:
         return {name: energy_of(schedule, power) for name, schedule in result.schedules.items()}
+    from cosim.network.link_bytes import link_bytes
+
     with result.config.plugged():
         network = run_context(result.config, result.workload).network
         return {
@@ -98,6 +105,8 @@ def energies_of(result: CosimResult) -> dict[str, Energy]:
 
 
 def _energy_tables(energies: Mapping[str, Energy], result: CosimResult) -> dict[str, Rows]:
+    from queuesim.energy import job_rows
+
     if not energies:
         return {}
     jobs = {name: job_rows(result.schedules[name], energy) for name, energy in energies.items()}

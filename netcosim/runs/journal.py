@@ -25,7 +25,7 @@ import numpy as np
 import scipy
 
 from cosim.measuring.parts import Columns, Part, Progress, ReportProgress, share_of
-from netcosim.cached_names import sources_hash
+from netcosim.package_check import sources_hash
 from netsim.atomic_files import atomic_write, make_folder, need_regular
 from netsim.errors import NetcosimError
 from netsim.file_lock import let_go, try_lock

@@ -23,7 +23,6 @@ from queuesim.metrics import bounded_slowdown, makespan_s, turnaround_s, wait_s
 from queuesim.queue import run_queue
 from queuesim.result import QueueResult
 from queuesim.statistics import Interval, interval_columns, interval_of_redrawn
-from workloads.drawn import drawn_log, n_blocks, rotated
 
 RESAMPLES = 200
 """Logs that a run's queues are simulated on for intervals, where that is cheap."""
@@ -122,6 +121,8 @@ def redrawn(result: CosimResult, resamples: int) -> Redrawn:
             except NetcosimError:
                 continue  # every job of this seed is too large
         else:
+            from workloads.drawn import drawn_log, rotated
+
             rng = draws.rng("bootstrap", which)
             other = replace(queues, jobs=drawn_log(rotated(queues.jobs, rng), rng))
         for name, metrics in values.items():
@@ -132,7 +133,11 @@ def redrawn(result: CosimResult, resamples: int) -> Redrawn:
         name: {metric: np.array(found) for metric, found in metrics.items()}
         for name, metrics in values.items()
     }
-    return Redrawn(arrays, np.inf if generated else n_blocks(queues.jobs))
+    if generated:
+        return Redrawn(arrays, np.inf)
+    from workloads.drawn import n_blocks
+
+    return Redrawn(arrays, n_blocks(queues.jobs))
 
 
 def with_intervals(tables: Mapping[str, Rows], result: CosimResult, found: Redrawn) -> Tables:

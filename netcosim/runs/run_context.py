@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,6 @@ from cosim.measuring.cost import campaign_hops, estimate_line, flow_level_line, 
 from cosim.measuring.snapshots import Side, Study
 from cosim.network.communication import Communication
 from cosim.network.ensemble import SharedNetwork
-from cosim.network.gateways import GatewayIo
-from cosim.network.job_network import JobNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.registry import MEASURES
 from netcosim.config.communication import CommunicationSection
@@ -29,6 +28,10 @@ from netsim.limits import need_memory, shown
 from patterns.registry import PATTERNS
 from queuesim.result import QueueResult
 from workloads.job import Workload
+
+if TYPE_CHECKING:
+    from cosim.network.gateways import GatewayIo
+    from cosim.network.job_network import JobNetwork
 
 MAX_SNAPSHOTS = 100_000
 
@@ -91,11 +94,15 @@ class RunContext:
         section = self.config.communication.io
         if section is None:
             return None
+        from cosim.network.gateways import GatewayIo
+
         return GatewayIo(self.queues.gateways, section.drive, section.message_bytes)
 
     @cached_property
     def network(self) -> JobNetwork:
         """Return the network on which coupled run times compute contention."""
+        from cosim.network.job_network import JobNetwork
+
         together = self.config.communication.together
         return JobNetwork(self.shared, self.mix, self.communications, together=together)
 

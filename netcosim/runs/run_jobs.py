@@ -14,21 +14,21 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from cosim.measuring.parts import TaskRunner
 from netcosim.config.config import Config
 from netcosim.config.load import config_from
-from netcosim.executors.executor import FORK_SERVER_GONE, start_forkserver
 from netcosim.executors.signals import defer_signals
-from netcosim.executors.worker import start_worker
-from netcosim.executors.workers import Workers
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.journal import Journal, drop, journals_in
 from netsim.atomic_files import make_folder
 from netsim.errors import NetcosimError
 from netsim.file_lock import acquire_lock, let_go
 from netsim.limits import need_memory
+
+if TYPE_CHECKING:
+    from netcosim.executors.workers import Workers
 
 PROCESS_BYTES = 300 * 10**6
 """What a process takes before it knows the config: Python, its libraries and compiled kernels."""
@@ -148,25 +148,27 @@ def _local_helpers(
     given: _Given, workers: Workers, print_line: Callable[[str], None]
 ) -> Iterator[None]:
     jobs = workers.count
+    if jobs == 1:
+        yield
+        return
+    from netcosim.executors.executor import FORK_SERVER_GONE, start_forkserver
+
     processes: list[BaseProcess] = []
     try:
-        if jobs > 1:
-            context = multiprocessing.get_context("forkserver")
-            # nothing: this process would wait for its imports, and has work to do
-            context.set_forkserver_preload([])
-            start_forkserver()
-            for _ in range(jobs - 1):
-                helper = context.Process(target=_help, args=given)
-                # one that has been started must be known, or it would outlive us
-                try:
-                    with defer_signals():
-                        helper.start()
-                        processes.append(helper)
-                except FORK_SERVER_GONE:
-                    print_line(
-                        "the process that starts others was killed; this run goes on without it"
-                    )
-                    break
+        context = multiprocessing.get_context("forkserver")
+        # nothing: this process would wait for its imports, and has work to do
+        context.set_forkserver_preload([])
+        start_forkserver()
+        for _ in range(jobs - 1):
+            helper = context.Process(target=_help, args=given)
+            # one that has been started must be known, or it would outlive us
+            try:
+                with defer_signals():
+                    helper.start()
+                    processes.append(helper)
+            except FORK_SERVER_GONE:
+                print_line("the process that starts others was killed; this run goes on without it")
+                break
         yield
         lost = sum(process.exitcode not in (None, 0) for process in processes)
         if lost:
@@ -182,6 +184,8 @@ def _local_helpers(
 
 def _help(content: Mapping[str, object], folder: str, helping: Helping) -> None:
     """Compute parts until nothing is left; the process that started the run reports errors."""
+    from netcosim.executors.worker import start_worker
+
     start_worker()
     try:
         helping(content, Journal(Path(folder)))

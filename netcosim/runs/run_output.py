@@ -7,11 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from cosim.run_times.coupled import CoupledFlow
-from cosim.run_times.flow_errors import flow_warning
 from netcosim.config.config import Config
 from netcosim.executors.signals import defer_signals
-from netcosim.executors.workers import Workers
 from netcosim.runs.cosim import point_result, run_cosim
 from netcosim.runs.cosim_result import CosimResult
 from netcosim.runs.journal import Journal, drop, journal_name
@@ -68,6 +65,8 @@ def run_and_report(
     NetcosimError
         What the run refuses, or a folder that cannot be written.
     """
+    from netcosim.executors.workers import Workers
+
     results = results_in(out)
     started = time.perf_counter()
     with show_progress(100, "%", shown=progress) as show:
@@ -100,9 +99,12 @@ def run_and_report(
     from netcosim.report.policies import policy_rows, print_table
     from netcosim.report.verdict import findings, run_recommendation
 
-    machine, flows = result.machine, config.queue.run_time_model == CoupledFlow.name
-    on_buffers = buffer_warning(machine.topology, machine.packets)
-    for warning in (on_buffers, flow_warning(machine.routing) if flows else None):
+    warnings = [buffer_warning(result.machine.topology, result.machine.packets)]
+    if config.queue.run_time_model == "coupled-flow":
+        from cosim.run_times.flow_errors import flow_warning
+
+        warnings.append(flow_warning(result.machine.routing))
+    for warning in warnings:
         if warning is not None:
             print(f"netcosim: warning: {warning}", file=sys.stderr)
     # last, because a reader that has gone away must not cost the results

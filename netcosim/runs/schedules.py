@@ -12,15 +12,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.any_rule import AnyRule
 from alloc.policy import Policy
 from alloc.registry import POLICIES, make_policy
-from cosim.network.gateways import gateway_nodes, keep_off, with_room
 from cosim.registry import RUNTIME_MODELS
 from netcosim.config.config import Config, QueueSection
 from netcosim.config.decider import backfill_or_decider, check_by_count
@@ -28,11 +26,8 @@ from netcosim.config.policies import PolicyTables
 from netcosim.runs.draws import Draws
 from netsim.short_repr import short_repr
 from netsim.topology import Topology
-from queuesim.backfilling.easy_sets import node_set_method
 from queuesim.compiled.choice import why_by_events
-from queuesim.decide import Decider
 from queuesim.estimates import EstimateModel
-from queuesim.logged import with_replay_notes
 from queuesim.ordering.orders import Order
 from queuesim.queue import fitting, run_queue
 from queuesim.queue_setup import QueueSetup
@@ -40,11 +35,12 @@ from queuesim.registry import BACKFILLS, DECIDERS, ESTIMATES
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel
 from queuesim.setup import setup_of
-from queuesim.site.bandwidth import bandwidth_needs
-from queuesim.site.node_sets import check_holds_any
 from queuesim.site.rules import Rules
 from workloads.job import Workload
 from workloads.transform import from_zero, refuse_empty
+
+if TYPE_CHECKING:
+    from queuesim.decide import Decider
 
 Count = Callable[[int, int], None]
 """``count(jobs done, jobs)``."""
@@ -75,7 +71,11 @@ class Queues:
     def gateways(self) -> NDArray[np.int32]:
         """Nodes that no job gets."""
         hosts = self.gateway_hosts
-        return np.empty(0, np.int32) if hosts is None else gateway_nodes(hosts, self.topology)
+        if hosts is None:
+            return np.empty(0, np.int32)
+        from cosim.network.gateways import gateway_nodes
+
+        return gateway_nodes(hosts, self.topology)
 
     def prepared(self, drop_larger: bool) -> Queues:
         """Return the queues with their jobs checked against the policies, and notes on them.
@@ -93,15 +93,24 @@ class Queues:
         """
         section, jobs = self.section, self.jobs
         if self.rules.uses_node_sets:
+            from queuesim.backfilling.easy_sets import node_set_method
+            from queuesim.site.node_sets import check_holds_any
+
             node_set_method(section.backfill)
             for name in section.policies:
                 check_holds_any(POLICIES[name])
         for name in section.policies if drop_larger else ():
             rng = np.random.default_rng(0)
             policy = make_policy(self.topology, name, rng, self.tables.of(name))
-            placed = with_room(fitting(jobs, policy, self.rules), policy, self.gateways)
+            placed = fitting(jobs, policy, self.rules)
+            if len(self.gateways):
+                from cosim.network.gateways import with_room
+
+                placed = with_room(placed, policy, self.gateways)
             jobs = refuse_empty(placed, jobs)
         if any(POLICIES[name].replays for name in section.policies):
+            from queuesim.logged import with_replay_notes
+
             jobs = with_replay_notes(jobs, self.topology)
         return replace(self, jobs=_with_notes_on_needs(section, jobs))
 
@@ -162,7 +171,7 @@ class Queues:
     ) -> Callable[..., QueueSetup]:
         """Return what makes a queue under a policy of the config's keys."""
         placing, section, known = self.empty(policy), self.section, None
-        if self.with_traffic is not None and isinstance(who, Decider):
+        if self.with_traffic is not None and not isinstance(who, str):
             known = self.with_traffic(self.jobs, self.draws.rng("jobs", which))
         return partial(
             QueueSetup,
@@ -205,7 +214,11 @@ class Queues:
         """
         names = dict.fromkeys((policy, *self.section.placement_rules))
         made = {name: self._made(name, snapshot) for name in names}
-        return AnyRule(made, policy) if self.section.placement_rules else made[policy]
+        if not self.section.placement_rules:
+            return made[policy]
+        from alloc.any_rule import AnyRule
+
+        return AnyRule(made, policy)
 
     def _made(self, policy: str, snapshot: int | None) -> Policy:
         which = policy if snapshot is None else f"{policy}, snapshot {snapshot}"
@@ -213,7 +226,10 @@ class Queues:
         made = make_policy(self.topology, policy, rng, self.tables.of(policy))
         if self.section.decider is not None:
             check_by_count("decider", policy, made)
-        keep_off(made, self.gateways)
+        if len(self.gateways):
+            from cosim.network.gateways import keep_off
+
+            keep_off(made, self.gateways)
         return made
 
     def digest(self, policy: str, model: RunTimeModel, overrun: str | None = None) -> str:
@@ -254,6 +270,8 @@ class Queues:
             return model.bandwidth_needs(self.jobs, self.job_rng(model))
         if not without_need:
             return None
+        from queuesim.site.bandwidth import bandwidth_needs
+
         classes = self.section.bandwidth_need_Bps
         return bandwidth_needs(self.jobs, classes, self.draws.rng("bandwidth"))
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from cosim.isolation.phases import MATTERS
 from netsim.units import format_quantity
-from queuesim.statistics import Interval
+from queuesim.statistics import MATTERS, Interval
 
 MOST_TIMES = 20
 """More samples than so many times those there are will not be recommended."""

@@ -19,17 +19,13 @@ from netsim.packet.build import (
     paces_of,
 )
 from netsim.packet.checks import check_priorities, check_run, check_size, packets_of
-from netsim.packet.crossbar.build import with_crossbars
-from netsim.packet.domains import make_domains, router_load
 from netsim.packet.footprint import check_memory
 from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
 from netsim.packet.routing_tables import kernel_tables, tables_class
 from netsim.packet.stuck import raise_stuck
 from netsim.packet.tables import Arrays
 from netsim.packet.thread_count import threads_used
-from netsim.packet.threads import run_in_domains
 from netsim.routing.base import Routing
-from netsim.routing.pinned import pinned_for
 from netsim.routing.tables import RouteTables
 from netsim.traffic import Traffic
 
@@ -114,7 +110,10 @@ def simulate_packets(
     check_size(routing.topology, traffic, config, until_s)
     check_priorities(routing, traffic, config)
     check_memory(routing, traffic, config, record_messages)
-    routing = pinned_for(routing, traffic)
+    if routing.pin is not None:
+        from netsim.routing.pinned import pinned_for
+
+        routing = pinned_for(routing, traffic)
     program = traffic.program
     sent = packets_of(program, config.packet_bytes)
     n_threads = threads_used(routing, config, threads, sent)
@@ -127,8 +126,13 @@ def simulate_packets(
     crossbar = None
     in_parts = int(arrays.sc[t.N_MESSAGES]) or None
     if config.input_queued:
+        from netsim.packet.crossbar.build import with_crossbars
+
         arrays, crossbar = with_crossbars(arrays, routing, config, clock)
     if n_threads > 1:
+        from netsim.packet.domains import make_domains, router_load
+        from netsim.packet.threads import run_in_domains
+
         load = router_load(routing.topology, traffic, config.packet_bytes)
         domains = make_domains(routing.topology, load, n_threads)
         arrays = run_in_domains(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from netsim.limits import need_memory
 from netsim.packet import tables as t
-from netsim.packet.crossbar import tables as x
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.traffic import Traffic
@@ -52,6 +51,8 @@ def run_bytes(
         found += messages * 2 * _WORD
     found += 2 * _WORD * messages if record_messages else 0
     if config.input_queued:
+        from netsim.packet.crossbar import tables as x
+
         # two ports for every link, slots of channels, and bits by output and slot
         slots_a_router = -(-links * routing.n_vcs // topology.n_routers)
         found += links * _WORD * 2 * x.P_WIDTH

@@ -9,7 +9,6 @@ from netsim.errors import NetcosimError
 from netsim.limits import MAX_INDEX
 from netsim.packet import tables as t
 from netsim.packet.kernels_ranks import START
-from netsim.packet.rails import first_rail
 from netsim.topology import Topology
 from netsim.traffic import Program, Traffic
 
@@ -70,6 +69,8 @@ def message_rows(
             f"{MAX_INDEX:,} that can be numbered"
         )
     rows = t.aligned_zeros((n * n_parts, t.M_WIDTH), np.int32)
+    from netsim.packet.rails import first_rail
+
     first = first_rail(traffic, rails, rail_policy)
     src = np.asarray(traffic.rank_node)[program.send_src()].astype(np.int64)
     dst = dst.astype(np.int64)

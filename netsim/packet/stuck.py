@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.packet import tables as t
-from netsim.packet.crossbar import tables as x
-from netsim.packet.deadlock import Channel, deadlock_error, stuck_error
 from netsim.packet.tables import Arrays
 from netsim.routing.base import Routing
 from netsim.traffic import Traffic
+
+if TYPE_CHECKING:
+    from netsim.packet.crossbar import tables as x
+    from netsim.packet.deadlock import Channel
 
 
 def raise_stuck(
@@ -27,10 +31,14 @@ def raise_stuck(
     senders = (port << vshift) | (group_class << class_shift)
     if len(fifos) or len(senders):
         holders = _holders(arrays, fifos) if crossbar is None else _bidders(arrays, crossbar)
+        from netsim.packet.deadlock import deadlock_error
+
         raise deadlock_error(routing.topology, _waits(arrays, holders, fifos, senders))
     waiting = np.flatnonzero(arrays.ranks[:, t.FINISH] < 0)
     if len(waiting):
         step = int(arrays.ranks[waiting[0], t.STEP])
+        from netsim.packet.deadlock import stuck_error
+
         raise stuck_error(traffic, step, int(arrays.steps[step, t.ARRIVED]))
 
 
@@ -47,6 +55,8 @@ def _holders(arrays: Arrays, fifos: NDArray[np.int64]) -> dict[int, set[int]]:
 
 def _bidders(arrays: Arrays, crossbar: x.Crossbar) -> dict[int, set[int]]:
     """Map each channel to the one that the head of the input FIFO behind it bids for."""
+    from netsim.packet.crossbar import tables as x
+
     slots = crossbar.slots.reshape(-1, x.S_WIDTH)
     bidding = np.flatnonzero(slots[:, x.S_HEAD] >= 0)
     return {int(q): {int(slots[q, x.S_WANT])} for q in bidding}

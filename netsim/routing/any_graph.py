@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from netsim.limits import need_memory
 from netsim.parameters import OneOf
-from netsim.routing.base import Hop, Routing, RoutingEntry, View
+from netsim.routing.base import SWITCHED, Hop, Routing, RoutingEntry, View
 from netsim.routing.choosing import least_loaded, one_of
 from netsim.routing.kernels_tables import BY_DESTINATION, EQUAL_COST, LEAST_LOADED
 from netsim.routing.make_tables import ejection, make_tables
@@ -329,9 +329,6 @@ def equal_cost_routing(
         seed_each_hop=seed_each_hop,
     )
 
-
-SWITCHED = ("fattree", "gpu-cluster", "graph", "cables", "ibnetdiscover", "topology.conf")
-"""Families of machines whose switches choose among equal-cost links by a hash."""
 
 ROUTINGS = (
     RoutingEntry("min-hop", "static shortest paths, dealt out by destination", (), min_hop_routing),

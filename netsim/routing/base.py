@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from netsim.errors import NetcosimError
 from netsim.parameters import Parameter, parameters_of
 from netsim.routing.kernels_tables import EQUAL_COST, PIN_WIDTH
 from netsim.routing.tables import RouteTables
@@ -116,6 +117,9 @@ class Routing:
     chosen for some flows; ``busy_s``: how long others keep each link busy, or None. Engines call it
     with the flows of their run."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "choose", _naming(self.name, self.choose))
+
     @cached_property
     def pins(self) -> dict[tuple[int, int, int], list[int]]:
         """``key`` of pinned flows at each visit: the place of their link in ``choices``.
@@ -132,6 +136,25 @@ class Routing:
             (src, *divmod(flow, self.queue_pairs)): [place for place in places if place >= 0]
             for src, (flow, *places) in zip(source, rows, strict=True)
         }
+
+
+SWITCHED = ("fattree", "gpu-cluster", "graph", "cables", "ibnetdiscover", "topology.conf")
+"""Families of machines whose switches choose among equal-cost links by a hash."""
+
+
+def _naming(name: str, choose: Callable[..., Hop]) -> Callable[..., Hop]:
+    """Return ``choose`` with an error that names the routing for a key that it takes as signed."""
+
+    def chosen(view: View, *visit: int) -> Hop:
+        try:
+            return choose(view, *visit)
+        except OverflowError as error:
+            raise NetcosimError(
+                f"routing {name!r}: choose: {error}; its key is a 64-bit number without sign: "
+                "use np.uint64(key), or netsim.routing.choosing"
+            ) from error
+
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -152,7 +175,3 @@ class RoutingEntry:
     def parameters(self) -> Mapping[str, Parameter]:
         """Parameters besides the topology."""
         return parameters_of(self.build)
-
-    def serves(self, family: str) -> bool:
-        """Return whether it works on a family."""
-        return not self.families or family in self.families

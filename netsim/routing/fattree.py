@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 
 from netsim.routing import kernels_fattree as kernels
 from netsim.routing.base import Hop, Routing, RoutingEntry, View
-from netsim.routing.choosing import least_loaded, one_of
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.topologies.fattree import FatTreeShape
 from netsim.topology import Topology
@@ -97,6 +96,8 @@ class UpDown:
         self, view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
     ) -> Hop:
         """Return the hop that the rule selects (see `netsim.routing.base.Routing`)."""
+        from netsim.routing.choosing import least_loaded, one_of
+
         hops = self.choices(router, dst_node, state)
         if len(hops) == 1:
             return hops[0]

@@ -24,8 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from netsim.errors import NetcosimError
 from netsim.parameters import Example
-from netsim.routing.any_graph import SWITCHED, equal_cost_routing
-from netsim.routing.base import Routing, RoutingEntry
+from netsim.routing.base import SWITCHED, Routing, RoutingEntry
 from netsim.routing.kernels_pinned import least_loaded
 from netsim.routing.kernels_tables import EQUAL_COST, PIN_WIDTH
 from netsim.topologies.checks import need_int
@@ -111,6 +110,8 @@ def pinned_routing(
     NetcosimError
         A router that cannot be reached, too many routers for a table, a parameter out of range.
     """
+    from netsim.routing.any_graph import equal_cost_routing
+
     need_int("pinned", "queue_pairs", queue_pairs, 1)
     hashed = equal_cost_routing(topology, "pinned", EQUAL_COST, queue_pairs)
     given: dict[tuple[int, int, int], int] = {}

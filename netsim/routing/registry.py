@@ -3,36 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from netsim.errors import need_name
 from netsim.kinds import need_kinds
 from netsim.parameters import checked
 from netsim.plugin_entries import given_by
 from netsim.registry import Registry
-from netsim.routing import any_graph, dragonfly, fattree, pinned, shortest_path, torus
-from netsim.routing.base import Routing, RoutingEntry
+from netsim.routing.base import Routing
 from netsim.topologies.registry import FAMILIES, family_of
 from netsim.topology import Topology
+
+if TYPE_CHECKING:
+    from netsim.recipes import Recipe
+    from netsim.routing.base import RoutingEntry
+
 
 ROUTINGS: Registry[RoutingEntry] = Registry(
     "netsim.routing.registry:ROUTINGS",
     "routing",
-    RoutingEntry,
+    "netsim.routing.base:RoutingEntry",
     (
-        *fattree.ROUTINGS,
-        *dragonfly.ROUTINGS,
-        *torus.ROUTINGS,
-        *(entry for family in FAMILIES.own.values() for entry in family.routings),
-        *shortest_path.ROUTINGS,
-        *any_graph.ROUTINGS,
-        *pinned.ROUTINGS,
+        "netsim.routing.fattree:ROUTINGS",
+        "netsim.routing.dragonfly:ROUTINGS",
+        "netsim.routing.torus:ROUTINGS",
+        *(f"{place}.routings" for place in FAMILIES.places),
+        "netsim.routing.shortest_path:ROUTINGS",
+        "netsim.routing.any_graph:ROUTINGS",
+        "netsim.routing.pinned:ROUTINGS",
     ),
+)
+RECIPES: Registry[Recipe] = Registry(
+    "netsim.routing.registry:RECIPES",
+    "recipe",
+    "netsim.recipes:Recipe",
+    ("netsim.recipes:OF_SIMULATORS",),
 )
 
 
 def routings_for(family: str) -> tuple[str, ...]:
     """Return the names of the routings that serve a topology family."""
-    return tuple(name for name, entry in ROUTINGS.items() if entry.serves(family))
+    return tuple(ROUTINGS.serving(family))
 
 
 def default_routing(topology: Topology) -> str:

@@ -5,53 +5,44 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from netsim.errors import NetcosimError, need_name
 from netsim.kinds import need_kinds
 from netsim.parameters import checked
 from netsim.plugin_entries import given_by
 from netsim.registry import Registry
-from netsim.topologies import (
-    cables,
-    dragonfly,
-    dragonfly_plus,
-    fattree,
-    gpu_cluster,
-    graph,
-    hyperx,
-    ibnetdiscover,
-    slimfly,
-    topology_conf,
-    torus,
-)
-from netsim.topologies.family import Family
 from netsim.topologies.presets import PRESETS
 from netsim.topology import Topology
+
+if TYPE_CHECKING:
+    from netsim.topologies.family import Family
+
 
 FAMILIES: Registry[Family] = Registry(
     "netsim.topologies.registry:FAMILIES",
     "topology family",
-    Family,
+    "netsim.topologies.family:Family",
     (
-        fattree.FAMILY,
-        dragonfly.FAMILY,
-        dragonfly_plus.FAMILY,
-        torus.FAMILY,
-        hyperx.HYPERCUBE,
-        hyperx.HYPERX,
-        slimfly.FAMILY,
-        gpu_cluster.FAMILY,
-        graph.FAMILY,
-        topology_conf.FAMILY,
-        ibnetdiscover.FAMILY,
-        cables.FAMILY,
+        "netsim.topologies.fattree:FAMILY",
+        "netsim.topologies.dragonfly:FAMILY",
+        "netsim.topologies.dragonfly_plus:FAMILY",
+        "netsim.topologies.torus:FAMILY",
+        "netsim.topologies.hyperx:HYPERCUBE",
+        "netsim.topologies.hyperx:HYPERX",
+        "netsim.topologies.slimfly:FAMILY",
+        "netsim.topologies.gpu_cluster:FAMILY",
+        "netsim.topologies.graph:FAMILY",
+        "netsim.topologies.topology_conf:FAMILY",
+        "netsim.topologies.ibnetdiscover:FAMILY",
+        "netsim.topologies.cables:FAMILY",
     ),
 )
 
 
 def family_of(topology: Topology) -> Family:
     """Return the entry of a topology's family, or that of "graph" if it is not registered."""
-    return FAMILIES.get(topology.family, graph.FAMILY)
+    return FAMILIES[topology.family if topology.family in FAMILIES else "graph"]
 
 
 def make_topology(family: str, params: Mapping[str, object]) -> Topology:

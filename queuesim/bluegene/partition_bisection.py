@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Annotated
 
 import numpy as np
-from annotated_types import Ge, Le
 from numpy.typing import NDArray
 
-from alloc.bluegene.menus import MENUS, partition_menu
+from alloc.bluegene.menus import partition_menu
 from alloc.bluegene.pairing import pairing_s
 from alloc.policy import Placement, Policy
 from netsim.errors import NetcosimError
-from netsim.parameters import OneOf, check_values
 from netsim.topologies.torus import TorusShape
+from queuesim.bluegene.parameters import PartitionKeys
 from queuesim.draws import draw_key, uniform_per_job
 from queuesim.runtime import RunTimeModel, RunTimes
 from workloads.job import Workload
@@ -70,7 +68,7 @@ class _ByGeometry(RunTimes):
 
 
 @dataclass(frozen=True)
-class PartitionBisection(RunTimeModel):
+class PartitionBisection(PartitionKeys, RunTimeModel):
     """Contention-bound jobs run longer on partitions of less bisection.
 
     Of a bound job's logged time, a share is communication that is bound by the bisection. It
@@ -87,16 +85,11 @@ class PartitionBisection(RunTimeModel):
     reads = ()
     knows_needs = True
     solves_flows = "flows"
-    bound_jobs: Annotated[float, "share of jobs that are contention-bound", Ge(0), Le(1)] = 0.5
-    communication: Annotated[
-        float, "share of a bound job's logged time that is communication", Ge(0), Le(1)
-    ] = 0.3
-    logged_menu: Annotated[
-        str, "menu from which the log's jobs had their partitions", OneOf(MENUS)
-    ] = "mira-current"
+    parameters = PartitionKeys
 
-    def __post_init__(self) -> None:
-        check_values(f"run-time model {self.name}", self)
+    @classmethod
+    def from_config(cls, context: object, parameters: PartitionKeys) -> PartitionBisection:
+        return cls(parameters.bound_jobs, parameters.communication, parameters.logged_menu)
 
     def bound(self, workload: Workload, rng: np.random.Generator) -> NDArray[np.bool_]:
         """Return which jobs are contention-bound, (n,) bool."""

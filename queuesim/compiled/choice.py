@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from alloc.policy import Policy
-from queuesim.decide import Decider
 from queuesim.ordering.orders import Order
 from queuesim.runtime import RunTimeModel
 from queuesim.site.rules import Rules
+
+if TYPE_CHECKING:
+    from queuesim.decide import Decider
 
 LEAST_JOBS = 4000
 """Queues of fewer jobs are over by events before the kernel is loaded."""
@@ -29,7 +33,7 @@ def why_by_events(
         )
     if n_jobs < LEAST_JOBS:
         return f"it has fewer than {LEAST_JOBS:,} jobs"
-    if isinstance(backfill, Decider):
+    if not isinstance(backfill, str):
         return f"decider {backfill.name!r} chooses the jobs"
     if not model.fixed:
         return f"run-time model {model.name!r} may change run times while jobs run"

@@ -9,6 +9,7 @@ from netsim.errors import NetcosimError
 from netsim.topologies.fattree import FatTreeShape
 from queuesim.observables.jobs import BINS, by_size
 from queuesim.observables.machine import QUANTILES
+from queuesim.observables.registry import Observable
 from queuesim.result import QueueResult, Rows
 
 MOST_JOBS = 1500
@@ -94,3 +95,9 @@ def least_hops(n_nodes: int, shape: FatTreeShape) -> float:
     """Return the average pairwise hops of the most compact placement: full pods, leaves, a rest."""
     nodes = np.arange(n_nodes, dtype=np.int32)
     return float(average_pairwise_hops(nodes, np.array([0, n_nodes]), shape)[0])
+
+
+OBSERVABLES = (
+    Observable("hops", "fat-trees: average pairwise hops by job size, and the least", hops),
+    Observable("spread", "fat-trees: nodes, hops and least possible hops of 1500 jobs", spread),
+)

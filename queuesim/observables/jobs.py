@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from queuesim.capacity import lost_nodes
 from queuesim.metrics import bounded_slowdown, run_s, turnaround_s, wait_s
+from queuesim.observables.registry import Observable
 from queuesim.result import QueueResult, Rows
 
 BINS = {
@@ -140,3 +141,17 @@ def days(result: QueueResult) -> Rows:
         }
         for k in range(n)
     ]
+
+
+OBSERVABLES = (
+    Observable("bins", "waits and turnarounds by job size, 1 to more than 324 nodes", bins),
+    Observable("days", "sums over the jobs of each day of waits, slowdowns, lost capacity", days),
+    Observable("classes", "waits and slowdowns by size class of a Blue Gene machine", classes),
+    Observable("quantiles", "percentiles of waits and slowdowns by the same classes", quantiles),
+    Observable("needs", "run times, waits and turnarounds by the bandwidth that jobs need", needs),
+    Observable(
+        "interrupted",
+        "jobs that were preempted or that failures sent back: lost work, restarts, checkpoints",
+        interrupted,
+    ),
+)

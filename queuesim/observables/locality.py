@@ -12,6 +12,7 @@ from netsim.errors import NetcosimError
 from netsim.hierarchy import hierarchy_of
 from netsim.topologies.spans import domains_spanned, least_domains
 from queuesim.observables.jobs import BINS, by_size
+from queuesim.observables.registry import Observable
 from queuesim.result import QueueResult, Rows
 
 MOST_JOBS = 1500
@@ -86,3 +87,17 @@ def jobs_locality(result: QueueResult) -> Rows:
         for i in some
         for row, level in enumerate(found.levels)
     ]
+
+
+OBSERVABLES = (
+    Observable(
+        "switches",
+        "domains (switches, groups, ...) that jobs span by level and job size, the least",
+        switches,
+    ),
+    Observable(
+        "locality",
+        "nodes, domains spanned and fewest possible of 1500 jobs at each level",
+        jobs_locality,
+    ),
+)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from queuesim.capacity import range_counts, sampled_utilisation, utilisation_steps
 from queuesim.metrics import LARGE_NODES, run_s, summarise
+from queuesim.observables.registry import Observable
 from queuesim.result import QueueResult, Rows
 
 QUANTILES = (("least", 0.0), ("q25", 0.25), ("median", 0.5), ("q75", 0.75), ("most", 1.0))
@@ -97,3 +98,15 @@ def timing(result: QueueResult) -> Rows:
             "seconds": result.wall_s,
         }
     ]
+
+
+OBSERVABLES = (
+    Observable("runs", "one row of metrics: waits, makespan, utilisations, jobs left out", runs),
+    Observable(
+        "ranges",
+        "starts and ends by range of utilisation, counted in five ways (Jigsaw, Table 2)",
+        ranges,
+    ),
+    Observable("minutes", "quantiles of the utilisation every minute", minutes),
+    Observable("timing", "wall-clock time of the policy and of the simulation", timing),
+)

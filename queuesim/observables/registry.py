@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from netsim.registry import Registry
-from queuesim.observables.hops import hops, spread
-from queuesim.observables.jobs import bins, classes, days, interrupted, needs, quantiles
-from queuesim.observables.locality import jobs_locality, switches
-from queuesim.observables.machine import minutes, ranges, runs, timing
-from queuesim.result import QueueResult, Rows
+
+if TYPE_CHECKING:
+    from queuesim.result import QueueResult, Rows
 
 
 @dataclass(frozen=True)
@@ -30,46 +28,12 @@ class Observable:
 OBSERVABLES: Registry[Observable] = Registry(
     "queuesim.observables.registry:OBSERVABLES",
     "observable",
-    Observable,
+    "queuesim.observables.registry:Observable",
     (
-        Observable(
-            "runs", "one row of metrics: waits, makespan, utilisations, jobs left out", runs
-        ),
-        Observable(
-            "ranges",
-            "starts and ends by range of utilisation, counted in five ways (Jigsaw, Table 2)",
-            ranges,
-        ),
-        Observable("minutes", "quantiles of the utilisation every minute", minutes),
-        Observable("timing", "wall-clock time of the policy and of the simulation", timing),
-        Observable("bins", "waits and turnarounds by job size, 1 to more than 324 nodes", bins),
-        Observable(
-            "days", "sums over the jobs of each day of waits, slowdowns, lost capacity", days
-        ),
-        Observable("classes", "waits and slowdowns by size class of a Blue Gene machine", classes),
-        Observable(
-            "quantiles", "percentiles of waits and slowdowns by the same classes", quantiles
-        ),
-        Observable(
-            "needs", "run times, waits and turnarounds by the bandwidth that jobs need", needs
-        ),
-        Observable(
-            "interrupted",
-            "jobs that were preempted or that failures sent back: lost work, restarts, checkpoints",
-            interrupted,
-        ),
-        Observable("hops", "fat-trees: average pairwise hops by job size, and the least", hops),
-        Observable("spread", "fat-trees: nodes, hops and least possible hops of 1500 jobs", spread),
-        Observable(
-            "switches",
-            "domains (switches, groups, ...) that jobs span by level and job size, the least",
-            switches,
-        ),
-        Observable(
-            "locality",
-            "nodes, domains spanned and fewest possible of 1500 jobs at each level",
-            jobs_locality,
-        ),
+        "queuesim.observables.machine:OBSERVABLES",
+        "queuesim.observables.jobs:OBSERVABLES",
+        "queuesim.observables.hops:OBSERVABLES",
+        "queuesim.observables.locality:OBSERVABLES",
     ),
 )
 

@@ -10,45 +10,13 @@ of the time for which it has run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf
-from typing import Annotated
 
 import numpy as np
-from annotated_types import Gt
 
-from netsim.errors import NetcosimError
-from netsim.parameters import Example, check_values
 from queuesim.ordering.orders import FloatArray, IndexArray, LiveOrder, Order, OrderContext
+from queuesim.parameters import Attained
 from workloads.job import Workload
-
-
-@dataclass(frozen=True)
-class Attained:
-    """``[queue.las]``: the queues of 2D-LAS."""
-
-    thresholds_s: Annotated[
-        Sequence[float],
-        "attained service (nodes x time) at which a job moves to the next queue, as time on one "
-        "node; ascending",
-        Gt(0),
-        Example(["1 h", "10 h"]),
-    ] = (3600.0,)
-    promote_after: Annotated[
-        float | None,
-        "a waiting job returns to the first queue when it has waited this many times as long as it "
-        "has run (PromoteKnob); without it, never",
-        Gt(0),
-        Example(8.0),
-    ] = None
-
-    def __post_init__(self) -> None:
-        check_values("las", self)
-        if list(self.thresholds_s) != sorted({*self.thresholds_s}):
-            raise NetcosimError(
-                f"queue.las.thresholds = {list(self.thresholds_s)}; they must ascend"
-            )
 
 
 class AttainedService(LiveOrder):
@@ -102,7 +70,7 @@ class AttainedService(LiveOrder):
 
 
 def attained_order(
-    parameters: Attained = Attained(),
+    parameters: Attained = Attained(),  # noqa: B008 - frozen
     context: OrderContext = OrderContext(),  # noqa: B008 - frozen
 ) -> Order:
     """Return the order with its parameters."""

@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
-
 import numpy as np
-from annotated_types import Gt
 
-from netsim.parameters import OneOf, check_values
 from queuesim.ordering.orders import FloatArray, IndexArray, LiveOrder, Order, OrderContext
-from queuesim.ordering.usage import OWNERS, Usage, history_usage, owners
+from queuesim.ordering.usage import Usage, history_usage, owners
+from queuesim.parameters import FairShare
 from workloads.job import Workload
-
-
-@dataclass(frozen=True)
-class FairShare:
-    """``[queue.fair_share]``: whose use of the machine counts, and for how long."""
-
-    by: Annotated[str, "whose use counts", OneOf(OWNERS)] = "user"
-    half_life_s: Annotated[float, "time in which what was used counts half", Gt(0)] = 604800.0
-
-    def __post_init__(self) -> None:
-        check_values("fair share", self)
 
 
 class ByUsage(LiveOrder):
@@ -61,7 +46,7 @@ class ByUsage(LiveOrder):
 
 
 def fair_share_order(
-    parameters: FairShare = FairShare(),
+    parameters: FairShare = FairShare(),  # noqa: B008 - frozen
     context: OrderContext = OrderContext(),  # noqa: B008 - frozen
 ) -> Order:
     """Return the order with its parameters."""

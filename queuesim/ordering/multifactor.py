@@ -7,41 +7,13 @@ nodes over those of the log's largest job. Partition: its ``factor``. Fair share
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
-
 import numpy as np
-from annotated_types import Ge, Gt
 
-from netsim.parameters import Example, OneOf, ReadIf, check_values
-from queuesim.ordering.fair_share import ByUsage, FairShare
+from queuesim.ordering.fair_share import ByUsage
 from queuesim.ordering.orders import FloatArray, IndexArray, LiveOrder, Order, OrderContext
-from queuesim.ordering.usage import OWNERS
+from queuesim.parameters import FairShare, Multifactor
 from queuesim.site.partitions import partition_of_jobs
 from workloads.job import Workload
-
-_AGED = ReadIf(("age_weight",), bool, "queue.multifactor.age_weight is above 0")
-_SHARED = ReadIf(("fair_share_weight",), bool, "queue.multifactor.fair_share_weight is above 0")
-
-
-@dataclass(frozen=True)
-class Multifactor:
-    """``[queue.multifactor]``: weights of the factors, and what they go by."""
-
-    age_weight: Annotated[float, "of the time since the submission", Ge(0)] = 1000.0
-    size_weight: Annotated[float, "of the nodes, larger jobs first", Ge(0), Example(100)] = 0.0
-    partition_weight: Annotated[float, "of the partition's factor", Ge(0), Example(10)] = 0.0
-    fair_share_weight: Annotated[float, "of the fair share", Ge(0), Example(1000)] = 0.0
-    max_age_s: Annotated[float, "time after which a job's age counts in full", Gt(0), _AGED] = (
-        604800.0
-    )
-    by: Annotated[str, "whose use counts for the fair share", OneOf(OWNERS), _SHARED] = "user"
-    half_life_s: Annotated[float, "time in which what was used counts half", Gt(0), _SHARED] = (
-        604800.0
-    )
-
-    def __post_init__(self) -> None:
-        check_values("multifactor", self)
 
 
 class WeightedFactors(LiveOrder):
@@ -81,7 +53,7 @@ class WeightedFactors(LiveOrder):
 
 
 def multifactor_order(
-    parameters: Multifactor = Multifactor(),
+    parameters: Multifactor = Multifactor(),  # noqa: B008 - frozen
     context: OrderContext = OrderContext(),  # noqa: B008 - frozen
 ) -> Order:
     """Return the order with its parameters."""

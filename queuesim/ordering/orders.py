@@ -11,14 +11,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from queuesim.site.partitions import Partition
 from workloads.job import Workload
+
+if TYPE_CHECKING:
+    from queuesim.parameters import Partition
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]

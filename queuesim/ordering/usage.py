@@ -11,7 +11,6 @@ from netsim.errors import NetcosimError
 from workloads.job import Workload
 
 FloatArray = NDArray[np.float64]
-OWNERS = ("user", "account", "project")
 
 
 class Usage:

@@ -9,8 +9,9 @@ import numpy as np
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.topology import Topology
+from queuesim.parameters import Partition
 from queuesim.site.outages import Outage
-from queuesim.site.partitions import Mask, Partition, node_mask, partition_of_jobs
+from queuesim.site.partitions import Mask, node_mask, partition_of_jobs
 from workloads.details import Labels
 from workloads.job import Workload
 

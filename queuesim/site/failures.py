@@ -8,58 +8,21 @@ its leaf, is out until the repair.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import inf
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
 from alloc.nodes import gpus_per_server
 from netsim.errors import NetcosimError
-from netsim.parameters import Example, ReadIf, check_values
 from netsim.topology import Topology
+from queuesim.parameters import RATES, Failures
 from queuesim.site.checkpoints import Checkpoints
 from queuesim.site.partitions import Mask
 from workloads.job import Workload
 
 DAY_S = 86_400.0
-RATES = ("per_node_day", "per_leaf_day", "per_link_day")
-
-
-@dataclass(frozen=True)
-class Failures:
-    """``[queue.failures]``: random failures; the jobs on such nodes go back to the queue."""
-
-    per_node_day: Annotated[
-        float, "failures of a node in a day, in the mean", Ge(0), Example(0.0065)
-    ] = 0.0
-    per_leaf_day: Annotated[
-        float,
-        "failures of a leaf switch in a day, in the mean; all nodes (GPUs) on it are out",
-        Ge(0),
-        Example(1.7e-5),
-    ] = 0.0
-    per_link_day: Annotated[
-        float,
-        "failures of the link of a node (GPU) to its leaf in a day, in the mean; the node is out",
-        Ge(0),
-        Example(1.9e-5),
-    ] = 0.0
-    repair_s: Annotated[
-        float,
-        "time from a failure until the nodes are back",
-        Gt(0),
-        ReadIf(RATES, lambda *rates: any(rates), "a rate of queue.failures is above 0"),
-        Example("2 h", beside={"per_node_day": 0.0065}),
-    ] = 3600.0
-
-    def __post_init__(self) -> None:
-        check_values("failures", self)
-
-    def __bool__(self) -> bool:
-        return any(getattr(self, rate) for rate in RATES)
 
 
 MOST_FAILURES = 1_000_000

@@ -12,11 +12,9 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Annotated
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.files import read_text
-from netsim.parameters import Example, NamesFile, OneOf, ReadIf, check_values
 from netsim.text_numbers import csv_cells, number_of
 
 KINDS = ("reservation", "failure")
@@ -57,31 +55,6 @@ class Outage:
             raise NetcosimError(
                 f"{self.where}: a failure spares no partition and no account; leave them empty"
             )
-
-
-@dataclass(frozen=True)
-class OutageFile:
-    """``[queue.outages]``: a file of reservations and failures, and what becomes of the jobs."""
-
-    file: Annotated[
-        str | None,
-        "a CSV file of reservations and failures of nodes",
-        NamesFile,
-        Example("outages.csv"),
-    ] = None
-    after_failure: Annotated[
-        str,
-        "a job on a node that fails ends, or goes back to the queue",
-        OneOf(("end", "requeue")),
-        ReadIf(("file",), lambda file: file is not None, "queue.outages.file is given"),
-    ] = "end"
-
-    def __post_init__(self) -> None:
-        check_values("outages", self)
-
-    def read(self) -> tuple[Outage, ...]:
-        """Read the outages in the file; none without a file."""
-        return () if self.file is None else read_outages(self.file)
 
 
 def read_outages(path: str) -> tuple[Outage, ...]:

@@ -4,71 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
-from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
-from netsim.hostlist import expand
-from netsim.parameters import Example, check_values
 from netsim.topology import Topology, nodes_named
+from queuesim.parameters import Partition
 from workloads.job import Workload
 
 Mask = NDArray[np.bool_]
 
 _NUMBERS = re.compile(r"[\d\s,-]+")
-
-
-@dataclass(frozen=True)
-class Partition:
-    """A partition of the queue (``[[queue.partitions]]``); partitions may share nodes.
-
-    Raises
-    ------
-    NetcosimError
-        A value that is not as declared; nodes that jobs share.
-    """
-
-    name: Annotated[str, "what it is called", Example("batch")] = "all"
-    nodes: Annotated[
-        str, 'a host list, "n[001-128]", or numbers, "0-127,256", or "all"', Example("0-7")
-    ] = "all"
-    priority: Annotated[float, "jobs of a higher one go first", Example(10)] = 0.0
-    factor: Annotated[
-        float, "its jobs' partition factor in the order multifactor", Ge(0), Le(1), Example(0.5)
-    ] = 0.0
-    max_walltime_s: Annotated[
-        float | None, "the longest walltime that it takes", Gt(0), Example("24 h")
-    ] = None
-    max_nodes: Annotated[
-        int | None, "the most nodes that it gives to a job", Ge(1), Example(64)
-    ] = None
-    log_names: Annotated[
-        str,
-        'the log\'s names for it, where they differ from its own: "regular,normal"',
-        Example("regular,normal"),
-    ] = ""
-    default: Annotated[bool, "runs the jobs whose partition is missing or not listed"] = False
-    shared: Annotated[
-        bool, "whether jobs share its nodes, which is not modelled: false", Example(False)
-    ] = False
-
-    def __post_init__(self) -> None:
-        check_values(f"partition {self.name!r}", self)
-        if self.shared:
-            raise NetcosimError(
-                f"partition {self.name!r}: shared = true; jobs here have whole nodes, several on "
-                "one node are not modelled: leave such a partition and its jobs out"
-            )
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Its names, in the config and in the log."""
-        names = (name.strip() for name in self.log_names.split(","))
-        return tuple(dict.fromkeys((self.name, *filter(None, names))))
 
 
 def node_mask(text: str, topology: Topology, where: str) -> Mask:
@@ -80,6 +27,8 @@ def node_mask(text: str, topology: Topology, where: str) -> Mask:
         What is no host list, a node that the machine has not or that is named twice, none at
         all; begins with ``where``.
     """
+    from netsim.hostlist import expand
+
     mask = np.zeros(topology.n_nodes, dtype=bool)
     if text.strip() == "all":
         return ~mask

@@ -7,43 +7,17 @@ jobs that borrow). No relation of them has cycles; two of them together could, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
-from typing import Annotated
 
 import numpy as np
-from annotated_types import Ge
 
 from netsim.errors import NetcosimError
-from netsim.parameters import Example, OneOf, check_values
 from queuesim.ordering.orders import FixedScores, FloatArray, LiveOrder, Order
+from queuesim.parameters import PreemptionKeys
 from queuesim.site.quotas import Quotas
 from workloads.job import Workload
 
-BY = ("none", "order", "partition")
 PREEMPTIVE_BACKFILLS = ("none", "easy")
-
-
-@dataclass(frozen=True)
-class PreemptionKeys:
-    """``[queue.preemption]``: what jobs preempt others by."""
-
-    by: Annotated[
-        str,
-        'jobs preempt those of a lower level: of the order ("priority", "las"), or of the '
-        "partitions' priorities",
-        OneOf(BY),
-        Example("order"),
-    ] = "none"
-    min_run_s: Annotated[
-        float,
-        "time that a job runs after each start before it may be preempted",
-        Ge(0),
-        Example("10 min"),
-    ] = 0.0
-
-    def __post_init__(self) -> None:
-        check_values("preemption", self)
 
 
 def check_preemptive(backfill: str) -> None:

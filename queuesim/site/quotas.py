@@ -6,68 +6,16 @@ otherwise. A job that would own its nodes may preempt jobs that borrow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
-from netsim.limits import MAX_INDEX
-from netsim.parameters import Example, OneOf, ReadIf, check_values
-from netsim.text_numbers import whole_number
 from queuesim.ordering.orders import FloatArray, IndexArray, LiveOrder
+from queuesim.parameters import NUMBERS, QuotaKeys
 from workloads.details import Labels
 from workloads.job import Workload
-
-LABELS = ("partition", "account", "qos")
-NUMBERS = ("user", "project")
-_GIVEN = ReadIf(("nodes",), bool, "queue.quotas.nodes is given")
-
-
-@dataclass(frozen=True)
-class QuotaKeys:
-    """``[queue.quotas]``: the nodes that each virtual cluster may claim."""
-
-    nodes: Annotated[
-        Sequence[str],
-        "nodes of each virtual cluster; jobs of others only borrow",
-        Example(["vision: 6", "speech: 2"], beside={"by": "user"}),
-    ] = ()
-    by: Annotated[
-        str,
-        "the log's column that names a job's virtual cluster",
-        OneOf((*LABELS, *NUMBERS)),
-        _GIVEN,
-    ] = "account"
-
-    def __post_init__(self) -> None:
-        check_values("quotas", self)
-        self.of_name()
-
-    def of_name(self) -> dict[str, int]:
-        """Return the nodes of each virtual cluster, by name.
-
-        Raises
-        ------
-        NetcosimError
-            An entry that is not "NAME: NODES", or a name that occurs twice.
-        """
-        found: dict[str, int] = {}
-        for entry in self.nodes:
-            name, _, count = entry.rpartition(":")
-            name = name.strip()
-            nodes = whole_number(count.strip(), 0, MAX_INDEX)
-            if not name or nodes is None:
-                raise NetcosimError(
-                    f"queue.quotas.nodes: {entry[:60]!r}; it must be a name and a number of nodes, "
-                    '"NAME: 64"'
-                )
-            if name in found:
-                raise NetcosimError(f"queue.quotas.nodes: {name!r} occurs twice; list it once")
-            found[name] = nodes
-        return found
 
 
 class Quotas(LiveOrder):

@@ -3,43 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
-from annotated_types import Ge
 
 from alloc.policy import Policy, Request
 from netsim.errors import NetcosimError
-from netsim.parameters import Example, OneOf, ReadIf, check_values
 from queuesim.ordering.orders import Order, first_by
-from queuesim.site.access import Access
+from queuesim.parameters import Failures, Partition, PreemptionKeys, QuotaKeys
 from queuesim.site.checkpoints import Checkpoints
-from queuesim.site.failures import Failures
-from queuesim.site.node_sets import allocate_within, check_holds_any
-from queuesim.site.outages import Outage
-from queuesim.site.partitions import Mask, Partition, check_partitions, refused_by
-from queuesim.site.preemption import Preemption, PreemptionKeys, levels_of
-from queuesim.site.quotas import QuotaKeys, Quotas
 from workloads.job import Workload
 
-
-@dataclass(frozen=True)
-class RuleKeys:
-    """Rules that are keys of ``[queue]`` itself."""
-
-    grace_s: Annotated[
-        float,
-        'how long past its walltime a job may run on under overrun = "cut"',
-        Ge(0),
-        ReadIf(("overrun",), lambda overrun: overrun == "cut", 'queue.overrun = "cut"'),
-        Example("60 s"),
-    ] = 0.0
-    dependencies: Annotated[
-        str, "jobs wait for their dependencies in the log", OneOf(("ignore", "keep"))
-    ] = "ignore"
-
-    def __post_init__(self) -> None:
-        check_values("queue", self)
+if TYPE_CHECKING:
+    from queuesim.site.access import Access
+    from queuesim.site.outages import Outage
+    from queuesim.site.partitions import Mask
+    from queuesim.site.preemption import Preemption
 
 
 @dataclass(frozen=True)
@@ -63,7 +42,10 @@ class Rules:
     """Random ones, which send jobs back."""
 
     def __post_init__(self) -> None:
-        check_partitions(self.partitions)
+        if self.partitions:
+            from queuesim.site.partitions import check_partitions
+
+            check_partitions(self.partitions)
         if self.preemption.by != "none" and self.quotas.nodes:
             raise NetcosimError(
                 f'queue.preemption.by = "{self.preemption.by}" does not go with queue.quotas; '
@@ -96,12 +78,18 @@ class Rules:
         self, workload: Workload, order: Order, access: Access | None, machine_nodes: int
     ) -> Preemption | None:
         """Return which jobs may preempt others; None: no preemption. See `levels_of`, `Quotas`."""
+        if not self.preempts and not order.needs_preemption:
+            return None
+        from queuesim.site.preemption import Preemption, levels_of
+
         partition = [0] * len(workload) if access is None else access.partition
         priority = None
         if access is not None and self.partitions:
             priority = np.array(access.priority)[access.partition]
         levels = levels_of(self.preemption, order, workload, priority)
         if self.quotas.nodes:
+            from queuesim.site.quotas import Quotas
+
             levels = Quotas(workload, self.quotas, machine_nodes)
         if levels is None:
             return None
@@ -109,6 +97,9 @@ class Rules:
 
     def access(self, workload: Workload, policy: Policy) -> Access:
         """Return the nodes that jobs may use; see `Access`, `check_holds_any` for refusals."""
+        from queuesim.site.access import Access
+        from queuesim.site.node_sets import check_holds_any
+
         check_holds_any(policy)
         return Access(workload, policy.topology, self.partitions, self.outages)
 
@@ -122,6 +113,8 @@ class Rules:
         """Return the jobs that can never run under these rules, by reason."""
         if not self.partitions:
             return {}
+        from queuesim.site.partitions import refused_by
+
         reasons = refused_by(workload, self.partitions)
         never = _never_placed(workload, policy, self.access(workload, policy))
         if never.any():
@@ -131,6 +124,8 @@ class Rules:
 
 def _never_placed(workload: Workload, policy: Policy, access: Access) -> Mask:
     """Return which jobs the policy cannot place on the empty nodes of their partition, (n,)."""
+    from queuesim.site.node_sets import allocate_within
+
     partition, trial = np.array(access.partition, dtype=np.int64), policy.clone()
     no_links = np.empty(0, dtype=np.int32)
     never = np.zeros(len(workload), dtype=bool)

@@ -19,8 +19,8 @@ from workloads.dependencies import refuse_cycles
 from workloads.details import Dependencies, JobDetails, Labels, NodeLists
 from workloads.importers.logged import Found, LoggedJob
 from workloads.importers.shared_nodes import shared_nodes
-from workloads.job import Workload
-from workloads.swf_parse import MAX_INTEGER, MAX_TIME_S
+from workloads.job import MAX_TIME_S, Workload
+from workloads.swf_parse import MAX_INTEGER
 
 TASK = 10**8
 """Task 7 of array 123 gets the number 123 * TASK + 7, which no job of its own has."""

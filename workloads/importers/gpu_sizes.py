@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge
 
 from netsim.parameters import OneOf
-from workloads.importers.logged import Found
+from workloads.job import GPU, UNITS
 
-UNITS = NODE, GPU = ("node", "gpu")
+if TYPE_CHECKING:
+    from workloads.importers.logged import Found
+
 
 SizeUnit = Annotated[
     str,

@@ -11,11 +11,12 @@ from netsim.errors import NetcosimError, need_name, unknown_name
 from workloads.dependencies import parse_dependency
 from workloads.importers.assemble import workload_of
 from workloads.importers.dates import LogClock, Zone, in_order
-from workloads.importers.gpu_sizes import NODE, GpusPerNode, SizeUnit, count_by
+from workloads.importers.entry import Importer
+from workloads.importers.gpu_sizes import GpusPerNode, SizeUnit, count_by
 from workloads.importers.logged import Found, LoggedJob
 from workloads.importers.shared_nodes import SharedNodes
 from workloads.importers.tables import TableRow, TableRows, csv_rows, parquet_rows
-from workloads.job import Workload
+from workloads.job import NODE, Workload
 
 COLUMNS = (
     "job",
@@ -214,3 +215,13 @@ def _job(row: TableRow, clock: LogClock) -> LoggedJob:
         communication_fraction=row.number("communication_fraction", most=1.0),
         bytes_per_node_s=row.number("bytes_per_node_s"),
     )
+
+
+IMPORTERS = (
+    Importer("csv", "any table in CSV, with a map of its columns", read_mapped_csv),
+    Importer(
+        "parquet",
+        "any table in Parquet, with a map of its columns (needs pyarrow)",
+        read_mapped_parquet,
+    ),
+)

@@ -14,6 +14,7 @@ from netsim.text_numbers import need_whole, whole_number
 from workloads.details import DEPENDENCY_KINDS
 from workloads.importers.assemble import workload_of
 from workloads.importers.dates import length_s
+from workloads.importers.entry import Importer
 from workloads.importers.logged import BadLines, Found, LoggedJob
 from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
 from workloads.job import Workload
@@ -168,3 +169,11 @@ def _waits_for(text: str) -> tuple[tuple[str, str], ...]:
                 (kind, f[1] if not f[2] else f"{f[1]}[{f[2]}]") for f in found if f is not None
             ]
     return tuple(pairs)
+
+
+IMPORTER = Importer(
+    "pbs",
+    "accounting records of PBS Professional, OpenPBS and Torque",
+    read_pbs,
+    looks_like,
+)

@@ -4,39 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from netsim.errors import need_name
 from netsim.parameters import checked
 from netsim.plugin_entries import given_by
 from netsim.registry import Registry
-from workloads.importers import mapped, pbs, sacct
-from workloads.importers.entry import Importer
 from workloads.job import Workload
 
+if TYPE_CHECKING:
+    from workloads.importers.entry import Importer
+
+
 IMPORTERS: Registry[Importer] = Registry(
-    Importer.registered_in,
+    "workloads.importers.registry:IMPORTERS",
     "importer",
-    Importer,
+    "workloads.importers.entry:Importer",
     (
-        Importer(
-            "sacct",
-            "Slurm's accounting, as sacct -P prints it, with any columns in any order",
-            sacct.read_sacct,
-            sacct.looks_like,
-        ),
-        Importer(
-            "pbs",
-            "accounting records of PBS Professional, OpenPBS and Torque",
-            pbs.read_pbs,
-            pbs.looks_like,
-        ),
-        Importer("csv", "any table in CSV, with a map of its columns", mapped.read_mapped_csv),
-        Importer(
-            "parquet",
-            "any table in Parquet, with a map of its columns (needs pyarrow)",
-            mapped.read_mapped_parquet,
-        ),
+        "workloads.importers.sacct:IMPORTER",
+        "workloads.importers.pbs:IMPORTER",
+        "workloads.importers.mapped:IMPORTERS",
     ),
     optional=("workloads.importers.rare.plugin",),
 )

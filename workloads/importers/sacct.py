@@ -17,6 +17,7 @@ from netsim.text_numbers import whole_number
 from workloads.details import DEPENDENCY_KINDS
 from workloads.importers.assemble import last_runs, workload_of
 from workloads.importers.dates import LogClock, Zone, in_order, length_s
+from workloads.importers.entry import Importer
 from workloads.importers.logged import BadLines, Found, LoggedJob
 from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
 from workloads.job import Workload
@@ -334,3 +335,11 @@ def _one_of(id: str, components: Sequence[LoggedJob]) -> LoggedJob:
         cpus=sum(job.cpus for job in components),
         hosts=hosts if all(job.hosts for job in components) else "",
     )
+
+
+IMPORTER = Importer(
+    "sacct",
+    "Slurm's accounting, as sacct -P prints it, with any columns in any order",
+    read_sacct,
+    looks_like,
+)

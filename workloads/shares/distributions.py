@@ -14,15 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, need_name
+from workloads.registry import DISTRIBUTIONS
 
 FloatArray = NDArray[np.float64]
-
-DISTRIBUTIONS = {
-    "uniform": "all values alike that are nearer to the mean than 1.732 times the spread",
-    "beta": "the beta distribution of this mean and spread",
-    "quantiles": "a table of quantiles, straight between them",
-}
-"""Names of distributions of communication fractions."""
 
 
 class Fractions(Protocol):

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from netsim.errors import unknown_name
-from netsim.registry import Registry
 from workloads.shares.distributions import BetaFractions, Fractions, QuantileFractions
 
 
@@ -84,12 +83,12 @@ def shares_of(source: str) -> tuple[PublishedShare, ...]:
 class ShareMix:
     """A distribution of jobs' communication fractions, with what it is a share of."""
 
-    registered_in: ClassVar[str] = "workloads.shares.mixes:MIXES"
+    registered_in: ClassVar[str] = "workloads.registry:MIXES"
 
     name: str
     description: str
     share: str
-    """What a fraction is a share of: a name of `cosim.measuring.steady.SHARES`."""
+    """What a fraction is a share of: a name of `cosim.parameters.SHARES`."""
     fractions: Fractions
     source: str
     """Citation."""
@@ -130,30 +129,25 @@ def _published(name: str, description: str, share: str) -> ShareMix:
     )
 
 
-MIXES: Registry[ShareMix] = Registry(
-    ShareMix.registered_in,
-    "mix of communication shares",
-    ShareMix,
-    (
-        _published(
-            "pollard-cab",
-            "30 % of the isolated run time, all jobs alike: Pollard et al. on Cab (SC'18)",
-            "alone",
-        ),
-        _published(
-            "amg-ranks",
-            "12 to 27 % of the time in MPI, as a profiler saw it: ranks of one run of AMG",
-            "contended",
-        ),
-        _published(
-            "seren-links",
-            "0.1 to 95 % of a node's link, median 16 %: servers of Seren that send (AcmeTrace)",
-            "drive",
-        ),
-        _published(
-            "frontier-congested",
-            "0.04 to 12 % of a node's links: eight jobs of Frontier that met congestion",
-            "drive",
-        ),
+PUBLISHED = (
+    _published(
+        "pollard-cab",
+        "30 % of the isolated run time, all jobs alike: Pollard et al. on Cab (SC'18)",
+        "alone",
+    ),
+    _published(
+        "amg-ranks",
+        "12 to 27 % of the time in MPI, as a profiler saw it: ranks of one run of AMG",
+        "contended",
+    ),
+    _published(
+        "seren-links",
+        "0.1 to 95 % of a node's link, median 16 %: servers of Seren that send (AcmeTrace)",
+        "drive",
+    ),
+    _published(
+        "frontier-congested",
+        "0.04 to 12 % of a node's links: eight jobs of Frontier that met congestion",
+        "drive",
     ),
 )

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cosim.network.situation import Situation
-from cosim.network_schedulers.registry import NETWORK_SCHEDULERS
+from cosim.registry import NETWORK_SCHEDULERS
 from cosim.run_times.iterations import Iterations, ScheduledJobs
 from experiments.ai_clusters.cells import USUAL, cell_content
 from experiments.kit.points import measured

@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
-from cosim.run_times.coupled_packets import CoupledPackets, PacketBudget
+from cosim.parameters import PacketBudget
+from cosim.run_times.coupled_packets import CoupledPackets
 from cosim.run_times.slowdown_cache import FloatArray, Judgement, SlowdownCache, cache_errors
 from netcosim.config.load import config_from, load_sweep
 from netcosim.runs.points import replaced

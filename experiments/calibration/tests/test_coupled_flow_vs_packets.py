@@ -9,7 +9,8 @@ from test_coupled_packets import LONG, long_messages
 
 from alloc.registry import make_policy
 from cosim.network.situation import Situation
-from cosim.run_times.packet_judge import PacketBudget, level_errors
+from cosim.parameters import PacketBudget
+from cosim.run_times.packet_judge import level_errors
 from experiments.calibration.flow_levels import compare_mix, random_mix
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cosim.measuring.rounds import CONTENDED, ISOLATED
+from cosim.parameters import CONTENDED, ISOLATED
 from experiments.isolation import cab, loop
 from experiments.kit.windows import over_windows, table_of, with_speedups
 from netcosim.config.load import config_from

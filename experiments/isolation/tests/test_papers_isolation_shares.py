@@ -8,7 +8,7 @@ from experiments.isolation.shares import CHOSEN, MISREAD, analyse, draw, points,
 from experiments.kit.points import measured
 from netcosim.config.load import config_from
 from netcosim.reproduce.paper import Options
-from workloads.shares.mixes import MIXES
+from workloads.registry import MIXES
 
 QUICK = Options(scale="quick")
 

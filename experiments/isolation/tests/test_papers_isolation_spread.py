@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from cosim.measuring.pairs import Pair
+from cosim.parameters import PLACED, SMALL_FIRST
 from experiments.isolation import spread
 from experiments.isolation.cells import FACTORS, designed
 from experiments.isolation.spread import DRAGONFLIES, OTHERS
@@ -20,7 +21,6 @@ from netcosim.reproduce.paper import Options
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_tables import result_tables
 from netcosim.runs.points import canonical_json
-from queuesim.placing import PLACED, SMALL_FIRST
 
 QUICK = Options(scale="quick")
 CELL = {"log": "thunder", "placement": "rdn", "network": "ugal", "drive": "1", "share": 1.0}

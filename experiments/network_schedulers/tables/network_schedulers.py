@@ -30,7 +30,7 @@ from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.network.periodic import JobGroup, NetworkPlan, PeriodicJob, iteration_times_s
 from cosim.network.situation import Situation
 from cosim.network_schedulers import cassini, crux
-from cosim.network_schedulers.registry import NETWORK_SCHEDULERS
+from cosim.registry import NETWORK_SCHEDULERS
 from cosim.run_times.iterations import ScheduledJobs
 from netcosim.config.load import config_from
 from netcosim.runs.cosim import run_cosim

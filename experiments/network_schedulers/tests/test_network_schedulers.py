@@ -13,7 +13,7 @@ from test_periodic_jobs import job
 
 from cosim.network.periodic import JobGroup, NetworkPlan, iteration_times_s
 from cosim.network_schedulers import cassini, crux
-from cosim.network_schedulers.registry import NETWORK_SCHEDULERS
+from cosim.registry import NETWORK_SCHEDULERS
 from netsim.traffic import PRIORITIES
 
 STUDY = Path(__file__).resolve().parents[1]

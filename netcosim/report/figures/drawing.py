@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from netcosim.report.figures.panels import panel_grid
-from netcosim.report.figures.style import grid, literal, new_figure, shared_legend
+from netcosim.report.figures.style import distinct, grid, literal, new_figure, shared_legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,6 +50,8 @@ class Drawing:
 
     def draw(self) -> Figure:
         """Draw all panels, and the legend."""
+        from netcosim.report.figures.panels import panel_grid
+
         top_in = 0.4 if self.legend else 0.0
         figure, axes = panel_grid(len(self.panels), self.columns, self.size_in, top_in=top_in)
         for axis, panel in zip(axes, self.panels, strict=True):
@@ -81,16 +82,3 @@ def safe_name(text: str) -> str:
 def safe_names(texts: Iterable[str]) -> list[str]:
     """Return `safe_name` of each, numbered where it comes again."""
     return distinct(map(safe_name, texts))
-
-
-def distinct(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
-    """Return names, numbered where they come again or are taken."""
-    found: list[str] = []
-    used = set(taken)
-    for base in names:
-        name, number = base, 2
-        while name in used:
-            name, number = f"{base}-{number}", number + 1
-        found.append(name)
-        used.add(name)
-    return found

@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from netcosim.report.figures.lines import time_unit
-from netcosim.report.figures.panels import grouped_bars
 from netcosim.report.figures.style import (
     INK,
     SOFT,
@@ -55,6 +54,8 @@ def bars_against_baseline(
     NetcosimError
         A missing column, no rows.
     """
+    from netcosim.report.figures.panels import grouped_bars
+
     check_columns(frame, ["group", "policy", "ratio", "low", "high"], "bars")
     shown = frame[frame["policy"] != baseline]
     groups = first_seen(frame, "group")

@@ -158,3 +158,16 @@ def shared_legend(figure: Figure, axes: Iterable[Axes], n_columns: int = 7) -> N
         frameon=False,
         fontsize=8,
     )
+
+
+def distinct(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
+    """Return names, numbered where they come again or are taken."""
+    found: list[str] = []
+    used = set(taken)
+    for base in names:
+        name, number = base, 2
+        while name in used:
+            name, number = f"{base}-{number}", number + 1
+        found.append(name)
+        used.add(name)
+    return found

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from workloads.importers.dates import Zone
 from workloads.importers.entry import Importer
-from workloads.importers.gpu_sizes import NODE, GpusPerNode, SizeUnit
+from workloads.importers.gpu_sizes import GpusPerNode, SizeUnit
 from workloads.importers.mapped import mapped_rows, read_rows
 from workloads.importers.tables import csv_rows
-from workloads.job import Workload
+from workloads.job import NODE, Workload
 
 
 def _reader(columns: Mapping[str, str]) -> Callable[..., Workload]:

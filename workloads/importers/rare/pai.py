@@ -9,10 +9,10 @@ from typing import Annotated
 
 from netsim.parameters import Example
 from workloads.importers.assemble import workload_of
-from workloads.importers.gpu_sizes import NODE, GpusPerNode, SizeUnit, count_by
+from workloads.importers.gpu_sizes import GpusPerNode, SizeUnit, count_by
 from workloads.importers.logged import Found, LoggedJob
 from workloads.importers.tables import TableRow, csv_rows
-from workloads.job import Workload
+from workloads.job import NODE, Workload
 
 TASKS = (
     *("job_name", "task_name", "inst_num", "status", "start_time", "end_time"),

@@ -10,10 +10,10 @@ from typing import Any
 from netsim.errors import NetcosimError
 from workloads.importers.assemble import workload_of
 from workloads.importers.dates import LogClock, Zone
-from workloads.importers.gpu_sizes import NODE, GpusPerNode, SizeUnit, count_by
+from workloads.importers.gpu_sizes import GpusPerNode, SizeUnit, count_by
 from workloads.importers.logged import Found, LoggedJob
 from workloads.importers.rare.flux import json_jobs
-from workloads.job import Workload
+from workloads.job import NODE, Workload
 from workloads.swf_parse import short
 
 _STATUS = {"pass": "completed", "killed": "cancelled"}

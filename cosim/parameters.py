@@ -1,0 +1,189 @@
+"""The keys of run-time models and measures in a config, without these themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from annotated_types import Ge, Gt, Le, Lt
+
+from cosim.registry import NETWORK_SCHEDULERS
+from netsim.errors import need_name
+from netsim.parameters import Example, NamesFile, NamesIn, OneOf, ReadIf, check_values
+
+ISOLATED, CONTENDED = "isolated", "contended-baseline"
+RUNTIME_REFERENCES: dict[str, str] = {
+    ISOLATED: "the log's run time is that of an isolated run on the job's nodes",
+    CONTENDED: "the log's run time is the job's time under the baseline policy",
+}
+ONE_ROUND: dict[str, object] = {"rounds": 1, "runtime_reference": CONTENDED}
+"""The parameters of "measured" by which schedules are measured once."""
+MAX_ROUNDS = 1000
+"""Each runs every queue and sends every snapshot again; waits settle within a few."""
+PERIODS = 6
+"""How long jobs loop together, in isolated periods of the one with the longest, by default."""
+PHASES = 4
+"""Random starts that few jobs loop from, by default."""
+_SOME_ARE_KEPT = ReadIf(
+    ("tolerance",), lambda tolerance: tolerance > 0, "queue.coupled.tolerance is above 0"
+)
+SHARES = {
+    "alone": "the share of its isolated run time in which it communicates, under the reference",
+    "contended": "the share of its time under the reference, among all others, as a profiler sees",
+    "drive": "the share of the time for which its busiest node keeps its link busy",
+}
+"""Definitions of a job's communication fraction."""
+
+STARTS = {
+    "random": "each begins at a moment of its own",
+    "locked": "all begin an iteration at once",
+}
+"""How jobs begin."""
+
+
+ComputingNoise = Annotated[
+    float,
+    "standard deviation of an iteration's computing time over its mean",
+    Ge(0),
+    Le(1),
+    Example(0.1),
+]
+"""A parameter of the rules of loops."""
+QUEUE, LOG_ORDER, SMALL_FIRST = "queue", "empty", "empty-small-first"
+PLACED = {
+    QUEUE: "where the queue of each policy has them",
+    LOG_ORDER: "placed anew by each policy on an empty machine, in the order of the log",
+    SMALL_FIRST: "placed anew by each policy on an empty machine, the smallest first",
+}
+"""Where the jobs of a snapshot sit."""
+
+
+@dataclass(frozen=True)
+class CoupledParameters:
+    """``[queue.coupled]``, for both levels."""
+
+    runtime_reference: Annotated[
+        str,
+        "whether a logged run time is isolated or under the baseline policy",
+        OneOf(RUNTIME_REFERENCES),
+    ] = "isolated"
+
+
+@dataclass(frozen=True)
+class PacketBudget:
+    """Budget and tolerance of the packet level."""
+
+    periods: Annotated[int, "periods of the job with the longest one", Ge(2)] = PERIODS
+    """Length of a simulation in isolated periods of the job with the longest one. The first quarter
+    of a job's iterations does not count. It is doubled until each job has
+    `cosim.network.loops.LEAST_COUNTED` iterations; with fewer than 6 that happens often."""
+    phases: Annotated[int, "random starts of groups of two or three jobs", Ge(1)] = PHASES
+    """Simulations, with other random starts, whose mean is the slowdown in groups of two or three
+    jobs. Larger groups are simulated once."""
+    message_scale: Annotated[float, "messages are shortened by this", Gt(0), Le(1)] = 1.0
+    """Messages are shortened by this factor (0 < scale <= 1), to whole bytes >= 1."""
+    tolerance: Annotated[
+        float, "change of slowdown by flows that is not judged again", Ge(0), Example(0.1)
+    ] = 0.0
+    """A job is judged again when the jobs of its group have changed and its slowdown at flow level
+    is off by more than this part from what it was at its last judgement (1 before the first). It is
+    then simulated among the jobs that share links with it. Until then its slowdown is that of
+    `cosim.run_times.slowdown_cache.SlowdownCache`. 0: all jobs of a group are simulated together
+    whenever they have changed."""
+    audit: Annotated[
+        float,
+        "kept judgements simulated for their error",
+        Ge(0),
+        Le(1),
+        _SOME_ARE_KEPT,
+        Example(0.05),
+    ] = 0.0
+    """Share of the groups not simulated entirely that are simulated nevertheless, for the report of
+    how far off their slowdowns are. It changes no result."""
+    max_simulations: Annotated[
+        int | None, "most simulated groups; flows afterwards", Ge(0), Example(1000)
+    ] = None
+    """Simulated groups; afterwards the flow level is used. Runs of single jobs do not count."""
+
+    def __post_init__(self) -> None:
+        check_values("packet budget", self)
+
+
+@dataclass(frozen=True)
+class PacketParameters(PacketBudget, CoupledParameters):
+    """``[queue.coupled]``: also what the packet level may cost."""
+
+
+@dataclass(frozen=True)
+class IterationParameters:
+    """Keys of ``[queue]``."""
+
+    network_scheduler: Annotated[
+        str,
+        "what shifts, ranks and routes the communication of running jobs (netcosim list "
+        "network-schedulers)",
+        NamesIn(NETWORK_SCHEDULERS),
+        Example("crux"),
+    ] = "none"
+
+    def __post_init__(self) -> None:
+        need_name("network scheduler", self.network_scheduler, NETWORK_SCHEDULERS)
+
+
+@dataclass(frozen=True)
+class MeasuredParameters:
+    """``[queue.measured]``: where the speed-ups come from, and which end of them counts.
+
+    With ``runtime_reference`` "isolated" the reference's jobs run longer than logged too, so that
+    its schedule answers to what is measured; see `cosim.measuring.rounds`.
+    """
+
+    table: Annotated[
+        str | None,
+        "speed-ups as CSV, instead of those of this run",
+        NamesFile,
+        Example("speedups.csv"),
+    ] = None
+    bound: Annotated[
+        str, "the measured mean or an end of its interval", OneOf(("mean", "low", "high"))
+    ] = "mean"
+    rounds: Annotated[
+        int,
+        "how often schedules are measured: those as logged, then those that came out",
+        Ge(1),
+        Le(MAX_ROUNDS),
+    ] = 1
+    runtime_reference: Annotated[
+        str,
+        "whether a logged run time is isolated or under the reference policy",
+        OneOf(RUNTIME_REFERENCES),
+    ] = CONTENDED
+
+
+@dataclass(frozen=True)
+class SteadyRules:
+    """Rules of the loops, and of the accuracy of their means."""
+
+    share: Annotated[
+        str, "what a job's communication fraction is a share of", NamesIn(SHARES), Example("drive")
+    ] = "alone"
+    phases: Annotated[str, "when jobs start to communicate", NamesIn(STARTS)] = "random"
+    noise: ComputingNoise = 0.0
+    precision: Annotated[
+        float,
+        "wanted half-width of the mean iteration time under the reference, relative to it, over "
+        "all jobs weighted by nodes",
+        Gt(0),
+        Lt(1),
+    ] = 0.01
+    least_iterations: Annotated[
+        int, "fewest iterations, warm-up included, of the job with the longest iteration", Ge(4)
+    ] = 16
+    most_iterations: Annotated[
+        int, "most iterations, warm-up included, of the job with the longest iteration", Ge(4)
+    ] = 256
+    warm_up: Annotated[
+        float, "initial part of a job's iterations that is left out", Ge(0), Lt(1)
+    ] = 0.25
+    level: float = 0.95
+    """Of the half-widths."""

@@ -47,7 +47,7 @@ class SlowdownCache:
     -----
     A cached slowdown follows the flow model halfway: it is multiplied by the square root of
     the slowdown by flows now over that at the judgement. Not following, or following fully,
-    is further off (docs/queue.md). A job without a packet judgement has its slowdown by flows.
+    is further off (docs/run-times.md). A job without a packet judgement has its slowdown by flows.
     """
 
     def __init__(self, tolerance: float) -> None:

@@ -48,7 +48,14 @@ NAV: dict[str, tuple[str, ...]] = {
         "learning",
         "limits",
     ),
-    "The models": ("packet-model", "flow-model", "queue", "threads", "architecture"),
+    "The models": (
+        "packet-model",
+        "input-queued",
+        "flow-model",
+        "queue",
+        "run-times",
+        "architecture",
+    ),
     "Reference": ("config", "reference", "commands", "python"),
     "Papers": (
         "/experiments/level_spread/README",
@@ -68,6 +75,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "/experiments/ai_clusters/README",
         "/experiments/learning/README",
         "/experiments/calibration/README",
+        "/experiments/calibration/coupled",
     ),
     "How true, how fast": ("validation", "speed"),
     "More": ("simulators", "faq", "/CONTRIBUTING", "/CHANGELOG"),

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""One run on several threads: each a domain, window after window (docs/packet-model.md, "Threads").
+"""One run on several threads: each a domain, window after window (docs/speed.md, "Threads").
 
 A window is as long as the *lookahead*: what one domain does in it reaches another only after it.
 """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 AUTO = "auto"
 MAX_THREADS = 1024
 NODES_A_THREAD = 700
-"""Below twice as many nodes "auto" is one thread: on 1056 two gain little (docs/threads.md)."""
+"""Below twice as many nodes "auto" is one thread: on 1056 two gain little (docs/speed.md)."""
 PACKETS_A_THREAD = 50_000
 """The same for packets: fewer are sent sooner than threads are started."""
 

@@ -62,15 +62,14 @@ def spread(reading: Reading) -> str:
 def rows(found: Mapping[str, Any], parts: str) -> list[str]:
     """The readings of some parts as a Markdown table."""
     wanted = parts.split(", ")
-    lines = ["| what | best | median | wall | CPU | memory |", "|---|---|---|---|---|---|"]
+    lines = ["| what | best | median | memory |", "|---|---|---|---|"]
     for r in found["readings"]:
         if r["part"] in wanted:
-            cpu, memory = seconds_shown(min(r["cpu_s"])), f"{r['memory_bytes'] / 1e6:,.0f} MB"
+            memory = f"{r['memory_bytes'] / 1e6:,.0f} MB"
             stalls = r["amounts"].get("stalls")
             stalled = f", {stalls:,.0f} stalls" if stalls is not None else ""
             what = f"{r['description']}{stalled} (`{r['name']}`)"
-            wall = seconds_shown(min(r["wall_s"]))
-            lines.append(f"| {' | '.join((what, value(r), spread(r), wall, cpu, memory))} |")
+            lines.append(f"| {' | '.join((what, value(r), spread(r), memory))} |")
     return lines
 
 

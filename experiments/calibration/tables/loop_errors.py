@@ -5,8 +5,8 @@
 Runs the exact loop of ``coupled-packets`` over the first jobs of a config's first point and policy
 until so many groups are judged, and replays them with other tolerances
 (`replayed`): how many groups each judges, and how far off the
-slowdowns are that it works with. The tolerance that queue.md names was chosen on these. The next
-seed is held out: there jobs send other things and run elsewhere.
+slowdowns are that it works with. The tolerance that run-times.md names was chosen on these. The
+next seed is held out: there jobs send other things and run elsewhere.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/queue.md on coupled run times of whole logs: its numbers are those of the stored tables."""
+"""coupled.md on whole logs: its numbers are those of the stored tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 STUDY = Path(__file__).resolve().parents[1]
-TABLES, DOCS = STUDY / "tables", STUDY.parents[1] / "docs"
+TABLES, PAGE = STUDY / "tables", STUDY / "coupled.md"
 
 
 def test_the_page_on_whole_logs_has_the_numbers_of_its_file() -> None:
@@ -20,7 +20,7 @@ def test_the_page_on_whole_logs_has_the_numbers_of_its_file() -> None:
     for mean in ("mean", "mean_by_time"):
         assert abs(float(row[f"held_out_{mean}"])) <= 0.01
     assert float(row["held_out_p90"]) <= 0.10
-    page = (DOCS / "queue.md").read_text(encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
     for row in rows:
         name = "flows alone" if float(row["tolerance"]) > 1 else f"{float(row['tolerance']):g}"
         cells = [name]
@@ -36,7 +36,7 @@ def test_the_page_on_whole_logs_has_the_numbers_of_its_file() -> None:
 
 def test_the_page_has_the_live_queues_that_are_stored() -> None:
     """The table of Thunder is that of its file."""
-    page = (DOCS / "queue.md").read_text(encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
     table = page[page.index("| run times, whole log |") :]
     stored = (TABLES / "thunder-live.csv").read_text().splitlines()
     found: dict[str, list[str]] = {}
@@ -56,7 +56,7 @@ def test_the_page_has_the_errors_of_the_live_log() -> None:
     percent = {name: 100 * value for name, value in found.items()}
     longer = {name: percent[name] - 100 for name in ("run_time", "node_hours", "steady")}
     low, high = (longer["steady"] + k * percent["steady_half_width"] for k in (-1, 1))
-    page = " ".join((DOCS / "queue.md").read_text(encoding="utf-8").split())
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
     for sentence in (
         f"{found['simulations']:,.0f} packet simulations of {found['simulated_jobs']:,.0f} jobs",
         f"an audit of {found['audited_jobs']:,.0f} slowdowns. The mean error of these is "

@@ -1,4 +1,4 @@
-"""docs/queue.md on three ways to the same turnaround: its table is the stored one."""
+"""coupled.md on three ways to the same turnaround: its table is the stored one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pandas as pd
 from scipy import stats
 
 STUDY = Path(__file__).resolve().parents[1]
-DOCS = STUDY.parents[1] / "docs"
 WAYS = ("coupled-flow", "coupled-packets", "measured")
 METRICS = ["run_time", "turnaround_s", "makespan_s"]
 
@@ -21,7 +20,7 @@ def shown(values: np.ndarray) -> str:
 
 
 def test_the_table_is_of_the_stored_rows() -> None:
-    page = (DOCS / "queue.md").read_text(encoding="utf-8")
+    page = (STUDY / "coupled.md").read_text(encoding="utf-8")
     stored = pd.read_csv(STUDY / "tables" / "three-ways.csv")
     for (log, jobs), part in stored.groupby(["log", "jobs"]):
         by_way = part.pivot(index="draw", columns="run_time_model", values=METRICS).dropna()

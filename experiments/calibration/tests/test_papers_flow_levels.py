@@ -130,8 +130,8 @@ def test_known_errors_are_those_of_the_stored_table() -> None:
 
 
 def test_the_page_says_what_the_stored_table_says() -> None:
-    """The table of docs/flow-model.md, and the numbers of the README."""
-    text = (DOCS / "flow-model.md").read_text(encoding="utf-8")
+    """The table of coupled.md, its two totals in docs/flow-model.md, the numbers of the README."""
+    text = (STUDY / "coupled.md").read_text(encoding="utf-8")
     _, _, rest = text.partition("<!-- flow errors -->\n")
     found = [line for line in rest.partition("<!-- end -->")[0].splitlines() if "| " in line][1:]
     rows: dict[tuple[str, str, str], list[dict[str, str]]] = {}
@@ -152,6 +152,9 @@ def test_the_page_says_what_the_stored_table_says() -> None:
             f"| {percent(longer, 'one_p50', 'one_p90')} |"
         )
     assert found == expected
+    model = (DOCS / "flow-model.md").read_text(encoding="utf-8")
+    totals = [line for line in expected if line.startswith(f"| {HELD_OUT} | all, ")]
+    assert [line for line in totals if line not in model] == []
     static, adaptive = (rows[HELD_OUT, "all", which][0] for which in ("static", "adaptive"))
     readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     phrase = (

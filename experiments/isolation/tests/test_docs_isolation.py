@@ -275,7 +275,7 @@ def test_the_readme_has_numbers_of_the_cells() -> None:
 def test_the_table_of_speed_ups_is_one() -> None:
     """Those of 30 % communication: no job gains more than half."""
     [path] = TABLES.glob("*-run-times.csv")
-    page = (ROOT / "docs" / "queue.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "run-times.md").read_text(encoding="utf-8")
     assert path.relative_to(ROOT).as_posix() in page
     table = read_speedups(path)
     assert table.reference_policy == "baseline"

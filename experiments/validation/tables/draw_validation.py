@@ -3,8 +3,9 @@
     python experiments/validation/tables/draw_validation.py FOLDER...
 
 Each folder is one that ``netcosim validate --out FOLDER`` has written; their rows together become
-``validation.csv`` beside this file, and the tables between the marks of the page. A test holds page
-and file together, and the file's rows to those that are measured.
+``validation.csv`` beside this file. The page summarises them and shows those that need not be
+exact, between its marks. A test compares page and file, and the file's rows with those that are
+measured.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from __future__ import annotations
 import csv
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 TABLE = Path(__file__).resolve().with_name("validation.csv")
 PAGE = TABLE.parents[3] / "docs" / "validation.md"
-MARKS = re.compile(r"<!-- rows (\S+) -->\n.*?<!-- end -->", re.S)
+MARKS = re.compile(r"<!-- (rows|groups|jobs)(?: (\S+))? -->\n.*?<!-- end -->", re.S)
+JOB = re.compile(r", ([\w-]+): mean job time$")
 
 Record = Mapping[str, str]
 
@@ -30,33 +32,56 @@ def number(text: str) -> str:
     return f"{value:.4g}" if abs(value) < 100 else f"{value:,.1f}"
 
 
-def table(records: Sequence[Record]) -> str:
-    """The rows of one group as a Markdown table."""
-    lines = [
-        "| what | expected | netcosim | allowed | verdict | from |",
-        "|---|---|---|---|---|---|",
-    ]
+def rows(records: Sequence[Record], group: str) -> list[str]:
+    """Return a Markdown table of a group's rows that may differ from the expected value."""
+    lines = ["| what | expected | netcosim | allowed |", "|---|---|---|---|"]
     for row in records:
-        unit = f" {row['unit']}" if row["unit"] else ""
-        told = row["source"] + (f"; {row['note']}" if row["note"] else "")
-        cells = (
-            row["what"],
-            number(row["expected"]) + unit,
-            number(row["simulated"]) + unit,
-            row["allowed"],
-            row["verdict"],
-            told,
-        )
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        if row["group"] == group and row["allowed"] != "0":
+            unit = f" {row['unit']}" if row["unit"] else ""
+            values = (number(row[name]) + unit for name in ("expected", "simulated"))
+            lines.append(f"| {row['what']} | {' | '.join(values)} | {row['allowed']} |")
+    return lines
+
+
+def groups(records: Sequence[Record], _: str) -> list[str]:
+    """Return a Markdown table: the rows of each group, and how many are exact or fail."""
+    lines = ["| group | rows | exactly equal | within a range | fail |", "|---|---|---|---|---|"]
+    for group in dict.fromkeys(row["group"] for row in records):
+        own = [row for row in records if row["group"] == group]
+        fail = sum(row["verdict"] != "holds" for row in own)
+        exact = sum(row["verdict"] == "holds" and row["allowed"] == "0" for row in own)
+        lines.append(f"| `{group}` | {len(own)} | {exact} | {len(own) - exact - fail} | {fail} |")
+    return lines
+
+
+def jobs(records: Sequence[Record], _: str) -> list[str]:
+    """Return a Markdown table of merlin's mean job times by routing: differences in per cent."""
+    lines = ["| routing | cases | mean difference | least | largest |", "|---|---|---|---|---|"]
+    by_routing: dict[str, list[float]] = {}
+    for row in records:
+        if found := JOB.search(row["what"]):
+            percent = 100 * (float(row["simulated"]) / float(row["expected"]) - 1)
+            by_routing.setdefault(found[1], []).append(percent)
+    for routing, differences in by_routing.items():
+        values = (sum(differences) / len(differences), min(differences), max(differences))
+        cells = " | ".join(f"{value:+.1f} %" for value in values)
+        lines.append(f"| {routing} | {len(differences)} | {cells} |")
+    return lines
+
+
+TABLES: Mapping[str, Callable[[Sequence[Record], str], list[str]]] = {
+    "rows": rows,
+    "groups": groups,
+    "jobs": jobs,
+}
 
 
 def with_tables(page: str, records: Sequence[Record]) -> str:
-    """The page with the rows of each group between its marks."""
+    """Return the page with fresh tables between its marks."""
 
-    def fresh(found: re.Match[str]) -> str:
-        rows = [row for row in records if row["group"] == found[1]]
-        return f"<!-- rows {found[1]} -->\n{table(rows)}\n<!-- end -->"
+    def fresh(mark: re.Match[str]) -> str:
+        first, *_ = mark[0].splitlines()
+        return "\n".join([first, *TABLES[mark[1]](records, mark[2] or ""), "<!-- end -->"])
 
     return MARKS.sub(fresh, page)
 

@@ -21,7 +21,7 @@ ALONE = [page for page in PAGES if page not in (SWEEPS, EXTEND)]
 LEARNING = ROOT / "docs" / "learning.md"
 FILE = re.compile(r"# \S+\.(py|toml)\n")
 """Such a line begins those of `WALKED` that other tests run together."""
-WALKED = (LEARNING, ROOT / "docs" / "index.md")
+WALKED = (LEARNING, *(ROOT / "docs" / f"{name}.md" for name in ("index", "howto")))
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 
 

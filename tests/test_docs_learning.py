@@ -1,4 +1,4 @@
-"""docs/learning.md: the agent's files are whole, its search finds weights, and the run is its."""
+"""The agent of docs/tutorials: its files are whole, its search finds weights, and the run is its."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from netcosim.runs.cosim import run_cosim
 from netcosim.runs.points import point_key
 from queuesim.metrics import summarise
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "learning.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGE = DOCS / "learning.md"
+TUTORIAL = DOCS / "tutorials" / "learning-agent.md"
 BLOCK = re.compile(r"^```(?:python|toml)\n# (\S+\.(?:py|toml))\n(.*?)^```", re.M | re.S)
-FILES = {found.group(1): found.group(2) for found in BLOCK.finditer(PAGE.read_text("utf-8"))}
+FILES = {found.group(1): found.group(2) for found in BLOCK.finditer(TUTORIAL.read_text("utf-8"))}
 
 
 @pytest.mark.full
@@ -46,7 +48,6 @@ def test_the_agent_of_the_page_is_trained_and_runs(
     assert schedule.backfill == "linear"
     raw = config.resolved()
     easy = raw | {"queue": {k: v for k, v in raw["queue"].items() if not k.startswith("decider")}}
-    del easy["queue"]["placement_rules"]
     [beside] = run_cosim(config_from(easy)).schedules.values()
     assert (schedule.workload.n_nodes == beside.workload.n_nodes).all()
     trained, by_easy = (summarise(one).mean_bounded_slowdown for one in (schedule, beside))

@@ -32,7 +32,6 @@ NAV: dict[str, tuple[str, ...]] = {
         "results",
         "coupling",
         "training",
-        "network-schedulers",
         "extend",
         "learning",
         "limits",

@@ -1,4 +1,4 @@
-"""The agent of docs/tutorials: its files are whole, its search finds weights, and the run is its."""
+"""The agent of a tutorial: its files are whole, its search finds weights, and the run is its."""
 
 from __future__ import annotations
 

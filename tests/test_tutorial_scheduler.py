@@ -15,7 +15,7 @@ PAGE = ROOT / "docs" / "tutorials" / "scheduler-researcher.md"
 
 @pytest.mark.full
 def test_every_command_prints_what_the_page_shows(tmp_path: Path) -> None:
-    """Also the table, to the digit; the results are the same on two processes and over MPI ranks."""
+    """Also the table, to the digit; results are the same on two processes and over MPI ranks."""
     done = dict(sitting(PAGE, tmp_path))
     assert {command: told for command, told in done.items() if told not in ("", "skipped")} == {}
     assert [command for command, told in done.items() if told == "skipped"] in (

@@ -23,7 +23,9 @@ Row = dict[str, str]
 
 
 def stored() -> list[Row]:
-    with (ROOT / "docs" / "hpn-paths.csv").open(encoding="utf-8") as file:
+    with (ROOT / "experiments" / "ai_clusters" / "tables" / "hpn-paths.csv").open(
+        encoding="utf-8"
+    ) as file:
         return list(csv.DictReader(file))
 
 

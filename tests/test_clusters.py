@@ -213,7 +213,7 @@ def test_parts_of_a_study_are_computed_elsewhere(tmp_path: Path) -> None:
 # The page
 
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "clusters.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "sweeps.md"
 SCRIPTS = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
 
 

@@ -221,8 +221,8 @@ def test_a_mistake_is_one_line(
 def test_measured_bus_bandwidths_are_met(
     config: str, run: str, from_1_MiB: float, from_64_MiB: float
 ) -> None:
-    """The configs of docs/collectives.md against rows of AWS and CSCS, and what the page prints."""
-    page = (ROOT / "docs/collectives.md").read_text(encoding="utf-8")
+    """The configs of experiments/calibration/nccl.md against rows of AWS and CSCS."""
+    page = (ROOT / "experiments/calibration/nccl.md").read_text(encoding="utf-8")
     [block] = re.findall(rf"```text\n# {config}\n(.*?)```", page, re.DOTALL)
     read = curve_from(tomllib.loads(block))
     topology = build_machine(read.machine).topology

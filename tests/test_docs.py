@@ -18,10 +18,9 @@ STUDIES = sorted((ROOT / "experiments").rglob("*.md"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *STUDIES]
 ALONE = [page for page in PAGES if page not in (SWEEPS, EXTEND)]
 """Their examples stand alone; tests/test_docs_extend.py runs those of extend.md."""
-LEARNING = ROOT / "docs" / "learning.md"
 FILE = re.compile(r"# \S+\.(py|toml)\n")
 """Such a line begins those of `WALKED` that other tests run together."""
-WALKED = (LEARNING, ROOT / "docs" / "index.md")
+WALKED = tuple(ROOT / "docs" / f"{name}.md" for name in ("index", "howto"))
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 
 

@@ -24,7 +24,6 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *sorted(DOCS.glob("*.md")),
     *sorted(DOCS.glob("tutorials/*.md")),
-    *sorted(DOCS.glob("howto/*.md")),
     *sorted((ROOT / "experiments").rglob("*.md")),
 ]
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
@@ -80,7 +79,7 @@ def test_every_page_stands_in_the_sites_order_once() -> None:
 
 
 def test_the_page_on_python_has_every_public_name_once() -> None:
-    page = (DOCS / "python.md").read_text(encoding="utf-8")
+    page = (DOCS / "commands.md").read_text(encoding="utf-8")
     lines = re.findall(r"^`\w+`(?: · `\w+`)*$", page, re.M)
     named = re.findall(r"\w+", " ".join(lines))
     assert sorted(named) == [name for name in netcosim.__all__ if name != "__version__"]

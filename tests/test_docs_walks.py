@@ -7,11 +7,7 @@ from pathlib import Path
 import pytest
 from console import ROOT, sitting
 
-PAGES = [
-    "index",
-    "tutorials/learning-agent",
-    *(f"howto/{page.stem}" for page in sorted((ROOT / "docs" / "howto").glob("*.md"))),
-]
+PAGES = ["index", "howto", "tutorials/learning-agent"]
 
 
 @pytest.mark.full
@@ -19,5 +15,5 @@ PAGES = [
 def test_every_command_prints_what_the_page_shows(page: str, tmp_path: Path) -> None:
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     done = dict(sitting(ROOT / "docs" / f"{page}.md", tmp_path))
-    assert done or page == "howto/forward"
+    assert done
     assert {command: told for command, told in done.items() if told} == {}

@@ -575,7 +575,7 @@ def test_the_messages_of_the_page_are_those_that_are_sent(tmp_path: Path) -> Non
     """Keys of all messages to a program, and those that the page lists."""
     log = tmp_path / "lines"
     run(jobs(30, 1), External(logged_easy(log)))
-    page = (ROOT / "docs" / "external-schedulers.md").read_text()
+    page = (ROOT / "docs" / "coupling.md").read_text()
     messages = [json.loads(line) for line in log.read_text().splitlines()]
     assert [m["type"] for m in messages[:2]] == ["hello", "decide"]
     assert messages[-1] == {"type": "end"}

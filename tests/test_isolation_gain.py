@@ -427,7 +427,7 @@ def test_a_drawn_log_has_whole_blocks_of_the_log() -> None:
 
 
 def test_the_page_has_the_stored_numbers() -> None:
-    page = (ROOT / "docs" / "isolation-gain.md").read_text(encoding="utf-8")
+    page = (STORED.parent / "predictor.md").read_text(encoding="utf-8")
     pairs = pd.read_csv(STORED / "predictor-pairs.csv")
     assert f"Stored are {len(pairs)} pairs" in page
     errors = pd.read_csv(STORED / "predictor-errors.csv")

@@ -21,7 +21,6 @@ extensions = ["sphinx.ext.autodoc", "numpydoc", "myst_parser", "site_pages"]
 include_patterns = [
     "docs/*.md",
     "docs/tutorials/*.md",
-    "docs/howto/*.md",
     "docs/notebooks/*.ipynb",
     "experiments/**/*.md",
     "CONTRIBUTING.md",

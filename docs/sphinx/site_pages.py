@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 NAMES = re.compile(r"^`\w+`(?: · `\w+`)*$", re.M)
-"""A line of nothing but names of `netcosim`, as in docs/python.md."""
+"""A line of nothing but names of `netcosim`, as in docs/commands.md."""
 
 
 class NotebookParser(Parser):
@@ -106,9 +106,8 @@ def fill(app: Sphinx, page: str, content: list[str]) -> None:
     if page == app.config.root_doc:
         content[0] += "\n" + order_of_pages() + "\n"
     elif page == "docs/commands":
-        content[0] += "\n" + commands() + "\n"
-    elif page == "docs/python":
-        content[0] = NAMES.sub(lambda line: docstrings_of(re.findall(r"\w+", line[0])), content[0])
+        text = NAMES.sub(lambda line: docstrings_of(re.findall(r"\w+", line[0])), content[0])
+        content[0] = text + "\n" + commands() + "\n"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

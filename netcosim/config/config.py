@@ -153,7 +153,7 @@ class _QueueKeys(Section):
         description="what decides which job starts next, in place of backfill; or a class in a "
         'file of your own, "agent.py:Agent" ([learning](learning.md)), or a program, '
         '{ command = "./my-scheduler", time_limit = "10 s" } '
-        "([external schedulers](external-schedulers.md))",
+        "([external schedulers](coupling.md))",
         examples=["shortest-that-fits"],
     )
     decider_files: tuple[Input, ...] = Field(

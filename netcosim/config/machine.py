@@ -134,7 +134,7 @@ class MachineSection(Section):
     power: PowerSection | None = Field(
         default=None,
         description="power of nodes, switches and links; its table, which may be empty, adds the "
-        "energy of each policy to the results ([energy](energy.md))",
+        "energy of each policy to the results ([energy](observables.md#energy))",
     )
 
     @field_validator("parameters")

@@ -159,7 +159,7 @@ def _open(argument: str, jobs: int) -> Iterator[Workers]:
 
 SLURM = ExecutorEntry(
     "slurm",
-    "jobs of some points each, slurm:KEY=VALUE,... with keys of docs/clusters.md",
+    "jobs of some points each, slurm:KEY=VALUE,... with keys of docs/sweeps.md",
     _open,
     slurm_options,
 )

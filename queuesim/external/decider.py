@@ -1,4 +1,4 @@
-"""A scheduler in another program: protocol version 1 (docs/external-schedulers.md).
+"""A scheduler in another program: protocol version 1 (docs/coupling.md).
 
 The program gets one line for each instant at which jobs wait, with everything that has changed
 since the line before, and answers with the jobs to start.

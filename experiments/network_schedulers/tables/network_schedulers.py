@@ -1,4 +1,4 @@
-"""What network schedulers gain: tables of docs/network-schedulers.md.
+"""What network schedulers gain: tables of README.md.
 
     python experiments/network_schedulers/tables/network_schedulers.py small
     python experiments/network_schedulers/tables/network_schedulers.py queue JOBS

@@ -1,4 +1,4 @@
-"""Iterations by the fluid model and by packets: a table of docs/network-schedulers.md.
+"""Iterations by the fluid model and by packets: a table of README.md.
 
     python experiments/network_schedulers/tables/network_schedulers_packets.py
 

@@ -351,7 +351,7 @@ def test_in_a_queue_paths_gain_more_than_priorities():
 
 
 def test_the_pages_tables_are_those_that_are_stored():
-    page = (STUDY.parents[1] / "docs" / "network-schedulers.md").read_text(encoding="utf-8")
+    page = (STUDY / "README.md").read_text(encoding="utf-8")
     for row in rows("network-schedulers.csv"):
         assert f"| {row['cases']} | {100 * float(row['mean']):.1f} % |" in page, row["item"]
     errors = rows("network-schedulers-packets.csv")

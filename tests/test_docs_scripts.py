@@ -1,4 +1,4 @@
-"""The scripts behind published tables and figures: each runs, small, in a copy of its folder."""
+"""The scripts behind published tables and figures: each runs, small, in a copy of the tree."""
 
 from __future__ import annotations
 
@@ -18,12 +18,9 @@ from netcosim.runs.points import replaced
 from workloads.swf import write_swf
 from workloads.synthetic import laas_workload
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
-OTHERS = ("external", "sphinx", "tutorials")
-"""Folders whose programs write no published table; test_external.py, test_docs_*.py and
-test_tutorial_*.py run them."""
+ROOT = Path(__file__).resolve().parents[1]
 Small = Callable[[ModuleType, Path, pytest.MonkeyPatch], Path]
-"""Run a script's module small in a folder; return a file that it has written."""
+"""Run a script's module small, with its folder's copy; return a file that it has written."""
 
 
 def ai_clusters_packets(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
@@ -33,11 +30,11 @@ def ai_clusters_packets(script: ModuleType, folder: Path, patch: pytest.MonkeyPa
     steady = {"least_iterations": 4, "most_iterations": 4}
     patch.setattr(script, "STEADY", {**script.STEADY, **steady})
     script.main()
-    return folder / "ai-clusters" / "packets.csv"
+    return folder / "packets.csv"
 
 
 def draw_house(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    patch.setattr(script, "ROOT", DOCS.parent)
+    patch.setattr(script, "ROOT", ROOT)
     script.main()
     return Path(script.PICTURE)
 
@@ -50,7 +47,7 @@ def draw_report(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> 
 
 def draw_speed(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
     script.main([])
-    return folder / "speed.md"
+    return folder.parents[2] / "docs" / "speed.md"
 
 
 def draw_validation(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
@@ -80,7 +77,7 @@ def learning_speed(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) 
         patch.setattr(script, name, value)
     patch.setattr(script, "MACHINES", {"dragonfly-272": script.MACHINES["dragonfly-272"]})
     script.main()
-    return folder / "learning" / "speed.csv"
+    return folder / "speed.csv"
 
 
 def loop_errors(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
@@ -152,15 +149,15 @@ SMALL: dict[str, Small] = {
 NEEDS = {"draw_report.py": ("playwright", "PIL"), "learning_speed.py": ("gymnasium",)}
 
 
-def scripts() -> set[str]:
-    """Programs of the documentation."""
-    found = {path.relative_to(DOCS) for path in DOCS.rglob("*.py")}
-    programs = {path for path in found if "__main__" in (DOCS / path).read_text(encoding="utf-8")}
-    return {path.as_posix() for path in programs if path.parts[0] not in OTHERS}
+def scripts() -> dict[str, Path]:
+    """Return the programs of the documentation and those beside the studies' tables, by name."""
+    found = [*ROOT.glob("docs/*.py"), *ROOT.glob("experiments/*/tables/*.py")]
+    programs = [path for path in found if "__main__" in path.read_text(encoding="utf-8")]
+    return {path.name: path.relative_to(ROOT) for path in programs}
 
 
 def test_each_script_has_a_small_run() -> None:
-    assert scripts() == set(SMALL)
+    assert set(scripts()) == set(SMALL)
 
 
 @pytest.mark.full
@@ -170,18 +167,20 @@ def test_each_script_runs_small(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     """Also with what it reads of its folder; nothing is written elsewhere."""
-    folder = tmp_path / "docs"
-    for path in DOCS.rglob("*"):
-        if path.suffix in (".csv", ".json", ".md", ".py", ".svg") and path.is_file():
-            copy = folder / path.relative_to(DOCS)
+    script_path = tmp_path / scripts()[name]
+    folder = script_path.parent
+    for path in (*(ROOT / scripts()[name].parent).rglob("*"), *ROOT.glob("docs/*.md")):
+        if path.suffix in (".csv", ".json", ".toml", ".md", ".py", ".svg") and path.is_file():
+            copy = tmp_path / path.relative_to(ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(path.read_bytes())
-    (folder / "images").mkdir(exist_ok=True)
+    for images in (folder, folder.parent):
+        (images / "images").mkdir(exist_ok=True)
     for module in NEEDS.get(name, ()):
         pytest.importorskip(module)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(folder))
-    spec = importlib.util.spec_from_file_location(f"small_{name[:-3]}", folder / name)
+    spec = importlib.util.spec_from_file_location(f"small_{name[:-3]}", script_path)
     assert spec is not None
     assert spec.loader is not None
     script = importlib.util.module_from_spec(spec)
@@ -191,4 +190,4 @@ def test_each_script_runs_small(
     written = SMALL[name](script, folder, monkeypatch)
     assert written.stat().st_mtime >= began_s - 1
     assert written.stat().st_size > 0
-    assert written.is_relative_to(folder)
+    assert written.is_relative_to(tmp_path)

@@ -253,8 +253,8 @@ class Ensemble:
         (n_jobs,) float64
             0 for a job that sends nothing between nodes.
         """
-        n = len(self.jobs)
-        units = need_array("flow_finishes_s", "unit_s", unit_s, n, high=1e300, real=True)
+        n, where = len(self.jobs), "flow_finishes_s"
+        units: FloatArray = need_array(where, "unit_s", unit_s, n, high=1e300, real=True)
         topology = self.routing.topology
         pairs, amounts = [], []
         for (program, nodes), unit in zip(self._once(), units, strict=True):

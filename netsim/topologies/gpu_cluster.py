@@ -291,7 +291,7 @@ def _reached(key: str, wanted: float, n: int, what: str, even: float) -> str:
 
 def ignored_values(parameters: Mapping[str, Any]) -> dict[str, str]:
     """Return the keys for switches that a cluster does not have, and why it has none."""
-    nodes, ignored = parameters["nodes"], {}
+    nodes, ignored = parameters["nodes"], dict[str, str]()
     if parameters.get("fabric", RAIL) != RAIL and parameters.get("nodes_per_leaf", nodes) >= nodes:
         why = "all nodes share leaves (read with machine.nodes_per_leaf below machine.nodes)"
         ignored |= dict.fromkeys(("spines", "oversubscription"), why)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import inf
 from numbers import Real
 from typing import Any
@@ -16,7 +16,8 @@ from netsim.short_repr import text_of
 WHOLE = (int, np.integer)
 RNG = np.random.Generator
 NONE = type(None)
-_NAMES: dict[type, str] = {NONE: "None"}
+FUNCTION: Any = Callable
+_NAMES = {NONE: "None", FUNCTION: "a function"}
 
 _SOURCES = {
     "Config": "config_from(dict) or load_config(path) returns one",

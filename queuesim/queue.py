@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
-from netsim.kinds import NONE, RNG, need_kinds
+from netsim.kinds import FUNCTION, NONE, RNG, need_kinds
 from queuesim.estimates import EstimateModel
 from queuesim.fixed_run import FixedRun
 from queuesim.ordering.orders import Order
@@ -111,7 +111,7 @@ def simulate_queue(
             "rng": (rng, RNG),
             "estimates": (estimates, (EstimateModel, NONE)),
             "rules": (rules, Rules),
-            "progress": (progress, (Callable, NONE)),
+            "progress": (progress, (FUNCTION, NONE)),
         },
     )
     setup = QueueSetup(

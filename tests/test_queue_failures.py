@@ -290,8 +290,8 @@ def test_the_failures_of_a_long_log_are_counted_beforehand() -> None:
     check_failures(*given, jobs([0, 1e6], [1.0, 1.0], [1, 1]), topology)
     with pytest.raises(NetcosimError, match=r"about 1,851,8\d\d failures in the 23.1 days"):
         check_failures(*given, jobs([0, 2e6], [1.0, 1.0], [1, 1]), topology)
-    # as often while one job runs as between two
-    with pytest.raises(NetcosimError, match="about 1,851,852 failures"):
+    # while one job runs that saves each 0.5 s: (e^0.0579 - 1) / 0.0579 = 1.0295 times as long
+    with pytest.raises(NetcosimError, match=r"about 1,906,\d\d\d failures"):
         check_failures(given[0], Checkpoints(0.5), jobs([0], [2e6], [1]), topology)
 
 

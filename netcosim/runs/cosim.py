@@ -48,7 +48,7 @@ from netcosim.runs.reference import Reference
 from netcosim.runs.reporter import Notice, ProgressReporter
 from netcosim.runs.run_context import RunContext, run_context
 from netsim.errors import NetcosimError
-from netsim.kinds import NONE, need_kinds
+from netsim.kinds import FUNCTION, NONE, need_kinds
 from netsim.topologies.registry import family_of
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel
@@ -104,7 +104,7 @@ def run_cosim(
     """
     need_kinds("run_cosim", {"config": (config, Config), "jobs": (jobs, (Workload, NONE))})
     for what, value in (("progress", progress), ("notice", notice)):
-        need_kinds("run_cosim", {what: (value, (Callable, NONE))})
+        need_kinds("run_cosim", {what: (value, (FUNCTION, NONE))})
     with config.plugged():
         return _run(
             config,

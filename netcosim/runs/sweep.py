@@ -19,7 +19,7 @@ from netcosim.runs.progress import progress as show_progress
 from netcosim.runs.store import Store
 from netsim.fingerprint import code_fingerprint
 from netsim.inputs import refuse_bare_paths
-from netsim.kinds import need_kinds
+from netsim.kinds import FUNCTION, need_kinds
 from netsim.short_repr import short_repr
 from netsim.units import format_quantity
 
@@ -160,8 +160,8 @@ def run_points(
     >>> first.computed, again.computed
     (1, 0)
     """
-    given = {"points": (points, Sequence), "function": (function, (str, Callable))}
-    need_kinds("run_points", {**given, "executor": (executor, str)})
+    need_kinds("run_points", {"points": (points, Sequence), "executor": (executor, str)})
+    need_kinds("run_points", {"function": (function, (str, FUNCTION))})
     for number, point in enumerate(points):
         need_kinds("run_points", {f"points[{number}]": (point, Mapping)})
     check_jobs(jobs)

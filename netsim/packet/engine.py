@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.kinds import NONE, RNG, need_kinds, need_real
+from netsim.kinds import FUNCTION, NONE, RNG, need_kinds, need_real
 from netsim.packet import kernels_engine
 from netsim.packet import tables as t
 from netsim.packet.build import (
@@ -105,7 +105,7 @@ def simulate_packets(
             "config": (config, PacketConfig),
             "rng": (rng, RNG),
             "record_messages": (record_messages, bool),
-            "progress": (progress, (Callable, NONE)),
+            "progress": (progress, (FUNCTION, NONE)),
         },
     )
     if until_s is not None:

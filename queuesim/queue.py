@@ -106,7 +106,6 @@ def simulate_queue(
             "workload": (workload, Workload),
             "policy": (policy, Policy),
             "order": (order, (str, Order)),
-            "backfill": (backfill, (str, Decider)),
             "run_time_model": (run_time_model, (RunTimeModel, NONE)),
             "rng": (rng, RNG),
             "estimates": (estimates, (EstimateModel, NONE)),
@@ -114,6 +113,10 @@ def simulate_queue(
             "progress": (progress, (FUNCTION, NONE)),
         },
     )
+    if not isinstance(backfill, str):
+        from queuesim.decide import Decider
+
+        need_kinds("simulate_queue", {"backfill": (backfill, (str, Decider))})
     setup = QueueSetup(
         workload,
         policy,

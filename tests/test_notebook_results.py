@@ -241,7 +241,10 @@ MISTAKES: list[tuple[Callable[[Any], object], str]] = [
     (lambda r: nc.make_policy("dragonfly-272", "rdn", RNG), "topology = 'dragonfly-272'; it must"),
     (lambda r: nc.make_policy(r["topology"], "rdn", 1), "numpy.random.default_rng.seed. returns"),
     (lambda r: nc.make_routing("dragonfly-272"), "make_routing: topology = 'dragonfly-272'"),
-    (lambda r: nc.make_pattern("halo3d", "8", 9, 1, RNG), "n_ranks = '8'; it must be int"),
+    (
+        lambda r: nc.make_pattern("halo3d", "8", 9, 1, RNG),
+        "n_ranks = '8'; it must be a whole number",
+    ),
     (lambda r: nc.combine("xy", "xy"), r"combine: programs\[0\] = 'x'; it must be Program"),
     (
         lambda r: nc.simulate_packets(r["routing"], r["program"], nc.PacketConfig(), RNG),
@@ -276,7 +279,10 @@ MISTAKES: list[tuple[Callable[[Any], object], str]] = [
         lambda r: nc.Ensemble(r["shared network"], r["placed job"]),
         "jobs = PlacedJob; it must be Seq",
     ),
-    (lambda r: nc.PacketConfig(packet_bytes="1 KiB"), "packet_bytes = '1 KiB'; it must be Real"),
+    (
+        lambda r: nc.PacketConfig(packet_bytes="1 KiB"),
+        "packet_bytes = '1 KiB'; it must be a whole number",
+    ),
 ]
 
 

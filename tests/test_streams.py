@@ -10,8 +10,7 @@ import pytest
 
 from cosim.network.communication import Communication, with_compute
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
-from experiments.kit.dragonfly_workloads.points import Case
-from experiments.validation.cases import KINDS, Send, Step, program, random_program
+from experiments.validation.cases import KINDS, Case, Send, Step, program, random_program
 from experiments.validation.engines import both, same
 from experiments.validation.reference.packets import simulate_reference
 from netcosim.config.load import config_from

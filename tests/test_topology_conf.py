@@ -235,7 +235,7 @@ def test_what_is_refused(tmp_path: Path, text: str, told: str) -> None:
 @pytest.mark.parametrize(
     ("params", "told"),
     [
-        ({"taper": []}, "empty list"),
+        ({"taper": []}, "a list of numbers, each above 0"),
         ({"taper": 0.0}, "above 0"),
         ({"uplinks": [0]}, "at least 1"),
         ({"uplinks": 10**12}, "links"),

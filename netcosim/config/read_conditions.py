@@ -220,8 +220,8 @@ def _choose_owner(config: Config, key: str) -> str:
 
 
 def _fails(config: Config) -> bool:
-    queue: Any = config.queue
-    return any(getattr(queue.failures, rate) for rate in RATES)
+    queue: Any = getattr(config, "queue", None)
+    return queue is not None and any(getattr(queue.failures, rate) for rate in RATES)
 
 
 def _windowed(config: Config, key: str) -> bool:

@@ -146,9 +146,11 @@ def _unread(config: BaseModel, key: str, condition: Condition) -> Unread:
 
 def _drawn_on(config: Any, key: str) -> str:
     """Return a remark if a key is part of a seed for random draws (`netcosim.runs.draws`)."""
-    model = RUNTIME_MODELS[config.queue.run_time_model]
     drawn = key.startswith("workload.") or (
-        key.startswith("communication.") and (config.run.snapshots > 0 or model.reads_traffic())
+        key.startswith("communication.")
+        and (
+            config.run.snapshots > 0 or RUNTIME_MODELS[config.queue.run_time_model].reads_traffic()
+        )
     )
     # with a named mix, ``communication_fraction`` is no longer part of the seed
     counts = key == "communication.from" or not matches(key, NEVER)

@@ -72,7 +72,7 @@ def with_crossbars(
         slots=slots.reshape(-1),
         slot_of=slot_of,
         routers=routers.reshape(-1),
-        bits=np.zeros(int((words * n_outputs).sum()), dtype=np.uint64),
+        bits=np.zeros(int((words * n_outputs).sum()) << allocates, dtype=np.uint64),
         look=np.zeros((n_routers >> 6) + 1 + (n_routers >> 12) + 1, dtype=np.uint64),
         cross=crossings_ps(config, clock.wire, clock.bandwidths) // clock.tick_ps,
         scratch=np.zeros((4, int(n_outputs.max(initial=1))), dtype=np.int64),

@@ -131,14 +131,16 @@ def bid(a, x, slot, p, want):
         x.bid_bytes[want] += size
     port = output_port(sc, out)
     place = slots[row + S_PLACE]
-    x.bits[ports[port + BIDS_AT] + (place >> 6)] |= ONE << np.uint64(place & 63)
-    ports[port + HEADS] += 1
+    word = ports[port + BIDS_AT] + (place >> 6)
     tick = max(ports[input_port(sc, slot) + BUSY_UNTIL], ports[port + BUSY_UNTIL])
     if x.grants:
+        word += len(x.bits) >> 1
         grant = grant_row(x, slot)
-        tick = max(x.slots[grant + G_ASKS], sc[NOW])
-        x.slots[grant + G_ASKS] = tick
-        x.slots[grant + G_ABLE] = NONE
+        tick = max(slots[grant + G_ASKS], sc[NOW])
+        slots[grant + G_ASKS] = tick
+        slots[grant + G_ABLE] = NONE
+    x.bits[word] |= ONE << np.uint64(place & 63)
+    ports[port + HEADS] += 1
     if tick <= sc[NOW]:
         look_at(a, x, out)
     else:
@@ -216,7 +218,10 @@ def free_channel(a, x, want):
 
 @njit(**INNER_KERNEL)
 def allocate_channels(a, x, r, out):
-    """Allocate free channels of an output to heads that ask, in the order of arbitration."""
+    """Allocate free channels of an output to heads that ask, in the order of arbitration.
+
+    Those whose overhead is over bid from now on.
+    """
     # Invariant: a head that holds no channel wants the first of its class
     sc = a.sc
     slots = x.slots
@@ -231,10 +236,13 @@ def allocate_channels(a, x, r, out):
         given = np.int64(-1)
         least = NONE
         for w in range(x.routers[router + X_WORDS]):
-            left = x.bits[x.ports[port + BIDS_AT] + w]
+            bids_at = x.ports[port + BIDS_AT] + w
+            asks_at = bids_at + (len(x.bits) >> 1)
+            left = x.bits[asks_at]
             while left != 0:
                 slot = x.slot_of[slot_0 + (w << 6) + low_bit(left)]
-                left &= left - ONE
+                bit = left & (~left + ONE)
+                left ^= bit
                 at = np.uint64(slot) << S_BITS
                 grant = grant_row(x, slot)
                 tick = slots[grant + G_ABLE]
@@ -249,6 +257,9 @@ def allocate_channels(a, x, r, out):
                                 turn += 1 << 32
                         if q >= 0 and turn < least:
                             best, given, least = slot, q, turn
+                elif tick <= now:
+                    x.bits[asks_at] ^= bit
+                    x.bits[bids_at] |= bit
                 if tick > now:
                     wake = min(wake, tick)
         if best < 0:
@@ -303,8 +314,6 @@ def first_to_cross(a, x, r, out):
                 slot = x.slot_of[slot_0 + (w << 6) + low_bit(left)]
                 left &= left - ONE
                 at = np.uint64(slot) << S_BITS
-                if x.grants and x.slots[grant_row(x, slot) + G_ABLE] > now:
-                    continue
                 if slots[at + S_SERVED] < longest_ago:
                     until = ports[input_port(sc, slot) + BUSY_UNTIL]
                     want = slots[at + S_WANT]

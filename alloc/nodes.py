@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from alloc.policy import Placement, Policy, Request
 from netsim.errors import NetcosimError
 from netsim.hierarchy import Hierarchy, hierarchy_of
+from netsim.kinds import need_kinds
 from netsim.topology import Topology
 
 Mask = NDArray[np.bool_]
@@ -27,8 +28,10 @@ def check_request(request: Request) -> int:
     Raises
     ------
     NetcosimError
-        Fewer than 1.
+        Fewer than 1, or no request.
     """
+    if type(request) is not Request:
+        need_kinds("allocate", {"request": (request, Request)})
     if request.n_nodes < 1:
         raise NetcosimError(
             f"job {request.job_id} requests {request.n_nodes} nodes; it must be at least 1"
@@ -239,6 +242,8 @@ class NodePolicy(Policy):
         NetcosimError
             A node of the placement is not busy.
         """
+        if type(placement) is not Placement:
+            need_kinds("release", {"placement": (placement, Placement)})
         # indexing is several times as fast with the machine's own integers
         nodes = placement.nodes.astype(np.intp)
         if np.count_nonzero(self._busy[nodes]) < len(nodes):

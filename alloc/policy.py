@@ -63,9 +63,13 @@ class Request:
             need_int("Request", "job_id", self.job_id, -MAX_INDEX)
         if type(self.n_nodes) is not int:
             need_int("Request", "n_nodes", self.n_nodes, -MAX_INDEX)
-        for what, value in (("end_s", self.end_s), ("bandwidth_Bps", self.bandwidth_Bps)):
-            if value is not None and not (type(value) is float and value >= 0):
-                need_real("Request", what, value, 0, inf)
+        # a log may begin before 0
+        for what, value, low in (
+            ("end_s", self.end_s, -inf),
+            ("bandwidth_Bps", self.bandwidth_Bps, 0),
+        ):
+            if value is not None and not (type(value) is float and value >= low):
+                need_real("Request", what, value, low, inf)
         if not (type(self.wait_s) is float and self.wait_s >= 0):
             need_real("Request", "wait_s", self.wait_s, 0, inf)
         if self.nodes is not None:

@@ -42,7 +42,7 @@ from alloc.torus.cuboid_bisection import CuboidBest, CuboidWorst
 from alloc.torus.first_fit_cuboid import FirstFitCuboid
 from alloc.torus.tpu_slices import TpuSlices
 from netsim.errors import need_name
-from netsim.kinds import RNG, need_kinds
+from netsim.kinds import NONE, RNG, need_kinds
 from netsim.registry import Registry
 from netsim.topology import Topology
 
@@ -143,6 +143,7 @@ def make_policy(
     need_kinds(
         "make_policy", {"topology": (topology, Topology), "name": (name, str), "rng": (rng, RNG)}
     )
+    need_kinds("make_policy", {"parameters": (parameters, (Mapping, NONE))})
     if name not in POLICIES or not POLICIES[name].serves(topology.family):
         valid = policies_for(topology.family)
         need_name(f"allocation policy for a {topology.family}", name, valid)

@@ -18,7 +18,7 @@ from cosim.network.situation import Situation
 from cosim.network_schedulers.registry import NETWORK_SCHEDULERS
 from cosim.run_times.iterations import Iterations, ScheduledJobs
 from experiments.config_load import config_from
-from experiments.papers.ai_clusters.cells import STUDY, cell_content
+from experiments.papers.ai_clusters.cells import USUAL, cell_content
 from experiments.papers.kit.points import measured
 from experiments.papers.paper import Options
 from experiments.run_context import RunContext, run_context
@@ -26,8 +26,9 @@ from experiments.run_context import RunContext, run_context
 FILE = Path(__file__).parent / "ai-clusters" / "packets.csv"
 FEW, RANDOM = PLACEMENTS = ("slurm-tree", "random")
 JOBS = {"n_jobs": 60, "sizes": [32, 64, 128, 256], "run_time_range": ["10 min", "2 d"]}
-JOBS |= {"median_run_time": "2 h", "load": STUDY["usual"]["load"]}
+JOBS |= {"median_run_time": "2 h", "load": USUAL["load"]}
 MACHINE = {"nodes": 64, "nodes_per_leaf": 16, "spines": 2}
+SNAPSHOTS = 4
 SIZES = {"128 MB": ("512 KiB", "8 MiB"), "8 MB": ("64 KiB", "1 MiB")}
 """Packets and buffers by the bytes that a GPU sends in an iteration."""
 STEADY = {"phases": "random", "noise": 0.1, "precision": 0.2}
@@ -36,7 +37,7 @@ STEADY |= {"least_iterations": 8, "most_iterations": 8}
 
 def content(routing: str) -> dict[str, Any]:
     """A cell of the study on half of its machine."""
-    network = {**STUDY["usual"], "routing": routing}
+    network = {**USUAL, "routing": routing}
     found = cell_content({"synthetic": JOBS}, network, Options())
     found["machine"] |= MACHINE
     found["queue"]["policies"] = list(PLACEMENTS)
@@ -52,7 +53,7 @@ def by_packets(routing: str, node_bytes: str) -> list[dict[str, Any]]:
     for entry in config["communication"]["mix"]:
         del entry["message_bytes"]
         entry["node_bytes"] = node_bytes
-    config["run"] = {"seed": 1, "snapshots": 4, "measure": "steady", "steady": STEADY}
+    config["run"] = {"seed": 1, "snapshots": SNAPSHOTS, "measure": "steady", "steady": STEADY}
     tables = measured({"config": config_from(config).resolved(), "labels": {}})
     return [dict(row) for row in tables["pairs"]]
 

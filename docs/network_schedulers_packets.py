@@ -157,6 +157,11 @@ def compared(name: str, phases: int = 4, periods: int = 16) -> list[dict[str, ob
     ]
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Compare all cases, and write the table."""
     rows = [row for name in CASES for row in compared(name)]
     pd.DataFrame(rows).round(4).to_csv(HERE / "network-schedulers-packets.csv", index=False)
+
+
+if __name__ == "__main__":
+    main()

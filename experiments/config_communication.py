@@ -27,6 +27,7 @@ from experiments.fields import (
     ShareRange,
     SizeBytes,
     Text,
+    Whole,
     all_finite,
     known,
 )
@@ -69,7 +70,7 @@ class PatternSection(Section):
     nodes: CountRange | None = Field(
         default=None, description="job sizes that the entry is for", examples=[[2, 8]]
     )
-    priority: Annotated[int, Field(ge=0, lt=PRIORITIES)] = Field(
+    priority: Annotated[Whole, Field(ge=0, lt=PRIORITIES)] = Field(
         default=0,
         description="class of its messages on links, which serve the highest first; packets only",
         examples=[3],

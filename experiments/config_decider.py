@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from alloc.nodes import BY_SERVER, NodePolicy, gpus_per_server
 from alloc.policy import Policy
 from alloc.registry import POLICIES
+from experiments.config_errors import validated
 from experiments.fields import InputFile, OrText, Text, TimeS
 from netsim.errors import NetcosimError, need_name
 from netsim.inputs import file_digest, input_file, is_input
@@ -67,13 +68,14 @@ def _words(command: object, named: Callable[[str], Any], folder: Path = Path()) 
         found = shlex.split(command) if isinstance(command, str) else command
     except ValueError as error:
         raise NetcosimError(f"command {command!r}: {error}") from None
-    if not isinstance(found, list | tuple) or not found:
+    words = found if isinstance(found, list | tuple) else ()
+    if not words or not all(isinstance(word, str) or is_input(word) for word in words):
         raise NetcosimError(f"command {command!r}; must be a text or a list of texts")
 
     def is_file(word: object) -> bool:
         return isinstance(word, str) and "\0" not in word and (folder / word).is_file()
 
-    return [named(str(folder / word)) if is_file(word) else word for word in found]
+    return [named(str(folder / word)) if is_file(word) else word for word in words]
 
 
 def _pinned(file: str) -> dict[str, str]:
@@ -90,7 +92,7 @@ def _read(value: Any) -> Any:
         found = {**value, "command": _words(value["command"], _pinned)}
         if "time_limit" in found:
             found["time_limit_s"] = parse_quantity(found.pop("time_limit"), "time")
-        return found
+        return validated(Program, found)
     if not isinstance(value, str):
         raise NetcosimError(f"{value!r}; {_FORMS}")
     file, colon, name = value.rpartition(":")

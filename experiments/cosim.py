@@ -49,7 +49,7 @@ from experiments.reference import Reference
 from experiments.reporter import Notice, ProgressReporter
 from experiments.run_context import RunContext, run_context
 from netsim.errors import NetcosimError
-from netsim.kinds import need_kinds
+from netsim.kinds import FUNCTION, NONE, need_kinds
 from netsim.topologies.registry import family_of
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel
@@ -99,7 +99,9 @@ def run_cosim(
     >>> round(result.ratios["simple"].ratio, 2)
     0.94
     """
-    need_kinds("run_cosim", {"config": (config, Config)})
+    need_kinds("run_cosim", {"config": (config, Config), "jobs": (jobs, (Workload, NONE))})
+    for what, value in (("progress", progress), ("notice", notice)):
+        need_kinds("run_cosim", {what: (value, (FUNCTION, NONE))})
     with config.plugged():
         return _run(
             config,

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
+from experiments.config_communication import CommunicationSection
 from experiments.points import point_seed
 
 NEVER = (
@@ -52,7 +54,8 @@ PURPOSES: dict[str, tuple[str, ...]] = {
     "policy": _JOBS,  # faster links get the same placements
     "jobs": _RANKS,  # patterns, communication shares, scenarios
     "packets": _RANKS,  # the same ranks talk on every machine
-    "bootstrap": (*_JOBS, "workload"),  # the seed alone
+    "failures": (*_JOBS, "workload"),  # the seed alone: nothing that jobs do moves them
+    "bootstrap": (*_JOBS, "workload"),
 }
 """Purposes, and the keys of a config on which their draws do not depend."""
 
@@ -65,6 +68,12 @@ class Draws:
     """From `experiments.config.Config.resolved`; its seed and repetition are part of it."""
     _seeds: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What is known of the content by name: learning environments use it at each episode."""
+
+    @cached_property
+    def without_traffic(self) -> Draws:
+        """The draws of the same config with the default ``[communication]``."""
+        usual = CommunicationSection().model_dump(mode="json")
+        return Draws({**self.content, "communication": usual})
 
     def rng(self, purpose: str, which: str = "") -> np.random.Generator:
         """Return the generator of a purpose, a key of `PURPOSES`, separate for each ``which``."""

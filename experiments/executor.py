@@ -19,7 +19,8 @@ from experiments.outcome import Outcome
 from experiments.signals import defer_signals
 from experiments.worker import compute, compute_some, describe_error, start_worker
 from netsim.errors import NetcosimError
-from netsim.limits import shown
+from netsim.limits import MAX_INDEX, shown
+from netsim.topologies.checks import need_int
 
 Task = tuple[str, Mapping[str, object]]
 """A point's key and config."""
@@ -54,7 +55,7 @@ def check_jobs(jobs: int) -> None:
     """
     processors = os.cpu_count() or 1
     most = max(_LEAST_LIMIT, _A_PROCESSOR * processors)
-    if not 1 <= jobs <= most:
+    if not 1 <= need_int("local processes", "jobs", jobs, -MAX_INDEX) <= most:
         raise NetcosimError(
             f"jobs = {shown(jobs)}; allowed on this machine of {processors} processors: 1 to {most}"
         )

@@ -45,7 +45,13 @@ def quantity(value: object, dimension: Dimension, *, positive: bool = False) -> 
         raise NetcosimError(
             f"{value}; {'must be positive' if positive else 'must not be negative'}"
         )
+    if dimension == "time" and parsed > LONGEST_S:
+        raise NetcosimError(f"{value}; must be at most {LONGEST_S:g} s")
     return parsed
+
+
+LONGEST_S = 1e12
+"""Seconds, 32,000 years: beyond, a clock would lose milliseconds."""
 
 
 def in_si(dimension: Dimension, *, positive: bool = False) -> BeforeValidator:
@@ -161,7 +167,8 @@ def config_kind(parameter: Parameter) -> Any:
         kind: Any = Input
     elif unit is not None and parameter.is_list:
         each: Any = Annotated[float, in_si(unit.dimension), *parameter.limits]
-        kind = Annotated[tuple[each, ...], BeforeValidator(_one_or_more)]
+        least = 0 if parameter.default == () else 1
+        kind = Annotated[tuple[each, ...], BeforeValidator(_one_or_more), Field(min_length=least)]
     elif unit is not None:
         kind = Annotated[parameter.kind, in_si(unit.dimension), *parameter.limits]
     elif names is not None:

@@ -20,6 +20,8 @@ from experiments.config import Config
 from experiments.config_decider import UserDecider
 from experiments.fields import assigned, assigned_one_of, matches, value_at
 from netsim.packet.presets import PACKET_PRESETS
+from netsim.topologies.registry import FAMILIES
+from patterns.registry import PATTERNS
 from queuesim.registry import BACKFILLS, DECIDERS, ORDERS
 from queuesim.site.failures import RATES
 
@@ -61,11 +63,27 @@ def _measured(config: Config) -> bool:
 
 
 def _model_reads(config: Config, key: str) -> bool:
-    return matches(key, RUNTIME_MODELS[config.queue.run_time_model].reads)
+    model = RUNTIME_MODELS[config.queue.run_time_model]
+    wanted = not matches(key, model.reads_computing) or any(
+        map(_computes, config.communication.mix)
+    )
+    return wanted and matches(key, model.reads)
+
+
+def _computes(entry: Any) -> bool:
+    """Return whether a pattern may compute: one of a plug-in, or with a ``compute`` that is on."""
+    declared = PATTERNS[entry.pattern].parameters.get("compute")
+    if declared is None:
+        return entry.pattern in PATTERNS.added
+    return bool(entry.parameters.get("compute", declared.default))
 
 
 def _models_reading(key: str) -> list[str]:
-    return [name for name, model in RUNTIME_MODELS.items() if matches(key, model.reads)]
+    return [
+        name
+        for name, model in RUNTIME_MODELS.items()
+        if matches(key, model.reads) and not matches(key, model.reads_computing)
+    ]
 
 
 def _sent_or_modelled(config: Config, key: str) -> bool:
@@ -161,7 +179,10 @@ def _read_by_bandwidth(config: Config, key: str) -> bool:
 def _link_read(config: Config, key: str) -> bool:
     if key.endswith("latency_s"):
         return _sent_or_modelled(config, key)
-    if key.endswith(("bandwidth_Bps", "bandwidth_factor")):
+    links = FAMILIES[config.machine.family].only_links
+    if key.rpartition(".")[2] in links and _fails(config):
+        return True
+    if key.endswith(("bandwidth_Bps", "bandwidth_factor", *(f".{name}" for name in links))):
         return _sent_or_modelled(config, key) or _read_by_bandwidth(config, key)
     return True
 
@@ -196,12 +217,16 @@ def _choose_owner(config: Config, key: str) -> str:
 # The queue
 
 
+def _fails(config: Config) -> bool:
+    queue: Any = config.queue
+    return any(getattr(queue.failures, rate) for rate in RATES)
+
+
 def _windowed(config: Config, key: str) -> bool:
     queue: Any = config.queue
     if queue.decider is not None:
         return not isinstance(queue.decider, str) or DECIDERS[queue.decider].windowed
-    fails = any(getattr(queue.failures, rate) for rate in RATES)
-    on_sets = bool(queue.partitions) or queue.outages.file is not None or fails
+    on_sets = bool(queue.partitions) or queue.outages.file is not None or _fails(config)
     return on_sets or BACKFILLS[queue.backfill].windowed
 
 

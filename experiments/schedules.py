@@ -174,11 +174,20 @@ class Queues:
             window=None if section.window == "all" else section.window,
             overrun=section.overrun,
             run_time_model=model,
-            rng=self.draws.rng("jobs", which),
+            rng=self.job_rng(model, which),
+            failures_rng=self.draws.rng("failures", which),
             bandwidth_Bps=self._needs(placing.without_need, model),
             estimates=self.estimates,
             known=known,
         )
+
+    def job_rng(self, model: RunTimeModel | None, which: str = "") -> np.random.Generator:
+        """Return the generator of a run-time model and a decider.
+
+        ``[communication]`` moves the draws only of a model that reads it.
+        """
+        sent = model is not None and model.reads_traffic()
+        return (self.draws if sent else self.draws.without_traffic).rng("jobs", which)
 
     def why_by_events(self, policy: str, repeats: int = 1) -> str:
         """Return why so many queues under a policy are not compiled; empty if they are."""
@@ -242,7 +251,7 @@ class Queues:
         Classes are drawn for a policy that reads them; the draw is the same for all of them.
         """
         if model is not None and model.knows_needs:
-            return model.bandwidth_needs(self.jobs, self.draws.rng("jobs"))
+            return model.bandwidth_needs(self.jobs, self.job_rng(model))
         if not without_need:
             return None
         classes = self.section.bandwidth_need_Bps

@@ -17,10 +17,9 @@ from experiments.points import point_key
 from experiments.progress import progress as show_progress
 from experiments.store import Store
 from experiments.worker import PointFunction, compute, function_path
-from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
 from netsim.inputs import refuse_bare_paths
-from netsim.kinds import need_kinds
+from netsim.kinds import FUNCTION, need_kinds
 from netsim.short_repr import short_repr
 from netsim.units import format_quantity
 
@@ -60,10 +59,12 @@ class SweepPlan:
 
     def lines(self) -> str:
         """Return the plan as two lines."""
+        counts = f"{self.total:,} points, {self.already:,} stored, {self.to_do:,} to compute\n"
+        if math.isnan(self.seconds_per_point) and self.to_do:
+            return f"{counts}estimate: unknown until a point is stored"
         a_point = format_quantity(self.seconds_per_point, "time", 3)
         return (
-            f"{self.total:,} points, {self.already:,} stored, {self.to_do:,} to compute\n"
-            f"estimate: {format_quantity(self.estimated_s, 'time', 3)} on {self.workers} "
+            f"{counts}estimate: {format_quantity(self.estimated_s, 'time', 3)} on {self.workers} "
             f"process{'es' if self.workers > 1 else ''} ({a_point} a point)"
         )
 
@@ -165,9 +166,8 @@ def run_points(
     >>> first.computed, again.computed
     (1, 0)
     """
-    need_kinds("run_points", {"points": (points, Sequence)})
-    if not isinstance(function, str) and not callable(function):
-        raise NetcosimError(f'function = {function!r}; it must be a function, or "module:name"')
+    need_kinds("run_points", {"points": (points, Sequence), "executor": (executor, str)})
+    need_kinds("run_points", {"function": (function, (str, FUNCTION))})
     for number, point in enumerate(points):
         need_kinds("run_points", {f"points[{number}]": (point, Mapping)})
     check_jobs(jobs)

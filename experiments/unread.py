@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+from cosim.registry import RUNTIME_MODELS
 from experiments.config import Config
 from experiments.config_communication import PatternSection
 from experiments.config_content import checked_config
@@ -27,7 +28,6 @@ from netsim.routing.registry import ROUTINGS
 from netsim.topologies.presets import PRESETS
 from netsim.topologies.registry import FAMILIES
 from patterns.registry import PATTERNS
-from queuesim.runtime import AsLogged
 
 
 class Unread(NamedTuple):
@@ -146,9 +146,9 @@ def _unread(config: BaseModel, key: str, condition: Condition) -> Unread:
 
 def _drawn_on(config: Any, key: str) -> str:
     """Return a remark if a key is part of a seed for random draws (`experiments.draws`)."""
+    model = RUNTIME_MODELS[config.queue.run_time_model]
     drawn = key.startswith("workload.") or (
-        key.startswith("communication.")
-        and (config.run.snapshots > 0 or config.queue.run_time_model != AsLogged.name)
+        key.startswith("communication.") and (config.run.snapshots > 0 or model.reads_traffic())
     )
     # with a named mix, ``communication_fraction`` is no longer part of the seed
     counts = key == "communication.from" or not matches(key, NEVER)

@@ -48,7 +48,7 @@ def load_function(path: str) -> PointFunction:
     module, _, name = path.partition(":")
     try:
         found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise NetcosimError(f"cannot import the point function {path!r}: {error}") from None
     if not callable(found):
         raise NetcosimError(f"{path!r} is not a function")

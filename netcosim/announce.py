@@ -22,7 +22,7 @@ from netcosim.kernel_parts import (
     mark_of,
     usual_times_s,
 )
-from netsim.kernel_cache import cache_folder
+from netsim.kernel_cache import cache_folder, is_writable
 from netsim.units import format_quantity
 
 if TYPE_CHECKING:
@@ -172,10 +172,12 @@ def compile_kernels(parts: Iterable[str] = tuple(PARTS)) -> list[str]:
     missing = [part for part in PARTS if part in parts and not mark_of(folder, part).exists()]
     if not missing or launched_rank() != 0:
         return []
-    usual_s = usual_times_s(missing)
+    usual_s, once = usual_times_s(missing), f"once; kept in {folder}"
+    if not is_writable(folder):
+        once = f"in each run: {folder} cannot be written; set NETCOSIM_CACHE_DIR"
     print(
         f"netcosim: compiling kernels ({', '.join(missing)}) on the first use of this version, "
-        f"about {format_quantity(sum(usual_s), 'time', 2)}, once; kept in {folder}",
+        f"about {format_quantity(sum(usual_s), 'time', 2)}, {once}",
         file=sys.stderr,
         flush=True,
     )

@@ -74,7 +74,9 @@ def _machine(name: str, entry: Any) -> Lines:
 
     known, given = FAMILIES[entry.family].parameters, entry.params.items()
     phrase = [f"    {short_name(k)} = {_shown(known[k], v)}" for k, v in given]
-    return [*format_links(preset(name)), "  parameters:", *phrase]
+    topology = preset(name)
+    notes = [f"  note: {line}" for line in FAMILIES[entry.family].notes(topology)]
+    return [*format_links(topology), "  parameters:", *phrase, *notes]
 
 
 def format_links(topology: Topology) -> Lines:
@@ -266,9 +268,12 @@ def describe(name: str, among: Sequence[str] | None = None) -> Lines:
       dragonfly of 17 groups of 4 routers of 4 nodes, 8 Gbit/s links
     """
     from experiments.config_errors import meant
-    from netsim.kinds import need_kinds
+    from netsim.errors import need_name
+    from netsim.kinds import NONE, need_kinds
 
-    need_kinds("describe", {"name": (name, str)})
+    need_kinds("describe", {"name": (name, str), "among": (among, (list, tuple, NONE))})
+    for kind in among or ():
+        need_name("kind", kind, KINDS)
     found: Lines = []
     names: set[str] = set()
     for kind in kinds() if among is None else among:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from functools import partial
 from typing import Any, NoReturn
 
 from netsim.errors import NetcosimError
@@ -23,12 +24,21 @@ RENAMED = {
 _UNKNOWN = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
 
 
+def _plain_number(kind: type, text: str) -> Any:
+    """Return the number that a word is; no thousands by underscore, no digits of other scripts."""
+    if not text.isascii() or "_" in text:
+        raise ValueError(text)
+    return kind(text)
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that raises NetcosimError, and takes options by their full names alone."""
 
     def __init__(self, **settings: Any) -> None:
         # argparse makes subparsers itself, of this class and with settings of its own
         super().__init__(**{"allow_abbrev": False, **settings})
+        for kind in (int, float):
+            self.register("type", kind, partial(_plain_number, kind))
 
     def error(self, message: str) -> NoReturn:
         """Raise NetcosimError instead of printing the usage."""

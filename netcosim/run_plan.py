@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cosim.measuring.cost import HOPS_PER_S, campaign_hops, flow_level_s
 from cosim.registry import RUNTIME_MODELS
 from cosim.run_times.measured_times import Measured
 from experiments.config import Config
+from experiments.config_decider import Program
 from experiments.points import point_key
 from experiments.run_context import run_context
 from netcosim.journal import Journal, journal_name
@@ -38,6 +39,8 @@ class RunPlan:
     """Queues one after the other, on so many processes."""
     jobs: int
     """Processes."""
+    starts_program: bool
+    """Whether a program decides; the queue that is tried has EASY backfilling in its place."""
     by_events: Mapping[str, str]
     """Why a policy's queue is not compiled, by policy; empty if it is."""
 
@@ -60,6 +63,8 @@ class RunPlan:
             f"queues of {', '.join(names)} " + (f"run by events: {why}" if why else "are compiled")
             for why, names in policies.items()
         ]
+        if self.starts_program:
+            paths.append("the program of queue.decider is not started: its answers take longer")
         return "\n".join(
             [
                 f"{self.schedules:,} queues{sent}{done}",
@@ -73,7 +78,8 @@ class RunPlan:
 def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
     """Estimate what a run would do; write nothing.
 
-    The first policy's queue is run with logged run times; its schedule represents all others'.
+    The first policy's queue is run with logged run times; its schedule represents all others'. No
+    program of the user's is started.
 
     Parameters
     ----------
@@ -86,9 +92,12 @@ def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
         What the run refuses before it begins.
     """
     context, reference = run_context(config), config.relative_to
+    queues, starts_program = context.queues, isinstance(config.queue.decider, Program)
+    if starts_program:
+        queues = replace(queues, section=queues.section.model_copy(update={"decider": None}))
     policies, section = config.queue.policies, config.run
     began = time.perf_counter()
-    schedule = context.queues.under(policies[0])
+    schedule = queues.under(policies[0])
     queue_s = time.perf_counter() - began
     columns = list(dict.fromkeys([reference.column, *policies]))
     # with logged run times, then with those of every round
@@ -121,6 +130,7 @@ def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
         packets_s=packets_s,
         rounds=stages * (math.ceil(len(policies) / jobs) + elsewhere),
         jobs=jobs,
+        starts_program=starts_program,
         by_events={policy: context.queues.why_by_events(policy) for policy in policies},
     )
 

@@ -43,5 +43,5 @@ def unknown_name(what: str, name: str, valid: object) -> NetcosimError:
 
 def need_name(what: str, name: str, valid: Collection[str]) -> None:
     """Raise the error for an unknown name unless it is among the valid ones."""
-    if name not in valid:
+    if not isinstance(name, str) or name not in valid:
         raise unknown_name(what, name, valid)

@@ -97,6 +97,15 @@ def _make_writable(folder: Path) -> None:
     TemporaryFile(dir=folder).close()
 
 
+def is_writable(folder: Path) -> bool:
+    """Return whether a folder can be written, and create it."""
+    try:
+        _make_writable(folder)
+    except OSError:
+        return False
+    return True
+
+
 @cache
 def _writable_folder(py_file: str, cached_in: Path) -> Path | None:
     """Return the folder of a file's kernels; None for another file or one not writable."""
@@ -104,11 +113,7 @@ def _writable_folder(py_file: str, cached_in: Path) -> Path | None:
     if source not in kernel_sources():
         return None
     folder = cached_in / folder_name_of(source)
-    try:
-        _make_writable(folder)
-    except OSError:
-        return None
-    return folder
+    return folder if is_writable(folder) else None
 
 
 class KernelLocator:

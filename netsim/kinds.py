@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import inf
 from numbers import Real
 from typing import Any
@@ -15,6 +15,9 @@ from netsim.short_repr import text_of
 
 WHOLE = (int, np.integer)
 RNG = np.random.Generator
+NONE = type(None)
+FUNCTION: Any = Callable
+_NAMES = {NONE: "None", FUNCTION: "a function"}
 
 _SOURCES = {
     "Config": "config_from(dict) or load_config(path) returns one",
@@ -51,7 +54,7 @@ def need_kinds(where: str, given: Mapping[str, tuple[object, type | tuple[type, 
     for name, (value, kind) in given.items():
         if not isinstance(value, kind):
             kinds = kind if isinstance(kind, tuple) else (kind,)
-            names = ["int"] if kind is WHOLE else [k.__name__ for k in kinds]
+            names = ["int"] if kind is WHOLE else [_NAMES.get(k, k.__name__) for k in kinds]
             source = _SOURCES.get(names[0], "")
             raise NetcosimError(
                 f"{where}: {name} = {text_of(value)}; it must be {' or '.join(names)}"

@@ -267,8 +267,10 @@ def _strict(kind: Any, parameter: Parameter) -> Any:
     if parameter.words:
         return typing.Literal[parameter.words]
     if _is_list(kind):
+        # an empty list means something only where it is the default
+        least = 0 if parameter.default == () else 1
         inner: Any = _strict(typing.get_args(kind)[0], parameter)
-        return Annotated[tuple[inner, ...], BeforeValidator(_plain)]
+        return Annotated[tuple[inner, ...], BeforeValidator(_plain), Field(min_length=least)]
     limits: tuple[Any, ...] = parameter.limits if kind in (int, float) else ()
     if kind is float:
         limits = (Field(allow_inf_nan=False), *limits)
@@ -324,7 +326,7 @@ def mistake_in(factory: Factory, given: Mapping[str, object]) -> tuple[str, str]
             return None
         parameter = parameters_of(factory)[str(first["loc"][0])]
         # of several kinds, or of a list, all that is allowed; else what is wrong with this value
-        simple = len(first["loc"]) == 1 and not parameter.is_list
+        simple = len(first["loc"]) == 1 and (not parameter.is_list or first["type"] == "too_short")
         problem = mistake_in_words(first) if simple else f"must be {parameter.allowed}"
         return parameter.name, problem
     return None

@@ -169,7 +169,7 @@ def plugin_of(named: object, folder: Path | None = None) -> Plugin:
     NetcosimError
         Neither of the two; and as `load_plugin` and `pinned_plugin`.
     """
-    if is_input(named):
+    if is_input(named) and all(isinstance(value, str) for value in cast("Content", named).values()):
         return pinned_plugin(cast("Content", named))
     if not isinstance(named, str):
         raise NetcosimError(f"{named!r}; must be a file or a module, as text")

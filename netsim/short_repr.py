@@ -93,6 +93,7 @@ def _array(values: np.ndarray[Any, Any]) -> str:
     size = " x ".join(map(str, values.shape))
     if values.ndim == 1 and len(values) <= MOST_ITEMS:
         return f"[{', '.join(text_of(value) for value in values.tolist())}]"
-    known = values[np.isfinite(values)] if values.dtype.kind in "iuf" else values[:0]
+    flat = values.ravel()
+    known = flat[np.isfinite(flat)] if values.dtype.kind in "iuf" else flat[:0]
     span = f", {known.min():.6g} to {known.max():.6g}" if known.size else ""
     return f"<{size} {values.dtype}{span}>"

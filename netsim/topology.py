@@ -169,6 +169,8 @@ def nodes_named(topology: Topology, names: Sequence[str]) -> LongArray:
     """
     known = topology.node_names or tuple(map(str, range(topology.n_nodes)))
     found = places_of(names, known)
+    if not topology.node_names:  # a dot in a number begins no domain
+        found = np.where(["." in name for name in names], -1, found)
     missing = list(dict.fromkeys(names[i] for i in np.flatnonzero(found < 0).tolist()))
     if missing:
         more = f" (and {len(missing) - 1:,} more)" if len(missing) > 1 else ""

@@ -247,6 +247,7 @@ def combine(
     (2, [0, 4, 1, 5])
     """
     need_kinds("combine", {"programs": (programs, Sequence)})
+    need_kinds("combine", {"rank_nodes": (rank_nodes, (Sequence, np.ndarray))})
     for number, program in enumerate(programs):
         need_kinds("combine", {f"programs[{number}]": (program, Program)})
     if not programs or len(programs) != len(rank_nodes):
@@ -288,7 +289,7 @@ def combine(
         step_kind=np.concatenate([_renumbered(p, kinds) for p in programs]) if kinds else None,
     )
     n, keys, priorities = len(programs), None, None
-    starts = np.zeros(n) if start_s is None else np.asarray(start_s)
+    starts = np.zeros(n) if start_s is None else start_s
     starts = need_array("combine", "start_s", starts, n, high=1e300, real=True).astype(float)
     if group_key is not None:
         keys = need_array("combine", "group_key", group_key, n, low=-(2**63), high=2**63)

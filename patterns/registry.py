@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from netsim.errors import NetcosimError, need_name
-from netsim.kinds import RNG, need_kinds
-from netsim.limits import shown
+from netsim.kinds import NONE, RNG, need_kinds
+from netsim.limits import MAX_INDEX, shown
 from netsim.plugin_entries import given_by
 from netsim.registry import Registry
 from netsim.topologies.checks import need_int
@@ -111,9 +111,9 @@ def make_pattern(
     """
     need_kinds(
         "make_pattern",
-        {"name": (name, str), "rng": (rng, RNG), "params": (params, (Mapping, type(None)))},
+        {"name": (name, str), "rng": (rng, RNG), "params": (params, (Mapping, NONE))},
     )
-    need_int("make_pattern", "n_ranks", n_ranks, 1)
+    need_int("make_pattern", "n_ranks", n_ranks, 1, MAX_INDEX)
     need_int("make_pattern", "message_bytes", message_bytes, 1)
     need_int("make_pattern", "iterations", iterations, 1)
     need_name("pattern", name, PATTERNS)
@@ -122,10 +122,18 @@ def make_pattern(
     try:
         draws = (rng,) if pattern.uses_rng else ()
         program = pattern.function(n_ranks, message_bytes, iterations, *draws, **extra)
-        return given_by(pattern, program, Program)
+        given_by(pattern, program, Program)
+        if np.sum(program.send_bytes, dtype=np.float64) > np.iinfo(np.int64).max:
+            raise OverflowError("bytes that cannot be counted with 64 bits")
     except (OverflowError, MemoryError) as error:
-        given = ", ".join(f"{key} = {value}" for key, value in extra.items()) or "none"
-        raise NetcosimError(
-            f"pattern {name} on {n_ranks} ranks: message_bytes = {shown(message_bytes)}, "
-            f"iterations = {shown(iterations)}, parameters {given[:200]}: too large ({error})"
-        ) from None
+        given = {"iterations": iterations, **(params or {})}
+        if pattern.recorded_ranks is None:
+            given["message_bytes"] = message_bytes
+        where = f"pattern {name} on {n_ranks} ranks"
+        raise NetcosimError(f"{where}: {_listed(given)}: too large ({error})") from None
+    return program
+
+
+def _listed(given: Mapping[str, object]) -> str:
+    values = (f"{k} = {shown(v) if type(v) is int else v}" for k, v in given.items())
+    return ", ".join(values)[:200]

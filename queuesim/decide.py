@@ -286,6 +286,11 @@ class Decider(ABC):
         """
 
 
+MOST_WAITS = 100_000
+"""Decisions in a row to wait for another time while nothing happens: only as many seconds of
+running jobs."""
+
+
 class Decided(Backfill):
     """A decider in the place of a backfilling method.
 
@@ -312,12 +317,15 @@ class Decided(Backfill):
         super().__init__(machine, queue, window, start)
         self.decider = decider
         self.name = decider.name
+        self._n_waits, self._waits_from_s = 0, 0.0
 
     def push(self, job: int, now_s: float) -> None:
         super().push(job, now_s)
+        self._n_waits = 0
         self.decider.arrived(job, now_s)
 
     def ended(self, job: int, now_s: float) -> None:
+        self._n_waits = 0
         self.decider.ended(job, now_s)
 
     def __exit__(self, *error: object) -> None:
@@ -331,8 +339,21 @@ class Decided(Backfill):
             if choice is None:
                 self.until_s = self.decider.until_s
                 self._note_blocked(now_s)
+                self._note_wait(now_s, bool(point.running()))
                 return
+            self._n_waits = 0
             self._start(point, choice)
+
+    def _note_wait(self, now_s: float, jobs_run: bool) -> None:
+        if self._n_waits == 0:
+            self._waits_from_s = now_s
+        self._n_waits += 1
+        waited_s = now_s - self._waits_from_s
+        if self._n_waits > MOST_WAITS and (not jobs_run or waited_s < MOST_WAITS):
+            raise NetcosimError(
+                f"decider {self.name!r}: at {now_s:g} s: waited {MOST_WAITS:,} times in a row, "
+                f"{waited_s:g} s in all, in which no job came, started or ended; wait for longer"
+            )
 
     def _start(self, point: DecisionPoint, choice: object) -> None:
         job: object = getattr(choice, "job", None)

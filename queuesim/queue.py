@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
-from netsim.kinds import RNG, need_kinds
+from netsim.kinds import FUNCTION, NONE, RNG, need_kinds
 from queuesim.decide import Decider
 from queuesim.estimates import EstimateModel
 from queuesim.fixed_run import FixedRun
@@ -99,7 +99,17 @@ def simulate_queue(
     """
     need_kinds(
         "simulate_queue",
-        {"workload": (workload, Workload), "policy": (policy, Policy), "rng": (rng, RNG)},
+        {
+            "workload": (workload, Workload),
+            "policy": (policy, Policy),
+            "order": (order, (str, Order)),
+            "backfill": (backfill, (str, Decider)),
+            "run_time_model": (run_time_model, (RunTimeModel, NONE)),
+            "rng": (rng, RNG),
+            "estimates": (estimates, (EstimateModel, NONE)),
+            "rules": (rules, Rules),
+            "progress": (progress, (FUNCTION, NONE)),
+        },
     )
     setup = QueueSetup(
         workload,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from netsim.errors import NetcosimError, need_name
+from netsim.kinds import need_array
 from netsim.plugin_entries import given_by
 from queuesim.backfilling.backfill import Backfill, Start, check_window
 from queuesim.backfilling.easy_sets import node_set_method
@@ -23,7 +24,7 @@ from queuesim.registry import find_backfill, find_order
 from queuesim.run import Labels, Run
 from queuesim.runtime import AsLogged, RunTimeModel, RunTimes
 from queuesim.site.dependencies import Dependencies
-from queuesim.site.failures import Failure, draw_failures
+from queuesim.site.failures import Failure, check_failures, draw_failures
 from queuesim.site.interruptions import Interruptions
 from queuesim.site.node_sets import NodeSetMachine
 from queuesim.site.preemption import check_preemptive
@@ -56,6 +57,8 @@ class QueueSetup:
     only_times : bool
         Only starts and ends are needed: the policy is not called for placements, even if it
         would draw them.
+    failures_rng : Generator or None
+        Of random failures; by default a child of ``rng``.
     known : Workload or None
         What a decider gets of the jobs; by default the workload.
     repeats : int
@@ -71,6 +74,7 @@ class QueueSetup:
     overrun: str = "keep"
     run_time_model: RunTimeModel | None = None
     rng: np.random.Generator
+    failures_rng: np.random.Generator | None = None
     bandwidth_Bps: NDArray[np.float64] | None = None
     estimates: EstimateModel | None = None
     rules: Rules = NO_RULES
@@ -87,9 +91,9 @@ class QueueSetup:
         _check_fits(workload, policy, rules)
         self.chosen = find_order(self.order) if isinstance(self.order, str) else self.order
         self._model = model = AsLogged() if self.run_time_model is None else self.run_time_model
-        if self.bandwidth_Bps is not None and len(self.bandwidth_Bps) != len(workload):
-            raise NetcosimError(
-                f"bandwidth_Bps has {len(self.bandwidth_Bps)} values for {len(workload)} jobs"
+        if self.bandwidth_Bps is not None:
+            self.bandwidth_Bps = need_array(
+                "queue", "bandwidth_Bps", self.bandwidth_Bps, len(workload), high=1e300, real=True
             )
         self.known_s = None
         if self.estimates is not None:
@@ -103,6 +107,8 @@ class QueueSetup:
         self._method, named = _method(self.backfill, known, policy, self.rng)
         if rules.preempts:
             check_preemptive(named)
+        if rules.failures:
+            check_failures(rules.failures, rules.checkpoints, workload, policy.topology)
         self._access = rules.access(workload, policy) if rules.uses_node_sets else None
         machine_nodes = policy.topology.n_nodes
         self._claims = rules.claims(workload, self.chosen, self._access, machine_nodes)
@@ -146,7 +152,7 @@ class QueueSetup:
         """Return the random failures: the same for all policies whose generators are alike."""
         if not self.rules.failures:
             return None
-        rng = self.rng.spawn(1)[0]
+        rng = self.failures_rng or self.rng.spawn(1)[0]
         return draw_failures(self.rules.failures, self.policy.topology, rng)
 
 

@@ -258,7 +258,7 @@ class Run:
     def _checked(self, job: int, rate: float) -> float:
         if not (isfinite(rate) and rate >= 0):
             raise NetcosimError(f"job {self._id(job)}: rate {rate}; it must be >= 0")
-        return rate
+        return float(rate)
 
     def _plan(self, job: int, running: Running) -> None:
         """Plan the end of a job at its present rate; the end that was planned is void."""

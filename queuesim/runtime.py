@@ -104,6 +104,8 @@ class RunTimeModel(ABC):
     announced; empty: none."""
     reads: ClassVar[tuple[str, ...]] = ("communication", "machine", "run.threads")
     """Keys of a config, or their tables, that it reads beside its own, ``*`` for any name."""
+    reads_computing: ClassVar[tuple[str, ...]] = ()
+    """Those of `reads` that it reads only where a pattern of the mix computes."""
     parameters: ClassVar[type | None] = None
     """The dataclass that declares its keys (`netsim.parameters`); None: the model itself."""
 
@@ -111,6 +113,11 @@ class RunTimeModel(ABC):
     def label(self) -> str:
         """The model with its parameters, for tables and legends."""
         return self.name
+
+    @classmethod
+    def reads_traffic(cls) -> bool:
+        """Return whether it reads a key of ``[communication]``."""
+        return any(key.split(".")[0] == "communication" for key in cls.reads)
 
     @classmethod
     def declares(cls) -> Mapping[str, Parameter]:

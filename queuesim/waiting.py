@@ -258,9 +258,10 @@ class ScoredQueue(WaitingQueue):
         k = int(np.flatnonzero(jobs == last)[0])
         while True:
             behind = (score < score[k]) | ((score == score[k]) & (jobs > last))
-            k = int(np.where(behind & (ends <= latest_end_s[kind]), score, -np.inf).argmax())
-            if not behind[k] or ends[k] > latest_end_s[kind[k]]:
+            able = np.flatnonzero(behind & (ends <= latest_end_s[kind]))
+            if not len(able):
                 return
+            k = int(able[score[able].argmax()])
             last = int(jobs[k])
             yield last
 

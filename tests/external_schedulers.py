@@ -1,6 +1,8 @@
 """A program for the tests of external schedulers: first come, first served, and its faults.
 
 ``python external_schedulers.py FAULT [PIDFILE]``; without a fault, "" does as the protocol says.
+``python external_schedulers.py script LOG BY_NODE ANSWERS`` gives these answers (a JSON list) one
+after the other, and writes the messages that it receives to LOG.
 """
 
 import json
@@ -25,7 +27,10 @@ def faulty(fault: str, message: dict, waiting: dict, started: list) -> object:
         "outside": {"start": [{"id": first, "nodes": [0, 99]}]},
         "huge": {"start": [{"id": first, "nodes": [0, 1, 2, 10**20]}]},
         "nodes": {"start": [{"id": first, "nodes": "0-1"}]},
+        "true": {"start": [True]},
         "past": {"start": [], "until_s": message["now_s"]},
+        "yes": {"until_s": True},
+        "far": {"until_s": 1e15},
         "nan": {"until_s": float("nan")},
     }
     if fault in answers:
@@ -39,8 +44,20 @@ def faulty(fault: str, message: dict, waiting: dict, started: list) -> object:
     return None
 
 
+def script(log: str, by_node: str, answers: str) -> int:
+    left = [{"protocol": 1, "by_node": json.loads(by_node)}, *json.loads(answers)]
+    with open(log, "w") as file:
+        for line in sys.stdin:
+            file.write(line)
+            if json.loads(line)["type"] != "end":
+                print(json.dumps(left.pop(0)), flush=True)
+    return 0
+
+
 def main() -> int:
     fault = sys.argv[1]
+    if fault == "script":
+        return script(*sys.argv[2:])
     if len(sys.argv) > 2:
         with open(sys.argv[2], "w") as file:
             file.write(str(os.getpid()))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -384,6 +386,70 @@ def test_done_counts_more_than_failed(tmp_path: Path, order: int) -> None:
     merged = merge(out, [failed, done][::order])
     assert (merged.points, merged.failed, merged.repeated) == (1, 0, 1)
     assert digest(out) == digest(done)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_failed_points_of_a_merge_by_hand(tmp_path: Path, order: int) -> None:
+    """Of four points 1 is done in one file and failed in the other, 2 failed in both, 3 failed in
+    one and 4 in the other: two of four were in both, and three are failed."""
+    paths = [tmp_path / "1.db", tmp_path / "2.db"]
+    done = Outcome({"a": '{"x":[1]}'}, None, 1.0)
+    for number, in_first, in_second in (
+        (1, done, "killed"), (2, "killed", "too long"), (3, "killed", None), (4, None, "killed"),
+    ):  # fmt: skip
+        for path, outcome in zip(paths, (in_first, in_second), strict=True):
+            if outcome is not None:
+                given = Outcome(None, outcome, 1.0) if isinstance(outcome, str) else outcome
+                put(path, {"i": number}, given)
+    out = tmp_path / "all.db"
+    merged = merge(out, paths[::order])
+    assert merged == (4, 3, 1, 2)
+    with Store(out, "read") as store:
+        found = {point.config["i"]: (point.status, point.error) for point in store.points()}
+    # the first file's word counts
+    assert found == {
+        1: ("done", None),
+        2: ("failed", ["killed", "too long"][::order][0]),
+        3: ("failed", "killed"),
+        4: ("failed", "killed"),
+    }
+    # once more, with what another program computed: 4, 3, 3 and 2 points; point 1 is as it was
+    other = tmp_path / "3.db"
+    with Store(other, "write") as store:
+        for number in (1, 3):
+            store.put(point_key({"i": number}), {"i": number}, done, "other sources")
+    assert merge(out, [*paths, other]) == (4, 2, 2, 12 - 4)
+    with Store(out, "read") as store:
+        codes = {point.config["i"]: point.code for point in store.points()}
+    assert codes == {1: "sources", 2: "sources", 3: "other sources", 4: "sources"}
+    # nothing at all
+    assert merge(tmp_path / "none.db", []) == (0, 0, 0, 0)
+
+
+def test_an_archive_is_merged_with_its_point(tmp_path: Path) -> None:
+    """Where two files have a point, that of the first which has computed it."""
+    failed = put(tmp_path / "1.db", {"i": 1}, Outcome(None, "killed", 1.0))
+    tables = {"a": '{"x":[1]}'}
+    files = [failed]
+    for number, content in enumerate((b"an archive", b"another"), 2):
+        outcome = Outcome(tables, None, 1.0, {"run": content})
+        files.append(put(tmp_path / f"{number}.db", {"i": 1}, outcome))
+    out = tmp_path / "all.db"
+    merge(out, files)
+    with closing(sqlite3.connect(out)) as db:
+        found = db.execute("SELECT name, content FROM kept JOIN archives USING (digest)").fetchall()
+        assert found == [("run", b"an archive")]
+        assert db.execute("SELECT count(*) FROM archives").fetchone() == (1,)
+
+
+def test_what_is_known_of_a_sweep_is_that_of_the_first_file(tmp_path: Path) -> None:
+    files = [tmp_path / "1.db", tmp_path / "2.db"]
+    for path, values in zip(files, ({"a": 1}, {"a": 2, "b": 3}), strict=True):
+        with Store(path, "write") as store:
+            store.put_meta(values)
+    merge(tmp_path / "all.db", files)
+    with Store(tmp_path / "all.db", "read") as store:
+        assert store.meta() == {"a": 1, "b": 3}
 
 
 def test_files_that_cannot_be_merged(tmp_path: Path) -> None:

@@ -134,6 +134,7 @@ def test_logs_of_nccl_tests_are_read_out_of_place(tmp_path: Path) -> None:
         ("bytes,time_us,busbw_GBps\n8,fast,1\n", ":2: '8, fast, 1'; bytes, us and GB/s"),
         ("bytes,time_us,busbw_GBps\n8,0,1\n", ":2: a size, time or bandwidth out of range"),
         ("bytes,time_us,busbw_GBps,nodes\n8,1,1,two\n", ":2: nodes = 'two'; a whole number"),
+        ("nodes,bytes,time_us,busbw_GBps\n1,5,8,9,1\n", ":2: 5 cells; the head has 4"),
     ],
 )
 def test_a_file_without_measured_rows_is_one_line(text: str, problem: str, tmp_path: Path) -> None:

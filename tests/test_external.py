@@ -29,6 +29,7 @@ from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 from queuesim.external.check import check_scheduler
 from queuesim.external.decider import External
+from queuesim.external.process import LineProcess
 from queuesim.queue import run_queue, simulate_queue
 from queuesim.queue_setup import QueueSetup
 from queuesim.result import QueueResult
@@ -163,6 +164,7 @@ def test_all_of_kth_runs_as_under_the_built_in_easy(
         ("text", "starts job '1', which was never submitted"),
         ("future", "starts job 2, which was never submitted"),
         ("twice", "starts job 1 twice"),
+        ("true", "starts job True, which was never submitted"),
         ("again", "starts job 1, which runs"),
         ("large", "starts job 2 of 38 nodes with 36 free"),
         ("count", "job 1: 1 nodes chosen for a job of 4"),
@@ -171,6 +173,8 @@ def test_all_of_kth_runs_as_under_the_built_in_easy(
         ("huge", "job 1: nodes .*; must be a list of node numbers"),
         ("past", "until_s 0.0; must be a time after now"),
         ("nan", "until_s nan; must be a time after now"),
+        ("yes", "at 0 s: until_s True; must be a time after now"),
+        ("far", "at 0 s: until_s 1000000000000000.0; must be a time after now"),
         ("never", "no waiting job is ever started"),
     ],
 )
@@ -243,6 +247,139 @@ def test_a_program_may_follow_and_choose_nodes() -> None:
     assert decider.status == 0
     assert np.array_equal(found.start_s, run(work, "none").start_s)
     assert not same_schedule(found, run(work, "none"))
+
+
+# Programs that give the answers of a list, one after the other
+
+
+def scripted(folder: Path, answers: list[object], by_node: object = False) -> External:
+    return External(helper("script", str(folder / "log"), json.dumps(by_node), json.dumps(answers)))
+
+
+def messages(folder: Path) -> list[dict[str, Any]]:
+    """The messages to such a program after "hello"."""
+    return [json.loads(line) for line in (folder / "log").read_text().splitlines()][1:]
+
+
+def test_starts_of_one_answer_share_the_free_nodes(tmp_path: Path) -> None:
+    """Of 40 nodes 30 and then 10 are started at once; after 4 and 2 there are not 38, but 34."""
+    work = make_workload([0, 0], [100, 50], [30, 10])
+    assert run(work, scripted(tmp_path, [{"start": [1, 2]}])).start_s.tolist() == [0, 0]
+    work = make_workload([0, 0, 0], [100, 50, 50], [4, 38, 2])
+    with pytest.raises(NetcosimError, match="starts job 2 of 38 nodes with 34 free"):
+        run(work, scripted(tmp_path, [{"start": [1, 3, 2]}]))
+
+
+def test_a_program_waits_as_often_as_it_likes_while_jobs_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At most 3 times in a row without: job 1 runs from 0 to 60 s, and the program is called each
+    10 s. What is submitted at 75 s begins a new row: at 75, 80 and 90 s it waits."""
+    monkeypatch.setattr("queuesim.decide.MOST_WAITS", 3)
+    waits: list[object] = [{"until_s": t} for t in (20, 30, 40, 50, 60, 70, 80, 80, 90, 100, 110)]
+    begin: list[object] = [{"start": [1], "until_s": 10}, *waits]
+    work = make_workload([0, 0, 75], [60, 5, 5], [4, 40, 1])
+    found = run(work, scripted(tmp_path, [*begin[:-1], {"start": [2]}, {"start": [3]}]))
+    assert found.start_s.tolist() == [0, 100, 105]
+    with pytest.raises(NetcosimError, match="at 100 s: waited 3 times in a row, 25 s in all"):
+        run(work, scripted(tmp_path, begin))
+    # beside a job, waits of half a second are too short
+    short: list[object] = [{"start": [1], "until_s": 0.5}, *({"until_s": t} for t in (1, 1.5, 2))]
+    with pytest.raises(NetcosimError, match=r"at 1\.5 s: waited 3 times in a row, 1\.5 s in all"):
+        run(work, scripted(tmp_path, short))
+
+
+def test_a_program_learns_once_where_the_policy_placed_a_job(tmp_path: Path) -> None:
+    """It starts job 1 on nodes of its choice; "simple" takes the lowest of the rest for job 2.
+
+    Job 4 is placed and over before the program is called for job 5.
+    """
+    work = make_workload([0, 0, 5, 100, 200], [30, 20, 5, 10, 10], [2, 3, 40, 1, 1])
+    first = {"start": [{"id": 1, "nodes": [7, 1]}, 2]}
+    answers = [first, {}, {}, {"start": [3]}, {"start": [4]}, {"start": [5]}]
+    found = run(work, scripted(tmp_path, answers, by_node=True))
+    assert found.start_s.tolist() == [0, 0, 30, 100, 200]
+    told = [{k: m[k] for k in ("free_nodes", "placed", "finished") if k in m}
+            for m in messages(tmp_path)[:-1]]  # fmt: skip
+    assert told == [
+        {"free_nodes": [*range(40)]},
+        {"placed": [{"id": 2, "nodes": [0, 2, 3]}]},
+        {"finished": [{"id": 2, "end_s": 20}]},
+        {"finished": [{"id": 1, "end_s": 30}]},
+        {"placed": [{"id": 3, "nodes": [*range(40)]}], "finished": [{"id": 3, "end_s": 35}]},
+        {"placed": [{"id": 4, "nodes": [0]}], "finished": [{"id": 4, "end_s": 110}]},
+    ]
+
+
+def test_a_job_that_is_over_is_not_started_again(tmp_path: Path) -> None:
+    work = make_workload([0, 20], [10, 5], [4, 4])
+    with pytest.raises(NetcosimError, match="at 20 s: starts job 1, which is over"):
+        run(work, scripted(tmp_path, [{"start": [1]}, {"start": [2, 1]}]))
+
+
+def test_what_a_program_cannot_be_told(tmp_path: Path) -> None:
+    work = make_workload([0, 0], [10, 5], [4, 4])
+    with pytest.raises(NetcosimError, match="the job numbers of the log are not unique"):
+        run(replace(work, job_id=np.array([3, 3])), scripted(tmp_path, []))
+    with pytest.raises(NetcosimError, match="by_node 1; must be true or false"):
+        run(work, scripted(tmp_path, [], by_node=1))
+    tree = make_policy(make_topology("fattree", {"radix": 4}), "jigsaw", np.random.default_rng(1))
+    with pytest.raises(NetcosimError, match="by_node: policy 'jigsaw' places by more than nodes"):
+        simulate_queue(
+            work, tree, backfill=scripted(tmp_path, [], True), rng=np.random.default_rng(0)
+        )
+
+
+# The process
+
+
+def shell(text: str) -> LineProcess:
+    return LineProcess(["sh", "-c", text], 10.0)
+
+
+def test_a_line_that_comes_late_is_not_the_next_answer(tmp_path: Path) -> None:
+    late = tmp_path / "late"
+    process = shell(
+        f"read a; echo 1; until [ -e {late} ]; do sleep 0.01; done; echo 2; read b; echo 3; read c"
+    )
+    try:
+        assert process.exchange({}) == 1
+        late.touch()
+        assert process._readable.poll(10_000)
+        with pytest.raises(NetcosimError, match="wrote more than one line: '2"):
+            process.exchange({})
+    finally:
+        process.kill()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("kill -9 $$", "the program ended by signal 9"),
+        ("exit 5", "the program ended with status 5"),
+        ("exit 0", "the program ended with status 0"),
+        ("printf '%0200d' 0; read b", "wrote a line of more than 100 bytes"),
+        ("printf 'a%079d\\n' 0", f"not JSON: 'a{'0' * 79}'$"),
+        ("printf 'a%080d\\n' 0", f"not JSON: 'a{'0' * 79}'[.]{{3}}$"),
+    ],
+)
+def test_what_a_process_did_is_named(
+    text: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("queuesim.external.process.MAX_LINE_BYTES", 100)
+    process = shell(f"read a; {text}")
+    try:
+        with pytest.raises(NetcosimError, match=message):
+            process.exchange({"type": "decide"})
+    finally:
+        process.kill()
+
+
+def test_a_program_has_some_time_to_end() -> None:
+    """Its status is that with which it ends, or none if it does not."""
+    patient = LineProcess(["sh", "-c", "read a; sleep 60"], 0.1)
+    assert patient.end({}) is None
+    assert shell("read a; exit 6").end({}) == 6
 
 
 def test_long_messages_pass() -> None:
@@ -365,6 +502,14 @@ def test_the_validator_names_the_first_violation(fault: str, message: str) -> No
         check_scheduler(helper(fault))
 
 
+def test_the_validator_counts_the_decisions_of_all_its_queues(tmp_path: Path) -> None:
+    shown = check_scheduler(logged_easy(tmp_path / "lines"))
+    lines = (tmp_path / "lines").read_text().splitlines()
+    assert sum(json.loads(line)["type"] == "hello" for line in lines) == 3
+    n_decisions = sum(json.loads(line)["type"] == "decide" for line in lines)
+    assert f"protocol 1, {n_decisions} decisions, " in shown
+
+
 def test_the_command_checks_a_program(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check-scheduler", *EASY]) == 0
     assert "easy.py: protocol 1, " in capsys.readouterr().out
@@ -415,16 +560,21 @@ def test_a_scheduler_of_batsim_runs() -> None:
 # The page, and `Live` in somebody's simulator
 
 
-def test_the_messages_of_the_page_are_those_that_are_sent(tmp_path: Path) -> None:
-    """Keys of all messages to a program, and those that the page lists."""
-    log = tmp_path / "lines"
+def logged_easy(log: Path) -> list[str]:
+    """The example in Python, which also adds each line that it reads to a file."""
     program = (
         f"import sys; sys.path.insert(0, {str(EXAMPLES)!r}); import easy\n"
-        f"log, lines = open({str(log)!r}, 'w', 1), sys.stdin\n"
+        f"log, lines = open({str(log)!r}, 'a', 1), sys.stdin\n"
         "sys.stdin = (log.write(line) and line for line in lines)\n"
         "easy.main()\n"
     )
-    run(jobs(30, 1), External([*PYTHON, "-c", program]))
+    return [*PYTHON, "-c", program]
+
+
+def test_the_messages_of_the_page_are_those_that_are_sent(tmp_path: Path) -> None:
+    """Keys of all messages to a program, and those that the page lists."""
+    log = tmp_path / "lines"
+    run(jobs(30, 1), External(logged_easy(log)))
     page = (ROOT / "docs" / "external-schedulers.md").read_text()
     messages = [json.loads(line) for line in log.read_text().splitlines()]
     assert [m["type"] for m in messages[:2]] == ["hello", "decide"]

@@ -173,6 +173,7 @@ def test_oversubscription_divides_the_up_links():
         # pods of a leaf each have spines as well; one leaf in all has none
         ({"nodes_per_leaf": 7, "nodes_per_pod": 7}, (14, 2, 2 * 7, 7 * 1)),
         ({"nodes_per_leaf": 14, "nodes_per_pod": 14}, (14, 1, 0, 0)),
+        ({"nodes_per_leaf": 20, "nodes_per_pod": 40}, (14, 1, 0, 0)),
         ({"nodes_per_leaf": 8, "nodes_per_pod": 14}, (14, 2, 8, 0)),
     ],
 )

@@ -215,7 +215,7 @@ def test_what_is_not_communication_is_computing_before_it(fraction, lead_s):
     assert len(found.links) == 8
 
 
-HEAD = "HYBRID model_parallel_NPU_group: 1 ep: 1 pp: 1 all_gpus: 2\n1\n"
+HEAD = "HYBRID model_parallel_NPU_group: 1 ep: 1 pp: 1 all_gpus: 2"
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_lead_communication_and_slack_of_a_recorded_iteration(
     tmp_path, rows, spines_Bps, lead_ms, comm_ms, hidden_ms
 ):
     """Two GPUs of two leaves, each with one up-link."""
-    (tmp_path / "w.txt").write_text(HEAD + "\n".join(rows) + "\n")
+    (tmp_path / "w.txt").write_text("\n".join([HEAD, str(len(rows)), *rows, ""]))
     machine = {"nodes": 2, "gpus_per_node": 1, "fabric": "leaf", "nodes_per_leaf": 1, "spines": 1}
     machine |= {"fabric_bandwidth_Bps": spines_Bps * 10**9}
     packet = PacketConfig(packet_bytes=65536, buffer_bytes=1 << 22)

@@ -59,6 +59,11 @@ def queue(workload: Any = JOBS, policy: Any = None, **more: Any) -> object:
     return nc.simulate_queue(workload, policy, **{"rng": rng()} | more)
 
 
+def iterated(**more: Any) -> object:
+    given = {"group": GROUP, "plan": NetworkPlan.without(2), "rng": rng()}
+    return iteration_times_s(**given | more)
+
+
 def planned(**plan: Any) -> object:
     return iteration_times_s(GROUP, NetworkPlan(**plan), rng())
 
@@ -84,6 +89,17 @@ def stored(call: Callable[[nc.Store], object]) -> Callable[[], object]:
     return run
 
 
+def swf(**more: Any) -> object:
+    nc.write_swf(JOBS, "jobs.swf")
+    return nc.read_swf("jobs.swf", **more)
+
+
+CONFIG = {
+    "machine": {"family": "dragonfly", "p": 2, "a": 2, "g": 5},
+    "workload": {"synthetic": {"n_jobs": 2, "mean_nodes": 4}},
+    "queue": {"policies": ["rdn"], "run_time_model": "as-logged"},
+    "run": {"snapshots": 0},
+}
 NUMBER = [NAN, -1.0, INF, "1", None, True]
 COUNT = [0, 1.5, True, "1", NAN]
 CASES = [
@@ -190,7 +206,7 @@ CASES = [
         {
             "job_id": ["a", 1.5, True],
             "n_nodes": [1.5, NAN, True, "4"],
-            "end_s": [NAN, "x", -1.0],
+            "end_s": [NAN, "x"],
             "bandwidth_Bps": [-1.0, NAN, "x", True],
             "wait_s": [NAN, -1.0, None],
             "nodes": [[0.5], "x", [-1]],
@@ -311,6 +327,99 @@ CASES = [
             "busy_s": [[1.0, 1.0], [NAN], [-1.0]],
         },
     ),
+    ("a mapping in a list", lambda: nc.PlacedJob(1, ALL, [0], task_mapping=["random"]), "mapping"),
+    ("a level in a list", lambda: nc.Live(TORUS, level=["flow"]), "level"),
+    ("units as text", lambda: nc.Ensemble(NETWORK, [JOB]).flow_finishes_s("x"), "unit_s"),
+    *[
+        (f"live on {nodes!r}", lambda nodes=nodes: live(job_id=1, nodes=nodes), "nodes")
+        for nodes in ({0, 1}, {0: 1})
+    ],
+    *each(
+        nc.make_policy(TREE, "baseline", rng()).allocate,
+        {},
+        {"request": [3, None, nc.Request]},
+    ),
+    *each(nc.make_policy(TREE, "baseline", rng()).release, {}, {"placement": [77, None]}),
+    (
+        "policy parameters",
+        lambda: nc.make_policy(TREE, "baseline", rng(), 3),
+        "parameters = 3; it must be Mapping or None",
+    ),
+    ("2^62 ranks", lambda: nc.make_pattern("all-to-all", 2**62, 1, 1, rng()), "n_ranks"),
+    ("rank nodes", lambda: nc.combine([PAIR], None), "rank_nodes = None"),
+    ("starts by number", lambda: combined(start_s={0: 1}), "start_s"),
+    ("an array of no dimension", lambda: combined(start_s=np.array({0: 1})), "start_s"),
+    *each(sent, {}, {"until_s": [1e7, 1e300], "progress": ["x"]}),
+    *each(
+        nc.PacketConfig,
+        {},
+        {
+            "eager_limit_bytes": [0.5, -1, True],
+            "control_bytes": [0.5, "64"],
+            "congestion_threshold_bytes": [1.5, 2**31, True],
+        },
+    ),
+    *each(
+        nc.laas_workload,
+        {"n_jobs": 9, "mean_nodes": 4, "rng": rng(), "load": 0.9, "machine_nodes": 16},
+        {
+            "sizes": ["4", 4, None, [1.5], [True], [0]],
+            "run_time_range_s": [5, (1,), ("1", "2"), (NAN, 1)],
+            "median_run_time_s": ["1", True],
+            "load": ["0.9", True, NAN],
+            "machine_nodes": [1.5, True],
+            "requested_factor": [2, ("a", "b"), (1, NAN)],
+        },
+    ),
+    *each(
+        queue,
+        {},
+        {
+            "order": [None, 3, ["fcfs"]],
+            "backfill": [None, 3],
+            "window": [1.5, "all", True, NAN],
+            "run_time_model": ["as-logged", 3],
+            "bandwidth_Bps": [3, ["x"] * 10, [NAN] * 10, [1.0]],
+            "estimates": ["actual", 3],
+            "rules": [None, {}],
+            "progress": [3],
+        },
+    ),
+    *each(
+        swf,
+        {},
+        {
+            "processors_per_node": ["2", 1.5, True, 0],
+            "known_processors_per_node": [0, "2"],
+            "name": [3],
+            "statuses": [1, "1", [True], [1.5]],
+            "max_nodes": ["4", 1.5, NAN, 0],
+            "min_run_time_s": ["1", NAN, True, -1],
+        },
+    ),
+    *each(
+        nc.write_swf,
+        {"workload": JOBS, "path": "a.swf"},
+        {"processors_per_node": ["2", 0, 1.5, True, 2**62]},
+    ),
+    *[
+        (f"policies of {rows!r}", lambda rows=rows: nc.policy_table({"policies": rows}), "policies")
+        for rows in (3, None, [3])
+    ],
+    *each(nc.describe, {"name": "ta"}, {"among": ["policies", 3]}),
+    ("a kind", lambda: nc.describe("ta", ["nope"]), "unknown kind 'nope'"),
+    *each(
+        nc.run_points,
+        {"function": "experiments.cosim:cosim_point", "points": [{}], "store": "a.db"},
+        {"function": [3, "..:x"], "jobs": ["2", 1.5, True], "executor": [3, None]},
+    ),
+    *each(
+        nc.run_cosim,
+        {"config": nc.config_from(CONFIG)},
+        {"progress": [3], "notice": [3], "jobs": [3, []]},
+    ),
+    *each(iterated, {}, {"group": [None], "plan": [None], "rng": [None, 1]}),
+    ("2^62 jobs in a plan", lambda: NetworkPlan.without(2**62), "n_jobs"),
 ]
 
 
@@ -356,10 +465,12 @@ def test_what_is_just_allowed() -> None:
     assert need_real("f", "x", np.float32(0.5)) == 0.5
     assert need_array("f", "x", (0, 7), 2, high=7).tolist() == [0, 7]
     assert need_array("f", "x", []).dtype == np.int64
+    assert need_array("f", "x", [], real=True).dtype == np.float64
     assert np.isnan(need_array("f", "x", [NAN, 1], real=True, nan=True)[0])
     assert nc.Communication("all-to-all", rank_bytes=1, priority=7).priority == 7
     assert nc.PlacedJob(np.int64(0), ALL, range(3)).nodes.dtype == np.int32
     assert nc.Request(1, np.int32(4), end_s=INF, bandwidth_Bps=3).n_nodes == 4
+    assert nc.Request(1, 4, end_s=-2.5).end_s == -2.5  # the clock of a log may begin before 0
     assert nc.LiveJob("a", range(2)).nodes.tolist() == [0, 1]
     plan = NetworkPlan([1, 0], [NAN, 0], [0, 0])
     # the first is served first, and the second waits for each of its messages at most once

@@ -191,7 +191,8 @@ def test_jobs_are_placed_around_a_circle_in_turn_and_moved_again():
 
 
 @pytest.mark.parametrize(
-    ("units", "turns"), [([24, 32], 4), ([25, 24 * 24], None), ([24, 97], None)]
+    ("units", "turns"),
+    [([24, 32], 4), ([24, 24 * 24], 24), ([25, 24 * 24], None), ([24, 97], None)],
 )
 def test_a_circle_of_more_than_24_turns_of_the_shortest_iteration_is_none(units, turns):
     times_s = np.array([(n / 4, 3 * n / 4, 0) for n in units])

@@ -150,8 +150,8 @@ def test_the_victim_of_an_incast_is_relieved(
     ("key", "value", "message"),
     [
         ("congestion_control", "ecn", "congestion_control 'ecn'.*per-flow-throttle"),
-        ("congestion_threshold_bytes", 0, "congestion_threshold_bytes = 0; allowed: 1"),
-        ("congestion_delay_s", -1.0, "congestion_delay_s = -1.0; it must be >= 0"),
+        ("congestion_threshold_bytes", 0, "congestion_threshold_bytes = 0; it must be at least 1"),
+        ("congestion_delay_s", -1.0, "congestion_delay_s = -1; it must be at least 0"),
         ("congestion_recovery_s", 0.0, "congestion_recovery_s = 0.0; it must be at least"),
         ("congestion_recovery_s", float("nan"), "congestion_recovery_s = nan"),
     ],

@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 from routing_machines import on_every_routing
 
+from netsim.packet.build import build_arrays, choose_clock
+from netsim.packet.build_domains import lookahead
+from netsim.packet.crossbar.build import with_crossbars
 from netsim.packet.domains import make_domains, router_load, router_row
+from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
+from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.torus import torus
@@ -108,6 +113,35 @@ def test_load_of_messages_of_all_sizes_is_that_of_their_packets() -> None:
         np.add.at(expected, topology.node_router[jobs.rank_node[ends]], -(-sizes // 1000))
     load = router_load(topology, jobs, 1000)
     np.testing.assert_allclose(load - load[-1], expected - expected[-1])
+
+
+@pytest.mark.parametrize(
+    ("router_s", "more", "ahead_ps"),
+    [
+        # a packet of 1000 B is on a link for 80 ns, and crosses a crossbar of speed-up 2 in 40 ns
+        (100e-9, {}, 500_000 + 80_000),
+        (50e-9, {}, 500_000 + 50_000),
+        (100e-9, {"router": "input-queued", "crossbar_speedup": 2.0}, 500_000 + 40_000),
+    ],
+)
+def test_domains_look_ahead_by_the_wires_that_join_them(router_s, more, ahead_ps) -> None:
+    """Wires of 500 ns between groups; those in a group, of 10 ns, join no two domains."""
+    topology = dragonfly(
+        1, 2, 4, node_latency_s=10e-9, local_latency_s=10e-9, global_latency_s=500e-9,
+        node_bandwidth_Bps=12_500_000_000, local_bandwidth_Bps=12_500_000_000,
+        global_bandwidth_Bps=12_500_000_000,
+    )  # fmt: skip
+    routing = make_routing(topology, "minimal")
+    pattern = make_pattern("all-to-all", 8, 1000, 1, np.random.default_rng(1))
+    traffic = combine([pattern], [np.arange(8)])
+    config = PacketConfig(packet_bytes=1000, router_latency_s=router_s, **more)
+    clock = choose_clock(topology, traffic, config, None)
+    arrays, crossbar = build_arrays(routing, traffic, config, clock, 1, False), None
+    if config.input_queued:
+        arrays, crossbar = with_crossbars(arrays, routing, config, clock)
+    domains = make_domains(topology, even(topology), 2)
+    assert domains.router.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert lookahead(domains, topology, arrays, crossbar) * clock.tick_ps == ahead_ps
 
 
 @on_every_routing

@@ -149,7 +149,7 @@ def test_the_engines_agree_where_routings_take_chances(routing):
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"eager_limit_bytes": -1}, "eager_limit_bytes = -1; it must be >= 0"),
+        ({"eager_limit_bytes": -1}, "eager_limit_bytes = -1; it must be at least 0"),
         ({"eager_limit_bytes": 0, "control_bytes": 0}, "control_bytes = 0; allowed: 1 to packet"),
         ({"eager_limit_bytes": 0, "control_bytes": 4096}, "packet_bytes = 2048, a request is one"),
     ],

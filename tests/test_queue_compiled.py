@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 from alloc_helpers import CASES, MACHINES
-from queue_helpers import Mask, make_workload
+from queue_helpers import Mask, Pairs, make_workload
 
-from alloc.policy import Policy
+from alloc.policy import Placement, Policy, Request
 from alloc.registry import make_policy
 from netsim.errors import NetcosimError
 from queuesim.assumed import Assumed
 from queuesim.compiled import choice
 from queuesim.compiled.by_count import run_by_count
+from queuesim.decide import Easy
 from queuesim.estimates import Adjusted
 from queuesim.fixed_run import FixedRun
 from queuesim.ordering.orders import Order
@@ -26,6 +27,15 @@ from queuesim.queue_setup import QueueSetup
 from queuesim.registry import ORDERS
 from queuesim.result import PlacementArrays, QueueResult
 from queuesim.run import Run
+from queuesim.runtime import AsLogged
+from queuesim.site.checkpoints import Checkpoints
+from queuesim.site.failures import Failures
+from queuesim.site.outages import Outage
+from queuesim.site.partitions import Partition
+from queuesim.site.preemption import PreemptionKeys
+from queuesim.site.quotas import QuotaKeys
+from queuesim.site.rules import Rules
+from workloads.details import JobDetails
 from workloads.job import Workload
 from workloads.swf import read_swf
 from workloads.transform import from_zero, select
@@ -190,19 +200,116 @@ def test_a_queue_in_which_nothing_moves_is_left_to_the_reference(monkeypatch: An
             )
 
 
-def test_what_runs_by_events_says_why() -> None:
+PART = Partition("a", "0-3", default=True)
+
+
+class Drawn(AsLogged):
+    name = "drawn"
+    fixed = False
+
+
+@pytest.mark.parametrize(
+    ("choices", "why"),
+    [
+        ({}, ""),
+        ({"order": "wfp", "backfill": "conservative", "overrun": "cut"}, ""),
+        *(({"backfill": name}, "") for name in ("none", "easy", "easy-retest", "conservative")),
+        *(
+            ({"rules": rules} | more, "the queue has partitions, dependencies, outages, failures,")
+            for rules, more in (
+                (Rules(grace_s=1.0), {"overrun": "cut"}),
+                (Rules(has_dependencies=True), {}),
+                (Rules(partitions=(PART,)), {}),
+                (Rules(outages=(Outage(0.0, 1.0, "0", "reservation"),)), {}),
+                (Rules(failures=Failures(per_leaf_day=1.0)), {}),
+                (Rules(preemption=PreemptionKeys("order")), {"order": "priority"}),
+                (Rules(quotas=QuotaKeys(["0: 2"], "user")), {}),
+                (Rules(checkpoints=Checkpoints(10.0)), {}),
+                (Rules(checkpoints=Checkpoints(restart_s=5.0)), {}),
+            )
+        ),
+        ({"n_jobs": -1}, "it has fewer than 4,000 jobs"),
+        ({"n_jobs": -1, "repeats": 2}, ""),
+        ({"backfill": Easy()}, "decider 'easy' chooses the jobs"),
+        ({"run_time_model": Drawn()}, "run-time model 'drawn' may change run times while jobs run"),
+        ({"order": SCORED}, ""),
+        ({"order": "fair-share"}, "order 'fair-share' depends on what has run"),
+        ({"backfill": "as-logged"}, "backfill 'as-logged' has no compiled pass"),
+        ({"counts_only": False}, "policy 'mask' places by more than the number of free nodes"),
+        ({"pairs": True}, "policy 'mask' places by more than the number of free nodes"),
+        ({"relents_after_s": 5.0}, "policy 'mask' places by more than the number of free nodes"),
+    ],
+)
+def test_what_runs_by_events_says_why(choices: dict[str, Any], why: str) -> None:
+    """One reason each; without it the queue is compiled."""
+    n_jobs = choice.LEAST_JOBS + choices.get("n_jobs", 0)
+    jobs = make_workload(*(np.ones((3, n_jobs), dtype=int)))
+    details = JobDetails(priority=np.ones(n_jobs))
+    zeros = np.zeros(n_jobs)
+    jobs = replace(jobs, details=details, user=zeros.astype(np.int32), wait_s=zeros)
+    policy = Mask(8)
+    for name in ("counts_only", "pairs", "relents_after_s"):
+        setattr(policy, name, choices.get(name, getattr(policy, name)))
+    names = ("order", "backfill", "overrun", "rules", "run_time_model", "repeats")
+    given = {name: choices[name] for name in names if name in choices}
+    setup = QueueSetup(jobs, policy, rng=np.random.default_rng(0), **given)
+    assert setup.why_by_events.startswith(why)
+    assert bool(setup.why_by_events) == bool(why)
+
+
+def test_a_score_may_be_minus_infinity() -> None:
+    """Job 2 of 4 nodes waits until 50 s; jobs 3 and 4 have the smallest score, and end before."""
+    order = Order(
+        "last", "one node comes last",
+        score=lambda work, jobs, now_s: np.where(work.n_nodes[jobs] == 1, -np.inf, 1.0),
+    )  # fmt: skip
+    jobs = make_workload([0, 1, 2, 2], [50, 5, 5, 7], [3, 4, 1, 1])
+    for backfill, starts in {
+        "none": [0, 50, 55, 55],
+        "easy": [0, 50, 2, 7],
+        "conservative": [0, 50, 2, 7],
+    }.items():
+        found = both(jobs, masks(4), order=order, backfill=backfill)
+        assert found.start_s.tolist() == starts
+
+
+class Noted(Mask):
+    """Notes the promised ends that it receives."""
+
+    def __init__(self, n_nodes: int) -> None:
+        super().__init__(n_nodes)
+        self.ends_s: list[float] = []
+
+    def allocate(self, request: Request) -> Placement | None:
+        self.ends_s.append(request.end_s)
+        return super().allocate(request)
+
+
+def test_a_policy_is_called_for_each_start_with_what_has_ended() -> None:
+    """Job 1 runs 50 of 100 s; so job 2, at 60 s for 80 s, is expected to end at 60 + 40 s.
+
+    It takes 20 s, a quarter: job 3, at 90 s for 100 s, is expected after 37.5 s, the mean.
+    """
+    jobs = make_workload([0, 60, 90], [50, 20, 10], [1, 2, 3], [100, 80, 100])
+    policies = [Noted(4) for _ in range(3)]
+    policies[1].topology = policies[0].topology
+    both(jobs, (policies[0], policies[1]), estimates=Adjusted())
+    # by events and compiled
+    for policy in policies[:2]:
+        assert policy.ends_s == [100.0, 100.0, 127.5]
+        assert policy.calls == [1, 2, 3]
     rng = np.random.default_rng(0)
-    few = make_workload([0.0], [1.0], [1])
-    many = make_workload(*(np.ones((3, choice.LEAST_JOBS), dtype=int)))
+    run_by_count(QueueSetup(jobs, policies[2], rng=rng, only_times=True))
+    assert policies[2].calls == []
 
-    def why(workload: Workload, policy: str = "baseline", **choices: Any) -> str:
-        placing = make_policy(MACHINES["fattree-6"], policy, rng)
-        return QueueSetup(workload, placing, rng=rng, **choices).why_by_events
 
-    assert why(many) == why(many, order="wfp", backfill="conservative", overrun="cut") == ""
-    assert "fewer than 4,000 jobs" in why(few)
-    assert "'fair-share'" in why(many, order="fair-share")
-    assert "'jigsaw'" in why(many, "jigsaw")
+def test_a_policy_that_does_not_place_by_count_is_refused() -> None:
+    class Rounding(Pairs):
+        counts_only = True
+
+    setup = QueueSetup(make_workload([0], [5], [3]), Rounding(4), rng=np.random.default_rng(0))
+    with pytest.raises(NetcosimError, match="any free nodes will do, but job 1 of 3 nodes got 4"):
+        run_by_count(setup)
 
 
 def test_progress_is_shown_as_by_events() -> None:

@@ -11,11 +11,59 @@ from alloc.registry import make_policy
 from netsim.errors import NetcosimError
 from netsim.topologies.gpu_cluster import gpu_cluster
 from netsim.topologies.registry import make_topology
-from queuesim.metrics import interruption_totals
+from queuesim.metrics import interruption_totals, wait_s
 from queuesim.queue_setup import QueueSetup
+from queuesim.result import FAILED
 from queuesim.site.checkpoints import Checkpoints
-from queuesim.site.failures import DAY_S, Failures, draw_failures
+from queuesim.site.failures import DAY_S, Failure, Failures, check_failures, draw_failures
+from queuesim.site.outages import Outage
 from queuesim.site.rules import Rules
+
+
+class Drawn:
+    """A generator that gives these numbers; each gap is its mean, each unit the last one."""
+
+    def __init__(self, *numbers: float) -> None:
+        self.numbers, self.counts = list(numbers), list[int]()
+
+    def exponential(self, mean: float) -> float:
+        return mean
+
+    def random(self) -> float:
+        return self.numbers.pop(0)
+
+    def integers(self, count: int) -> int:
+        self.counts.append(count)
+        return count - 1
+
+
+@pytest.mark.parametrize(
+    ("rates", "gap_s", "numbers", "hit", "counts"),
+    [
+        # 16 nodes, 8 leaves with 2 each, 16 links: 16 + 16 + 8 failures a day
+        ((1.0, 2.0, 0.5), 2160.0, (0.39, 0.41, 0.79, 0.81), (1, 2, 2, 1), [16, 8, 8, 16]),
+        # a kind of rate 0 never fails
+        ((0.0, 2.0, 0.0), 5400.0, (0.0, 0.99), (2, 2), [8, 8]),
+        ((0.0, 0.0, 4.0), 1350.0, (0.0, 0.99), (1, 1), [16, 16]),
+    ],
+)
+def test_failures_by_hand(
+    rates: tuple[float, ...],
+    gap_s: float,
+    numbers: tuple[float, ...],
+    hit: tuple[int, ...],
+    counts: list[int],
+) -> None:
+    """The mean gap is a day over all failures of a day; a kind's share is its part of these."""
+    failures, rng = Failures(*rates, repair_s=600.0), Drawn(*numbers)
+    assert failures
+    drawn = draw_failures(failures, make_topology("fattree", {"radix": 4}), rng)  # type: ignore[arg-type]
+    for number, (n_nodes, failure) in enumerate(zip(hit, drawn, strict=False), 1):
+        assert failure.start_s == pytest.approx(number * gap_s)
+        assert failure.end_s == pytest.approx(number * gap_s + 600.0)
+        assert np.flatnonzero(failure.nodes).tolist() == [14, 15][-n_nodes:]
+    assert rng.counts == counts
+    assert not Failures(repair_s=600.0)
 
 
 def test_a_leaf_of_gpus_fails_with_all_its_servers() -> None:
@@ -148,8 +196,117 @@ def test_effective_training_time_meets_its_closed_form(rate: float, interval_s: 
     assert result.spent.lost_s[0] / failed == pytest.approx(interval_s / 2, rel=0.1)
 
 
+def test_a_job_waits_for_the_repair_of_its_node() -> None:
+    """One node fails at 10 s and is back at 15 s; of 30 s of work nothing is saved."""
+    rules = Rules(failures=Failures(per_node_day=1.0))
+    rng = np.random.default_rng(1)
+    run = QueueSetup(jobs([0], [30], [1]), Mask(1), rng=rng, rules=rules).by_events()
+    run.failures = iter([Failure(10.0, 15.0, np.array([True]))])  # type: ignore[attr-defined]
+    run.run()
+    result = run.result()
+    assert runs_of(result) == [[(0, 10), (15, 45)]]
+    assert result.reports["queue_rules"]["requeued"] == 1
+    assert result.reports["queue_rules"]["failed_jobs"] == 0
+    assert result.reports["interruptions"]["failures"] == 1
+
+
+def test_a_failure_voids_what_was_promised_on_its_nodes() -> None:
+    """Job 2 needs all 4 nodes, free at 10 s; job 3 (15 s) would delay it at 2 s.
+
+    At 5 s an idle node fails until 30 s: then job 3 ends long before job 2 can begin.
+    """
+    outage = Outage(5.0, 30.0, "3", "failure")
+    workload = jobs([0, 1, 2], [10, 5, 15], [2, 4, 1])
+    result = simulate(workload, Mask(4), Rules(outages=(outage,)), "fcfs")
+    assert result.start_s.tolist() == [0, 30, 5]
+
+
+def test_a_job_whose_node_fails_is_over_unless_it_is_requeued() -> None:
+    outage = Outage(5.0, 8.0, "0", "failure")
+    ended = simulate(jobs([0], [30], [1]), Mask(1), Rules(outages=(outage,)), "fcfs")
+    assert ended.end_s.tolist() == [5]
+    assert ended.outcome.tolist() == [FAILED]
+    counts = {"failed_jobs": 1, "cut_jobs": 0, "never_run_jobs": 0, "requeued": 0}
+    assert ended.reports["queue_rules"].items() >= counts.items()
+    rules = Rules(outages=(outage,), requeues=True)
+    again = simulate(jobs([0], [30], [1]), Mask(1), rules, "fcfs")
+    assert runs_of(again) == [[(0, 5), (8, 38)]]
+    assert again.reports["interruptions"]["failures"] == 1
+    assert wait_s(again).tolist() == [3]
+    counts = {"failed_jobs": 0, "cut_jobs": 0, "never_run_jobs": 0, "requeued": 1}
+    assert again.reports["queue_rules"].items() >= counts.items()
+
+
 def test_a_queue_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("queuesim.site.ruled_run.MOST_INTERRUPTIONS", 50)
-    rules = Rules(failures=Failures(per_node_day=1000.0, repair_s=1.0))
-    with pytest.raises(NetcosimError, match="50 interruptions in a row in which no job ended"):
+    """One run in e^10 is as long as the job."""
+    monkeypatch.setattr("queuesim.site.ruled_run.MOST_FAILURES", 50)
+    rules = Rules(failures=Failures(per_node_day=10 * DAY_S / 8e5, repair_s=1.0))
+    with pytest.raises(NetcosimError, match="50 failures in a row in which no job ended"):
         simulate(jobs([0], [1e5], [8]), Mask(8), rules, "fcfs")
+
+
+HOPELESS = [
+    # a failure every 0.864 s, 100 s of repair
+    (Failures(1e5, repair_s=100.0), Checkpoints(), "a node fails every 0.864 s and its repair"),
+    # 8 nodes x 8.64 a day: every 1,250 s; restart and 900 s of the interval
+    (
+        Failures(8.64, repair_s=1.0),
+        Checkpoints(900.0, restart_s=13_500.0),
+        r"job 1 on 8 nodes fails every 1\.25e\+03 s and needs 1\.44e\+04 s to proceed",
+    ),
+    (Failures(1.0), Checkpoints(restart_s=1e12), r"needs 1e\+12 s to proceed"),
+]
+
+
+@pytest.mark.parametrize(("failures", "checkpoints", "message"), HOPELESS)
+def test_failures_under_which_no_job_would_end_are_refused_before_the_run(
+    failures: Failures, checkpoints: Checkpoints, message: str
+) -> None:
+    rules = Rules(failures=failures, checkpoints=checkpoints)
+    with pytest.raises(NetcosimError, match=message):
+        simulate(jobs([0], [5e3], [8]), Mask(8), rules, "fcfs")
+
+
+def test_what_a_job_needs_between_failures_has_a_limit() -> None:
+    """11.5 failures in the mean: 1,250 s x 11.5 = 14,375 s = 800 s + 100 s + 13,475 s.
+
+    A node fails every 10,000 s and the job has 8, or a leaf every 1,250 s. It works, saves, and
+    restarts.
+    """
+    topology = Mask(8).topology
+    one = jobs([0], [5e3], [8])
+    for rates in ({"per_node_day": 8.64}, {"per_leaf_day": 69.12}):
+        failures = Failures(**rates, repair_s=1.0)
+        check_failures(failures, Checkpoints(800.0, 100.0, 13_474.0), one, topology)
+        with pytest.raises(NetcosimError, match="hardly ever end"):
+            check_failures(failures, Checkpoints(800.0, 100.0, 13_476.0), one, topology)
+
+
+def test_the_failures_of_a_long_log_are_counted_beforehand() -> None:
+    """8 nodes that fail every 8.64 s do so 926,000 times in a million seconds."""
+    topology = Mask(8).topology
+    given = Failures(1e4, repair_s=1.0), Checkpoints()
+    check_failures(*given, jobs([0, 1e6], [1.0, 1.0], [1, 1]), topology)
+    with pytest.raises(NetcosimError, match=r"about 1,851,8\d\d failures in the 23.1 days"):
+        check_failures(*given, jobs([0, 2e6], [1.0, 1.0], [1, 1]), topology)
+    # while one job runs that saves each 0.5 s: (e^0.0579 - 1) / 0.0579 = 1.0295 times as long
+    with pytest.raises(NetcosimError, match=r"about 1,906,\d\d\d failures"):
+        check_failures(given[0], Checkpoints(0.5), jobs([0], [2e6], [1]), topology)
+
+
+def test_the_time_of_the_jobs_counts_checkpoints_and_repeated_work() -> None:
+    """A node fails every 1,000 s and saves 100 s of work in 1,000 s: e - 1 times as long a piece.
+
+    Ten pieces take 17,183 s, in which the 8 nodes fail 137 times.
+    """
+    given = Failures(86.4, repair_s=1.0), Checkpoints(100.0, 900.0), jobs([0], [1e3], [1])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("queuesim.site.failures.MOST_FAILURES", 137)
+        with pytest.raises(NetcosimError, match=r"about 137 failures in the 0\.199 days"):
+            check_failures(*given, Mask(8).topology)
+        patch.setattr("queuesim.site.failures.MOST_FAILURES", 138)
+        check_failures(*given, Mask(8).topology)
+
+
+def test_a_rate_that_is_hardly_above_0_brings_no_failure() -> None:
+    assert not list(draw_failures(Failures(1e-320), Mask(8).topology, np.random.default_rng(1)))

@@ -25,8 +25,10 @@ from netsim.errors import NetcosimError
 from queuesim.metrics import wait_s
 from queuesim.queue import run_queue
 from queuesim.queue_setup import QueueSetup
+from queuesim.site.rules import Rules
 from queuesim.statistics import interval_of_redrawn
-from workloads.drawn import drawn_log, n_blocks, rotated
+from workloads.details import Dependencies, JobDetails
+from workloads.drawn import block_length_s, drawn_log, n_blocks, rotated
 from workloads.job import Workload
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -46,7 +48,33 @@ def test_the_interval_by_hand() -> None:
     # nobody waits on some of the logs
     zeros = interval_of_redrawn(1.0, [0.0, *range(1, 100)], 10)
     assert (zeros.low, zeros.high) == pytest.approx((2.475, 96.525))
+    # roots of 1 / 1 and 1 / 4: half of 0.5 off their mean
+    half = 2.262157 * 0.25 * np.sqrt(100 / 99 * 10 / 9)
+    skewed = interval_of_redrawn(1.0, [1.0, 4.0] * 50, 10)
+    assert (skewed.low, skewed.high) == pytest.approx(((1 + half) ** -2, (1 - half) ** -2))
+    # on this log nobody waits: quantiles of 1, 2, ..., 100
+    nobody = interval_of_redrawn(0.0, [*range(1, 101)], 10)
+    assert (nobody.low, nobody.high) == pytest.approx((3.475, 97.525))
     assert np.isnan(interval_of_redrawn(1.0, values, 4).low)
+
+
+def test_a_ratio_is_over_the_logs_on_which_somebody_waits() -> None:
+    """Twice as long on five of six logs; on the other nobody waits under the reference."""
+    waits = {"a": {"wait": np.array([5.0, 2, 4, 6, 8, 10])}, "b": {"wait": np.arange(6.0)}}
+    found = Redrawn(waits, np.inf).interval(2.0, "a", "wait", 0.95, "b")
+    assert found == (2.0, 2.0, 2.0)
+
+
+def test_metrics_are_those_of_the_jobs_that_ran() -> None:
+    """Job 2 waits for job 1 to fail, which it does not; job 3 waits for its node until 5 s."""
+    jobs = make_workload([0, 1, 2], [5, 5, 20], [1, 1, 1])
+    waits = Dependencies.of([[], [("afternotok", 1)], []])
+    jobs = replace(jobs, details=JobDetails(dependency=waits))
+    rng = np.random.default_rng(0)
+    found = run_queue(QueueSetup(jobs, Mask(1), rng=rng, rules=Rules(has_dependencies=True)))
+    # slowdowns 1 (5 of at least 10 s) and 23 / 20
+    expected = {"wait": 1.5, "turnaround": 14.0, "slowdown": 1.075, "makespan": 25.0}
+    assert queue_metrics(found) == pytest.approx(expected)
 
 
 def poisson_jobs(rng: np.random.Generator, load: float, n: int) -> Workload:
@@ -59,6 +87,86 @@ def mean_wait_s(jobs: Workload) -> float:
     rng = np.random.default_rng(0)
     setup = QueueSetup(jobs, Mask(1), rng=rng, repeats=20_000, only_times=True)
     return float(wait_s(run_queue(setup)).mean())
+
+
+class Drawn:
+    """A generator that gives a number, and these blocks, one row after the other."""
+
+    def __init__(self, number: float = 0.0, *blocks: tuple[int, ...]) -> None:
+        self.number, self.blocks = number, list(blocks)
+
+    def random(self) -> float:
+        return self.number
+
+    def integers(self, low: int, high: int, n: int) -> np.ndarray:
+        blocks = self.blocks.pop(0)
+        assert (low, high, n) == (0, len(blocks), len(blocks))
+        return np.array(blocks)
+
+
+def at(*submit_s: float) -> Workload:
+    n = len(submit_s)
+    return make_workload(submit_s, np.arange(1, n + 1), np.ones(n, int), np.ones(n))
+
+
+WEEK_S = 604_800.0
+
+
+@pytest.mark.parametrize(
+    ("jobs", "length_s", "blocks"),
+    [
+        (at(7.0, 50.0, 107.0), 10.0, 10),
+        (at(0.0, 9.0 * WEEK_S), 0.9 * WEEK_S, 10),
+        (at(0.0, 10.0 * WEEK_S), WEEK_S, 10),
+        (at(0.0, 10.5 * WEEK_S), WEEK_S, 11),
+        # at once: parts of their order
+        (at(*[3.0] * 4), 0.0, 4),
+        (at(*[3.0] * 25), 0.0, 10),
+    ],
+)
+def test_blocks_of_a_log_by_hand(jobs: Workload, length_s: float, blocks: int) -> None:
+    """A week where ten fit, else a tenth of the log."""
+    assert (block_length_s(jobs), n_blocks(jobs)) == (pytest.approx(length_s), blocks)
+
+
+def test_a_drawn_log_by_hand() -> None:
+    """Ten blocks of 10 s: 0 has the jobs at 0 and 5 s, 1 that at 15, 9 those at 95 and 100 s.
+
+    Drawn first, block 1 begins 10 s earlier, its job at 5 s. Block 0 follows, 10 s later, then 9
+    twice, 70 and 60 s earlier; the others are empty.
+    """
+    jobs = at(0.0, 5.0, 15.0, 95.0, 100.0)
+    wait_for_first = Dependencies.of([[], [("afterok", 1)], [], [], []])
+    jobs = replace(jobs, details=JobDetails(dependency=wait_for_first))
+    found = drawn_log(jobs, Drawn(0.0, (1, 0, 9, 9, 2, 2, 3, 4, 5, 6)))  # type: ignore[arg-type]
+    assert found.submit_s.tolist() == [5, 10, 15, 25, 30, 35, 40]
+    # which jobs they were
+    assert found.run_time_s.tolist() == [3, 1, 2, 4, 5, 4, 5]
+    assert found.job_id.tolist() == [1, 2, 3, 4, 5, 6, 7]
+    assert found.details.dependency is None
+    at_once = drawn_log(at(*[3.0] * 6), Drawn(0.0, (5, 0, 0, 1, 2, 3)))  # type: ignore[arg-type]
+    assert at_once.run_time_s.tolist() == [6, 1, 1, 2, 3, 4]
+    # nothing is submitted in the fifth tenth: the blocks are drawn again
+    later = drawn_log(at(0.0, 100.0), Drawn(0.0, (5,) * 10, (5,) * 9 + (9,)))  # type: ignore[arg-type]
+    assert (later.run_time_s.tolist(), later.submit_s.tolist()) == ([2], [100])
+    # parts of 2 and 3 jobs: 25 are 2, 3, 2, 3, ...
+    parts = drawn_log(at(*[3.0] * 25), Drawn(0.0, (0, 1, *[0] * 8)))  # type: ignore[arg-type]
+    assert parts.run_time_s[:8].tolist() == [1, 2, 3, 4, 5, 1, 2, 3]
+    assert set(parts.submit_s) == {3.0}
+
+
+def test_a_rotated_log_by_hand() -> None:
+    """Gaps of 10, 20 and 10 s, a round of 40 + 40 / 3 s: half of it begins after 26 2/3 s."""
+    found = rotated(at(10.0, 20.0, 40.0, 50.0), Drawn(0.5))  # type: ignore[arg-type]
+    assert found.run_time_s.tolist() == [3, 4, 1, 2]
+    assert 3 * found.submit_s == pytest.approx([40, 70, 110, 140])
+    # 72.1 days are ten weeks: a round of 72.1 x 8 / 7 = 82.4 days is rounded up to 83, and its
+    # half, 41.2 days, down to 41
+    day_s = WEEK_S / 7
+    found = rotated(at(*(k * 10.3 * day_s for k in range(8))), Drawn(0.5))  # type: ignore[arg-type]
+    assert found.run_time_s.tolist() == [5, 6, 7, 8, 1, 2, 3, 4]
+    days = [0.2, 10.5, 20.8, 31.1, 42.0, 52.3, 62.6, 72.9]
+    assert found.submit_s / day_s == pytest.approx(days)
 
 
 def test_a_rotated_log_has_the_same_jobs_and_gaps() -> None:
@@ -176,7 +284,9 @@ def test_tables_get_the_intervals(result: CosimResult) -> None:
     assert row["ratio"] == row["ratio_low"] == row["ratio_high"] == 1.0
     assert row["value_low"] < row["value"] < row["value_high"]
     assert row["resamples"] == 5
-    for policy in found["policies"]:
+    for policy, before in zip(found["policies"], tables["policies"], strict=True):
+        new = {f"{metric}_ratio_{end}" for metric in base for end in ("low", "high")}
+        assert set(policy) - set(before) == new
         assert (policy["wait_ratio_low"], policy["wait_ratio_high"]) == (1.0, 1.0)
 
 
@@ -186,6 +296,13 @@ def test_seeds_whose_jobs_all_are_too_large_are_left_out() -> None:
     found = redrawn(run, 40)
     assert 20 < found.resamples < 40
     assert len(found.metrics["rdn"]["wait"]) == found.resamples
+    # of 4 jobs those that are too large are left out, and the others go on
+    several = {"synthetic": {"n_jobs": 4, "mean_nodes": 12}}
+    fits = content() | {"workload": several, "run": {"snapshots": 0, "seed": 2}}
+    assert redrawn(nc.run_cosim(nc.config_from(fits)), 20).resamples == 20
+    # one job never waits: its wait is no multiple of another
+    rows = with_intervals(nc.result_tables(run), run, found)["queue_intervals"]
+    assert {r["metric"] for r in rows if "ratio" not in r} == {"wait"}
 
 
 def test_queues_that_would_take_long_are_not_drawn_unasked(result: CosimResult) -> None:

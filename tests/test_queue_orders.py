@@ -159,6 +159,25 @@ def test_history_counts_as_if_it_had_been_simulated() -> None:
     assert simulate(jobs, order).start_s.tolist() == [0, 10, 5]
 
 
+def test_earlier_usage_of_an_owner_adds_up() -> None:
+    usage = Usage(2, 10.0)
+    usage.add(np.array([1, 1]), np.array([3.0, 4.0]))
+    assert usage.at(0.0).tolist() == [0, 7]
+    # half of it, and 2 nodes for 10 s: 2 x 10 / ln 2 x (1 - 1 / 2)
+    usage.changes(0, 2, 0.0)
+    assert usage.at(10.0) == pytest.approx([10 / log(2), 3.5])
+
+
+def test_owners_that_are_not_known_are_one() -> None:
+    """They have used 3,000 node-seconds, user 7 none: so job 3 goes before job 2."""
+    past = make_workload([0, 0], [10, 10], [300, 1])
+    past = replace(past, user=np.array([-1, 4], dtype=np.int32), wait_s=np.zeros(2))
+    jobs = make_workload([0, 1, 1], [5, 5, 5], [8, 8, 8])
+    jobs = replace(jobs, user=np.array([8, -1, 7], dtype=np.int32))
+    order = fair_share_order(FairShare(half_life_s=1e6), OrderContext(lambda: past))
+    assert simulate(jobs, order).start_s.tolist() == [0, 10, 5]
+
+
 @pytest.mark.parametrize(("half_life_s", "starts"), [(1e6, [0, 10, 5]), (100.0, [0, 5, 10])])
 def test_what_was_used_long_ago_fades_with_the_half_life(
     half_life_s: float, starts: list[int]

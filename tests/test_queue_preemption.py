@@ -11,15 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from preemption_helpers import BY_ORDER, histories, jobs, runs_of, simulate
-from queue_helpers import HeldMask, Mask
+from queue_helpers import Contiguous, HeldMask, Mask
 from selection import examples
 
 from alloc.policy import Placement, Policy
 from netsim.errors import NetcosimError
 from queuesim.metrics import run_s, wait_s
-from queuesim.ordering.attained import Attained, attained_order
+from queuesim.ordering.attained import Attained, AttainedService, attained_order
 from queuesim.runtime import RunTimeModel, RunTimes
 from queuesim.site.checkpoints import Checkpoints
+from queuesim.site.outages import Outage
 from queuesim.site.partitions import Partition
 from queuesim.site.preemption import PreemptionKeys
 from queuesim.site.quotas import QuotaKeys
@@ -155,6 +156,76 @@ def test_las_equals_a_slow_queue(
     assert runs_of(result) == expected
 
 
+def test_the_lowest_level_goes_first_then_the_latest_start_then_the_later_job() -> None:
+    """Jobs 1 to 4 hold 2 of 8 nodes each; from 10 s on a job of level 5 arrives each second.
+
+    Of levels 0, 0, 0, 1 and starts 0, 1, 1, 2 they leave in the order 3, 2, 1, 4. The four that
+    preempt end from 20 s on: first of those that wait is job 4, then 1, 2 and 3. Their work of
+    100 s begins anew.
+    """
+    submit = [0.0, 1.0, 1.0, 2.0, 10.0, 11.0, 12.0, 13.0]
+    level = [0.0, 0.0, 0.0, 1.0, *[5.0] * 4]
+    workload = jobs(submit, [100.0] * 4 + [10.0] * 4, [2] * 8, priority=level)
+    for policy in (Mask(8), HeldMask(8)):
+        result = simulate(workload, policy, Rules(preemption=BY_ORDER))
+        assert runs_of(result)[:4] == [
+            [(0, 12), (21, 121)],
+            [(1, 11), (22, 122)],
+            [(1, 10), (23, 123)],
+            [(2, 13), (20, 120)],
+        ]
+        assert result.start_s[4:].tolist() == [10, 11, 12, 13]
+        # nodes that were held in vain: 2 for 12, 10, 9 and 11 s
+        assert wait_s(result).tolist() == [9, 11, 13, 7, 0, 0, 0, 0]
+        assert result.reports["queue_rules"]["mean_wait_s"] == 40 / 8
+        assert result.reports["queue_rules"]["mean_wait_from_eligible_s"] == 40 / 8
+        assert result.reports["interruptions"] == {
+            "preemptions": 4,
+            "failures": 0,
+            "interrupted_jobs": 4,
+            "useful_node_s": 880.0,
+            "lost_node_s": 84.0,
+            "checkpoint_node_s": 0.0,
+            "restart_node_s": 0.0,
+            "contention_node_s": 0.0,
+            "effective_training_time": 880 / 964,
+        }
+
+
+def test_who_could_stay_stays() -> None:
+    """Jobs 3, 2 and 1 would leave, with 2, 2 and 4 nodes, and job 4 needs 5 of these 8.
+
+    From the last but one back: without job 2 there are 6, without job 3 as well only 4.
+    """
+    workload = jobs([0, 1, 2, 10], [50] * 3 + [5], [4, 2, 2, 5], priority=[0, 0, 0, 1])
+    rules = Rules(checkpoints=Checkpoints(1.0), preemption=BY_ORDER)
+    result = simulate(workload, HeldMask(8), rules)
+    assert runs_of(result) == [[(0, 10), (15, 55)], [(1, 51)], [(2, 10), (15, 57)], [(10, 15)]]
+
+
+def test_nobody_leaves_for_a_job_that_does_not_fit_by_shape() -> None:
+    """Job 4 needs 4 of 6 nodes in a row; job 2 of its level is between jobs 1 and 3 until 20 s.
+
+    Then job 3 leaves, and the 4 nodes are those of jobs 2 and 3.
+    """
+    workload = jobs([0, 1, 2, 10], [30, 19, 30, 5], [2, 2, 2, 4], priority=[0, 1, 0, 1])
+    rules = Rules(checkpoints=Checkpoints(1.0), preemption=BY_ORDER)
+    result = simulate(workload, Contiguous(6), rules)
+    assert runs_of(result) == [[(0, 30)], [(1, 20)], [(2, 20), (25, 37)], [(20, 25)]]
+
+
+def test_equal_levels_and_protected_runs_are_not_preempted() -> None:
+    """Each run is protected for 10 s: job 2 takes the place of job 1 at 10 s, not at 4 s.
+
+    Job 1 runs again from 15 s on. Job 3, of its level, waits for its end; job 4 waits from 20 s
+    until the protection ends at 25 s.
+    """
+    workload = jobs([0, 4, 5, 20], [30, 5, 5, 5], [8] * 4, priority=[0, 1, 0, 1])
+    rules = Rules(checkpoints=Checkpoints(1.0), preemption=PreemptionKeys("order", 10.0))
+    result = simulate(workload, Mask(8), rules)
+    assert runs_of(result) == [[(0, 10), (15, 25), (30, 40)], [(10, 15)], [(40, 45)], [(25, 30)]]
+
+
 def test_las_by_hand() -> None:
     """Two nodes, thresholds of 10 and 40 node-seconds; the numbers are worked out by hand.
 
@@ -189,13 +260,67 @@ def test_a_starved_job_returns_to_the_first_queue() -> None:
     assert first == [[(0, 10), (100, 130)], [(0, 10), (30, 40), (60, 70), (90, 100)]]
 
 
+def test_a_promotion_begins_a_new_account_of_waits() -> None:
+    """One node, a threshold of 10 s, promoted after a wait of twice the executed time.
+
+    Job 1 runs 10 s, waits 10, and runs 5 in the second queue before a new job takes its place at
+    25 s. Its waits are 30 s at 45 s, twice its 15 s. Then it has run 10 s at 55 s, and waits 20.
+    """
+    submit = [0.0, 5.0, 25.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0]
+    rules = Rules(checkpoints=Checkpoints(1.0), preemption=BY_ORDER)
+    workload = jobs(submit, [40.0] + [10.0] * 8, [1] * 9)
+    result = simulate(workload, Mask(1), rules, attained_order(Attained((10.0,), 2.0)))
+    assert runs_of(result)[0] == [(0, 10), (20, 25), (45, 55), (75, 85), (105, 110)]
+
+
+def test_a_job_of_the_first_queue_is_not_promoted() -> None:
+    """Interrupted after 5 of 10 s, it has 5 s left in that queue whenever it runs again."""
+    las = AttainedService(jobs([0], [40], [1]), Attained((10.0,), 1.0))
+    las.started(0, 0.0)
+    assert las.changes_s(0, 0.0) == 10.0
+    las.ended(0, 5.0)
+    assert las.changes_s(0, 5.0) == inf
+    las.started(0, 10.0)
+    assert las.changes_s(0, 10.0) == 15.0
+    assert las.score(np.array([0]), 14.0).tolist() == [0]
+    assert las.score(np.array([0]), 15.0).tolist() == [-1]
+    # in the second queue: it has run 12 s and waited 5
+    las.ended(0, 17.0)
+    assert las.changes_s(0, 17.0) == 24.0
+
+
+def test_a_promotion_may_come_soon() -> None:
+    """After 1 s of waiting for 10 s of work: job 1 goes before job 3 at 13 s."""
+    rules = Rules(checkpoints=Checkpoints(1.0), preemption=BY_ORDER)
+    workload = jobs([0, 5, 6], [20, 3, 10], [1] * 3)
+    result = simulate(workload, Mask(1), rules, attained_order(Attained((10.0,), 0.1)))
+    assert runs_of(result) == [[(0, 10), (13, 23)], [(10, 13)], [(23, 33)]]
+
+
+@pytest.mark.parametrize("allowed", [3, 2])
+def test_preemptions_in_a_row_are_counted_until_a_job_ends(
+    allowed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs 2, 3 and 4 preempt one another: three in a row. So do the next three at 50 s, when jobs
+    have ended. Job 1 begins anew at 18 and at 65 s."""
+    monkeypatch.setattr("queuesim.site.ruled_run.MOST_PREEMPTIONS", allowed)
+    level = [0.0, 1.0, 2.0, 3.0, 1.0, 2.0, 3.0]
+    workload = jobs([0, 1, 2, 3, 50, 51, 52], [40] + [5] * 6, [8] * 7, priority=level)
+    if allowed == 3:
+        result = simulate(workload, Mask(8), Rules(preemption=BY_ORDER))
+        assert runs_of(result)[0] == [(0, 1), (18, 50), (67, 107)]
+    else:
+        with pytest.raises(NetcosimError, match="2 preemptions in a row in which no job ended"):
+            simulate(workload, Mask(8), Rules(preemption=BY_ORDER))
+
+
 def test_jobs_that_preempt_each_other_without_end_are_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each has lost its work when it is in the first queue again."""
-    monkeypatch.setattr("queuesim.site.ruled_run.MOST_INTERRUPTIONS", 50)
+    monkeypatch.setattr("queuesim.site.ruled_run.MOST_PREEMPTIONS", 50)
     order = attained_order(Attained((10.0,), 1.0))
-    with pytest.raises(NetcosimError, match=r"or raise queue\.las\.promote_after"):
+    with pytest.raises(NetcosimError, match=r"50 preemptions in a row .*queue\.las\.promote_after"):
         simulate(jobs([0, 1], [100, 100], [8, 8]), Mask(8), Rules(preemption=BY_ORDER), order)
 
 
@@ -259,6 +384,56 @@ def test_neighbours_are_retimed_and_checkpoints_count_work() -> None:
     assert spent.contention_s.tolist() == [70, 65, 0, 5]
 
 
+@dataclass
+class Recorded(HalfSpeed):
+    """Full speed; notes the calls."""
+
+    work: np.ndarray
+    calls: list[str]
+
+    def on_start(self, job: int, placement: Placement, now_s: float) -> Mapping[int, float]:
+        self.calls.append(f"{now_s:g} start {job + 1}")
+        return {}
+
+    def on_finish(self, job: int, now_s: float) -> Mapping[int, float]:
+        self.calls.append(f"{now_s:g} finish {job + 1}")
+        return {}
+
+    def settle(self, now_s: float) -> Mapping[int, float]:
+        self.calls.append("settle")
+        return {}
+
+
+@dataclass(frozen=True)
+class RecordedModel(HalfSpeedModel):
+    calls: list[str]
+
+    def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
+        return Recorded(workload.run_time_s, self.calls)
+
+
+def test_who_leaves_has_left_before_another_starts() -> None:
+    """Job 2 takes the place of job 1 at 5 s; at 20 s node 0 fails, and job 1 begins again at once.
+
+    The run-time model settles between the end of a run and the next start.
+    """
+    calls: list[str] = []
+    workload = jobs([0, 5], [30, 5], [2, 2], priority=[0, 1])
+    outage = Outage(20.0, 21.0, "0", "failure")
+    rules = Rules(
+        checkpoints=Checkpoints(1.0), preemption=BY_ORDER, outages=(outage,), requeues=True
+    )
+    result = simulate(workload, Mask(3), rules, run_time_model=RecordedModel(calls))
+    assert runs_of(result) == [[(0, 5), (10, 20), (20, 35)], [(5, 10)]]
+    # nothing has changed where it settles once more
+    once = [call for call, before in zip(calls, ["", *calls], strict=False) if call != before]
+    assert once == [
+        "0 start 1", "settle", "5 finish 1", "settle", "5 start 2", "settle",
+        "10 finish 2", "10 start 1", "settle", "20 finish 1", "settle", "20 start 1", "settle",
+        "35 finish 1",
+    ]  # fmt: skip
+
+
 # Partitions, and what is refused
 
 
@@ -276,13 +451,28 @@ def test_a_partition_of_higher_priority_preempts() -> None:
         assert runs_of(result) == [[(0, 100)], [(0, 10), (30, 120)], [(10, 30)]]
 
 
+def test_the_first_job_of_each_partition_may_preempt() -> None:
+    """Job 3 waits for job 2, of a higher level, in partition a. Behind it job 4 preempts in b."""
+    workload = jobs([0, 0, 4, 5], [50, 20, 10, 10], [4] * 4, priority=[0, 3, 2, 1])
+    labels = Labels.of(["b", "a", "a", "b"])
+    workload = replace(workload, details=replace(workload.details, partition=labels))
+    parts = (Partition("a", "0-3"), Partition("b", "4-7"))
+    result = simulate(workload, Mask(8), Rules(partitions=parts, preemption=BY_ORDER))
+    assert runs_of(result) == [[(0, 5), (15, 65)], [(0, 20)], [(20, 30)], [(5, 15)]]
+
+
 @pytest.mark.parametrize(
     ("rules", "order", "more", "message"),
     [
         (Rules(), "las", {}, 'order \'las\' needs preemption; set queue.preemption.by = "order"'),
+        (Rules(preemption=PreemptionKeys("partition")), "las", {}, "order 'las' needs preemption"),
         (Rules(preemption=BY_ORDER), "fcfs", {}, 'order \'fcfs\' has no levels; use "priority" or'),
         (
             Rules(preemption=PreemptionKeys("partition")),
+            "fcfs", {}, "needs queue.partitions with priorities",
+        ),
+        (
+            Rules(preemption=PreemptionKeys("partition"), outages=(Outage(0, 1, "0", "failure"),)),
             "fcfs", {}, "needs queue.partitions with priorities",
         ),
         (
@@ -308,10 +498,15 @@ def test_what_does_not_go_together_is_one_line(
     assert "\n" not in str(caught.value)
 
 
+def test_quotas_are_read_by_name() -> None:
+    assert QuotaKeys([" a:b : 4 ", "c:0"]).of_name() == {"a:b": 4, "c": 0}
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: QuotaKeys(["a"]), "'a'; it must be a name and a number of nodes"),
+        (lambda: QuotaKeys([" : 4"]), "' : 4'; it must be a name and a number of nodes"),
         (lambda: QuotaKeys(["a: 4", "a: 2"]), "'a' occurs twice"),
         (lambda: Attained((5.0, 5.0)), "they must ascend"),
         (

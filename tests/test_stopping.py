@@ -8,8 +8,10 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -229,6 +231,61 @@ def test_a_second_signal_does_not_break_an_orderly_end() -> None:
         for number, handler in before.items():
             signal.signal(number, handler)
     assert done == ["tidied up"]
+
+
+def test_the_first_signal_counts_where_it_was_dropped() -> None:
+    def command() -> None:
+        with stoppable():
+            with suppress(BaseException):
+                signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(Terminated):
+        command()
+
+
+def test_a_second_signal_has_no_effect_on_errors_behind_the_first() -> None:
+    done = []
+
+    def command() -> None:
+        with stoppable():
+            try:
+                signal.raise_signal(signal.SIGTERM)
+            except Stopped:
+                try:
+                    raise ValueError
+                except ValueError:
+                    signal.raise_signal(signal.SIGINT)
+                done.append("tidied up")
+                raise
+
+    with pytest.raises(Terminated):
+        command()
+    assert done == ["tidied up"]
+
+
+def test_a_thread_may_be_in_a_block() -> None:
+    """Signals reach the main thread alone."""
+    done = []
+
+    def command() -> None:
+        with stoppable():
+            done.append(True)
+
+    thread = threading.Thread(target=command)
+    thread.start()
+    thread.join()
+    assert done == [True]
+
+
+def test_a_block_leaves_signals_as_they_were() -> None:
+    """And an interrupt that Python raises itself is a stop."""
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with stoppable():
+        assert signal.getsignal(signal.SIGINT) is not before[0]
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+    with pytest.raises(Stopped), stoppable():
+        raise KeyboardInterrupt
 
 
 def test_a_stop_survives_being_made_again() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,12 @@ def listed(path: Path) -> list[tuple[str, str, bool, tuple[int, ...]]]:
     return [(op.kind, op.group, op.beside, op.needs) for op in read_recorded(path).operations]
 
 
+def write_aicb(path: Path, rows: Sequence[tuple[str, str, int, str]]) -> None:
+    text = "".join(f"CommType.{a},CommGroup.{b}_group,{c},64,{d}\n" for a, b, c, d in rows)
+    begin, end = AICB.split("CommType.all_reduce")[0], "CommType.epoch_end,None,None,0,\n"
+    path.write_text(begin + text + end)
+
+
 def test_gradients_are_reduced_beside_computing_and_nothing_else_is(tmp_path: Path) -> None:
     """ZeRO-3 of experts: parameters are gathered before each pass, also for the backward one."""
     rows = [
@@ -67,9 +74,7 @@ def test_gradients_are_reduced_beside_computing_and_nothing_else_is(tmp_path: Pa
         ("barrier", "dp", 4, "optimizer_step"),
         ("computation", "tp", 2, "optimizer_step"),
     ]
-    text = "".join(f"CommType.{a},CommGroup.{b}_group,{c},64,{d}\n" for a, b, c, d in rows)
-    begin, end = AICB.split("CommType.all_reduce")[0], "CommType.epoch_end,None,None,0,\n"
-    (tmp_path / "w.csv").write_text(begin + text + end)
+    write_aicb(tmp_path / "w.csv", rows)
     assert listed(tmp_path / "w.csv") == [
         ("all-gather", "dp", False, ()),
         ("all-gather", "dp", False, ()),
@@ -83,6 +88,16 @@ def test_gradients_are_reduced_beside_computing_and_nothing_else_is(tmp_path: Pa
     ]
     sizes = read_recorded(tmp_path / "w.csv").sizes
     assert sizes == {"dp": 4, "ep": 2, "edp": 2, "tp": 2}
+
+
+def test_what_is_beside_computing_needs_the_operation_before_it_if_there_is_one(
+    tmp_path: Path,
+) -> None:
+    beside, other = ("reduce_scatter", "dp", 4, "backward.grad"), ("all_reduce", "tp", 2, "forward")
+    write_aicb(tmp_path / "w.csv", [beside, other, beside])
+    assert [one[3] for one in listed(tmp_path / "w.csv")] == [(), (), (1,), (2,)]
+    write_aicb(tmp_path / "w.csv", [other, beside])
+    assert [one[3] for one in listed(tmp_path / "w.csv")] == [(), (0,), (1,)]
 
 
 def test_experts_of_a_workload_have_groups_of_their_own(tmp_path: Path) -> None:
@@ -161,7 +176,7 @@ def test_published_files_are_read(shared_dir: Path) -> None:
     ("text", "message"),
     [
         ("a,b\n1,2\n", ":1: neither AICB's operations"),
-        (SIMAI.replace("pp: 1", "pp: 4"), ":1: pp: 4; only one stage"),
+        (SIMAI.replace("pp: 1", "pp: 2"), ":1: pp: 2; only one stage"),
         (SIMAI.replace("pp: 1", "pp: x"), ":1: pp = 'x'; a whole number"),
         (SIMAI.replace(" 900 ", " "), ":4: 11 columns; 12 are needed"),
         (SIMAI.replace("REDUCESCATTER", "GATHER"), ":4: GATHER; known are NONE and"),
@@ -169,7 +184,9 @@ def test_published_files_are_read(shared_dir: Path) -> None:
         (AICB.replace("comm_group_size", "size"), ":2: the head lacks comm_group_size"),
         (AICB.replace("4096", "many"), ":5: msg_size = 'many'"),
         (AICB.replace("all_reduce", "isend"), ":5: isend of group 'tp'"),
-        (AICB.split("CommType.epoch_end")[0], "no operation after the first epoch_end"),
+        (AICB.split("CommType.epoch_end")[0], "no operations between two lines of epoch_end"),
+        (AICB[: AICB.rindex("CommType.epoch_end")], "no operations between two lines of epoch_end"),
+        (AICB.replace("4,16384", "4,16,384"), ":6: 6 cells; the head has 5"),
         (AICB.replace("dp_group,4,16384", "tp_group,4,16384"), ":6: tp of 4 GPUs, before of 2"),
         (
             AICB.replace("tp_group,2", "tp_group,0"),

@@ -59,6 +59,8 @@ SAME_IN_BASE = {
     "partitions of a torus": (
         *("queue.order", "queue.backfill", "queue.partition_bisection.bound_jobs"),
     ),
+    # without headers packets of any size have the same bytes
+    "iterations": ("machine.recipe", "machine.packet.packet_bytes", "machine.packet.preset"),
     # no buffer of the size by default or of the example's fills
     "two rails": ("machine.packet.buffer_bytes",),
 }

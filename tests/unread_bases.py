@@ -77,6 +77,9 @@ BASES = {
     'run = { snapshots = 1, measure = "steps", steps = { iterations = 20 } }',
     "coupled at flow level": 'queue.run_time_model = "coupled-flow"',
     "coupled at packet level": 'queue.run_time_model = "coupled-packets"',
+    "iterations": 'queue.run_time_model = "iterations"',
+    "iterations that compute": 'queue.run_time_model = "iterations"\ncommunication.mix = '
+    '[{ pattern = "fft3d" }]',
     "two rails": 'queue.run_time_model = "as-logged"\nrun.snapshots = 1\nmachine = { family = '
     '"dragonfly", p = 2, a = 4, g = 3, rails = 2 }',
     "partitions of a torus": 'machine = { preset = "mira-midplanes" }\n'

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError
+from netsim.topologies.checks import need_int
 from workloads.swf_parse import SwfHeader
 
 MOST_PROCESSORS = 1024
@@ -44,8 +44,9 @@ def node_size(header: SwfHeader, *, given: int | None = None, known: int | None 
         A given number that is not 1 to 2147483647.
     """
     stated, why = header_processors(header)
-    if given is not None and not 1 <= given <= _MOST_GIVEN:
-        raise NetcosimError(f"processors_per_node = {given}; it must be 1 to {_MOST_GIVEN}")
+    for what, value in (("processors_per_node", given), ("known_processors_per_node", known)):
+        if value is not None:
+            need_int("log", what, value, 1, _MOST_GIVEN)
     taken = given if given is not None else known
     if taken is not None:
         source = "as given" if given is not None else "from the known log"

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, need_name
 from netsim.files import read_lines, write_text
-from netsim.kinds import need_kinds
+from netsim.kinds import NONE, need_array, need_kinds, need_real
+from netsim.limits import MAX_INDEX
+from netsim.topologies.checks import need_int
 from workloads.job import Workload
 from workloads.node_size import node_size, size_doubts
 from workloads.swf_parse import SwfHeader, parse_header, parse_rows
@@ -90,7 +92,7 @@ def read_swf(
     >>> len(jobs), jobs.n_nodes.tolist()
     (5, [17, 4, 86, 5, 1])
     """
-    need_kinds("read_swf", {"path": (path, (str, Path))})
+    need_kinds("read_swf", {"path": (path, (str, Path)), "name": (name, (str, NONE))})
     need_name("node field", node_field, NODE_FIELDS)
     header, lines = parse_header(read_lines(path))
     size = node_size(header, given=processors_per_node, known=known_processors_per_node)
@@ -100,6 +102,8 @@ def read_swf(
     nodes = np.ceil(procs / size.processors)
     reasons: list[tuple[str, NDArray[np.bool_]]] = []
     if statuses is not None:
+        listed = list(statuses) if isinstance(statuses, Collection) else statuses
+        statuses = need_array("read_swf", "statuses", listed, low=-(2**31)).tolist()
         for value in np.unique(rows[:, 10]):
             if value not in statuses:
                 reasons.append((f"status {value:.0f} is not selected", rows[:, 10] == value))
@@ -107,8 +111,10 @@ def read_swf(
     reasons.append(("no size in field 5 or 8", nodes < 1))
     reasons.append(("run time missing or 0", run_s <= 0))
     if max_nodes is not None:
+        need_int("read_swf", "max_nodes", max_nodes, 1)
         reasons.append((f"more than {max_nodes} nodes", nodes > max_nodes))
     if min_run_time_s is not None:
+        need_real("read_swf", "min_run_time_s", min_run_time_s, 0)
         reasons.append((f"run time below {min_run_time_s:g} s", run_s < min_run_time_s))
     keep = np.ones(len(rows), dtype=np.bool_)
     dropped: dict[str, int] = {}
@@ -221,6 +227,7 @@ def write_swf(workload: Workload, path: str | Path, *, processors_per_node: int 
     '; MaxNodes: 86'
     """
     need_kinds("write_swf", {"workload": (workload, Workload), "path": (path, (str, Path))})
+    need_int("write_swf", "processors_per_node", processors_per_node, 1, MAX_INDEX)
     top = int(workload.n_nodes.max()) if len(workload) else 0
     lines = [
         "; Version: 2.2",

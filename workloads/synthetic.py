@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from netsim.kinds import RNG, need_kinds, need_real
+from netsim.kinds import RNG, need_array, need_kinds, need_real
 from netsim.topologies.checks import need_int
 from workloads.job import Workload, bare_jobs
 from workloads.swf_parse import MAX_TIME_S
@@ -105,7 +105,9 @@ def laas_workload(
     need_kinds("laas_workload", {"rng": (rng, RNG)})
     need_int("laas_workload", "n_jobs", n_jobs, 1)
     need_real("laas_workload", "mean_nodes", mean_nodes, 1)
-    low, high = run_time_range_s
+    where = "laas_workload"
+    low, high = need_array(where, "run_time_range_s", run_time_range_s, 2, high=1e300, real=True)
+    sizes = need_array(where, "sizes", sizes, low=1, high=MAX_MEAN_NODES).tolist()
     wrong = job_count_error(n_jobs)
     if wrong is not None:
         raise NetcosimError(f"synthetic workload: n_jobs = {wrong}")
@@ -113,29 +115,27 @@ def laas_workload(
         raise NetcosimError(
             f"synthetic workload: mean_nodes = {mean_nodes}; it must be 1 to {MAX_MEAN_NODES}"
         )
-    if any(not 1 <= size <= MAX_MEAN_NODES for size in sizes):
-        raise NetcosimError(
-            f"synthetic workload: sizes = {list(sizes)}; they must be 1 to {MAX_MEAN_NODES}"
-        )
     if not 1 <= low <= high <= MAX_TIME_S:
         raise NetcosimError(
             f"synthetic workload: run times {low} to {high} s; they must be 1 to "
             f"{MAX_TIME_S:g} s, and in order"
         )
-    if median_run_time_s is not None and not low <= median_run_time_s <= high:
+    if median_run_time_s is not None and not (
+        low <= need_real(where, "median_run_time_s", median_run_time_s) <= high
+    ):
         raise NetcosimError(
             f"synthetic workload: median_run_time_s = {median_run_time_s}; it must be in the range "
             f"of run times, {low} to {high} s"
         )
     if (load is None) != (machine_nodes is None):
         raise NetcosimError("synthetic workload: load and machine_nodes must be given together")
-    if requested_factor is not None and not 1 <= requested_factor[0] <= requested_factor[1] <= (
-        MAX_TIME_S / high
-    ):
-        raise NetcosimError(
-            f"synthetic workload: requested_factor = {requested_factor}; 1 <= low <= high, and "
-            f"requested times up to {MAX_TIME_S:g} s"
-        )
+    if requested_factor is not None:
+        least, most = need_array(where, "requested_factor", requested_factor, 2, real=True)
+        if not 1 <= least <= most <= MAX_TIME_S / high:
+            raise NetcosimError(
+                f"synthetic workload: requested_factor = {requested_factor}; 1 <= low <= high, and "
+                f"requested times up to {MAX_TIME_S:g} s"
+            )
     nodes = _sizes(n_jobs, mean_nodes, sizes, rng)
     if median_run_time_s is None:
         run_s = np.floor(rng.uniform(low, high, n_jobs))
@@ -143,6 +143,8 @@ def laas_workload(
         run_s = np.clip(rng.lognormal(np.log(median_run_time_s), 1.0, n_jobs), low, high)
     submit_s = np.zeros(n_jobs)
     if load is not None and machine_nodes is not None:
+        need_int(where, "machine_nodes", machine_nodes, 0)
+        load = need_real(where, "load", load)
         if not 0 < load < np.inf or not 1 <= machine_nodes <= np.iinfo(np.int32).max:
             raise NetcosimError(
                 f"synthetic workload: load = {load}, machine_nodes = {_formatted(machine_nodes)}; "

@@ -25,7 +25,7 @@ from netsim.flow.bundles import bundle_stretches
 from netsim.flow.job_load import JobLoad, job_link_load
 from netsim.flow.maxmin import flow_finish_times
 from netsim.flow.paths import flow_paths
-from netsim.kinds import need_kinds, need_real
+from netsim.kinds import need_array, need_kinds, need_real
 from netsim.packet.model import to_ps
 from netsim.packet.rails import first_rail
 from netsim.routing.base import Routing
@@ -253,7 +253,8 @@ class Ensemble:
         (n_jobs,) float64
             0 for a job that sends nothing between nodes.
         """
-        units = np.asarray(unit_s, dtype=np.float64)
+        n, where = len(self.jobs), "flow_finishes_s"
+        units: FloatArray = need_array(where, "unit_s", unit_s, n, high=1e300, real=True)
         topology = self.routing.topology
         pairs, amounts = [], []
         for (program, nodes), unit in zip(self._once(), units, strict=True):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cosim.network import kernels_periodic
 from cosim.network.isolated_loops import PHASES, n_starts
 from netsim.errors import NetcosimError
-from netsim.kinds import need_array, need_kinds, need_real
+from netsim.kinds import RNG, need_array, need_kinds, need_real
 from netsim.limits import MAX_INDEX
 from netsim.topologies.checks import need_int
 
@@ -177,7 +177,7 @@ class NetworkPlan:
     @classmethod
     def without(cls, n_jobs: int) -> NetworkPlan:
         """Return equal priorities, random phases and no gates."""
-        need_int("network plan", "n_jobs", n_jobs, 0)
+        need_int("network plan", "n_jobs", n_jobs, 0, MAX_INDEX)
         return cls(np.zeros(n_jobs, dtype=np.int64), np.full(n_jobs, np.nan), np.zeros(n_jobs))
 
 
@@ -205,6 +205,8 @@ def iteration_times_s(
     -------
     (n,) float64
     """
+    need_kinds("iteration_times_s", {"group": (group, JobGroup), "plan": (plan, NetworkPlan)})
+    need_kinds("iteration_times_s", {"rng": (rng, RNG)})
     n = len(group.jobs)
     need_array("network plan", "priority", plan.priority, n, low=-MAX_INDEX)
     need_int("iteration_times_s", "periods", periods, 1)

@@ -26,7 +26,8 @@ from cosim.network_schedulers.base import NetworkScheduler
 from cosim.network_schedulers.registry import NETWORK_SCHEDULERS
 from cosim.run_times.model_context import ModelContext
 from netsim.errors import NetcosimError, need_name
-from netsim.parameters import Example, NamesIn
+from netsim.packet.model import PacketConfig
+from netsim.parameters import Example, NamesIn, parameters_of
 from netsim.plugin_entries import given_by
 from queuesim.draws import draw_key
 from queuesim.runtime import NO_CHANGE, RunTimeModel, RunTimes
@@ -34,6 +35,8 @@ from workloads.job import Workload
 
 FloatArray = NDArray[np.float64]
 _KEPT = 1 << 16
+_SIZES = ("packet_bytes", "header_bytes")
+"""What the bytes of all messages depend on."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,15 @@ class Iterations(RunTimeModel):
     name = "iterations"
     description = "live: iterations of periodic jobs, in phases, under a network scheduler"
     solves_flows = "flows of jobs"
+    reads = (
+        *("communication.mix", "communication.from", "communication.fraction"),
+        *("communication.ranks_per_node", "communication.task_mapping", "machine", "run.threads"),
+    )
+    # packets time the iterations of patterns that compute
+    reads_computing = (
+        *("communication.mix.*.iterations", "machine.parameters.*latency_s", "run.threads"),
+        *(f"machine.packet.{key}" for key in parameters_of(PacketConfig) if key not in _SIZES),
+    )
     parameters = IterationParameters
     network: JobNetwork = field()
     scheduler: NetworkScheduler = field()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Set
 from typing import TypeVar
 
 import numpy as np
@@ -28,7 +28,7 @@ def need_items(what: str, values: Iterable[T]) -> list[T]:
     NetcosimError
         Not a sequence of values.
     """
-    if isinstance(values, str) or not isinstance(values, Iterable):
+    if isinstance(values, (str, Mapping, Set)) or not isinstance(values, Iterable):
         raise NetcosimError(f"{what} = {values!r}; it must be a sequence, such as a list")
     return list(values)
 

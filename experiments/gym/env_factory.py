@@ -109,14 +109,14 @@ class EnvFactory:
             window=self.depth - 1 if self.decider is None else window,
             overrun=section.overrun,
             run_time_model=self.model,
-            rng=queues.draws.rng("jobs"),
+            rng=queues.job_rng(self.model),
             estimates=queues.estimates,
             rules=queues.rules,
             keep_placements=True,
         )
         run = setup.by_events()
         if self.decider is not None:
-            draws = queues.draws.rng("jobs").spawn(1)[0]
+            draws = queues.job_rng(self.model).spawn(1)[0]
             self.decider.begin(known_at_submit(jobs), queues.topology, draws)
         view = View(self.domains, jobs, self.depth)
         return Episode(run, view, REWARDS[self.reward][0](run), self.decider)

@@ -161,7 +161,7 @@ class BenchmarkCase:
             order=order,
             backfill=backfill,
             run_time_model=self.model(contention),
-            rng=queues.draws.rng("jobs"),
+            rng=queues.job_rng(self.model(contention)),
             estimates=queues.estimates,
         )
 

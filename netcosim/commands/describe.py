@@ -85,6 +85,8 @@ def summary_of(name: str, n_ranks: int, bandwidth: str, settings: Sequence[str])
         raise NetcosimError(f"--ranks {n_ranks}; it must be at least 1")
     given = {k: toml_value(value) for k, value in assignments("--set", settings).items()}
     speed = parse_quantity(bandwidth, "bandwidth")
+    if speed <= 0:
+        raise NetcosimError(f"--bandwidth {bandwidth}; it must be above 0")
     return summary(n_ranks, float(speed), **PATTERNS[name].arguments(given))
 
 

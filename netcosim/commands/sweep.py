@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from netcosim.commands import add_executor, add_quiet, add_summary, processes_beside
 from netsim.errors import NetcosimError
@@ -84,7 +86,8 @@ def run(args: argparse.Namespace) -> int:
         with open_workers(args.executor, args.jobs) as workers:
             if workers is None:
                 return 0
-            print(plan_points(POINT_FUNCTION, points, store, workers=workers.count).lines())
+            trial, n = not _starts_program(sweep.points), workers.count
+            print(plan_points(POINT_FUNCTION, points, store, workers=n, trial=trial).lines())
         return 0
     summary = run_points(
         POINT_FUNCTION,
@@ -139,3 +142,10 @@ def _print_answer(store: Path, quiet: bool, page: Path | None) -> None:
     print("\n".join(answer[0].lines()))
     if page is not None:
         print(f"summary: {write_summary(page, f'Sweep {store.stem}', *answer)}")
+
+
+def _starts_program(points: Iterable[Any]) -> bool:
+    """Return whether a point starts a program of the user's, which no dry run does."""
+    from experiments.config_decider import Program
+
+    return any(isinstance(point.queue.decider, Program) for point in points)

@@ -84,6 +84,8 @@ def _of_table(lines: Sequence[str], path: str | Path) -> list[tuple[object, ...]
         row, where = dict(zip(head, found, strict=False)), f"{path}:{line}"
         if not found:
             continue
+        if len(found) > len(head):
+            raise NetcosimError(f"{where}: {len(found)} cells; the head has {len(head)}")
         values = _numbers((row.get(key, "") for key in _NEEDED), where)
         nodes, per_node = (
             need_whole(where, key, row.get(key) or "0", 0, MAX_INDEX)

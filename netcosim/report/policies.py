@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from experiments.frames import with_units
@@ -48,6 +48,9 @@ def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
 
     need_kinds("policy_table", {"tables": (tables, Mapping)})
     need_name("table", "policies", tables)
+    need_kinds("policy_table", {"table policies": (tables["policies"], Sequence)})
+    for row in tables["policies"]:
+        need_kinds("policy_table", {"a row of table policies": (row, Mapping)})
     return with_units(pd.DataFrame(policy_rows(tables)))
 
 

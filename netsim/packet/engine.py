@@ -8,8 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError
-from netsim.kinds import RNG, need_kinds, need_real
+from netsim.kinds import FUNCTION, NONE, RNG, need_kinds, need_real
 from netsim.packet import kernels_engine
 from netsim.packet import tables as t
 from netsim.packet.build import (
@@ -28,7 +27,7 @@ from netsim.packet.checks import (
 from netsim.packet.crossbar.build import with_crossbars
 from netsim.packet.domains import make_domains, router_load
 from netsim.packet.footprint import check_memory
-from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
+from netsim.packet.model import MAX_DURATION_PS, PS_PER_S, PacketConfig, PacketResult, to_ps
 from netsim.packet.routing_tables import kernel_tables, tables_class
 from netsim.packet.stuck import raise_stuck
 from netsim.packet.tables import Arrays
@@ -110,12 +109,11 @@ def simulate_packets(
             "config": (config, PacketConfig),
             "rng": (rng, RNG),
             "record_messages": (record_messages, bool),
+            "progress": (progress, (FUNCTION, NONE)),
         },
     )
-    if progress is not None and not callable(progress):
-        raise NetcosimError(f"simulate_packets: progress = {progress!r}; it must be a function")
     if until_s is not None:
-        need_real("simulate_packets", "until_s", until_s, 0)
+        need_real("simulate_packets", "until_s", until_s, 0, MAX_DURATION_PS / PS_PER_S)
     check_run(routing.topology, traffic, until_s)
     check_size(routing.topology, traffic, config, until_s)
     check_priorities(routing, traffic, config)

@@ -158,8 +158,8 @@ def less_used(rt, look_min, look_val, hops_min, hops_val, space, room, nv, buffe
 def _nearest(rt, router, here, target, dst_router, key):  # type: ignore[no-untyped-def]
     """Return the copy by which the path is shortest; one of several is drawn."""
     least, several = np.int64(1) << 32, np.int64(0)
-    for copy in range(rt.params[K]):
-        hops = _minimal_hops(rt, router, here, target, dst_router, copy)
+    for link in range(rt.params[K]):
+        hops = _minimal_hops(rt, router, here, target, dst_router, link)
         if hops < least:
             least, several = hops, np.int64(0)
         several += hops == least

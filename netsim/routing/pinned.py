@@ -120,6 +120,9 @@ def pinned_routing(
                 f"routing pinned: pins has {list(row)}; each is a source and a destination from 0 "
                 f"to {topology.n_nodes - 1}, a queue pair from 0 to {queue_pairs - 1} and a path"
             )
+        if row[0] == row[1] or tuple(row[:3]) in given:
+            why = "ends where it begins" if row[0] == row[1] else "pins a flow again"
+            raise NetcosimError(f"routing pinned: pins has {list(row)}, which {why}; remove it")
         given[row[0], row[1], row[2]] = row[3]
 
     return replace(hashed, pin=partial(_pinned, EqualCostPaths(hashed), given))

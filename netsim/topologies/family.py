@@ -104,8 +104,10 @@ class Family:
     small_files: tuple[SmallFile, ...] = ()
     """The same for a family whose machines come from files."""
     notes: Callable[[Topology], tuple[str, ...]] = no_notes
-    """``notes(topology)``: what a user should know of a machine that a file describes, such as what
-    was assumed and what was left out; a line each."""
+    """``notes(topology)``: what a user should know of a machine, such as what was assumed, left out
+    or rounded; a line each."""
+    only_links: tuple[str, ...] = ()
+    """Parameters that change links alone, and neither the nodes nor which of them are close."""
     ignored_values: Callable[[Mapping[str, Any]], Mapping[str, str]] = lambda parameters: {}
     """``ignored_values(parameters)``: values that a file makes superfluous, such as those for
     levels that it does not have; the reason by the parameter's name."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, isclose
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.limits import shown
-from netsim.parameters import OneOf
+from netsim.parameters import OneOf, ReadIf
 from netsim.topologies.checks import SCALE_UP_BPS, need_int, need_one_of, need_size
 from netsim.topologies.domains import Hierarchy, hierarchy
 from netsim.topologies.family import Family, Name
@@ -59,6 +60,8 @@ class GpuClusterShape:
     cores: int
     """Up-links of a spine; 0 with one pod."""
     planes: int
+    notes: tuple[str, ...] = ()
+    """Ratios that whole spines and cores do not meet exactly."""
 
     @property
     def n_gpus(self) -> int:
@@ -162,7 +165,10 @@ def gpu_cluster(
         int | None, "up-links of a leaf; by oversubscription if left out", Ge(1)
     ] = None,
     oversubscription: Annotated[
-        float, "bandwidth to GPUs over bandwidth to spines, of a leaf", Gt(0)
+        float,
+        "bandwidth to GPUs over bandwidth to spines, of a leaf",
+        Gt(0),
+        ReadIf(("spines",), lambda spines: spines is None, "machine.spines is not given"),
     ] = 1.0,
     core_oversubscription: Annotated[
         float, "bandwidth to leaves over bandwidth to cores, of a spine", Gt(0)
@@ -228,12 +234,21 @@ def gpu_cluster(
     gpus_a_leaf = per_leaf * (gpus_per_node if fabric == LEAF else 1)
     leaves = ceil(per_pod / per_leaf) * (gpus_per_node if fabric == RAIL else 1)
     pods = ceil(nodes / per_pod)
-    up = 0
+    up = core_up = 0
+    notes = []
     if leaves * pods > 1:
-        up = spines or max(1, ceil(gpus_a_leaf * port_Bps / (link_Bps * oversubscription)))
-    core_up = max(1, ceil(leaves / core_oversubscription)) if pods > 1 else 0
+        even = gpus_a_leaf * port_Bps / link_Bps
+        up = spines or max(1, ceil(even / oversubscription))
+        if spines is None:
+            notes.append(_reached("oversubscription", oversubscription, up, "spine", even))
+    if pods > 1:
+        core_up = max(1, ceil(leaves / core_oversubscription))
+        notes.append(
+            _reached("core_oversubscription", core_oversubscription, core_up, "core", leaves)
+        )
     s = GpuClusterShape(
-        fabric, nodes, gpus_per_node, domain, per_leaf, per_pod, up, core_up, planes
+        *(fabric, nodes, gpus_per_node, domain, per_leaf, per_pod, up, core_up, planes),
+        tuple(filter(None, notes)),
     )
     cables = s.sizes[1] * up + s.sizes[2] * core_up + s.n_gpus
     need_size(where, f"nodes = {shown(nodes)}", s.n_gpus, 2 * (s.n_gpus * (1 + planes) + cables))
@@ -262,6 +277,28 @@ def gpu_cluster(
         scale_up=(gpus // domain).astype(np.int32),
         nic_rail=(gpus % gpus_per_node).astype(np.int32) if fabric == RAIL_ONLY else None,
     )
+
+
+def _reached(key: str, wanted: float, n: int, what: str, even: float) -> str:
+    """Return a note on the ratio that ``n`` spines or cores give; empty if it is the wanted one."""
+    exact = isclose(even / n, wanted, rel_tol=1e-6)
+    return (
+        ""
+        if exact
+        else f"{key} = {wanted:g} is {even / n:.3g} with {n:,} whole {what}{'s' * (n > 1)}"
+    )
+
+
+def ignored_values(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Return the keys for switches that a cluster does not have, and why it has none."""
+    nodes, ignored = parameters["nodes"], dict[str, str]()
+    if parameters.get("fabric", RAIL) != RAIL and parameters.get("nodes_per_leaf", nodes) >= nodes:
+        why = "all nodes share leaves (read with machine.nodes_per_leaf below machine.nodes)"
+        ignored |= dict.fromkeys(("spines", "oversubscription"), why)
+    if parameters.get("nodes_per_pod", nodes) >= nodes:
+        why = "there is one pod (read with machine.nodes_per_pod below machine.nodes)"
+        ignored["core_oversubscription"] = why
+    return ignored
 
 
 def pods_and_nodes(topology: Topology) -> Hierarchy:
@@ -306,6 +343,11 @@ FAMILY = Family(
     default_routing="min-hop",
     hierarchy=pods_and_nodes,
     layout=switches_by_level,
+    notes=lambda topology: topology.shape.notes,
+    only_links=(
+        *("fabric", "planes", "nics_per_node", "spines", "oversubscription"),
+        "core_oversubscription",
+    ),
     small=(
         {"nodes": 4, "gpus_per_node": 2, "nodes_per_leaf": 2, "name": "two rails"},
         {
@@ -328,4 +370,5 @@ FAMILY = Family(
             "name": "domains of two nodes",
         },
     ),
+    ignored_values=ignored_values,
 )

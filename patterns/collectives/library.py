@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from netsim.errors import NetcosimError, need_name, unknown_name
-from patterns.build import Messages
+from netsim.limits import shown
+from patterns.build import Messages, need_messages
 from patterns.collectives import algorithms as made
 from patterns.collectives.transfers import (
     IntArray,
@@ -23,6 +24,8 @@ from patterns.collectives.transfers import (
 CHUNK_BYTES = 512 * 1024
 """A slot of NCCL's buffers: 4 MiB in 8 steps."""
 MAX_CHUNKS = 32
+MOST_PARTS = 10_000
+"""Chunks of all channels."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +175,14 @@ class Collective:
             parts = {"ring": n_ranks * channels, "tree": 2 * channels, "nvls": 2 * g}
             per_message = message_bytes / parts.get(name, n_ranks)
             chunks = min(MAX_CHUNKS, max(1, math.ceil(per_message / self.chunk_bytes)))
+        parts_sent = chunks * (channels if name in CHANNELLED else 1)
+        if name in CHUNKED and parts_sent > MOST_PARTS:
+            raise NetcosimError(
+                f"collective: channels = {shown(channels)} and chunks = {shown(chunks)} are "
+                f"{shown(parts_sent)} parts; at most {MOST_PARTS:,}"
+            )
+        each = n_ranks * (n_ranks - 1 if name == "ring" else 4)
+        need_messages(each * parts_sent, each * parts_sent, f"{parts_sent:,} parts")
         return LIBRARY[self.operation][name](Layout(n_ranks, g, channels, chunks))
 
     def messages(

@@ -206,6 +206,8 @@ def _from_aicb(lines: Sequence[str], head: int, path: str) -> Recorded:
     for line, cells in rows:
         row = dict.fromkeys(columns, "") | dict(zip(columns, cells, strict=False))
         where = f"{path}:{line}"
+        if len(cells) > len(columns):
+            raise NetcosimError(f"{where}: {len(cells)} cells; the head has {len(columns)}")
         kind = row["comm_type"].removeprefix("CommType.").replace("_", "-")
         if kind == "epoch-end":
             marks += 1
@@ -228,8 +230,8 @@ def _from_aicb(lines: Sequence[str], head: int, path: str) -> Recorded:
         beside = group in ("dp", "edp") and phase == "backward" and kind != "all-gather"
         n_bytes = need_whole(where, "msg_size", row["msg_size"])
         operations.add(Operation(kind, group, n_bytes, phase=phase, beside=beside))
-    if not operations.found:
-        raise NetcosimError(f"{path}: no operation after the first epoch_end")
+    if marks < 2 or not operations.found:
+        raise NetcosimError(f"{path}: no operations between two lines of epoch_end; cut off?")
     return Recorded(operations.complete(), sizes)
 
 

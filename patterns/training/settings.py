@@ -8,11 +8,15 @@ from typing import Annotated
 from annotated_types import Ge, Gt, Le
 
 from netsim.errors import NetcosimError
+from netsim.limits import shown
 from netsim.parameters import OneOf
 from patterns.training.layout import PEAK_FLOPS, Layout
 from patterns.training.model import MODELS, Model, model_of
 from patterns.training.operations import OVERLAPS, Operation, iteration, overlapped
 from patterns.training.program import Communicator
+
+MOST_OPERATIONS = 200_000
+"""Passes of layers, and parts of gathered parameters, in an iteration."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,25 @@ class TrainingSettings:
     def stages(self, layout: Layout) -> list[list[Operation]]:
         """Return the operations of each stage of the pipeline."""
         model = self.transformer
+        self._need_few_operations(model, layout)
         return [
             overlapped(iteration(model, layout, stage, self.flops, self.blocks), self.overlap)
             for stage in range(layout.pp)
         ]
+
+    def _need_few_operations(self, model: Model, layout: Layout) -> None:
+        """Refuse more operations than are written in a few seconds."""
+        blocks = model.layers + 2
+        if self.blocks:
+            blocks = min(blocks, self.blocks * layout.pp * layout.interleave)
+        gathered = model.parameters() * layout.element_bytes * (layout.zero in (1, 2))
+        parts = {
+            f"micro_batches = {shown(self.micro_batches)}": 2 * self.micro_batches * blocks,
+            f"bucket_bytes = {self.bucket_bytes}": gathered // (self.bucket_bytes or gathered or 1),
+        }
+        key, most = max(parts.items(), key=lambda part: part[1])
+        if most > MOST_OPERATIONS:
+            raise NetcosimError(
+                f"pattern training: {key} makes at least {shown(most)} operations; at most "
+                f"{MOST_OPERATIONS:,}"
+            )

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError
+from netsim.topologies.checks import need_int
 from queuesim.machine import Machine, NodeReservation
 from queuesim.waiting import WaitingQueue
 from workloads.job import Workload
@@ -142,6 +142,6 @@ class NoBackfill(Backfill):
 
 
 def check_window(window: int | None) -> None:
-    """Raise `NetcosimError` unless the window is None or a whole number >= 0."""
-    if window is not None and window < 0:
-        raise NetcosimError(f"backfill window {window}: it must be 0 or more, or none for all")
+    """Raise `NetcosimError` unless the window is None (for all) or a whole number >= 0."""
+    if window is not None:
+        need_int("backfilling", "window", window, 0)

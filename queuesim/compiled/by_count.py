@@ -39,7 +39,6 @@ from queuesim.machine import Machine
 from queuesim.ordering.order_checks import with_checks
 from queuesim.queue_setup import QueueSetup
 from queuesim.result import COMPLETED, CUT, PlacementArrays, QueueResult
-from queuesim.run import delay
 from queuesim.runtime import FixedRunTimes
 
 PASSES = {"none": STRICT, "easy": EASY, "easy-retest": EASY, "conservative": CONSERVATIVE}
@@ -149,9 +148,7 @@ def _empty_queue(setup: QueueSetup) -> _Columns:
     state["depth"] = max(n, 1) if window is None else min(window, MANY) + 1
     state["by_score"] = by_score
     state["cuts"] = setup.labels.overrun == "cut"
-    first_s = float(workload.submit_s[0]) if n else 0.0
-    state["now_s"] = now_s = min(0.0, first_s)
-    state["arrives_s"] = now_s + delay(now_s, first_s)
+    state["arrives_s"] = workload.submit_s[0] if n else 0.0
     state["n_free"] = n_free
     state["reserved_for"] = -1
     state["shadow_s"] = state["due_s"] = np.inf
@@ -174,8 +171,6 @@ def _run(setup: QueueSetup, columns: _Columns) -> bool:
             assert score is not None
             listed = queue.listed[: s["n_listed"]]
             listed["score"] = score(setup.workload, listed["rank"].copy(), float(s["now_s"]))
-            if np.isneginf(listed["score"]).any():
-                return False
     return True
 
 

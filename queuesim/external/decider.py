@@ -26,8 +26,6 @@ from workloads.job import Workload
 
 PROTOCOL = 1
 LATEST_S = 1e15
-MOST_WAKES = 100_000
-"""Decisions in a row to wait for another time, while nothing happens otherwise."""
 
 
 class External(Decider):
@@ -89,7 +87,6 @@ class External(Decider):
         self._choices: deque[Choice] = deque()
         self._point: DecisionPoint | None = None
         self._by_node = False
-        self._n_wakes = 0
 
     def arrived(self, job: int, now_s: float) -> None:
         self._by_id[self._jobs[job]["id"]] = job
@@ -130,7 +127,7 @@ class External(Decider):
         self._process = LineProcess(self.command, self.time_limit_s)
         answer = _table("answer to hello", self._exchange(self._hello), ("protocol", "by_node"))
         found, by_node = answer.get("protocol"), answer.get("by_node", False)
-        if found != PROTOCOL:
+        if found != PROTOCOL or isinstance(found, bool):
             raise NetcosimError(f"answered hello with protocol {found!r}; must be {PROTOCOL}")
         if not isinstance(by_node, bool):
             raise NetcosimError(f"by_node {by_node!r}; must be true or false")
@@ -162,9 +159,6 @@ class External(Decider):
                 raise NetcosimError(f"by_node: policy {policy.name!r} places by more than nodes")
             message["free_nodes"] = policy.free_nodes().tolist()
         self._note_places(list(self._unplaced))
-        self._n_wakes = 0 if self._news or point.running() else self._n_wakes + 1
-        if self._n_wakes > MOST_WAKES:
-            raise NetcosimError(f"waited {MOST_WAKES:,} times in a row, and no job runs")
         message |= self._news
         self._news = {}
         return message

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -19,7 +20,9 @@ from alloc.nodes import gpus_per_server
 from netsim.errors import NetcosimError
 from netsim.parameters import Example, ReadIf, check_values
 from netsim.topology import Topology
+from queuesim.site.checkpoints import Checkpoints
 from queuesim.site.partitions import Mask
+from workloads.job import Workload
 
 DAY_S = 86_400.0
 RATES = ("per_node_day", "per_leaf_day", "per_link_day")
@@ -59,6 +62,58 @@ class Failures:
         return any(getattr(self, rate) for rate in RATES)
 
 
+MOST_FAILURES = 1_000_000
+HOPELESS = 11.5
+"""Failures in the mean in a time of which one in 100,000 has none."""
+
+
+def check_failures(
+    failures: Failures, checkpoints: Checkpoints, workload: Workload, topology: Topology
+) -> None:
+    """Refuse failures under which a queue would hardly ever end, before it begins.
+
+    Raises
+    ------
+    NetcosimError
+        Nodes that fail faster than they are repaired, jobs that hardly ever run long enough to
+        proceed, too many failures in the time of the jobs; what `draw_failures` refuses.
+    """
+    counts = [int(part.max()) + 1 for _, part in _parts(failures, topology)]
+    rates = np.array([getattr(failures, rate) for rate in RATES]) / DAY_S
+    if rates.sum() * failures.repair_s > 1:
+        raise NetcosimError(
+            f"queue.failures: a node fails every {1 / rates.sum():.3g} s and its repair takes "
+            f"{failures.repair_s:g} s; lower the rates or queue.failures.repair"
+        )
+    if not len(workload):
+        return
+    per_node = rates[0] / gpus_per_server(topology) + rates[2]
+    failures_per_s = workload.n_nodes * per_node + rates[1]
+    interval_s, run_s = checkpoints.interval_s or inf, workload.run_time_s
+    piece_s = np.where(run_s > interval_s, interval_s + checkpoints.write_s, run_s)
+    needed_s = piece_s + checkpoints.restart_s
+    worst = int(np.argmax(failures_per_s * needed_s))
+    if failures_per_s[worst] * needed_s[worst] > HOPELESS:
+        job, n_nodes = workload.job_id[worst], workload.n_nodes[worst]
+        raise NetcosimError(
+            f"queue.failures: job {job} on {n_nodes} nodes fails every "
+            f"{1 / failures_per_s[worst]:.3g} s and needs {needed_s[worst]:.3g} s to proceed, so "
+            "it would hardly ever end; lower the rates, or queue.checkpoint.interval and restart"
+        )
+    # In the mean a piece of L seconds takes (e^(rate L) - 1) / rate, as failures have no memory.
+    risk = failures_per_s * needed_s
+    stretch = np.divide(np.expm1(risk), risk, out=np.ones_like(risk), where=risk > 0)
+    busy_s = np.ceil(run_s / np.minimum(run_s, interval_s)) * piece_s * stretch
+    area_s = float(busy_s @ workload.n_nodes) / topology.n_nodes
+    time_s = np.ptp(workload.submit_s) + max(busy_s.max(), area_s)
+    expected = float(rates @ counts * time_s)
+    if expected > MOST_FAILURES:
+        raise NetcosimError(
+            f"queue.failures: about {expected:,.0f} failures in the {time_s / DAY_S:.3g} days of "
+            f"the jobs; at most {MOST_FAILURES:,}: lower the rates"
+        )
+
+
 class Failure(NamedTuple):
     """Nodes that fail at a time."""
 
@@ -80,7 +135,7 @@ def draw_failures(
     rates, parts = zip(*_parts(failures, topology), strict=True)
     counts = [int(part.max()) + 1 for part in parts]
     ends, time_s = (np.multiply(rates, counts) / DAY_S).cumsum(), 0.0
-    while True:
+    while ends[-1] > 1e-300:  # at lower rates no time is finite
         time_s += float(rng.exponential(1.0 / ends[-1]))
         kind = int(np.searchsorted(ends, rng.random() * ends[-1], "right"))
         nodes = np.asarray(parts[kind] == rng.integers(counts[kind]))

@@ -32,8 +32,8 @@ from queuesim.site.interruptions import Interruptions
 from queuesim.site.node_sets import NodeSetMachine
 from queuesim.site.preemption import Preemption
 
-MOST_INTERRUPTIONS = 100_000
-"""Failures and preemptions in a row without a job that ends: the queue would not end either."""
+MOST_FAILURES, MOST_PREEMPTIONS = 100_000, 5_000
+"""In a row without a job that ends: the queue would not end either."""
 
 
 class RuledRun(Run):
@@ -61,7 +61,7 @@ class RuledRun(Run):
             self.machine.requested_s = self._walltime_s = list(self.machine.requested_s)
         self.preemption = preemption
         self.failures = failures
-        self._interruptions_in_a_row = 0
+        self._failures_in_a_row = self._preemptions_in_a_row = 0
         self._submitted: set[int] = set()
         self._eligible: list[int] = []
 
@@ -123,7 +123,7 @@ class RuledRun(Run):
 
     def _done(self, job: int) -> None:
         over = [job]
-        self._interruptions_in_a_row = 0
+        self._failures_in_a_row = self._preemptions_in_a_row = 0
         while over:
             job = over.pop()
             if self.dependencies is not None:
@@ -156,20 +156,19 @@ class RuledRun(Run):
         env = self.env
         for failure in failures:
             yield env.timeout(delay(env.now, failure.start_s))
-            self._count_interruption()
+            self._failures_in_a_row += 1
+            if self._failures_in_a_row > MOST_FAILURES:
+                raise self._endless(f"{MOST_FAILURES:,} failures", "lower queue.failures")
             number = access.adds(failure.start_s, failure.end_s, failure.nodes)
             self._fail(failure.nodes, True)
             env.process(self._repair(access, number))
             self._nodes_change()
 
-    def _count_interruption(self) -> None:
-        self._interruptions_in_a_row += 1
-        if self._interruptions_in_a_row > MOST_INTERRUPTIONS:
-            raise NetcosimError(
-                f"{self.workload.name}: {MOST_INTERRUPTIONS:,} interruptions in a row in which no "
-                "job ended; lower queue.failures, shorten queue.checkpoint.interval, or raise "
-                "queue.las.promote_after"
-            )
+    def _endless(self, interruptions: str, remedy: str) -> NetcosimError:
+        return NetcosimError(
+            f"{self.workload.name}: {interruptions} in a row in which no job ended; {remedy}, or "
+            "shorten queue.checkpoint.interval"
+        )
 
     def _repair(self, access: Access, number: int) -> SimProcess:
         yield self.env.timeout(delay(self.env.now, access.windows[number].end_s))
@@ -252,7 +251,10 @@ class RuledRun(Run):
             if not leave:
                 return False
             for victim in leave:
-                self._count_interruption()
+                self._preemptions_in_a_row += 1
+                if self._preemptions_in_a_row > MOST_PREEMPTIONS:
+                    remedy = "raise queue.preemption.min_run or queue.las.promote_after"
+                    raise self._endless(f"{MOST_PREEMPTIONS:,} preemptions", remedy)
                 self._send_back(victim, preempted=True)
             self._change(self.run_times.settle(now_s))
             scheduler.start_head(job, now_s)

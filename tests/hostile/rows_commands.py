@@ -157,7 +157,11 @@ def zeros(path: Path) -> None:
 OTF2_HEAD = "\x03BOTF2\x00\x03"
 
 
+RANKS = ("describe", "training", "--set", "model=llama-7b", "--ranks")
 ROWS = [
+    *(line(*RANKS, text, told="--ranks") for text in ("1_0", "\u0668", "2\u00b2")),
+    line(*RANKS, "8", "--bandwidth", "-1 GB/s", told="above 0"),
+    line("trace", "generate", "--out", "j.swf", "--mean-nodes", "1_0", told="--mean-nodes"),
     line(told="COMMAND"),
     line("fly", told="fly"),
     line("run", told="CONFIG.toml"),

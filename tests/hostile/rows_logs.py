@@ -45,6 +45,12 @@ FILES: dict[str, tuple[str, str, str | bytes, str]] = {
     "of another kind": ("pbs", "s.txt", HEAD + ONE, "no accounting record"),
     "records of nan": ("pbs", "s.txt", PBS.replace("ctime=1", "ctime=nan"), "ctime"),
     "records without end": ("pbs", "s.txt", PBS.strip() + "+n2/0" * 1_000_000, "a line of"),
+    "a table of carriage returns": (
+        "helios",
+        "s.csv",
+        "job_id,user\r1,u\r",
+        "s.csv:1: not valid CSV",
+    ),
     "JSON cut off": ("flux", "s.txt", '{"jobs": [', "JSON"),
     "JSON nested": ("flux", "s.txt", "[" * 200_000, "s.txt"),
     "no Parquet": ("parquet", "s.txt", "PAR1", "arquet"),

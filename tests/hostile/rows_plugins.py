@@ -128,6 +128,9 @@ ROWS = [
     named("a NUL", '["a\\u0000.py"]', "plug-in"),
     named("a long name", f'["{"x" * 5000}.py"]', "plug-in"),
     named("half a pin", '[{ file = "mine.py" }]', "must be a file or a module"),
+    named(
+        "a pin that is a number", '[{ file = "c.toml", sha256 = 3 }]', "must be a file or a module"
+    ),
     named("another pin", '[{ file = "c.toml", sha256 = "00" }]', "has changed"),
     Row(
         "plug-in: a pipe",

@@ -39,6 +39,7 @@ ROWS = [
     partitions("jobs share nodes", "shared = true; jobs here have whole nodes", "shared = true"),
     partitions("a job of none", "default = true", 'name = "a"', 'name = "b"'),
     partitions("nodes that are not there", "no node '20'", 'nodes = "0-20"'),
+    partitions("half a node", "no node '1.5'", 'nodes = "0,1.5"'),
     partitions("no nodes", "is no number", 'nodes = ","'),
     partitions("a range backwards", "backwards", 'nodes = "9-2"'),
     partitions("a bracket that is open", "bracket", 'nodes = "n[1-2"'),
@@ -110,5 +111,28 @@ ROWS = [
     ),
     config_row(
         "priorities that no log tells", {"queue.order": '"priority"'}, "the log has no priorities"
+    ),
+    config_row(
+        "checkpoints that take ten days to write",
+        {
+            "queue.failures.per_node_day": "5",
+            "queue.checkpoint": '{ interval = "5 min", write = "10 d" }',
+        },
+        "needs 8.64e+05 s to proceed",
+    ),
+    config_row(
+        "a failure in 10^320 days",
+        {"queue.failures.per_node_day": "1e-320", "run.snapshots": "0"},
+        "",
+        status=0,
+    ),
+    Row(
+        "a decider of protocol true",
+        RUN,
+        "answered hello with protocol True; must be 1",
+        all_of(
+            written("d.py", "print('{\"protocol\": true}', flush=True)\ninput()\n"),
+            written("c.toml", config_text({"queue.decider": '{ command = "python3 d.py" }'})),
+        ),
     ),
 ]

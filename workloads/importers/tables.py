@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -167,7 +166,8 @@ def csv_rows(path: str | Path, usual: Sequence[str] = ()) -> TableRows:
         lines, head, comments = chain([head], lines), ",".join(usual), comments - 1
     counts = {c: head.count(c) for c in _SEPARATORS}
     separator = max(counts, key=lambda c: counts[c])
-    names = [name.strip().lower() for name in next(csv.reader([head], delimiter=separator), [])]
+    _, first = next(csv_cells(path, [head], comments, separator), (0, []))
+    names = [name.strip().lower() for name in first]
     if not any(names):
         raise NetcosimError(f"{path}:{comments + 1}: no header with the names of the columns")
     twice = sorted({name for name in names if names.count(name) > 1})

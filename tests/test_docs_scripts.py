@@ -1,0 +1,194 @@
+"""The scripts behind published tables and figures: each runs, small, in a copy of its folder."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.points import replaced
+from netcosim.cli import main
+from workloads.swf import write_swf
+from workloads.synthetic import laas_workload
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+OTHERS = ("external", "sphinx", "tutorials")
+"""Folders whose programs write no published table; test_external.py, test_docs_*.py and
+test_tutorial_*.py run them."""
+Small = Callable[[ModuleType, Path, pytest.MonkeyPatch], Path]
+"""Run a script's module small in a folder; return a file that it has written."""
+
+
+def ai_clusters_packets(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    patch.setattr(script, "JOBS", {**script.JOBS, "n_jobs": 3, "sizes": [16]})
+    patch.setattr(script, "MACHINE", {"nodes": 8, "nodes_per_leaf": 4, "spines": 1})
+    patch.setattr(script, "SNAPSHOTS", 1)
+    steady = {"least_iterations": 4, "most_iterations": 4}
+    patch.setattr(script, "STEADY", {**script.STEADY, **steady})
+    script.main()
+    return folder / "ai-clusters" / "packets.csv"
+
+
+def draw_house(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    patch.setattr(script, "ROOT", DOCS.parent)
+    script.main()
+    return Path(script.PICTURE)
+
+
+def draw_report(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    assert main(["demo", "--out", str(folder / "demo")]) == 0
+    script.draw(folder / "demo" / "report.html", script.PICTURE)
+    return Path(script.PICTURE)
+
+
+def draw_speed(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    script.main([])
+    return folder / "speed.md"
+
+
+def draw_validation(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    (folder / "run").mkdir()
+    (folder / "validation.csv").rename(folder / "run" / "validation.csv")
+    script.main([str(folder / "run")])
+    return folder / "validation.csv"
+
+
+def fit_isolation_gain(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    patch.setattr(script, "SHIPPED", folder / "isolation_gain.json")
+    script.main([])
+    return folder / "isolation_gain.json"
+
+
+def learning_cells(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    patch.setattr(script, "LOGS", {})
+    patch.setattr(script, "SYNTHETIC", {"bursty": script.BURSTY})
+    patch.setattr(script, "MACHINES", dict([*script.MACHINES.items()][:1]))
+    patch.setitem(script.SCALES, "full", script.SCALES["quick"])
+    script.main(folder, folder / "candidates.csv", str(folder))
+    return folder / "candidates.csv"
+
+
+def learning_speed(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    for name, value in {"SECONDS": 0.01, "TURNS": 1, "N_STEPS": 5, "N_ENVS": 1}.items():
+        patch.setattr(script, name, value)
+    patch.setattr(script, "MACHINES", {"dragonfly-272": script.MACHINES["dragonfly-272"]})
+    script.main()
+    return folder / "learning" / "speed.csv"
+
+
+def loop_errors(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    (folder / "loop.toml").write_text(
+        'machine = { family = "dragonfly", p = 2, a = 4, g = 3 }\n'
+        "workload.synthetic = { n_jobs = 40, mean_nodes = 6, load = 1.0 }\n"
+        'queue = { policies = ["random"], run_time_model = "coupled-packets" }\n'
+        'communication.mix = [{ pattern = "all-to-all", node_bytes = "8 KiB" }]\n'
+        "run.snapshots = 0\n"
+    )
+    patch.setattr(script, "FIRST_JOBS", 40)
+    patch.setattr(script, "TOLERANCES", (0.0, 1e9))
+    script.main([str(folder / "loop.toml"), "12", "12"])
+    return folder / "loop-errors.csv"
+
+
+def neighbours(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    full = script.content
+
+    def content(*given: Any) -> dict[str, Any]:
+        changes = {"workload.synthetic.n_jobs": 60, "run.snapshots": 1}
+        return replaced(full(*given), changes)
+
+    patch.setattr(script, "content", content)
+    patch.setattr(script, "MACHINES", dict([*script.MACHINES.items()][-1:]))
+    script.main()
+    return folder / "neighbours.csv"
+
+
+def network_schedulers(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    shares = {name: (of, 1, printed) for name, (of, _, printed) in script.SHARES.items()}
+    patch.setattr(script, "SHARES", shares)
+    patch.setattr(script, "PAIRS", 5)
+    patch.setattr(script, "BINS", ((0.0, 1.01),))
+    script.small()
+    patch.setattr(script, "METHODS", script.METHODS[:1])
+    script.queue(5)
+    assert (folder / "network-schedulers.csv").read_text()
+    return folder / "network-schedulers-queue.csv"
+
+
+def network_schedulers_packets(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    patch.setattr(script, "CASES", {"two rings": script.CASES["two rings"]})
+    script.main()
+    return folder / "network-schedulers-packets.csv"
+
+
+def three_ways(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    log = folder / "log.swf"
+    write_swf(laas_workload(30, 8, np.random.default_rng(1)), log)
+    (folder / "three-ways.csv").unlink()
+    patch.setattr(script, "SNAPSHOTS", {"kth-sp2": 1})
+    models = {**script.MODELS, "measured": {"measured": {"rounds": 1}}}
+    patch.setattr(script, "MODELS", models)
+    script.main([str(log), "kth-sp2", "10", "1"])
+    return folder / "three-ways.csv"
+
+
+SMALL: dict[str, Small] = {
+    f"{small.__name__}.py": small
+    for small in (
+        *(ai_clusters_packets, draw_house, draw_report, draw_speed, draw_validation),
+        *(fit_isolation_gain, learning_cells, learning_speed, loop_errors, neighbours),
+        *(network_schedulers, network_schedulers_packets, three_ways),
+    )
+}
+
+
+NEEDS = {"draw_report.py": ("playwright", "PIL"), "learning_speed.py": ("gymnasium",)}
+
+
+def scripts() -> set[str]:
+    """Programs of the documentation."""
+    found = {path.relative_to(DOCS) for path in DOCS.rglob("*.py")}
+    programs = {path for path in found if "__main__" in (DOCS / path).read_text(encoding="utf-8")}
+    return {path.as_posix() for path in programs if path.parts[0] not in OTHERS}
+
+
+def test_each_script_has_a_small_run() -> None:
+    assert scripts() == set(SMALL)
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore::netsim.errors.UnreadKeyWarning")
+@pytest.mark.parametrize("name", SMALL)
+def test_each_script_runs_small(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """Also with what it reads of its folder; nothing is written elsewhere."""
+    folder = tmp_path / "docs"
+    for path in DOCS.rglob("*"):
+        if path.suffix in (".csv", ".json", ".md", ".py", ".svg") and path.is_file():
+            copy = folder / path.relative_to(DOCS)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    (folder / "images").mkdir(exist_ok=True)
+    for module in NEEDS.get(name, ()):
+        pytest.importorskip(module)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(folder))
+    spec = importlib.util.spec_from_file_location(f"small_{name[:-3]}", folder / name)
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, script)
+    spec.loader.exec_module(script)
+    began_s = time.time()
+    written = SMALL[name](script, folder, monkeypatch)
+    assert written.stat().st_mtime >= began_s - 1
+    assert written.stat().st_size > 0
+    assert written.is_relative_to(folder)

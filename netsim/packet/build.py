@@ -355,6 +355,7 @@ def _scalars(
     n_vcs = routing.n_vcs * config.fifos_per_class
     sc[[t.VSHIFT, t.CLASS_SHIFT]] = vshift, (n_vcs - 1).bit_length()
     sc[[t.N_VCS, t.PER_CLASS]] = n_vcs, config.fifos_per_class
+    sc[t.CROSSING_OVERHEAD] = to_ps(config.crossing_overhead_s or 0.0) // clock.tick_ps
     sc[t.NODE_CHANNELS] = n_vcs if config.allocates_channels else 1
     sc[t.ROUTER_LATENCY] = to_ps(config.router_latency_s) // clock.tick_ps
     sc[t.SEND_OVERHEAD] = to_ps(config.send_overhead_s) // clock.tick_ps

@@ -59,7 +59,7 @@ def run_bytes(
         found += links * _WORD * 2 * x.P_WIDTH
         found += links * vcs * _WORD * (x.S_WIDTH + _SLOT_WORDS)
         found += links * _WORD * (1 + slots_a_router // 64)
-        found += links * vcs * _WORD * x.G_WIDTH if config.allocates_channels else 0
+        found += links * vcs * _WORD * x.S_WIDTH if config.allocates_channels else 0
     return found
 
 

@@ -61,12 +61,13 @@ def _bidders(arrays: Arrays, crossbar: x.Crossbar) -> dict[int, set[int]]:
     from netsim.packet.crossbar import tables as x
     from netsim.packet.kernels_wheel import NONE
 
-    slots = crossbar.slots.reshape(-1, x.S_WIDTH)
+    rows = crossbar.slots.reshape(-1, x.S_WIDTH)
+    slots = rows[: len(arrays.channels)]
     bidding = np.flatnonzero(slots[:, x.S_HEAD] >= 0)
     first, sc = slots[:, x.S_WANT], arrays.sc
     width = np.ones(len(slots), dtype=np.int64)
-    if crossbar.allocates:
-        asks = crossbar.grants.reshape(-1, x.G_WIDTH)[:, x.G_ABLE] == NONE
+    if crossbar.grants:
+        asks = rows[len(slots) :, x.G_ABLE] == NONE
         to_node = first >> sc[t.VSHIFT] < 2 * sc[t.N_NODES]
         width[asks] = np.where(to_node, sc[t.NODE_CHANNELS], sc[t.PER_CLASS])[asks]
     return {int(q): set(range(int(first[q]), int(first[q] + width[q]))) for q in bidding}

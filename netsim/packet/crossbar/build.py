@@ -10,7 +10,7 @@ from netsim.packet.build import PacketClock, crossings_ps
 from netsim.packet.crossbar import tables as x
 from netsim.packet.crossbar.tables import Crossbar
 from netsim.packet.kernels_wheel import NONE
-from netsim.packet.model import ARBITRATIONS, MERLIN_LRU, PacketConfig, to_ps
+from netsim.packet.model import ARBITRATIONS, MERLIN_LRU, PacketConfig
 from netsim.packet.tables import Arrays, aligned_zeros, grown_events
 from netsim.routing.base import Routing
 
@@ -53,7 +53,8 @@ def with_crossbars(
     inputs[by_router, x.FIRST_PLACE] = first - routers[into[by_router], x.X_SLOTS]
     vc = np.arange(int(n_slots.sum())) - np.repeat(first, channels)
     slot_of = (np.repeat(by_router, channels) << vshift) | vc
-    slots: NDArray[np.int64] = aligned_zeros((n_links << vshift, x.S_WIDTH), np.int64)
+    n_rows, allocates = n_links << vshift, config.allocates_channels
+    slots: NDArray[np.int64] = aligned_zeros((n_rows << allocates, x.S_WIDTH), np.int64)
     slots[:, [x.S_HEAD, x.S_TAIL]] = -1
     place = np.arange(len(slot_of)) - np.repeat(routers[:, x.X_SLOTS], n_slots)
     slots[slot_of, x.S_PLACE] = place
@@ -64,14 +65,14 @@ def with_crossbars(
     nth = np.arange(len(leaving)) - _before(n_outputs)[owner]
     outputs[leaving, x.BIDS_AT] = _before(words * n_outputs)[owner] + words[owner] * nth
 
-    merlin_lru, allocates = config.arbitration == MERLIN_LRU, config.allocates_channels
+    merlin_lru = config.arbitration == MERLIN_LRU
     crossbar = Crossbar(
         ports=ports.reshape(-1),
         out_space=np.full(len(arrays.channels), config.output_space, dtype=np.int64),
         slots=slots.reshape(-1),
         slot_of=slot_of,
         routers=routers.reshape(-1),
-        bits=np.zeros(int((words * n_outputs).sum()), dtype=np.uint64),
+        bits=np.zeros(int((words * n_outputs).sum()) << allocates, dtype=np.uint64),
         look=np.zeros((n_routers >> 6) + 1 + (n_routers >> 12) + 1, dtype=np.uint64),
         cross=crossings_ps(config, clock.wire, clock.bandwidths) // clock.tick_ps,
         scratch=np.zeros((4, int(n_outputs.max(initial=1))), dtype=np.int64),
@@ -82,9 +83,7 @@ def with_crossbars(
         counts_bids=int(routing.counts_bids and routing.adaptive),
         merlin_lru=int(merlin_lru),
         needs_credit=int(config.crosses_with_credit),
-        grants=np.zeros(len(slots) << int(x.G_BITS) if allocates else 1, dtype=np.int64),
-        allocates=int(allocates),
-        overhead=to_ps(config.crossing_overhead_s or 0.0) // clock.tick_ps,
+        grants=n_rows * x.S_WIDTH if allocates else 0,
         at_once=int(
             not (routing.adaptive or config.unlimited_crossbar or config.crosses_with_credit)
             and not (merlin_lru or allocates)

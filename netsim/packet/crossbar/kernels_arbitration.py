@@ -21,7 +21,6 @@ from netsim.packet.crossbar.tables import (
     CROSSES_TO,
     G_ABLE,
     G_ASKS,
-    G_BITS,
     G_HELD_UNTIL,
     HEADS,
     IN_BANDWIDTH,
@@ -52,6 +51,7 @@ from netsim.packet.kernels_credits import collect_credits, when_room
 from netsim.packet.kernels_memory import prefetch
 from netsim.packet.kernels_wheel import NONE, add_try, low_bit
 from netsim.packet.tables import (
+    CROSSING_OVERHEAD,
     FREE_AT,
     L_BITS,
     N_LINKS,
@@ -82,6 +82,12 @@ def input_port(sc, q):
 def output_port(sc, out):
     """Return the row of the output port at a link's beginning."""
     return np.uint64(sc[N_LINKS] + out) << P_BITS
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def grant_row(x, q):
+    """Return a channel's row of grants."""
+    return np.uint64(x.grants) + (np.uint64(q) << S_BITS)
 
 
 @njit(**PLAIN_KERNEL, inline="always")
@@ -125,14 +131,16 @@ def bid(a, x, slot, p, want):
         x.bid_bytes[want] += size
     port = output_port(sc, out)
     place = slots[row + S_PLACE]
-    x.bits[ports[port + BIDS_AT] + (place >> 6)] |= ONE << np.uint64(place & 63)
-    ports[port + HEADS] += 1
+    word = ports[port + BIDS_AT] + (place >> 6)
     tick = max(ports[input_port(sc, slot) + BUSY_UNTIL], ports[port + BUSY_UNTIL])
-    if x.allocates:
-        grant = np.uint64(slot) << G_BITS
-        tick = max(x.grants[grant + G_ASKS], sc[NOW])
-        x.grants[grant + G_ASKS] = tick
-        x.grants[grant + G_ABLE] = NONE
+    if x.grants:
+        word += len(x.bits) >> 1
+        grant = grant_row(x, slot)
+        tick = max(slots[grant + G_ASKS], sc[NOW])
+        slots[grant + G_ASKS] = tick
+        slots[grant + G_ABLE] = NONE
+    x.bits[word] |= ONE << np.uint64(place & 63)
+    ports[port + HEADS] += 1
     if tick <= sc[NOW]:
         look_at(a, x, out)
     else:
@@ -201,7 +209,7 @@ def free_channel(a, x, want):
     free_at = NONE
     for i in range(n):
         q = want + (first + i) % n
-        until = x.grants[(np.uint64(q) << G_BITS) + G_HELD_UNTIL]
+        until = x.slots[grant_row(x, q) + G_HELD_UNTIL]
         if until <= sc[NOW]:
             return q, NONE
         free_at = min(free_at, until)
@@ -210,11 +218,13 @@ def free_channel(a, x, want):
 
 @njit(**INNER_KERNEL)
 def allocate_channels(a, x, r, out):
-    """Allocate free channels of an output to heads that ask, in the order of arbitration."""
+    """Allocate free channels of an output to heads that ask, in the order of arbitration.
+
+    Those whose overhead is over bid from now on.
+    """
     # Invariant: a head that holds no channel wants the first of its class
     sc = a.sc
     slots = x.slots
-    grants = x.grants
     now = sc[NOW]
     port = output_port(sc, out)
     router = np.uint64(r) << X_BITS
@@ -226,15 +236,18 @@ def allocate_channels(a, x, r, out):
         given = np.int64(-1)
         least = NONE
         for w in range(x.routers[router + X_WORDS]):
-            left = x.bits[x.ports[port + BIDS_AT] + w]
+            bids_at = x.ports[port + BIDS_AT] + w
+            asks_at = bids_at + (len(x.bits) >> 1)
+            left = x.bits[asks_at]
             while left != 0:
                 slot = x.slot_of[slot_0 + (w << 6) + low_bit(left)]
-                left &= left - ONE
+                bit = left & (~left + ONE)
+                left ^= bit
                 at = np.uint64(slot) << S_BITS
-                grant = np.uint64(slot) << G_BITS
-                tick = grants[grant + G_ABLE]
+                grant = grant_row(x, slot)
+                tick = slots[grant + G_ABLE]
                 if tick == NONE:
-                    tick = grants[grant + G_ASKS]
+                    tick = slots[grant + G_ASKS]
                     if tick <= now:
                         q, tick = free_channel(a, x, slots[at + S_WANT])
                         turn = slots[at + S_SERVED]
@@ -244,6 +257,9 @@ def allocate_channels(a, x, r, out):
                                 turn += 1 << 32
                         if q >= 0 and turn < least:
                             best, given, least = slot, q, turn
+                elif tick <= now:
+                    x.bits[asks_at] ^= bit
+                    x.bits[bids_at] |= bit
                 if tick > now:
                     wake = min(wake, tick)
         if best < 0:
@@ -258,8 +274,8 @@ def allocate_channels(a, x, r, out):
             x.bid_bytes[want] -= size
             x.bid_bytes[given] += size
         slots[at + S_WANT] = given
-        grants[(np.uint64(best) << G_BITS) + G_ABLE] = now + x.overhead
-        grants[(np.uint64(given) << G_BITS) + G_HELD_UNTIL] = NONE
+        slots[grant_row(x, best) + G_ABLE] = now + sc[CROSSING_OVERHEAD]
+        slots[grant_row(x, given) + G_HELD_UNTIL] = NONE
 
 
 @njit(**HOT_KERNEL)
@@ -298,8 +314,6 @@ def first_to_cross(a, x, r, out):
                 slot = x.slot_of[slot_0 + (w << 6) + low_bit(left)]
                 left &= left - ONE
                 at = np.uint64(slot) << S_BITS
-                if x.allocates and x.grants[(np.uint64(slot) << G_BITS) + G_ABLE] > now:
-                    continue
                 if slots[at + S_SERVED] < longest_ago:
                     until = ports[input_port(sc, slot) + BUSY_UNTIL]
                     want = slots[at + S_WANT]
@@ -371,9 +385,9 @@ def allocate_ports(a, x, r, slot, out):
     ports[in_port + BUSY_UNTIL] = until
     ports[in_port + CROSSES_TO] = out
     ports[port + BUSY_UNTIL] = until
-    if x.allocates:
-        x.grants[(np.uint64(slot) << G_BITS) + G_ASKS] = until
-        x.grants[(np.uint64(x.slots[row + S_WANT]) << G_BITS) + G_HELD_UNTIL] = until
+    if x.grants:
+        x.slots[grant_row(x, slot) + G_ASKS] = until
+        x.slots[grant_row(x, x.slots[row + S_WANT]) + G_HELD_UNTIL] = until
     place = x.slots[row + S_PLACE]
     x.bits[ports[port + BIDS_AT] + (place >> 6)] &= ~(ONE << np.uint64(place & 63))
     ports[port + HEADS] -= 1
@@ -415,7 +429,7 @@ def choose_crossings(a, x, r):
         outs[n] = out
         firsts[n] = -1
         n += 1
-        if x.allocates:
+        if x.grants:
             allocate_channels(a, x, r, out)
         out = after
     crossings = np.int64(0)

@@ -36,11 +36,11 @@ S_BITS, S_WIDTH = _COLUMN(3), 8
 X_SLOTS, X_WORDS, X_LOOK_HEAD, X_SERVES, X_ROUND, X_LAST = (_COLUMN(i) for i in range(6))
 X_BITS, X_WIDTH = _COLUMN(3), 8
 
-# grants: G[channel, ...]. Of the head behind a channel: ASKS is from when on it may be allocated a
-# channel of its output, ABLE from when on it may cross, NONE until it has one. Of a channel as an
-# output: HELD_UNTIL is when it can be allocated again, NONE while the head that holds it waits
+# grants: G[channel, ...], rows behind those of the slots. Of the head behind a channel: ASKS is
+# when it may first be allocated a channel of its output, ABLE when it may first cross, NONE until
+# it has one. Of a channel as an output: HELD_UNTIL is when it can be allocated again, NONE while
+# the head that holds it waits
 G_ASKS, G_ABLE, G_HELD_UNTIL = (_COLUMN(i) for i in range(3))
-G_BITS, G_WIDTH = _COLUMN(2), 4
 
 NOT_LISTED = -2
 """LOOK_NEXT of an output that is in no list."""
@@ -55,18 +55,16 @@ class Crossbar(NamedTuple):
         Rows as described above, flat.
     slot_of : the slots of each router by place
     out_space : (channels,) free bytes of the output buffer
-    bits : words of bits over a router's slots: for each output, those whose head bids for it
+    bits : words of bits over a router's slots: for each output, those whose head bids for it; where
+        channels are allocated, then the same for those whose head may not cross yet
     look : words of bits over the routers with outputs to look at, then over those words
     cross : (bandwidths of the input's link, size classes) time in the crossbar
     scratch : (4, outputs of the largest router) for arbitration
     bid_bytes : (channels,) bytes of the heads that bid for the channel, if ROOM counts them; else 0
     round_robin, unlimited, counts_bids, merlin_lru, needs_credit : int
         Whether it is.
-    grants : (channels,) rows as described above, if heads are allocated channels
-    allocates : int
-        Whether they are.
-    overhead : int
-        Ticks from the allocation of a channel until its head may cross.
+    grants : int
+        Where grants begin in ``slots``, if heads are allocated channels; else 0.
     at_once : int
         Whether a packet that nothing stops crosses in the phase in which it arrives, and starts in
         the phase in which it crosses.
@@ -87,7 +85,5 @@ class Crossbar(NamedTuple):
     counts_bids: int
     merlin_lru: int
     needs_credit: int
-    grants: I64
-    allocates: int
-    overhead: int
+    grants: int
     at_once: int

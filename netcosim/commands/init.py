@@ -42,8 +42,8 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.config.load import config_from, errors_name, parse_toml
     from netcosim.config.machine import build_machine
     from netcosim.config.schema import schema_text
+    from netcosim.config.toml_text import toml_text
     from netcosim.demo_config import SCHEMA_FILE, config_text, log_keys, read_demo_log
-    from netcosim.judge.config import toml_text
     from netcosim.judge.machine_file import machine_of
     from netsim.atomic_files import write_text_atomically
 

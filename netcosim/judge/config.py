@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from netcosim.config.errors import ConfigError, validated
 from netcosim.config.fields import Section, Share
 from netcosim.config.load import config_from, errors_name, read_config, section_of
 from netcosim.config.machine import build_machine
+from netcosim.config.toml_text import toml_text
 from netcosim.demo_config import SCHEMA_LINE, known_name
 from netcosim.judge.machine_file import machine_of, need_servers, with_bandwidth
 from netcosim.study.config import StudyConfig
@@ -294,56 +294,3 @@ HEAD = f"""{SCHEMA_LINE}
 # The first policy is what the others are compared with.
 
 """
-
-
-def toml_text(content: Mapping[str, Any]) -> str:
-    """Return a content of tables as TOML.
-
-    Parameters
-    ----------
-    content : mapping
-        Text, numbers, lists and tables, as a TOML file gives them.
-    """
-    return "\n".join(_toml_lines(content, ())) + "\n"
-
-
-def _toml_lines(table: Mapping[str, Any], path: Sequence[str]) -> list[str]:
-    plain = {key: value for key, value in table.items() if not _is_table(value)}
-    lines = [f"{_key(key)} = {_value(value)}" for key, value in plain.items()]
-    for key, value in table.items():
-        name = ".".join(map(_key, [*path, key]))
-        if isinstance(value, Mapping):
-            lines += ["", f"[{name}]", *_toml_lines(value, [*path, key])]
-        elif _is_table(value):
-            for entry in value:
-                lines += ["", f"[[{name}]]", *_toml_lines(entry, [*path, key])]
-    return lines
-
-
-def _is_table(value: object) -> bool:
-    """Return whether a value is a table, or a list of nothing but tables."""
-    if isinstance(value, (list, tuple)):
-        return bool(value) and all(isinstance(entry, Mapping) for entry in value)
-    return isinstance(value, Mapping)
-
-
-def _key(key: str) -> str:
-    bare = key.replace("-", "").replace("_", "").isalnum() and key.isascii()
-    return key if bare else _text(key)
-
-
-def _value(value: object) -> str:
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{_key(k)} = {_value(v)}' for k, v in value.items())} }}"
-    return str(value)
-
-
-def _text(text: str) -> str:
-    # JSON's escapes are TOML's, but for one control character
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

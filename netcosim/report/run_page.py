@@ -106,7 +106,7 @@ def stored_run_page(store: Store, key: str) -> str:
 
 def _config_text(point: StoredPoint) -> str:
     """Return a point's resolved config as a file, where it has no text of its own."""
-    from netcosim.judge.config import toml_text
+    from netcosim.config.toml_text import toml_text
 
     return "# Resolved: every key with its value.\n" + toml_text(_known(point.config))
 

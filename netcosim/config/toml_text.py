@@ -1,0 +1,60 @@
+"""Writing TOML: the content of a config as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def toml_text(content: Mapping[str, Any]) -> str:
+    """Return a content of tables as TOML.
+
+    Parameters
+    ----------
+    content : mapping
+        Text, numbers, lists and tables, as a TOML file gives them.
+    """
+    return "\n".join(_toml_lines(content, ())) + "\n"
+
+
+def _toml_lines(table: Mapping[str, Any], path: Sequence[str]) -> list[str]:
+    plain = {key: value for key, value in table.items() if not _is_table(value)}
+    lines = [f"{_key(key)} = {_value(value)}" for key, value in plain.items()]
+    for key, value in table.items():
+        name = ".".join(map(_key, [*path, key]))
+        if isinstance(value, Mapping):
+            lines += ["", f"[{name}]", *_toml_lines(value, [*path, key])]
+        elif _is_table(value):
+            for entry in value:
+                lines += ["", f"[[{name}]]", *_toml_lines(entry, [*path, key])]
+    return lines
+
+
+def _is_table(value: object) -> bool:
+    """Return whether a value is a table, or a list of nothing but tables."""
+    if isinstance(value, (list, tuple)):
+        return bool(value) and all(isinstance(entry, Mapping) for entry in value)
+    return isinstance(value, Mapping)
+
+
+def _key(key: str) -> str:
+    bare = key.replace("-", "").replace("_", "").isalnum() and key.isascii()
+    return key if bare else _text(key)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{_key(k)} = {_value(v)}' for k, v in value.items())} }}"
+    return str(value)
+
+
+def _text(text: str) -> str:
+    # JSON's escapes are TOML's, but for one control character
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

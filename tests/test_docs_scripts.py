@@ -174,7 +174,7 @@ def test_each_script_runs_small(
             copy = tmp_path / path.relative_to(ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(path.read_bytes())
-    for images in (folder, folder.parent):
+    for images in (folder, folder.parent, tmp_path / "docs"):
         (images / "images").mkdir(exist_ok=True)
     for module in NEEDS.get(name, ()):
         pytest.importorskip(module)

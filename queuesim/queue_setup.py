@@ -90,7 +90,7 @@ class QueueSetup:
         self._model = model = AsLogged() if self.run_time_model is None else self.run_time_model
         if self.bandwidth_Bps is not None:
             self.bandwidth_Bps = need_array(
-                "queue", "bandwidth_Bps", self.bandwidth_Bps, len(workload), high=1e300, real=True
+                "queue", "bandwidth_Bps", self.bandwidth_Bps, len(workload), high=np.inf, real=True
             )
         self.known_s = None
         if self.estimates is not None:

@@ -230,7 +230,7 @@ def test_too_large_jobs() -> None:
             "unknown queue order 'lifo'; valid: fair-share, fcfs, largest, las, multifactor, ",
         ),
         ({"backfill": "eazy"}, "unknown backfill 'eazy'; valid: as-logged, "),
-        ({"window": -1}, "backfill window -1"),
+        ({"window": -1}, "backfilling: window = -1"),
     ],
 )
 def test_user_mistakes(choice: dict[str, object], message: str) -> None:

@@ -67,9 +67,9 @@ def _bidders(arrays: Arrays, crossbar: x.Crossbar) -> dict[int, set[int]]:
     first, sc = slots[:, x.S_WANT], arrays.sc
     width = np.ones(len(slots), dtype=np.int64)
     if crossbar.grants:
-        asks = rows[len(slots) :, x.G_ABLE] == NONE
+        requests = rows[len(slots) :, x.G_ABLE] == NONE
         to_node = first >> sc[t.VSHIFT] < 2 * sc[t.N_NODES]
-        width[asks] = np.where(to_node, sc[t.NODE_CHANNELS], sc[t.PER_CLASS])[asks]
+        width[requests] = np.where(to_node, sc[t.NODE_CHANNELS], sc[t.PER_CLASS])[requests]
     return {int(q): set(range(int(first[q]), int(first[q] + width[q]))) for q in bidding}
 
 

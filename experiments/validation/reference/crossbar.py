@@ -23,7 +23,7 @@ class _Input:
     fifo: deque[Packet] = field(default_factory=deque)
     target: FifoChannel | None = None
     """What its head bids for; the first of the class until one is allocated."""
-    asks_ps: int = 0
+    requests_ps: int = 0
     """From when on its head may be allocated a channel: its predecessor has crossed."""
     able_ps: int | None = 0
     """From when on its head may cross; None until a channel is allocated."""
@@ -91,8 +91,8 @@ class InputQueuedNetwork(Network):
         it.target = self._choose(router, head)
         self.bid_bytes[it.target] += head.wire_bytes
         if self.config.allocates_channels:
-            it.able_ps, it.asks_ps = None, max(it.asks_ps, self.clock.now)
-            self._try_crossbar_at(router, it.asks_ps)
+            it.able_ps, it.requests_ps = None, max(it.requests_ps, self.clock.now)
+            self._try_crossbar_at(router, it.requests_ps)
 
     # Channels
 
@@ -100,7 +100,7 @@ class InputQueuedNetwork(Network):
         """Allocate free channels to heads that ask, in the order of arbitration."""
         now = self.clock.now
         for it in self._in_order(router):
-            if it.target is None or it.able_ps is not None or it.asks_ps > now:
+            if it.target is None or it.able_ps is not None or it.requests_ps > now:
                 continue
             free = self._free_channel(it.target)
             if free is None:
@@ -228,7 +228,7 @@ class InputQueuedNetwork(Network):
         crossed_ps = now + self.config.crossing_ps(
             packet.wire_bytes, came_over.bandwidth_Bps, self.fastest_Bps
         )
-        it.asks_ps = self.held_until_ps[target] = crossed_ps
+        it.requests_ps = self.held_until_ps[target] = crossed_ps
         # before the packet joins: the next one does not see its predecessor at the output
         if it.fifo:
             self._route_head(it)

@@ -20,8 +20,8 @@ from netsim.packet.crossbar.tables import (
     BUSY_UNTIL,
     CROSSES_TO,
     G_ABLE,
-    G_ASKS,
     G_HELD_UNTIL,
+    G_REQUESTS,
     HEADS,
     IN_BANDWIDTH,
     LEAVES,
@@ -136,8 +136,8 @@ def bid(a, x, slot, p, want):
     if x.grants:
         word += len(x.bits) >> 1
         grant = grant_row(x, slot)
-        tick = max(slots[grant + G_ASKS], sc[NOW])
-        slots[grant + G_ASKS] = tick
+        tick = max(slots[grant + G_REQUESTS], sc[NOW])
+        slots[grant + G_REQUESTS] = tick
         slots[grant + G_ABLE] = NONE
     x.bits[word] |= ONE << np.uint64(place & 63)
     ports[port + HEADS] += 1
@@ -237,8 +237,8 @@ def allocate_channels(a, x, r, out):
         least = NONE
         for w in range(x.routers[router + X_WORDS]):
             bids_at = x.ports[port + BIDS_AT] + w
-            asks_at = bids_at + (len(x.bits) >> 1)
-            left = x.bits[asks_at]
+            requests_at = bids_at + (len(x.bits) >> 1)
+            left = x.bits[requests_at]
             while left != 0:
                 slot = x.slot_of[slot_0 + (w << 6) + low_bit(left)]
                 bit = left & (~left + ONE)
@@ -247,7 +247,7 @@ def allocate_channels(a, x, r, out):
                 grant = grant_row(x, slot)
                 tick = slots[grant + G_ABLE]
                 if tick == NONE:
-                    tick = slots[grant + G_ASKS]
+                    tick = slots[grant + G_REQUESTS]
                     if tick <= now:
                         q, tick = free_channel(a, x, slots[at + S_WANT])
                         turn = slots[at + S_SERVED]
@@ -258,7 +258,7 @@ def allocate_channels(a, x, r, out):
                         if q >= 0 and turn < least:
                             best, given, least = slot, q, turn
                 elif tick <= now:
-                    x.bits[asks_at] ^= bit
+                    x.bits[requests_at] ^= bit
                     x.bits[bids_at] |= bit
                 if tick > now:
                     wake = min(wake, tick)
@@ -386,7 +386,7 @@ def allocate_ports(a, x, r, slot, out):
     ports[in_port + CROSSES_TO] = out
     ports[port + BUSY_UNTIL] = until
     if x.grants:
-        x.slots[grant_row(x, slot) + G_ASKS] = until
+        x.slots[grant_row(x, slot) + G_REQUESTS] = until
         x.slots[grant_row(x, x.slots[row + S_WANT]) + G_HELD_UNTIL] = until
     place = x.slots[row + S_PLACE]
     x.bits[ports[port + BIDS_AT] + (place >> 6)] &= ~(ONE << np.uint64(place & 63))

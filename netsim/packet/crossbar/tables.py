@@ -36,11 +36,11 @@ S_BITS, S_WIDTH = _COLUMN(3), 8
 X_SLOTS, X_WORDS, X_LOOK_HEAD, X_SERVES, X_ROUND, X_LAST = (_COLUMN(i) for i in range(6))
 X_BITS, X_WIDTH = _COLUMN(3), 8
 
-# grants: G[channel, ...], rows behind those of the slots. Of the head behind a channel: ASKS is
+# grants: G[channel, ...], rows behind those of the slots. Of the head behind a channel: REQUESTS is
 # when it may first be allocated a channel of its output, ABLE when it may first cross, NONE until
 # it has one. Of a channel as an output: HELD_UNTIL is when it can be allocated again, NONE while
 # the head that holds it waits
-G_ASKS, G_ABLE, G_HELD_UNTIL = (_COLUMN(i) for i in range(3))
+G_REQUESTS, G_ABLE, G_HELD_UNTIL = (_COLUMN(i) for i in range(3))
 
 NOT_LISTED = -2
 """LOOK_NEXT of an output that is in no list."""

@@ -92,7 +92,7 @@ ROWS = [
     judge("a fraction of text", "--fractions", "--fractions", "half"),
     judge("a fraction above 1", "judge.fractions", "--fractions", "1.5"),
     judge("a fraction of 0", "judge.fractions", "--fractions", "0"),
-    judge("a fraction of nan", "judge.fractions", "--fractions", "nan"),
+    judge("a fraction of nan", "must be numbers", "--fractions", "nan"),
     judge("no snapshots", "run.snapshots", "--snapshots", "0"),
     judge("jobs larger than the machine alone", "left out", log="l.csv",
           make=written("l.csv", HEAD + "1,400,0,10,0\n2,300,5,10,0\n")),

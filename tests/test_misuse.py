@@ -463,6 +463,10 @@ def test_programs_that_would_index_past_their_end(arrays: dict[str, Any], told: 
 def test_what_is_just_allowed() -> None:
     assert need_real("f", "x", 2, 2, 2) == 2.0
     assert need_real("f", "x", np.float32(0.5)) == 0.5
+    with np.errstate(over="raise"):  # 1e300 is infinite as a float32
+        assert need_real("f", "x", np.float32(2.0), 0) == 2.0
+    with pytest.raises(NetcosimError, match="must be at least 0 and finite"):
+        need_real("f", "x", np.float32(np.inf), 0)
     assert need_array("f", "x", (0, 7), 2, high=7).tolist() == [0, 7]
     assert need_array("f", "x", []).dtype == np.int64
     assert need_array("f", "x", [], real=True).dtype == np.float64

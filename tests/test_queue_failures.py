@@ -311,3 +311,15 @@ def test_the_time_of_the_jobs_counts_checkpoints_and_repeated_work() -> None:
 
 def test_a_rate_that_is_hardly_above_0_brings_no_failure() -> None:
     assert not list(draw_failures(Failures(1e-320), Mask(8).topology, np.random.default_rng(1)))
+
+
+def test_the_gpus_of_a_server_fail_together_beforehand_too() -> None:
+    """A job of 100,000 s on the 4 GPUs of one server meets 9 failures in the mean, not 36.
+
+    Of 11.5 and more one job in 100,000 would end.
+    """
+    topology = gpu_cluster(8, gpus_per_node=4, nodes_per_leaf=2)
+    one = jobs([0], [1e5], [4])
+    check_failures(Failures(9 * 86_400 / 1e5, repair_s=1.0), Checkpoints(), one, topology)
+    with pytest.raises(NetcosimError, match="hardly ever end"):
+        check_failures(Failures(12 * 86_400 / 1e5, repair_s=1.0), Checkpoints(), one, topology)

@@ -16,7 +16,7 @@ from cosim.network_schedulers import cassini, crux
 from cosim.registry import NETWORK_SCHEDULERS
 from netsim.traffic import PRIORITIES
 
-STUDY = Path(__file__).resolve().parents[1]
+STUDY = Path(__file__).resolve().parents[1] / "experiments" / "network_schedulers"
 TABLES = STUDY / "tables"
 sys.path.append(str(TABLES))
 import network_schedulers as tables  # noqa: E402

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 from netcosim import __version__
-from netcosim.package_check import STUDIES, foreign_package
+from netcosim.package_check import foreign_package, study_module
 
 _FOREIGN = foreign_package()
 if _FOREIGN is not None:
@@ -46,7 +46,9 @@ def command_names() -> list[str]:
     """Return every subcommand, in the order of the help."""
     commands = _ROOT / "netcosim" / "commands"
     found = {p.stem.replace("_", "-") for p in commands.glob("[a-z]*.py")}
-    found |= {n for n, name in _STUDIES.items() if (_ROOT / "experiments" / name).is_dir()}
+    found |= {
+        n for n, name in _STUDIES.items() if (_ROOT / "experiments" / name / "command.py").is_file()
+    }
     return [n for n in _FIRST if n in found] + sorted(found - set(_FIRST))
 
 
@@ -87,12 +89,9 @@ def build_parser(
 
 def command(name: str) -> ModuleType:
     """Import the module of a subcommand."""
-    if name not in _STUDIES:
-        return importlib.import_module(f"netcosim.commands.{name.replace('-', '_')}")
-    foreign = foreign_package(STUDIES)
-    if foreign is not None:
-        raise NetcosimError(foreign)
-    return importlib.import_module(f"experiments.{_STUDIES[name]}.command")
+    if name in _STUDIES:
+        return study_module(f"experiments.{_STUDIES[name]}.command")
+    return importlib.import_module(f"netcosim.commands.{name.replace('-', '_')}")
 
 
 def _without_plugins(given: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -7,9 +7,11 @@ same environment, or a folder of that name where Python was started, can take a 
 from __future__ import annotations
 
 import hashlib
+import importlib
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 PACKAGES = ("netsim", "patterns", "workloads", "alloc", "queuesim", "cosim")
 STUDIES = ("experiments",)
@@ -37,6 +39,19 @@ def foreign_package(packages: Sequence[str] = PACKAGES) -> str | None:
     return None
 
 
+def study_module(name: str) -> ModuleType:
+    """Import a module of a study, such as "experiments.validation.command".
+
+    It is refused with one line where Python finds another project's package of that name.
+    """
+    foreign = foreign_package(STUDIES)
+    if foreign is not None:
+        from netsim.errors import NetcosimError
+
+        raise NetcosimError(foreign)
+    return importlib.import_module(name)
+
+
 def _foreign(name: str, what: str) -> str:
     return (
         f"the package {name!r} is not netcosim's ({what}; it belongs in {_ROOT / name}): "
@@ -46,7 +61,7 @@ def _foreign(name: str, what: str) -> str:
 
 
 def sources_hash(root: Path = _ROOT) -> str:
-    """Return a digest of every source file, because a name may come from any of them."""
+    """Return a digest of every source file, because any of them may have computed a part."""
     digest = hashlib.sha256()
     for package in (*PACKAGES, *STUDIES, "netcosim"):
         for path in sorted((root / package).rglob("*.py")):

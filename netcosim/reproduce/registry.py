@@ -6,14 +6,13 @@ A folder that is deleted is a study less. Its name and description are read with
 from __future__ import annotations
 
 import ast
-import importlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from netcosim.package_check import STUDIES, foreign_package
+from netcosim.package_check import study_module
 from netcosim.reproduce.paper import Paper
-from netsim.errors import NetcosimError, need_name
+from netsim.errors import need_name
 
 _FOLDER = Path(__file__).resolve().parents[2] / "experiments"
 
@@ -29,10 +28,7 @@ class PaperEntry:
 
     def load(self) -> Paper:
         """Import the paper with its figures."""
-        foreign = foreign_package(STUDIES)
-        if foreign is not None:
-            raise NetcosimError(foreign)
-        return cast("Paper", importlib.import_module(self.module).PAPER)
+        return cast("Paper", study_module(self.module).PAPER)
 
 
 def _papers() -> dict[str, PaperEntry]:

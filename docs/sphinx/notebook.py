@@ -29,8 +29,9 @@ def run_cells(cells: list[Cell]) -> Iterator[list[Output]]:
     """The outputs of each code cell, run in order with common names.
 
     What a cell prints is a text; the value of its last line is its result unless that is None; a
-    matplotlib figure left open is a picture.
+    matplotlib figure left open is a picture. Figures that were open before are closed.
     """
+    list(_pictures())
     names: dict[str, Any] = {"__name__": "__main__"}
     for number, cell in enumerate(cell for cell in cells if cell["cell_type"] == "code"):
         tree = ast.parse(cell["source"], f"cell {number + 1}")

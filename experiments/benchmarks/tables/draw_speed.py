@@ -143,12 +143,10 @@ def of_part(found: Mapping[str, Any], part: str) -> list[Reading]:
 
 def draw(found: Mapping[str, Any]) -> None:
     """The figure: size, threads, kinds of load, and where the time goes."""
-    import matplotlib as mpl
+    from matplotlib.figure import Figure
 
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(2, 2, figsize=(11, 8), layout="constrained")
+    figure = Figure(figsize=(11, 8), layout="constrained")
+    axes = figure.subplots(2, 2)
     _draw_size(axes[0][0], found)
     _draw_threads(axes[0][1], found)
     _draw_kinds(axes[1][0], found)

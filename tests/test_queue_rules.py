@@ -221,6 +221,14 @@ def test_rules_that_bar_nothing_are_the_plain_queue(
         assert_same(ruled, plain)
 
 
+@pytest.mark.parametrize(("walltime_s", "start_s"), [(10, 0.0), (11, 15.0)])
+def test_a_job_may_end_when_a_reservation_begins(walltime_s: int, start_s: float) -> None:
+    """All nodes are reserved from 10 to 15 s; a job of 10 s fits before, one of 11 s does not."""
+    work = make_workload([0], [5], [N], [walltime_s])
+    rules = Rules(outages=(Outage(10.0, 15.0, "0-7", "reservation"),))
+    assert simulate(work, Mask(N), rules).start_s.tolist() == [start_s]
+
+
 @pytest.mark.parametrize("backfill", ["easy", "none"])
 @examples(60)
 @given(workload=jobs_of(late=False, depend=False))

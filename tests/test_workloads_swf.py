@@ -66,8 +66,27 @@ def test_unusable_jobs_are_counted_by_their_first_reason(tmp_path: Path) -> None
     }
 
 
+def test_a_job_number_of_an_earlier_line_is_counted_and_the_first_line_stays(
+    tmp_path: Path,
+) -> None:
+    """Job 7 is listed in full and in two parts; its first line has no run time. -1 is no number."""
+    path = written(
+        tmp_path,
+        line(f1=7, f4=0),
+        line(f1=7, f4=100),
+        line(f1=8, f4=30),
+        line(f1=7, f4=60, f11=2),
+        line(f1=7, f4=40, f11=3),
+        line(f1=-1, f4=5),
+        line(f1=-1, f4=6),
+    )
+    log = read_swf(path)
+    assert log.run_time_s.tolist() == [100, 30, 5, 6]
+    assert log.dropped == {"run time missing or 0": 1, "job number of an earlier line": 2}
+
+
 def test_missing_request_and_wait(tmp_path: Path) -> None:
-    rows = [line(f9=-1, f3=-1), line(f9=50, f3=-1), line(f9=400, f3=-1), line(f9=0, f3=-1)]
+    rows = [line(f1=k, f9=asked, f3=-1) for k, asked in enumerate([-1, 50, 400, 0])]
     log = read_swf(written(tmp_path, *rows))
     assert log.requested_s.tolist() == [100, 50, 400, 100]  # 50 < run time is kept
     assert np.isnan(log.wait_s).all()
@@ -180,7 +199,7 @@ def workloads(draw: st.DrawFn) -> Workload:
     run = column(TIMES) + 1
     return Workload(
         name="drawn",
-        job_id=column(st.integers(1, 10**9)).astype(np.int64),
+        job_id=np.array(draw(st.permutations(range(1, n + 1))), dtype=np.int64),
         submit_s=np.sort(column(TIMES)),
         run_time_s=run,
         n_nodes=column(st.integers(1, 10**6)).astype(np.int32),

@@ -40,7 +40,7 @@ def read_swf(
 
     A sound line that cannot be used is left out and counted in ``Workload.dropped`` under
     the first reason that holds, in the order: status, submit time, size, run time, too
-    large, too short. Field 12 is the user, field 13 the project. Requested times are
+    large, too short, a job number of an earlier line (part of that job's run). Field 12 is the user, field 13 the project. Requested times are
     kept as they are, even below the run time. ``Workload.notes`` states how many processors a node
     was taken to have, and how many jobs have their size from the other field.
 
@@ -114,6 +114,12 @@ def read_swf(
         if count:
             dropped[reason] = count
         keep &= ~mask
+    kept = np.flatnonzero(keep)
+    again = np.delete(kept, np.unique(rows[kept, 0], return_index=True)[1])
+    again = again[rows[again, 0] > 0]
+    if len(again):
+        dropped["job number of an earlier line"] = len(again)
+        keep[again] = False
     if not keep.any():
         why = "; ".join(f"{count} with {reason}" for reason, count in dropped.items())
         raise NetcosimError(f"{path}: no job can be used ({why or 'the log has no job lines'})")

@@ -73,14 +73,22 @@ class Ensemble:
         )
         if not self.jobs:
             raise NetcosimError("no jobs to run: give at least 1")
-        n_nodes = self.network.routing.topology.n_nodes
-        for job in self.jobs:
+        owner: NDArray[np.int64] = np.full(self.network.routing.topology.n_nodes, -1)
+        for number, job in enumerate(self.jobs):
             need_kinds("Ensemble", {"a job": (job, PlacedJob)})
-            if job.nodes.max() >= n_nodes:
+            if job.nodes.max() >= len(owner):
                 raise NetcosimError(
                     f"Ensemble: job {job.job_id} is on node {job.nodes.max()}; the machine has "
-                    f"{n_nodes:,}"
+                    f"{len(owner):,}"
                 )
+            taken = job.nodes[owner[job.nodes] >= 0]
+            if len(taken):
+                other = self.jobs[owner[taken[0]]].job_id
+                raise NetcosimError(
+                    f"Ensemble: jobs {other} and {job.job_id} are both on node {taken[0]}; a node "
+                    "has one job"
+                )
+            owner[job.nodes] = number
 
     def alone(self, index: int) -> Ensemble:
         """Return one of the jobs (by its index in ``jobs``) in isolation, on its own links if
@@ -162,7 +170,8 @@ class Ensemble:
         """
         from netsim.packet.engine import simulate_packets
 
-        need_real("loops", "until_s", until_s, 0)
+        if not need_real("loops", "until_s", until_s, 0):
+            raise NetcosimError("loops: until_s = 0; it must be above 0")
         if not self.least_s.all():
             silent = self.jobs[int(np.argmin(self.least_s))]
             raise NetcosimError(

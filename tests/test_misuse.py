@@ -222,11 +222,6 @@ CASES = [
         "replay: job 2 is on node 16; the machine has 16",
     ),
     (
-        "two jobs on a node",
-        lambda: nc.Ensemble(NETWORK, [JOB, nc.PlacedJob(7, ALL, [5, 3])]),
-        "Ensemble: jobs 1 and 7 are both on node 3; a node has one job",
-    ),
-    (
         "loops of no time",
         lambda: nc.Ensemble(NETWORK, [JOB]).loops(0),
         "loops: until_s = 0; it must be above 0",
@@ -477,7 +472,7 @@ def in_itself(*keys: str) -> dict[str, Any]:
     ],
 )
 def test_a_config_that_contains_itself_is_one_line(content: dict[str, Any]) -> None:
-    with pytest.raises(NetcosimError, match="tables or lists are nested too deeply$"):
+    with pytest.raises(NetcosimError, match=r"tables or lists are nested too deeply$"):
         nc.config_from(content)
 
 

@@ -40,9 +40,10 @@ def read_swf(
 
     A sound line that cannot be used is left out and counted in ``Workload.dropped`` under
     the first reason that holds, in the order: status, submit time, size, run time, too
-    large, too short, a job number of an earlier line (part of that job's run). Field 12 is the user, field 13 the project. Requested times are
-    kept as they are, even below the run time. ``Workload.notes`` states how many processors a node
-    was taken to have, and how many jobs have their size from the other field.
+    large, too short, a job number of an earlier line (part of that job's run). Field 12 is the
+    user, field 13 the project. Requested times are kept as they are, even below the run time.
+    ``Workload.notes`` states how many processors a node was taken to have, and how many jobs have
+    their size from the other field.
 
     Parameters
     ----------

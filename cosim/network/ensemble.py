@@ -47,7 +47,8 @@ class Ensemble:
     ----------
     network : SharedNetwork
     jobs : sequence of PlacedJob
-        At least one. Jobs of one id draw the same.
+        At least one. Jobs of one id draw the same. Jobs on one node share its links, as a job and
+        its input and output do (`cosim.network.gateways`).
 
     Examples
     --------
@@ -73,22 +74,14 @@ class Ensemble:
         )
         if not self.jobs:
             raise NetcosimError("no jobs to run: give at least 1")
-        owner: NDArray[np.int64] = np.full(self.network.routing.topology.n_nodes, -1)
-        for number, job in enumerate(self.jobs):
+        n_nodes = self.network.routing.topology.n_nodes
+        for job in self.jobs:
             need_kinds("Ensemble", {"a job": (job, PlacedJob)})
-            if job.nodes.max() >= len(owner):
+            if job.nodes.max() >= n_nodes:
                 raise NetcosimError(
                     f"Ensemble: job {job.job_id} is on node {job.nodes.max()}; the machine has "
-                    f"{len(owner):,}"
+                    f"{n_nodes:,}"
                 )
-            taken = job.nodes[owner[job.nodes] >= 0]
-            if len(taken):
-                other = self.jobs[owner[taken[0]]].job_id
-                raise NetcosimError(
-                    f"Ensemble: jobs {other} and {job.job_id} are both on node {taken[0]}; a node "
-                    "has one job"
-                )
-            owner[job.nodes] = number
 
     def alone(self, index: int) -> Ensemble:
         """Return one of the jobs (by its index in ``jobs``) in isolation, on its own links if

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from alloc.nodes import gpus_per_server
 from alloc.policy import Placement
 from cosim.network.communication import Communication, noisy
-from netsim.errors import NetcosimError, need_name
+from netsim.errors import need_name
 from netsim.kinds import need_kinds, need_nodes, need_real
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing

@@ -75,7 +75,7 @@ def test_a_job_number_of_an_earlier_line_is_counted_and_the_first_line_stays(
         line(f1=7, f4=0),
         line(f1=7, f4=100),
         line(f1=8, f4=30),
-        line(f1=7, f4=60, f11=2),
+        line(f1=7, f2=9, f4=60, f11=2),
         line(f1=7, f4=40, f11=3),
         line(f1=-1, f4=5),
         line(f1=-1, f4=6),

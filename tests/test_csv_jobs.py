@@ -187,6 +187,9 @@ def test_a_log_is_imported_and_looked_at(
     assert "left out: 1 (step of a job)" in told
     assert Path("sacct.csv").read_text().splitlines() == [
         "# UnixStartTime: 1709632800",
+        "# LeftOut: 1 step of a job",
+        "# LeftOut: 1 waiting when the log was made",
+        "# Note: requested time missing for 100 % of the 1 jobs; their run time is taken",
         "job,nodes,arrival_s,run_s,requested_s,user,project,wait_s,partition,node_list,status",
         "7,2,0,3600,3600,-1,-1,300,batch,n[1-2],completed",
     ]

@@ -26,7 +26,7 @@ from workloads.swf_parse import MAX_INTEGER, short
 NEEDED = ("job", "nodes", "arrival_s", "run_s")
 KNOWN_OF_JOBS = ("requested_s", "user", "project", "wait_s")
 WORDS = ("partition", "account", "qos", "pattern", "status")
-NUMBERS = ("priority", "communication_fraction", "bytes_per_node_s")
+NUMBERS = ("priority", "think_s", "communication_fraction", "bytes_per_node_s")
 LISTS = ("node_list", "dependency")
 OPTIONAL = (*KNOWN_OF_JOBS, *WORDS[:3], *LISTS, *NUMBERS, *WORDS[3:])
 """Columns that may follow; an empty cell of one behind wait_s means that the value is not known."""
@@ -203,11 +203,11 @@ def _bounds(column: str, values: NDArray[np.float64]) -> list[tuple[NDArray[np.b
         most = _INTEGER[column]
         bad = (np.abs(values) > most) | (values != np.trunc(values))
         checks.append((bad, f"a whole number up to {most} is needed"))
-    if column.endswith("_s") and column not in NUMBERS:
+    if column.endswith("_s") and column != "bytes_per_node_s":
         checks.append((np.abs(values) > MAX_TIME_S, f"times go up to {MAX_TIME_S:g} s"))
     if column in ("nodes", "run_s"):
         checks.append(((values < 1 if column == "nodes" else values <= 0), "it must be above 0"))
-    if column in ("arrival_s", "bytes_per_node_s"):
+    if column in ("arrival_s", "think_s", "bytes_per_node_s"):
         checks.append((values < 0, "it must be at least 0"))
     if column == "communication_fraction":
         checks.append(((values < 0) | (values > 1), "it must be from 0 to 1"))

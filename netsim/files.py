@@ -13,7 +13,7 @@ import stat
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from netsim.atomic_files import atomic_write
 from netsim.errors import NetcosimError
@@ -31,7 +31,8 @@ MAX_LINE = 65_536
 MAX_RATIO = 200
 """Of a compressed file from 64 MiB of text on; job logs have 4 to 15."""
 
-_UNPACKERS: dict[bytes, tuple[str, Callable[[IO[bytes]], IO[bytes]]]] = {
+_Unpacker = Callable[[IO[bytes]], Any]
+_UNPACKERS: dict[bytes, tuple[str, _Unpacker]] = {
     b"\x1f\x8b": ("gzip", lambda file: gzip.GzipFile(fileobj=file)),
     b"BZh": ("bzip2", bz2.BZ2File),
     b"\xfd7zXZ\x00": ("xz", lzma.LZMAFile),
@@ -177,9 +178,7 @@ def check_file(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> None:
         raise _too_long(path, limit_bytes)
 
 
-def _compression(
-    file: IO[bytes], path: Path
-) -> tuple[str, Callable[[IO[bytes]], IO[bytes]]] | None:
+def _compression(file: IO[bytes], path: Path) -> tuple[str, _Unpacker] | None:
     """Return the format of a compressed file and what opens it, by its first bytes; None if
     plain."""
     head = file.read(6)

@@ -105,12 +105,15 @@ def switch_network(family: str, name: str, wiring: Wiring) -> Topology:
     """
     if not len(wiring.nodes):
         raise NetcosimError(f"{name}: no node is attached to a switch")
-    node_switch = np.asarray(wiring.node_switch, dtype=np.int64).reshape(len(wiring.nodes), -1)
-    cables = np.asarray(wiring.cables, dtype=np.int64).reshape(-1, 2)
-    need_size(name, "the file", len(wiring.nodes), 2 * (node_switch.size + len(cables)))
-    w = _one_fabric(name, replace(wiring, node_switch=node_switch, cables=cables))
+    w = replace(
+        wiring,
+        node_switch=np.asarray(wiring.node_switch).reshape(len(wiring.nodes), -1),
+        cables=np.asarray(wiring.cables).reshape(-1, 2),
+    )
+    need_size(name, "the file", len(w.nodes), 2 * (w.node_switch.size + len(w.cables)))
+    w = _one_fabric(name, w)
     n, rails = len(w.switches), w.node_switch.shape[1]
-    node_switch, cables = w.node_switch, w.cables
+    node_switch, cables = w.node_switch.astype(np.int64), w.cables.astype(np.int64)
     height = _heights(n, cables, node_switch) if w.height is None else np.asarray(w.height)
     order, domains = switch_domains(w.switches, cables, height, node_switch[:, 0])
     ends = height[cables]

@@ -16,6 +16,7 @@ it cannot be placed even then.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from math import inf
 
 import numpy as np
@@ -124,14 +125,14 @@ class RuledRun(Run):
             think_s = float(self.dependencies.think_s[job])
             if think_s > 0:
                 self._thinking.add(job)
-                after = simpy.Timeout(self.env, think_s, job)
-                after.callbacks.append(self._thought)
+                after = simpy.Timeout(self.env, think_s)
+                after.callbacks.append(partial(self._has_thought, job))
             else:
                 self._becomes_eligible(job)
 
-    def _thought(self, event: simpy.Event) -> None:
-        self._thinking.remove(event.value)
-        self._becomes_eligible(event.value)
+    def _has_thought(self, job: int, _: simpy.Event) -> None:
+        self._thinking.remove(job)
+        self._becomes_eligible(job)
         self.due = True
 
     def _becomes_eligible(self, job: int) -> None:

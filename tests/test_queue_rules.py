@@ -13,6 +13,7 @@ from queue_helpers import Contiguous, HeldMask, Mask, Pairs, make_workload
 from ruled_reference import PlainJob, PlainRules
 from selection import examples
 
+from netsim.errors import UnreadKeyWarning
 from queuesim.parameters import Partition
 from queuesim.queue import simulate_queue
 from queuesim.result import CUT, FAILED, NEVER_RUN, QueueResult
@@ -64,11 +65,13 @@ def jobs_of(draw: st.DrawFn, *, late: bool = True, depend: bool = True) -> Workl
             )
         waits.append(pairs)
     letters = st.lists(st.sampled_from("ab"), min_size=n, max_size=n)
+    think = st.lists(st.sampled_from([np.nan, 0.0, 1.0, 5.0]), min_size=n, max_size=n)
     return with_details(
         workload,
         partition=Labels.of(draw(letters)),
         account=Labels.of(["a", *draw(letters)[1:]]),
         dependency=Dependencies.of(waits) if depend else None,
+        think_s=np.array(draw(think)) if depend else None,
     )
 
 
@@ -106,6 +109,7 @@ def plain_jobs(workload: Workload, several: bool) -> list[PlainJob]:
             []
             if details.dependency is None
             else [(kind, index[k]) for kind, k in details.dependency[j] if k in index],
+            0.0 if details.think_s is None else float(np.nan_to_num(details.think_s[j])),
         )
         for j in range(len(workload))
     ]
@@ -198,6 +202,24 @@ def assert_same(one: QueueResult, other: QueueResult) -> None:
         assert np.array_equal(getattr(one, name), getattr(other, name), equal_nan=name in SAME[:7])
     assert np.array_equal(one.placements.nodes, other.placements.nodes)
     assert one.first_blocked_s == other.first_blocked_s or np.isnan(one.first_blocked_s)
+
+
+def test_a_think_time_passes_before_the_job_is_submitted() -> None:
+    """Job 1 ends at 100 s; job 2 follows it after 30 s; job 3, submitted at 200 s, after 5 s."""
+    jobs = make_workload([0, 0, 200], [100, 50, 10], [4, 4, 4], [200, 100, 10])
+    jobs = with_details(
+        jobs,
+        dependency=Dependencies.of([[], [("afterany", 1)], [("afterany", 1)]]),
+        think_s=np.array([np.nan, 30.0, 5.0]),
+    )
+    found = simulate(jobs, Mask(N), Rules(has_dependencies=True))
+    assert found.start_s.tolist() == [0, 130, 200]
+
+
+def test_dependencies_of_a_log_without_any_are_reported() -> None:
+    jobs = make_workload([0], [100], [4], [200])
+    with pytest.warns(UnreadKeyWarning, match='dependencies = "keep": no job of'):
+        simulate(jobs, Mask(N), Rules(has_dependencies=True))
 
 
 @pytest.mark.parametrize("backfill", ["easy", "none"])

@@ -34,6 +34,28 @@ def test_a_job_is_read_field_by_field(tmp_path: Path, name: str) -> None:
     assert read_swf(path, processors_per_node=4, node_field="requested").n_nodes.tolist() == [5]
 
 
+def test_jobs_that_follow_others(tmp_path: Path) -> None:
+    """Fields 17 and 18: job 2 follows 1 after 30 s, 3 follows 2 at once, 4 one that comes later."""
+    path = tmp_path / "log.swf"
+    line = "{} {} -1 50 4 -1 -1 4 100 -1 1 1 1 1 1 1 {} {}"
+    rows = [(1, 0, -1, -1), (2, 0, 1, 30), (3, 1, 2, -1), (4, 2, 5, 9), (5, 3, -1, 7)]
+    path.write_text("; MaxNodes: 8\n" + "\n".join(line.format(*row) for row in rows) + "\n")
+    jobs = read_swf(path, processors_per_node=1)
+    assert jobs.details.dependency is not None
+    assert jobs.details.think_s is not None
+    lists = [jobs.details.dependency[k] for k in range(5)]
+    assert lists == [[], [("afterany", 1)], [("afterany", 2)], [], []]
+    assert jobs.details.think_s[1] == 30
+    assert np.isnan(jobs.details.think_s[[0, 2, 3, 4]]).all()
+    assert "2 jobs follow others (fields 17 and 18)" in jobs.notes
+    assert any(note.startswith("1 jobs follow one that is not used") for note in jobs.notes)
+    again = tmp_path / "again.swf"
+    write_swf(jobs, again)
+    back = read_swf(again, processors_per_node=1)
+    assert [back.details.dependency[k] for k in range(5)] == lists  # type: ignore[index]
+    assert np.array_equal(back.details.think_s, jobs.details.think_s, equal_nan=True)  # type: ignore[arg-type]
+
+
 def test_jobs_are_sorted_by_submit_time_and_ties_stay(tmp_path: Path) -> None:
     rows = [line(f1=k, f2=t) for k, t in enumerate([9, 3, 9, 0, 3])]
     assert read_swf(written(tmp_path, *rows)).job_id.tolist() == [3, 1, 4, 0, 2]

@@ -141,7 +141,7 @@ def _merged(part: Sequence[Block], way: int) -> tuple[Collective, ...]:
     return tuple(Collective(kind, group, n) for (kind, group), n in total.items())
 
 
-def blocks_of_chunks(
+def chunk_blocks(
     model: Model, layout: Layout, flops: float, blocks_per_chunk: int
 ) -> list[list[Block]]:
     """Return the blocks of each chunk of layers; the parameters are those of `iteration`."""
@@ -171,7 +171,7 @@ def iteration(
     list of Operation
         In the order in which they are issued; each stream runs its own in that order.
     """
-    chunks = blocks_of_chunks(model, layout, flops, blocks_per_chunk)
+    chunks = chunk_blocks(model, layout, flops, blocks_per_chunk)
     return _Stage(model, layout, stage, chunks[stage :: layout.pp]).operations()
 
 

@@ -12,13 +12,7 @@ from netsim.limits import MAX_INDEX, shown
 from netsim.parameters import OneOf
 from patterns.training.layout import PEAK_FLOPS, Layout
 from patterns.training.model import MODELS, Model, model_of
-from patterns.training.operations import (
-    OVERLAPS,
-    Operation,
-    blocks_of_chunks,
-    iteration,
-    overlapped,
-)
+from patterns.training.operations import OVERLAPS, Operation, chunk_blocks, iteration, overlapped
 from patterns.training.program import Communicator
 
 MOST_OPERATIONS = 300_000
@@ -117,7 +111,7 @@ class TrainingSettings:
 
     def _need_few_operations(self, model: Model, layout: Layout) -> None:
         """Refuse more operations than are written in a few seconds."""
-        chunks = blocks_of_chunks(model, layout, self.flops, self.blocks)
+        chunks = chunk_blocks(model, layout, self.flops, self.blocks)
         passes = [waits for chunk in chunks for block in chunk for waits in block.collectives]
         # computing in as many parts as there are collectives
         each = sum(max(1, 2 * len(waits)) for waits in passes)

@@ -180,16 +180,16 @@ def test_a_pattern_is_estimated_before_it_is_built(
 
 
 def test_the_most_micro_batches() -> None:
-    """2 x 34 x 4,411 = 299,948 of at most 300,000; merged into one block 2 x 150,000.
+    """2 x 34 x 2,941 = 199,988 of at most 200,000; merged into one block 2 x 100,000.
 
     Tensor parallel, a layer has two all-reduces and two parts of computing forwards, and again
     backwards, the embedding one of each, and the loss three: 32 x 8 + 4 + 7 = 267.
     """
     rng = np.random.default_rng(1)
-    with pytest.raises(NetcosimError, match="4,412 makes at least 300,016 operations; at most 300"):
-        nc.make_pattern("training", 1, 1, 1, rng, {"micro_batches": 4412})
-    with pytest.raises(NetcosimError, match="150,001 makes at least 300,002 operations"):
-        nc.make_pattern("training", 1, 1, 1, rng, {"micro_batches": 150_001, "blocks": 1})
+    with pytest.raises(NetcosimError, match="2,942 makes at least 200,056 operations; at most 200"):
+        nc.make_pattern("training", 1, 1, 1, rng, {"micro_batches": 2942})
+    with pytest.raises(NetcosimError, match="100,001 makes at least 200,002 operations"):
+        nc.make_pattern("training", 1, 1, 1, rng, {"micro_batches": 100_001, "blocks": 1})
     with pytest.raises(NetcosimError, match="2,900 makes at least 774,300 operations"):
         nc.make_pattern("training", 8, 1, 1, rng, {"micro_batches": 2900, "tp": 8})
     assert nc.make_pattern("training", 1, 1, 1, rng, {"micro_batches": 100, "blocks": 1}).n_ranks

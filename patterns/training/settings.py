@@ -15,7 +15,7 @@ from patterns.training.model import MODELS, Model, model_of
 from patterns.training.operations import OVERLAPS, Operation, chunk_blocks, iteration, overlapped
 from patterns.training.program import Communicator
 
-MOST_OPERATIONS = 300_000
+MOST_OPERATIONS = 200_000
 """Computing and collectives of passes, or parts of gathered parameters, in an iteration."""
 
 

@@ -259,6 +259,7 @@ def machine_error(folder: Path, text: str, **params: object) -> str:
         ("a,b\nn1,n1\n", ":2: ends 'n1' and 'n1'"),
         ("a,b\nn1\n", ":2: ends 'n1' and ''"),
         ("a,b\nn1,s,3\n", ":2: 3 values for 2 columns"),
+        ("a,b\nn1,n2\n", ":2: 'n1' and 'n2' have no other cable"),
         ("a,b,count\nn1,s,0\n", ":2: count = '0'; a whole number from 1 to"),
         ("a,b,bandwidth\nn1,s,10\n", ":2: 10"),
         ("a,b,bandwidth\nn1,s,-1 GB/s\n", ":2: bandwidth '-1 GB/s'"),

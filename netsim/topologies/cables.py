@@ -150,6 +150,12 @@ def _with_routers(
     both = {end for row in rows if is_node.issuperset(row.ends) for end in row.ends}
     if not both:
         return rows, []
+    if nodes is None:
+        row = next(row for row in rows if is_node.issuperset(row.ends))
+        raise NetcosimError(
+            f"{row.where}: {row.ends[0]!r} and {row.ends[1]!r} have no other cable, so that both "
+            "would be nodes; name the nodes (nodes) where some are joined directly"
+        )
     routed, together = [], Counter[str]()
     for row in rows:
         for end in both.intersection(row.ends):

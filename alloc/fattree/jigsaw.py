@@ -33,18 +33,15 @@ class Jigsaw(LinkPolicy):
     _count_gaps: ClassVar[bool] = False
 
     def _place(self, n_nodes: int) -> tuple[int, int]:
-        a_pod = self._sizes[0] * self._sizes[1]
+        a_pod = self.topology.shape.nodes_per_pod
         n_placed, n_links = place(
             n_nodes,
             n_nodes < a_pod if self._full_leaves else n_nodes <= a_pod,
             self._full_leaves,
-            self._full_leaves,
             self._count_gaps,
             MAX_STEPS,
-            *self._sizes,
-            *self._unheld,
-            self._first,
-            *self._scratch_plan,
+            self._unheld.words,
+            self._scratch_plan,
             self._scratch_nodes,
             self._scratch_links,
         )

@@ -3,6 +3,9 @@
 A *plan* is what a search hands back: leaves with how many nodes and which up-links a job
 takes there, and L2 switches with which spines. State: ``nodes[leaf]``, ``up[leaf]`` and
 ``spine[pod*w2 + position]`` are masks (bit i: node i, L2 position i, spine i is free).
+
+From Python both come as one array each, since a tuple of arrays takes longer to pass: a tree's
+``words`` are its sizes, the first links, and the masks (`tree_of`).
 """
 
 from __future__ import annotations
@@ -24,14 +27,22 @@ CUT = -1
 """Returned for the number of leaves when the step bound ended a search."""
 
 
+N_SIZES, N_HEADER = 5, 9
+"""Words of a tree before its first links, and before its masks."""
+
+
 class Tree(NamedTuple):
-    """Sizes of a fat-tree, and what is free: masks, and ``free``, the nodes of each leaf."""
+    """Sizes of a fat-tree, and what is free: masks, and ``free``, the nodes of each leaf.
+
+    ``first`` holds the numbers of the first up1, down1, up2 and down2 link.
+    """
 
     m1: int
     m2: int
     m3: int
     w2: int
     w3: int
+    first: Ints
     nodes: Ints
     up: Ints
     spine: Ints
@@ -61,6 +72,12 @@ class Plan(NamedTuple):
 
 
 @njit(**INNER_ALLOCATING_KERNEL)
+def plan_of(rows: Ints) -> Plan:
+    """Return the plan in a table of five rows."""
+    return Plan(rows[0], rows[1], rows[2], rows[3], rows[4])
+
+
+@njit(**INNER_ALLOCATING_KERNEL)
 def popcount(x: Word) -> Word:
     x = x - ((x >> 1) & 0x5555555555555555)
     x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333)
@@ -72,12 +89,17 @@ def popcount(x: Word) -> Word:
 
 
 @njit(**INNER_ALLOCATING_KERNEL)
-def free_nodes(nodes: Ints) -> Ints:
-    """Return the number of free nodes of each leaf."""
-    free = np.empty(len(nodes), dtype=np.int64)
-    for leaf in range(len(nodes)):
+def tree_of(words: Ints, counted: bool) -> Tree:
+    """Return the tree in an array of words; its free nodes are only counted if asked."""
+    m1, m2, m3, w2, w3 = words[0], words[1], words[2], words[3], words[4]
+    n_leaves = m2 * m3
+    nodes = words[N_HEADER : N_HEADER + n_leaves]
+    up = words[N_HEADER + n_leaves : N_HEADER + 2 * n_leaves]
+    free = np.empty(n_leaves if counted else 0, dtype=np.int64)
+    for leaf in range(len(free)):
         free[leaf] = popcount(nodes[leaf])
-    return free
+    first, spine = words[N_SIZES:N_HEADER], words[N_HEADER + 2 * n_leaves :]
+    return Tree(m1, m2, m3, w2, w3, first, nodes, up, spine, free)
 
 
 @njit(**INNER_ALLOCATING_KERNEL)
@@ -116,15 +138,12 @@ def write_plan(
     n_leaves: int,
     n_l2: int,
     tree: Tree,
-    first: Ints,
     out_nodes: Numbers,
     out_links: Numbers,
 ) -> tuple[int, int]:
-    """Return the nodes in rank order and links (each cable up, then down) of a plan; their numbers.
-
-    ``first`` holds the numbers of the first up1, down1, up2 and down2 link.
-    """
-    m1, w2, w3 = tree.m1, tree.w2, tree.w3
+    """Write the nodes in rank order and links (each cable up, then down) of a plan; their
+    numbers."""
+    m1, w2, w3, first = tree.m1, tree.w2, tree.w3, tree.first
     a = 0
     b = 0
     for j in range(n_leaves):
@@ -150,23 +169,12 @@ def write_plan(
 
 
 @njit(**KERNEL)
-def set_bits(
-    placed: Numbers,
-    links: Numbers,
-    on: bool,
-    all_change: bool,
-    m1: int,
-    w2: int,
-    w3: int,
-    first: Ints,
-    nodes: Ints,
-    up: Ints,
-    spine: Ints,
-) -> int:
-    """Set or clear a placement's nodes and cables in these masks; how many nodes that changes.
+def set_bits(placed: Numbers, links: Numbers, on: bool, all_change: bool, words: Ints) -> int:
+    """Set or clear a placement's nodes and cables in a tree; how many nodes that changes.
 
     ``all_change``: if a node or cable is so already, change nothing and return -1.
     """
+    m1, _, _, w2, w3, first, nodes, up, spine, _ = tree_of(words, False)
     one = np.int64(1)
     if all_change:
         for v in placed:

@@ -21,9 +21,10 @@ from alloc.fattree.kernels_bits import (
     Shape,
     Tree,
     Word,
-    free_nodes,
     lowest,
+    plan_of,
     popcount,
+    tree_of,
     write_plan,
     write_shape,
 )
@@ -140,7 +141,7 @@ def rest_alone(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, int, int,
 
 @njit(**INNER_KERNEL)
 def rest_of(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, int, int, Word]:
-    """Return the remainder after the equal leaves: (found, pod, leaf or -1, its positions)."""
+    """Return the remainder after the equal leaves: (placed, pod, leaf or -1, its positions)."""
     if shape.Lr > 0:
         return rest_beside_leaves(shape, tree, part)
     if shape.nr > 0:
@@ -214,8 +215,8 @@ def search_shape(shape: Shape, tree: Tree, able: Ints, budget: int, plan: Plan) 
     joined = -1
     while True:
         if k == first + shape.Lr:
-            found, rest_pod, rest_leaf, rest_up = rest_of(shape, tree, part)
-            if found:
+            placed, rest_pod, rest_leaf, rest_up = rest_of(shape, tree, part)
+            if placed:
                 return write_found(shape, tree, part, rest_pod, rest_leaf, rest_up, plan)
             leaf = -1
         else:
@@ -253,7 +254,7 @@ def search_least(
     hit)."""
     m1, m2, m3 = tree.m1, tree.m2, tree.m3
     no = np.bool_(False)
-    a, b = search(N, m1 * m2 >= N, no, no, no, budget, tree, plan)
+    a, b = search(N, m1 * m2 >= N, no, no, budget, tree, plan)
     if a > 0:
         return a, b, False
     cut = a == CUT
@@ -286,27 +287,14 @@ def place_least(
     N: int,
     budget: int,
     shape_budget: int,
-    m1: int,
-    m2: int,
-    m3: int,
-    w2: int,
-    w3: int,
-    nodes: Ints,
-    up: Ints,
-    spine: Ints,
-    first: Ints,
-    leaves: Ints,
-    taken: Ints,
-    leaf_up: Ints,
-    l2: Ints,
-    l2_spines: Ints,
+    words: Ints,
+    plan_rows: Ints,
     out_nodes: Numbers,
     out_links: Numbers,
 ) -> tuple[int, int]:
     """Place as `alloc.fattree.kernels_search.place` does."""
-    plan = Plan(leaves, taken, leaf_up, l2, l2_spines)
-    tree = Tree(m1, m2, m3, w2, w3, nodes, up, spine, free_nodes(nodes))
-    found, n_l2, cut = search_least(N, budget, shape_budget, tree, plan)
-    if found <= 0:
+    plan, tree = plan_of(plan_rows), tree_of(words, True)
+    n_leaves, n_l2, cut = search_least(N, budget, shape_budget, tree, plan)
+    if n_leaves <= 0:
         return (CUT if cut else 0), 0
-    return write_plan(plan, found, n_l2, tree, first, out_nodes, out_links)
+    return write_plan(plan, n_leaves, n_l2, tree, out_nodes, out_links)

@@ -14,26 +14,34 @@ Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 
+WIRED, HELD = 0, 1
+"""Rows of marks of leaves and pods."""
+
+
 class Tree(NamedTuple):
     """Free nodes, their number on every leaf and in every pod; who may not use a leaf or a pod.
 
-    ``wired_leaf``, ``held_leaf``: a job larger than a leaf has nodes there, or holds them;
-    ``wired_pod``, ``held_pod``: one that is larger than a pod.
+    ``leaf_marks``: a job larger than a leaf has nodes there (row WIRED), or holds them (HELD);
+    ``pod_marks``: one that is larger than a pod.
     """
 
     free: Flags
     leaf_free: Ints
     pod_free: Ints
-    wired_leaf: Flags
-    held_leaf: Flags
-    wired_pod: Flags
-    held_pod: Flags
+    leaf_marks: Flags
+    pod_marks: Flags
 
 
 @njit(**INNER_KERNEL)
 def usable(tree: Tree, leaf: int) -> int:
     """Return the free nodes of a leaf for a job larger than a leaf."""
-    return 0 if tree.wired_leaf[leaf] or tree.held_leaf[leaf] else tree.leaf_free[leaf]
+    return 0 if marked(tree.leaf_marks, leaf) else tree.leaf_free[leaf]
+
+
+@njit(**INNER_KERNEL)
+def marked(marks: Flags, i: int) -> bool:
+    """Return whether a leaf or pod has a mark."""
+    return marks[WIRED, i] or marks[HELD, i]
 
 
 @njit(**INNER_KERNEL)
@@ -100,7 +108,7 @@ def select_pods(tree: Tree, leaf_size: int, per_pod: int, wanted: int, out: Ints
     """Select by T3: see `alloc.fattree.ta`."""
     total = 0
     for pod in range(len(tree.pod_free)):
-        if not (tree.wired_pod[pod] or tree.held_pod[pod]):
+        if not marked(tree.pod_marks, pod):
             total += usable_in_pod(tree, per_pod, pod)
     if total < wanted:
         return 0
@@ -108,7 +116,7 @@ def select_pods(tree: Tree, leaf_size: int, per_pod: int, wanted: int, out: Ints
     while n < wanted:
         best = -1
         for pod in range(len(tree.pod_free)):
-            if tree.wired_pod[pod] or tree.held_pod[pod]:
+            if marked(tree.pod_marks, pod):
                 continue
             behind = (
                 last < 0
@@ -130,14 +138,12 @@ def select(
     free: Flags,
     leaf_free: Ints,
     pod_free: Ints,
-    wired_leaf: Flags,
-    held_leaf: Flags,
-    wired_pod: Flags,
-    held_pod: Flags,
+    leaf_marks: Flags,
+    pod_marks: Flags,
     out: Ints,
 ) -> int:
     """Write the nodes of a job in rank order; their number, 0 if it cannot be placed."""
-    tree = Tree(free, leaf_free, pod_free, wired_leaf, held_leaf, wired_pod, held_pod)
+    tree = Tree(free, leaf_free, pod_free, leaf_marks, pod_marks)
     per_pod = pod_size // leaf_size
     if wanted <= leaf_size:
         return select_leaf(tree, leaf_size, per_pod, wanted, out)

@@ -7,11 +7,21 @@ another (`kernels_bits.keep`).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from alloc.fattree.kernels_bits import CUT, Ints, Plan, Tree, Word, keep, lowest, popcount
 from netsim.kernels_options import INNER_ALLOCATING_KERNEL, INNER_KERNEL
+
+
+class PodShape(NamedTuple):
+    """R leaves of A nodes and, if B is above 0, one of B."""
+
+    R: int
+    A: int
+    B: int
 
 
 @njit(**INNER_KERNEL)
@@ -34,9 +44,7 @@ def remainder_leaf(base: int, chosen: Ints, R: int, B: int, mask: Word, tree: Tr
 @njit(**INNER_ALLOCATING_KERNEL)
 def search_pod(
     pod: int,
-    R: int,
-    A: int,
-    B: int,
+    shape: PodShape,
     tree: Tree,
     give_up: bool,
     count_gaps: bool,
@@ -45,7 +53,8 @@ def search_pod(
     masks: Ints,
     plan: Plan,
 ) -> tuple[int, int]:
-    """Place R leaves of A nodes and one of B in a pod: (leaves or 0 or CUT, budget left)."""
+    """Place a shape in a pod: (leaves or 0 or CUT, budget left)."""
+    R, A, B = shape
     m2, w2, free, up = tree.m2, tree.w2, tree.free, tree.up
     base = pod * m2
     need = A if R > 1 else B
@@ -131,9 +140,9 @@ def search_two_level(
             # Enough leaves with A nodes, and one more with B?
             if at_least[pod, A] < R or at_least[pod, B] < R + (1 if B > 0 else 0):
                 continue
-            found, budget = search_pod(
-                pod, R, A, B, tree, give_up, count_gaps, budget, chosen, masks, plan
+            n_leaves, budget = search_pod(
+                pod, PodShape(R, A, B), tree, give_up, count_gaps, budget, chosen, masks, plan
             )
-            if found != 0:
-                return found, budget
+            if n_leaves != 0:
+                return n_leaves, budget
     return 0, budget

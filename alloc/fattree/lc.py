@@ -34,10 +34,8 @@ class LeastConstrained(LinkPolicy):
             n_nodes,
             MAX_STEPS,
             MAX_STEPS_A_SHAPE,
-            *self._sizes,
-            *self._open(),
-            self._first,
-            *self._scratch_plan,
+            self._open().words,
+            self._scratch_plan,
             self._scratch_nodes,
             self._scratch_links,
         )

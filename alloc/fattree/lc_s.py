@@ -65,14 +65,13 @@ class LeastConstrainedShared(LeastConstrained):
         s = self.topology.shape
         room = self._capacity - self._used - self._set_aside
         enough = room >= np.minimum(self._capacity, self._need)
-        up1, down1, up2, down2, end = self._first.tolist()
+        up1, down1, up2, down2 = s.first_up1, s.first_down1, s.first_up2, s.first_down2
         up = (enough[up1:down1] & enough[down1:up2]).reshape(s.n_leaves, s.w2)
-        spine = (enough[up2:down2] & enough[down2:end]).reshape(s.n_l2, s.w3)
-        return Masks(
-            self._unheld.nodes,
-            up @ (1 << np.arange(s.w2, dtype=np.int64)),
-            spine @ (1 << np.arange(s.w3, dtype=np.int64)),
-        )
+        spine = (enough[up2:down2] & enough[down2:]).reshape(s.n_l2, s.w3)
+        masks = self._unheld.copy()
+        masks.up[:] = up @ (1 << np.arange(s.w2, dtype=np.int64))
+        masks.spine[:] = spine @ (1 << np.arange(s.w3, dtype=np.int64))
+        return masks
 
     def allocate(self, request: Request) -> SharedPlacement | None:
         """Place a job (see `alloc.policy.Policy.allocate`)."""

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.fattree.kernels_bits import CUT, Plan, set_bits
+from alloc.fattree.kernels_bits import CUT, N_HEADER, set_bits
 from alloc.nodes import check_request
 from alloc.policy import Placement, Policy, Request
 from netsim.errors import NetcosimError
@@ -22,6 +22,8 @@ MAX_BITS = 62
 class Masks(NamedTuple):
     """Bits of nodes and cables."""
 
+    words: NDArray[np.int64]
+    """A tree as `alloc.fattree.kernels_bits.tree_of` reads it; the other fields are parts of it."""
     nodes: NDArray[np.int64]
     up: NDArray[np.int64]
     """nodes, up: (n_leaves,) int64. Bit i: node i of the leaf; the cable to the L2 switch at
@@ -31,7 +33,12 @@ class Masks(NamedTuple):
 
     def copy(self) -> Masks:
         """Return a copy of the arrays."""
-        return Masks(*(part.copy() for part in self))
+        return masks_in(self.words.copy(), len(self.nodes))
+
+
+def masks_in(words: NDArray[np.int64], n_leaves: int) -> Masks:
+    """Return the masks in the words of a tree."""
+    return Masks(words, *np.split(words[N_HEADER:], [n_leaves, 2 * n_leaves]))
 
 
 class LinkPolicy(Policy):
@@ -69,25 +76,20 @@ class LinkPolicy(Policy):
             raise NetcosimError(
                 f"policy {self.name!r}: m1 = {s.m1}, w3 = {s.w3}; at most {MAX_BITS} each"
             )
-        self._sizes = (s.m1, s.m2, s.m3, s.w2, s.w3)
-        self._first = np.array(
-            [s.first_up1, s.first_down1, s.first_up2, s.first_down2, topology.n_links],
-            dtype=np.int64,
-        )
-        self._free = Masks(
-            np.full(s.n_leaves, (1 << s.m1) - 1, dtype=np.int64),
-            np.full(s.n_leaves, (1 << s.w2) - 1, dtype=np.int64),
-            np.full(s.n_l2, (1 << s.w3) - 1, dtype=np.int64),
-        )
+        header = [s.m1, s.m2, s.m3, s.w2, s.w3]
+        header += [s.first_up1, s.first_down1, s.first_up2, s.first_down2]
+        n_words = len(header) + 2 * s.n_leaves + s.n_l2
+        self._free = masks_in(np.zeros(n_words, dtype=np.int64), s.n_leaves)
+        self._free.words[:N_HEADER] = header
+        self._free.nodes[:] = (1 << s.m1) - 1
+        self._free.up[:] = (1 << s.w2) - 1
+        self._free.spine[:] = (1 << s.w3) - 1
         self._held: Placement | None = None
         # What a job may get: the free nodes and links without those held.
         self._unheld = self._free
         self._n_free = self._n_unheld = topology.n_nodes
         self.n_cut = 0
-        self._scratch_plan = Plan(
-            *(np.zeros(s.n_leaves, dtype=np.int64) for _ in range(3)),
-            *(np.zeros(max(1, s.n_l2), dtype=np.int64) for _ in range(2)),
-        )
+        self._scratch_plan = np.zeros((5, max(s.n_leaves, s.n_l2)), dtype=np.int64)
         self._scratch_nodes = np.zeros(topology.n_nodes, dtype=np.int32)
         self._scratch_links = np.zeros(topology.n_links, dtype=np.int32)
 
@@ -102,9 +104,7 @@ class LinkPolicy(Policy):
 
     def _set(self, masks: Masks, placement: Placement, on: bool, all_change: bool = False) -> int:
         """Set or clear a placement's bits: see `alloc.fattree.kernels_bits.set_bits`."""
-        nodes, links = placement.nodes, placement.links
-        m1, _, _, w2, w3 = self._sizes
-        return int(set_bits(nodes, links, on, all_change, m1, w2, w3, self._first, *masks))
+        return int(set_bits(placement.nodes, placement.links, on, all_change, masks.words))
 
     def allocate(self, request: Request) -> Placement | None:
         """Place a job (see `alloc.policy.Policy.allocate`)."""

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.fattree.kernels_ta import flip, select
+from alloc.fattree.kernels_ta import HELD, WIRED, flip, select
 from alloc.nodes import NodePolicy, Nodes
 from alloc.policy import Placement, Request
 from netsim.topology import Topology
@@ -42,29 +42,21 @@ class TopologyAware(NodePolicy):
         super().__init__(topology, rng)
         shape = topology.shape
         # A leaf is wired if a T2 or T3 job sits on it, a pod if a T3 job does.
-        self._wired_leaf = np.zeros(shape.n_leaves, dtype=np.bool_)
-        self._wired_pod = np.zeros(shape.m3, dtype=np.bool_)
-        self._held_leaf = np.zeros_like(self._wired_leaf)
-        self._held_pod = np.zeros_like(self._wired_pod)
+        self._leaf_marks = np.zeros((2, shape.n_leaves), dtype=np.bool_)
+        self._pod_marks = np.zeros((2, shape.m3), dtype=np.bool_)
         self._scratch_nodes = np.zeros(topology.n_nodes, dtype=np.int64)
 
     def block_sizes(self, topology: Topology) -> tuple[int, ...]:
         """Return the nodes a leaf, nodes a pod."""
         return topology.shape.m1, topology.shape.nodes_per_pod
 
-    def _mark(
-        self,
-        nodes: NDArray[np.integer],
-        leaves: NDArray[np.bool_],
-        pods: NDArray[np.bool_],
-        on: bool,
-    ) -> None:
+    def _mark(self, nodes: NDArray[np.integer], row: int, on: bool) -> None:
         """Set or clear the marks that a job on these nodes makes."""
         leaf_size, pod_size = self._blocks
         if len(nodes) > leaf_size:
-            leaves[nodes // leaf_size] = on
+            self._leaf_marks[row, nodes // leaf_size] = on
         if len(nodes) > pod_size:
-            pods[nodes // pod_size] = on
+            self._pod_marks[row, nodes // pod_size] = on
 
     def _flip(self, nodes: NDArray[np.integer], free: bool) -> None:
         flip(nodes, free, *self._blocks, self._free, *self._counts)
@@ -76,10 +68,8 @@ class TopologyAware(NodePolicy):
             *self._blocks,
             self._free,
             *self._counts,
-            self._wired_leaf,
-            self._held_leaf,
-            self._wired_pod,
-            self._held_pod,
+            self._leaf_marks,
+            self._pod_marks,
             self._scratch_nodes,
         )
         return self._scratch_nodes[:n].copy() if n else None
@@ -88,29 +78,29 @@ class TopologyAware(NodePolicy):
         """Place a job (see `alloc.policy.Policy.allocate`)."""
         placement = super().allocate(request)
         if placement is not None:
-            self._mark(placement.nodes, self._wired_leaf, self._wired_pod, True)
+            self._mark(placement.nodes, WIRED, True)
         return placement
 
     def release(self, placement: Placement) -> None:
         """Give back nodes and marks."""
         super().release(placement)
-        self._mark(placement.nodes, self._wired_leaf, self._wired_pod, False)
+        self._mark(placement.nodes, WIRED, False)
 
     def hold(self, placement: Placement) -> None:
         """Set aside the nodes and the marks, so that the placement stays legal."""
         super().hold(placement)
-        self._mark(placement.nodes, self._held_leaf, self._held_pod, True)
+        self._mark(placement.nodes, HELD, True)
 
     def unhold(self) -> None:
         """Lift the hold."""
         super().unhold()
-        self._held_leaf[:] = False
-        self._held_pod[:] = False
+        self._leaf_marks[HELD] = False
+        self._pod_marks[HELD] = False
 
     def clone(self) -> Self:
         """Return an independent copy of the state, holds left out."""
         copied = super().clone()
-        copied._wired_leaf, copied._wired_pod = self._wired_leaf.copy(), self._wired_pod.copy()
-        copied._held_leaf = np.zeros_like(self._held_leaf)
-        copied._held_pod = np.zeros_like(self._held_pod)
+        copied._leaf_marks, copied._pod_marks = self._leaf_marks.copy(), self._pod_marks.copy()
+        copied._leaf_marks[HELD] = False
+        copied._pod_marks[HELD] = False
         return copied

@@ -1,4 +1,4 @@
-"""Packets under congestion: 80 % of the saturation load, finite buffers, packets that stall.
+"""Packets under congestion: near or above saturation, finite buffers, packets that stall.
 
 Every node sends single packets to a fixed pattern of destinations on its own clock, whether or
 not the network keeps up (`patterns.open_loop`).
@@ -26,8 +26,6 @@ PACKET_BYTES = 1000
 BUFFER_PACKETS = 2
 DURATION_S = 200e-6
 HOT_NODES, HOT_SHARE = 16, 0.1
-LOADED = 0.8
-"""Share of the saturation load."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +41,8 @@ class Congested:
     nodes, the others to any node."""
     saturation: float
     """Load at which the first link is full, as a share of a node's bandwidth."""
+    loaded: float = 0.8
+    """Load, as a share of that."""
 
     def prepare(self) -> Round:
         """Return the timed simulation."""
@@ -54,7 +54,7 @@ class Congested:
         else:
             params = traffic_params(topology, self.traffic)
             destinations = named_destinations(self.traffic, n, rng, params)
-        rate_Bps = LOADED * self.saturation * float(topology.link_bandwidth_Bps[0])
+        rate_Bps = self.loaded * self.saturation * float(topology.link_bandwidth_Bps[0])
         program = open_loop(n, destinations, PACKET_BYTES, rate_Bps, DURATION_S, rng)
         traffic = combine([program], [np.arange(n)])
         config = PacketConfig(packet_bytes=PACKET_BYTES, buffer_bytes=BUFFER_PACKETS * PACKET_BYTES)
@@ -77,9 +77,12 @@ def _hotspot(n_nodes: int) -> Destinations:
     return destinations
 
 
-CONGESTED = {name: Congested(traffic=name, **c) for name, c in read_bench()["congested"].items()}
+CONGESTED = {
+    name: Congested(**{"traffic": name, **content})
+    for name, content in read_bench()["congested"].items()
+}
 
 
-def simulated(traffic: str) -> Round:
-    """Return the timed simulation of the load with this traffic."""
-    return CONGESTED[traffic].prepare()
+def simulated(load: str) -> Round:
+    """Return the timed simulation of a load of `CONGESTED`."""
+    return CONGESTED[load].prepare()

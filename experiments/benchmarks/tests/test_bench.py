@@ -132,10 +132,17 @@ def test_congested_loads_are_near_saturation(name: str) -> None:
     """Packets stall, and more of them above the load at which a link is full."""
     load = CONGESTED[name]
     stalls = [
-        replace(load, saturation=factor * load.saturation).prepare()()["stalls"]
-        for factor in (1.0, 2.0)
+        replace(load, loaded=factor * load.loaded).prepare()()["stalls"] for factor in (1.0, 2.0)
     ]
     assert 0 < 1.5 * stalls[0] < stalls[1]
+
+
+def test_loads_offer_what_their_lines_say() -> None:
+    """Half of a node's bandwidth, and three times the load that fills a hot node's link."""
+    full, overload = CONGESTED["adversarial-full"], CONGESTED["hotspot-overload"]
+    assert full.loaded * full.saturation == 0.5
+    assert overload.loaded * overload.saturation * (0.1 * 1458 / 16 + 0.9) == pytest.approx(3)
+    assert (overload.family, overload.routing, full.routing) == ("fattree", "d-mod-k", "ugal-l")
 
 
 def test_machines_are_as_large_as_their_names_say() -> None:

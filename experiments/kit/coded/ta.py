@@ -27,7 +27,7 @@ class OneTypeALeaf(TopologyAware):
         leaf_size, _ = self._blocks
         counts = self._counts[0]
         if n_nodes <= leaf_size:
-            barred = self._wired_leaf | self._held_leaf
+            barred = self._leaf_marks.any(axis=0)
         else:
             barred = counts < leaf_size
         kept = counts.copy()
@@ -85,7 +85,7 @@ class FullestLeaf(TopologyAware):
             free = np.flatnonzero(self._free[leaf * leaf_size : (leaf + 1) * leaf_size])
             return leaf * leaf_size + free[:n_nodes]
         per_pod = pod_size // leaf_size
-        usable = np.where(self._wired_leaf | self._held_leaf, 0, leaf_free)
+        usable = np.where(self._leaf_marks.any(axis=0), 0, leaf_free)
         pods = usable.reshape(-1, per_pod)
         in_pod = pods.sum(axis=1)
         if n_nodes <= pod_size:
@@ -94,7 +94,7 @@ class FullestLeaf(TopologyAware):
                 return None
             pods[np.arange(len(pods)) != fits[0]] = 0
         else:
-            pods[self._wired_pod | self._held_pod] = 0
+            pods[self._pod_marks.any(axis=0)] = 0
             if self.t3_whole:
                 usable[usable < leaf_size] = 0
             if pods.sum() < n_nodes:

@@ -23,6 +23,10 @@ LOWEST_TESTS := $(addprefix tests/test_, $(addsuffix .py, lowest front_door star
 	run_page topology_conf)) \
 	experiments/kit/tests/test_papers_drawings.py
 
+# Byte code is kept, also where the environment says otherwise: tests start many processes, and
+# pytest rewrites the assertions of all files anew without it.
+unexport PYTHONDONTWRITEBYTECODE
+
 TESTS = $(BIN)/python -m pytest -n auto --dist loadfile
 # Tests that need no compiled kernel and no second process.
 CHECK_TESTS := $(addprefix tests/test_, $(addsuffix .py, import_directions units \

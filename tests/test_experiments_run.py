@@ -94,21 +94,6 @@ def test_policies_do_not_change_each_others_numbers(tmp_path: Path) -> None:
     assert result_tables(again) == result_tables(both)
 
 
-def test_run_leaves_page_and_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "out"
-    assert main(["run", str(config_file(tmp_path)), "--out", str(out)]) == 0
-    shown = capsys.readouterr().out
-    assert "communication_time" in shown
-    page = (out / "report.html").read_text(encoding="utf-8")
-    assert page.count("<svg ") >= 8
-    assert "http" not in page.replace("http-equiv", "")
-    with Store(out / "results.db", "read") as store:
-        frame = store.frame("policies")
-    assert list(frame["policy"]) == ["rdn", "simple"]
-    assert frame["communication_ratio"].iloc[0] == 1.0
-    assert main(["report", str(out / "results.db")]) == 0
-
-
 SWF = "; MaxNodes: 8\n1 0 -1 100 4 -1 -1 4 120 -1 1 1 1 1 1 1 -1 -1\n"
 
 

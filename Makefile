@@ -97,7 +97,7 @@ $(VENV)/.installed: $(VENV)/bin/python setup.cfg pyproject.toml
 $(LOWEST)/.installed: setup.cfg pyproject.toml tests/lowest.txt
 	$(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/pip install --quiet --disable-pip-version-check -c tests/lowest.txt \
-		-e ".[parquet,rl,yaml]" pytest pytest-benchmark hypothesis mpich
+		-e ".[parquet,rl,yaml]" pytest hypothesis mpich
 	touch $@
 
 $(VENV)/.installed-docs: $(VENV)/bin/python setup.cfg pyproject.toml

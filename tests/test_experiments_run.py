@@ -16,7 +16,6 @@ from netcosim.demo_config import demo_config_text, read_demo_log
 from netcosim.report.run_page import REPORTS
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_tables import result_tables
-from netcosim.runs.store import Store
 
 CONFIG = """
 [machine]

@@ -14,13 +14,14 @@ import pytest
 from experiments.kit.offered import lone_time_ps
 from netcosim.cli import main
 from netcosim.curve.adaptive import loads_between
-from netcosim.curve.config import curve_from
+from netcosim.curve.config import CurveSection, curve_from
 from netcosim.curve.output import format_curves, summary
 from netcosim.curve.point import curve_point
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
 from netsim.topologies.torus import torus
+from netsim.units import short_name
 from patterns.destinations import matrix_destinations
 from patterns.open_loop import open_loop
 
@@ -320,3 +321,10 @@ def test_a_stopped_curve_is_drawn_as_far_as_it_is_stored(
     assert "4 of 6 points are stored; page: curve-c/report.html; curve-c/curve.png" in out
     assert "what was computed is stored, the same command goes on from there" in err
     assert Path("curve-c/curve.png").exists()
+
+
+def test_the_page_on_curves_has_every_key() -> None:
+    page = Path(__file__).resolve().parents[1] / "docs" / "curve.md"
+    rows = re.findall(r"^\| (`\w+`.*?) \|", page.read_text(encoding="utf-8"), re.M)
+    named = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(named) == sorted(map(short_name, CurveSection.model_fields))

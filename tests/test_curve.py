@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from netcosim.cli import main
 from netcosim.curve.adaptive import loads_between
 from netcosim.curve.config import CurveSection, curve_from
 from netcosim.curve.output import format_curves, summary
-from netcosim.curve.point import curve_point
+from netcosim.curve.point import _state, curve_point
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
@@ -86,6 +87,22 @@ def test_a_window_whose_halves_differ_is_doubled() -> None:
     assert found[6]["warm_up_s"] / found[6]["window_s"] == pytest.approx(0.02)
     assert found[6]["state"] == "steady"
     assert abs(found[6]["drift"]) <= 0.05 < abs(found[0]["drift"])
+
+
+@pytest.mark.parametrize(
+    ("accepted", "unfinished", "drift", "state"),
+    [
+        *((0.5, 0.0, drift, "steady") for drift in (0.0, 0.05, -0.05)),
+        *((0.5, 0.0, drift, "unsettled") for drift in (0.051, -0.051)),
+        (0.4, 0.0, 0.0, "saturated"),
+        (0.5, 0.1, 0.0, "saturated"),
+    ],
+)
+def test_a_load_is_steady_if_it_is_accepted_and_its_halves_agree(
+    accepted: float, unfinished: float, drift: float, state: str
+) -> None:
+    got: Any = SimpleNamespace(offered=0.5, accepted=accepted, unfinished=unfinished, drift=drift)
+    assert _state(got, 0.05) == state
 
 
 def test_messages_go_as_a_matrix_says(tmp_path: Path) -> None:

@@ -16,49 +16,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from test_experiments_sweep import SCRIPT, digest, environment, mpiexec
+from test_kills import children, stored, wait_for_more
 from waiting import wait_until
 
 from netcosim.executors.merge import merge
-from netcosim.runs.store import Store
 
 __all__ = ["mpiexec"]
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="needs /proc to find processes"
 )
-
-
-def stored(path: Path) -> set[int]:
-    """Points in the results file; the file may not be there yet."""
-    if not path.exists() or not path.stat().st_size:
-        return set()
-    with Store(path, "read") as store:
-        return {int(str(p.config["i"])) for p in store.points()}
-
-
-def wait_for_more(path: Path, than: int, victim: subprocess.Popen[bytes]) -> set[int]:
-    """What is stored once more than so many points are, or the victim has ended."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        found = stored(path)
-        if len(found) > than or victim.poll() is not None:
-            return found
-        time.sleep(0.005)
-    raise AssertionError(f"no point came within a minute; {than} are stored")
-
-
-def children(pid: int) -> list[int]:
-    """Processes below a process, all generations."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except (OSError, IndexError, ValueError):
-                continue
-            if parent == pid:
-                found += [int(entry.name), *children(int(entry.name))]
-    return found
 
 
 def commands_below(pid: int, words: str) -> list[int]:

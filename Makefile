@@ -23,6 +23,10 @@ LOWEST_TESTS := $(addprefix tests/test_, $(addsuffix .py, lowest front_door star
 	run_page topology_conf)) \
 	experiments/kit/tests/test_papers_drawings.py
 
+# Byte code is kept, also where the environment says otherwise: tests start many processes, and
+# pytest rewrites the assertions of all files anew without it.
+unexport PYTHONDONTWRITEBYTECODE
+
 TESTS = $(BIN)/python -m pytest -n auto --dist loadfile
 # Tests that need no compiled kernel and no second process.
 CHECK_TESTS := $(addprefix tests/test_, $(addsuffix .py, import_directions units \
@@ -93,7 +97,7 @@ $(VENV)/.installed: $(VENV)/bin/python setup.cfg pyproject.toml
 $(LOWEST)/.installed: setup.cfg pyproject.toml tests/lowest.txt
 	$(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/pip install --quiet --disable-pip-version-check -c tests/lowest.txt \
-		-e ".[parquet,rl,yaml]" pytest pytest-benchmark hypothesis mpich
+		-e ".[parquet,rl,yaml]" pytest hypothesis mpich
 	touch $@
 
 $(VENV)/.installed-docs: $(VENV)/bin/python setup.cfg pyproject.toml

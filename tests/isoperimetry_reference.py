@@ -34,15 +34,3 @@ def least_cuts(n, edges):
     least = np.full(n + 1, np.iinfo(np.int64).max)
     np.minimum.at(least, size, cut)
     return least
-
-
-def least_expansion(n, edges, largest):
-    """Least cut over all touched edges, over all sets of at most ``largest`` routers."""
-    best = np.inf
-    for members in range(1, 1 << n):
-        if members.bit_count() > largest:
-            continue
-        a = (members >> edges[:, 0]) & 1
-        b = (members >> edges[:, 1]) & 1
-        best = min(best, (a ^ b).sum() / (a | b).sum())
-    return best

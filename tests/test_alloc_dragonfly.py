@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from selection import examples
 
 from alloc.isolation import usable_links
-from alloc.policy import Placement, Request
+from alloc.policy import Placement
 from alloc.registry import make_policy
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.torus import torus
@@ -153,16 +153,6 @@ def test_against_naive(name, free, data):
     assert take(policy, 1, n_nodes).nodes.tolist() == naive(name, free, n_nodes)
 
 
-@examples(60)
-@given(free=free_sets, data=st.data())
-def test_level_spread_uses_the_smallest_level_that_fits(free, data):
-    n_nodes = data.draw(st.integers(1, len(free)))
-    nodes = take(with_free("level-spread", SMALL, np.array(sorted(free))), 1, n_nodes).nodes
-    for size in (3, 9):
-        if max(np.bincount(np.array(sorted(free)) // size)) >= n_nodes:
-            assert len(np.unique(nodes // size)) == 1
-
-
 @examples(40)
 @given(free=free_sets, seed=st.integers(0, 99), data=st.data())
 @pytest.mark.parametrize(("name", "size"), [("rdr", 3), ("rdg", 9)])
@@ -212,10 +202,3 @@ def test_usable_links_of_a_torus_by_hand():
     assert ends == {(0, 1), (1, 2), (2, 1), (1, 0)}
     halfway = usable_links(topology, Placement(1, np.array([0, 3], dtype=np.int32)))
     assert len(halfway) == 12
-
-
-def test_request_is_untouched_by_failure():
-    policy = with_free("rdn", SMALL, np.array(FREE))
-    state = str(policy.rng.bit_generator.state)
-    assert policy.allocate(Request(1, len(FREE) + 1)) is None
-    assert str(policy.rng.bit_generator.state) == state

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from alloc_helpers import CHURNED, MACHINES, churn, fresh, histories, shared_nodes, take
-from alloc_reference import State, jigsaw, laas, laas_coded, lc_exists
+from alloc_helpers import MACHINES, churn, shared_nodes, take
+from alloc_reference import lc_exists
 from fattree_conditions import violated_conditions
-from hypothesis import given
-from selection import examples, first_only
+from selection import first_only
 
 from alloc.isolation import shared_links, usable_links
 from alloc.policy import Placement, Request
 from alloc.registry import make_policy
 from netsim.errors import NetcosimError
 from netsim.topologies.fattree import fat_tree, xgft
-
-NAIVE = {"jigsaw": jigsaw, "laas": laas, "laas-coded": laas_coded}
-TREES = [name for name, topology in MACHINES.items() if topology.family == "fattree"]
 
 
 def placement(job_id, nodes, links=()):
@@ -246,35 +242,6 @@ def test_one_way_links_are_seen():
     assert "other direction" in violated_conditions(LEGAL, broken)[0]
 
 
-@pytest.mark.parametrize("name", NAIVE)
-@pytest.mark.parametrize("machine", TREES)
-@examples(40)
-@given(events=histories(40))
-def test_search_equals_naive_and_keeps_the_conditions(machine, name, events):
-    topology, policy = MACHINES[machine], fresh(machine, name)
-    state, naive = State(topology.shape), NAIVE[name]
-    running = []
-    for job_id, (release, fraction, which) in enumerate(events):
-        if release and running:
-            gone = running.pop(which % len(running))
-            policy.release(gone)
-            state.change(gone.nodes.tolist(), gone.links.tolist(), False)
-            continue
-        n_nodes = max(1, round(fraction * topology.n_nodes))
-        job = policy.allocate(Request(job_id, n_nodes))
-        expected = naive(state, n_nodes) if n_nodes <= sum(map(len, state.nodes)) else None
-        if job is None:
-            assert expected is None
-            continue
-        assert expected is not None
-        assert job.nodes.tolist() == expected[0]
-        assert sorted(job.links.tolist()) == expected[1]
-        assert name == "laas-coded" or violated_conditions(topology, job) == []
-        state.change(*expected, True)
-        running.append(job)
-    assert policy.n_cut == 0
-
-
 def test_usable_links_of_a_fat_tree_closed_form():
     topology = fat_tree(6)
     assert len(usable_links(topology, placement(1, [0, 1]))) == 0
@@ -308,23 +275,6 @@ def test_tapered_trees_and_other_families_are_refused():
         assert len(take(make_policy(xgft(62, 2, levels=2), name, rng), 1, 124).nodes) == 124
     with pytest.raises(NetcosimError, match="fattree"):
         violated_conditions(MACHINES["torus"], placement(1, [0]))
-
-
-@pytest.mark.parametrize("name", NAIVE)
-@pytest.mark.parametrize("topology", CHURNED)
-@pytest.mark.parametrize("seed", first_only([1, 2]))
-def test_search_equals_naive_on_a_nearly_full_machine(name, topology, seed):
-    policy = make_policy(topology, name, np.random.default_rng(0))
-    naive, outcomes = NAIVE[name], set()
-    for state, n_nodes, job in churn(topology, policy, seed, 300):
-        expected = naive(state, n_nodes)
-        outcomes.add(job is not None)
-        if job is None:
-            assert expected is None
-        else:
-            assert (job.nodes.tolist(), sorted(job.links.tolist())) == expected
-            assert name == "laas-coded" or violated_conditions(topology, job) == []
-    assert outcomes == {True, False}
 
 
 @pytest.mark.parametrize("topology", [xgft(2, 2, 3), xgft(3, 2, 4), xgft(4, 3, 3)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from selection import first_of_each
 
 from alloc.isolation import usable_links
 from alloc.registry import make_policy
@@ -53,8 +54,10 @@ def small_stream(n_jobs):
     return drop_larger(laas_workload(n_jobs, 9.0, np.random.default_rng(4)), 54)
 
 
-@pytest.mark.parametrize("backfill", ["easy", "easy-retest", "conservative"])
-@pytest.mark.parametrize("name", ISOLATING)
+CASES = [(name, how) for name in ISOLATING for how in ("easy", "easy-retest", "conservative")]
+
+
+@pytest.mark.parametrize(("name", "backfill"), first_of_each(CASES, lambda c: c[0], lambda c: c[1]))
 def test_sample(name, backfill):
     """300 jobs on 54 nodes, many of them over pods: a sample for every day."""
     topology = fat_tree(6)

@@ -4,29 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from alloc_helpers import CHURNED, churn, histories, take
+from alloc_helpers import take
 from fattree_conditions import violated_conditions
-from hypothesis import given
-from selection import examples
 
 from alloc.policy import Request
 from alloc.registry import make_policy
 from netsim.errors import NetcosimError
 from netsim.topologies.fattree import xgft
-
-LEGAL = xgft(4, 4, 4)
-
-
-@pytest.mark.parametrize("topology", CHURNED)
-def test_lc_s_with_whole_links_is_lc(topology):
-    """Jobs that need all of every link can share none."""
-    lc, shared = (make_policy(topology, n, np.random.default_rng(0)) for n in ("lc", "lc-s"))
-    pairs = zip(churn(topology, lc, 3, 200), churn(topology, shared, 3, 200), strict=True)
-    for (_, _, a), (_, _, b) in pairs:
-        assert (a is None) == (b is None)
-        if a is not None:
-            assert a.nodes.tolist() == b.nodes.tolist()
-            assert a.links.tolist() == b.links.tolist()
 
 
 def test_lc_s_fills_links_to_80_per_cent():
@@ -70,28 +54,6 @@ def test_lc_s_needs_are_rounded_up_to_whole_bytes_a_second():
         policy.release(everyone[2 + i])
         links.append(policy.allocate(Request(10 + i, 2, bandwidth_Bps=4e8 + 0.25)).links)
     assert not set(links[0]) & set(links[1])
-
-
-@examples(30)
-@given(events=histories(30))
-def test_lc_s_never_gives_a_link_away_twice(events):
-    topology, policy = LEGAL, make_policy(LEGAL, "lc-s", np.random.default_rng(0))
-    running = []
-    for job_id, (release, fraction, which) in enumerate(events):
-        if release and running:
-            policy.release(running.pop(which % len(running)))
-            continue
-        need = (None, 2e8, 3e8, 7e8)[which % 4]
-        n_nodes = max(1, round(fraction * topology.n_nodes))
-        job = policy.allocate(Request(job_id, n_nodes, bandwidth_Bps=need))
-        if job is not None:
-            assert job.bandwidth_Bps == (need or 8e8)
-            assert violated_conditions(topology, job) == []
-            running.append(job)
-        used = np.zeros(topology.n_links)
-        for other in running:
-            used[other.links] += other.bandwidth_Bps
-        assert (used <= 0.8 * topology.link_bandwidth_Bps).all()
 
 
 def test_lc_s_a_hold_sets_bandwidth_aside_beside_what_is_used():

@@ -52,6 +52,16 @@ def test_where_the_spectrum_is_tight(topology: Topology) -> None:
     assert found.bisection_low_Bps == pytest.approx(found.bisection_high_Bps)
 
 
+def test_routers_without_nodes_settle_at_the_mean_of_their_neighbours() -> None:
+    """A node at either end of a path of three links: one link of a third, of second eigenvalue 2/3;
+    no half of two nodes has less than 2/3 x 1 x 1 / 2 to the other."""
+    path = nx.path_graph(4)
+    nx.set_node_attributes(path, {0: 1, 1: 0, 2: 0, 3: 1}, "nodes")
+    found = bounds_of(graph_topology(path))
+    assert found.bisection_low_Bps == pytest.approx(GB / 3)
+    assert found.bisection_high_Bps == GB
+
+
 def plain_bisection(topology: Topology) -> float:
     """Each half of the nodes' routers, each side for every other router: one by one."""
     graph = router_graph(topology, by_bandwidth=True)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from selection import examples
 
 from netcosim.cli import main
 from netsim.errors import NetcosimError
@@ -83,9 +84,7 @@ def plain(column: object) -> object:
     return np.asarray(column).tolist()
 
 
-@settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(workloads(), st.sampled_from(["jobs.csv", "jobs.csv.gz"]))
 def test_what_is_written_is_read_again(tmp_path: Path, jobs: Workload, name: str) -> None:
     path = tmp_path / name

@@ -157,7 +157,7 @@ def test_link_matrix_places_every_link() -> None:
     assert np.nanmax(small) == topology.n_links - 1
 
 
-def testrunning_mean_keeps_the_area() -> None:
+def test_running_mean_keeps_the_area() -> None:
     x = np.array([0.0, 1.0, 3.0, 4.0])
     y = np.array([1.0, 0.0, 1.0, 0.0])
     times, means = running_mean(x, y, 8.0)

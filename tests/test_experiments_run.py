@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +14,6 @@ from netcosim.demo_config import demo_config_text, read_demo_log
 from netcosim.report.run_page import REPORTS
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_tables import result_tables
-from netcosim.runs.store import Store
 
 CONFIG = """
 [machine]
@@ -94,80 +91,7 @@ def test_policies_do_not_change_each_others_numbers(tmp_path: Path) -> None:
     assert result_tables(again) == result_tables(both)
 
 
-def test_run_leaves_page_and_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "out"
-    assert main(["run", str(config_file(tmp_path)), "--out", str(out)]) == 0
-    shown = capsys.readouterr().out
-    assert "communication_time" in shown
-    page = (out / "report.html").read_text(encoding="utf-8")
-    assert page.count("<svg ") >= 8
-    assert "http" not in page.replace("http-equiv", "")
-    with Store(out / "results.db", "read") as store:
-        frame = store.frame("policies")
-    assert list(frame["policy"]) == ["rdn", "simple"]
-    assert frame["communication_ratio"].iloc[0] == 1.0
-    assert main(["report", str(out / "results.db")]) == 0
-
-
 SWF = "; MaxNodes: 8\n1 0 -1 100 4 -1 -1 4 120 -1 1 1 1 1 1 1 -1 -1\n"
-
-
-@pytest.mark.parametrize(
-    ("what", "expected"),
-    [
-        ("no file", "cannot be read"),
-        ("unknown key", "unknown key"),
-        ("negative bandwidth", "must be"),
-        ("too many groups", "g = 50 groups"),
-        ("unknown policy", "unknown allocation policy"),
-        ("missing log", "no.swf"),
-        ("broken gzip", "log.swf.gz"),
-        ("text in a number", "log.swf:2"),
-        ("large job", "the machine has 40"),
-        ("results not ours", "results.db"),
-    ],
-)
-def test_mistakes_get_one_line_and_leave_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str, expected: str
-) -> None:
-    text, out = CONFIG, tmp_path / "out"
-    log = '[workload]\nlog = "LOG"\n'
-    generated = CONFIG[CONFIG.index("[workload") : CONFIG.index("[queue]")]
-    if what == "unknown key":
-        text = CONFIG.replace("p = 2", "p = 2\nglobal_bandwidht = '8 Gbit/s'")
-    elif what == "negative bandwidth":
-        text = CONFIG.replace("p = 2", "p = 2\nlocal_bandwidth = '-1 Gbit/s'")
-    elif what == "too many groups":
-        text = CONFIG.replace("g = 5", "g = 50\nh = 1")
-    elif what == "unknown policy":
-        text = CONFIG.replace('"simple"', '"smiple"')
-    elif what == "missing log":
-        text = CONFIG.replace(generated, log.replace("LOG", "no.swf"))
-    elif what == "broken gzip":
-        whole = gzip.compress(SWF.encode() * 50)
-        (tmp_path / "log.swf.gz").write_bytes(whole[: len(whole) // 2])
-        text = CONFIG.replace(generated, log.replace("LOG", "log.swf.gz"))
-    elif what == "text in a number":
-        (tmp_path / "log.swf").write_text(SWF.replace(" 100 ", " abc "))
-        text = CONFIG.replace(generated, log.replace("LOG", "log.swf"))
-    elif what == "large job":
-        (tmp_path / "log.swf").write_text(SWF.replace(" 4 ", " 400 "))
-        text = CONFIG.replace(generated, log.replace("LOG", "log.swf"))
-    path = config_file(tmp_path, text)
-    if what == "no file":
-        path = tmp_path / "none.toml"
-    if what == "results not ours":
-        out.mkdir()
-        sqlite3.connect(out / "results.db").executescript("CREATE TABLE t (x);").close()
-    before = sorted(p.name for p in tmp_path.rglob("*"))
-    status = main(["run", str(path), "--out", str(out)])
-    shown = capsys.readouterr()
-    assert status == 2
-    error = [line for line in shown.err.splitlines() if line.startswith("netcosim: error:")]
-    assert len(error) == 1, shown.err
-    assert expected in error[0]
-    assert "Traceback" not in shown.err
-    assert sorted(p.name for p in tmp_path.rglob("*")) == before
 
 
 def test_larger_jobs_are_dropped_and_counted_on_request(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from routing_machines import small_machines
+from selection import examples
 
 from netsim.errors import NetcosimError
 from netsim.hierarchy import Hierarchy, hierarchy_of
@@ -120,11 +121,13 @@ def test_a_machine_without_levels() -> None:
 NAMES = st.from_regex(r"[a-z]{0,3}[0-9]{0,4}[a-z.-]{0,2}[0-9]{0,3}[a-z]{0,2}", fullmatch=True)
 
 
+@examples(40)
 @given(st.lists(NAMES.filter(bool)))
 def test_expand_undoes_compress(hosts: list[str]) -> None:
     assert expand(compress(hosts)) == hosts
 
 
+@examples(40)
 @given(st.integers(0, 2000), st.integers(1, 300), st.integers(1, 5))
 def test_a_run_of_numbers_becomes_one_range(first: int, count: int, width: int) -> None:
     hosts = [f"n{i:0{width}d}" for i in range(first, first + count)]

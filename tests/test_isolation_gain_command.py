@@ -245,12 +245,6 @@ def test_a_mistake_is_one_line(
     assert not list(Path().glob("netcosim-gain-*"))
 
 
-@pytest.mark.parametrize("minutes", ["0", "-1", "nan", "inf"])
-def test_no_time_is_refused(config: Path, capsys: pytest.CaptureFixture[str], minutes: str) -> None:
-    assert main(["isolation-gain", str(config), f"--minutes={minutes}"]) == 2
-    assert f"--minutes {minutes}; must be above 0" in capsys.readouterr().err
-
-
 @pytest.mark.full
 def test_the_page_shows_what_comes_out(tmp_path: Path) -> None:
     done = dict(sitting(ROOT / "docs" / "isolation-gain.md", tmp_path))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from speedup_csv import write_speedups
@@ -204,6 +206,11 @@ CONFIG = {
 }
 
 
+@cache
+def paired():
+    return result_tables(run())
+
+
 def run(**sections):
     return run_cosim(config_from({**CONFIG, **sections}))
 
@@ -223,7 +230,7 @@ def test_isolated_jobs_are_untouched_where_their_routes_are_chosen_too(routing):
 def test_a_config_measures_the_same_jobs_under_every_policy():
     """Pattern, repeats, duty and the reference's times are the job's; isolated ones take the same
     time alone and with others, to the picosecond."""
-    tables = result_tables(run())
+    tables = paired()
     by_job = {}
     for row in tables["pairs"]:
         mine = by_job.setdefault((row["snapshot"], row["job_id"]), {})
@@ -249,7 +256,7 @@ def test_a_config_measures_the_same_jobs_under_every_policy():
 
 
 def test_snapshots_one_by_one_are_those_of_one_run():
-    whole = result_tables(run())["pairs"]
+    whole = paired()["pairs"]
     parts = [
         row
         for number in range(3)
@@ -264,7 +271,7 @@ def test_the_measure_changes_no_job_and_no_schedule():
     """Another measure measures the same jobs of the same schedules; that of a config that names
     none is "stretch"."""
     paired, stretch, plain = (
-        run(run={"snapshots": 2, **more})
+        run(run={"snapshots": 1, **more})
         for more in ({"measure": "paired"}, {"measure": "stretch"}, {})
     )
     for name, schedule in paired.schedules.items():

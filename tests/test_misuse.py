@@ -101,6 +101,7 @@ CONFIG = {
     "queue": {"policies": ["rdn"], "run_time_model": "as-logged"},
     "run": {"snapshots": 0},
 }
+RUN = nc.config_from(CONFIG)
 NUMBER = [NAN, -1.0, INF, "1", None, True]
 COUNT = [0, 1.5, True, "1", NAN]
 CASES = [
@@ -429,11 +430,28 @@ CASES = [
     ),
     *each(
         nc.run_cosim,
-        {"config": nc.config_from(CONFIG)},
+        {"config": RUN},
         {"progress": [3], "notice": [3], "jobs": [3, []]},
     ),
     *each(iterated, {}, {"group": [None], "plan": [None], "rng": [None, 1]}),
     ("2^62 jobs in a plan", lambda: NetworkPlan.without(2**62), "n_jobs"),
+    # one kind of object for another: the line says which, and what returns one
+    ("run of a number", lambda: nc.run(5), "run: config = 5; it must be Config or Mapping or str"),
+    ("run of no file", lambda: nc.run("none.toml"), "none.toml"),
+    ("a dict", lambda: nc.run_cosim(CONFIG), "config = {machine, workload, queue, run}; it must"),
+    ("a file", lambda: nc.config_from("c.toml"), "raw = 'c.toml'; it must be Mapping"),
+    ("no path", lambda: nc.load_config(CONFIG), "it must be str or Path"),
+    ("a config", lambda: nc.result_tables(RUN), "it must be CosimResult (run(config) returns one"),
+    ("archive", lambda: nc.archive_of(RUN), "it must be CosimResult"),
+    ("schedule", lambda: nc.summarise(RUN), "it must be QueueResult (simulate_queue returns one"),
+    ("machine", lambda: nc.preset(TORUS), "preset: name = Topology torus(4x4); it must be str"),
+    ("name", lambda: nc.make_routing("cab"), "make_routing: topology = 'cab'"),
+    ("levels", lambda: nc.hierarchy_of("cab"), "hierarchy_of: topology = 'cab'"),
+    ("traffic", lambda: sent_of(PAIR), "traffic = Program; it must be Traffic (combine"),
+    ("log", lambda: nc.read_swf(JOBS), "path = Workload synth-1; it must be str or Path"),
+    ("other way", lambda: nc.write_swf("x", JOBS), "workload = 'x'; it must be Workload"),
+    ("store", lambda: nc.Store(5, "read"), "Store: path = 5; it must be str or PathLike"),
+    ("describe", lambda: nc.describe(TORUS), "describe: name = Topology torus(4x4)"),
 ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import is_dataclass
 from html.parser import HTMLParser
 from io import StringIO
@@ -223,77 +222,6 @@ def _flows(routing: Any) -> tuple[Any, ...]:
 
     paths = flow_paths(routing, np.arange(100), np.arange(100, 200))
     return paths, np.full(100, 1e6), routing.topology.link_bandwidth_Bps
-
-
-RNG = np.random.default_rng(1)
-MISTAKES: list[tuple[Callable[[Any], object], str]] = [
-    (lambda r: nc.run(5), "run: config = 5; it must be Config or Mapping or str or Path"),
-    (lambda r: nc.run("none.toml"), "none.toml"),
-    (lambda r: nc.run_cosim(CONTENT), r"run_cosim: config = \{machine, workload, queue, run\}; it"),
-    (lambda r: nc.config_from("c.toml"), "config_from: raw = 'c.toml'; it must be Mapping"),
-    (lambda r: nc.load_config(CONTENT), "load_config: path = .*; it must be str or Path"),
-    (lambda r: nc.result_tables(r["config"]), "it must be CosimResult .run.config. returns one"),
-    (lambda r: nc.archive_of(r["config"]), "it must be CosimResult"),
-    (lambda r: nc.policy_table(r["run"]), "policy_table: tables = Run.*; it must be Mapping"),
-    (lambda r: nc.summarise(r["run"]), "it must be QueueResult .simulate_queue returns one"),
-    (lambda r: nc.make_topology("torus", 5), "params = 5; it must be Mapping .a dict is one"),
-    (lambda r: nc.preset(r["topology"]), "preset: name = Topology dragonfly-272; it must be str"),
-    (lambda r: nc.make_policy("dragonfly-272", "rdn", RNG), "topology = 'dragonfly-272'; it must"),
-    (lambda r: nc.make_policy(r["topology"], "rdn", 1), "numpy.random.default_rng.seed. returns"),
-    (lambda r: nc.make_routing("dragonfly-272"), "make_routing: topology = 'dragonfly-272'"),
-    (
-        lambda r: nc.make_pattern("halo3d", "8", 9, 1, RNG),
-        "n_ranks = '8'; it must be a whole number",
-    ),
-    (lambda r: nc.combine("xy", "xy"), r"combine: programs\[0\] = 'x'; it must be Program"),
-    (
-        lambda r: nc.simulate_packets(r["routing"], r["program"], nc.PacketConfig(), RNG),
-        "traffic = Program; it must be Traffic .combine",
-    ),
-    (
-        lambda r: nc.simulate_packets(r["routing"], r["traffic"], {"packet_bytes": 9}, RNG),
-        r"config = \{packet_bytes\}; it must be PacketConfig",
-    ),
-    (
-        lambda r: nc.simulate_queue("x.swf", r["policy"], rng=RNG),
-        "workload = 'x.swf'; it must be Workload .read_swf or laas_workload returns one",
-    ),
-    (lambda r: nc.simulate_queue(r["workload"], "rdn", rng=RNG), "policy = 'rdn'; it must be Pol"),
-    (lambda r: nc.laas_workload(30, 20, 5), "laas_workload: rng = 5; it must be Generator"),
-    (lambda r: nc.read_swf(r["workload"]), "path = Workload synth-20; it must be str or Path"),
-    (lambda r: nc.write_swf("x.swf", r["workload"]), "workload = 'x.swf'; it must be Workload"),
-    (
-        lambda r: nc.run_points("m:f", [r["config"]], "b.db"),
-        r"points\[0\] = .*; it must be Mapping",
-    ),
-    (lambda r: nc.Store(5, "read"), "Store: path = 5; it must be str or PathLike"),
-    (lambda r: nc.Store("b.db", "r"), "unknown mode of a store 'r'; valid: read, write"),
-    (lambda r: nc.describe(r["topology"]), "describe: name = Topology dragonfly-272"),
-    (lambda r: nc.hierarchy_of("cab"), "hierarchy_of: topology = 'cab'"),
-    (
-        lambda r: nc.PlacedJob(1, "halo3d", [1]),
-        "communication = 'halo3d'; it must be Communication",
-    ),
-    (lambda r: nc.SharedNetwork(r["topology"]), "it must be Routing .make_routing.topology."),
-    (
-        lambda r: nc.Ensemble(r["shared network"], r["placed job"]),
-        "jobs = PlacedJob; it must be Seq",
-    ),
-    (
-        lambda r: nc.PacketConfig(packet_bytes="1 KiB"),
-        "packet_bytes = '1 KiB'; it must be a whole number",
-    ),
-]
-
-
-@pytest.mark.parametrize(("mistake", "expected"), MISTAKES)
-def test_a_wrong_kind_of_argument_is_one_line(
-    results: dict[str, Any], mistake: Callable[[Any], object], expected: str
-) -> None:
-    with pytest.raises(nc.NetcosimError, match=expected) as caught:
-        mistake(results)
-    assert "\n" not in str(caught.value)
-    assert len(str(caught.value)) < 300
 
 
 def test_a_notebook_has_a_bar_and_a_log_file_has_lines(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,13 +15,16 @@ import numpy as np
 import pytest
 from annotated_types import Ge, Le
 
+from alloc.registry import POLICIES
 from cosim.registry import RUNTIME_MODELS
+from netcosim import catalogue
 from netcosim.catalogue import KINDS, reference
-from netcosim.config.reference import config_page
+from netcosim.config.reference import config_keys, config_page
 from netsim.errors import NetcosimError
 from netsim.parameters import NamesFile, OneOf, checked, parameters_of
 from netsim.routing.registry import ROUTINGS, routings_for
 from netsim.topologies.registry import FAMILIES
+from netsim.units import short_name
 from patterns.registry import PATTERNS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -116,6 +119,24 @@ def test_generated_pages_are_current() -> None:
         if (ROOT / "docs" / page).read_text(encoding="utf-8") != "\n".join(lines) + "\n"
     ]
     assert stale == [], "names or keys have changed; run these commands, or `make pages`"
+
+
+def test_keys_of_several_entries_are_described_once_by_the_most_frequent_text() -> None:
+    entries = {"a": {"x": "one", "y": "two"}, "b": {"x": "one", "y": "three"}, "c": {"x": "four"}}
+    entries |= {"d": {"x": "four"}, "e": {"x": "four", "z": ""}, "f": {"z": ""}}
+    common = catalogue._common(entries.values())
+    assert common == {"x": "four"}
+    assert list(catalogue._nested(entries["a"], common)) == ["  - `x`: one", "  - `y`: two"]
+    assert list(catalogue._nested(entries["e"], common)) == ["  - `x`, `z`"]
+
+
+def test_keys_that_the_reference_only_names_are_described_with_the_config() -> None:
+    described = set(config_keys())
+    for name, policy in POLICIES.items():
+        assert {f"policies.{name}.{short_name(key)}" for key in policy.declares()} <= described
+    for model in RUNTIME_MODELS.values():
+        where = f"queue.{model.section}" if model.section else "queue"
+        assert {f"{where}.{short_name(key)}" for key in model.declares()} <= described
 
 
 def test_an_engine_alone_imports_no_pydantic() -> None:

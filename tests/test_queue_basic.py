@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from queue_helpers import Contiguous, HeldMask, Mask, make_workload
 from selection import examples
 
-from cosim.registry import RUNTIME_MODELS
 from netsim.errors import NetcosimError
 from queuesim.backfilling.conservative import Profile
 from queuesim.queue import fitting, simulate_queue
-from queuesim.registry import BACKFILLS, ORDERS, SCENARIOS
+from queuesim.registry import BACKFILLS, ORDERS
 from queuesim.result import QueueResult
 from queuesim.waiting import make_queue
 from workloads.job import Workload
@@ -89,17 +88,6 @@ def bounded(draw: st.DrawFn) -> Workload:
     )
 
 
-@examples(80)
-@given(workload=bounded(), window=st.sampled_from([1, 4, 50]))
-def test_conservative_never_delays_a_reservation(workload: Workload, window: int) -> None:
-    result = simulate(workload, Mask(8), backfill="conservative", window=window)
-    has = ~np.isnan(result.promised_s)
-    assert np.all(result.start_s[has] <= result.promised_s[has])
-    # Every job had a reservation unless it started in the pass that saw it first.
-    if window == 50:
-        assert np.all(result.start_s[~has] == workload.submit_s[~has])
-
-
 @pytest.mark.parametrize("backfill", BY_COUNT)
 @pytest.mark.parametrize("order", sorted(set(ORDERS) - {"fair-share", "las", "priority"}))
 @examples(15)
@@ -148,18 +136,6 @@ def test_one_node_is_lindleys_recursion(
     for k in range(len(gaps) - 1):
         wait.append(max(0, wait[k] + run[k] - gaps[k + 1]))
     assert (result.start_s - workload.submit_s).tolist() == wait
-
-
-def test_one_node_mm1_mean_wait() -> None:
-    # M/M/1 at load 1/2 and service mean 1: mean wait rho / (1 - rho) = 1.
-    rng = np.random.default_rng(5)
-    n = 20_000
-    submit = np.cumsum(rng.exponential(2.0, n))
-    workload = make_workload(submit, rng.exponential(1.0, n), np.ones(n, dtype=int))
-    wait = simulate(workload, Mask(1)).start_s - workload.submit_s
-    # Standard error of the mean, from 100 batches.
-    batches = wait.reshape(100, -1).mean(axis=1)
-    assert abs(wait.mean() - 1.0) < 4 * batches.std() / 10
 
 
 @examples(60)
@@ -251,10 +227,3 @@ def test_progress_ends_at_the_last_job() -> None:
     seen: list[tuple[int, int]] = []
     simulate(make_workload([0, 0], [1, 2], [1, 1]), Mask(1), progress=lambda *x: seen.append(x))
     assert seen == [(1, 2), (2, 2)]
-
-
-def test_registries_describe_everything() -> None:
-    for table in (ORDERS, BACKFILLS, RUNTIME_MODELS, SCENARIOS):
-        for name, entry in table.items():
-            assert entry.name == name
-            assert entry.description

@@ -10,10 +10,12 @@ from netsim.routing.kernels import route, static_route
 from netsim.routing.kernels_codes import CODES, RoutingCode, RoutingRule
 from netsim.routing.make_tables import make_tables
 from netsim.routing.registry import make_routing, routings_for
-from netsim.routing.tables import LinkView
+from netsim.routing.tables import LinkView, RouteTables
 from netsim.topologies.registry import FAMILIES, make_topology
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
+
+TORUS = torus((4, 4))
 
 
 def small_machines() -> list[Topology]:
@@ -24,13 +26,12 @@ def small_machines() -> list[Topology]:
     ]
 
 
-def remade(topology: Topology, name: str, **changes: object):
-    tables = make_routing(topology, name).tables
+def remade(topology: Topology, tables: RouteTables, **changes: object) -> RouteTables:
     given = {
         key: getattr(tables, key)
         for key in ("code", "n_vcs", "params", "table_a", "table_b", "table_c")
     }
-    return tables, make_tables(topology, **(given | changes))
+    return make_tables(topology, **(given | changes))
 
 
 def test_every_code_has_one_rule() -> None:
@@ -55,7 +56,8 @@ def test_tables_of_every_routing_fit_their_code() -> None:
     seen = set()
     for topology in small_machines():
         for name in routings_for(topology.family):
-            tables, again = remade(topology, name)
+            tables = make_routing(topology, name).tables
+            again = remade(topology, tables)
             assert tables.code in list(RoutingCode)
             for one, other in zip(tables, again, strict=True):
                 assert np.array_equal(one, other)
@@ -71,7 +73,7 @@ def test_tables_of_every_routing_fit_their_code() -> None:
 @pytest.mark.parametrize("code", [-1, 0, 6, 25, 32, 44, 52, 99, 2**40])
 def test_an_unknown_code_is_refused(code: int) -> None:
     with pytest.raises(NetcosimError, match=f"routing code = {code}; valid: 1 ") as caught:
-        remade(torus((4, 4)), "dimension-order", code=code)
+        remade(TORUS, make_routing(TORUS, "dimension-order").tables, code=code)
     assert "\n" not in str(caught.value)
 
 
@@ -79,14 +81,14 @@ def test_tables_of_another_family_are_refused() -> None:
     """The code of another family, with the tables that a routing has: a segmentation fault once."""
     for topology in {t.family: t for t in small_machines()}.values():
         for name in routings_for(topology.family):
-            own = make_routing(topology, name).tables.code
+            tables = make_routing(topology, name).tables
             for code in RoutingCode:
                 # families begin at 1, 10, 20, ...; shapes are alike within one but for table_a,
                 # and those from 50 on are dragonflies' too
-                family, other = (c // 10 % 4 if c >= 50 else c // 10 for c in (own, code))
+                family, other = (c // 10 % 4 if c >= 50 else c // 10 for c in (tables.code, code))
                 if family != other:
                     with pytest.raises(NetcosimError, match=rf"routing code {int(code)} \("):
-                        remade(topology, name, code=code)
+                        remade(topology, tables, code=code)
 
 
 def test_short_tables_are_refused() -> None:
@@ -100,7 +102,7 @@ def test_short_tables_are_refused() -> None:
                     short = getattr(tables, key)[:-1]
                 if len(getattr(tables, key)) and not (key == "table_c" and len(short) > 1e9):
                     with pytest.raises(NetcosimError, match="routing code") as caught:
-                        remade(topology, name, **{key: short})
+                        remade(topology, tables, **{key: short})
                     assert "\n" not in str(caught.value)
 
 
@@ -122,5 +124,5 @@ def test_short_tables_are_refused() -> None:
 )
 def test_wrong_entries_are_refused(name: str, changes: dict[str, object], told: str) -> None:
     with pytest.raises(NetcosimError) as caught:
-        remade(torus((4, 4)), name, **changes)
+        remade(TORUS, make_routing(TORUS, name).tables, **changes)
     assert told in str(caught.value)

@@ -120,6 +120,12 @@ def test_the_answer_comes_first_then_what_it_rests_on(page: str) -> None:
     assert NO_ARCHIVE not in html.unescape(page)
 
 
+def test_a_run_stores_its_policies_the_first_as_the_reference(out: Path) -> None:
+    tables, _, _ = stored(out / "results.db")
+    assert [row["policy"] for row in tables["policies"]] == ["rdn", "simple"]
+    assert tables["policies"][0]["communication_ratio"] == 1.0
+
+
 def test_a_page_made_again_is_the_same_but_for_the_time(out: Path, page: str) -> None:
     with Store(out / "results.db", "read") as store:
         [point] = store.points()
@@ -338,4 +344,5 @@ def test_only_the_pages_own_scripts_run_and_nothing_is_loaded(page: str) -> None
     }
     assert page.index("Content-Security-Policy") < page.index("<script")
     # what the policy would forbid
+    assert "http" not in page.replace("http-equiv", "")
     assert not re.search(r"<[^>]* on[a-z]+=", page)

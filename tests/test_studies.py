@@ -120,7 +120,7 @@ def test_studies_use_public_names() -> None:
 def copy_without(folders: list[str] | tuple[str, ...], target: Path) -> dict[str, str]:
     """Copy the packages and the tests, delete folders; return the environment to run them in."""
     for package in (*MAY_IMPORT, "tests"):
-        ignored = shutil.ignore_patterns("__pycache__", "images", "tables")
+        ignored = shutil.ignore_patterns("*.pyc.*", "images", "tables")
         shutil.copytree(ROOT / package, target / package, ignore=ignored)
     for name in ("setup.cfg", "pyproject.toml", "conftest.py"):
         shutil.copy(ROOT / name, target)

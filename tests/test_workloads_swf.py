@@ -232,9 +232,7 @@ def workloads(draw: st.DrawFn) -> Workload:
     )
 
 
-@settings(
-    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(workloads(), st.sampled_from([1, 4]), st.sampled_from(["t.swf", "t.swf.gz"]))
 def test_what_is_written_reads_back(
     tmp_path: Path, log: Workload, per_node: int, name: str

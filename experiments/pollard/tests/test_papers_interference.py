@@ -75,37 +75,6 @@ def test_ta_shares_no_link_and_random_nodes_do():
     assert runs[0]["nodes"] == runs[1]["nodes"]
 
 
-def test_pairs_on_disjoint_leaves_do_not_touch_each_other():
-    """Four nodes of the 16-node pods' leaves: job 0 on leaf 0, job 1 on leaf 1."""
-    case = dataclasses.replace(SMALL, radix=8, pods=2, ranks_per_node=1)
-    both = together(case, [Job(4, "pairs"), Job(4, "pairs")], [[0, 1, 2, 3], [4, 5, 6, 7]])
-    time_s = both.loops(0.05).time_s
-    for i in range(2):
-        assert both.alone(i).loops(0.05).time_s == time_s[i]
-        # both ways at once: a message's bytes over the link, and two hops and a router
-        least_s = case.large_bytes / 1e9
-        assert least_s < time_s[i] < least_s + 20e-6
-
-
-def test_two_streams_over_one_up_link_take_twice_as_long():
-    """D-mod-k sends 0 -> 4 and 1 -> 8 up the same link of leaf 0: both to port 0 (mod 4)."""
-    case = dataclasses.replace(SMALL, radix=8, pods=2, ranks_per_node=1)
-    jobs = [Job(2, "pairs"), Job(2, "pairs")]
-    shared, apart = (together(case, jobs, [[0, 4], [1, n]]) for n in (8, 9))
-    slow_s, fast_s = shared.loops(0.05).time_s, apart.loops(0.05).time_s
-    assert slow_s / fast_s == pytest.approx([2.0, 2.0], rel=0.05)
-    flows = shared.flows()
-    assert flows.stretch == pytest.approx([2.0, 2.0])
-    assert shared.flow_finishes_s(flows.bound_s) == pytest.approx(2 * flows.bound_s)
-
-
-def test_adaptive_routing_parts_the_two_streams():
-    case = dataclasses.replace(SMALL, radix=8, pods=2, ranks_per_node=1)
-    jobs = [Job(2, "pairs"), Job(2, "pairs")]
-    both = together(case, jobs, [[0, 4], [1, 8]], routing="adaptive")
-    assert both.loops(0.05).time_s.max() < 1.2 * case.large_bytes / 1e9
-
-
 def test_an_iteration_is_its_communication_and_its_computing():
     """Alone, a job that computes c an iteration takes c more than one that does not."""
     case = dataclasses.replace(SMALL, radix=8, pods=2, ranks_per_node=1)

@@ -477,7 +477,7 @@ def answer(path: Path) -> object:
         with Store(path, "read") as store:
             tables = [store.tables(point.key) for point in store.points()]
             frames = [store.frame(name).to_csv() for name in store.table_names()]
-            kept = store._read("SELECT * FROM kept JOIN archives USING (digest)", "tttnb")
+            kept = store._db.execute("SELECT * FROM kept JOIN archives USING (digest)").fetchall()
             return store.points(), tables, frames, store.meta(), store.digest(), kept
     except NetcosimError as error:
         return " ".join(str(error).split("\n"))

@@ -160,7 +160,7 @@ def run_with(executor: Executor, **changes: Any) -> dict[int, Outcome]:
     found: dict[str, Outcome] = {}
     given = keyed([{"i": 7 * i} for i in range(12)])
     how = replace(workers, **changes)
-    for key in run_tasks(partial(compute, DRAW), given, found.__setitem__, how):
+    for key in run_tasks(partial(compute, DRAW), given, found.update, how):
         found[key] = Outcome(None, KILLED, 0.0)
     assert set(found) == set(given)
     return {int(str(given[key]["i"])): outcome for key, outcome in found.items()}

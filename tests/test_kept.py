@@ -258,7 +258,6 @@ def test_a_point_that_is_computed_again_leaves_nothing_behind(tmp_path: Path) ->
     with Store(tmp_path / "a.db", "write") as store:
         for content in (b"one", b"other"):
             store.put("k" * 64, {"p": 1}, Outcome({}, None, 1.0, {"machine": content}))
-            store.flush()
     db = sqlite3.connect(tmp_path / "a.db")
     assert db.execute("SELECT content FROM archives").fetchall() == [(b"other",)]
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -30,6 +31,7 @@ from netcosim import cli
 from netcosim.config.config import Config
 from netcosim.config.load import load_config_text
 from netcosim.executors import processes
+from netcosim.executors.executor import run_tasks
 from netcosim.executors.processes import local_processes
 from netcosim.executors.workers import Workers
 from netcosim.package_check import sources_hash
@@ -615,3 +617,23 @@ def test_a_kill_while_the_page_is_drawn_costs_no_task(
     assert written == []
     assert (out / "report.html").exists()
     assert number_stored(out, config) == 0
+
+
+def test_processes_that_all_end_before_they_compute_are_one_line() -> None:
+    """Two pools of six calls each: a script that starts itself again in every process."""
+
+    class Dying(Executor):
+        calls = 0
+
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            self.calls += 1
+            future: Future[Any] = Future()
+            future.set_exception(processes.BrokenProcessPool())
+            return future
+
+    dying = Dying()
+    workers = Workers(2, dying, 6, lost=(processes.BrokenProcessPool,), local=True)
+    with pytest.raises(NetcosimError, match="lacks `if __name__ == '__main__':`"):
+        run_tasks(str, dict.fromkeys(map(str, range(1000)), 1), lambda results: None, workers)
+    assert dying.calls < 30
+    assert run_tasks(str, {"a": 1, "b": 2}, lambda results: None, workers) == ["a", "b"]

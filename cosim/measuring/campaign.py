@@ -113,7 +113,7 @@ def speedup_table(
 
     def rows_of(side: Measurements, pattern: str, sizes: tuple[int, int]) -> NDArray[np.bool_]:
         fits = (side.n_nodes >= sizes[0]) & (side.n_nodes <= sizes[1])
-        return fits & (pattern_of[side.share] == pattern)
+        return np.asarray(fits & (pattern_of[side.share] == pattern))
 
     def ratio_of(side: Measurements, pattern: str, sizes: tuple[int, int]) -> Ratio | None:
         of_side, of_reference = (rows_of(one, pattern, sizes) for one in (side, reference))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -13,8 +14,11 @@ from netcosim.executors.worker import compute_some, describe_error
 from netcosim.executors.workers import Workers
 from netsim.errors import NetcosimError
 
-Finish = Callable[[str, Any], None]
-"""Called with a task's key and result, in the order in which they come."""
+Finish = Callable[[Sequence[tuple[str, Any]]], None]
+"""Called with the keys and results of tasks, those that come together at a time."""
+
+BATCH_S = 0.5
+"""Results of this process within so long come together."""
 
 KILLED = (
     "the worker process was killed each time that it computed this (out of memory? time limit?)"
@@ -45,8 +49,7 @@ def run_tasks(
         Keys of tasks that have no result because they killed their worker each time.
     """
     if workers.executor is None or (workers.local and len(tasks) < 2):
-        for key, argument in tasks.items():
-            finish(key, function(argument))
+        _compute_here(function, tasks, finish)
         return []
     even = -(-len(tasks) // workers.count)
     whole = replace(workers, tasks=min(workers.tasks, even))
@@ -57,6 +60,18 @@ def run_tasks(
     return [key for key, _ in left]
 
 
+def _compute_here(function: Callable[[Any], Any], tasks: Mapping[str, Any], finish: Finish) -> None:
+    results, began_s = list[tuple[str, Any]](), time.monotonic()
+    try:
+        for key, argument in tasks.items():
+            results.append((key, function(argument)))
+            if time.monotonic() - began_s >= BATCH_S:
+                come, results, began_s = results, [], time.monotonic()
+                finish(come)
+    finally:
+        finish(results)
+
+
 def _feed(
     workers: Workers,
     function: Callable[[Any], Any],
@@ -65,7 +80,7 @@ def _feed(
 ) -> list[tuple[str, Any]]:
     """Submit tasks, a few ahead; return those in progress when their workers were lost."""
     assert workers.executor is not None
-    waiting, lost = deque(tasks), list[tuple[str, Any]]()
+    waiting, lost, computed = deque(tasks), list[tuple[str, Any]](), False
     under_way: dict[Future[list[Any]], list[tuple[str, Any]]] = {}
     # `concurrent.futures.wait` looks at every future each time, 4 ms for those of 1000 ranks
     finished: SimpleQueue[Future[list[Any]]] = SimpleQueue()
@@ -77,21 +92,31 @@ def _feed(
                 future = workers.executor.submit(compute_some, function, arguments, workers.seconds)
                 under_way[future] = call
                 future.add_done_callback(finished.put)
-            future = finished.get()
-            call = under_way.pop(future)
+            come = [finished.get(), *(finished.get() for _ in range(finished.qsize()))]
+            results: list[tuple[str, Any]] = []
             try:
-                results = future.result()
-            except workers.lost:
-                lost += call
+                for future in come:
+                    call = under_way.pop(future)
+                    try:
+                        values = future.result()
+                    except workers.lost:
+                        lost += call
+                    else:
+                        results += zip((key for key, _ in call), values, strict=False)
+                        waiting.extendleft(reversed(call[len(values) :]))
             except Exception as error:
                 raise NetcosimError(
                     f"the workers are lost: {describe_error(error)[:300]}; what was computed is "
                     "stored, the same command goes on from there"
                 ) from None
-            else:
-                for (key, _), result in zip(call, results, strict=False):
-                    finish(key, result)
-                waiting.extendleft(reversed(call[len(results) :]))
+            finally:
+                finish(results)
+            computed = computed or bool(results)
+            if workers.local and not computed and len(lost) > 2 * workers.ahead > 2:
+                raise NetcosimError(
+                    "every local process ended before it had computed anything: out of memory, or "
+                    "a script that lacks `if __name__ == '__main__':` before what it runs"
+                )
     finally:
         for future in under_way:
             future.cancel()

@@ -112,8 +112,9 @@ def redrawn(result: CosimResult, resamples: int, runner: TaskRunner | None = Non
         values: dict[str, list[list[float]]] = {name: [] for name in names}
         for done, number in enumerate(numbers, start=1):
             which = f"log {number}"
-            other = _other_log(queues, source, which)
-            for name in names if other is not None else ():
+            if (other := _other_log(queues, source, which)) is None:
+                continue
+            for name in names:
                 schedule = run_queue(other.redrawn(name, model, resamples, which))
                 values[name].append(list(queue_metrics(schedule).values()))
             report(done / len(numbers))

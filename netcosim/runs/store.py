@@ -1,25 +1,19 @@
 """Results in one SQLite file: of points, and of the tasks of runs that are not done yet.
 
-Each is stored whole or not at all, by one writer at a time.
-
-A transaction costs the disk some ten milliseconds, so points that come faster share one: what was
-put is in the file `BATCH_S` later, or when the store is read, flushed or closed. (A write-ahead
-log would be as fast, but does not work over network file systems.)
+Each is stored whole or not at all, by one writer at a time. A transaction costs the disk some ten
+milliseconds, so results that come together share one (`Store.together`). (A write-ahead log would
+be as fast, but does not work over network file systems.)
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import sqlite3
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -62,13 +56,8 @@ from netsim.short_repr import short_repr
 if TYPE_CHECKING:
     import pandas as pd
 
-BATCH_S = 0.5
-"""Longest that a point waits for others to be written with."""
-
 Rows = Sequence[Mapping[str, object]]
 """One table of a point's result: a list of rows, each a mapping of column to value."""
-
-_Write = Callable[[sqlite3.Connection], object]
 
 
 @short_repr("path", "mode")
@@ -116,10 +105,6 @@ class Store:
             raise unknown_name("mode of a store", mode, ("read", "write"))
         self.path = Path(path)
         self.mode = mode
-        self._guard = threading.RLock()
-        self._waiting: list[_Write] = []
-        self._timer: threading.Timer | None = None
-        self._written_s = -math.inf
         if self.path.is_dir():
             raise NetcosimError(f"{self.path}: a directory; a results file was expected")
         if self.path.exists() and not self.path.is_file():
@@ -144,8 +129,7 @@ class Store:
         access = ("rwc" if self.mode == "write" else "rw") if writable else "ro"
         uri = f"{self.path.resolve().as_uri()}?mode={access}"
         try:
-            # the timer's thread writes, too
-            db = sqlite3.connect(uri, 30.0, isolation_level=None, check_same_thread=False, uri=True)
+            db = sqlite3.connect(uri, 30.0, isolation_level=None, uri=True)
         except sqlite3.Error as error:
             raise NetcosimError(f"{self.path}: cannot be opened: {error}") from None
         held.callback(db.close)
@@ -186,13 +170,9 @@ class Store:
         )
 
     def close(self) -> None:
-        """Write what waits, close the file and let others write it."""
-        try:
-            # a second Ctrl-C waits for what the first has left
-            with self._held, defer_signals():
-                self.flush()
-        finally:
-            self._waiting.clear()
+        """Close the file and let others write it."""
+        with defer_signals():
+            self._held.close()
 
     def __enter__(self) -> Store:
         return self
@@ -200,32 +180,33 @@ class Store:
     def __exit__(self, *raised: object) -> None:
         self.close()
 
-    def _check_writable(self) -> None:
-        if self.mode != "write":
-            raise NetcosimError(f"{self.path}: opened for reading alone")
+    # Writing
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        self._check_writable()
+    def together(self) -> Iterator[sqlite3.Connection]:
+        """Write what is put within the block in one transaction, all or nothing.
+
+        Signals wait for its end.
+
+        Raises
+        ------
+        NetcosimError
+            The file cannot be written.
+        """
+        if self.mode != "write":
+            raise NetcosimError(f"{self.path}: opened for reading alone")
+        if self._db.in_transaction:
+            yield self._db
+            return
         try:
-            # commits in the end, or rolls back what was begun
-            with self._db:
+            with defer_signals(), self._db:
                 self._db.execute("BEGIN IMMEDIATE")
                 yield self._db
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise NetcosimError(f"{self.path}: cannot be written: {error}") from None
 
-    # Writing
-
     def put(self, key: str, config: Mapping[str, object], outcome: Outcome, code: str = "") -> None:
-        """Store what became of a point: at once if none was for `BATCH_S`, or with others.
-
-        Raises
-        ------
-        NetcosimError
-            The file cannot be written, for this point or an earlier pending one.
-        """
-        self._check_writable()
+        """Store what became of a point, in place of what was stored of it."""
         need_kinds(
             "put",
             {"key": (key, str), "config": (config, Mapping), "outcome": (outcome, Outcome)},
@@ -240,73 +221,41 @@ class Store:
             (key, name, hashlib.sha256(data).hexdigest(), data)
             for name, data in outcome.kept.items()
         ]
-        self._write_soon(partial(_put_point, point=point, tables=tables, kept=kept))
+        with self.together() as db:
+            replaced = db.execute("DELETE FROM points WHERE key = ?", point[:1]).rowcount
+            db.execute(insertion("points"), point)
+            db.executemany(insertion("results"), tables)
+            db.executemany(insertion("kept"), [row[:3] for row in kept])
+            # points share machines and jobs
+            archives = [row[2:] for row in kept]
+            db.executemany("INSERT OR IGNORE INTO archives VALUES (?, ?)", archives)
+            if replaced:
+                db.execute("DELETE FROM archives WHERE digest NOT IN (SELECT digest FROM kept)")
 
     def put_task(self, run: str, name: str, content: bytes) -> None:
-        """Store the result of a task of a run, as soon as `put` stores a point."""
+        """Store the result of a task of a run."""
         row = (run, name, content, task_checksum(run, name, content))
-
-        def insert(db: sqlite3.Connection) -> None:
+        with self.together() as db:
             db.execute(TASKS_SCHEMA)
             db.execute("INSERT OR REPLACE INTO tasks VALUES (?, ?, ?, ?)", row)
-
-        self._check_writable()
-        self._write_soon(insert)
 
     def drop_tasks(self, but: str = "") -> int:
         """Remove the tasks of all runs but one; return how many there were."""
         if not self._has_tasks():
             return 0
-        with self._guard, self._transaction() as db:
+        with self.together() as db:
             count = db.execute("DELETE FROM tasks WHERE run != ?", (but,)).rowcount
             if not but:
                 db.execute("DROP TABLE tasks")
-        if count:
-            # a reader may be at the file: the space is used again
-            with suppress(sqlite3.OperationalError):
-                self._db.execute("VACUUM")
+        # where a reader is at the file, its space is used again
+        with suppress(sqlite3.OperationalError):
+            self._db.execute("VACUUM")
         return count
-
-    def _write_soon(self, write: _Write) -> None:
-        with self._guard:
-            self._waiting.append(write)
-            left_s = self._written_s + BATCH_S - time.monotonic()
-            if left_s <= 0:
-                self.flush()
-            elif self._timer is None:
-                self._timer = threading.Timer(left_s, self._flush_on_time)
-                self._timer.daemon = True
-                self._timer.start()
-
-    def flush(self) -> None:
-        """Write all pending entries, in one transaction.
-
-        Raises
-        ------
-        NetcosimError
-            The file cannot be written; entries stay pending.
-        """
-        with self._guard:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-            if not self._waiting:
-                return
-            with self._transaction() as db:
-                for write in self._waiting:
-                    write(db)
-            self._waiting.clear()
-            self._written_s = time.monotonic()
-
-    def _flush_on_time(self) -> None:
-        # An error is raised at the next put, read or close: all of them flush.
-        with suppress(NetcosimError):
-            self.flush()
 
     def put_meta(self, values: Mapping[str, object]) -> None:
         """Set entries of the store, as opposed to a point's (the config's text, versions, ...)."""
         need_kinds("put_meta", {"values": (values, Mapping)})
-        with self._guard, self._transaction() as db:
+        with self.together() as db:
             db.executemany(
                 insertion("meta", "INSERT OR REPLACE"),
                 [(key, json.dumps(plain(value), sort_keys=True)) for key, value in values.items()],
@@ -315,10 +264,7 @@ class Store:
     # Reading
 
     def _read(self, query: str, decoders: Sequence[Decode], *values: object) -> list[Any]:
-        """Flush, then read rows (see `netcosim.runs.store_format.read_rows`)."""
-        with self._guard:
-            self.flush()
-            return read_rows(self._db, self.path, query, decoders, values)
+        return read_rows(self._db, self.path, query, decoders, values)
 
     def _read_table(self, table: str, order: str) -> list[Any]:
         query = f"SELECT {COLUMNS[table]} FROM {table} ORDER BY {order}"
@@ -449,20 +395,3 @@ class Store:
                 f"{self.path}: damaged results file: table {table!r} is of no stored point"
             )
         return join_points(found)
-
-
-def _put_point(
-    db: sqlite3.Connection,
-    point: tuple[object, ...],
-    tables: list[tuple[str, str, str]],
-    kept: list[tuple[str, str, str, bytes]],
-) -> None:
-    """Write the rows of a point, its tables and what else is kept of it, in place of older ones."""
-    replaced = db.execute("DELETE FROM points WHERE key = ?", point[:1]).rowcount
-    db.execute(insertion("points"), point)
-    db.executemany(insertion("results"), tables)
-    db.executemany(insertion("kept"), [row[:3] for row in kept])
-    # points share machines and jobs
-    db.executemany("INSERT OR IGNORE INTO archives VALUES (?, ?)", [row[2:] for row in kept])
-    if replaced:
-        db.execute("DELETE FROM archives WHERE digest NOT IN (SELECT digest FROM kept)")

@@ -17,24 +17,19 @@ Decode = Callable[[Any], Any]
 """Returns what a stored value stands for; ValueError for one of another kind."""
 
 
-def text(value: object) -> str:
-    """Return a text."""
-    return str(_of_type(value, str, "a text"))
+def _of_type(types: type | tuple[type, ...], name: str) -> Decode:
+    def decode(value: object) -> object:
+        if not isinstance(value, types):
+            raise ValueError(f"{value!r:.40}; must be {name}")
+        return value
+
+    return decode
 
 
-def text_or_none(value: object) -> str | None:
-    """Return a text, or None."""
-    return None if value is None else text(value)
-
-
-def number(value: object) -> object:
-    """Return a number."""
-    return _of_type(value, (int, float), "a number")
-
-
-def blob(value: object) -> object:
-    """Return bytes."""
-    return _of_type(value, bytes, "a blob")
+text = _of_type(str, "a text")
+text_or_none = _of_type((str, type(None)), "a text or nothing")
+number = _of_type((int, float), "a number")
+blob = _of_type(bytes, "a blob")
 
 
 def from_json(value: object) -> object:
@@ -46,24 +41,18 @@ def mapping(value: object) -> dict[str, Any]:
     """Return a mapping that is stored as JSON."""
     content = from_json(value)
     if not isinstance(content, dict):
-        raise ValueError(f"{text(value)[:40]!r}; must be a mapping")
+        raise ValueError(f"{value!r:.40}; must be a mapping")
     return content
 
 
 def columns(value: object) -> dict[str, list[object]]:
-    """Return the columns of a table, which have one length."""
+    """Return the columns of a table, lists of one length."""
     content = mapping(value)
     if not all(isinstance(column, list) for column in content.values()):
-        raise ValueError(f"{text(value)[:40]!r}; must be columns")
+        raise ValueError(f"{value!r:.40}; must be columns")
     if len({len(column) for column in content.values()}) > 1:
         raise ValueError("columns of unequal length")
     return content
-
-
-def _of_type(value: object, types: type | tuple[type, ...], expected: str) -> object:
-    if not isinstance(value, types):
-        raise ValueError(f"{value!r:.40}; must be {expected}")
-    return value
 
 
 TABLES: dict[str, dict[str, Decode]] = {

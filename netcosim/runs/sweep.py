@@ -199,16 +199,17 @@ def _manage(
     with show_progress(len(by_key), "points", begun=len(held), shown=progress) as show:
         done = len(held)
 
-        def finish(key: str, outcome: Outcome) -> None:
+        def finish(outcomes: Sequence[tuple[str, Outcome]]) -> None:
             nonlocal done
-            store.put(key, by_key[key], outcome, code)
-            if outcome.error is not None:
-                failed.append((key, outcome.error))
-            done += 1
+            with store.together():
+                for key, outcome in outcomes:
+                    store.put(key, by_key[key], outcome, code)
+            failed.extend((key, one.error) for key, one in outcomes if one.error is not None)
+            done += len(outcomes)
             show.at(done, f"{len(failed):,} failed" if failed else "")
 
-        for key in run_tasks(compute_point, tasks, finish, workers):
-            finish(key, Outcome(None, KILLED, 0.0))
+        killed = run_tasks(compute_point, tasks, finish, workers)
+        finish([(key, Outcome(None, KILLED, 0.0)) for key in killed])
     return SweepSummary(
         total=len(by_key),
         already=len(held),

@@ -121,23 +121,32 @@ class StoredTasks:
         """Return the columns of all tasks, stored or computed (see `TaskRunner.each`)."""
         done: dict[str, Columns] = {}
 
-        def finish(name: str, result: Columns | Failure) -> None:
-            if isinstance(result, Failure):
-                raise result.error()
-            if name not in stored:
-                self._store(name, result)
-            done[name] = result
+        def report(name: str) -> None:
             share_of(progress, name, len(done), len(tasks))(0.0)
 
-        stored = {name: columns for name in tasks if (columns := self._stored(name)) is not None}
-        for name, columns in stored.items():
-            finish(name, columns)
-        if not self._before.isdisjoint(stored):
+        def finish(results: Sequence[tuple[str, Columns | Failure]]) -> None:
+            good = [(n, result) for n, result in results if not isinstance(result, Failure)]
+            with self.store.together():
+                for name, columns in good:
+                    self._store(name, columns)
+            for name, columns in good:
+                done[name] = columns
+                report(name)
+            for _, result in results:
+                if isinstance(result, Failure):
+                    raise result.error()
+
+        for name in tasks:
+            if (columns := self._stored(name)) is not None:
+                done[name] = columns
+                report(name)
+        if not self._before.isdisjoint(done):
             self._resumed()
-        missing = {name: arguments for name, arguments in tasks.items() if name not in stored}
+        missing = {name: arguments for name, arguments in tasks.items() if name not in done}
         if self.workers.executor is None or (self.workers.local and len(missing) == 1):
             for name, arguments in missing.items():
-                finish(name, compute(*arguments, share_of(progress, name, len(done), len(tasks))))
+                share = share_of(progress, name, len(done), len(tasks))
+                finish([(name, compute(*arguments, share))])
         elif missing:
             function = partial(compute_pickled, cloudpickle.dumps(compute), self._plugins)
             for name in run_tasks(function, missing, finish, self.workers):

@@ -33,9 +33,9 @@ def put_point(
     store: Store, point: Point, outcome: Outcome, *, config_text: str, title: str
 ) -> None:
     """Store a point and the entries of the file."""
-    store.put_meta({"config_text": config_text, "title": title})
-    store.put(point_key(point), point, outcome, code_fingerprint())
-    store.flush()
+    with store.together():
+        store.put_meta({"config_text": config_text, "title": title})
+        store.put(point_key(point), point, outcome, code_fingerprint())
 
 
 def stored_keys(results: Path) -> set[str]:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 from selection import first_only
-from test_cluster_kills import SWEEP, WAYS
+from test_cluster_kills import RUN_WAYS, SWEEP, WAYS
 from test_experiments_sweep import digest, environment
 from test_study import CONFIG, squares
 
@@ -241,8 +241,10 @@ def test_the_page_names_every_executor_and_option() -> None:
     rows = re.findall(r"^\| `([a-z]+)", page, re.M)
     assert sorted({row for row in rows if row in EXECUTORS}) == sorted(EXECUTORS)
     assert all(f"`{f.name}`" in page or f"{f.name}=" in page for f in fields(SlurmOptions))
-    assert "tasks 40 times" in " ".join(page.split())
-    assert sum(most for _, most, _ in WAYS.values()) == 40
+    words = " ".join(page.split())
+    for ways, effect in ((WAYS, "40 times under sweeps"), (RUN_WAYS, "44 times under a run")):
+        assert effect in words
+        assert sum(most for _, most, _ in ways.values()) == int(effect.split()[0])
 
 
 def test_hours_of_the_page_follow_from_seconds() -> None:

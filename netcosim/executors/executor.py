@@ -38,8 +38,8 @@ def run_tasks(
     Parameters
     ----------
     function : callable
-        Pickled for other processes. What it raises is for a fault of the program; a task that
-        fails returns a result that says so.
+        Pickled for other processes. It returns the failure of a task as its result; what it raises
+        ends all tasks.
     tasks : mapping of str to object
         The function's argument, by key.
 
@@ -52,10 +52,10 @@ def run_tasks(
         _compute_here(function, tasks, finish)
         return []
     even = -(-len(tasks) // workers.count)
-    whole = replace(workers, tasks=min(workers.tasks, even))
+    grouped = replace(workers, tasks=min(workers.tasks, even))
     single = replace(workers, tasks=1, ahead=1 if workers.local else workers.ahead)
     left = list(tasks.items())
-    for how in (whole, single if workers.local else whole, single):
+    for how in (grouped, single if workers.local else grouped, single):
         left = _feed(how, function, left, finish)
     return [key for key, _ in left]
 

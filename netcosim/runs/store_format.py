@@ -14,7 +14,7 @@ from typing import Any, Literal
 from netsim.errors import NetcosimError
 
 Decode = Callable[[Any], Any]
-"""Returns what a stored value stands for; ValueError for one of another kind."""
+"""Returns the content of a stored value; ValueError for one of another kind."""
 
 
 def _of_type(types: type | tuple[type, ...], name: str) -> Decode:
@@ -33,7 +33,7 @@ blob = _of_type(bytes, "a blob")
 
 
 def from_json(value: object) -> object:
-    """Return what a text in JSON stands for."""
+    """Return the content of a text in JSON."""
     return json.loads(text(value))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -196,16 +195,12 @@ def kill_ranks(sweep: Sweep, kills: int, rng: np.random.Generator) -> None:
     sweep.rerun_computes_what_is_missing()
 
 
-def free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])
-
-
 @contextmanager
-def dask_cluster(port: int) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """A scheduler and two workers, each with a nanny."""
-    worker = ["dask_worker", f"tcp://127.0.0.1:{port}", "--nthreads", "1", "--no-dashboard"]
+def dask_cluster(file: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """A scheduler, whose address is in a file, and two workers, each with a nanny."""
+    file.unlink(missing_ok=True)
+    common = ["--scheduler-file", str(file), "--no-dashboard"]
+    worker = ["dask_worker", "--nthreads", "1", *common]
     started = [
         subprocess.Popen(
             [sys.executable, "-m", f"distributed.cli.{command[0]}", *command[1:]],
@@ -215,7 +210,7 @@ def dask_cluster(port: int) -> Iterator[list[subprocess.Popen[bytes]]]:
             start_new_session=True,
         )
         for command in (
-            ["dask_scheduler", "--port", str(port), "--no-dashboard"],
+            ["dask_scheduler", "--host", "127.0.0.1", "--port", "0", *common],
             worker,
             worker,
         )
@@ -234,9 +229,9 @@ def dask_cluster(port: int) -> Iterator[list[subprocess.Popen[bytes]]]:
 
 def kill_dask_workers(sweep: Sweep, kills: int, rng: np.random.Generator) -> None:
     """The sweep goes on: the scheduler gives the points of a lost worker to another."""
-    port = free_port()
-    with dask_cluster(port) as (_, *nannies):
-        victim = sweep.start(f"dask:tcp://127.0.0.1:{port}")
+    file = sweep.folder / "scheduler.json"
+    with dask_cluster(file) as (_, *nannies):
+        victim = sweep.start(f"dask:{file}")
         for _ in range(kills):
             sweep.wait_for_more(victim)
             workers = [pid for n in nannies for pid in commands_below(n.pid, "spawn_main")]
@@ -250,9 +245,9 @@ def kill_dask_workers(sweep: Sweep, kills: int, rng: np.random.Generator) -> Non
 def kill_dask_schedulers(sweep: Sweep, kills: int, rng: np.random.Generator) -> None:
     """The sweep ends in one line, with its points stored."""
     for _ in range(kills):
-        port = free_port()
-        with dask_cluster(port) as (scheduler, *_):
-            victim = sweep.start(f"dask:tcp://127.0.0.1:{port}")
+        file = sweep.folder / "scheduler.json"
+        with dask_cluster(file) as (scheduler, *_):
+            victim = sweep.start(f"dask:{file}")
             sweep.wait_for_more(victim)
             time.sleep(float(rng.uniform(0, 0.3)))
             sweep.kill(scheduler.pid)

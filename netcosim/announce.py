@@ -118,7 +118,7 @@ def report_unread(file: object, points: Sequence[Any]) -> None:
 def prepare_run(config: Config, out: Path, jobs: int, resamples: int | None = 0) -> Config:
     """Check the folder, compile what a config needs, and return it with threads that fit."""
     fitting, line = with_threads_that_fit(config, jobs)
-    if line is not None:
+    if line is not None and launched_rank() == 0:
         print(f"netcosim: {line}", file=sys.stderr)
     need_folder(out)
     compile_kernels(parts_of(fitting, resamples))

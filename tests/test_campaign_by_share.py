@@ -9,9 +9,9 @@ import pytest
 
 from alloc.registry import make_policy
 from cosim.measuring.campaign import Stretch
-from cosim.measuring.parts import SerialExecutor
 from cosim.measuring.snapshots import Measurements, Side, Study
 from cosim.measuring.stretching import IsolatedBaselines, stretches
+from cosim.measuring.tasks import SerialExecutor
 from cosim.network.communication import ALWAYS, BY_SHARE, Communication
 from cosim.network.ensemble import SharedNetwork
 from cosim.network.mix import CommunicationMix, PatternShare

@@ -1,25 +1,27 @@
-"""Kills over all ways to compute a sweep lose nothing that is stored; all ways give one digest."""
+"""Kills over all ways to compute sweeps and runs lose nothing stored; all ways give one digest."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import signal
-import socket
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from test_experiments_sweep import SCRIPT, digest, environment, mpiexec
-from test_kills import children, stored, wait_for_more
+from test_kills import children, stored
 from waiting import wait_until
 
 from netcosim.executors.merge import merge
+from netcosim.runs.store import Store
 
 __all__ = ["mpiexec"]
 
@@ -63,18 +65,32 @@ class Sweep:
             start_new_session=True,
         )
 
+    def stored(self) -> set[Any]:
+        """What is in the file."""
+        return stored(self.store)
+
+    @property
+    def script(self) -> str:
+        """What the command line of a process holds."""
+        return str(SCRIPT)
+
     def wait_for_more(self, victim: subprocess.Popen[bytes]) -> None:
-        self.seen |= wait_for_more(self.store, len(self.seen), victim)
+        wait_until(lambda: len(self.stored()) > len(self.seen) or victim.poll() is not None)
+        self.seen |= self.stored()
 
     def kill(self, pid: int) -> None:
         """Kill a process; what was stored before must be stored after."""
-        self.seen |= stored(self.store)
+        self.seen |= self.stored()
         os.kill(pid, signal.SIGKILL)
         self.kills += 1
-        assert self.seen <= stored(self.store)
+        assert self.seen <= self.stored()
 
     def finish(self, victim: subprocess.Popen[bytes]) -> None:
         assert victim.wait(timeout=300) == 0
+
+    def is_complete(self) -> bool:
+        """Whether all is stored."""
+        return stored(self.store) == set(range(self.count))
 
     def rerun_computes_what_is_missing(self, **how: str) -> None:
         time.sleep(0.5)  # workers of a killed parent end by themselves
@@ -84,6 +100,68 @@ class Sweep:
         again = {int(name.split(".")[0]) for name in set(os.listdir(self.marks)) - before}
         assert not again & held
         assert stored(self.store) >= held | again
+
+
+class Run(Sweep):
+    """A run that is started, killed and started again; what it stores are tasks."""
+
+    def __init__(self, folder: Path, name: str, count: int, launcher: tuple[str, ...] = ()) -> None:
+        super().__init__(folder, name, count, launcher)
+        self.store = folder / name / "results.db"
+        (folder / "run.toml").write_text(RUN.format(count))
+
+    def start(self, executor: str = "", jobs: int = 2, which: str = "") -> subprocess.Popen[bytes]:
+        given = ["run", "run.toml", "--out", self.store.parent, "--jobs", jobs, "--quiet"]
+        given += ["--executor", executor] if executor else []
+        command = [*self.launcher, sys.executable, "-m", "netcosim", *given]
+        return subprocess.Popen(
+            [str(word) for word in command],
+            env=environment(),
+            cwd=self.folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def stored(self) -> set[Any]:
+        """Names of tasks; once the result is there these are gone, and nothing can be lost."""
+        if not self.store.exists() or not self.store.stat().st_size:
+            return set()
+        with closing(sqlite3.connect(self.store, timeout=30)) as db:
+            try:
+                done = db.execute("SELECT count(*) FROM points").fetchone()[0]
+                names = {name for (name,) in db.execute("SELECT name FROM tasks")}
+            except sqlite3.OperationalError:
+                return self.seen if self.is_complete() else set()
+        return names | self.seen if done else names
+
+    @property
+    def script(self) -> str:
+        """What the command line of a process holds."""
+        return "netcosim run"
+
+    def is_complete(self) -> bool:
+        """Whether the result is stored."""
+        with Store(self.store, "read") as store:
+            return [point.status for point in store.points()] == ["done"]
+
+    def rerun_computes_what_is_missing(self, **how: str) -> None:
+        time.sleep(0.5)  # workers of a killed parent end by themselves
+        assert self.seen <= self.stored()
+        self.finish(self.start(**how))  # type: ignore[arg-type]
+
+
+def kill_a_process(run: Sweep, kills: int, rng: np.random.Generator) -> None:
+    """The run goes on: others compute the tasks of a lost process."""
+    victim = run.start()
+    for _ in range(kills):
+        run.wait_for_more(victim)
+        workers = commands_below(victim.pid, "multiprocessing.forkserver")
+        # the first is the process that forks the others
+        if victim.poll() is None and len(workers) > 1:
+            run.kill(int(rng.choice(workers)))
+    run.finish(victim)
+    assert run.is_complete()
 
 
 def kill_the_launched(sweep: Sweep, kills: int, rng: np.random.Generator, **how: str) -> None:
@@ -105,7 +183,7 @@ def kill_ranks(sweep: Sweep, kills: int, rng: np.random.Generator) -> None:
         sweep.wait_for_more(launcher)
         ranks = [
             pid
-            for pid in commands_below(launcher.pid, str(SCRIPT))
+            for pid in commands_below(launcher.pid, sweep.script)
             if b"mpiexec" not in (Path("/proc") / str(pid) / "cmdline").read_bytes()
         ]
         sweep.kill(int(rng.choice(ranks)))
@@ -117,16 +195,12 @@ def kill_ranks(sweep: Sweep, kills: int, rng: np.random.Generator) -> None:
     sweep.rerun_computes_what_is_missing()
 
 
-def free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])
-
-
 @contextmanager
-def dask_cluster(port: int) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """A scheduler and two workers, each with a nanny."""
-    worker = ["dask_worker", f"tcp://127.0.0.1:{port}", "--nthreads", "1", "--no-dashboard"]
+def dask_cluster(file: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """A scheduler, whose address is in a file, and two workers, each with a nanny."""
+    file.unlink(missing_ok=True)
+    common = ["--scheduler-file", str(file), "--no-dashboard"]
+    worker = ["dask_worker", "--nthreads", "1", *common]
     started = [
         subprocess.Popen(
             [sys.executable, "-m", f"distributed.cli.{command[0]}", *command[1:]],
@@ -136,7 +210,7 @@ def dask_cluster(port: int) -> Iterator[list[subprocess.Popen[bytes]]]:
             start_new_session=True,
         )
         for command in (
-            ["dask_scheduler", "--port", str(port), "--no-dashboard"],
+            ["dask_scheduler", "--host", "127.0.0.1", "--port", "0", *common],
             worker,
             worker,
         )
@@ -155,9 +229,9 @@ def dask_cluster(port: int) -> Iterator[list[subprocess.Popen[bytes]]]:
 
 def kill_dask_workers(sweep: Sweep, kills: int, rng: np.random.Generator) -> None:
     """The sweep goes on: the scheduler gives the points of a lost worker to another."""
-    port = free_port()
-    with dask_cluster(port) as (_, *nannies):
-        victim = sweep.start(f"dask:tcp://127.0.0.1:{port}")
+    file = sweep.folder / "scheduler.json"
+    with dask_cluster(file) as (_, *nannies):
+        victim = sweep.start(f"dask:{file}")
         for _ in range(kills):
             sweep.wait_for_more(victim)
             workers = [pid for n in nannies for pid in commands_below(n.pid, "spawn_main")]
@@ -165,15 +239,15 @@ def kill_dask_workers(sweep: Sweep, kills: int, rng: np.random.Generator) -> Non
                 sweep.kill(int(rng.choice(workers)))
             time.sleep(float(rng.uniform(0.5, 1.5)))
         sweep.finish(victim)
-        assert stored(sweep.store) == set(range(sweep.count))
+        assert sweep.is_complete()
 
 
 def kill_dask_schedulers(sweep: Sweep, kills: int, rng: np.random.Generator) -> None:
     """The sweep ends in one line, with its points stored."""
     for _ in range(kills):
-        port = free_port()
-        with dask_cluster(port) as (scheduler, *_):
-            victim = sweep.start(f"dask:tcp://127.0.0.1:{port}")
+        file = sweep.folder / "scheduler.json"
+        with dask_cluster(file) as (scheduler, *_):
+            victim = sweep.start(f"dask:{file}")
             sweep.wait_for_more(victim)
             time.sleep(float(rng.uniform(0, 0.3)))
             sweep.kill(scheduler.pid)
@@ -196,7 +270,7 @@ def kill_jobs(sweep: Sweep, kills: int, rng: np.random.Generator) -> None:
         if jobs:
             sweep.kill(int(rng.choice(jobs)))
     sweep.finish(victim)
-    assert stored(sweep.store) == set(range(sweep.count))
+    assert sweep.is_complete()
 
 
 def kill_array_tasks(sweep: Sweep, kills: int, rng: np.random.Generator) -> None:
@@ -223,6 +297,33 @@ WAYS: dict[str, tuple[Callable[[Sweep, int, np.random.Generator], None], int, in
 }
 """What kills, how many times in all, and points."""
 
+RUN = """
+[machine]
+family = "dragonfly"
+p = 2
+a = 4
+g = 9
+[workload.synthetic]
+n_jobs = 120
+mean_nodes = 8
+[communication]
+mix = [{{pattern = "all-to-all", node_bytes = 200000}}, {{pattern = "halo2d", node_bytes = 200000}}]
+[queue]
+policies = ["rdn", "simple", "level-spread"]
+run_time_model = "measured"
+[run]
+snapshots = {}
+keep = "all"
+"""
+RUN_WAYS: dict[str, tuple[Callable[[Sweep, int, np.random.Generator], None], int, int]] = {
+    "run": (kill_the_launched, 10, 60),
+    "run, a process": (kill_a_process, 10, 60),
+    "run, mpi": (kill_ranks, 8, 60),
+    "run, dask workers": (kill_dask_workers, 8, 60),
+    "run, submitit": (kill_jobs, 8, 60),
+}
+"""The same for a run, and its snapshots."""
+
 
 @pytest.mark.parametrize(
     "part",
@@ -232,17 +333,17 @@ def test_kills_over_all_ways_lose_nothing_stored(tmp_path: Path, mpiexec: str, p
     pytest.importorskip("distributed")
     pytest.importorskip("submitit")
     kills = 0
-    for number, (way, (kill, most, count)) in enumerate(WAYS.items()):
+    for number, (way, (kill, most, count)) in enumerate((WAYS | RUN_WAYS).items()):
         began = time.monotonic()
         count = count if part == 1 else count // 4
-        launcher = (mpiexec, "-n", "3") if way == "mpi" else ()
-        sweep = Sweep(tmp_path, f"way-{number}", count, launcher)
+        launcher = (mpiexec, "-n", "3") if "mpi" in way else ()
+        kind = Run if way.startswith("run") else Sweep
+        sweep = kind(tmp_path, f"way-{number}", count, launcher)
         kill(sweep, max(1, round(most * part)), np.random.default_rng(number))
-        reference = tmp_path / f"whole-{count}.db"
-        if not reference.exists():
-            whole = Sweep(tmp_path, reference.stem, count)
+        whole = kind(tmp_path, f"whole-{count}", count)
+        if not whole.store.exists():
             whole.finish(whole.start(jobs=1))
-        assert digest(sweep.store) == digest(reference)
+        assert digest(sweep.store) == digest(whole.store)
         kills += sweep.kills
         print(f"{way}: {sweep.kills} kills, {count} points, {time.monotonic() - began:.0f} s")
     print(f"{kills} kills")

@@ -3,41 +3,43 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import shutil
 import sqlite3
 import subprocess
 import sys
-import threading
 from collections.abc import Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from selection import first_only
-from test_cluster_kills import SWEEP, WAYS
+from test_cluster_kills import RUN_WAYS, SWEEP, WAYS
 from test_experiments_sweep import digest, environment
-from test_study import COMPUTED, CONFIG, squares
+from test_study import CONFIG, squares
 
 from netcosim.cli import build_parser, command_names, main
 from netcosim.commands.sweep import slice_of
 from netcosim.config.load import config_from, load_sweep
 from netcosim.executors import dask_client
-from netcosim.executors.executor import run_tasks
+from netcosim.executors.executor import KILLED, run_tasks
 from netcosim.executors.merge import merge
 from netcosim.executors.registry import EXECUTORS, executor_entry, open_workers
 from netcosim.executors.slurm_jobs import SlurmOptions, slurm_options
+from netcosim.executors.worker import compute
 from netcosim.executors.workers import Workers
-from netcosim.runs.journal import Journal
 from netcosim.runs.outcome import Outcome
 from netcosim.runs.points import point_key
-from netcosim.runs.run_jobs import worker_pool
+from netcosim.runs.reporter import ProgressReporter
 from netcosim.runs.store import Store
 from netcosim.runs.sweep import keyed, run_points, sliced
+from netcosim.runs.tasks import StoredTasks
 from netsim.errors import NetcosimError
 
 N = 24
@@ -154,10 +156,12 @@ class Losing(ThreadPoolExecutor):
 
 
 def run_with(executor: Executor, **changes: Any) -> dict[int, Outcome]:
-    workers = Workers(1, executor, ahead=2, points=4, lost=(LostError,))
+    workers = Workers(1, executor, ahead=2, tasks=4, lost=(LostError,))
     found: dict[str, Outcome] = {}
     given = keyed([{"i": 7 * i} for i in range(12)])
-    run_tasks(DRAW, list(given.items()), found.__setitem__, replace(workers, **changes))
+    how = replace(workers, **changes)
+    for key in run_tasks(partial(compute, DRAW), given, found.update, how):
+        found[key] = Outcome(None, KILLED, 0.0)
     assert set(found) == set(given)
     return {int(str(given[key]["i"])): outcome for key, outcome in found.items()}
 
@@ -186,28 +190,26 @@ def test_workers_that_are_gone_end_the_sweep(tmp_path: Path) -> None:
         run_with(executor, lost=())
 
 
-# Parts of a study by workers elsewhere
+# Tasks of a study by workers elsewhere
 
 
-def test_parts_of_a_study_are_computed_elsewhere(tmp_path: Path) -> None:
-    config = config_from(CONFIG)
-    seen: list[Journal] = []
+def test_tasks_of_a_study_are_computed_elsewhere(tmp_path: Path) -> None:
+    """Workers get all that a task needs, and no file."""
 
-    def helping(content: Mapping[str, object], parts: Any) -> None:
-        seen.append(parts)
-        done.set()
+    class Pickling(ThreadPoolExecutor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            sent.append(pickle.dumps((fn, args)))
+            called, given = pickle.loads(sent[-1])
+            return super().submit(called, *given)
 
-    done = threading.Event()
-    journal = Journal(tmp_path / "unfinished-0123456789abcdef")
-    with ThreadPoolExecutor(2) as executor:
-        workers = Workers(2, executor)
-        with worker_pool(config, journal, workers, print, helping):
-            assert done.wait(10)
-        assert all(parts.folder.is_absolute() for parts in seen)
-        # the run has ended: no part is begun
-        with pytest.raises(NetcosimError, match="the run has ended"):
-            squares(2).new_trial(config, seen[0], None).compute({"number": 2})  # type: ignore[arg-type]
-    assert COMPUTED.count(2) == 0
+    sent: list[bytes] = []
+    with Pickling(2) as executor, Store(tmp_path / "r.db", "write") as store:
+        tasks = StoredTasks(store, "run", Workers(2, executor))
+        trial = squares(2).new_trial(config_from(CONFIG), tasks, ProgressReporter())
+        assert trial.compute({"number": 2}) == {"squares": [{"number": 2, "square": 5}]}
+        assert store.task_names("run") == {"square of 2"}
+    [call] = sent
+    assert str(tmp_path).encode() not in call
 
 
 # The page
@@ -239,8 +241,10 @@ def test_the_page_names_every_executor_and_option() -> None:
     rows = re.findall(r"^\| `([a-z]+)", page, re.M)
     assert sorted({row for row in rows if row in EXECUTORS}) == sorted(EXECUTORS)
     assert all(f"`{f.name}`" in page or f"{f.name}=" in page for f in fields(SlurmOptions))
-    assert "tasks 40 times" in " ".join(page.split())
-    assert sum(most for _, most, _ in WAYS.values()) == 40
+    words = " ".join(page.split())
+    for ways, effect in ((WAYS, "40 times under sweeps"), (RUN_WAYS, "44 times under a run")):
+        assert effect in words
+        assert sum(most for _, most, _ in ways.values()) == int(effect.split()[0])
 
 
 def test_hours_of_the_page_follow_from_seconds() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from console import ROOT, sitting
 
-from cosim.measuring.parts import SerialExecutor
+from cosim.measuring.tasks import SerialExecutor
 from netcosim.cli import main
 from netcosim.config.load import config_from
 from netcosim.gain.config import load_gain_config
@@ -66,6 +66,14 @@ def stored(folder: str) -> dict[str, list[dict[str, object]]]:
         return {name: list(store.rows(point.key, name)) for name in names if name in known}
 
 
+def n_tasks(folder: str) -> int:
+    """Tasks that are kept for the same command again."""
+    with Store(Path(folder) / "results.db", "read") as store:
+        tables = store._db.execute("SELECT name FROM sqlite_master").fetchall()
+        query = "SELECT count(*) FROM tasks"
+        return int(store._db.execute(query).fetchone()[0]) if ("tasks",) in tables else 0
+
+
 def test_the_answer_is_on_the_screen_and_the_same_on_two_processes(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -96,7 +104,7 @@ def test_the_answer_is_on_the_screen_and_the_same_on_two_processes(
         # the ends of the gain are not nearer than the queue's chance alone
         half = min(row["ratio"] - row["ratio_low"], row["ratio_high"] - row["ratio"])
         assert half >= row["chance"] - 1e-12
-    assert not list(Path("one").glob("unfinished-*"))
+    assert n_tasks("one") == 0
     assert "What it rests on" in (Path("one") / "report.html").read_text(encoding="utf-8")
     assert main(["isolation-gain", str(config), *LONG, "--jobs", "2", "--out", "two"]) == 0
     assert stored("two") == tables
@@ -117,12 +125,11 @@ def test_the_time_that_is_used_is_told_and_the_same_command_goes_on(
     assert (gain["snapshots"], gain["why"]) == (1, "time used")
     assert gain["more_snapshots"] == 4
     assert gain["more_s"] > 0
-    [journal] = Path("out").glob("unfinished-*")
-    assert len(list(journal.glob("*.npz"))) > 4
+    assert n_tasks("out") > 4
     assert main(["isolation-gain", str(config), *LONG, "--out", "out"]) == 0
     told = capsys.readouterr()
-    assert "parts of this run are done" in told.err
-    assert not journal.exists()
+    assert "tasks of this run are stored" in told.err
+    assert n_tasks("out") == 0
     assert main(["isolation-gain", str(config), *LONG, "--out", "new"]) == 0
     assert stored("out") == stored("new")
 

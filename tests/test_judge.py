@@ -17,6 +17,7 @@ from cosim.network.mix import CommunicationMix, PatternShare
 from netcosim.cli import main
 from netcosim.config.load import config_from
 from netcosim.config.machine import build_machine
+from netcosim.executors.workers import Workers
 from netcosim.judge.changes import (
     DAY_S,
     blocks,
@@ -38,9 +39,10 @@ from netcosim.judge.trial import FRACTION, JudgeTrial
 from netcosim.judge.verdict import details, format_change, recommend
 from netcosim.judge.waits import rate_waits, reproduced, waits_by_size
 from netcosim.report.recommendation import format_duration, number
-from netcosim.runs.journal import Journal
+from netcosim.runs.outcome import encode_tables
 from netcosim.runs.run_context import run_context
-from netcosim.study.study import compute_with_others
+from netcosim.runs.store import Store
+from netcosim.runs.tasks import StoredTasks
 from netsim.errors import NetcosimError
 from queuesim.metrics import wait_s
 from workloads.details import JobDetails, Labels
@@ -564,26 +566,33 @@ def test_tables_do_not_depend_on_the_number_of_processes(
         found, expected = (f / "tables" / name for f in (again, small))
         if name != "machine_and_jobs.csv":  # it names the log's file
             assert found.read_bytes() == expected.read_bytes()
-    assert not list(again.glob("unfinished-*"))
+    with Store(again / "results.db", "write") as store:
+        assert store.drop_tasks() == 0
 
 
 @pytest.mark.full
-def test_processes_compute_parts_of_the_judge(
+def test_a_judge_that_goes_on_sends_no_packet_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a helper leaves in the journal is not computed again by the command's own process."""
     flags = Flags(
         str(a_log(tmp_path, "random", 60)), str(tmp_path / "machine.toml"), ("random", "ta"),
         snapshots=5, fractions=(0.6,),
     )  # fmt: skip
     config = load_judge_config(flags, None).config
     requests = [{FRACTION: None}, {FRACTION: 0.6}]
-    journal = Journal(tmp_path / "parts")
-    compute_with_others(JudgeTrial, requests, config.resolved(), journal)
+
+    def compute() -> list[Any]:
+        with Store(tmp_path / "r.db", "write") as store:
+            trial = JudgeTrial(config, StoredTasks(store, "run", Workers(1)))
+            return [trial.compute(request) for request in requests]
+
+    first = compute()
     monkeypatch.setattr(
         "netsim.packet.engine.simulate_packets", lambda *_, **__: pytest.fail("sent again")
     )
-    run, again = map(JudgeTrial(config, Journal(tmp_path / "parts")).compute, requests)
+    run, again = compute()
+    assert encode_tables(run) == encode_tables(first[0])
+    assert encode_tables(again) == encode_tables(first[1])
     assert len(run["pairs"]) > 0
     assert len(again["fraction"]) == 1
 

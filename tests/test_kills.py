@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from test_experiments_sweep import SCRIPT, environment, launch, mpiexec
 
-from netcosim.runs.store import BATCH_S, Store
+from netcosim.executors.executor import BATCH_S
+from netcosim.runs.store import Store
 
 __all__ = ["mpiexec"]
 

@@ -13,9 +13,9 @@ from cosim.measuring.measured import SpeedupRow, SpeedupTable
 from cosim.measuring.paired import Paired
 from cosim.measuring.pairing import Pairing
 from cosim.measuring.pairs import Pair, speedup_rows, summary
-from cosim.measuring.parts import SerialExecutor
 from cosim.measuring.snapshots import SIZE_CLASSES, Side, Study, size_class
 from cosim.measuring.speedup_file import read_speedups
+from cosim.measuring.tasks import SerialExecutor
 from cosim.network.communication import ALWAYS, BY_SHARE, Communication
 from cosim.network.ensemble import SharedNetwork
 from cosim.network.mix import CommunicationMix, PatternShare

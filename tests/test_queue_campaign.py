@@ -15,9 +15,9 @@ from cosim.measuring.campaign import (
     speedup_table,
 )
 from cosim.measuring.measured import SpeedupRow
-from cosim.measuring.parts import SerialExecutor
 from cosim.measuring.snapshots import Measurements, Ratio, Side, Study, snapshot_times
 from cosim.measuring.stretching import IsolatedBaselines, stretches
+from cosim.measuring.tasks import SerialExecutor
 from cosim.network.communication import ALWAYS, Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from netsim.errors import NetcosimError

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from cosim.measuring.measured import SpeedupTable
-from cosim.measuring.parts import Columns, Part, PrefixedRunner, SerialExecutor
 from cosim.measuring.rounds import ALONE, isolated_speedups, round_rows
 from cosim.measuring.snapshots import Measurement, Ratio
+from cosim.measuring.tasks import Columns, PrefixedRunner, SerialExecutor
 from cosim.run_times.measured_times import Measured
 from netcosim.config.load import config_from
 from netcosim.runs.cosim import run_cosim
@@ -35,8 +35,8 @@ CONTENT: dict[str, Any] = {
 }
 
 
-def run(changes: dict[str, Any], parts: Any = None) -> CosimResult:
-    return run_cosim(config_from(replaced(CONTENT, changes)), parts=parts)
+def run(changes: dict[str, Any], runner: Any = None) -> CosimResult:
+    return run_cosim(config_from(replaced(CONTENT, changes)), runner=runner)
 
 
 def rounds(number: int, **more: Any) -> CosimResult:
@@ -44,15 +44,15 @@ def rounds(number: int, **more: Any) -> CosimResult:
 
 
 class Seen(SerialExecutor):
-    """Notes the names of parts."""
+    """Notes the names of tasks."""
 
     def __init__(self) -> None:
         super().__init__()
         self.names: list[str] = []
 
-    def each(self, parts: Any, progress: Any = None) -> list[Columns]:
-        self.names += [part.name for part in parts]
-        return super().each(parts, progress)
+    def each(self, compute: Any, tasks: Any, *more: Any) -> list[tuple[Any, ...]]:
+        self.names += tasks
+        return super().each(compute, tasks, *more)
 
 
 def test_each_round_is_what_the_run_before_gave() -> None:
@@ -178,8 +178,18 @@ def test_what_does_not_go_together_is_refused(
         run(changes)
 
 
-def test_parts_are_renamed_alone() -> None:
-    seen = Seen()
-    [found] = PrefixedRunner(seen, "round 2, ").each([Part("x", lambda tell: {"a": np.ones(1)})])
-    assert seen.names == ["round 2, x"]
-    assert found["a"] == 1
+def test_tasks_are_renamed_alone() -> None:
+    """Their digests go with them: an equal one is not computed again."""
+    seen, computed = Seen(), list[int]()
+    seen._most = 2
+
+    def compute(number: int, report: Any) -> Columns:
+        computed.append(number)
+        return {"a": np.array(number)}
+
+    second = PrefixedRunner(seen, "round 2, ")
+    for runner in (seen, second):
+        [(number, columns)] = runner.each(compute, {"x": (7,)}, None, {"x": "digest"})
+        assert (number, int(columns["a"])) == (7, 7)
+    assert seen.names == ["x", "round 2, x"]
+    assert computed == [7]

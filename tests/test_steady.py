@@ -15,7 +15,6 @@ import pytest
 from scipy.special import stdtrit
 
 from alloc.registry import POLICIES, make_policy
-from cosim.measuring.parts import SerialExecutor
 from cosim.measuring.snapshots import Side, Study
 from cosim.measuring.steady import (
     Steadying,
@@ -24,6 +23,7 @@ from cosim.measuring.steady import (
     times_longer,
 )
 from cosim.measuring.steady_measure import Steady, _seen
+from cosim.measuring.tasks import SerialExecutor
 from cosim.network.communication import Communication, rounded_s
 from cosim.network.ensemble import SharedNetwork
 from cosim.network.loops import LEAST_COUNTED, LoopTimes, means_s

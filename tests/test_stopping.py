@@ -127,26 +127,20 @@ def test_a_stopped_sweep_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("after_s", first_only([1.5, 0.6, 2.5]))
 def test_a_run_stops_in_one_line_and_leaves_what_is_done(tmp_path: Path, after_s: float) -> None:
-    """Nothing, or whole parts and a line that tells of them."""
+    """Nothing, or whole tasks and a line that tells of them."""
     (tmp_path / "c.toml").write_text(config_text({"mix.message_bytes": '"100 MB"'}))
     status, out = stopped(tmp_path, signal.SIGINT, after_s, "run", "c.toml", "--out", "out")
     lines = [line for line in out.splitlines() if "packet simulation ahead" not in line]
-    stored = [line for line in lines if "results are in out/results.db" in line]
-    kept = [line for line in lines if "parts are kept in out/unfinished-" in line]
-    assert (status, lines) == (130, [*stored, *kept, "netcosim: interrupted"])
-    left = [path.name for path in (tmp_path / "out").glob("*")]
-    whole = [name for name in left if not name.startswith("unfinished-")]
-    # results are whole, or not there; a line tells of them once they are being drawn
-    assert whole == ["results.db"] * len(whole)
-    assert len(whole) >= len(stored)
-    assert (tmp_path / "out").exists() == bool(whole or kept)
-    if whole:
-        with Store(tmp_path / "out" / "results.db", "read") as store:
-            assert [point.status for point in store.points()] == ["done"]
-    parts = list((tmp_path / "out").glob("unfinished-*/*.npz"))
-    assert [f"netcosim: {len(parts)} parts are kept in" in line for line in kept] == [True] * bool(
-        parts
-    )
+    kept = [line for line in lines if "tasks are stored in out/results.db" in line]
+    assert (status, lines) == (130, [*kept, "netcosim: interrupted"])
+    assert (tmp_path / "out").exists() == bool(kept)
+    if not kept:
+        return
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["results.db"]
+    with Store(tmp_path / "out" / "results.db", "read") as store:
+        assert all(point.status == "done" for point in store.points())
+        [(count,)] = store._db.execute("SELECT count(*) FROM tasks").fetchall()
+    assert kept[0].startswith(f"netcosim: {count} tasks are stored")
 
 
 @pytest.mark.slow

@@ -1,8 +1,10 @@
-"""What studies share: points computed once, parts kept until they are done, cells of intervals."""
+"""What studies share: points computed once, tasks kept until they are done, cells of intervals."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,11 +13,11 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from cosim.measuring.parts import Part
 from netcosim.config.load import config_from
 from netcosim.report.page import Section
 from netcosim.report.recommendation import Recommendation
-from netcosim.runs.journal import journals_in
+from netcosim.runs.points import point_key
+from netcosim.runs.tasks import count_tasks
 from netcosim.study.config import StudyConfig
 from netcosim.study.results import RESULTS_FILE, read_tables, stored_keys
 from netcosim.study.study import Frames, NewTrial, Report, Request, Study, Trial, run_study
@@ -32,18 +34,18 @@ CONFIG = {
 
 @dataclass
 class SquareTrial(Trial):
-    """Squares, each a part, and how many are asked for in all."""
+    """Squares, each a task, and how many are asked for in all."""
 
     offset: int = 0
 
     def compute(self, request: Request) -> dict[str, list[dict[str, object]]]:
-        number = request["number"]
+        number, offset = request["number"], self.offset
 
-        def square(tell: object) -> dict[str, np.ndarray]:
+        def square(number: int, report: object) -> dict[str, np.ndarray]:
             COMPUTED.append(number)
-            return {"square": np.array(number**2 + self.offset)}
+            return {"square": np.array(number**2 + offset)}
 
-        [columns] = self.parts.each([Part(f"square of {number}", square)])
+        [(_, columns)] = self.runner.each(square, {f"square of {number}": (number,)})
         return {"squares": [{"number": number, "square": int(columns["square"])}]}
 
 
@@ -78,6 +80,12 @@ def squares(*numbers: int, finished: bool = True) -> Squares:
     return Squares(StudyConfig(config_from(CONFIG), "text", ()), numbers, finished)
 
 
+def n_tasks(out: Path) -> int:
+    """Stored tasks of the study."""
+    key = point_key({**config_from(CONFIG).resolved(), "squares": {}})
+    return count_tasks(out / RESULTS_FILE, key)
+
+
 @pytest.fixture(autouse=True)
 def _nothing_computed() -> None:
     COMPUTED.clear()
@@ -95,22 +103,23 @@ def test_a_stored_point_is_not_computed_again_and_a_new_one_is(
     assert capsys.readouterr().out.splitlines()[0] == "sum 27"
     assert COMPUTED == [2, 3, 4]
     assert "a page" in (out / "report.html").read_text(encoding="utf-8")
-    assert journals_in(out) == []
+    assert n_tasks(out) == 0
     # in the order of the points that are read, whenever they were stored
     points = [{**config_from(CONFIG).resolved(), "squares": {"number": k}} for k in (4, 2)]
     assert [row["square"] for row in read_tables(out / RESULTS_FILE, points)["squares"]] == [17, 5]
 
 
-def test_parts_of_a_study_that_is_not_finished_are_kept(tmp_path: Path) -> None:
+def test_tasks_of_a_study_that_is_not_finished_are_kept(tmp_path: Path) -> None:
     out = tmp_path / "out"
     run_study(squares(2, finished=False), out, 1)
-    [journal] = journals_in(out)
-    assert len(list(journal.glob("*.npz"))) == 1
-    # another number of points is the same study: its parts are found
-    (out / RESULTS_FILE).unlink()
+    assert n_tasks(out) == 1
+    # another number of points is the same study: its tasks are found
+    with closing(sqlite3.connect(out / RESULTS_FILE)) as db, db:
+        db.execute("DELETE FROM results")
+        db.execute("DELETE FROM points")
     run_study(squares(2, 5), out, 1)
     assert COMPUTED == [2, 5]
-    assert journals_in(out) == []
+    assert n_tasks(out) == 0
 
 
 def test_cells_of_an_interval_are_read_as_they_were_written() -> None:

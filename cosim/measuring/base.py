@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from cosim.measuring.parts import Columns, Progress, ReportProgress, TaskRunner, compute_each
 from cosim.measuring.snapshots import Measurement, Study
+from cosim.measuring.tasks import Columns, Progress, ReportProgress, TaskRunner
 
 Generators = Callable[[], np.random.Generator]
 """Gives a new generator for each bootstrap, always the same."""
@@ -43,14 +43,14 @@ class Measure(ABC):
 
     @abstractmethod
     def measure(
-        self, study: Study, rng: Generators, parts: TaskRunner, progress: Progress | None = None
+        self, study: Study, rng: Generators, runner: TaskRunner, progress: Progress | None = None
     ) -> Measurement:
         """Send a study's snapshots through the packet engine.
 
         Parameters
         ----------
         rng : callable () -> numpy.random.Generator
-        parts : TaskRunner
+        runner : TaskRunner
             Runner of the simulations.
         """
 
@@ -58,7 +58,7 @@ class Measure(ABC):
         self,
         study: Study,
         seen: Callable[[int], Columns],
-        parts: TaskRunner,
+        runner: TaskRunner,
         progress: Progress | None,
     ) -> list[Columns]:
         """Return the results of the snapshots, by number, without empty ones."""
@@ -67,7 +67,7 @@ class Measure(ABC):
             return seen(number)
 
         named = {f"{self.name}, snapshot {n + 1}": (n,) for n in study.numbers}
-        found = compute_each(parts, compute, named, progress)
+        found = runner.each(compute, named, progress)
         return [columns for _, columns in found if columns]
 
 

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from cosim.measuring.base import Generators, Measure
 from cosim.measuring.measured import SpeedupRow, SpeedupTable
-from cosim.measuring.parts import Progress, TaskRunner
 from cosim.measuring.snapshots import (
     ALL_SIZES,
     SIZE_CLASSES,
@@ -31,6 +30,7 @@ from cosim.measuring.snapshots import (
     in_several,
 )
 from cosim.measuring.stretching import IsolatedBaselines, stretches
+from cosim.measuring.tasks import Progress, TaskRunner
 from cosim.parameters import PERIODS
 from netsim.errors import NetcosimError
 from queuesim.statistics import around, drawn_means, known_ends
@@ -109,39 +109,41 @@ def speedup_table(
     """
     if reference_policy not in measured:
         raise NetcosimError(f"reference policy {reference_policy!r} was not measured")
-    reference = measured[reference_policy]
-    names = np.array(patterns)
+    reference, pattern_of = measured[reference_policy], np.array(patterns)
+
+    def rows_of(side: Measurements, pattern: str, sizes: tuple[int, int]) -> NDArray[np.bool_]:
+        fits = (side.n_nodes >= sizes[0]) & (side.n_nodes <= sizes[1])
+        return np.asarray(fits & (pattern_of[side.share] == pattern))
+
+    def ratio_of(side: Measurements, pattern: str, sizes: tuple[int, int]) -> Ratio | None:
+        of_side, of_reference = (rows_of(one, pattern, sizes) for one in (side, reference))
+        return ratio_of_stretches(
+            side,
+            reference,
+            rng,
+            of_mine=of_side,
+            of_reference=of_reference,
+            confidence=confidence,
+        )
+
+    def several(side: Measurements, pattern: str, sizes: tuple[int, int]) -> bool:
+        both = (side, reference)
+        return in_several(*(one.snapshot[rows_of(one, pattern, sizes)] for one in both))
+
     rows: list[SpeedupRow] = []
-    for policy, mine in measured.items():
-        if policy == reference_policy:
-            continue
-        for pattern in dict.fromkeys(patterns):
-
-            def ratio_of(
-                low: int, high: int, pattern: str = pattern, mine: Measurements = mine
-            ) -> tuple[Ratio | None, bool]:
-                """Return the ratio, and whether both sides have it from several snapshots."""
-                masks = [
-                    (names[side.share] == pattern) & (side.n_nodes >= low) & (side.n_nodes <= high)
-                    for side in (mine, reference)
-                ]
-                ratio = ratio_of_stretches(
-                    mine,
-                    reference,
-                    rng,
-                    of_mine=masks[0],
-                    of_reference=masks[1],
-                    confidence=confidence,
-                )
-                return ratio, in_several(mine.snapshot[masks[0]], reference.snapshot[masks[1]])
-
-            found = {sizes: ratio_of(*sizes) for sizes in size_classes}
-            kept = {s: one for s, (one, several) in found.items() if one is not None and several}
-            if not kept:
-                kept = {ALL_SIZES: ratio_of(*ALL_SIZES)[0] or Ratio(*NOT_KNOWN, 0)}
+    for policy, side in measured.items():
+        for pattern in dict.fromkeys(patterns) if policy != reference_policy else ():
+            by_sizes = {sizes: ratio_of(side, pattern, sizes) for sizes in size_classes}
+            known = {
+                sizes: ratio
+                for sizes, ratio in by_sizes.items()
+                if ratio is not None and several(side, pattern, sizes)
+            }
+            if not known:
+                known = {ALL_SIZES: ratio_of(side, pattern, ALL_SIZES) or Ratio(*NOT_KNOWN, 0)}
             rows += [
-                SpeedupRow(pattern, *sizes, policy, one.ratio, one.low, one.high)
-                for sizes, one in kept.items()
+                SpeedupRow(pattern, *sizes, policy, ratio.ratio, ratio.low, ratio.high)
+                for sizes, ratio in known.items()
             ]
     return SpeedupTable(reference_policy, tuple(rows), of_run_times)
 
@@ -154,8 +156,7 @@ class Stretch(Measure):
     description = "jobs of each policy's own schedule, times over those of similar isolated jobs"
     compares = (
         "each job's time with all others on the network over its isolated time on the first "
-        "nodes of  "
-        "the reference's machine"
+        "nodes of the reference's machine"
     )
     baseline = "isolated time on the first nodes"
 
@@ -166,11 +167,11 @@ class Stretch(Measure):
         return study.by_share
 
     def measure(
-        self, study: Study, rng: Generators, parts: TaskRunner, progress: Progress | None = None
+        self, study: Study, rng: Generators, runner: TaskRunner, progress: Progress | None = None
     ) -> Measurement:
         network = study.sides[study.reference].network
         baselines = IsolatedBaselines(network, study.communications, study.by_share)
-        found = stretches(study, baselines, parts, progress)
+        found = stretches(study, baselines, runner, progress)
         ratios = {}
         for name, mine in found.items():
             ratio = ratio_of_stretches(

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.measuring.parts import Columns, Progress, ReportProgress, TaskRunner, compute_each, cut
 from cosim.measuring.snapshots import Measurements, Study, format_snapshots
+from cosim.measuring.tasks import Columns, Progress, ReportProgress, TaskRunner, cut
 from cosim.network.ensemble import Ensemble
 from cosim.network.isolated_loops import loop_isolated
 from netsim.packet.model import PS_PER_S
@@ -145,7 +145,7 @@ def neighbours(
 def neighbours_of(
     study: Study,
     measured: Mapping[str, Measurements],
-    parts: TaskRunner,
+    runner: TaskRunner,
     progress: Progress | None = None,
 ) -> dict[str, Neighbours]:
     """Compute `neighbours` of some sides, a few snapshots at a time."""
@@ -160,7 +160,7 @@ def neighbours_of(
         found = neighbours(study, name, mine, lambda done, total: report(done / total))
         return {"alone_s": found.alone_s, "ptr": found.ptr, "job": found.job, "part": found.part}
 
-    found = compute_each(parts, compute, pieces, progress)
+    found = runner.each(compute, pieces, progress)
     return {
         name: _together([columns for one, _, columns in found if one == name]) for name in measured
     }

@@ -16,8 +16,8 @@ from cosim.measuring.base import Generators, Measure, timings
 from cosim.measuring.measured import SpeedupRow, SpeedupTable
 from cosim.measuring.pairing import LEAST_PERIODS, Pairing
 from cosim.measuring.pairs import Pair, mean_ratio, speedup_rows, summary
-from cosim.measuring.parts import Progress, TaskRunner
 from cosim.measuring.snapshots import Measurement, Ratio, Study
+from cosim.measuring.tasks import Progress, TaskRunner
 from cosim.measuring.timed import measurements
 from queuesim.statistics import NO_INTERVAL
 
@@ -38,10 +38,10 @@ class Paired(Measure):
         return {study.reference: timings(study) * min(often, self.max_iterations)}
 
     def measure(
-        self, study: Study, rng: Generators, parts: TaskRunner, progress: Progress | None = None
+        self, study: Study, rng: Generators, runner: TaskRunner, progress: Progress | None = None
     ) -> Measurement:
         pairing = Pairing(study, self.repeats, self.max_iterations)
-        snapshots = pairing.snapshots(parts, progress)
+        snapshots = pairing.snapshots(runner, progress)
         pairs = [pair for snapshot in snapshots for pair in pairing.pairs(snapshot)]
         seen = sum(len(snapshot.running) for snapshot in snapshots)
         by_policy, rows, ratios = compared(study, pairs, seen, rng)
@@ -51,7 +51,7 @@ class Paired(Measure):
             | summary(mine, [counted[pair.job_id] for pair in mine], rng(), study.confidence)
             for name, mine in by_policy.items()
         ]
-        proof = pairing.proofs(parts) if 0 in study.numbers else []
+        proof = pairing.proofs(runner) if 0 in study.numbers else []
         return Measurement(
             {name: measurements(study, name, snapshots) for name in study.sides},
             ratios,

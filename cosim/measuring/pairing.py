@@ -20,18 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.measuring.pairs import Pair
-from cosim.measuring.parts import (
+from cosim.measuring.snapshots import Study, format_snapshots, snapshot_times
+from cosim.measuring.tasks import (
     Columns,
     Progress,
     ReportProgress,
     TaskRunner,
-    compute_each,
     cut,
     packet_columns,
     packets_from,
     within,
 )
-from cosim.measuring.snapshots import Study, format_snapshots, snapshot_times
 from cosim.measuring.timed import TimedSnapshot, pairs_of
 from cosim.network.communication import TIME_STEP_S, Communication
 from cosim.network.ensemble import Ensemble, PlacedJob
@@ -125,7 +124,7 @@ class Pairing:
         random = self.study.sides[name].network.routing.random_visits
         return name, index, drawn if random else 0
 
-    def learn(self, indices: Sequence[int], parts: TaskRunner, progress: Progress | None) -> None:
+    def learn(self, indices: Sequence[int], runner: TaskRunner, progress: Progress | None) -> None:
         """Time jobs (by index) in isolation under all sides by `repeat`, `isolated_time_ps`."""
 
         def repeats(piece: Sequence[int], report: ReportProgress) -> Columns:
@@ -138,12 +137,12 @@ class Pairing:
             }
 
         pieces = {f"iterations {i}": (piece,) for i, piece in enumerate(cut(indices))}
-        for piece, columns in compute_each(parts, repeats, pieces, within(progress, 0.0, 0.5)):
+        for piece, columns in runner.each(repeats, pieces, within(progress, 0.0, 0.5)):
             often, one_s = columns["often"].tolist(), columns["one_s"].tolist()
             self.repeated |= zip(piece, zip(often, one_s, strict=True), strict=True)
         keys = cut([(name, index) for name in self.study.sides for index in indices])
         pieces = {f"alone {i}": (piece,) for i, piece in enumerate(keys)}
-        for piece, columns in compute_each(parts, isolated, pieces, within(progress, 0.5, 1.0)):
+        for piece, columns in runner.each(isolated, pieces, within(progress, 0.5, 1.0)):
             for (name, index), time_ps in zip(piece, columns["time_ps"].tolist(), strict=True):
                 self.isolated_ps[self._isolated_key(name, index, index)] = time_ps
 
@@ -155,7 +154,7 @@ class Pairing:
         run = Ensemble(self.study.sides[name].network, jobs).packets(stream=stream)
         return run.time_ps.tolist(), run.packets
 
-    def proofs(self, parts: TaskRunner) -> list[dict[str, object]]:
+    def proofs(self, runner: TaskRunner) -> list[dict[str, object]]:
         """Return a row for each isolating side whose jobs' paths do not depend on other jobs."""
         names = [
             name
@@ -173,7 +172,7 @@ class Pairing:
         named = {f"{name}, jobs isolated and together": (name,) for name in names}
         return [
             {"policy": name, **{key: int(value) for key, value in columns.items()}}
-            for name, columns in compute_each(parts, compute, named)
+            for name, columns in runner.each(compute, named)
         ]
 
     def proof(self, name: str) -> dict[str, int]:
@@ -225,12 +224,12 @@ class Pairing:
         duty = np.array([self.duty(index) for index in found.running])
         return pairs_of(self.study, found, often, duty)
 
-    def snapshots(self, parts: TaskRunner, progress: Progress | None) -> list[TimedSnapshot]:
+    def snapshots(self, runner: TaskRunner, progress: Progress | None) -> list[TimedSnapshot]:
         """Return all snapshots at which jobs run; see `learn` for what is timed beforehand."""
         at = self.study.reference
         running = {n: jobs for n in self.study.numbers if (jobs := self.running(at, n))}
         indices = sorted({index for jobs in running.values() for index in jobs})
-        self.learn(indices, parts, within(progress, 0.0, _ALONE))
+        self.learn(indices, runner, within(progress, 0.0, _ALONE))
         pieces = {
             f"{name}, {format_snapshots(piece)}": (name, piece)
             for piece in cut(list(running))
@@ -246,7 +245,7 @@ class Pairing:
                 report(done / len(piece))
             return found
 
-        done = compute_each(parts, compute, pieces, within(progress, _ALONE, 1.0))
+        done = runner.each(compute, pieces, within(progress, _ALONE, 1.0))
         together: dict[int, dict[str, tuple[list[int], PacketResult]]] = {n: {} for n in running}
         for name, piece, found in done:
             for number in piece:

@@ -16,9 +16,9 @@ from cosim.measuring.base import Generators, Measure, timings
 from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.paired import compared, policy_note
 from cosim.measuring.pairs import Pair, job_ids, off_percent, summary_with
-from cosim.measuring.parts import Columns, Progress, TaskRunner, packet_columns, packets_from
 from cosim.measuring.snapshots import Measurement, Study
 from cosim.measuring.steady import Steadying, SteadySnapshot
+from cosim.measuring.tasks import Columns, Progress, TaskRunner, packet_columns, packets_from
 from cosim.measuring.timed import measurements
 from cosim.parameters import PLACED, QUEUE, SteadyRules
 from queuesim.statistics import t_of_snapshots
@@ -38,7 +38,7 @@ class Steady(SteadyRules, Measure):
         return {study.reference: float(timings(study) * self.least_iterations)}
 
     def measure(
-        self, study: Study, rng: Generators, parts: TaskRunner, progress: Progress | None = None
+        self, study: Study, rng: Generators, runner: TaskRunner, progress: Progress | None = None
     ) -> Measurement:
         watching = Steadying(study, replace(self, level=study.confidence))
 
@@ -46,7 +46,7 @@ class Steady(SteadyRules, Measure):
             found = watching.at(number).watched(number)
             return {} if found is None else _columns(found)
 
-        columns = self._each_snapshot(study, seen_at, parts, progress)
+        columns = self._each_snapshot(study, seen_at, runner, progress)
         snapshots = [_snapshot(study, found) for found in columns]
         pairs = [pair for snapshot in snapshots for pair in watching.pairs(snapshot)]
         n_seen = sum(len(s.running) for s in snapshots)

@@ -12,17 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.measuring.parts import (
+from cosim.measuring.snapshots import FloatArray, Measurements, Study, format_snapshots
+from cosim.measuring.tasks import (
     Columns,
     Progress,
     ReportProgress,
     TaskRunner,
-    compute_each,
     cut,
     packet_columns,
     packets_from,
 )
-from cosim.measuring.snapshots import FloatArray, Measurements, Study, format_snapshots
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.isolated_loops import (
@@ -86,7 +85,7 @@ class IsolatedBaselines:
         period_s, _ = loop_isolated(self.network, job, loop.period_s, job.job_id)
         return loop.job.compute_s, period_s
 
-    def learn(self, keys: Iterable[Key], parts: TaskRunner) -> None:
+    def learn(self, keys: Iterable[Key], runner: TaskRunner) -> None:
         """Time those of these jobs that are not known yet."""
         missing = sorted(set(keys) - set(self.known))
         pieces = {f"baselines {i}": (piece,) for i, piece in enumerate(cut(missing))}
@@ -94,7 +93,7 @@ class IsolatedBaselines:
         def compute(piece: Sequence[Key], report: ReportProgress) -> Columns:
             return {"times_s": np.array([self.times_s(key) for key in piece])}
 
-        for piece, columns in compute_each(parts, compute, pieces):
+        for piece, columns in runner.each(compute, pieces):
             times = map(tuple, columns["times_s"].tolist())
             self.known |= zip(piece, times, strict=True)
 
@@ -193,7 +192,7 @@ class Stretching:
         mapping of str to ndarray
             "snapshot", "job" and "time_s", a row a job, "exposed_s KIND" for each kind of
             communication that is timed, and the packets of each snapshot that has jobs
-            (`cosim.measuring.parts.packet_columns`).
+            (`cosim.measuring.tasks.packet_columns`).
         """
         snapshot, job, time_s = [], [], []
         exposed_s: list[dict[str, float]] = []
@@ -221,7 +220,7 @@ class Stretching:
 def stretches(
     study: Study,
     baselines: IsolatedBaselines,
-    parts: TaskRunner,
+    runner: TaskRunner,
     progress: Progress | None = None,
 ) -> dict[str, Measurements]:
     """Send the snapshots of all sides' schedules through the packet engine.
@@ -230,7 +229,7 @@ def stretches(
     ----------
     baselines : IsolatedBaselines
         See `Stretching`.
-    parts : TaskRunner
+    runner : TaskRunner
         Computes a few snapshots of one side at a time.
     """
     stretching = Stretching(study, baselines)
@@ -240,13 +239,13 @@ def stretches(
         for number in study.numbers
         for index in stretching.running(name, number)
     )
-    baselines.learn([stretching.key(*one) for one in seen], parts)
+    baselines.learn([stretching.key(*one) for one in seen], runner)
     pieces = {
         f"{name}, {format_snapshots(piece)}": (name, piece)
         for name in study.sides
         for piece in cut(study.numbers)
     }
-    found = compute_each(parts, stretching.timed, pieces, progress)
+    found = runner.each(stretching.timed, pieces, progress)
     by_side: dict[str, list[Columns]] = {name: [] for name in study.sides}
     for name, _, columns in found:
         by_side[name].append(columns)

@@ -61,6 +61,6 @@ def observe(point: Mapping[str, Any]) -> dict[str, Rows]:
 
 def measured(point: Mapping[str, Any]) -> dict[str, Rows]:
     """Run a point's config with its packets; all its tables, with the point's labels."""
-    result = run_cosim(config_from(point["config"]), parts=BETWEEN_POINTS)
+    result = run_cosim(config_from(point["config"]), runner=BETWEEN_POINTS)
     tables = result_tables(result)
     return {name: [{**point["labels"], **row} for row in rows] for name, rows in tables.items()}

@@ -124,7 +124,7 @@ def assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
 
 def number_of_processes(text: str) -> int:
     """Return a number of local processes that this machine bears."""
-    from netcosim.executors.executor import check_jobs
+    from netcosim.executors.processes import check_jobs
 
     number = whole_number(text.removeprefix("-"))
     if number is None:

@@ -1,8 +1,10 @@
 """Run one config: the queue under each policy, packets measured, the queue again; then a report.
 
   netcosim run CONFIG.toml --out FOLDER --jobs 2
+  mpiexec -n 8 netcosim run CONFIG.toml
+  netcosim run CONFIG.toml --executor dask:tcp://HOST:8786
 
-A run that was stopped, however, goes on from the parts that it has done: the same command again.
+A run that was stopped, however, goes on from the tasks that it has done: the same command again.
 The results do not depend on the number of processes.
 """
 
@@ -12,7 +14,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netcosim.commands import add_jobs, add_quiet, add_resamples
+from netcosim.commands import add_executor, add_quiet, add_resamples, processes_beside
 
 if TYPE_CHECKING:
     from netcosim.config.config import Config
@@ -26,11 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FOLDER", help="where to write; by default netcosim-CONFIG in this folder"
     )
-    add_jobs(parser)
+    add_executor(parser)
     add_quiet(parser)
     add_resamples(parser)
     parser.add_argument(
-        "--dry-run", action="store_true", help="only print the number of parts and estimated time"
+        "--dry-run", action="store_true", help="only print the number of queues and estimated time"
     )
 
 
@@ -52,12 +54,15 @@ def _run(config: Config, text: str, path: Path, args: argparse.Namespace) -> int
 
     check_resamples(config, args.resamples)
     out = Path(args.out or f"netcosim-{path.stem}")
-    config = prepare_run(config, out, args.jobs, args.resamples)
+    config = prepare_run(config, out, processes_beside(args), args.resamples)
     # what it imports takes a while and must not come before a word on compiling
     if args.dry_run:
+        from netcosim.executors.registry import open_workers
         from netcosim.runs.run_plan import plan_run
 
-        print(plan_run(config, out, args.jobs).lines())
+        with open_workers(args.executor, args.jobs) as workers:
+            if workers is not None:
+                print(plan_run(config, out, workers.count).lines())
         return 0
     from netcosim.runs.run_output import run_and_report
 
@@ -67,6 +72,7 @@ def _run(config: Config, text: str, path: Path, args: argparse.Namespace) -> int
         out,
         title=config.run.name or path.stem,
         jobs=args.jobs,
+        executor=args.executor,
         resamples=args.resamples,
         progress=not args.quiet,
     )

@@ -58,7 +58,7 @@ def _open(argument: str, jobs: int) -> Iterator[Workers]:
         if max(threads) > 1:
             raise NetcosimError(
                 f"--executor dask:{argument}: a worker has {max(threads)} threads, but a process "
-                "computes one point at a time; start workers with --nthreads 1"
+                "computes one task at a time; start workers with --nthreads 1"
             )
         executor = client.get_executor(pure=False)
         yield Workers(len(threads), executor, ahead=_AHEAD, lost=(KilledWorker,))

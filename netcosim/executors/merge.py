@@ -42,8 +42,6 @@ _ADD = (
     f"{_copy('points')} WHERE key IN added",
     f"{_copy('results')} WHERE point_key IN added",
     _copy("meta", "INSERT OR IGNORE"),
-)
-_ADD_ARCHIVES = (
     f"{_copy('kept')} WHERE point_key IN added",
     "INSERT OR IGNORE INTO main.archives SELECT * FROM other.archives"
     " WHERE digest IN (SELECT digest FROM main.kept)",
@@ -108,8 +106,7 @@ def _add(db: sqlite3.Connection, source: Path) -> int:
                 f"{source}: table {table!r} of point {key[:12]} differs from that of a file before "
                 "it; nothing was merged (netcosim report shows each; were they computed alike?)"
             )
-        archives = db.execute("SELECT 1 FROM other.sqlite_master WHERE name = 'archives'")
-        for statement in (*_ADD, *(_ADD_ARCHIVES if archives.fetchone() else ())):
+        for statement in _ADD:
             db.execute(statement)
         db.execute("DROP TABLE added")
     db.execute("DETACH other")

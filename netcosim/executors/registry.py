@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from netcosim.executors.dask_client import DASK
 from netcosim.executors.mpi import world
+from netcosim.executors.processes import check_jobs, local_processes
 from netcosim.executors.slurm_jobs import SLURM
 from netcosim.executors.workers import ExecutorEntry, Workers
 from netsim.errors import NetcosimError, need_name
@@ -30,9 +31,7 @@ def _mpi(argument: str, jobs: int) -> Iterator[Workers | None]:
 EXECUTORS = {
     entry.name: entry
     for entry in (
-        ExecutorEntry(
-            "processes", "--jobs local processes (default)", lambda _, n: nullcontext(Workers(n))
-        ),
+        ExecutorEntry("processes", "--jobs local processes (default)", local_processes),
         ExecutorEntry("mpi", "the other ranks under mpiexec or srun (default there)", _mpi),
         DASK,
         SLURM,
@@ -58,6 +57,7 @@ def open_workers(text: str, jobs: int) -> AbstractContextManager[Workers | None]
     An empty text means the other ranks where an MPI launcher has started several, else local
     processes. Yields None to MPI ranks other than 0, which have served rank 0 by then.
     """
+    check_jobs(jobs)
     ranks = world() is not None
     entry, argument = executor_entry(text or ("mpi" if ranks else "processes"))
     if ranks and entry.name != "mpi":

@@ -1,4 +1,4 @@
-"""One point, computed: what runs in a worker process or on an MPI rank."""
+"""What runs in a worker process or on an MPI rank."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import parent_process
-from typing import cast
+from typing import Any, cast
 
 from netcosim.runs.outcome import Outcome, PointResult, encode_tables
 from netsim.errors import NetcosimError, UnreadKeyWarning, one_line
@@ -51,33 +51,31 @@ def compute(path: str, config: Mapping[str, object]) -> Outcome:
         kept = found.kept if isinstance(found, PointResult) else {}
         tables = encode_tables(found.tables if isinstance(found, PointResult) else found)
     except Exception as error:
-        if interrupt := _interrupt_behind(error):
-            raise interrupt from None
+        raise_interrupt_behind(error)
         return Outcome(None, describe_error(error), time.perf_counter() - started)
     return Outcome(tables, None, time.perf_counter() - started, kept)
 
 
 def compute_some(
-    path: str, configs: Sequence[Mapping[str, object]], seconds: float
-) -> list[Outcome]:
-    """Run the point function on configs, in order, until so many seconds have passed."""
+    function: Callable[[Any], Any], arguments: Sequence[Any], seconds: float
+) -> list[Any]:
+    """Call a function with each argument, in order, until so many seconds have passed."""
     started = time.perf_counter()
-    outcomes: list[Outcome] = []
-    for config in configs:
-        if outcomes and time.perf_counter() - started > seconds:
+    results: list[Any] = []
+    for argument in arguments:
+        if results and time.perf_counter() - started > seconds:
             break
-        outcomes.append(compute(path, config))
-    return outcomes
+        results.append(function(argument))
+    return results
 
 
-def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
-    """Return the Ctrl-C that a library turned into its own error; no point has failed then."""
+def raise_interrupt_behind(error: BaseException) -> None:
+    """Raise the Ctrl-C that a library turned into its own error; no task has failed then."""
     behind: BaseException | None = error
     while behind is not None:
         if isinstance(behind, KeyboardInterrupt):
-            return behind
+            raise behind from None
         behind = behind.__cause__ or behind.__context__
-    return None
 
 
 def describe_error(error: BaseException) -> str:

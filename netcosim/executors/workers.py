@@ -18,19 +18,21 @@ class Workers:
     count: int
     """Processes that compute at a time."""
     executor: Executor | None = None
-    """None: local processes, started when there is something to compute."""
+    """None: this process alone."""
     ahead: int = 1
-    points: int = 1
-    """ahead, points: Most calls under way; most points of one."""
+    tasks: int = 1
+    """ahead, tasks: Most calls under way; most tasks of one."""
     seconds: float = math.inf
-    """A call that has taken so long begins no other point."""
+    """A call that has taken so long begins no other task."""
     lost: tuple[type[BaseException], ...] = ()
     """How a call ends whose process was killed."""
+    local: bool = False
+    """Whether a killed process ends all calls under way."""
 
 
 @dataclass(frozen=True)
 class ExecutorEntry:
-    """One way to compute points.
+    """One way to compute tasks.
 
     ``open(argument, jobs)`` yields the workers while a block runs (None to MPI ranks other than
     0); ``check(argument)`` raises NetcosimError for what may not follow the name and a colon.

@@ -92,16 +92,12 @@ class MapTrial(Trial):
             rows.append(row | {"snapshots": gain.snapshots, "jobs": gain.jobs, "why": why})
         return {"map": rows}
 
-    def compute_parts(self, request: Request) -> None:
-        """Compute the queues and packets of a point."""
-        _ = self._trial(request).measured
-
     def _trial(self, request: Request) -> GainTrial:
         load, share = str(request["load"]), float(request["share"])
         done = (POINTS.index((load, share)) + 1) / len(POINTS)
         return TabulatedGain(
             config_at(self.config, load, share),
-            self.parts,
+            self.runner,
             self.reporter,
             budget=self.budget.part(done),
             # the queues of a load are the same for all shares

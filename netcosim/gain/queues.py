@@ -1,23 +1,23 @@
 """Queues of a case: with gains, and on resampled logs; they yield the gain that is needed.
 
-Everything is a part (`cosim.measuring.parts`) with a unique name, so that it is stored, shared
-between processes and the same in any of them. Only how many logs are drawn again depends on the
+Everything is a task (`cosim.measuring.tasks`) with a unique name, so that it is stored, computed by
+any process and the same in all of them. Only how many logs are drawn again depends on the
 time that there is; which ones, in which order, does not.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
-from cosim.measuring.parts import Columns, Part, ReportProgress
+from cosim.measuring.tasks import Columns, ReportProgress, Tasks
 from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, Line
 from netcosim.runs.run_context import RunContext, run_context
 from netcosim.study.budget import TimeBudget
@@ -59,7 +59,7 @@ class QueueTrial(Trial):
 
     budget: TimeBudget = field(kw_only=True)
     queue_names: str = field(default="", kw_only=True)
-    """Begins the names of all parts that are queues."""
+    """Begins the names of all tasks that are queues."""
 
     @cached_property
     def context(self) -> RunContext:
@@ -83,10 +83,10 @@ class QueueTrial(Trial):
         """What is compared with it."""
         return self.config.queue.policies[1:]
 
-    def each(self, parts: Sequence[Part], what: str) -> list[Columns]:
-        """Get parts computed, with a word on it."""
+    def each(self, compute: Callable[..., Columns], tasks: Tasks, what: str) -> list[Columns]:
+        """Get tasks computed, with a word on it."""
         self.show(what, self.budget.used)
-        return self.parts.each(parts)
+        return [columns for *_, columns in self.runner.each(compute, tasks)]
 
     def show(self, what: str, share: float) -> None:
         """Show what is being done, and the share of all that is done."""
@@ -124,18 +124,14 @@ class QueueTrial(Trial):
     def curve(self) -> dict[str, dict[float, dict[str, float]]]:
         """Ratios by policy and gain."""
         wanted = [(name, gain) for name in self.isolating for gain in GAINS[1:]]
+        queues, communicates = self.context.queues, self.communicates
 
         def compute(name: str, gain: float, report_share: ReportProgress) -> Columns:
-            return arrays(
-                metrics(self.context.queues.under(name, Shorter(gain, self.communicates)))
-            )
+            return arrays(metrics(queues.under(name, Shorter(gain, communicates))))
 
         _ = self.schedules
-        parts = [
-            Part(f"{self.queue_names}queue, {n}, {g:g} % shorter", partial(compute, n, g))
-            for n, g in wanted
-        ]
-        found = self.each(parts, "queues with gains")
+        tasks = {f"{self.queue_names}queue, {n}, {g:g} % shorter": (n, g) for n, g in wanted}
+        found = self.each(compute, tasks, "queues with gains")
         curve = {name: {0.0: self.ratios(name, self.logged[name])} for name in self.isolating}
         for (name, gain), one in zip(wanted, found, strict=True):
             curve[name][gain] = self.ratios(name, numbers(one))
@@ -144,15 +140,15 @@ class QueueTrial(Trial):
     @cached_property
     def drawn(self) -> dict[str, list[dict[str, float]]]:
         """Ratios on logs drawn again from the log's own blocks, by policy."""
-        queues = self.context.queues
-        found = {name: list[dict[str, float]]() for name in self.isolating}
+        queues, reference, isolating = self.context.queues, self.reference, self.isolating
+        found = {name: list[dict[str, float]]() for name in isolating}
 
         def compute(number: int, report_share: ReportProgress) -> Columns:
             jobs = drawn_log(queues.jobs, queues.draws.rng("bootstrap", f"log {number}"))
             here = replace(queues, jobs=jobs)
-            of = metrics(here.under(self.reference))
+            of = metrics(here.under(reference))
             columns: dict[str, NDArray[Any]] = {}
-            for name in self.isolating:
+            for name in isolating:
                 for metric, value in metrics(here.under(name)).items():
                     columns[f"{name}.{metric}"] = np.array(value / of[metric])
             return columns
@@ -166,9 +162,9 @@ class QueueTrial(Trial):
             if done < LEAST_DRAWN and self.budget.left_s(PACKETS_SHARE) < 2 * need_s:
                 break
             batch = range(done, min(done + self.budget.jobs, MOST_DRAWN))
-            parts = [Part(f"{self.queue_names}drawn log {k}", partial(compute, k)) for k in batch]
-            for one in self.each(parts, f"logs drawn again, {done} of {MOST_DRAWN}"):
-                for name in self.isolating:
+            tasks = {f"{self.queue_names}drawn log {k}": (k,) for k in batch}
+            for one in self.each(compute, tasks, f"logs drawn again, {done} of {MOST_DRAWN}"):
+                for name in isolating:
                     mine = {m: float(one[f"{name}.{m}"]) for m in METRICS}
                     found[name].append(mine)
             done = batch[-1] + 1
@@ -208,7 +204,7 @@ def metrics(schedule: QueueResult) -> dict[str, float]:
 
 
 def arrays(found: Mapping[str, float]) -> Columns:
-    """Convert numbers to a part's columns."""
+    """Convert numbers to a task's columns."""
     return {name: np.array(value) for name, value in found.items()}
 
 

@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, get_type_hints
 
 import numpy as np
@@ -19,9 +19,9 @@ from cosim.isolation.gain_features import LoadCache, job_features
 from cosim.isolation.phases import UNKNOWN, word
 from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.pairs import Pair, job_ids, off_percent, speedup_rows
-from cosim.measuring.parts import Columns, Part, ReportProgress
 from cosim.measuring.snapshots import Study
 from cosim.measuring.steady import Steadying
+from cosim.measuring.tasks import Columns, ReportProgress
 from cosim.run_times.measured_times import Measured
 from netcosim.gain.queues import (
     LEAST_DRAWN,
@@ -33,7 +33,6 @@ from netcosim.gain.queues import (
 )
 from netcosim.gain.verdict import METRICS, Gain
 from netcosim.study.samples import samples_to_decide
-from netcosim.study.study import Request
 from netsim.errors import NetcosimError
 from queuesim.statistics import Interval, t_of_snapshots
 
@@ -58,15 +57,7 @@ class GainTrial(QueueTrial):
     """The queues and packets of such a config."""
 
     packet_names: str = field(default="", kw_only=True)
-    """Begins the names of all parts that send packets."""
-
-    def compute_parts(self, request: Request) -> None:
-        """Compute queues, and packets unless the gain is predicted."""
-        if request[PREDICT]:
-            _ = self.lines
-            return
-        found, pairs, _ = self.measured
-        self.reruns(pairs, found)
+    """Begins the names of all tasks that send packets."""
 
     @property
     def level(self) -> float:
@@ -88,21 +79,22 @@ class GainTrial(QueueTrial):
         """What was measured by policy, all pairs, and why no more of them were."""
         rules = self.context.measure
         watching = Steadying(self.study, replace(rules, level=self.config.run.confidence))  # type: ignore[arg-type, type-var]
+        reference, n_nodes = self.reference, self.context.queues.jobs.n_nodes
 
         def compute(number: int, report_share: ReportProgress) -> Columns:
             began = time.perf_counter()
             found = watching.watched(number)
             if found is None:
                 return {"seconds": np.array(time.perf_counter() - began)}
-            pairs, there = watching.pairs(found), found.mean_s[self.reference]
+            pairs, there = watching.pairs(found), found.mean_s[reference]
             return {
                 **{
                     field: np.array([getattr(pair, field) for pair in pairs], dtype=kind)
                     for field, kind in _PAIR.items()
                 },
-                "drive": found.link_s / found.alone_s[self.reference],
+                "drive": found.link_s / found.alone_s[reference],
                 "contended": 1 - found.compute_s / there,
-                "nodes": self.context.queues.jobs.n_nodes[list(found.running)],
+                "nodes": n_nodes[list(found.running)],
                 "seconds": np.array(time.perf_counter() - began),
             }
 
@@ -119,10 +111,8 @@ class GainTrial(QueueTrial):
                     why = TIME_USED
                     break
                 batch = self.order[done : min(done + self.budget.jobs, checkpoint)]
-                parts = [
-                    Part(f"{self.packet_names}snapshot {k}", partial(compute, k)) for k in batch
-                ]
-                for one in self.each(parts, f"packets, {done} snapshots"):
+                tasks = {f"{self.packet_names}snapshot {k}": (k,) for k in batch}
+                for one in self.each(compute, tasks, f"packets, {done} snapshots"):
                     if "nodes" in one:
                         pairs += pairs_of(one)
                         self._seen.append(one)
@@ -213,7 +203,7 @@ class GainTrial(QueueTrial):
         self, pairs: Sequence[Pair], found: Mapping[str, Gain]
     ) -> dict[str, dict[str, dict[str, float]]]:
         """Return the queue's ratios with the gain: by policy; "mean", and ``METRIC end``."""
-        context = self.context
+        context, queues, mix = self.context, self.context.queues, self.context.mix
         patterns = list(dict.fromkeys(traffic.pattern for traffic in context.communications))
         tables: dict[tuple[str, str], SpeedupTable] = {}
         for name, one in found.items():
@@ -236,14 +226,14 @@ class GainTrial(QueueTrial):
                     )
 
         def compute(name: str, table: SpeedupTable, report_share: ReportProgress) -> Columns:
-            return arrays(metrics(context.queues.under(name, Measured(table, context.mix))))
+            return arrays(metrics(queues.under(name, Measured(table, mix))))
 
         number = len({pair.snapshot for pair in pairs})
-        parts = [
-            Part(f"queue, {name}, measured at {number} snapshots, {end}", partial(compute, name, t))
-            for (name, end), t in tables.items()
-        ]
-        computed = self.each(parts, "queues with what was measured")
+        tasks = {
+            f"queue, {name}, measured at {number} snapshots, {end}": (name, table)
+            for (name, end), table in tables.items()
+        }
+        computed = self.each(compute, tasks, "queues with what was measured")
         fed: dict[str, dict[str, dict[str, float]]] = {name: {} for name in found}
         for (name, end), columns in zip(tables, computed, strict=True):
             fed[name][end] = self.ratios(name, numbers(columns))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cosim.measuring.parts import PrefixedRunner
+from cosim.measuring.tasks import PrefixedRunner
 from cosim.run_times.measured_times import Measured
 from netcosim.config.config import Config
 from netcosim.judge.changes import changes_of, communication_rows, gain_rows, most_rows, queue_rows
@@ -102,7 +102,7 @@ class JudgeTrial(Trial):
         context, config = self.context, self.config
         share = 1 / (1 + _FRACTION_PART * self.fractions)
         with self.reporter.step("", share) as report:
-            result = run_cosim(config, report, self.reporter.notify, self.parts)
+            result = run_cosim(config, report, self.reporter.notify, self.runner)
         self.logged = dict(result.logged)
         all_tables = result_tables(result)
         schedules = self.schedules()
@@ -150,7 +150,7 @@ class JudgeTrial(Trial):
             found = context.measure.measure(
                 study,
                 lambda: context.queues.draws.rng("bootstrap"),
-                PrefixedRunner(self.parts, f"at {percent}, "),
+                PrefixedRunner(self.runner, f"at {percent}, "),
                 report,
             )
         model = Measured(found.table, context.mix)

@@ -17,15 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cosim.measuring.measured import SpeedupTable
-from cosim.measuring.parts import (
+from cosim.measuring.snapshots import Measurement, Study
+from cosim.measuring.tasks import (
     Columns,
-    Part,
     PrefixedRunner,
     Progress,
     SerialExecutor,
@@ -33,7 +32,6 @@ from cosim.measuring.parts import (
     schedule_columns,
     schedule_from,
 )
-from cosim.measuring.snapshots import Measurement, Study
 from cosim.parameters import CONTENDED, ISOLATED
 from cosim.registry import RUNTIME_MODELS
 from cosim.run_times.model_context import ModelContext, Pilot
@@ -65,7 +63,7 @@ def run_cosim(
     config: Config,
     progress: Progress | None = None,
     notice: Notice | None = None,
-    parts: TaskRunner | None = None,
+    runner: TaskRunner | None = None,
     jobs: Workload | None = None,
 ) -> CosimResult:
     """Run a config.
@@ -74,10 +72,10 @@ def run_cosim(
     ----------
     config : Config
     progress : callable, optional
-        See `cosim.measuring.parts.Progress`.
+        See `cosim.measuring.tasks.Progress`.
     notice : callable, optional
         See `netcosim.runs.reporter.Notice`.
-    parts : TaskRunner, optional
+    runner : TaskRunner, optional
         Runner of schedules and packet simulations; by default in this process, one by one.
     jobs : Workload, optional
         Jobs that replace the config's own.
@@ -109,20 +107,20 @@ def run_cosim(
         return _run(
             config,
             ProgressReporter(progress, notice),
-            SerialExecutor() if parts is None else parts,
+            SerialExecutor() if runner is None else runner,
             jobs,
         )
 
 
 def _run(
-    config: Config, reporter: ProgressReporter, parts: TaskRunner, given: Workload | None
+    config: Config, reporter: ProgressReporter, runner: TaskRunner, given: Workload | None
 ) -> CosimResult:
     reference, here = config.relative_to, run_context(config, given)
     machine = here.machine.topology
     for line in family_of(machine).notes(machine):
         reporter.notify(line)
     if reference.elsewhere is None:
-        return _Loop(here, reference, reporter, parts).result()
+        return _Loop(here, reference, reporter, runner).result()
     # measured with those that are compared with it, not by itself
     silent = reference.elsewhere.run.model_copy(update={"snapshots": 0})
     elsewhere = reference.elsewhere.model_copy(update={"run": silent})
@@ -130,11 +128,11 @@ def _run(
         run_context(elsewhere, here.queues.jobs),
         Reference(reference.policy, (), None),
         reporter.first(1 / (1 + len(config.queue.policies)), "reference: "),
-        parts,
+        runner,
     )
     there.run()
     jobs = there.context.queues.jobs
-    return _Loop(here.with_jobs(jobs), reference, reporter, parts, there).result()
+    return _Loop(here.with_jobs(jobs), reference, reporter, runner, there).result()
 
 
 @dataclass
@@ -144,7 +142,7 @@ class _Loop:
     context: RunContext
     reference: Reference[Config]
     reporter: ProgressReporter
-    parts: TaskRunner
+    runner: TaskRunner
     there: _Loop | None = None
     """The reference's own run, if it is elsewhere."""
     logged: Schedules = field(default_factory=dict)
@@ -257,20 +255,15 @@ class _Loop:
 
             return schedule_columns(queues.under(name, model, overrun=overrun, progress=count))
 
+        tasks = {f"{self.reporter.what}{what}{n}": (n,) for n in names}
         with self.reporter.step("", share) as report:
-            found = _in_round(self.parts, again).each(
-                [
-                    Part(
-                        f"{self.reporter.what}{what}{n}",
-                        partial(compute, n),
-                        queues.digest(n, model, overrun),
-                    )
-                    for n in names
-                ],
-                lambda part, done: report(part.removeprefix(self.reporter.what), done),
+            schedules = _in_round(self.runner, again).each(
+                compute,
+                tasks,
+                lambda task, done: report(task.removeprefix(self.reporter.what), done),
+                {task: queues.digest(n, model, overrun) for task, (n,) in tasks.items()},
             )
-        made = zip(names, found, strict=True)
-        return {n: schedule_from(run, queues.jobs, queues.topology) for n, run in made}
+        return {n: schedule_from(run, queues.jobs, queues.topology) for n, run in schedules}
 
     def campaign(
         self,
@@ -300,7 +293,7 @@ class _Loop:
         near = ahead == 1 and self.context.config.run.keep == "all"
         self.reporter.notify(self.context.packet_cost(study, ahead))
         with self.reporter.step("packets, ", share / 2 if near else share) as report:
-            runner = _in_round(self.parts, again)
+            runner = _in_round(self.runner, again)
             found = self.context.measure.measure(study, self._bootstrap, runner, report)
         self.neighbours = {}
         if near:
@@ -308,7 +301,7 @@ class _Loop:
 
             with self.reporter.step("", share / 2) as report:
                 measured = {n: found.jobs[n] for n in schedules if n in found.jobs}
-                self.neighbours = neighbours_of(study, measured, self.parts, report)
+                self.neighbours = neighbours_of(study, measured, self.runner, report)
         return found
 
     def result(self) -> CosimResult:
@@ -335,16 +328,16 @@ BETWEEN_POINTS = SerialExecutor(keep=24)
 """Schedules that a process has made for other points of its sweep and can use again."""
 
 
-def _in_round(parts: TaskRunner, number: int) -> TaskRunner:
-    """Return parts with names prefixed by their round; the first round has no prefix."""
-    return parts if number == 1 else PrefixedRunner(parts, f"round {number}, ")
+def _in_round(runner: TaskRunner, number: int) -> TaskRunner:
+    """Return a runner of tasks whose names begin with their round, but for the first."""
+    return runner if number == 1 else PrefixedRunner(runner, f"round {number}, ")
 
 
 def cosim_point(content: Mapping[str, object]) -> PointResult:
     """Compute a point of a sweep: its tables, and what is archived of it."""
     config = config_from(dict(content))
     with config.plugged():
-        return point_result(run_cosim(config, parts=BETWEEN_POINTS))
+        return point_result(run_cosim(config, runner=BETWEEN_POINTS))
 
 
 def point_result(result: CosimResult) -> PointResult:

@@ -8,21 +8,24 @@ the run has measured are held fixed: their own intervals are in the table of spe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.measuring.tasks import Columns, ReportProgress, SerialExecutor, TaskRunner, cut
 from cosim.registry import RUNTIME_MODELS
 from netcosim.config.config import Config
 from netcosim.runs.cosim_result import CosimResult
+from netcosim.runs.schedules import Queues
 from netcosim.runs.store import Rows
 from netsim.errors import NetcosimError
 from queuesim.metrics import bounded_slowdown, makespan_s, turnaround_s, wait_s
 from queuesim.queue import run_queue
 from queuesim.result import QueueResult
 from queuesim.statistics import Interval, interval_columns, interval_of_redrawn
+from workloads.source import JobSource
 
 RESAMPLES = 200
 """Logs that a run's queues are simulated on for intervals, where that is cheap."""
@@ -31,15 +34,14 @@ FloatArray = NDArray[np.float64]
 Tables = dict[str, Rows]
 
 
+METRICS = ("wait", "turnaround", "slowdown", "makespan")
+
+
 def queue_metrics(schedule: QueueResult) -> dict[str, float]:
     """Return the metrics that have intervals, over the jobs that ran."""
     ran = schedule.of_those_that_ran
-    return {
-        "wait": float(wait_s(ran).mean()),
-        "turnaround": float(turnaround_s(ran).mean()),
-        "slowdown": float(bounded_slowdown(ran).mean()),
-        "makespan": makespan_s(ran),
-    }
+    means = (float(f(ran).mean()) for f in (wait_s, turnaround_s, bounded_slowdown))
+    return dict(zip(METRICS, (*means, makespan_s(ran)), strict=True))
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def check_resamples(config: Config, resamples: int | None) -> None:
         )
 
 
-def redrawn(result: CosimResult, resamples: int) -> Redrawn:
+def redrawn(result: CosimResult, resamples: int, runner: TaskRunner | None = None) -> Redrawn:
     """Simulate a run's queues on a number of other logs, generated or resampled.
 
     Parameters
@@ -102,37 +104,48 @@ def redrawn(result: CosimResult, resamples: int) -> Redrawn:
     result : CosimResult
         Result of a model whose run times are fixed (`queuesim.runtime.RunTimeModel.fixed`).
     """
-    queues, draws = result.queues, result.queues.draws
+    queues, model, names = result.queues, result.run_time_model, tuple(result.schedules)
     # other seeds may give jobs that no policy can place
     source = replace(result.config.workload.source(), larger_jobs="drop")
-    generated = source.log is None
-    values: dict[str, dict[str, list[float]]] = {name: {} for name in result.schedules}
-    for number in range(resamples):
-        which = f"log {number}"
-        if generated:
-            try:
-                jobs = source.jobs(queues.topology.n_nodes, draws.rng("workload", which))
-                other = replace(queues, jobs=jobs).prepared(drop_larger=True)
-            except NetcosimError:
-                continue  # every job of this seed is too large
-        else:
-            from workloads.drawn import drawn_log, rotated
 
-            rng = draws.rng("bootstrap", which)
-            other = replace(queues, jobs=drawn_log(rotated(queues.jobs, rng), rng))
-        for name, metrics in values.items():
-            schedule = run_queue(other.redrawn(name, result.run_time_model, resamples, which))
-            for metric, value in queue_metrics(schedule).items():
-                metrics.setdefault(metric, []).append(value)
-    arrays = {
-        name: {metric: np.array(found) for metric, found in metrics.items()}
-        for name, metrics in values.items()
+    def compute(numbers: Sequence[int], report: ReportProgress) -> Columns:
+        values: dict[str, list[list[float]]] = {name: [] for name in names}
+        for done, number in enumerate(numbers, start=1):
+            which = f"log {number}"
+            if (other := _other_log(queues, source, which)) is None:
+                continue
+            for name in names:
+                schedule = run_queue(other.redrawn(name, model, resamples, which))
+                values[name].append(list(queue_metrics(schedule).values()))
+            report(done / len(numbers))
+        return {name: np.reshape(rows, (-1, len(METRICS))) for name, rows in values.items()}
+
+    pieces = {f"{resamples} logs, from {piece[0]}": (piece,) for piece in cut(range(resamples))}
+    columns = [columns for _, columns in (runner or SerialExecutor()).each(compute, pieces)]
+    metrics = {
+        name: dict(zip(METRICS, np.concatenate([one[name] for one in columns]).T, strict=True))
+        for name in names
     }
-    if generated:
-        return Redrawn(arrays, np.inf)
+    if source.log is None:
+        return Redrawn(metrics, np.inf)
     from workloads.drawn import n_blocks
 
-    return Redrawn(arrays, n_blocks(queues.jobs))
+    return Redrawn(metrics, n_blocks(queues.jobs))
+
+
+def _other_log(queues: Queues, source: JobSource, which: str) -> Queues | None:
+    """Return the queues with generated or resampled jobs; None if a policy can place none."""
+    draws = queues.draws
+    if source.log is None:
+        try:
+            jobs = source.jobs(queues.topology.n_nodes, draws.rng("workload", which))
+            return replace(queues, jobs=jobs).prepared(drop_larger=True)
+        except NetcosimError:
+            return None
+    from workloads.drawn import drawn_log, rotated
+
+    rng = draws.rng("bootstrap", which)
+    return replace(queues, jobs=drawn_log(rotated(queues.jobs, rng), rng))
 
 
 def with_intervals(tables: Mapping[str, Rows], result: CosimResult, found: Redrawn) -> Tables:

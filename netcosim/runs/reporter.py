@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from cosim.measuring.parts import Progress
+from cosim.measuring.tasks import Progress
 
 Notice = Callable[[str], None]
 """Called with a line that the user should read before a long step begins."""
@@ -30,6 +30,10 @@ class ProgressReporter:
         before = ProgressReporter(self.progress, self.notice, what, self.done, middle)
         self.done = middle
         return before
+
+    def __reduce__(self) -> tuple[type[ProgressReporter], tuple[()]]:
+        """Pickle a reporter that reports nothing: callbacks belong to this process."""
+        return ProgressReporter, ()
 
     @contextmanager
     def step(self, what: str, share: float = 1.0) -> Iterator[Progress]:

@@ -134,11 +134,11 @@ class RunContext:
             share,
             fraction,
             section.snapshots,
-            section.only_snapshot,
-            section.confidence,
-            section.placed,
-            self.io,
-            self.config.communication.together,
+            only=section.only_snapshot,
+            confidence=section.confidence,
+            placed=section.placed,
+            io=self.io,
+            together=self.config.communication.together,
         )
 
     @property

@@ -7,17 +7,17 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from cosim.measuring.tasks import TaskRunner
 from netcosim.config.config import Config
-from netcosim.executors.signals import defer_signals
+from netcosim.executors.registry import open_workers
 from netcosim.runs.cosim import point_result, run_cosim
 from netcosim.runs.cosim_result import CosimResult
-from netcosim.runs.journal import Journal, drop, journal_name
 from netcosim.runs.outcome import Outcome, encode_tables
 from netcosim.runs.points import point_key
 from netcosim.runs.progress import progress as show_progress
 from netcosim.runs.queue_intervals import RESAMPLES, redrawn, why_not_redrawn, with_intervals
-from netcosim.runs.run_jobs import worker_pool
 from netcosim.runs.store import Rows, Store
+from netcosim.runs.tasks import stored_tasks
 from netcosim.study.results import PAGE_FILE, put_point, results_in
 from netsim.packet.credit import buffer_warning
 from netsim.units import format_quantity
@@ -35,11 +35,12 @@ def run_and_report(
     jobs: int = 1,
     resamples: int | None = None,
     progress: bool = True,
-) -> Path:
+    executor: str = "",
+) -> Path | None:
     """Run a config, print the table of policies, and write results file and page.
 
-    Both files appear whole or not at all; until then what is done is kept beside them
-    (`netcosim.runs.journal`), and the same run goes on from there.
+    Until the results are there, the file has the tasks that are done (`netcosim.runs.tasks`), and
+    the same run goes on from there.
 
     Parameters
     ----------
@@ -47,8 +48,8 @@ def run_and_report(
         As the user wrote it, for the page.
     out : path
         Folder; made if it is missing.
-    jobs : int
-        Local processes; they change no result.
+    jobs, executor
+        As for `netcosim.runs.sweep.run_points`.
     resamples : int or None
         Logs that the queues are simulated on for intervals of waits. None:
         `netcosim.runs.queue_intervals.RESAMPLES` where these queues are compiled, else none.
@@ -58,39 +59,32 @@ def run_and_report(
     Returns
     -------
     path
-        The page.
+        The page; None on MPI ranks other than 0.
     """
-    from netcosim.executors.workers import Workers
-
-    results = results_in(out)
-    started = time.perf_counter()
-    with show_progress(100, "%", shown=progress) as show:
-        journal = Journal(out / journal_name(point_key(config.resolved())), show.restart)
-        with worker_pool(config, journal, Workers(jobs), show.print_line):
+    results, content = results_in(out), config.resolved()
+    key, started = point_key(content), time.perf_counter()
+    with open_workers(executor, jobs) as workers:
+        if workers is None:
+            return None
+        with (
+            show_progress(100, "%", shown=progress) as show,
+            stored_tasks(results, key, workers, config, show) as tasks,
+        ):
             result = run_cosim(
-                config,
-                lambda what, share: show.at(100 * share, what),
-                show.print_line,
-                journal,
+                config, lambda what, share: show.at(100 * share, what), show.print_line, tasks
             )
             from netcosim.report.about import ABOUT, about_rows, notes_of
 
             found = point_result(result)
-            tables = _with_intervals(found.tables, result, resamples, show.print_line)
+            tables = _with_intervals(found.tables, result, resamples, show.print_line, tasks)
             # report what cannot be stored before anything is written
             encoded = encode_tables({**tables, ABOUT: about_rows(result, title, config_text)})
             seconds = time.perf_counter() - started
-            content = config.resolved()
             outcome = Outcome(encoded, None, seconds, found.kept)
-            put_point(results, content, outcome, config_text=config_text, title=title)
-            try:
-                path = _page(results, point_key(content), out / PAGE_FILE)
-            except KeyboardInterrupt:
-                show.print_line(f"results are in {results}; netcosim report draws them")
-                raise
-            # last: a kill while the page is drawn must not cost the parts
-            with defer_signals():
-                drop(journal.folder)
+            put_point(tasks.store, content, outcome, config_text=config_text, title=title)
+            # a kill while the page is drawn must cost neither
+            path = _page(tasks.store, key, out / PAGE_FILE)
+            tasks.store.drop_tasks()
     from netcosim.report.policies import policy_rows, print_table
     from netcosim.report.verdict import findings, run_recommendation
 
@@ -115,6 +109,7 @@ def _with_intervals(
     result: CosimResult,
     resamples: int | None,
     print_line: Callable[[str], None],
+    runner: TaskRunner,
 ) -> Mapping[str, Rows]:
     """Return the tables with intervals of waits, if these are wanted or cheap."""
     if resamples is None:
@@ -123,13 +118,12 @@ def _with_intervals(
     if seconds > _LONG_S:
         shown = format_quantity(seconds, "time", 1)
         print_line(f"queues on {resamples} other logs for intervals of waits, about {shown}")
-    found = redrawn(result, resamples) if resamples else None
+    found = redrawn(result, resamples, runner) if resamples else None
     return with_intervals(tables, result, found) if found and found.resamples else tables
 
 
-def _page(results: Path, key: str, path: Path) -> Path:
+def _page(store: Store, key: str, path: Path) -> Path:
     from netcosim.report.page import write_page
     from netcosim.report.run_page import stored_run_page
 
-    with Store(results, "read") as store:
-        return write_page(path, stored_run_page(store, key))
+    return write_page(path, stored_run_page(store, key))

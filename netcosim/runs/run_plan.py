@@ -13,9 +13,10 @@ from cosim.registry import RUNTIME_MODELS
 from cosim.run_times.measured_times import Measured
 from netcosim.config.config import Config
 from netcosim.config.decider import Program
-from netcosim.runs.journal import Journal, journal_name
 from netcosim.runs.points import point_key
 from netcosim.runs.run_context import run_context
+from netcosim.runs.tasks import count_tasks
+from netcosim.study.results import results_in
 from netsim.units import format_quantity
 
 
@@ -27,8 +28,8 @@ class RunPlan:
     """Queues that are run."""
     snapshots: int
     """Over all policies."""
-    parts_done: int
-    """Found from a run before."""
+    tasks_done: int
+    """Stored by a run before."""
     queue_s: float
     """Of one queue with logged run times, tried."""
     live_s: float
@@ -51,7 +52,7 @@ class RunPlan:
 
     def lines(self) -> str:
         """Return two lines, and one for each reason why queues are not compiled."""
-        done = f"; {self.parts_done:,} parts are done" if self.parts_done else ""
+        done = f"; {self.tasks_done:,} tasks are stored" if self.tasks_done else ""
         sent = f", {self.snapshots:,} snapshots" if self.snapshots else ""
         spans = [f"{_time(self.queue_s)} a queue"]
         spans += [f"{_time(self.live_s)} of live run times"] if self.live_s else []
@@ -119,7 +120,7 @@ def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
     return RunPlan(
         schedules=stages * (len(policies) + elsewhere),
         snapshots=study_snapshots,
-        parts_done=len(Journal(out / journal_name(point_key(config.resolved())))),
+        tasks_done=count_tasks(results_in(out), point_key(config.resolved())),
         queue_s=queue_s,
         live_s=live_s,
         packets_s=packets_s,

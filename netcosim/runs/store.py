@@ -1,19 +1,16 @@
-"""The results of a sweep in one SQLite file, whole points alone, one writer at a time.
+"""Results in one SQLite file: of points, and of the tasks of runs that are not done yet.
 
-A transaction costs the disk some ten milliseconds, so points that come faster share one: what was
-put is in the file `BATCH_S` later, or when the store is read, flushed or closed. (A write-ahead
-log would be as fast, but does not work over network file systems.)
+Each is stored whole or not at all, by one writer at a time. A transaction costs the disk some ten
+milliseconds, so results that come together share one (`Store.together`). (A write-ahead log would
+be as fast, but does not work over network file systems.)
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import sqlite3
-import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
@@ -28,20 +25,28 @@ from netcosim.runs.outcome import Outcome
 from netcosim.runs.points import canonical_json, plain
 from netcosim.runs.store_format import (
     APPLICATION_ID,
-    ARCHIVE_SCHEMA,
     CHECKSUM_SCHEMA,
     COLUMNS,
     SCHEMA,
     SCHEMA_VERSION,
-    WITHOUT_ARCHIVE,
+    TABLES,
+    TASKS_SCHEMA,
     WITHOUT_CHECKSUMS,
+    Decode,
     StoredPoint,
     add_functions,
+    blob,
     check_content,
     check_header,
     check_tables,
+    columns,
     insertion,
+    mapping,
+    number,
     read_rows,
+    task_checksum,
+    text,
+    text_or_none,
 )
 from netsim.errors import NetcosimError, unknown_name
 from netsim.file_lock import acquire_lock, let_go
@@ -51,15 +56,8 @@ from netsim.short_repr import short_repr
 if TYPE_CHECKING:
     import pandas as pd
 
-BATCH_S = 0.5
-"""Longest that a point waits for others to be written with."""
-
 Rows = Sequence[Mapping[str, object]]
 """One table of a point's result: a list of rows, each a mapping of column to value."""
-
-_Waiting = tuple[
-    tuple[object, ...], list[tuple[str, str, str]], list[tuple[str, str, str, bytes]]
-]  # rows: a point's, its tables', what else is kept of it
 
 
 @short_repr("path", "mode")
@@ -107,10 +105,6 @@ class Store:
             raise unknown_name("mode of a store", mode, ("read", "write"))
         self.path = Path(path)
         self.mode = mode
-        self._guard = threading.RLock()
-        self._waiting: list[_Waiting] = []
-        self._timer: threading.Timer | None = None
-        self._written_s = -math.inf
         if self.path.is_dir():
             raise NetcosimError(f"{self.path}: a directory; a results file was expected")
         if self.path.exists() and not self.path.is_file():
@@ -135,8 +129,7 @@ class Store:
         access = ("rwc" if self.mode == "write" else "rw") if writable else "ro"
         uri = f"{self.path.resolve().as_uri()}?mode={access}"
         try:
-            # the timer's thread writes, too
-            db = sqlite3.connect(uri, 30.0, isolation_level=None, check_same_thread=False, uri=True)
+            db = sqlite3.connect(uri, 30.0, isolation_level=None, uri=True)
         except sqlite3.Error as error:
             raise NetcosimError(f"{self.path}: cannot be opened: {error}") from None
         held.callback(db.close)
@@ -145,13 +138,13 @@ class Store:
             if self.mode == "write":
                 self._create(db)
             version = db.execute("PRAGMA user_version").fetchone()[0]
-            if version not in (SCHEMA_VERSION, WITHOUT_CHECKSUMS, WITHOUT_ARCHIVE):
+            if version not in (SCHEMA_VERSION, WITHOUT_CHECKSUMS):
                 raise NetcosimError(
-                    f"{self.path}: results file of format {version}; "
-                    f"this program reads format {SCHEMA_VERSION}"
+                    f"{self.path}: results file of format {version}; this program reads formats "
+                    f"{WITHOUT_CHECKSUMS} and {SCHEMA_VERSION}: use the version that wrote it, or "
+                    "compute it again into a new file"
                 )
-            self._has_archive = version > WITHOUT_ARCHIVE
-            check_tables(db, self.path, self._has_archive)
+            check_tables(db, self.path)
             check_content(db, self.path, version)
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute("PRAGMA foreign_keys = ON")
@@ -165,12 +158,11 @@ class Store:
     @staticmethod
     def _create(db: sqlite3.Connection) -> None:
         """Make the tables and columns that a file lacks, in one transaction: all or none."""
-        schema = SCHEMA + ARCHIVE_SCHEMA
+        schema = SCHEMA
         if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            version = db.execute("PRAGMA user_version").fetchone()[0]
-            if version not in (WITHOUT_ARCHIVE, WITHOUT_CHECKSUMS):
+            if db.execute("PRAGMA user_version").fetchone()[0] != WITHOUT_CHECKSUMS:
                 return
-            schema = ARCHIVE_SCHEMA if version == WITHOUT_ARCHIVE else ""
+            schema = ""
         db.executescript(
             f"PRAGMA journal_mode = DELETE; BEGIN; {schema} {CHECKSUM_SCHEMA}"
             f"PRAGMA application_id = {APPLICATION_ID};"
@@ -178,13 +170,9 @@ class Store:
         )
 
     def close(self) -> None:
-        """Write what waits, close the file and let others write it."""
-        try:
-            # a second Ctrl-C waits for what the first has left
-            with self._held, defer_signals():
-                self.flush()
-        finally:
-            self._waiting.clear()
+        """Close the file and let others write it."""
+        with defer_signals():
+            self._held.close()
 
     def __enter__(self) -> Store:
         return self
@@ -192,32 +180,33 @@ class Store:
     def __exit__(self, *raised: object) -> None:
         self.close()
 
-    def _check_writable(self) -> None:
-        if self.mode != "write":
-            raise NetcosimError(f"{self.path}: opened for reading alone")
+    # Writing
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        self._check_writable()
+    def together(self) -> Iterator[sqlite3.Connection]:
+        """Write what is put within the block in one transaction, all or nothing.
+
+        Signals wait for its end.
+
+        Raises
+        ------
+        NetcosimError
+            The file cannot be written.
+        """
+        if self.mode != "write":
+            raise NetcosimError(f"{self.path}: opened for reading alone")
+        if self._db.in_transaction:
+            yield self._db
+            return
         try:
-            # commits in the end, or rolls back what was begun
-            with self._db:
+            with defer_signals(), self._db:
                 self._db.execute("BEGIN IMMEDIATE")
                 yield self._db
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise NetcosimError(f"{self.path}: cannot be written: {error}") from None
 
-    # Writing
-
     def put(self, key: str, config: Mapping[str, object], outcome: Outcome, code: str = "") -> None:
-        """Store what became of a point: at once if none was for `BATCH_S`, or with others.
-
-        Raises
-        ------
-        NetcosimError
-            The file cannot be written, for this point or an earlier pending one.
-        """
-        self._check_writable()
+        """Store what became of a point, in place of what was stored of it."""
         need_kinds(
             "put",
             {"key": (key, str), "config": (config, Mapping), "outcome": (outcome, Outcome)},
@@ -232,55 +221,41 @@ class Store:
             (key, name, hashlib.sha256(data).hexdigest(), data)
             for name, data in outcome.kept.items()
         ]
-        with self._guard:
-            self._waiting.append((point, tables, kept))
-            left_s = self._written_s + BATCH_S - time.monotonic()
-            if left_s <= 0:
-                self.flush()
-            elif self._timer is None:
-                self._timer = threading.Timer(left_s, self._flush_on_time)
-                self._timer.daemon = True
-                self._timer.start()
+        with self.together() as db:
+            replaced = db.execute("DELETE FROM points WHERE key = ?", point[:1]).rowcount
+            db.execute(insertion("points"), point)
+            db.executemany(insertion("results"), tables)
+            db.executemany(insertion("kept"), [row[:3] for row in kept])
+            # points share machines and jobs
+            archives = [row[2:] for row in kept]
+            db.executemany("INSERT OR IGNORE INTO archives VALUES (?, ?)", archives)
+            if replaced:
+                db.execute("DELETE FROM archives WHERE digest NOT IN (SELECT digest FROM kept)")
 
-    def flush(self) -> None:
-        """Write all pending entries, in one transaction.
+    def put_task(self, run: str, name: str, content: bytes) -> None:
+        """Store the result of a task of a run."""
+        row = (run, name, content, task_checksum(run, name, content))
+        with self.together() as db:
+            db.execute(TASKS_SCHEMA)
+            db.execute("INSERT OR REPLACE INTO tasks VALUES (?, ?, ?, ?)", row)
 
-        Raises
-        ------
-        NetcosimError
-            The file cannot be written; entries stay pending.
-        """
-        with self._guard:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-            if not self._waiting:
-                return
-            with self._transaction() as db:
-                for point, tables, kept in self._waiting:
-                    replaced = db.execute("DELETE FROM points WHERE key = ?", point[:1]).rowcount
-                    db.execute(insertion("points"), point)
-                    db.executemany(insertion("results"), tables)
-                    db.executemany(insertion("kept"), [k[:3] for k in kept])
-                    # points share machines and jobs
-                    archives = [k[2:] for k in kept]
-                    db.executemany("INSERT OR IGNORE INTO archives VALUES (?, ?)", archives)
-                    if replaced:
-                        db.execute(
-                            "DELETE FROM archives WHERE digest NOT IN (SELECT digest FROM kept)"
-                        )
-            self._waiting.clear()
-            self._written_s = time.monotonic()
-
-    def _flush_on_time(self) -> None:
-        # An error is raised at the next put, read or close: all of them flush.
-        with suppress(NetcosimError):
-            self.flush()
+    def drop_tasks(self, but: str = "") -> int:
+        """Remove the tasks of all runs but one; return how many there were."""
+        if not self._has_tasks():
+            return 0
+        with self.together() as db:
+            count = db.execute("DELETE FROM tasks WHERE run != ?", (but,)).rowcount
+            if not but:
+                db.execute("DROP TABLE tasks")
+        # where a reader is at the file, its space is used again
+        with suppress(sqlite3.OperationalError):
+            self._db.execute("VACUUM")
+        return count
 
     def put_meta(self, values: Mapping[str, object]) -> None:
         """Set entries of the store, as opposed to a point's (the config's text, versions, ...)."""
         need_kinds("put_meta", {"values": (values, Mapping)})
-        with self._guard, self._transaction() as db:
+        with self.together() as db:
             db.executemany(
                 insertion("meta", "INSERT OR REPLACE"),
                 [(key, json.dumps(plain(value), sort_keys=True)) for key, value in values.items()],
@@ -288,29 +263,51 @@ class Store:
 
     # Reading
 
-    def _read(self, query: str, kinds: str, values: tuple[object, ...] = ()) -> list[Any]:
-        """Flush, then read rows (see `netcosim.runs.store_format.read_rows`)."""
-        with self._guard:
-            self.flush()
-            return read_rows(self._db, self.path, query, kinds, values)
+    def _read(self, query: str, decoders: Sequence[Decode], *values: object) -> list[Any]:
+        return read_rows(self._db, self.path, query, decoders, values)
+
+    def _read_table(self, table: str, order: str) -> list[Any]:
+        query = f"SELECT {COLUMNS[table]} FROM {table} ORDER BY {order}"
+        return self._read(query, tuple(TABLES[table].values()))
 
     def meta(self) -> dict[str, object]:
         """Return every entry that belongs to the store, not to a point."""
-        return dict(self._read("SELECT key, value FROM meta ORDER BY key", "tj"))
+        return dict(self._read_table("meta", "key"))
 
     def statuses(self) -> dict[str, str]:
         """Return the status of each stored point, by key."""
-        return dict(self._read("SELECT key, status FROM points", "tt"))
+        return dict(self._read("SELECT key, status FROM points", (text, text)))
 
     def points(self) -> list[StoredPoint]:
         """Return every stored point, sorted by key."""
-        query = f"SELECT {COLUMNS['points']} FROM points"
-        return [StoredPoint(*row) for row in self._read(f"{query} ORDER BY key", "tmtontt")]
+        return [StoredPoint(*row) for row in self._read_table("points", "key")]
+
+    def _has_tasks(self) -> bool:
+        query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'tasks'"
+        return bool(self._read(query, (text,)))
+
+    def task_names(self, run: str) -> set[str]:
+        """Return the names of the stored tasks of a run."""
+        if not self._has_tasks():
+            return set()
+        return {
+            name for (name,) in self._read("SELECT name FROM tasks WHERE run = ?", (text,), run)
+        }
+
+    def task(self, run: str, name: str) -> bytes | None:
+        """Return the result of a task; None if it is not stored, or damaged."""
+        query = "SELECT content, checksum FROM tasks WHERE run = ? AND name = ?"
+        if not self._has_tasks():
+            return None
+        for content, checksum in self._read(query, (blob, number), run, name):
+            if checksum == task_checksum(run, name, content):
+                return bytes(content)
+        return None
 
     def table_names(self) -> list[str]:
         """Return the names of the tables that points have stored."""
         query = "SELECT DISTINCT table_name FROM results ORDER BY table_name"
-        return [name for (name,) in self._read(query, "t")]
+        return [name for (name,) in self._read(query, (text,))]
 
     def rows(self, key: str, table: str) -> list[dict[str, object]]:
         """Return one table of one point.
@@ -334,10 +331,12 @@ class Store:
         given = (key,) if name is None else (key, name)
         return {
             table: [
-                dict(zip(columns, values, strict=True))
-                for values in zip(*columns.values(), strict=True)
+                dict(zip(by_name, values, strict=True))
+                for values in zip(*by_name.values(), strict=True)
             ]
-            for table, columns in self._read(f"{query} ORDER BY table_name", "tc", given)
+            for table, by_name in self._read(
+                f"{query} ORDER BY table_name", (text, columns), *given
+            )
         }
 
     def kept(self, key: str) -> ArchivedRun | None:
@@ -349,10 +348,8 @@ class Store:
             A damaged file.
         """
         need_kinds("kept", {"key": (key, str)})
-        if not self._has_archive:
-            return None
         query = "SELECT name, content FROM kept JOIN archives USING (digest) WHERE point_key = ?"
-        archives = dict(self._read(query, "tb", (key,)))
+        archives = dict(self._read(query, (text, blob), key))
         return deserialize(archives, str(self.path)) if archives else None
 
     def digest(self) -> str:
@@ -363,15 +360,13 @@ class Store:
         it, because its compression depends on the machine.
         """
         digest = hashlib.sha256()
-        for kinds, query in (
-            ("ttto", "SELECT key, config, status, error FROM points ORDER BY key"),
-            (
-                "ttt",
-                "SELECT point_key, table_name, columns FROM results ORDER BY point_key, table_name",
-            ),
+        points = "SELECT key, config, status, error FROM points ORDER BY key"
+        tables = "SELECT point_key, table_name, columns FROM results ORDER BY point_key, table_name"
+        for row in (
+            *self._read(points, (text, text, text, text_or_none)),
+            *self._read(tables, (text, text, text)),
         ):
-            for row in self._read(query, kinds):
-                digest.update(json.dumps(row).encode() + b"\n")
+            digest.update(json.dumps(row).encode() + b"\n")
         return digest.hexdigest()
 
     def frame(self, table: str) -> pd.DataFrame:
@@ -392,8 +387,8 @@ class Store:
         found = self._read(
             "SELECT key, config, columns FROM points JOIN results ON key = point_key"
             " WHERE table_name = ? ORDER BY config",
-            "tmc",
-            (table,),
+            (text, mapping, columns),
+            table,
         )
         if not found:
             raise NetcosimError(

@@ -6,13 +6,77 @@ import hashlib
 import json
 import sqlite3
 import zlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from netsim.errors import NetcosimError
 
+Decode = Callable[[Any], Any]
+"""Returns the content of a stored value; ValueError for one of another kind."""
+
+
+def _of_type(types: type | tuple[type, ...], name: str) -> Decode:
+    def decode(value: object) -> object:
+        if not isinstance(value, types):
+            raise ValueError(f"{value!r:.40}; must be {name}")
+        return value
+
+    return decode
+
+
+text = _of_type(str, "a text")
+text_or_none = _of_type((str, type(None)), "a text or nothing")
+number = _of_type((int, float), "a number")
+blob = _of_type(bytes, "a blob")
+
+
+def from_json(value: object) -> object:
+    """Return the content of a text in JSON."""
+    return json.loads(text(value))
+
+
+def mapping(value: object) -> dict[str, Any]:
+    """Return a mapping that is stored as JSON."""
+    content = from_json(value)
+    if not isinstance(content, dict):
+        raise ValueError(f"{value!r:.40}; must be a mapping")
+    return content
+
+
+def columns(value: object) -> dict[str, list[object]]:
+    """Return the columns of a table, lists of one length."""
+    content = mapping(value)
+    if not all(isinstance(column, list) for column in content.values()):
+        raise ValueError(f"{value!r:.40}; must be columns")
+    if len({len(column) for column in content.values()}) > 1:
+        raise ValueError("columns of unequal length")
+    return content
+
+
+TABLES: dict[str, dict[str, Decode]] = {
+    "meta": {"key": text, "value": from_json},
+    "points": {
+        "key": text,
+        "config": mapping,
+        "status": text,
+        "error": text_or_none,
+        "seconds": number,
+        "finished_utc": text,
+        "code": text,
+    },
+    "results": {"point_key": text, "table_name": text, "columns": columns},
+    "kept": {"point_key": text, "name": text, "digest": text},
+    "archives": {"digest": text, "content": blob},
+}
+"""The columns of each table, in their order, and how they are read."""
+
+COLUMNS = {table: ", ".join(decoders) for table, decoders in TABLES.items()}
+
 APPLICATION_ID = 0x4E434F53  # "NCOS"
+SCHEMA_VERSION, WITHOUT_CHECKSUMS = 3, 2
+"""Of the files that are written, and of those that are read as well."""
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE points (
@@ -30,12 +94,6 @@ CREATE TABLE results (
     columns TEXT NOT NULL,
     PRIMARY KEY (point_key, table_name)
 ) WITHOUT ROWID;
-"""
-
-SCHEMA_VERSION, WITHOUT_CHECKSUMS, WITHOUT_ARCHIVE = 3, 2, 1
-"""Of the files that are written, and of those that are read as well."""
-
-ARCHIVE_SCHEMA = """
 CREATE TABLE kept (
     point_key TEXT NOT NULL REFERENCES points (key) ON DELETE CASCADE,
     name TEXT NOT NULL,
@@ -44,16 +102,7 @@ CREATE TABLE kept (
 ) WITHOUT ROWID;
 CREATE TABLE archives (digest TEXT PRIMARY KEY, content BLOB NOT NULL);
 """
-"""Archives of runs by their content (SHA-256): equal parts of points are stored once."""
-
-COLUMNS = {
-    "meta": "key, value",
-    "points": "key, config, status, error, seconds, finished_utc, code",
-    "results": "point_key, table_name, columns",
-    "kept": "point_key, name, digest",
-    "archives": "digest, content",
-}
-"""The columns of each table, in the order in which they are read."""
+"""Archives of runs are stored by their content (SHA-256): equal ones of several points once."""
 
 CHECKED = ("meta", "points", "results", "kept")
 """Tables whose rows have a checksum; archives have their digest."""
@@ -63,10 +112,26 @@ CHECKSUM_SCHEMA = "".join(
     for table in CHECKED
 )
 
+TASKS_SCHEMA = """
+CREATE TABLE IF NOT EXISTS tasks (
+    run TEXT NOT NULL,
+    name TEXT NOT NULL,
+    content BLOB NOT NULL,
+    checksum INTEGER NOT NULL,
+    PRIMARY KEY (run, name)
+);
+"""
+"""Results of the tasks of runs that are not done yet; the table is dropped afterwards."""
+
+
+def task_checksum(run: str, name: str, content: bytes) -> int:
+    """Return the checksum of a task's row."""
+    return zlib.crc32(content, zlib.crc32(f"{run} {name}".encode()))
+
 
 def insertion(table: str, verb: str = "INSERT") -> str:
     """Return the statement that stores a row of a table with its checksum."""
-    marks = ", ".join(f"?{n}" for n in range(1, COLUMNS[table].count(",") + 2))
+    marks = ", ".join(f"?{n}" for n in range(1, len(TABLES[table]) + 1))
     names = f"{table} ({COLUMNS[table]}, checksum)"
     return f"{verb} INTO {names} VALUES ({marks}, row_crc({marks}))"
 
@@ -85,19 +150,20 @@ def check_content(db: sqlite3.Connection, path: Path, version: int) -> None:
     """Raise NetcosimError or a sqlite3 error if any byte of the content has changed.
 
     SQLite's own checks find rows that are lost, the checksums values that have changed. In a file
-    without checksums only the former are looked for.
+    without checksums only the former are looked for. A task's checksum is looked at when it is
+    read.
     """
     found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
     if found != "ok":
         raise NetcosimError(f"{path}: damaged results file: {' '.join(found.split())[:200]}")
-    queries = {"row": "PRAGMA foreign_key_check"}
-    if version == SCHEMA_VERSION:
-        for table in CHECKED:
-            crc = f"row_crc({COLUMNS[table]})"
-            queries[table] = f"SELECT 1 FROM {table} WHERE checksum IS NOT {crc} LIMIT 1"
-    if version > WITHOUT_ARCHIVE:
-        queries["archives"] = "SELECT 1 FROM archives WHERE digest IS NOT sha256(content) LIMIT 1"
-        queries["digest"] = "SELECT 1 FROM kept WHERE digest NOT IN (SELECT digest FROM archives)"
+    queries = {
+        "row": "PRAGMA foreign_key_check",
+        "archives": "SELECT 1 FROM archives WHERE digest IS NOT sha256(content) LIMIT 1",
+        "digest": "SELECT 1 FROM kept WHERE digest NOT IN (SELECT digest FROM archives)",
+    }
+    for table in CHECKED if version == SCHEMA_VERSION else ():
+        crc = f"row_crc({COLUMNS[table]})"
+        queries[table] = f"SELECT 1 FROM {table} WHERE checksum IS NOT {crc} LIMIT 1"
     for what, query in queries.items():
         if db.execute(query).fetchone() is not None:
             raise NetcosimError(
@@ -136,60 +202,29 @@ def check_header(path: Path, *, may_be_empty: bool) -> None:
         raise NetcosimError(f"{path}: not a netcosim results file")
 
 
-def check_tables(db: sqlite3.Connection, path: Path, has_archive: bool) -> None:
+def check_tables(db: sqlite3.Connection, path: Path) -> None:
     """Raise NetcosimError or a sqlite3 error unless all tables and columns are there."""
-    found = {
-        str(name) for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-    }
+    names = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     for table, columns in COLUMNS.items():
-        if table in ("kept", "archives") and not has_archive:
-            continue
         # a view of that name could have rows without end
-        if table not in found:
+        if table not in names:
             raise NetcosimError(f"{path}: damaged results file: table {table} is missing")
         db.execute(f"SELECT {columns} FROM {table} LIMIT 0")
 
 
 def read_rows(
-    db: sqlite3.Connection, path: Path, query: str, kinds: str, values: tuple[object, ...]
+    db: sqlite3.Connection,
+    path: Path,
+    query: str,
+    decoders: Sequence[Decode],
+    values: tuple[object, ...],
 ) -> list[Any]:
-    """Return all rows of a query, each value checked for its kind and decoded.
-
-    Parameters
-    ----------
-    kinds : str
-        A letter a column: t(ext), o(ptional text), n(umber), j(son), m(apping as JSON),
-        c(olumns of equal length as JSON), b(ytes).
-    """
+    """Return all rows of a query, each value checked and decoded."""
     try:
-        rows = db.execute(query, values).fetchall()
-        return [tuple(map(_checked, row, kinds)) for row in rows]
+        return [
+            tuple(decode(value) for decode, value in zip(decoders, row, strict=True))
+            for row in db.execute(query, values)
+        ]
     except (sqlite3.Error, ValueError, TypeError, RecursionError, MemoryError) as error:
         message = " ".join(str(error).split())[:200] or type(error).__name__
         raise NetcosimError(f"{path}: damaged results file: {message}") from None
-
-
-_STORED_AS: dict[str, tuple[tuple[type, ...], str]] = {
-    "n": ((int, float), "a number was"),
-    "b": ((bytes,), "bytes were"),
-    "o": ((str, type(None)), "text was"),
-}
-
-
-def _checked(value: object, kind: str) -> object:
-    """Decode a stored value of one of the kinds of `read_rows`."""
-    types, expected = _STORED_AS.get(kind, ((str,), "text was"))
-    if not isinstance(value, types):
-        raise ValueError(f"{value!r:.40} where {expected} expected")
-    if not isinstance(value, str) or kind in "to":
-        return value
-    content = json.loads(value)
-    if kind in "mc" and not isinstance(content, dict):
-        raise ValueError(f"{value[:40]!r} where a table was expected")
-    if kind == "c":
-        lists = list(content.values())
-        if not all(isinstance(column, list) for column in lists):
-            raise ValueError(f"{value[:40]!r} where columns were expected")
-        if len({len(column) for column in lists}) > 1:
-            raise ValueError("columns of unequal length")
-    return content

@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from netcosim.executors.executor import Finish, Task, check_jobs, run_tasks
+from netcosim.executors.executor import KILLED, run_tasks
 from netcosim.executors.registry import open_workers
 from netcosim.executors.worker import PointFunction, compute, function_path
+from netcosim.executors.workers import Workers
 from netcosim.runs.outcome import Outcome
 from netcosim.runs.points import point_key
 from netcosim.runs.progress import progress as show_progress
@@ -164,21 +165,20 @@ def run_points(
     need_kinds("run_points", {"function": (function, (str, FUNCTION))})
     for number, point in enumerate(points):
         need_kinds("run_points", {f"points[{number}]": (point, Mapping)})
-    check_jobs(jobs)
     # the store inside, so that the other ranks end, too, where it cannot be used
     with open_workers(executor, jobs) as workers:
         if workers is None:
             return None
-        path = function_path(function)
+        compute_point = partial(compute, function_path(function))
         with Store(store, "write") as opened:
-            run = partial(run_tasks, path, workers=workers)
-            return _manage(points, opened, run, retry_failed, progress, meta)
+            return _manage(compute_point, points, opened, workers, retry_failed, progress, meta)
 
 
 def _manage(
+    compute_point: Callable[[Mapping[str, object]], Outcome],
     points: Sequence[Mapping[str, object]],
     store: Store,
-    run: Callable[[Sequence[Task], Finish], None],
+    workers: Workers,
     retry_failed: bool,
     progress: bool,
     meta: Mapping[str, object] | None,
@@ -194,20 +194,22 @@ def _manage(
         if p.key in by_key and not (retry_failed and p.status == "failed")
     }
     other_code = sum(other != code for other in held.values())
-    tasks = [(key, config) for key, config in by_key.items() if key not in held]
+    tasks = {key: config for key, config in by_key.items() if key not in held}
     failed: list[tuple[str, str]] = []
     with show_progress(len(by_key), "points", begun=len(held), shown=progress) as show:
         done = len(held)
 
-        def finish(key: str, outcome: Outcome) -> None:
+        def finish(outcomes: Sequence[tuple[str, Outcome]]) -> None:
             nonlocal done
-            store.put(key, by_key[key], outcome, code)
-            if outcome.error is not None:
-                failed.append((key, outcome.error))
-            done += 1
+            with store.together():
+                for key, outcome in outcomes:
+                    store.put(key, by_key[key], outcome, code)
+            failed.extend((key, one.error) for key, one in outcomes if one.error is not None)
+            done += len(outcomes)
             show.at(done, f"{len(failed):,} failed" if failed else "")
 
-        run(tasks, finish)
+        killed = run_tasks(compute_point, tasks, finish, workers)
+        finish([(key, Outcome(None, KILLED, 0.0)) for key in killed])
     return SweepSummary(
         total=len(by_key),
         already=len(held),

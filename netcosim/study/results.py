@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netcosim.executors.signals import defer_signals
 from netcosim.runs.outcome import Outcome
 from netcosim.runs.points import point_key
 from netcosim.runs.store import Rows, Store
@@ -24,24 +23,19 @@ Tables = dict[str, Rows]
 
 
 def results_in(out: Path) -> Path:
-    """Return the results file of a folder, neither of which need exist; checked before the work."""
+    """Return the results file of a folder, neither of which need exist."""
     if out.exists() and not out.is_dir():
         raise NetcosimError(f"{out}: a file; a folder was expected")
-    results = out / RESULTS_FILE
-    if results.exists():
-        Store(results, "read").close()
-    return results
+    return out / RESULTS_FILE
 
 
 def put_point(
-    results: Path, point: Point, outcome: Outcome, *, config_text: str, title: str
+    store: Store, point: Point, outcome: Outcome, *, config_text: str, title: str
 ) -> None:
-    """Store a point and the entries of the file; the folder is created if it is missing."""
-    make_folder(results.parent)
-    # a file without its point would be left by a stop in between
-    with defer_signals(), Store(results, "write") as store:
-        store.put(point_key(point), point, outcome, code_fingerprint())
+    """Store a point and the entries of the file."""
+    with store.together():
         store.put_meta({"config_text": config_text, "title": title})
+        store.put(point_key(point), point, outcome, code_fingerprint())
 
 
 def stored_keys(results: Path) -> set[str]:

@@ -1,7 +1,7 @@
-"""A study: points computed part by part, stored, and reported on a page and on the screen.
+"""A study: points computed task by task, stored, and reported on a page and on the screen.
 
-Each point is stored when it is done, and its parts are kept until then (`netcosim.runs.journal`):
-the same command continues a study that was stopped.
+Each point is stored when it is done, and its tasks until all are (`netcosim.runs.tasks`): the same
+command continues a study that was stopped.
 """
 
 from __future__ import annotations
@@ -10,37 +10,33 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from cosim.measuring.parts import (
+from cosim.measuring.tasks import (
     Columns,
     Progress,
     ReportProgress,
     SerialExecutor,
     TaskRunner,
-    compute_each,
     schedule_columns,
     schedule_from,
 )
 from netcosim.config.config import Config
-from netcosim.config.load import config_from
 from netcosim.executors.registry import open_workers
 from netcosim.executors.workers import Workers
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.recommendation import Recommendation
 from netcosim.report.summary import write_summary
 from netcosim.runs.frames import frames_of
-from netcosim.runs.journal import Journal, drop, journal_name
 from netcosim.runs.outcome import Outcome, encode_tables
 from netcosim.runs.points import point_key
 from netcosim.runs.progress import progress
 from netcosim.runs.reporter import ProgressReporter
-from netcosim.runs.run_jobs import worker_pool
 from netcosim.runs.schedules import Queues
+from netcosim.runs.tasks import stored_tasks
 from netcosim.study.config import StudyConfig
 from netcosim.study.results import (
     PAGE_FILE,
@@ -65,20 +61,16 @@ Frames = Mapping[str, "pd.DataFrame"]
 
 @dataclass
 class Trial(ABC):
-    """What computes a study's points, in this process or with others."""
+    """What computes a study's points."""
 
     config: Config
-    parts: TaskRunner = field(default_factory=SerialExecutor)
+    runner: TaskRunner = field(default_factory=SerialExecutor)
     """Gets schedules and packet simulations computed."""
     reporter: ProgressReporter = field(default_factory=ProgressReporter)
 
     @abstractmethod
     def compute(self, request: Request) -> Tables:
         """Return the tables of a point."""
-
-    def compute_parts(self, request: Request) -> None:
-        """Compute the parts of a point that other processes do not."""
-        self.compute(request)
 
     def run_queues(
         self,
@@ -87,12 +79,12 @@ class Trial(ABC):
         model: RunTimeModel | None = None,
         progress: Progress | None = None,
     ) -> tuple[dict[str, QueueResult], float]:
-        """Return the schedules of policies, each a part, and the seconds that they took.
+        """Return the schedules of policies, each a task, and the seconds that they took.
 
         Parameters
         ----------
         what : str
-            Begins the parts' names.
+            Begins the tasks' names.
         queues : mapping of str to Queues
             By policy.
         model : RunTimeModel, optional
@@ -104,7 +96,7 @@ class Trial(ABC):
             columns = schedule_columns(queues[name].under(name, model))
             return {**columns, "seconds": np.array(time.perf_counter() - began)}
 
-        found = compute_each(self.parts, compute, {f"{what}, {n}": (n,) for n in queues}, progress)
+        found = self.runner.each(compute, {f"{what}, {n}": (n,) for n in queues}, progress)
         schedules = {
             name: schedule_from(columns, queues[name].jobs, queues[name].topology)
             for name, columns in found
@@ -148,14 +140,14 @@ class Study(ABC):
     @property
     @abstractmethod
     def new_trial(self) -> NewTrial:
-        """Return what makes a trial; it is pickled for other processes."""
+        """Return what makes a trial."""
 
     @abstractmethod
     def report(self, tables: Tables, frames: Frames, seconds: float) -> Report:
         """Return what the tables of all points show, which took so long to compute."""
 
     def is_finished(self, tables: Tables) -> bool:
-        """Return whether the same command would add nothing, so that no part need be kept."""
+        """Return whether the same command would add nothing, so that no task need be kept."""
         return True
 
     def export(self, out: Path, frames: Frames, report: Report) -> str:
@@ -183,7 +175,7 @@ def run_study(
     out : path
         Folder; made if it is missing.
     jobs, executor
-        As for `netcosim.runs.sweep.run_points`; MPI ranks other than 0 compute parts alone.
+        As for `netcosim.runs.sweep.run_points`.
     summary : path, optional
         One page as PDF or PNG (`netcosim.report.summary`).
     shown : bool
@@ -226,42 +218,21 @@ def _computed(study: Study, results: Path, workers: Workers, shown: bool) -> tup
     missing = [point for point in points if point_key(point) not in known]
     if not missing:
         return read_tables(results, points), computing_s(results, points)
-    run_key = point_key({**content, study.name: {}})
-    requests = [point[study.name] for point in missing]
-    with progress(100, "%", shown=shown) as show:
-        journal = Journal(results.parent / journal_name(run_key), show.restart)
+    with (
+        progress(100, "%", shown=shown) as show,
+        stored_tasks(
+            results, point_key({**content, study.name: {}}), workers, config, show
+        ) as tasks,
+    ):
         reporter = ProgressReporter(lambda what, share: show.at(100 * share, what), show.print_line)
-        helping = partial(compute_with_others, study.new_trial, requests)
-        with worker_pool(config, journal, workers, show.print_line, helping):
-            trial = study.new_trial(config, journal, reporter)
-            for point, request in zip(missing, requests, strict=True):
-                began = time.perf_counter()
-                encoded = encode_tables(trial.compute(request))
-                outcome = Outcome(encoded, None, time.perf_counter() - began)
-                text = study.requested.text
-                put_point(results, point, outcome, config_text=text, title=study.command)
-            tables = read_tables(results, points)
-        # after the helpers have ended, which would begin a folder again
+        trial = study.new_trial(config, tasks, reporter)
+        for point in missing:
+            began = time.perf_counter()
+            encoded = encode_tables(trial.compute(point[study.name]))
+            outcome = Outcome(encoded, None, time.perf_counter() - began)
+            text = study.requested.text
+            put_point(tasks.store, point, outcome, config_text=text, title=study.command)
+        tables = read_tables(results, points)
         if study.is_finished(tables):
-            drop(journal.folder)
+            tasks.store.drop_tasks()
     return tables, computing_s(results, points)
-
-
-def compute_with_others(
-    new_trial: NewTrial,
-    requests: Sequence[Request],
-    content: Mapping[str, object],
-    parts: TaskRunner,
-) -> None:
-    """Compute parts of points in another process, until nothing is left to do.
-
-    Parameters
-    ----------
-    content : mapping
-        A resolved config.
-    """
-    config = config_from(dict(content))
-    with config.plugged():
-        trial = new_trial(config, parts, ProgressReporter())
-        for request in requests:
-            trial.compute_parts(request)

@@ -1,17 +1,16 @@
-"""A run's independent parts: schedules and packet simulations, each an array or a few by name.
+"""A run's tasks: schedules and packet simulations, each a few arrays by name.
 
-A step of a run lists its parts and passes them to a `TaskRunner`. Whatever implements
-it may compute them here one after the other (`SerialExecutor`), on several processes, or find them
-where a run that was stopped has left them: a part is the same wherever and whenever it is computed,
-and its result contains only numbers.
+A step of a run passes one function, and the arguments of its tasks, to a `TaskRunner`. Whatever
+implements it may compute them here one after the other (`SerialExecutor`), on other processes, or
+find them where a run that was stopped has left them: a task is the same wherever and whenever it is
+computed, and its result contains only numbers.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import partial
+from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,68 +22,57 @@ from queuesim.result import PlacementArrays, QueueResult, TimeSpent
 from workloads.job import Workload
 
 Columns = Mapping[str, NDArray[Any]]
-"""Result of a part: arrays by name, without object arrays."""
+"""Result of a task: arrays by name, without object arrays."""
 ReportProgress = Callable[[float], None]
-"""Called with the share of a part that is done, 0 to 1."""
+"""Called with the share of a task that is done, 0 to 1."""
 Progress = Callable[[str, float], None]
 """Called with what is being done and the share of the whole that is done, 0 to 1."""
+Tasks = Mapping[str, tuple[Any, ...]]
+"""Arguments by name. A name is unique in the run."""
 
 MOST = 64
-"""Number of parts that a long list is split into: a stopped run loses at most one."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """A unit of computation."""
-
-    name: str
-    """Unique in the run, the same in every process."""
-    compute: Callable[[ReportProgress], Columns]
-    digest: str = ""
-    """Hash of all inputs: parts with equal digests return the same columns. Empty if not known."""
+"""Number of tasks that a long list is split into: a stopped run loses at most one a process."""
 
 
 class TaskRunner(Protocol):
-    """Computes parts."""
+    """Computes tasks."""
 
-    def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
-        """Return the columns of each part, in order; parts are independent of each other."""
+    def each(
+        self,
+        compute: Callable[..., Columns],
+        tasks: Tasks,
+        progress: Progress | None = None,
+        digests: Mapping[str, str] | None = None,
+    ) -> list[tuple[Any, ...]]:
+        """Compute tasks, which are independent of each other.
+
+        Parameters
+        ----------
+        compute : callable (*arguments, report) -> columns
+            Runs here, or in another process on copies of all that it refers to.
+        tasks : mapping of str to tuple
+        digests : mapping of str to str, optional
+            Hash of all inputs of a task, by its name: tasks with equal digests return the same
+            columns. Empty if not known.
+
+        Returns
+        -------
+        list of (*arguments, columns)
+            In the order of the tasks.
+        """
         ...
 
 
-def compute_each(
-    runner: TaskRunner,
-    compute: Callable[..., Columns],
-    named: Mapping[str, tuple[Any, ...]],
-    progress: Progress | None = None,
-) -> list[tuple[Any, ...]]:
-    """Compute a part for each entry of a mapping, in its order.
-
-    Parameters
-    ----------
-    compute : callable (*arguments, report) -> columns
-    named : mapping of str to tuple
-        The arguments by the name of their part.
-
-    Returns
-    -------
-    list of (*arguments, columns)
-    """
-    parts = [Part(name, partial(compute, *given)) for name, given in named.items()]
-    found = runner.each(parts, progress)
-    return [(*given, columns) for given, columns in zip(named.values(), found, strict=True)]
-
-
 class SerialExecutor:
-    """Computes parts in this process, one after the other.
+    """Computes tasks in this process, one after the other.
 
-    Runs that differ only in what a part does not depend on, such as points of a sweep that share
+    Runs that differ only in what a task does not depend on, such as points of a sweep that share
     their schedules, compute it once if it is kept.
 
     Parameters
     ----------
     keep : int
-        How many parts with a digest are kept for the next run; the least recently used is dropped
+        How many tasks with a digest are kept for the next run; the least recently used is dropped
         first.
     """
 
@@ -92,37 +80,51 @@ class SerialExecutor:
         self._most = keep
         self._cache: dict[str, Columns] = {}
 
-    def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
-        """Compute parts in this process (see `TaskRunner.each`)."""
-        found = []
-        for done, part in enumerate(parts):
-            columns = self._cache.pop(part.digest, None)
+    def each(
+        self,
+        compute: Callable[..., Columns],
+        tasks: Tasks,
+        progress: Progress | None = None,
+        digests: Mapping[str, str] | None = None,
+    ) -> list[tuple[Any, ...]]:
+        """Compute tasks in this process (see `TaskRunner.each`)."""
+        results: list[tuple[Any, ...]] = []
+        for name, arguments in tasks.items():
+            digest = (digests or {}).get(name, "")
+            columns = self._cache.pop(digest, None)
             if columns is None:
-                columns = part.compute(share_of(progress, part.name, done, len(parts)))
-            if part.digest:
-                self._cache[part.digest] = columns
+                columns = compute(*arguments, share_of(progress, name, len(results), len(tasks)))
+            if digest:
+                self._cache[digest] = columns
                 if len(self._cache) > self._most:
                     del self._cache[next(iter(self._cache))]
-            found.append(columns)
-        return found
+            results.append((*arguments, columns))
+        return results
 
 
 @dataclass(frozen=True)
 class PrefixedRunner:
-    """Adds a prefix to the names of parts, for steps that a run repeats."""
+    """Adds a prefix to the names of tasks, for steps that a run repeats."""
 
-    parts: TaskRunner
+    tasks: TaskRunner
     prefix: str
     """Prefix of every name."""
 
-    def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
-        """Compute parts under prefixed names (see `TaskRunner.each`)."""
-        named = [replace(part, name=self.prefix + part.name) for part in parts]
-        return self.parts.each(named, progress)
+    def each(
+        self,
+        compute: Callable[..., Columns],
+        tasks: Tasks,
+        progress: Progress | None = None,
+        digests: Mapping[str, str] | None = None,
+    ) -> list[tuple[Any, ...]]:
+        """Compute tasks under prefixed names (see `TaskRunner.each`)."""
+        named = {self.prefix + name: arguments for name, arguments in tasks.items()}
+        of_named = {self.prefix + name: digest for name, digest in (digests or {}).items()}
+        return self.tasks.each(compute, named, progress, of_named)
 
 
 def share_of(progress: Progress | None, name: str, done: int, total: int) -> ReportProgress:
-    """Return a callback that converts a part's progress to the progress of all parts."""
+    """Return a callback that converts a task's progress to the progress of all tasks."""
 
     def report(share: float) -> None:
         if progress is not None:

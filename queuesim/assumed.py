@@ -108,7 +108,7 @@ class Assumed(RunTimeModel):
     speeds_up: Annotated[
         Sequence[str] | None,
         "policies (netcosim list policies) whose jobs it speeds up; those that isolate if left out",
-        ReadIf(("scenario",), lambda name: name != "none", 'queue.scenario is not "none"'),
+        ReadIf(("scenario",), lambda name: name != "none", 'queue.assumed.scenario is not "none"'),
         Example(["jigsaw"]),
     ] = None
     """Policies whose jobs speed up; None: those that isolate. The Jigsaw paper also speeds up LC+S,

@@ -140,7 +140,7 @@ def test_defaults_and_allowed_values_are_told() -> None:
         ("machine.radix", "family fattree: ports of every switch"),
         ("machine.ugal_weight", "routing ugal-l: "),
         ("communication.mix.parameters.grid", "pattern halo2d: "),
-        ("queue.coupled", "[queue.coupled]"),
+        ("queue.coupled-packets", "[queue.coupled-packets]"),
         ("run", "  observables  "),
         ("plugins", "a list of texts"),
     ],

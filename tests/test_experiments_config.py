@@ -99,13 +99,23 @@ def test_resolved_content_reads_back_and_has_one_key(tmp_path: Path) -> None:
     assert point_key(other.resolved()) != point_key(content)
 
 
-def test_a_key_that_came_later_counts_once_it_is_used(tmp_path: Path) -> None:
-    """Points of configs that do not name it keep their keys."""
+def test_a_content_has_the_table_of_the_model_that_is_chosen(tmp_path: Path) -> None:
     config = load_config(write(tmp_path, GOOD))
-    assert "audit" not in config.resolved()["queue"]["coupled"]
-    used = GOOD.replace("[communication]", "[queue.coupled]\naudit = 0.2\n[communication]")
-    content = load_config(write(tmp_path, used)).resolved()
-    assert content["queue"]["coupled"]["audit"] == 0.2
+    assert [key for key in config.resolved()["queue"] if "coupled" in key] == []
+    chosen = GOOD.replace(
+        "[communication]", "[queue.coupled-packets]\naudit = 0.2\ntolerance = 0.1\n[communication]"
+    ).replace("[queue]\n", '[queue]\nrun_time_model = "coupled-packets"\n')
+    content = load_config(write(tmp_path, chosen)).resolved()
+    # with its defaults, which a table of a sweep shows
+    assert content["queue"]["coupled-packets"] == {
+        "runtime_reference": "isolated",
+        "periods": 6,
+        "phases": 4,
+        "message_scale": 1.0,
+        "tolerance": 0.1,
+        "audit": 0.2,
+        "max_simulations": None,
+    }
     assert config_from(content).resolved() == content
 
 

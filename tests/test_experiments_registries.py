@@ -82,6 +82,9 @@ def ran(result: CosimResult, policy: str = "baseline") -> np.ndarray:
     return np.asarray((schedule.end_s - schedule.start_s) / result.workload.run_time_s)
 
 
+HALF = {"message_scale": 0.5}
+
+
 @pytest.mark.parametrize("name", sorted(RUNTIME_MODELS))
 def test_every_run_time_model_runs_under_its_own_name(name: str) -> None:
     """As logged alone leaves all run times; the others change some, each in its own way."""
@@ -91,7 +94,7 @@ def test_every_run_time_model_runs_under_its_own_name(name: str) -> None:
             {"preset": "mira-midplanes"},
             policies=["menu", "cuboid-worst"],
             run_time_model=name,
-            partition_bisection=bisections,
+            **{name: bisections},
         )
         assert result.schedules["menu"].run_time_model == name
         assert np.allclose(ran(result, "menu"), 1)
@@ -101,8 +104,7 @@ def test_every_run_time_model_runs_under_its_own_name(name: str) -> None:
         {"family": "fattree", "radix": 6},
         policies=["random", "jigsaw"],
         run_time_model=name,
-        scenario="20%",
-        coupled={"message_scale": 0.5},
+        **{"assumed": {name: {"scenario": "20%"}}, "coupled-packets": {name: HALF}}.get(name, {}),
     )
     assert result.schedules["random"].run_time_model.split()[0] == name
     changed = {policy: not np.allclose(ran(result, policy), 1) for policy in ("random", "jigsaw")}
@@ -184,7 +186,7 @@ def test_every_scenario_shortens_as_it_says(name: str) -> None:
         {"family": "fattree", "radix": 6},
         policies=["jigsaw"],
         run_time_model="assumed",
-        scenario=name,
+        assumed={"scenario": name},
         snapshots=0,
     )
     assert result.schedules["jigsaw"].run_time_model == f"assumed {name}"

@@ -261,7 +261,7 @@ def test_points_vary_a_config_and_their_keys_join_the_rows(tmp_path: Path) -> No
     raw["queue"] |= {"run_time_model": "assumed"}
     changes = {
         "queue.policies": [["baseline"], ["jigsaw"]],
-        "queue.scenario": ["none", "20%"],
+        "queue.assumed.scenario": ["none", "20%"],
         "workload.walltimes": ["exact"],
     }
     points = config_points("test", raw, changes, {"log": "made"})

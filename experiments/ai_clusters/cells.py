@@ -152,7 +152,7 @@ def cell_content(
         "queue": {
             "policies": PLACEMENTS,
             "run_time_model": "iterations",
-            "network_scheduler": network["scheduler"],
+            "iterations": {"network_scheduler": network["scheduler"]},
         },
         "communication": {"mix": mix, "task_mapping": "in-order"},
         "run": {"seed": options.seed, "snapshots": 0},

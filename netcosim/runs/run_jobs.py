@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING
 
 from cosim.measuring.parts import TaskRunner
 from netcosim.config.config import Config
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.executors.signals import defer_signals
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.journal import Journal, drop, journals_in
@@ -45,7 +45,7 @@ _Given = tuple[Mapping[str, object], str, Helping]
 
 def run_parts(content: Mapping[str, object], parts: TaskRunner) -> None:
     """Run a config with these parts."""
-    config = config_from(dict(content))
+    config = checked_config(dict(content))
     with config.plugged():
         run_cosim(config, parts=parts)
 

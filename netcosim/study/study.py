@@ -27,7 +27,7 @@ from cosim.measuring.parts import (
     schedule_from,
 )
 from netcosim.config.config import Config
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.executors.registry import open_workers
 from netcosim.executors.workers import Workers
 from netcosim.report.page import Section, render_page, write_page
@@ -260,7 +260,7 @@ def compute_with_others(
     content : mapping
         A resolved config.
     """
-    config = config_from(dict(content))
+    config = checked_config(dict(content))
     with config.plugged():
         trial = new_trial(config, parts, ProgressReporter())
         for request in requests:

@@ -69,7 +69,7 @@ def queue_config(scheduler: str, routing: str, n_jobs: int) -> dict[str, Any]:
         "queue": {
             "policies": ["baseline"],
             "run_time_model": "iterations",
-            "network_scheduler": scheduler,
+            "iterations": {"network_scheduler": scheduler},
         },
         "communication": {
             "task_mapping": "in-order",

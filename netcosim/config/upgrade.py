@@ -165,10 +165,11 @@ def _entries(text: str) -> list[_Entry]:
             own, start, key_end = key()
             is_list = text[key_end:].lstrip().startswith("]]")
             table = ()
-            for part in own:
+            for count, part in enumerate(own, 1):
                 table = (*table, part)
-                if (is_list and table == own) or counts.get(table):
-                    counts[table] = counts.get(table, 0) + (is_list and len(table) == len(own))
+                if is_list and count == len(own):
+                    counts[table] = counts.get(table, 0) + 1
+                if table in counts:
                     table = (*table, str(counts[table] - 1))
             end = tokens[-1].end() + is_list
             skip("]")

@@ -105,10 +105,7 @@ class RuleKeys:
         Example("60 s"),
     ] = 0.0
     dependencies: Annotated[
-        str,
-        "jobs wait for their dependencies in the log",
-        OneOf(("ignore", "keep")),
-        ReadIf(("workload.log",), lambda log: log is not None, "workload.log is given"),
+        str, "jobs wait for their dependencies in the log", OneOf(("ignore", "keep"))
     ] = "ignore"
 
     def __post_init__(self) -> None:

@@ -99,7 +99,7 @@ def test_cores_too_and_a_run_prints_it(capsys: pytest.CaptureFixture[str]) -> No
     Path("c.toml").write_text(
         'machine = { family = "gpu-cluster", nodes = 16, nodes_per_leaf = 8, '
         "oversubscription = 7 }\nworkload.synthetic = { n_jobs = 2, mean_nodes = 4 }\n"
-        'queue = { policies = ["random"], run_time_model = "as-logged" }\nrun.snapshots = 0\n'
+        'queue = { policies = ["random"], run_time_model = "coupled-flow" }\nrun.snapshots = 0\n'
     )
     assert main(["run", "c.toml"]) == 0
     err = capsys.readouterr().err
@@ -249,7 +249,7 @@ def test_no_number_and_no_text_of_a_config_can_be_a_truth_value() -> None:
 
 
 @pytest.mark.parametrize(
-    ("section", "key"), [("las", "thresholds"), ("", "speeds_up"), ("las", "thresholds_s")]
+    ("section", "key"), [("las", "thresholds"), ("assumed", "speeds_up"), ("las", "thresholds_s")]
 )
 def test_an_empty_list_is_refused_where_it_says_nothing(section: str, key: str) -> None:
     empty: dict[str, Any] = {key: []}

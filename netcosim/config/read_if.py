@@ -60,16 +60,16 @@ def if_sent(key: str) -> ReadIf:
 
     A decider of the user's own observes what jobs send.
     """
-    if not matches(key, RUNTIME_MODELS["measured"].reads):
-        return either(IF_MEASURED, _if_modelled(key))
-    return either(IF_MEASURED, _if_modelled(key), _OWN_DECIDER)
 
+    def is_observed() -> bool:
+        return matches(key, RUNTIME_MODELS["measured"].reads)
 
-_OWN_DECIDER = ReadIf(
-    ("queue.decider",),
-    lambda decider: isinstance(decider, UserDecider),
-    "queue.decider is a class of your own",
-)
+    decides = ReadIf(
+        ("queue.decider",),
+        lambda decider: isinstance(decider, UserDecider) and is_observed(),
+        lambda: "queue.decider is a class of your own" if is_observed() else "",
+    )
+    return either(IF_MEASURED, _if_modelled(key), decides)
 
 
 def if_communicating(key: str) -> ReadIf | None:

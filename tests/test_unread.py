@@ -284,7 +284,8 @@ def test_the_message_has_the_key_the_value_as_written_and_where_it_is_read() -> 
     assert str(found.value) == (
         'key machine.packet.router_latency: "200 ns"; nothing reads it: it is read where '
         'run.snapshots is above 0, or queue.run_time_model = "coupled-flow", "coupled-packets" or '
-        '"iterations" ("iterations": if a pattern computes)'
+        '"iterations" ("iterations": if a pattern computes), or machine.power.link_J_per_byte is '
+        "above 0"
     )
     content["queue"]["window"] = 3
     content["queue"]["backfill"] = "none"
@@ -305,6 +306,19 @@ def test_a_packet_preset_is_read_where_the_model_reads_a_key_that_it_sets() -> N
     nc.config_from(merged(base("coupled at flow level"), preset))
     with pytest.raises(ConfigError, match=r'key machine\.packet\.preset: "merlin"; nothing reads'):
         nc.config_from(merged(base("as logged"), preset))
+
+
+def test_what_jobs_send_is_read_for_the_energy_of_links() -> None:
+    mix = {"communication": {"mix": [{"pattern": "halo3d", "node_bytes": 2000}]}}
+    for power, refused in (({"link_J_per_byte": 1e-10}, False), ({"link_W": 2.0}, True)):
+        content = merged(base("as logged"), {**mix, "machine": {"power": power}})
+        if refused:
+            with pytest.raises(
+                ConfigError, match=r"mix\.0\.pattern: .* link_J_per_byte is above 0"
+            ):
+                nc.config_from(content)
+        else:
+            nc.config_from(content)
 
 
 def test_lists_with_an_entry_twice_are_refused() -> None:

@@ -105,14 +105,25 @@ def _measures_reading(key: str) -> str:
 
 
 def _if_modelled(key: str) -> ReadIf:
-    """Return the condition that the run-time model reads a key."""
+    """Return the condition that the run-time model reads a key, or the energy of traffic."""
 
     def reads(name: str, mix: Sequence[Any]) -> bool:
         model = RUNTIME_MODELS[name]
         wanted = not matches(key, model.reads_computing) or any(map(_computes, mix))
         return wanted and matches(key, model.reads)
 
-    return ReadIf(("queue.run_time_model", "communication.mix"), reads, lambda: _models(key))
+    def is_of_flows() -> bool:
+        return matches(key, RUNTIME_MODELS["coupled-flow"].reads)
+
+    return either(
+        ReadIf(("queue.run_time_model", "communication.mix"), reads, lambda: _models(key)),
+        ReadIf(
+            ("machine.power",),
+            # the bytes on links are those of flows
+            lambda power: power is not None and power.link_J_per_byte > 0 and is_of_flows(),
+            lambda: "machine.power.link_J_per_byte is above 0" if is_of_flows() else "",
+        ),
+    )
 
 
 def _models(key: str) -> str:

@@ -11,7 +11,8 @@ import pytest
 
 from alloc.registry import POLICIES, policies_for
 from cosim.registry import RUNTIME_MODELS
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
+from netcosim.config.unread import as_read
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_result import CosimResult
 from netsim.errors import NetcosimError
@@ -74,7 +75,8 @@ def run(
         },
         "run": {"snapshots": snapshots},
     }
-    return run_cosim(config_from(content))
+    # a queue alone need not know what jobs send
+    return run_cosim(as_read(checked_config(content)))
 
 
 def ran(result: CosimResult, policy: str = "baseline") -> np.ndarray:

@@ -281,7 +281,9 @@ def test_a_pin_to_itself_and_a_pin_twice_are_refused() -> None:
 def test_a_command_that_is_no_text_is_named() -> None:
     with pytest.raises(NetcosimError, match=r"command \[1, 2\]; must be a text or a list of texts"):
         config(queue={"decider": {"command": [1, 2]}, "policies": ["baseline"]})
-    with pytest.raises(NetcosimError, match="key speed: unknown key; valid: command, time_limit"):
+    with pytest.raises(
+        NetcosimError, match=r"queue\.decider\.speed: unknown key; valid: command, time_limit"
+    ):
         config(queue={"decider": {"command": "cat", "speed": 2}, "policies": ["baseline"]})
 
 

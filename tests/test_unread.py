@@ -313,9 +313,7 @@ def test_what_jobs_send_is_read_for_the_energy_of_links() -> None:
     for power, refused in (({"link_J_per_byte": 1e-10}, False), ({"link_W": 2.0}, True)):
         content = merged(base("as logged"), {**mix, "machine": {"power": power}})
         if refused:
-            with pytest.raises(
-                ConfigError, match=r"mix\.0\.pattern: .*link_J_per_byte is above 0"
-            ):
+            with pytest.raises(ConfigError, match=r"mix\.0\.pattern: .*link_J_per_byte is above 0"):
                 nc.config_from(content)
         else:
             nc.config_from(content)

@@ -79,7 +79,7 @@ class JobSource(Reading):
         Ge(1),
         Example([4, 8, 16]),
     ] = ()
-    all_at_zero: Annotated[bool, "all jobs are submitted at time 0", _IF_THEY_ARRIVE] = False
+    all_at_zero: Annotated[bool, "all jobs are submitted at time 0"] = False
     run_times: Annotated[
         str,
         "as logged, or cut at the walltime",

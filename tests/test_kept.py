@@ -237,7 +237,8 @@ def test_points_share_what_is_equal(tmp_path: Path) -> None:
     minimal = {k: v for k, v in CONTENT["machine"].items() if k != "routing"}
     for repetition, backfill in ((0, "easy"), (1, "easy"), (0, "none")):
         content = {
-            "machine": minimal, "workload": CONTENT["workload"],
+            "machine": minimal,
+            "workload": CONTENT["workload"],
             "queue": {**queue, "backfill": backfill},
             "run": {"snapshots": 0, "repetition": repetition},
         }

@@ -258,8 +258,8 @@ def _queue_section() -> Any:
     rules = setup_tables()
     base: type[_QueueKeys] = with_keys("queue", _QueueKeys, rules.pop(""))
     tables: Any = {}
-    for name, keys in rules.items():
-        model = model_from(name, keys, config_kind)
+    for name, declared in rules.items():
+        model = model_from(name, declared, config_kind)
         tables[name] = (model, model())
     listed = model_from("partition", partition_table(), config_kind)
     of_tables: Any = Annotated[tuple[listed, ...], AfterValidator(checked_partitions)]  # type: ignore[valid-type]

@@ -66,8 +66,10 @@ def refuse_unread(*points: Any) -> None:
 def _as_written(key: str, value: object) -> str:
     from netcosim.config.reference import toml_value
 
-    if is_input(value) or isinstance(value, InputFile):
-        value = value["file"] if isinstance(value, Mapping) else value.file
+    if isinstance(value, InputFile):
+        value = value.file
+    elif isinstance(value, Mapping) and is_input(value):
+        value = value["file"]
     return toml_value(value, quantity_of(key.rpartition(".")[2]))
 
 

@@ -82,7 +82,9 @@ def _renamed(text: str, raw: Mapping[str, Any]) -> tuple[str, list[str]]:
         text += f"\n[queue.{coupled[0]}]\nruntime_reference{shared}\n"
     for old, name in moved.items():  # the keys of sweep.zip are texts
         text = re.sub(rf"([\"']){re.escape(old)}(?=[\"'.])", rf"\1{name}", text)
-    lines |= {key: f"{'.'.join(key)} is left out, as {key[1]} sends no packets" for key in packets}
+    for path in packets:
+        key = ".".join(path)
+        lines[key] = f"{key} is left out, as {_COUPLED[0]} sends no packets"
     return _without(text, packets), list(lines.values())
 
 

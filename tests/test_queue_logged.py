@@ -267,6 +267,7 @@ def test_a_policys_table_can_be_swept():
     from netcosim.config.load import points_of
 
     swept = {"policies": {"slurm-tree": {"switches": [1, 2]}, "slurm-block": {"block_sizes": [2]}}}
-    points = points_of({**MINE, **swept})
+    policies = ["baseline", "slurm-tree", "slurm-block"]
+    points = points_of({**MINE, "queue": {**MINE["queue"], "policies": policies}, **swept})
     assert [p.policies.of("slurm-tree") for p in points] == [{"switches": 1}, {"switches": 2}]
     assert points[0].policies.of("slurm-block") == {"block_sizes": (2,)}

@@ -390,7 +390,8 @@ def test_a_helper_that_dies_costs_its_part_alone(tmp_path: Path) -> None:
 
 def test_a_schedule_comes_back_as_it_was(tmp_path: Path) -> None:
     """Through the file, column by column, with what its run-time model and its needs told."""
-    config, _ = config_of(tmp_path, **{'"measured"': '"coupled-flow"', "= 12": "= 0"})
+    changes = {'"measured"': '"coupled-flow"', "= 12": "= 0", '"all"': '"tables"'}
+    config, _ = config_of(tmp_path, **changes)
     for schedule in run_cosim(config).schedules.values():
         kept = Journal(tmp_path / "j")
         name = schedule.policy

@@ -246,7 +246,7 @@ ROWS = [
             "queue.decider": '"easy"',
             "queue.placement_rules": '["rdn"]',
         },
-        "unknown allocation policy for a fattree 'rdn'",
+        'queue.placement_rules: "rdn"; it does not place on a fattree',
     ),
     config_row("files for nobody", {"queue.decider_files": '["c.toml"]'}, "needs a decider"),
     config_row(

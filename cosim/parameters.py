@@ -16,8 +16,6 @@ RUNTIME_REFERENCES: dict[str, str] = {
     ISOLATED: "the log's run time is that of an isolated run on the job's nodes",
     CONTENDED: "the log's run time is the job's time under the baseline policy",
 }
-ONE_ROUND: dict[str, object] = {"rounds": 1, "runtime_reference": CONTENDED}
-"""The parameters of "measured" by which schedules are measured once."""
 MAX_ROUNDS = 1000
 """Each runs every queue and sends every snapshot again; waits settle within a few."""
 PERIODS = 6
@@ -25,7 +23,7 @@ PERIODS = 6
 PHASES = 4
 """Random starts that few jobs loop from, by default."""
 _SOME_ARE_KEPT = ReadIf(
-    ("tolerance",), lambda tolerance: tolerance > 0, "queue.coupled.tolerance is above 0"
+    ("tolerance",), lambda tolerance: tolerance > 0, "queue.coupled-packets.tolerance is above 0"
 )
 SHARES = {
     "alone": "the share of its isolated run time in which it communicates, under the reference",
@@ -60,7 +58,7 @@ PLACED = {
 
 @dataclass(frozen=True)
 class CoupledParameters:
-    """``[queue.coupled]``, for both levels."""
+    """``[queue.coupled-flow]``, and keys of ``[queue.coupled-packets]``."""
 
     runtime_reference: Annotated[
         str,
@@ -111,12 +109,12 @@ class PacketBudget:
 
 @dataclass(frozen=True)
 class PacketParameters(PacketBudget, CoupledParameters):
-    """``[queue.coupled]``: also what the packet level may cost."""
+    """``[queue.coupled-packets]``: also what the packet level may cost."""
 
 
 @dataclass(frozen=True)
 class IterationParameters:
-    """Keys of ``[queue]``."""
+    """``[queue.iterations]``: who schedules the network."""
 
     network_scheduler: Annotated[
         str,

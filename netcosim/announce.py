@@ -1,11 +1,11 @@
-"""What a command does before its work: check its folder, report unread keys, compile kernels."""
+"""What a command does before its work: check its folder, compile kernels."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from netcosim.executors.mpi import launched_rank
 from netcosim.folders import need_folder
@@ -96,23 +96,6 @@ def _queue_parts(
         needed = any(compiled(max(1, resamples)))
     part = QUEUES[order.static_key is None, section.backfill == "conservative"]
     return [part] if needed else []
-
-
-def report_unread(file: object, points: Sequence[Any]) -> None:
-    """Print on stderr which keys of a config nothing reads.
-
-    Parameters
-    ----------
-    file : path
-        Of the config.
-    points : sequence of Config
-        Of a sweep; one for a run.
-    """
-    from netcosim.config.unread import unread_lines
-
-    if launched_rank() == 0:
-        for line in unread_lines(points):
-            print(f"netcosim: warning: {file}: {line}", file=sys.stderr, flush=True)
 
 
 def prepare_run(config: Config, out: Path, jobs: int, resamples: int | None = 0) -> Config:

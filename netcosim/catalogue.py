@@ -133,8 +133,7 @@ def _pattern(name: str, entry: Any) -> Lines:
 
 
 def _runtime_model(name: str, entry: Any) -> Lines:
-    section = f"[queue.{entry.section}]" if entry.section else "[queue]"
-    return [*_keys(entry.declares(), section), *_doc(entry)]
+    return [*_keys(entry.declares(), f"[queue.{name}]"), *_doc(entry)]
 
 
 def _network_scheduler(name: str, entry: Any) -> Lines:
@@ -305,8 +304,7 @@ def describe(name: str, among: Sequence[str] | None = None) -> Lines:
     dragonfly-272 (machine)
       dragonfly of 17 groups of 4 routers of 4 nodes, 8 Gbit/s links
     """
-    from netcosim.config.errors import meant
-    from netsim.errors import need_name
+    from netsim.errors import meant, need_name
     from netsim.kinds import NONE, need_kinds
 
     need_kinds("describe", {"name": (name, str), "among": (among, (list, tuple, NONE))})

@@ -9,7 +9,6 @@ import importlib
 import os
 import re
 import sys
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +25,7 @@ if _FOREIGN is not None:
 from netcosim.executors.mpi import launched_rank  # noqa: E402
 from netcosim.parser import Parser  # noqa: E402
 from netcosim.stopping import Stopped, close_pipes, open_streams, stoppable  # noqa: E402
-from netsim.errors import NetcosimError, UnreadKeyWarning, one_line  # noqa: E402
+from netsim.errors import NetcosimError, one_line  # noqa: E402
 from netsim.limits import memory_bytes, shown_bytes  # noqa: E402
 
 PROGRAM = "netcosim"
@@ -142,9 +141,7 @@ def _run(given: Sequence[str]) -> int:
         # after the parser: --help and --version do without it
         from netsim.plugins import installed_plugins, load_plugin, using
 
-        with using((*installed_plugins(), *map(load_plugin, files))), warnings.catch_warnings():
-            # commands report unread keys themselves, each once and with the file
-            warnings.simplefilter("ignore", UnreadKeyWarning)
+        with using((*installed_plugins(), *map(load_plugin, files))):
             status: int = args.run(args)
         # Here, so that a closed pipe is noticed where it is handled.
         sys.stdout.flush()

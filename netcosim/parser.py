@@ -56,7 +56,7 @@ class Parser(argparse.ArgumentParser):
 
     def _hint(self, message: str) -> str:
         """Return a suggestion for a word that the parser does not know."""
-        from netcosim.config.errors import meant
+        from netsim.errors import meant
 
         unknown = _UNKNOWN.search(message)
         if unknown is not None:

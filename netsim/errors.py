@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 _LONG_WORD = re.compile(r"\S{200,}")
 
@@ -24,8 +24,8 @@ class NetcosimError(ValueError):
     """
 
 
-class UnreadKeyWarning(UserWarning):
-    """A key of a config that is set and that nothing reads; see `netcosim.config.unread`."""
+class ModelWarning(UserWarning):
+    """What was asked for is simulated, and is not what it may look like."""
 
 
 def one_line(message: str, most: int) -> str:
@@ -35,10 +35,23 @@ def one_line(message: str, most: int) -> str:
     return line if len(line) <= most else f"{line[:most]}..."
 
 
-def unknown_name(what: str, name: str, valid: object) -> NetcosimError:
-    """Return the error for an unknown name; it lists the valid ones."""
-    listed = ", ".join(sorted(str(v) for v in valid))  # type: ignore[attr-defined]
-    return NetcosimError(f"unknown {what} {name!r}; valid: {listed}")
+def near(name: object, valid: Iterable[object]) -> str:
+    """Return ' did you mean X? valid: ...' for a name that is not valid."""
+    names = sorted(map(str, valid))
+    return f"{meant(str(name), names, 2).removeprefix(';')} valid: {', '.join(names)}"
+
+
+def meant(name: str, valid: Iterable[str], most: int = 1, cutoff: float = 0.6) -> str:
+    """Return '; did you mean X or Y?' if valid names are near a name, else an empty text."""
+    import difflib  # an error is rare
+
+    close = difflib.get_close_matches(name, sorted(valid), n=most, cutoff=cutoff)
+    return f"; did you mean {' or '.join(close)}?" if close else ""
+
+
+def unknown_name(what: str, name: str, valid: Iterable[object]) -> NetcosimError:
+    """Return the error for an unknown name, with the nearest and all valid ones."""
+    return NetcosimError(f"unknown {what} {name!r};{near(name, valid)}")
 
 
 def need_name(what: str, name: str, valid: Collection[str]) -> None:

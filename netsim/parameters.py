@@ -58,11 +58,16 @@ class ReadIf:
     """Annotation: the key is read only where other keys have certain values."""
 
     keys: tuple[str, ...]
-    """The other keys of the same table, by their SI names."""
+    """The other keys, by their SI names: of the same table, or dotted, of any table."""
     holds: Callable[..., bool]
     """``holds(value of each)``: whether the key is read."""
-    words: str
-    """What reads it, for a message: "rails is above 1"."""
+    words: str | Callable[[], str]
+    """Where it is read, for a message: "machine.rails is above 1"."""
+
+    @property
+    def where(self) -> str:
+        """Where it is read, for a message."""
+        return self.words if isinstance(self.words, str) else self.words()
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +114,6 @@ class Parameter:
     """Whether None is a value."""
     notes: tuple[ReadIf | Example | NamesIn, ...] = ()
     """What else the annotation holds."""
-
-    @property
-    def read_if(self) -> ReadIf | None:
-        """Condition for reading it; None: always."""
-        return next((note for note in self.notes if isinstance(note, ReadIf)), None)
 
     @property
     def required(self) -> bool:

@@ -49,8 +49,6 @@ class Facts:
     description: str
     families: tuple[str, ...] = ()
     """The topology families that it serves; empty: all."""
-    section: str = ""
-    """Its table in a config."""
     declared_in: str = ""
     """``"module:CLASS"`` that declares its parameters, where that is not the entry itself."""
     keys: Mapping[str, str] = field(default_factory=dict)
@@ -78,7 +76,6 @@ def facts_of(entry: Any) -> Facts:
     return Facts(
         entry.description,
         tuple(getattr(entry, "families", ())),
-        getattr(entry, "section", ""),
         f"{factory.__module__}:{factory.__qualname__}" if isinstance(factory, type) else "",
         {n: "file" if p.names_file else "list" if p.is_list else "" for n, p in keys.items()},
     )

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
+from alloc.registry import POLICIES
 from netsim.errors import need_name
-from netsim.parameters import Example, OneOf, ReadIf
+from netsim.parameters import Example, NamesIn, OneOf, ReadIf
 from queuesim.draws import draw_key, uniform_per_job
 from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
 from workloads.job import Workload
@@ -107,8 +108,9 @@ class Assumed(RunTimeModel):
     """A name in `SCENARIOS`."""
     speeds_up: Annotated[
         Sequence[str] | None,
-        "policies (netcosim list policies) whose jobs it speeds up; those that isolate if left out",
-        ReadIf(("scenario",), lambda name: name != "none", 'queue.scenario is not "none"'),
+        "policies whose jobs it speeds up; those that isolate if left out",
+        NamesIn(POLICIES),
+        ReadIf(("scenario",), lambda name: name != "none", 'queue.assumed.scenario is not "none"'),
         Example(["jigsaw"]),
     ] = None
     """Policies whose jobs speed up; None: those that isolate. The Jigsaw paper also speeds up LC+S,

@@ -24,11 +24,14 @@ NUMBERS = ("user", "project")
 BY = ("none", "order", "partition")
 RATES = ("per_node_day", "per_leaf_day", "per_link_day")
 _GIVEN = ReadIf(("nodes",), bool, "queue.quotas.nodes is given")
+_SEVERAL = ReadIf(
+    ("queue.partitions",), lambda listed: len(listed) > 1, "there are two or more partitions"
+)
 
 
 @dataclass(frozen=True)
 class FairShare:
-    """``[queue.fair_share]``: whose use of the machine counts, and for how long."""
+    """``[queue.fair-share]``: whose use of the machine counts, and for how long."""
 
     by: Annotated[str, "whose use counts", OneOf(OWNERS)] = "user"
     half_life_s: Annotated[float, "time in which what was used counts half", Gt(0)] = 604800.0
@@ -43,7 +46,13 @@ class Multifactor:
 
     age_weight: Annotated[float, "of the time since the submission", Ge(0)] = 1000.0
     size_weight: Annotated[float, "of the nodes, larger jobs first", Ge(0), Example(100)] = 0.0
-    partition_weight: Annotated[float, "of the partition's factor", Ge(0), Example(10)] = 0.0
+    partition_weight: Annotated[
+        float,
+        "of the partition's factor",
+        Ge(0),
+        ReadIf(("queue.partitions",), bool, "there are [[queue.partitions]]"),
+        Example(10),
+    ] = 0.0
     fair_share_weight: Annotated[float, "of the fair share", Ge(0), Example(1000)] = 0.0
     max_age_s: Annotated[float, "time after which a job's age counts in full", Gt(0), _AGED] = (
         604800.0
@@ -111,9 +120,18 @@ class Partition:
     nodes: Annotated[
         str, 'a host list, "n[001-128]", or numbers, "0-127,256", or "all"', Example("0-7")
     ] = "all"
-    priority: Annotated[float, "jobs of a higher one go first", Example(10)] = 0.0
+    priority: Annotated[float, "jobs of a higher one go first", _SEVERAL, Example(10)] = 0.0
     factor: Annotated[
-        float, "its jobs' partition factor in the order multifactor", Ge(0), Le(1), Example(0.5)
+        float,
+        "its jobs' partition factor in the order multifactor",
+        Ge(0),
+        Le(1),
+        ReadIf(
+            ("queue.order", "queue.multifactor"),
+            lambda order, weights: order == "multifactor" and weights.partition_weight > 0,
+            'queue.order = "multifactor" and queue.multifactor.partition_weight is above 0',
+        ),
+        Example(0.5),
     ] = 0.0
     max_walltime_s: Annotated[
         float | None, "the longest walltime that it takes", Gt(0), Example("24 h")
@@ -124,9 +142,12 @@ class Partition:
     log_names: Annotated[
         str,
         'the log\'s names for it, where they differ from its own: "regular,normal"',
+        _SEVERAL,
         Example("regular,normal"),
     ] = ""
-    default: Annotated[bool, "runs the jobs whose partition is missing or not listed"] = False
+    default: Annotated[bool, "runs the jobs whose partition is missing or not listed", _SEVERAL] = (
+        False
+    )
     shared: Annotated[
         bool, "whether jobs share its nodes, which is not modelled: false", Example(False)
     ] = False
@@ -224,6 +245,11 @@ class PreemptionKeys:
         float,
         "time that a job runs after each start before it may be preempted",
         Ge(0),
+        ReadIf(
+            ("by", "queue.quotas"),
+            lambda by, quotas: by != "none" or bool(quotas.nodes),
+            'queue.preemption.by is not "none", or queue.quotas.nodes is given',
+        ),
         Example("10 min"),
     ] = 0.0
 

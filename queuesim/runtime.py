@@ -95,8 +95,6 @@ class RunTimeModel(ABC):
     description: str
     knows_needs: ClassVar[bool] = False
     """Whether it provides the bandwidth that jobs need: `bandwidth_needs`."""
-    section: ClassVar[str] = ""
-    """Its table of a config, ``[queue.SECTION]``; empty: its keys are in ``[queue]`` itself."""
     fixed: ClassVar[bool] = False
     """Whether `prepare` gives `FixedRunTimes`; such queues may be compiled."""
     solves_flows: ClassVar[str] = ""
@@ -107,7 +105,8 @@ class RunTimeModel(ABC):
     reads_computing: ClassVar[tuple[str, ...]] = ()
     """Those of `reads` that it reads only where a pattern of the mix computes."""
     parameters: ClassVar[type | None] = None
-    """The dataclass that declares its keys (`netsim.parameters`); None: the model itself."""
+    """The dataclass that declares the keys of its table, ``[queue.NAME]`` (`netsim.parameters`);
+    None: the model itself."""
 
     @property
     def label(self) -> str:

@@ -22,11 +22,9 @@ _TABLES: dict[str, type] = {
 
 
 def setup_tables() -> dict[str, dict[str, Parameter]]:
-    """Return parameters of orders and rules by table of ``[queue]``; "" is the table itself."""
+    """Return the parameters of rules by table of ``[queue]``; "" is the table itself."""
     tables: dict[str, type] = {"": RuleKeys, "outages": OutageFile, **_TABLES}
-    found = {name: dict(parameters_of(factory)) for name, factory in tables.items()}
-    ordered = {ORDERS.facts(name).section: ORDERS.parameters(name) for name in ORDERS}
-    return found | {section: dict(keys) for section, keys in ordered.items() if keys}
+    return {name: dict(parameters_of(factory)) for name, factory in tables.items()}
 
 
 def partition_table() -> Mapping[str, Parameter]:
@@ -54,7 +52,8 @@ def setup_of(section: Any, history: Callable[[], Workload | None]) -> tuple[Orde
     ----------
     section
         ``[queue]``: the keys of `setup_tables` as attributes, a file with its ``checked()`` path;
-        ``order``, ``overrun``, and ``partitions`` with the keys of `partition_table`.
+        ``order``, the order's table, ``overrun``, and ``partitions`` with the keys of
+        `partition_table`.
     history : callable
         The jobs before, for orders that go by them.
     """
@@ -67,7 +66,7 @@ def setup_of(section: Any, history: Callable[[], Workload | None]) -> tuple[Orde
     }
     order = ORDERS[section.order]
     if order.made is not None and order.parameters is not None:
-        table = getattr(section, order.section)
+        table = getattr(section, order.name)
         given = order.parameters(**_values(table, parameters_of(order.parameters)))
         order = order.made(given, OrderContext(history, partitions))
     return order, Rules(

@@ -40,6 +40,7 @@ def contents() -> dict[str, dict[str, Any]]:
     found = {name: base(name) for name in BASES}
     start = base("generated jobs, as logged")
     del start["machine"]
+    start["communication"] = {"mix": [{"pattern": "all-to-all", "message_bytes": 20000}]}
     for family, (machine, policies) in MACHINES.items():
         for model in MODELS:
             queue = {"policies": policies, "run_time_model": model}

@@ -79,7 +79,10 @@ def test_workers_elsewhere_give_the_same_store(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("slrum", "unknown executor 'slrum'; valid: dask, mpi, processes, slurm"),
+        (
+            "slrum",
+            "unknown executor 'slrum'; did you mean slurm? valid: dask, mpi, processes, slurm",
+        ),
         ("mpi:8", "--executor mpi:8: mpi has no argument"),
         ("dask:host", "dask:host; must be an address"),
         ("slurm:part=a", "'part=a'; allowed: KEY=VALUE of partition, account"),

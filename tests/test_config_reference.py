@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from netcosim.cli import main
-from netcosim.config.load import points_of
+from netcosim.config.load import any_points_of
 from netcosim.config.reference import config_keys, toml_value
 from netsim.units import quantity_of
 
@@ -106,7 +106,7 @@ def test_every_key_has_a_description_and_an_example_that_counts(
     assert key.description, f"{path}: add Field(description=...), or a text to its Annotated[...]"
     assert key.example, f"{path}: add Field(examples=[...]), or Example(...) to its Annotated[...]"
     without, with_key = content(path, key.lines)
-    [*points] = points_of(with_key, tmp_path)
+    [*points] = any_points_of(with_key, tmp_path)
     assert (len(points) > 1) == (path in ("run.repetition", "sweep.zip"))
     if path not in (
         "machine.family",
@@ -116,7 +116,7 @@ def test_every_key_has_a_description_and_an_example_that_counts(
     ):
         if path == "communication.mix.file":
             without["communication"] = {}
-        before = points_of(without, tmp_path)[0].resolved()
+        before = any_points_of(without, tmp_path)[0].resolved()
         assert points[-1].resolved() != before
 
 
@@ -140,7 +140,7 @@ def test_defaults_and_allowed_values_are_told() -> None:
         ("machine.radix", "family fattree: ports of every switch"),
         ("machine.ugal_weight", "routing ugal-l: "),
         ("communication.mix.parameters.grid", "pattern halo2d: "),
-        ("queue.coupled", "[queue.coupled]"),
+        ("queue.coupled-packets", "[queue.coupled-packets]"),
         ("run", "  observables  "),
         ("plugins", "a list of texts"),
     ],

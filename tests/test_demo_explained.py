@@ -48,6 +48,8 @@ def demo_with(*changes: str, policies: Sequence[str] = POLICIES) -> Config:
         config["workload"]["synthetic"]["run_time_range"] = ["1 h", "1 h"]
         config["queue"] |= {"backfill": "none", "run_time_model": "as-logged"}
         config["run"]["snapshots"] = 24
+        for entry in config["communication"]["mix"]:
+            del entry["communication_fraction"]  # all communicate all the time
     if "small messages" in changes:
         for entry in config["communication"]["mix"]:
             entry["message_bytes"] = "1 KB"

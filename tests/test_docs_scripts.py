@@ -161,7 +161,6 @@ def test_each_script_has_a_small_run() -> None:
 
 
 @pytest.mark.full
-@pytest.mark.filterwarnings("ignore::netsim.errors.UnreadKeyWarning")
 @pytest.mark.parametrize("name", SMALL)
 def test_each_script_runs_small(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from netcosim.config.config import Config
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.draws import NEVER, PURPOSES, Draws
 from netcosim.runs.points import HOW, replaced
@@ -63,7 +63,7 @@ def bits(draws: Draws, purpose: str) -> list[int]:
 
 
 def test_a_purpose_has_a_history_for_each_of_its_parts() -> None:
-    draws = Draws(config_from(CONTENT).resolved())
+    draws = Draws(checked_config(CONTENT).resolved())
     found = [draws.rng("policy", which).random() for which in ("", "a", "b", "a")]
     assert len(set(found)) == 3
     assert found[1] == found[3]
@@ -71,7 +71,7 @@ def test_a_purpose_has_a_history_for_each_of_its_parts() -> None:
 
 @pytest.mark.parametrize("purpose", PURPOSES)
 def test_keys_of_other_sections_leave_a_history_as_it_is(purpose: str) -> None:
-    content = config_from(CONTENT).resolved()
+    content = checked_config(CONTENT).resolved()
     before = bits(Draws(content), purpose)
     assert before == bits(Draws(content), purpose)
     moved = set()
@@ -98,24 +98,23 @@ def test_failures_are_seeded_by_the_seed_alone() -> None:
     text = '{"config":{"run":{"repetition":0,"seed":7}},"purpose":"failures"}'
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
     expected = np.random.Generator(np.random.PCG64(seed)).integers(0, 2**62, 3).tolist()
-    content = config_from({**CONTENT, "run": {"seed": 7}}).resolved()
+    content = checked_config({**CONTENT, "run": {"seed": 7}}).resolved()
     assert bits(Draws(content), "failures") == expected
 
 
 def windows(content: dict[str, Any]) -> list[tuple[float, list[int]]]:
     """The first failures of a run's queue."""
-    context = run_context(config_from(content))
+    context = run_context(checked_config(content))
     queues = context.queues
     failures = draw_failures(queues.rules.failures, queues.topology, queues.draws.rng("failures"))
     return [(one.start_s, np.flatnonzero(one.nodes).tolist()) for one in islice(failures, 5)]
 
 
 def mean_wait_s(content: dict[str, Any]) -> float:
-    schedule = run_cosim(config_from(content)).schedules["baseline"]
+    schedule = run_cosim(checked_config(content)).schedules["baseline"]
     return float((schedule.start_s - schedule.workload.submit_s).mean())
 
 
-@pytest.mark.filterwarnings("ignore::netsim.errors.UnreadKeyWarning")
 def test_a_queue_with_failures_does_not_depend_on_what_is_not_read() -> None:
     fails = replaced(CONTENT, {"queue.failures": {"per_node_day": 5.0}})
     sends = {"pattern": "all-to-all", "message_bytes": 2000}
@@ -132,7 +131,7 @@ def test_a_queue_with_failures_does_not_depend_on_what_is_not_read() -> None:
 
 def test_assumed_run_times_do_not_depend_on_what_jobs_send() -> None:
     changed = replaced(CONTENT, {"communication.mix": [{"pattern": "halo2d", "message_bytes": 9}]})
-    queues, others = (run_context(config_from(one)).queues for one in (CONTENT, changed))
+    queues, others = (run_context(checked_config(one)).queues for one in (CONTENT, changed))
     for model in (None, AsLogged(), Assumed("V1")):
         state = queues.job_rng(model).bit_generator.state
         assert state == others.job_rng(model).bit_generator.state

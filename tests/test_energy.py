@@ -197,7 +197,7 @@ def test_two_nodes_that_send_all_the_time_fill_both_directions() -> None:
             "link_bandwidth_Bps": 1e9,
             "power": {"link_J_per_byte": 1.0},
         },
-        "workload": {"synthetic": {"n_jobs": 3, "mean_nodes": 2, "sizes": [2]}},
+        "workload": {"synthetic": {"n_jobs": 3, "sizes": [2]}},
         "communication": {
             "mix": [
                 {

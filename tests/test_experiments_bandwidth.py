@@ -11,7 +11,7 @@ from alloc.fattree.lc_s import LeastConstrainedShared
 from alloc.policy import Request
 from netcosim.config.load import config_from, load_config, load_sweep
 from netcosim.runs.cosim import run_cosim
-from netsim.errors import NetcosimError, UnreadKeyWarning
+from netsim.errors import NetcosimError
 from workloads.job import Workload
 
 CONFIG = """
@@ -101,7 +101,7 @@ def test_links_are_shared_with_needs_and_else_a_note_says_why_not(tmp_path: Path
         "every job gets all that a link may give, so that jobs share no link"
     )
     assert run_cosim(load_config(config_file(tmp_path, CLASSES))).workload.notes == ()
-    with pytest.warns(UnreadKeyWarning, match=r"queue\.bandwidth_need is not read"):
+    with pytest.raises(NetcosimError, match=r"queue\.bandwidth_need: .*; nothing reads it"):
         load_config(config_file(tmp_path, CLASSES, "lc"))
 
 

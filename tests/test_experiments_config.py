@@ -99,13 +99,23 @@ def test_resolved_content_reads_back_and_has_one_key(tmp_path: Path) -> None:
     assert point_key(other.resolved()) != point_key(content)
 
 
-def test_a_key_that_came_later_counts_once_it_is_used(tmp_path: Path) -> None:
-    """Points of configs that do not name it keep their keys."""
+def test_a_content_has_the_table_of_the_model_that_is_chosen(tmp_path: Path) -> None:
     config = load_config(write(tmp_path, GOOD))
-    assert "audit" not in config.resolved()["queue"]["coupled"]
-    used = GOOD.replace("[communication]", "[queue.coupled]\naudit = 0.2\n[communication]")
-    content = load_config(write(tmp_path, used)).resolved()
-    assert content["queue"]["coupled"]["audit"] == 0.2
+    assert [key for key in config.resolved()["queue"] if "coupled" in key] == []
+    chosen = GOOD.replace(
+        "[communication]", "[queue.coupled-packets]\naudit = 0.2\ntolerance = 0.1\n[communication]"
+    ).replace("[queue]\n", '[queue]\nrun_time_model = "coupled-packets"\n')
+    content = load_config(write(tmp_path, chosen)).resolved()
+    # with its defaults, which a table of a sweep shows
+    assert content["queue"]["coupled-packets"] == {
+        "runtime_reference": "isolated",
+        "periods": 6,
+        "phases": 4,
+        "message_scale": 1.0,
+        "tolerance": 0.1,
+        "audit": 0.2,
+        "max_simulations": None,
+    }
     assert config_from(content).resolved() == content
 
 
@@ -154,24 +164,24 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
             "key machine.local_bandwith: unknown key; did you mean local_bandwidth",
         ),
         ("p = 4\n", "", "key machine.p: missing; a dragonfly needs p, a, g"),
-        ("p = 4\n", 'p = "4"\n', "key machine.p: 4; must be a whole number"),
+        ("p = 4\n", 'p = "4"\n', 'key machine.p: "4"; must be a whole number'),
         ("p = 4\n", "p = 4\nlocal_bandwidth_Bps = 5\n", "given twice"),
         (
             'family = "dragonfly"',
             'family = "dragonfli"',
-            "key machine.family: dragonfli; unknown topology; did you mean dragonfly or "
+            'key machine.family: "dragonfli"; unknown topology; did you mean dragonfly or '
             "dragonfly-plus?",
         ),
         (
             'family = "dragonfly"',
             'preset = "dragonfly-105"',
-            "machine.preset: dragonfly-105; unknown machine; did you mean dragonfly-1056",
+            'machine.preset: "dragonfly-105"; unknown machine; did you mean dragonfly-1056',
         ),
         ('family = "dragonfly"', 'preset = "cab"\nfamily = "dragonfly"', "preset cab is a fattree"),
         (
             '"ugal-l"',
             '"ugal"',
-            "machine.routing: unknown routing for dragonfly 'ugal'; valid: adaptive-local",
+            "machine.routing: unknown routing for dragonfly 'ugal'; did you mean ugal-l or ugal-g?",
         ),
         (
             '"100 ns"',
@@ -179,13 +189,13 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
             "key machine.packet.router_latency: -100 ns; must not be negative",
         ),
         ('"100 ns"', "1e-7", "key machine.packet.router_latency: 1e-07; has no unit"),
-        ('"2 KiB"', '"0 B"', "key machine.packet.packet_bytes: 0 B; must be above 0"),
+        ('"2 KiB"', '"0 B"', 'key machine.packet.packet_bytes: "0 B"; must be above 0'),
         (
             "packet_bytes",
             "packetbytes",
             "key machine.packet.packetbytes: unknown key; did you mean packet_bytes",
         ),
-        ('"drop"', '"ignore"', "key workload.larger_jobs: ignore; must be 'error' or 'drop'"),
+        ('"drop"', '"ignore"', "key workload.larger_jobs: \"ignore\"; must be 'error' or 'drop'"),
         (
             "[workload.synthetic]\nn_jobs = 50\n",
             'log = "x.swf"\n[workload.synthetic]\n',
@@ -198,11 +208,11 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
             "key workload.synthetic.n_jobs: 2.5; must be a whole number",
         ),
         ('["20 s", "1 h"]', '["20 s"]', "key workload.synthetic.run_time_range"),
-        ('"rdn"', '"rnd"', "key queue.policies: unknown allocation policy 'rnd'; valid: balanced"),
+        ('"rdn"', '"rnd"', "key queue.policies: unknown allocation policy 'rnd'; did you mean"),
         (
             '"rdn"',
             '"jigsaw"',
-            "unknown allocation policy for a dragonfly 'jigsaw'; valid: balanced",
+            'key queue.policies: "jigsaw"; it does not place on a dragonfly; valid: balanced',
         ),
         ('"rdn"', '"simple"', "a policy is listed twice"),
         (
@@ -219,12 +229,12 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
         (
             '"halo3d"',
             '"halo4d"',
-            "key communication.mix.1.pattern: unknown pattern 'halo4d'; valid: adversarial",
+            "key communication.mix.1.pattern: unknown pattern 'halo4d'; did you mean halo",
         ),
         (
             "grid",
             "gird",
-            "mix.1: unknown parameter of pattern halo3d 'gird'; valid: exchange, grid",
+            "mix.1: unknown parameter of pattern halo3d 'gird'; did you mean grid? valid: exchange",
         ),
         (
             "[0.1, 0.5]",
@@ -349,6 +359,7 @@ def test_a_pair_of_one_number_with_a_unit_and_one_without_is_refused(tmp_path: P
 def test_a_window_of_no_length_is_refused(tmp_path: Path) -> None:
     for start, end, refused in (("5 s", "5 s", True), ("5 s", "6 s", False)):
         text = GOOD.replace("[workload]\n", f'[workload]\nstart = "{start}"\nend = "{end}"\n')
+        text = text.replace("n_jobs = 50", "n_jobs = 50\nload = 0.9")
         if refused:
             with pytest.raises(NetcosimError, match="end"):
                 load_config(write(tmp_path, text))

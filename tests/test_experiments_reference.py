@@ -124,7 +124,7 @@ def test_contended_baseline_is_the_reference_elsewhere() -> None:
     Valiant: at the reference RDN's jobs run about as logged."""
     coupled = {
         "run_time_model": "coupled-flow",
-        "coupled": {"runtime_reference": "contended-baseline"},
+        "coupled-flow": {"runtime_reference": "contended-baseline"},
     }
     there = run_cosim(
         config_from(content("valiant", queue=coupled, reference=MINIMAL, run={"snapshots": 0}))

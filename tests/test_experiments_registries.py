@@ -11,7 +11,8 @@ import pytest
 
 from alloc.registry import POLICIES, policies_for
 from cosim.registry import RUNTIME_MODELS
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
+from netcosim.config.unread import as_read
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_result import CosimResult
 from netsim.errors import NetcosimError
@@ -74,12 +75,16 @@ def run(
         },
         "run": {"snapshots": snapshots},
     }
-    return run_cosim(config_from(content))
+    # a queue alone need not know what jobs send
+    return run_cosim(as_read(checked_config(content)))
 
 
 def ran(result: CosimResult, policy: str = "baseline") -> np.ndarray:
     schedule = result.schedules[policy]
     return np.asarray((schedule.end_s - schedule.start_s) / result.workload.run_time_s)
+
+
+HALF = {"message_scale": 0.5}
 
 
 @pytest.mark.parametrize("name", sorted(RUNTIME_MODELS))
@@ -91,7 +96,7 @@ def test_every_run_time_model_runs_under_its_own_name(name: str) -> None:
             {"preset": "mira-midplanes"},
             policies=["menu", "cuboid-worst"],
             run_time_model=name,
-            partition_bisection=bisections,
+            **{name: bisections},
         )
         assert result.schedules["menu"].run_time_model == name
         assert np.allclose(ran(result, "menu"), 1)
@@ -101,8 +106,7 @@ def test_every_run_time_model_runs_under_its_own_name(name: str) -> None:
         {"family": "fattree", "radix": 6},
         policies=["random", "jigsaw"],
         run_time_model=name,
-        scenario="20%",
-        coupled={"message_scale": 0.5},
+        **{"assumed": {name: {"scenario": "20%"}}, "coupled-packets": {name: HALF}}.get(name, {}),
     )
     assert result.schedules["random"].run_time_model.split()[0] == name
     changed = {policy: not np.allclose(ran(result, policy), 1) for policy in ("random", "jigsaw")}
@@ -184,7 +188,7 @@ def test_every_scenario_shortens_as_it_says(name: str) -> None:
         {"family": "fattree", "radix": 6},
         policies=["jigsaw"],
         run_time_model="assumed",
-        scenario=name,
+        assumed={"scenario": name},
         snapshots=0,
     )
     assert result.schedules["jigsaw"].run_time_model == f"assumed {name}"

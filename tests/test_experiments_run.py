@@ -135,10 +135,11 @@ def test_coupled_models_by_one_word(tmp_path: Path, model: str, reference: str) 
 
     (Up to how the pilot's and the final run's neighbours differ.)
     """
+    scale = "message_scale = 0.5" if model == "coupled-packets" else ""
     text = CONFIG.replace(
         'policies = ["rdn", "simple"]',
         f'policies = ["rdn", "simple"]\nrun_time_model = "{model}"\n'
-        f'[queue.coupled]\nruntime_reference = "{reference}"\nmessage_scale = 0.5',
+        f'[queue.{model}]\nruntime_reference = "{reference}"\n{scale}',
     )
     result = run_cosim(load_config(config_file(tmp_path, text)))
     jobs = result.workload

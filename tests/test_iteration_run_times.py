@@ -315,7 +315,7 @@ def config(scheduler: str = "none", routing: str = "ecmp", policy: str = "baseli
             "queue": {
                 "policies": [policy],
                 "run_time_model": "iterations",
-                "network_scheduler": scheduler,
+                "iterations": {"network_scheduler": scheduler},
             },
             "communication": {
                 "task_mapping": "in-order",
@@ -367,9 +367,9 @@ def test_jobs_with_links_of_their_own_run_as_logged():
     assert run_s["random"].sum() > 1.02 * run_s["jigsaw"].sum()
 
 
-def test_a_key_that_nothing_reads_is_not_in_a_points_content():
-    assert "network_scheduler" not in config().resolved()["queue"]
-    assert config("crux").resolved()["queue"]["network_scheduler"] == "crux"
+def test_a_points_content_has_the_network_scheduler():
+    for name in ("none", "crux"):
+        assert config(name).resolved()["queue"]["iterations"] == {"network_scheduler": name}
 
 
 def test_an_unknown_scheduler_is_refused_with_the_names():

@@ -234,12 +234,15 @@ def test_jobs_of_isolating_policies_have_no_neighbours() -> None:
 def test_points_share_what_is_equal(tmp_path: Path) -> None:
     queue = {**CONTENT["queue"], "run_time_model": "as-logged"}
     points = []
+    minimal = {k: v for k, v in CONTENT["machine"].items() if k != "routing"}
     for repetition, backfill in ((0, "easy"), (1, "easy"), (0, "none")):
-        changed = {
+        content = {
+            "machine": minimal,
+            "workload": CONTENT["workload"],
             "queue": {**queue, "backfill": backfill},
             "run": {"snapshots": 0, "repetition": repetition},
         }
-        points.append(config_from({**CONTENT, **changed}).resolved())
+        points.append(config_from(content).resolved())
     run_points("netcosim.runs.cosim:cosim_point", points, tmp_path / "a.db", progress=False)
     with Store(tmp_path / "a.db", "read") as store:
         assert all(store.kept(point.key) is not None for point in store.points())

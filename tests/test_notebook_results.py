@@ -211,7 +211,7 @@ def test_figures_are_those_of_the_page(done: Run, tmp_path: Path) -> None:
     plot = done.plot()
     assert plot._repr_png_().startswith(b"\x89PNG")
     assert plot.save(tmp_path / "p.svg").read_text().startswith("<?xml")
-    with pytest.raises(nc.NetcosimError, match=r"unknown figure 'gant'; valid: .*gantt-rdn"):
+    with pytest.raises(nc.NetcosimError, match=r"unknown figure 'gant'; did you mean gantt-rdn"):
         done.plot("gant")
     with pytest.raises(nc.NetcosimError, match="unknown figure format 'gif'"):
         plot.save("p.gif")

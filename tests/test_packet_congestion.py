@@ -167,7 +167,7 @@ def config_of(**packet: object) -> dict[str, object]:
         "machine": {"family": "dragonfly", "p": 2, "a": 2, "g": 3, "packet": packet},
         "workload": {"synthetic": {"n_jobs": 2, "mean_nodes": 2}},
         "queue": {"policies": ["baseline"], "run_time_model": "as-logged"},
-        "run": {"snapshots": 0},
+        "run": {"snapshots": 1},
     }
     found: dict[str, object] = config_from(content).resolved()["machine"]["packet"]
     return found

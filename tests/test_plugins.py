@@ -52,7 +52,6 @@ class Scaled(RunTimeModel):
 
     name = "scaled"
     description = "logged run times times a factor"
-    section = "scaled"
     factor: Annotated[float, "what run times are multiplied with"] = 0.5
 
     @classmethod

@@ -205,7 +205,7 @@ def test_too_large_jobs() -> None:
             {"order": "lifo"},
             "unknown queue order 'lifo'; valid: fair-share, fcfs, largest, las, multifactor, ",
         ),
-        ({"backfill": "eazy"}, "unknown backfill 'eazy'; valid: as-logged, "),
+        ({"backfill": "eazy"}, "unknown backfill 'eazy'; did you mean easy"),
         ({"window": -1}, "backfilling: window = -1"),
     ],
 )

@@ -239,7 +239,6 @@ MINE = {
 
 
 def test_a_table_of_a_policy_reaches_it_and_counts_in_the_key_alone():
-    from netcosim.config.unread import unread_lines
     from netcosim.runs.points import point_key
     from netcosim.runs.schedules import queues_of
 
@@ -258,15 +257,17 @@ def test_a_table_of_a_policy_reaches_it_and_counts_in_the_key_alone():
     assert plain.jobs.submit_s.tolist() == patient.jobs.submit_s.tolist()
     a, b = plain.under("slurm-tree"), patient.under("slurm-tree")
     assert a.start_s.tolist() != b.start_s.tolist()
-    other = config_from({**MINE, "policies": {"slurm-block": {"block_sizes": [2]}}})
-    [line] = unread_lines([other])
-    assert line.startswith("[policies.slurm-block] is not read (block_sizes): ")
+    with pytest.raises(
+        NetcosimError, match=r"policies\.slurm-block\.block_sizes: \[2\]; nothing r"
+    ):
+        config_from({**MINE, "policies": {"slurm-block": {"block_sizes": [2]}}})
 
 
 def test_a_policys_table_can_be_swept():
     from netcosim.config.load import points_of
 
     swept = {"policies": {"slurm-tree": {"switches": [1, 2]}, "slurm-block": {"block_sizes": [2]}}}
-    points = points_of({**MINE, **swept})
+    policies = ["baseline", "slurm-tree", "slurm-block"]
+    points = points_of({**MINE, "queue": {**MINE["queue"], "policies": policies}, **swept})
     assert [p.policies.of("slurm-tree") for p in points] == [{"switches": 1}, {"switches": 2}]
     assert points[0].policies.of("slurm-block") == {"block_sizes": (2,)}

@@ -13,7 +13,7 @@ from queue_helpers import Contiguous, HeldMask, Mask, Pairs, make_workload
 from ruled_reference import PlainJob, PlainRules
 from selection import examples
 
-from netsim.errors import UnreadKeyWarning
+from netsim.errors import ModelWarning
 from queuesim.parameters import Partition
 from queuesim.queue import simulate_queue
 from queuesim.result import CUT, FAILED, NEVER_RUN, QueueResult
@@ -218,7 +218,7 @@ def test_a_think_time_passes_before_the_job_is_submitted() -> None:
 
 def test_dependencies_of_a_log_without_any_are_reported() -> None:
     jobs = make_workload([0], [100], [4], [200])
-    with pytest.warns(UnreadKeyWarning, match='dependencies = "keep": no job of'):
+    with pytest.warns(ModelWarning, match='dependencies = "keep": no job of'):
         simulate(jobs, Mask(N), Rules(has_dependencies=True))
 
 

@@ -56,7 +56,7 @@ def test_keys_that_are_not_used_change_no_point() -> None:
     plain = config_from(CONTENT)
     spelled = content(
         grace_s=0.0, dependencies="ignore", partitions=[], outages={"after_failure": "end"},
-        fair_share={"by": "user"}, multifactor={"max_age": "168 h"},
+        multifactor={"max_age": "168 h"}, **{"fair-share": {"by": "user"}},
     )  # fmt: skip
     assert config_from(spelled).resolved() == plain.resolved()
     kept = plain.resolved()["queue"]

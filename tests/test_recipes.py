@@ -68,16 +68,16 @@ def test_keys_beside_a_recipe_override_it() -> None:
     [
         (
             {**DRAGONFLY, "recipe": "merlyn"},
-            "machine.recipe: merlyn; unknown recipe; did you mean merlin",
+            'machine.recipe: "merlyn"; unknown recipe; did you mean merlin',
         ),
         ({**DRAGONFLY, "recipe": 7}, "machine.recipe: 7; unknown recipe"),
         (
             {**FATTREE, "recipe": "merlin-ugal"},
-            "machine.recipe: merlin-ugal; needs a dragonfly, not a fattree",
+            'machine.recipe: "merlin-ugal"; needs a dragonfly, not a fattree',
         ),
         (
             {**DRAGONFLY, "recipe": "booksim2", "packet": {"preset": "merlin"}},
-            'machine.packet.preset: merlin; recipe booksim2 sets "booksim2"; leave out one of',
+            'machine.packet.preset: "merlin"; recipe booksim2 sets "booksim2"; leave out one of',
         ),
         (
             {**DRAGONFLY, "recipe": "merlin-ugal", "ugal_weight": 2},

@@ -95,8 +95,8 @@ def test_a_log_under_the_reference_keeps_its_schedule_and_one_alone_does_not() -
 
 def test_keys_at_their_defaults_change_nothing() -> None:
     plain = config_from(CONTENT).resolved()
-    assert plain["queue"]["measured"] == {"table": None, "bound": "mean"}
     given = {"rounds": 1, "runtime_reference": "contended-baseline"}
+    assert plain["queue"]["measured"] == {"table": None, "bound": "mean", **given}
     assert config_from(replaced(CONTENT, {"queue.measured": given})).resolved() == plain
     seen = Seen()
     run({}, seen)
@@ -157,7 +157,11 @@ def test_settled_means_inside_of_the_interval_before() -> None:
     [
         ({"queue.measured": {"rounds": 2, "table": "t.csv"}}, "queue.measured.rounds"),
         (
-            {"queue.measured": {"runtime_reference": "isolated"}, "run.measure": "stretch"},
+            {
+                "queue.measured": {"runtime_reference": "isolated"},
+                "run.measure": "stretch",
+                "run.steady": {},
+            },
             "needs whole runs",
         ),
         (

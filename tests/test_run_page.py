@@ -51,6 +51,11 @@ communication_fraction = [0.2, 0.6]
 snapshots = 4
 observables = ["bins"]
 """
+QUEUE_ALONE = (
+    re.sub(r"routing = .*\n|\[\[communication(.|\n)*(?=\[run\])", "", CONFIG)
+    .replace("snapshots = 4", "snapshots = 0")
+    .replace("[queue]", '[queue]\nrun_time_model = "as-logged"')
+)
 NASTY = '<img src=x onerror=1>"&$_a$'
 
 
@@ -267,10 +272,7 @@ def test_a_point_that_is_not_there_has_no_page(out: Path) -> None:
 
 
 def test_without_packets_the_page_is_silent_on_communication(tmp_path: Path) -> None:
-    text = CONFIG.replace("snapshots = 4", "snapshots = 0").replace(
-        "[queue]", '[queue]\nrun_time_model = "as-logged"'
-    )
-    page = (run(tmp_path, text) / "report.html").read_text(encoding="utf-8")
+    page = (run(tmp_path, QUEUE_ALONE) / "report.html").read_text(encoding="utf-8")
     verdict = re.sub(
         r"<[^>]+>",
         "",
@@ -294,11 +296,7 @@ def test_commands_that_are_told_exist(page: str) -> None:
 
 def test_what_is_drawn_of_a_schedule_is_what_the_queue_says(tmp_path: Path) -> None:
     """Busy nodes and slowdowns against the queue's own; the queue's length against a count."""
-    (tmp_path / "c.toml").write_text(
-        CONFIG.replace("snapshots = 4", "snapshots = 0").replace(
-            "[queue]", '[queue]\nrun_time_model = "as-logged"'
-        )
-    )
+    (tmp_path / "c.toml").write_text(QUEUE_ALONE)
     result = run_cosim(load_config(tmp_path / "c.toml"))
     kept = archive_of(result)
     submit = kept.jobs.submit_s

@@ -12,6 +12,7 @@ from page_words import words
 
 from experiments.kit.points import config_points, observe
 from netcosim.config.config import Config, WorkloadSection
+from netcosim.config.content import checked_config
 from netcosim.config.errors import validated
 from netcosim.config.load import config_from
 from netcosim.config.machine import build_machine
@@ -165,7 +166,7 @@ def config(tmp_path: Path, **sections: dict[str, object]) -> Config:
     }
     for name, keys in sections.items():
         raw[name] |= keys
-    return config_from(raw)
+    return checked_config(raw)
 
 
 def test_the_placement_is_told_what_the_config_says(tmp_path: Path) -> None:
@@ -261,7 +262,7 @@ def test_points_vary_a_config_and_their_keys_join_the_rows(tmp_path: Path) -> No
     raw["queue"] |= {"run_time_model": "assumed"}
     changes = {
         "queue.policies": [["baseline"], ["jigsaw"]],
-        "queue.scenario": ["none", "20%"],
+        "queue.assumed.scenario": ["none", "20%"],
         "workload.walltimes": ["exact"],
     }
     points = config_points("test", raw, changes, {"log": "made"})

@@ -18,7 +18,7 @@ from netcosim.cli import main
 from netcosim.config.content import checked_config
 from netcosim.config.errors import ConfigError
 from netcosim.config.reference import config_keys
-from netcosim.config.unread import unread_keys, unread_lines
+from netcosim.config.unread import unread_keys
 from netsim.errors import NetcosimError
 from netsim.topologies.gpu_cluster import gpu_cluster, ignored_values
 from queuesim.decide import Choice, Decider, DecisionPoint
@@ -99,7 +99,7 @@ def test_cores_too_and_a_run_prints_it(capsys: pytest.CaptureFixture[str]) -> No
     Path("c.toml").write_text(
         'machine = { family = "gpu-cluster", nodes = 16, nodes_per_leaf = 8, '
         "oversubscription = 7 }\nworkload.synthetic = { n_jobs = 2, mean_nodes = 4 }\n"
-        'queue = { policies = ["random"], run_time_model = "as-logged" }\nrun.snapshots = 0\n'
+        'queue = { policies = ["random"], run_time_model = "coupled-flow" }\nrun.snapshots = 0\n'
     )
     assert main(["run", "c.toml"]) == 0
     err = capsys.readouterr().err
@@ -107,7 +107,7 @@ def test_cores_too_and_a_run_prints_it(capsys: pytest.CaptureFixture[str]) -> No
     assert not any("note" in line for line in describe("dgx-h100") or [])
 
 
-def test_keys_of_switches_that_a_gpu_cluster_does_not_have_are_reported() -> None:
+def test_keys_of_switches_that_a_gpu_cluster_does_not_have_are_not_read() -> None:
     """One pod has no cores; GPUs of one rail-only segment no spines, those of two have some."""
     given = {"nodes": 4, "gpus_per_node": 4, "fabric": "rail-only"}
     assert ignored_values(given).keys() == {"spines", "oversubscription", "core_oversubscription"}
@@ -116,13 +116,14 @@ def test_keys_of_switches_that_a_gpu_cluster_does_not_have_are_reported() -> Non
     assert not ignored_values(given | {"nodes_per_leaf": 2, "nodes_per_pod": 2})
 
 
-def test_spines_beside_oversubscription_are_reported() -> None:
+def test_spines_beside_oversubscription_are_not_read() -> None:
     both = {**GPUS, "spines": 2, "oversubscription": 3.0}
     queue = {"run_time_model": "coupled-flow", "policies": ["random"]}
-    [line] = unread_lines([config(machine=both, queue=queue)])
-    assert line.startswith("machine.oversubscription is not read: machine.spines = 2")
+    [unread] = unread_keys([config(machine=both, queue=queue)])
+    assert unread.key == "machine.parameters.oversubscription"
+    assert unread.why == "it is read where machine.spines is not given"
     alone = {**GPUS, "oversubscription": 3.0}
-    assert unread_lines([config(machine=alone, queue=queue)]) == []
+    assert unread_keys([config(machine=alone, queue=queue)]) == []
     # nor is the ratio that these spines give one that was wanted
     assert gpu_cluster(16, nodes_per_leaf=8, spines=2).shape.notes == ()
 
@@ -272,7 +273,7 @@ def test_no_number_and_no_text_of_a_config_can_be_a_truth_value() -> None:
 
 
 @pytest.mark.parametrize(
-    ("section", "key"), [("las", "thresholds"), ("", "speeds_up"), ("las", "thresholds_s")]
+    ("section", "key"), [("las", "thresholds"), ("assumed", "speeds_up"), ("las", "thresholds_s")]
 )
 def test_an_empty_list_is_refused_where_it_says_nothing(section: str, key: str) -> None:
     empty: dict[str, Any] = {key: []}
@@ -304,7 +305,9 @@ def test_a_pin_to_itself_and_a_pin_twice_are_refused() -> None:
 def test_a_command_that_is_no_text_is_named() -> None:
     with pytest.raises(NetcosimError, match=r"command \[1, 2\]; must be a text or a list of texts"):
         config(queue={"decider": {"command": [1, 2]}, "policies": ["baseline"]})
-    with pytest.raises(NetcosimError, match="key speed: unknown key; valid: command, time_limit"):
+    with pytest.raises(
+        NetcosimError, match=r"queue\.decider\.speed: unknown key; valid: command, time_limit"
+    ):
         config(queue={"decider": {"command": "cat", "speed": 2}, "policies": ["baseline"]})
 
 

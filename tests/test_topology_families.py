@@ -349,7 +349,7 @@ def test_graph_attributes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("family", "params", "message"),
     [
-        ("fattre", {}, "unknown topology 'fattre'; valid: cables, dragonfly"),
+        ("fattre", {}, "unknown topology 'fattre'; did you mean fattree"),
         ("torus", {"dimensions": [3]}, "unknown parameter of topology torus 'dimensions'"),
         ("torus", {}, "parameter dims is missing"),
         ("torus", {"dims": [3, 0]}, "a list of whole numbers, each at least 1"),
@@ -408,6 +408,6 @@ def test_every_parameter_of_a_machine_is_declared() -> None:
 
 
 def test_unknown_machine_lists_the_known() -> None:
-    with pytest.raises(NetcosimError, match="unknown machine 'cap'; valid: alps-gh200, archer2"):
+    with pytest.raises(NetcosimError, match="unknown machine 'cap'; did you mean cab"):
         preset("cap")
     assert all(entry.description for entry in FAMILIES.values())

@@ -1,4 +1,4 @@
-"""Keys that nothing reads: each is reported by its name, and none that is read."""
+"""Keys that nothing reads are refused by their names, and none that is read."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ import pytest
 from unread_bases import BASES, base, merged, write_files
 
 import netcosim as nc
-from netcosim.announce import report_unread
 from netcosim.cli import main
 from netcosim.config.config import Config
 from netcosim.config.content import checked_config
+from netcosim.config.errors import ConfigError
 from netcosim.config.fields import value_at
-from netcosim.config.load import points_of
+from netcosim.config.load import any_points_of, load_sweep, points_of
 from netcosim.config.reference import config_keys
-from netcosim.config.unread import as_read, given_keys, unread_keys, unread_lines
+from netcosim.config.unread import as_read, given_keys, unread_keys
 from netcosim.curve.config import curve_from
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_tables import result_tables
 from netcosim.runs.points import point_key
-from netsim.errors import NetcosimError, UnreadKeyWarning
+from netsim.errors import NetcosimError
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
-KEYS = [key for key in config_keys() if not key.startswith(("sweep.", "reference", "plugins"))]
+REFERENCE = config_keys()
+KEYS = [key for key in REFERENCE if not key.startswith(("sweep.", "reference", "plugins"))]
 QUICK = ("no backfilling",)
 READ_ALL_THE_SAME = (
     # limits that none of these jobs reaches, and what the log says twice
@@ -37,13 +38,21 @@ READ_ALL_THE_SAME = (
     *("queue.partitions.max_walltime", "queue.partitions.max_nodes"),
     # policies that draw nothing from a log's jobs, or agree on so few nodes
     *("run.name", "run.seed", "run.repetition", "policies.slurm-tree.switches"),
-    *("queue.speeds_up", "queue.multifactor.age_weight", "queue.multifactor.partition_weight"),
+    *(
+        "queue.assumed.speeds_up",
+        "queue.multifactor.age_weight",
+        "queue.multifactor.partition_weight",
+    ),
     *("queue.multifactor.fair_share_weight", "queue.multifactor.max_age"),
     *("queue.multifactor.half_life", "queue.partitions.priority", "queue.partitions.factor"),
     *("queue.partitions.log_names", "policies.slurm-tree.max_wait", "queue.bandwidth_need"),
     # bounds that so small measurements do not reach
     *("machine.packet.congestion_control", "run.confidence", "run.paired.max_iterations"),
-    *("run.steady.precision", "run.steady.most_iterations", "queue.coupled.max_simulations"),
+    *(
+        "run.steady.precision",
+        "run.steady.most_iterations",
+        "queue.coupled-packets.max_simulations",
+    ),
     "communication.ranks_per_node",
     # how a run computes and what it keeps beside the tables
     *("run.threads", "run.keep", "run.only_snapshot"),
@@ -53,11 +62,11 @@ SAME_IN_BASE = {
     # hardly a job waits behind one that does not fit, and no start that it is promised moves
     "generated jobs, as logged": ("queue.backfill",),
     # all is over within minutes, and either half-life is days
-    "fair-share": ("queue.fair_share.half_life",),
+    "fair-share": ("queue.fair-share.half_life",),
     # nobody waits: all jobs together fit on the midplanes; and no job whose partition differs
     # draws a number between the two shares of bound jobs
     "partitions of a torus": (
-        *("queue.order", "queue.backfill", "queue.partition_bisection.bound_jobs"),
+        *("queue.order", "queue.backfill", "queue.partition-bisection.bound_jobs"),
     ),
     # without headers packets of any size have the same bytes
     "iterations": ("machine.recipe", "machine.packet.packet_bytes", "machine.packet.preset"),
@@ -65,7 +74,7 @@ SAME_IN_BASE = {
     "two rails": ("machine.packet.buffer_bytes",),
 }
 """Read, and without effect on the jobs of one base."""
-ADDS_EMPTY_COLUMNS = ("queue.coupled.audit", "queue.dependencies")
+ADDS_EMPTY_COLUMNS = ("queue.coupled-packets.audit", "queue.dependencies")
 """Shown as asked for, though without a value other than zero where nothing reads them."""
 WHOLE_RUNS = (
     *("machine.family", "machine.preset", "workload.log"),
@@ -82,7 +91,7 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def with_example(content: Mapping[str, Any], path: str) -> dict[str, Any]:
     """A base with the example of a key, in each entry where it is of one."""
-    head, *_, line = config_keys()[path].lines
+    head, *_, line = REFERENCE[path].lines
     more: dict[str, Any] = tomllib.loads(f"{head}\n{line}")
     for section, name in (("communication", "mix"), ("queue", "partitions")):
         entries = content.get(section, {}).get(name)
@@ -105,7 +114,7 @@ def cases(name: str) -> list[tuple[str, Config, Config]]:
             content["queue"]["partitions"] = [{}]
         try:
             before = checked_config(content)
-            after = points_of(with_example(content, path))[-1]
+            after = any_points_of(with_example(content, path))[-1]
         except NetcosimError:
             continue  # refused: neither accepted nor ignored
         if after.resolved() != before.resolved():
@@ -121,7 +130,7 @@ def tables(config: Config) -> object:
 
 
 def check_each_key(name: str) -> None:
-    """What is reported changes no table; what is not reported does, or is data-dependent."""
+    """What is refused changes no table; what is accepted does, or is data-dependent."""
     known: dict[str, object] = {}
     wrong = []
     for path, bare, after in cases(name):
@@ -133,9 +142,9 @@ def check_each_key(name: str) -> None:
             same = tables(after) == known[key]
         except NetcosimError:
             continue  # refused by what reads it
-        drawn = any("the random draws depend on it" in one.why for one in unread_keys([after]))
+        drawn = path.startswith(("workload.", "communication."))  # part of the seed
         if unread == changed and not same and not drawn and path not in ADDS_EMPTY_COLUMNS:
-            wrong.append(f"{path} is reported, and changes a table")
+            wrong.append(f"{path} is refused, and changes a table")
         if not unread and same and path not in (*READ_ALL_THE_SAME, *SAME_IN_BASE.get(name, ())):
             wrong.append(f"{path} is ignored without a word")
     assert wrong == []
@@ -153,109 +162,161 @@ def changed_keys(before: Config, after: Config) -> set[str]:
 
 
 @pytest.mark.full
-@pytest.mark.filterwarnings("ignore::netsim.errors.UnreadKeyWarning")
 @pytest.mark.parametrize("name", QUICK)
-def test_each_key_is_reported_or_counts(name: str) -> None:
+def test_each_key_is_refused_or_counts(name: str) -> None:
     check_each_key(name)
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::netsim.errors.UnreadKeyWarning")
 @pytest.mark.parametrize("name", [name for name in BASES if name not in QUICK])
-def test_each_key_is_reported_or_counts_in_all_bases(name: str) -> None:
+def test_each_key_is_refused_or_counts_in_all_bases(name: str) -> None:
     check_each_key(name)
 
 
-# The cases of the issue
+# The law, for all keys in all kinds of run, without running them
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_a_key_that_is_accepted_makes_another_point(name: str) -> None:
+    """One that is refused is refused by `points_of`, which commands and Python call."""
+    refused, accepted = [], []
+    for path, before, after in cases(name):
+        unread = changed_keys(before, after) & {one.key for one in unread_keys([after])}
+        if unread:
+            with pytest.raises(ConfigError, match="nothing reads it"):
+                points_of(after.resolved())
+            refused.append(path)
+        elif path not in ("run.threads",):
+            assert as_read(after).resolved() != as_read(before).resolved(), path
+            accepted.append(path)
+    assert len(refused) > 10
+    assert len(accepted) > 20
+
+
+def test_iterations_read_packets_only_of_patterns_that_compute() -> None:
+    """All keys of packets but the two that bytes on the wire depend on: an all-to-all is bytes
+    over bandwidths."""
+    keys = [key for key in KEYS if key.startswith("machine.packet.")]
+    found = {}
+    for name in ("iterations", "iterations that compute"):
+        cases_of = {path: (before, after) for path, before, after in cases(name)}
+        found[name] = {
+            key
+            for key in keys
+            if key in cases_of and {one.key for one in unread_keys([cases_of[key][1]])}
+        }
+    sized = {"machine.packet.packet_bytes", "machine.packet.header_bytes"}
+    assert found["iterations"].isdisjoint(sized | {"machine.packet.preset"})
+    assert len(found["iterations"]) >= 10
+    assert found["iterations that compute"] == {
+        *("machine.packet.rail_policy", "machine.packet.control_bytes")
+    }
+
+
+# Cases by name
 
 
 _ALWAYS, _PATTERN = 'together = "always"', 'pattern = "all-to-all"'
 NAMED = [
-    ("as logged", 'queue.scenario = "20%"', "queue.scenario"),
-    ("as logged", 'queue.speeds_up = ["jigsaw"]', "queue.speeds_up"),
-    ("as logged", 'queue.measured.bound = "high"', "queue.measured.bound"),
-    ("as logged", "queue.measured.rounds = 3", "queue.measured.rounds"),
+    ("as logged", 'queue.assumed.scenario = "20%"', 'queue.run_time_model = "assumed"'),
+    ("as logged", 'queue.measured.bound = "high"', 'queue.run_time_model = "measured"'),
+    ("as logged", "queue.measured.rounds = 3", 'queue.run_time_model = "measured"'),
     *(
-        ("coupled at flow level", f"queue.coupled.{key} = {value}", f"queue.coupled.{key}")
-        for key, value in (
-            *(("max_simulations", 5), ("audit", 0.1), ("periods", 3), ("phases", 2)),
-            *(("message_scale", 0.5), ("tolerance", 0.1)),
-        )
+        ("coupled at flow level", f"queue.coupled-packets.{key}", "coupled-packets")
+        for key in ("max_simulations = 5", "periods = 3", "phases = 2", "tolerance = 0.1")
     ),
-    ("coupled at packet level", "queue.coupled.audit = 0.1", "queue.coupled.audit"),
-    ("as logged", 'queue.fair_share.by = "account"', "queue.fair_share.by"),
-    ("as logged", "queue.multifactor.size_weight = 5", "queue.multifactor.size_weight"),
-    ("as logged", f"communication.{_ALWAYS}", "mix.message_bytes, together): run.snapshots = 0"),
-    ("steady", f"communication.{_ALWAYS}", "communication.together is not read"),
+    (
+        "coupled at packet level",
+        "queue.coupled-packets.audit = 0.1",
+        "queue.coupled-packets.tolerance is above 0",
+    ),
+    ("as logged", 'queue.fair-share.by = "account"', 'queue.order = "fair-share"'),
+    ("as logged", "queue.multifactor.size_weight = 5", 'queue.order = "multifactor"'),
+    ("as logged", f"communication.{_ALWAYS}", "run.snapshots is above 0, or queue.run_time_model"),
+    ("steady", f"communication.{_ALWAYS}", 'run.measure = "stretch" or "paired"'),
     (
         "measured",
         f"communication.mix = [{{ {_PATTERN}, iterations = 2 }}]",
-        "communication.mix.iterations is not read",
+        'run.measure = "stretch" with communication.together = "always" or "paired"',
     ),
     (
         "two rails",
         f"communication = {{ {_ALWAYS}, mix = [{{ {_PATTERN}, communication_fraction = 0.2 }}] }}",
-        "communication.mix.communication_fraction is not read",
+        'run.measure = "stretch" with communication.together = "by-share" or "paired" or "steady"',
     ),
-    ("measured", "run.paired.repeats = 3.0", "[run.paired] is not read (repeats)"),
-    ("paired", "run.steady.noise = 0.1", "[run.steady] is not read (noise)"),
-    ("no backfilling", "queue.window = 5", "queue.window"),
-    ("as logged", 'queue.estimates = "actual"', "queue.estimates"),
+    ("measured", "run.paired.repeats = 3.0", 'run.measure = "paired"'),
+    ("paired", "run.steady.noise = 0.1", 'run.measure = "steady"'),
+    ("as logged", "run.steady.noise = 0.1", "run.snapshots is above 0"),
+    ("no backfilling", "queue.window = 5", "queue.backfill is one of easy, easy-retest"),
+    ("as logged", 'queue.estimates = "actual"', "a policy places by walltime: cobalt-sl"),
+    ("as logged", 'queue.bandwidth_need = "1 GB/s"', "a policy places by bandwidth: lc-s"),
     (
         "generated jobs, as logged",
-        "workload.synthetic.sizes = [2, 4]",
-        "workload.synthetic.mean_nodes",
+        "workload.synthetic = { sizes = [2, 4], mean_nodes = 3 }",
+        "workload.synthetic.sizes is not given",
     ),
-    ("as logged", 'machine.rail_routers = "same"', "machine.rail_routers"),
-    ("measured", 'machine.packet.rail_policy = "pinned"', "machine.packet.rail_policy"),
-    ("topology.conf", "machine.uplinks = 2", "machine.taper"),
-    ("topology.conf", "machine.taper = [0.5, 0.25]", "machine.taper"),
-    ("generated jobs, as logged", 'workload.run_times = "to-walltime"', "workload.run_times"),
-    ("as logged", 'queue.outages.after_failure = "requeue"', "queue.outages.after_failure"),
-    ("as logged", "policies.slurm-block.block_sizes = [2]", "[policies.slurm-block]"),
+    ("as logged", 'machine.rail_routers = "same"', "machine.rails is above 1"),
+    ("measured", 'machine.packet.rail_policy = "pinned"', "machine.rails is above 1"),
+    ("as logged", 'machine.packet.buffer_bytes = "64 KiB"', "run.snapshots is above 0"),
+    ("as logged", 'machine.routing = "adaptive"', "run.snapshots is above 0"),
+    ("as logged", 'machine.bandwidth = "2 GB/s"', "or analysis.bounds = true"),
+    ("topology.conf", "machine.uplinks = 2", "machine.uplinks is not given"),
+    ("topology.conf", "machine.taper = [0.5, 0.25]", "values the first 1 are"),
+    ("generated jobs, as logged", 'workload.run_times = "to-walltime"', "workload.log is given"),
+    ("as logged", 'queue.outages.after_failure = "requeue"', "queue.outages.file is given"),
+    ("as logged", "policies.slurm-block.block_sizes = [2]", 'queue.policies has "slurm-block"'),
+    ("as logged", 'run.keep = "all"', "run.snapshots is above 0"),
 ]
 
 
-@pytest.mark.parametrize(("name", "more", "told"), NAMED, ids=[more for _, more, _ in NAMED])
-def test_a_named_key_is_reported_with_what_would_read_it(
-    name: str, more: str, told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    content = merged(base(name), tomllib.loads(more))
-    report_unread("mine.toml", [checked_config(content)])
-    lines = [line for line in capsys.readouterr().err.splitlines() if told in line]
-    assert len(lines) == 1
-    assert lines[0].startswith("netcosim: warning: mine.toml: ")
-    assert " not read" in lines[0]
-    assert "(read w" in lines[0] or "values the first 1 are" in lines[0]
+@pytest.mark.parametrize(("name", "more", "where"), NAMED, ids=[more for _, more, _ in NAMED])
+def test_a_named_key_is_refused_with_where_it_is_read(name: str, more: str, where: str) -> None:
+    with pytest.raises(ConfigError, match="nothing reads it") as found:
+        nc.config_from(merged(base(name), tomllib.loads(more)))
+    assert where in str(found.value)
+    assert "\n" not in str(found.value)
 
 
-def test_what_is_read_is_not_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("conservative, cut", "fair-share", "measured", "paired", "steady", "two rails"):
-        lines = unread_lines([checked_config(base(name))])
-        # a queue alone sends no messages
-        assert all(line.startswith("[communication] is not read") for line in lines), (name, lines)
+def test_the_message_has_the_key_the_value_as_written_and_where_it_is_read() -> None:
+    content = merged(base("as logged"), {"machine": {"packet": {"router_latency_s": 2e-7}}})
+    with pytest.raises(ConfigError) as found:
+        nc.config_from(content)
+    assert str(found.value) == (
+        'key machine.packet.router_latency: "200 ns"; nothing reads it: it is read where '
+        'run.snapshots is above 0, or queue.run_time_model = "coupled-flow", "coupled-packets" or '
+        '"iterations" ("iterations": if a pattern computes), or machine.power.link_J_per_byte is '
+        "above 0"
+    )
+    content["queue"]["window"] = 3
+    content["queue"]["backfill"] = "none"
+    with pytest.raises(ConfigError, match=r"\(also not read: queue\.window\)$"):
+        nc.config_from(content)
+
+
+def test_all_bases_are_accepted() -> None:
+    for name in BASES:
+        config = nc.config_from(base(name))
+        assert nc.config_from(config.resolved()) == config
     merlin = merged(base("measured"), {"machine": {"packet": {"preset": "merlin"}}})
-    assert unread_lines([checked_config(merlin)]) == []
+    assert nc.config_from(merlin).machine.packet.router == "input-queued"
 
 
 def test_a_packet_preset_is_read_where_the_model_reads_a_key_that_it_sets() -> None:
     preset = {"machine": {"packet": {"preset": "merlin"}}}
-    told = {
-        name: [one.key for one in unread_keys([checked_config(merged(base(name), preset))])]
-        for name in ("coupled at flow level", "as logged")
-    }
-    assert "machine.packet.preset" not in told["coupled at flow level"]
-    assert "machine.packet.preset" in told["as logged"]
+    nc.config_from(merged(base("coupled at flow level"), preset))
+    with pytest.raises(ConfigError, match=r'key machine\.packet\.preset: "merlin"; nothing reads'):
+        nc.config_from(merged(base("as logged"), preset))
 
 
-@pytest.mark.parametrize(
-    ("name", "drawn"), [("coupled at flow level", True), ("measured", True), ("as logged", False)]
-)
-def test_what_the_draws_depend_on_is_said_to_be(name: str, drawn: bool) -> None:
-    content = base(name)
-    content["communication"]["mix"][0]["weight"] = 2.0
-    [why] = [one.why for one in unread_keys([checked_config(content)]) if "weight" in one.key]
-    assert ("the random draws depend on it" in why) == drawn
+def test_what_jobs_send_is_read_for_the_energy_of_links() -> None:
+    mix = {"communication": {"mix": [{"pattern": "halo3d", "node_bytes": 2000}]}}
+    for power, refused in (({"link_J_per_byte": 1e-10}, False), ({"link_W": 2.0}, True)):
+        content = merged(base("as logged"), {**mix, "machine": {"power": power}})
+        if refused:
+            with pytest.raises(ConfigError, match=r"mix\.0\.pattern: .*link_J_per_byte is above 0"):
+                nc.config_from(content)
+        else:
+            nc.config_from(content)
 
 
 def test_lists_with_an_entry_twice_are_refused() -> None:
@@ -280,61 +341,60 @@ def test_an_outages_account_that_no_job_has_is_refused(tmp_path: Path) -> None:
 # Sweeps
 
 
-def test_a_sweep_reports_what_no_point_reads(capsys: pytest.CaptureFixture[str]) -> None:
-    swept = {"backfill": ["none", "easy"], "window": 4, "scenario": "20%"}
-    points = points_of(merged(base("as logged"), {"queue": swept}))
-    assert [one.key for one in unread_keys(points) if one.key.startswith("queue")] == [
-        "queue.scenario"
+def test_a_sweep_refuses_what_no_point_reads() -> None:
+    swept: dict[str, Any] = {"backfill": ["none", "easy"], "window": 4}
+    assert len(points_of(merged(base("as logged"), {"queue": swept}))) == 2
+    swept["measured"] = {"bound": "low"}
+    with pytest.raises(ConfigError, match=r'key queue\.measured\.bound: "low"; nothing reads it'):
+        points_of(merged(base("as logged"), {"queue": swept}))
+
+
+def test_a_list_of_models_keeps_a_table_for_each() -> None:
+    """A point has the table of its own model alone."""
+    queue = {
+        "run_time_model": ["coupled-flow", "coupled-packets"],
+        "coupled-flow": {"runtime_reference": "contended-baseline"},
+        "coupled-packets": {"periods": [3, 4]},
+    }
+    points = [
+        as_read(p) for p in points_of(merged(base("coupled at flow level"), {"queue": queue}))
     ]
-    assert "queue.window" in [one.key for one in unread_keys(points[:1])]
+    found = [{k: v for k, v in p.resolved()["queue"].items() if "coupled-" in k} for p in points]
+    flow = {"coupled-flow": {"runtime_reference": "contended-baseline"}}
+    assert found[:2] == [flow, flow]
+    assert [one["coupled-packets"]["periods"] for one in found[2:]] == [3, 4]
+    assert all("coupled-flow" not in one for one in found[2:])
 
 
 def test_unread_keys_make_no_points_of_their_own() -> None:
-    swept = {"backfill": ["none", "easy"], "window": [4, 5], "scenario": ["5%", "20%"]}
+    swept = {"backfill": ["none", "easy"], "window": [4, 5]}
     points = points_of(merged(base("as logged"), {"queue": swept}))
     keys = {point_key(as_read(point).resolved()) for point in points}
-    assert (len(points), len(keys)) == (8, 3)
+    assert (len(points), len(keys)) == (4, 3)
     plain = checked_config(base("as logged"))
-    assert as_read(plain) is plain or as_read(plain).resolved() == plain.resolved()
+    assert as_read(plain) is plain
 
 
-# Where it is said
+# Commands and plug-ins
 
 
-def test_commands_report_on_stderr_and_go_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_commands_refuse_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = """
 machine = { family = "fattree", radix = 4 }
 workload.log = "log.swf"
-queue = { policies = ["baseline"], run_time_model = "as-logged", scenario = "20%" }
+queue = { policies = ["baseline"], run_time_model = "as-logged", assumed.scenario = "20%" }
 run.snapshots = 0
 """
     Path("c.toml").write_text(text)
-    line = "netcosim: warning: c.toml: queue.scenario is not read: queue.run_time_model"
-    for command in (["run", "c.toml", "--dry-run"], ["run", "c.toml"], ["sweep", "c.toml"]):
-        assert main(command) == 0
-        err = capsys.readouterr().err
-        assert err.count("queue.scenario is not read") == 1
-        assert line in err
-    assert "queue.scenario is not read" in Path("netcosim-c/report.html").read_text()
-
-
-def test_the_library_warns() -> None:
-    content = merged(base("as logged"), {"queue": {"scenario": "20%"}})
-    with pytest.warns(UnreadKeyWarning, match=r"queue\.scenario is not read"):
-        nc.config_from(content)
-    Path("c.toml").write_text(
-        'machine.preset = "cab"\nworkload.log = "log.swf"\n'
-        'queue = { policies = ["random"], window = 3, backfill = "none" }\n'
-    )
-    with pytest.warns(UnreadKeyWarning, match=r"queue\.window is not read"):
-        nc.load_config("c.toml")
-
-
-def test_a_resolved_config_reports_no_defaults() -> None:
-    content = checked_config(base("paired")).resolved()
-    assert unread_lines([checked_config(content)]) == []
+    for command in ("run", "sweep"):
+        assert main([command, "c.toml"]) == 2
+        assert capsys.readouterr().err == (
+            'netcosim: error: c.toml: key queue.assumed.scenario: "20%"; nothing reads it: it is '
+            'read where queue.run_time_model = "assumed"\n'
+        )
+    for load in (nc.load_config, load_sweep):
+        with pytest.raises(NetcosimError, match=r"^c\.toml: key queue\.assumed\.scenario"):
+            load("c.toml")
 
 
 def test_a_plug_ins_keys_are_read_where_it_is_chosen() -> None:
@@ -342,22 +402,26 @@ def test_a_plug_ins_keys_are_read_where_it_is_chosen() -> None:
         "from dataclasses import dataclass\nfrom typing import Annotated\n"
         "from queuesim.runtime import AsLogged\n"
         "@dataclass(frozen=True)\nclass Mine(AsLogged):\n"
-        "    name = 'mine'\n    description = 'mine'\n    section = 'mine'\n"
+        "    name = 'mine'\n    description = 'mine'\n"
         "    factor: Annotated[float, 'of nothing'] = 1.0\nPLUGIN = [Mine]\n"
     )
     added = {"plugins": ["mine.py"], "queue": {"mine": {"factor": 2.0}}}
-    other = checked_config(merged(base("as logged"), added))
-    mine = checked_config(
-        merged(base("as logged"), merged(added, {"queue": {"run_time_model": "mine"}}))
-    )
-    assert "queue.mine.factor" in [one.key for one in unread_keys([other])]
-    assert "queue.mine.factor" not in [one.key for one in unread_keys([mine])]
+    with pytest.raises(
+        ConfigError, match=r'queue\.mine\.factor: 2\.0; .* queue\.run_time_model = "m'
+    ):
+        nc.config_from(merged(base("as logged"), added))
+    chosen = merged(added, {"queue": {"run_time_model": "mine"}})
+    config = nc.config_from(merged(base("as logged"), chosen))
+    assert config.resolved()["queue"]["mine"] == {"factor": 2.0}
+    Path("mine.py").write_text(Path("mine.py").read_text().replace("'mine'", "'window'"))
+    with pytest.raises(NetcosimError, match="run-time model 'window' has the name of a key of"):
+        nc.config_from(base("as logged") | {"plugins": ["mine.py"]})
 
 
-def test_a_curve_reports_keys_of_its_machine(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_curve_refuses_keys_of_its_machine() -> None:
     machine = {"family": "fattree", "radix": 4, "rail_routers": "same"}
-    plain = curve_from({"machine": machine})
     shift = {"traffic": "shift", "parameters": {"distance": 3}}
-    for config in (plain, curve_from({"machine": machine, "curve": shift})):
-        [line] = unread_lines([config])
-        assert line.startswith("machine.rail_routers is not read: machine.rails = 1")
+    for more in ({}, {"curve": shift}):
+        with pytest.raises(ConfigError, match=r'machine\.rail_routers: "same"; .*rails is above 1'):
+            curve_from({"machine": machine, **more})
+    assert curve_from({"machine": {"family": "fattree", "radix": 4, "routing": "adaptive"}})

@@ -65,11 +65,12 @@ BASES = {
     '"0-11" }], outages = { file = "outages.csv" } }',
     "a decider": 'queue = { run_time_model = "as-logged", decider = "strict", policies = '
     '["baseline"] }',
-    "assumed": 'queue = { run_time_model = "assumed", scenario = "20%", policies = ["baseline", '
-    '"jigsaw"] }',
+    "assumed": 'queue = { run_time_model = "assumed", assumed.scenario = "20%", policies = '
+    '["baseline", "jigsaw"] }',
     "measured": "run.snapshots = 2",
     "measured, all at once": 'run.snapshots = 2\ncommunication.together = "always"',
-    "measured elsewhere": 'queue.measured.table = "speedups.csv"',
+    "measured elsewhere": 'queue.measured.table = "speedups.csv"\n'
+    'communication.mix = [{ pattern = "all-to-all" }]',
     "paired": _NODE_BYTES + 'run = { snapshots = 2, measure = "paired" }',
     "steady": _NODE_BYTES + 'queue.run_time_model = "as-logged"\n'
     'run = { snapshots = 1, measure = "steady" }',
@@ -85,6 +86,10 @@ BASES = {
     "topology.conf": 'machine = { family = "topology.conf", file = "tree.conf", taper = 0.5 }\n'
     'queue.run_time_model = "coupled-flow"',
 }
+
+
+SILENT = ("as-logged", "assumed", "partition-bisection")
+"""Run-time models that send nothing."""
 
 
 def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,7 +108,11 @@ def base(name: str) -> dict[str, Any]:
     start = tomllib.loads(_MADE if name.startswith("generated") else _LOGGED)
     if "machine" in own:
         del start["machine"]
-    return merged(start, own)
+    found = merged(start, own)
+    sends = found["run"]["snapshots"] or found["queue"].get("run_time_model") not in SILENT
+    if not sends:
+        del found["communication"]
+    return found
 
 
 def write_files(folder: Path) -> None:

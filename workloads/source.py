@@ -25,26 +25,52 @@ _OF_PROCESSORS = ("known_log", "processors_per_node", "node_field", "statuses")
 """Parameters that mean something where jobs have processors and statuses."""
 
 
+def _arrive(made: Any) -> bool:
+    """Return whether jobs of a log, or with these keys of ``synthetic``, arrive over time."""
+    return made is None or made.load is not None
+
+
+_IF_THEY_ARRIVE = ReadIf(
+    ("synthetic",), _arrive, "jobs arrive over time: workload.log or workload.synthetic.load"
+)
+
+_IF_IT_LEAVES_OUT = ReadIf(
+    # above 0 it leaves out jobs that arrive at 0
+    ("synthetic", "start_s"),
+    lambda made, start_s: start_s > 0 or _arrive(made),
+    _IF_THEY_ARRIVE.words,
+)
+
+
 @dataclass(frozen=True)
 class JobSource(Reading):
     """A log or a generator, and what is done to the jobs, in the order of the parameters."""
 
     start_s: Annotated[
-        float | None, "jobs submitted from here on, on the log's clock", Ge(0), Example("1 h")
+        float | None,
+        "jobs submitted from here on, on the log's clock",
+        Ge(0),
+        _IF_IT_LEAVES_OUT,
+        Example("1 h"),
     ] = None
-    end_s: Annotated[float | None, "and before here", Ge(0), Example("30 d")] = None
+    end_s: Annotated[float | None, "and before here", Ge(0), _IF_THEY_ARRIVE, Example("30 d")] = (
+        None
+    )
     month: Annotated[
         str | None,
         'a calendar month (UTC, "2018-10") of a log with a start date',
         Example("2018-10", {"log": "log.swf"}),
     ] = None
-    days: Annotated[float | None, "the first days of what is left", Gt(0), Example(7.0)] = None
+    days: Annotated[
+        float | None, "the first days of what is left", Gt(0), _IF_THEY_ARRIVE, Example(7.0)
+    ] = None
     first_jobs: Annotated[int | None, "the first jobs of what is left", Ge(1), Example(1000)] = None
     arrival_factor: Annotated[
         float,
         "multiplies submit times",
         Gt(0),
         ReadIf(("all_at_zero",), lambda at_zero: not at_zero, "workload.all_at_zero = false"),
+        _IF_THEY_ARRIVE,
     ] = 1.0
     size_factor: Annotated[float, "multiplies sizes, rounded up", Gt(0), Example(0.25)] = 1.0
     sizes: Annotated[
@@ -64,6 +90,11 @@ class JobSource(Reading):
         str,
         "walltime used by the scheduler: the request, or the run time",
         OneOf(("logged", "exact")),
+        ReadIf(
+            ("synthetic",),
+            lambda made: made is None or made.requested_factor is not None,
+            "workload.log or workload.synthetic.requested_factor is given",
+        ),
     ] = "logged"
     larger_jobs: Annotated[
         str, "jobs that the machine can never hold", OneOf(("error", "drop"))

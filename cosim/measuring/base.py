@@ -28,9 +28,14 @@ class Measure(ABC):
     """What a ratio is the mean of, for a page."""
     baseline: ClassVar[str]
     """What a job's time is divided by, in a few words, for a table's head."""
-    ignores: ClassVar[tuple[str, ...]] = ()
-    """Keys of a config, beside the other measures' own, that it does not read; ``*`` matches any
-    name."""
+
+    @classmethod
+    def ignores(cls, together: str) -> tuple[str, ...]:
+        """Return keys of ``[communication]`` that it does not read with this ``together``.
+
+        ``*`` matches any name.
+        """
+        return ()
 
     @abstractmethod
     def sent(self, study: Study) -> dict[str, float]:

@@ -31,6 +31,7 @@ from cosim.measuring.snapshots import (
 )
 from cosim.measuring.stretching import IsolatedBaselines, stretches
 from cosim.measuring.tasks import Progress, TaskRunner
+from cosim.network.communication import BY_SHARE
 from cosim.parameters import PERIODS
 from netsim.errors import NetcosimError
 from queuesim.statistics import around, drawn_means, known_ends
@@ -159,6 +160,15 @@ class Stretch(Measure):
         "nodes of the reference's machine"
     )
     baseline = "isolated time on the first nodes"
+
+    @classmethod
+    def ignores(cls, together: str) -> tuple[str, ...]:
+        if together == BY_SHARE:
+            return ("communication.mix.*.iterations",)
+        return (
+            *("communication.mix.*.communication_fraction", "communication.from"),
+            "communication.fraction",
+        )
 
     def sent(self, study: Study) -> dict[str, float]:
         return dict.fromkeys(study.sides, float(PERIODS) if study.by_share else 1.0)

@@ -32,7 +32,10 @@ class Steady(SteadyRules, Measure):
     description = "the same jobs at the reference's instants, all in loops until means hold still"
     compares = "each job's time for an iteration there over the same job's under the reference"
     baseline = "isolated time under the reference"
-    ignores = ("communication.mix.*.iterations", "communication.together")
+
+    @classmethod
+    def ignores(cls, together: str) -> tuple[str, ...]:
+        return ("communication.mix.*.iterations", "communication.together")
 
     def sent(self, study: Study) -> dict[str, float]:
         return {study.reference: float(timings(study) * self.least_iterations)}

@@ -135,7 +135,6 @@ class CoupledFlow(RunTimeModel):
 
     name = "coupled-flow"
     description = "live: running jobs slow each other on shared links, as flows do"
-    section = "coupled"
     solves_flows = "flows of jobs"
     reads = (
         *("communication", "machine.parameters", "machine.routing", "machine.routing_parameters"),

@@ -34,7 +34,6 @@ class CoupledPackets(RunTimeModel):
 
     name = "coupled-packets"
     description = "live: groups of jobs that share links sent through the packet engine together"
-    section = "coupled"
     solves_flows = "flows of jobs"
     parameters = PacketParameters
     network: JobNetwork = field()

@@ -84,7 +84,7 @@ class Iterations(RunTimeModel):
         if any(communication.priority for communication in self.network.communications):
             raise NetcosimError(
                 f"communication.mix has priorities; {self.name} takes them from "
-                "queue.network_scheduler: remove priority"
+                "queue.iterations.network_scheduler: remove priority"
             )
         share, fraction = self.network.mix.draw(workload, rng)
         isolated = policy.isolates and self.network.partition_routing

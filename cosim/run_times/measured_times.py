@@ -28,7 +28,6 @@ class Measured(RunTimeModel):
 
     name = "measured"
     description = "logged times scaled by communication-time ratios measured with packets"
-    section = "measured"
     # what jobs send is read by the packets that measure it, not by the model
     reads = (
         *(f"communication.mix.*.{key}" for key in ("pattern", "weight", "nodes", "file")),

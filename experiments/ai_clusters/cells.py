@@ -23,7 +23,7 @@ from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
 from experiments.kit.log_study import study_point
 from experiments.kit.logs import PaperLog, log_notes, present
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.reproduce.paper import Analysis, Options, Point
 from netcosim.runs.frames import cells
 from netcosim.runs.points import point_rng, replaced
@@ -152,7 +152,7 @@ def cell_content(
         "queue": {
             "policies": PLACEMENTS,
             "run_time_model": "iterations",
-            "network_scheduler": network["scheduler"],
+            "iterations": {"network_scheduler": network["scheduler"]},
         },
         "communication": {"mix": mix, "task_mapping": "in-order"},
         "run": {"seed": options.seed, "snapshots": 0},
@@ -162,7 +162,7 @@ def cell_content(
 
 def tables_of(point: Mapping[str, Any]) -> dict[str, Rows]:
     """Return a point's queues under each placement, with or without the network."""
-    config = config_from(point["config"])
+    config = checked_config(point["config"])
     context = run_context(config)
     context = context.with_jobs(_jobs(context, point["labels"]))
     if config.queue.run_time_model == "as-logged":

@@ -12,7 +12,7 @@ import numpy as np
 
 from alloc.registry import make_policy
 from experiments.benchmarks.case import Round
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.store import Rows
 from netcosim.runs.sweep import run_points
@@ -55,7 +55,7 @@ def coupled(model: str) -> Round:
         },
         "run": {"seed": 1, "snapshots": 0},
     }
-    config = config_from(content)
+    config = checked_config(content)
 
     def run() -> Mapping[str, float]:
         return {"jobs": len(run_cosim(config).schedules["rdn"])}
@@ -78,7 +78,7 @@ def store() -> Round:
         "run": {"snapshots": 0},
     }
     points = [
-        config_from({**content, "run": {"snapshots": 0, "seed": seed}}).resolved()
+        checked_config({**content, "run": {"snapshots": 0, "seed": seed}}).resolved()
         for seed in range(N_POINTS)
     ]
 

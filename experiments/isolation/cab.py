@@ -22,7 +22,7 @@ from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data, read_printed
 from experiments.kit.log_study import study_content, study_point
 from experiments.kit.size_laws import draw_size
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.config.machine import build_machine
 from netcosim.report.figures.panels import panels
 from netcosim.reproduce.paper import Analysis, Options, Point
@@ -102,7 +102,7 @@ def _point(name: str, fraction: float, packing: int, options: Options) -> Point:
 
 def packed(point: Mapping[str, Any]) -> dict[str, Rows]:
     """Return a packing's jobs, each under oblivious placement and under TA: table "pairs"."""
-    config, sizes = config_from(point["config"]), point["sizes"]
+    config, sizes = checked_config(point["config"]), point["sizes"]
     chosen = {"seed": config.run.seed, "packing": config.run.repetition}
     rng, topology = point_rng(chosen, "packing"), build_machine(config.machine).topology
     jobs = packed_jobs(

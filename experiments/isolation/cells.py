@@ -209,7 +209,7 @@ def queue_points(log: str, stretches: Sequence[Stretch], options: Options) -> li
             config = {
                 "machine": stretch.machine,
                 "workload": stretch.at_load(load) | {"walltimes": walltimes},
-                "queue": queue | {"scenario": scenario, "run_time_model": "assumed"},
+                "queue": queue | {"run_time_model": "assumed", "assumed": {"scenario": scenario}},
                 "run": {"seed": options.seed, "snapshots": 0, "observables": ["runs"]},
             }
             labels = {"log": log, "part": stretch.number, "load": load, "walltimes": walltimes}

@@ -76,8 +76,10 @@ def points(options: Options) -> list[Point]:
                 found.append(_point(there, at, window, snapshots, changes, options))
             for model in COUPLED:
                 for logged in (CONTENDED, ISOLATED):
-                    changes = {"queue.coupled.runtime_reference": logged, **own}
-                    changes |= {"queue.run_time_model": model, "queue.coupled.tolerance": 0.2}
+                    changes = {"queue.run_time_model": model, **own}
+                    changes[f"queue.{model}.runtime_reference"] = logged
+                    if model == "coupled-packets":
+                        changes[f"queue.{model}.tolerance"] = 0.2
                     at = {"log": name, "model": model, "reference": "random", "logged": logged}
                     there = {**sections, "workload": work}
                     found.append(_point(there, at, window, 0, changes, options))

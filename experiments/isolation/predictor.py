@@ -25,7 +25,7 @@ from experiments.kit.data import read_data
 from experiments.kit.fat_tree_logs import ATLAS, KTH, THETA, THUNDER, fat_tree
 from experiments.kit.log_study import study_content, study_point
 from experiments.kit.logs import log_notes, needed
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.report.figures.style import SOFT, colour, grid, marker, new_figure
 from netcosim.reproduce.paper import Analysis, Options, Point
 from netcosim.runs.frames import first_seen
@@ -88,7 +88,7 @@ def points(options: Options) -> list[Point]:
 
 def features(point: Mapping[str, Any]) -> dict[str, Rows]:
     """Return what is known of the point's jobs without packets, with its labels."""
-    config = config_from(point["config"])
+    config = checked_config(point["config"])
     context = run_context(config)
     names = config.queue.policies
     study = context.study(

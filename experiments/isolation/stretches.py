@@ -13,7 +13,7 @@ from experiments.kit.data import read_data
 from experiments.kit.fat_tree_logs import ATLAS, KTH, LINK_BPS, THUNDER, fat_tree
 from experiments.kit.log_study import study_content
 from experiments.kit.logs import PaperLog, present
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.config.machine import build_machine
 from netcosim.reproduce.paper import Options
 from netcosim.runs.draws import Draws
@@ -133,7 +133,7 @@ def _jobs(study: CellStudy, sections: Mapping[str, Any], seed: int) -> tuple[Wor
     """Return the jobs as they were submitted, and the nodes of their machine."""
     queue = {"policies": study.content["usual"]["placement"][:1], "run_time_model": "as-logged"}
     content = {key: sections[key] for key in ("machine", "workload")} | {"queue": queue}
-    config = config_from(content | {"run": {"seed": seed, "snapshots": 0}})
+    config = checked_config(content | {"run": {"seed": seed, "snapshots": 0}})
     source = replace(config.workload.source(), all_at_zero=False)
     n_nodes = build_machine(config.machine).topology.n_nodes
     return source.jobs(n_nodes, Draws(config.resolved()).rng("workload")), n_nodes

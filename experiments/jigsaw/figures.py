@@ -16,7 +16,7 @@ from experiments.kit.data import read_printed
 from experiments.kit.fat_tree_logs import ISOLATING, KTH, LOGS, THETA, paper_name
 from experiments.kit.logs import present
 from experiments.kit.queues import Found, Frames, noted
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.report.figures.panels import grouped_bars, panels
 from netcosim.reproduce.paper import Analysis, Options, PaperFigure, Point
 from netcosim.runs.draws import Draws
@@ -42,7 +42,7 @@ def table1_points(options: Options) -> list[Point]:
         {
             "experiment": "jigsaw-log",
             "log": log.name,
-            "config": config_from(
+            "config": checked_config(
                 {**sections, "queue": {"policies": ["baseline"]}, "run": {"seed": options.seed}}
             ).resolved(),
         }
@@ -52,7 +52,7 @@ def table1_points(options: Options) -> list[Point]:
 
 def describe_log(point: Mapping[str, Any]) -> dict[str, Rows]:
     """Return one row on a log: jobs, largest job, run times."""
-    config = config_from(point["config"])
+    config = checked_config(point["config"])
     rng = Draws(config.resolved()).rng("workload")
     workload = config.workload.source().jobs(ANY_SIZE, rng)
     row = {

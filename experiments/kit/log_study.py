@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.reproduce.paper import Point
 from netcosim.runs.points import replaced
 from workloads.shares.study_mix import study_mix
@@ -54,6 +54,6 @@ def study_point(experiment: str, content: Mapping[str, Any], labels: Mapping[str
     """Return a point of `experiments.kit.points.measured`: resolved config and columns."""
     return {
         "experiment": experiment,
-        "config": config_from(content).resolved(),
+        "config": checked_config(content).resolved(),
         "labels": dict(labels),
     }

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from netcosim.config.content import checked_config
 from netcosim.config.expand import expand
-from netcosim.config.load import config_from
+from netcosim.config.unread import as_read
 from netcosim.reproduce.paper import Point
 from netcosim.runs.cosim import BETWEEN_POINTS, run_cosim
 from netcosim.runs.cosim_tables import result_tables
@@ -43,10 +44,14 @@ def config_points(
         with single values joins the rows as a column of its last name; policies do anyway.
     labels : mapping
         Columns that are the same at every point.
+
+    Notes
+    -----
+    A point is without the keys of the base that others read and it does not.
     """
     points: list[Point] = []
     for chosen in expand({key: list(values) for key, values in changes.items()}):
-        config = config_from(replaced(base, chosen)).resolved()
+        config = as_read(checked_config(replaced(base, chosen))).resolved()
         columns = {k.split(".")[-1]: v for k, v in chosen.items() if not isinstance(v, list)}
         points.append({"experiment": experiment, "config": config, "labels": {**labels, **columns}})
     return points
@@ -54,13 +59,13 @@ def config_points(
 
 def observe(point: Mapping[str, Any]) -> dict[str, Rows]:
     """Run a point's config; the tables that it requests, with the point's labels."""
-    config = config_from(point["config"])
+    config = checked_config(point["config"])
     tables = observed(run_cosim(config).schedules, config.run.observables)
     return {name: [{**point["labels"], **row} for row in rows] for name, rows in tables.items()}
 
 
 def measured(point: Mapping[str, Any]) -> dict[str, Rows]:
     """Run a point's config with its packets; all its tables, with the point's labels."""
-    result = run_cosim(config_from(point["config"]), runner=BETWEEN_POINTS)
+    result = run_cosim(checked_config(point["config"]), runner=BETWEEN_POINTS)
     tables = result_tables(result)
     return {name: [{**point["labels"], **row} for row in rows] for name, rows in tables.items()}

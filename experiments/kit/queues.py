@@ -83,7 +83,7 @@ def sweep_points(paper: str, sweep: Mapping[str, Any], options: Options) -> list
             **sweep.get("changes", {}),
         }
         if policy == BASELINE:
-            chosen["queue.scenario"] = ["none"]
+            chosen["queue.assumed.scenario"] = ["none"]
         points += config_points(paper, replaced(own, config), chosen, {"log": log.name})
     return points
 

@@ -12,7 +12,7 @@ import pandas as pd
 from cosim.measuring.measured import SpeedupRow, SpeedupTable
 from cosim.measuring.pairs import speedup_rows
 from cosim.run_times.measured_times import Measured
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.runs.frames import cells
 from netcosim.runs.points import point_rng
 from netcosim.runs.run_context import run_context
@@ -96,7 +96,7 @@ def with_speedups(point: Mapping[str, Any]) -> dict[str, Rows]:
     dict
         "queues": a row a policy and bound, over the config's first policy with logged run times.
     """
-    config = config_from(point["config"])
+    config = checked_config(point["config"])
     context = run_context(config)
     table = SpeedupTable(
         "", tuple(SpeedupRow(*row) for row in point["speedups"]), of_run_times=True

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from netcosim.config.config import Config
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netsim.errors import NetcosimError, need_name
 from workloads.job import Workload
 from workloads.transform import from_zero, select
@@ -124,7 +124,7 @@ def cell(machine: str, name: str, workload: Jobs, scale: Scale) -> Cell:
         "communication": {"mix": [{**one, **sent} for one in PATTERNS]},
         "run": {"snapshots": 0, "seed": SEED},
     }
-    config = config_from(content)
+    config = checked_config(content)
     return Cell(machine, name, config, scale.training, scale.held_out, week, workload.burst)
 
 

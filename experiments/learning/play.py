@@ -16,7 +16,7 @@ from cosim.registry import RUNTIME_MODELS
 from cosim.run_times.model_context import ModelContext
 from experiments.learning.cells import MACHINES, NETWORK, weeks_of
 from experiments.learning.learned import LearnedAgent
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.runs.run_context import RunContext, run_context
 from netsim.errors import NetcosimError
 from netsim.topology import Topology
@@ -88,7 +88,7 @@ class BenchmarkCase:
 
     def __init__(self, point: Mapping[str, Any]) -> None:
         request = point["bench_rl"]
-        self.config = config_from({k: v for k, v in point.items() if k != "bench_rl"})
+        self.config = checked_config({k: v for k, v in point.items() if k != "bench_rl"})
         self.rules = MACHINES[request["machine"]].rules
         self.n_training, self.n_held_out = request["training"], request["held_out"]
         self._cut = (request["training"] + request["held_out"], request["week"], request["burst"])

@@ -66,8 +66,8 @@ def _points(options: Options) -> list[Point]:
     base = {"machine": {"preset": "mira-midplanes"}, "queue": QUEUE}
     changes: dict[str, Sequence[object]] = {
         "queue.order": ["wfp"],
-        "queue.partition_bisection.bound_jobs": [0.0, 0.25, 0.5],
-        "queue.partition_bisection.communication": [0.3],
+        "queue.partition-bisection.bound_jobs": [0.0, 0.25, 0.5],
+        "queue.partition-bisection.communication": [0.3],
     }
     found = []
     for month, workload in enumerate(_workloads(options)):

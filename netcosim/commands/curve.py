@@ -67,13 +67,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute the points, write tables and figure; 1 if a point failed."""
-    from netcosim.announce import report_unread
     from netcosim.curve.config import load_curve
     from netsim.plugins import pinned_plugin, using
 
     path = Path(args.config)
     config = load_curve(path, _loads(args))
-    report_unread(path, [config])
     with using(map(pinned_plugin, config.plugins)):
         return _run(config, path, args)
 

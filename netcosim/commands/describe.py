@@ -97,8 +97,8 @@ def toml_value(text: str) -> object:
 def lines_of(name: str) -> list[str]:
     """Describe a name, a machine's file, or else a config's key."""
     from netcosim.catalogue import describe, entries, kinds
-    from netcosim.config.errors import meant
     from netcosim.config.reference import config_keys, describe_key
+    from netsim.errors import meant
 
     # registries that do not have the name need not be imported
     having = [kind for kind in kinds() if name in entries(kind)]

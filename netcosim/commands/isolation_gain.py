@@ -55,14 +55,13 @@ def run(args: argparse.Namespace) -> int:
     """Compute and report."""
     from dataclasses import replace
 
-    from netcosim.announce import prepare_run, report_unread
+    from netcosim.announce import prepare_run
     from netcosim.gain.config import load_gain_config
 
     if not (math.isfinite(args.minutes) and args.minutes > 0):
         raise NetcosimError(f"--minutes {args.minutes:g}; must be above 0")
     path = Path(args.config)
     requested = load_gain_config(path)
-    report_unread(path, [requested.config])
     for note in requested.notes:
         print(f"netcosim: {note}", file=sys.stderr)
     with requested.config.plugged():

@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     """Compute and report."""
     from dataclasses import fields, replace
 
-    from netcosim.announce import prepare_run, report_unread
+    from netcosim.announce import prepare_run
     from netcosim.judge.config import Flags, load_judge_config
 
     given = {flag.name: getattr(args, flag.name) for flag in fields(Flags)}
@@ -85,7 +85,6 @@ def run(args: argparse.Namespace) -> int:
     requested = load_judge_config(
         Flags(**given), None if args.config is None else Path(args.config)
     )
-    report_unread(args.config or "the command line", [requested.config])
     with requested.config.plugged():
         out = Path(args.out)
         config = prepare_run(requested.config, out, processes_beside(args))

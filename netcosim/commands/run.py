@@ -38,12 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run and report."""
-    from netcosim.announce import report_unread
     from netcosim.config.load import load_config_text
 
     path = Path(args.config)
     config, text = load_config_text(path)
-    report_unread(path, [config])
     with config.plugged():
         return _run(config, text, path, args)
 

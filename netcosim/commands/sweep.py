@@ -57,7 +57,6 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.announce import (
         compile_kernels,
         parts_of,
-        report_unread,
         with_threads_that_fit,
     )
     from netcosim.config.load import load_sweep
@@ -66,7 +65,6 @@ def run(args: argparse.Namespace) -> int:
     from netsim.units import format_quantity
 
     sweep = load_sweep(args.config)
-    report_unread(args.config, sweep.points)
     fitting = [with_threads_that_fit(point, processes_beside(args)) for point in sweep.points]
     if launched_rank() == 0:
         for line in dict.fromkeys(line for _, line in fitting if line is not None):

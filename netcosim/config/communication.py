@@ -31,7 +31,9 @@ from netcosim.config.fields import (
     all_finite,
     known,
 )
+from netcosim.config.read_if import IF_MEASURED
 from netsim.errors import NetcosimError
+from netsim.parameters import ReadIf
 from netsim.traffic import PRIORITIES
 from patterns.mapping import MAPPINGS
 from patterns.registry import PATTERNS
@@ -39,6 +41,9 @@ from workloads.registry import DISTRIBUTIONS, MIXES
 
 _ADDED = ("node_bytes", "nodes", "file")
 _OWN_FRACTION = "communication_fraction"
+_IF_SEVERAL = ReadIf(
+    ("communication.mix",), lambda mix: len(mix) > 1, "there are two or more [[communication.mix]]"
+)
 
 
 class PatternSection(Section):
@@ -47,7 +52,7 @@ class PatternSection(Section):
     pattern: Annotated[Text, known("pattern", PATTERNS)] = Field(
         description="communication pattern", examples=["halo3d"]
     )
-    weight: Positive = Field(
+    weight: Annotated[Positive, _IF_SEVERAL] = Field(
         default=1.0, description="share of the jobs, relative to the other entries"
     )
     message_bytes: SizeBytes = Field(
@@ -184,13 +189,11 @@ class IoSection(Section):
         description="nodes reserved for I/O that every job writes to: a host list, or numbers",
         examples=["0-3,81"],
     )
-    drive: Number = Field(
+    drive: Annotated[Number, Field(gt=0, le=1), IF_MEASURED] = Field(
         default=0.01,
-        gt=0,
-        le=1,
         description="share of the time for which a job's node keeps its link busy with I/O",
     )
-    message_bytes: SizeBytes = Field(
+    message_bytes: Annotated[SizeBytes, IF_MEASURED] = Field(
         default=65536,
         description="bytes that a node writes before it waits for an answer",
         examples=["1 MiB"],

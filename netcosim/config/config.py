@@ -7,7 +7,7 @@ the ending out and give a quantity with its unit: ``latency = "40 ns"`` is ``lat
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -25,10 +25,11 @@ from pydantic import (
 )
 
 from alloc.registry import POLICIES, policies_for
-from cosim.parameters import ONE_ROUND, QUEUE
+from cosim.parameters import QUEUE
 from cosim.registry import RUNTIME_MODELS
 from netcosim.config.communication import CommunicationSection
 from netcosim.config.decider import DeciderKey, Program, check_decider
+from netcosim.config.errors import ConfigError
 from netcosim.config.fields import (
     BandwidthsBps,
     Input,
@@ -42,13 +43,24 @@ from netcosim.config.fields import (
 )
 from netcosim.config.machine import MachineSection
 from netcosim.config.policies import PolicyTables, policies_with_tables, policy_tables
+from netcosim.config.read_if import (
+    IF_NEED_IS_GIVEN,
+    IF_PLACED_BY_TIME,
+    IF_RULES_ARE_NAMED,
+    IF_WINDOWED,
+    ReadByKey,
+    if_communicating,
+    if_named,
+    if_not_ignored,
+)
 from netcosim.config.run import AnalysisSection, RunSection
 from netcosim.config.synthetic import SyntheticSection
 from netcosim.runs.points import without
 from netcosim.runs.reference import Reference
-from netsim.errors import NetcosimError, need_name, unknown_name
+from netsim.errors import NetcosimError, near, need_name, unknown_name
 from netsim.parameters import NamesIn, Parameter, model_from, parameters_of
 from netsim.plugins import pinned_plugin, using
+from netsim.registry import Registry
 from netsim.short_repr import short_repr
 from queuesim.parameters import RATES
 from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS
@@ -101,16 +113,16 @@ class _WorkloadKeys(Section):
         return JobSource(**given, synthetic=made)
 
 
-_LATER_KEYS: dict[str, dict[str, Any]] = {"coupled": {"audit": 0.0}, "measured": ONE_ROUND}
 DECIDER_KEYS = ("decider", "decider_files", "placement_rules")
-_ADDED_KEYS = (*DECIDER_KEYS, "partitions", "network_scheduler")
+_CHOSEN: dict[str, Registry[Any]] = {"run_time_model": RUNTIME_MODELS, "order": ORDERS}
+"""Keys of ``[queue]`` that choose entries, each of which has a table of its name for its keys."""
 
 
 class _QueueKeys(Section):
     """``[queue]``: order, backfilling, the policies to compare (the first is the baseline).
 
-    The run-time models' own keys and tables, such as ``[queue.coupled]``, join them in
-    `QueueSection`, as the models declare them.
+    The tables of rules, and those of run-time models and orders, such as ``[queue.coupled-flow]``,
+    join them in `QueueSection`, as these declare them.
     """
 
     policies: Annotated[tuple[Text, ...], NamesIn(POLICIES)] = Field(
@@ -126,7 +138,7 @@ class _QueueKeys(Section):
         description="how jobs overtake the first one in the queue",
         examples=["conservative"],
     )
-    window: Whole | Literal["all"] = Field(
+    window: Annotated[Whole | Literal["all"], IF_WINDOWED] = Field(
         default="all",
         description="jobs behind the first one that backfilling considers",
         examples=[50],
@@ -134,7 +146,7 @@ class _QueueKeys(Section):
     overrun: Literal["keep", "cut"] = Field(
         default="keep", description="whether a job past its walltime goes on or ends there"
     )
-    estimates: Annotated[Text, known("estimates", ESTIMATES)] = Field(
+    estimates: Annotated[Text, known("estimates", ESTIMATES), IF_PLACED_BY_TIME] = Field(
         default="requested",
         description="run times that placement policies see",
         examples=["actual"],
@@ -142,7 +154,7 @@ class _QueueKeys(Section):
     run_time_model: Annotated[Text, known("run time model", RUNTIME_MODELS)] = Field(
         default="measured", description="run-time model", examples=["coupled-flow"]
     )
-    bandwidth_need_Bps: BandwidthsBps = Field(
+    bandwidth_need_Bps: Annotated[BandwidthsBps, IF_NEED_IS_GIVEN] = Field(
         default=(),
         description="bandwidth that jobs need, for policies that place by it: one value, or "
         "several of which each job draws one",
@@ -162,7 +174,7 @@ class _QueueKeys(Section):
         examples=[["weights.json"]],
         json_schema_extra={"beside": {"decider": "agent.py:Agent"}},
     )
-    placement_rules: Annotated[tuple[Text, ...], NamesIn(POLICIES)] = Field(
+    placement_rules: Annotated[tuple[Text, ...], NamesIn(POLICIES), IF_RULES_ARE_NAMED] = Field(
         default=(),
         description="policies that a decider can choose for a job, besides the one it runs under",
         examples=[["random", "slurm-linear"]],
@@ -171,20 +183,16 @@ class _QueueKeys(Section):
 
     @model_serializer(mode="wrap")
     def _content(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Omit keys added in later versions from a point's content unless they are used."""
-        given: dict[str, Any] = dump(self)
-        for name, usual in _LATER_KEYS.items():
-            given[name] = {k: v for k, v in given[name].items() if (k, v) not in usual.items()}
-        later = setup_tables()
-        idle = {k for k in (*later, *later[""], *_ADDED_KEYS) if k in given}
-        idle = {k for k in idle if getattr(self, k) == type(self).model_fields[k].default}
-        return {key: value for key, value in given.items() if key not in idle}
+        """Omit rules, deciders and tables of entries that are not used."""
+        used = {*_QueueKeys.model_fields, *(getattr(self, key) for key in _CHOSEN)}
+        used -= {*DECIDER_KEYS}
+        fields = type(self).model_fields.items()
+        idle = {k for k, f in fields if k not in used and getattr(self, k) == f.default}
+        return {key: value for key, value in dump(self).items() if key not in idle}
 
-    @field_validator("policies", "placement_rules", "speeds_up", check_fields=False)
+    @field_validator("policies", "placement_rules")
     @classmethod
-    def _known_policies(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        if names is None:
-            return None
+    def _known_policies(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
             need_name("allocation policy", name, POLICIES)
         if len(set(names)) < len(names):
@@ -225,31 +233,42 @@ class _QueueKeys(Section):
             ``path_of(file)``: the path of a file that the config names.
         """
         model = RUNTIME_MODELS[self.run_time_model]
-        section = getattr(self, model.section) if model.section else self
-        values = {name: getattr(section, name) for name in model.declares()}
+        table = getattr(self, self.run_time_model, None)
+        values = {name: getattr(table, name) for name in model.declares()}
         return model.read(
             {n: path_of(v) if isinstance(v, InputFile) else v for n, v in values.items()}
         )
 
 
-def model_sections() -> dict[str, dict[str, Parameter]]:
-    """Return what models, orders and rules declare, by section of ``[queue]``; "": its own keys."""
-    found = setup_tables()
-    for name in RUNTIME_MODELS:
-        section, declared = RUNTIME_MODELS.facts(name).section, RUNTIME_MODELS.parameters(name)
-        found[section] = found.get(section, {}) | dict(declared)
-    return found
+def queue_tables() -> dict[str, Mapping[str, Parameter]]:
+    """Return what is declared for the tables of ``[queue]``; "": its own keys."""
+    return {**setup_tables(), **{name: keys for _, name, keys in _entry_tables()}}
+
+
+def _entry_tables() -> Iterator[tuple[str, str, Mapping[str, Parameter]]]:
+    """Yield what entries declare, after the key that chooses them and their name."""
+    for key, registry in _CHOSEN.items():
+        for name in registry:
+            if keys := registry.parameters(name):
+                yield key, name, keys
 
 
 def _queue_section() -> Any:
-    """Build the model of ``[queue]`` with the keys and tables of all run-time models."""
-    declared = model_sections()
-    base: type[_QueueKeys] = with_keys("queue", _QueueKeys, declared.pop(""))
-    models = {n: model_from(n, parameters, config_kind) for n, parameters in declared.items()}
-    tables: Any = {name: (model, model()) for name, model in models.items()}
+    """Build the model of ``[queue]`` with the tables of rules and of all entries."""
+    rules = setup_tables()
+    base: type[_QueueKeys] = with_keys("queue", _QueueKeys, rules.pop(""))
+    tables: Any = {}
+    for name, declared in rules.items():
+        model = model_from(name, declared, config_kind)
+        tables[name] = (model, model())
     listed = model_from("partition", partition_table(), config_kind)
     of_tables: Any = Annotated[tuple[listed, ...], AfterValidator(checked_partitions)]  # type: ignore[valid-type]
     tables["partitions"] = (of_tables, ())
+    for key, name, keys in _entry_tables():
+        if name in tables or name in base.model_fields:
+            raise NetcosimError(f"{_CHOSEN[key].what} {name!r} has the name of a key of [queue]")
+        model = model_from(name, keys, config_kind)
+        tables[name] = (Annotated[model, if_named(f"queue.{key}", name)], model())
     return create_model("QueueSection", __base__=base, **tables)
 
 
@@ -285,7 +304,9 @@ class Config(Section):
     machine: MachineSection
     workload: WorkloadSection
     queue: QueueSection
-    communication: CommunicationSection = CommunicationSection()
+    communication: Annotated[
+        CommunicationSection, ReadByKey(if_communicating), ReadByKey(if_not_ignored)
+    ] = CommunicationSection()
     run: RunSection = RunSection()
     policies: PolicyTables = PolicyTables()
     reference: dict[str, Any] = Field(
@@ -306,37 +327,43 @@ class Config(Section):
     def _traffic_fits_the_measure(self) -> Config:
         paired = self.run.measure == "paired" and self.run.snapshots > 0
         if paired and any(entry.node_bytes is None for entry in self.communication.mix):
-            raise NetcosimError(
-                'run.measure = "paired" needs node_bytes in every entry of communication.mix, so '
-                "that jobs of all sizes can last equally long"
+            raise ConfigError(
+                "run.measure",
+                self.run.measure,
+                "it needs node_bytes in every entry of communication.mix, so that jobs of all "
+                "sizes can last equally long",
             )
         how = self.run.measure, self.run.placed
         if self.communication.io is not None and how != ("steady", QUEUE):
-            setting = f'communication.io needs run.measure = "steady" and run.placed = "{QUEUE}"'
-            raise NetcosimError(
-                f"{setting}: else isolated jobs are timed without what others write"
+            setting = f'needs run.measure = "steady" and run.placed = "{QUEUE}"'
+            raise ConfigError(
+                "communication.io",
+                None,
+                f"{setting}: else isolated jobs are timed without what others write",
             )
         return self
 
     @model_validator(mode="after")
     def _policies_fit_the_machine(self) -> Config:
         valid = policies_for(self.machine.family)
-        for name in (*self.queue.policies, *self.queue.placement_rules):
-            need_name(f"allocation policy for a {self.machine.family}", name, valid)
+        for key in ("policies", "placement_rules"):
+            for name in getattr(self.queue, key):
+                if name not in valid:
+                    what = f"it does not place on a {self.machine.family};{near(name, valid)}"
+                    raise ConfigError(f"queue.{key}", name, what)
         return self
 
     @model_validator(mode="after")
     def _empty_machine_has_the_queues_rules(self) -> Config:
         queue: Any = self.queue
         if self.run.placed != QUEUE:
-            setting = f'run.placed = "{self.run.placed}"'
             for name in self.queue.policies:
                 if POLICIES[name].replays:
-                    raise NetcosimError(
-                        f"{setting} does not go with {name}: the log contains the nodes"
-                    )
+                    message = f"does not go with {name}: the log contains the nodes"
+                    raise ConfigError("run.placed", self.run.placed, message)
             if queue.partitions:
-                raise NetcosimError(f"{setting} does not go with queue.partitions")
+                message = "does not go with queue.partitions"
+                raise ConfigError("run.placed", self.run.placed, message)
         return self
 
     def resolved(self) -> dict[str, Any]:
@@ -380,7 +407,7 @@ def config_class(tables: Collection[str] | None = None) -> type[Config]:
     known = policies_with_tables()
     named = tables is not None and set(tables) <= set(known)
     policies = tuple(name for name in known if not named or name in (tables or ()))
-    models = tuple(RUNTIME_MODELS.added.values())
+    models = tuple(entry for one in _CHOSEN.values() for entry in one.added.values())
     added = (*models, *POLICIES.added.values())
     return _with_tables(policies, added) if policies or models else Config
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from alloc.registry import POLICIES, policies_for
 from cosim.registry import RUNTIME_MODELS
-from netcosim.config.config import DECIDER_KEYS, Config, config_class, model_sections
+from netcosim.config.config import DECIDER_KEYS, Config, config_class, queue_tables
 from netcosim.config.decider import placed_decider
 from netcosim.config.errors import ConfigError, config_error, model_inside, show
 from netcosim.config.machine import MachineSection, machine_section
@@ -30,7 +30,7 @@ def file_keys() -> list[str]:
     tables = [("machine.parameters", FAMILIES.facts(name)) for name in FAMILIES]
     tables += [(f"policies.{name}", POLICIES.facts(name)) for name in POLICIES]
     found = [f"{where}.{key}" for where, facts in tables for key in facts.of_kind("file")]
-    for name, keys in model_sections().items():
+    for name, keys in queue_tables().items():
         where = f"queue.{name}".rstrip(".")
         found += [f"{where}.{p.name}" for p in keys.values() if p.names_file]
     return ["workload.log", "communication.mix.*.file", "queue.decider_files.*", *found]
@@ -58,7 +58,7 @@ def too_deeply_nested(content: object) -> bool:
 
 
 def checked_config(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
-    """Load as `netcosim.config.load.config_from`, without warnings of unread keys."""
+    """Load as `netcosim.config.load.config_from`, with keys that nothing reads."""
     if too_deeply_nested(raw):
         raise NetcosimError("not a config: tables or lists are nested too deeply")
     config = _without_reference(raw, folder)
@@ -182,7 +182,7 @@ def _reference_of(config: Config) -> Reference[Config]:
         raise ConfigError("reference.policy", None, str(error))
     if not keys and policy in config.queue.policies:
         return Reference(policy, (), None)
-    differs = tuple(f"{key} = {show(value)}" for key, value in keys.items())
+    differs = tuple(f"{k} = {v if isinstance(v, str) else show(v)}" for k, v in keys.items())
     content = config.resolved()
     del content["reference"]
     content["queue"]["policies"] = [policy]

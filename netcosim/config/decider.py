@@ -14,13 +14,13 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from alloc.nodes import BY_SERVER, NodePolicy, gpus_per_server
 from alloc.policy import Policy
 from alloc.registry import POLICIES
-from netcosim.config.errors import validated
+from netcosim.config.errors import ConfigError, validated
 from netcosim.config.fields import InputFile, OrText, Text, TimeS
 from netsim.errors import NetcosimError, need_name
 from netsim.inputs import file_digest, input_file, is_input
 from netsim.parameters import NamesIn
 from netsim.plugins import Plugin, pinned_class, using
-from netsim.units import parse_quantity
+from netsim.units import parse_quantity, short_name
 from queuesim.registry import DECIDERS
 
 if TYPE_CHECKING:
@@ -93,7 +93,11 @@ def _read(value: Any) -> Any:
         found = {**value, "command": _words(value["command"], _pinned)}
         if "time_limit" in found:
             found["time_limit_s"] = parse_quantity(found.pop("time_limit"), "time")
-        return validated(Program, found)
+        try:
+            return validated(Program, found)
+        except ConfigError as error:
+            key = f"queue.decider.{short_name(error.key)}"
+            raise ConfigError(key, error.value, error.message) from None
     if not isinstance(value, str):
         raise NetcosimError(f"{value!r}; {_FORMS}")
     file, colon, name = value.rpartition(":")

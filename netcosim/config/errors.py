@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
-from netsim.errors import NetcosimError
+from netsim.errors import NetcosimError, near
 from netsim.parameters import mistake_in_words
 from netsim.units import short_name
 
@@ -26,30 +26,17 @@ class ConfigError(NetcosimError):
     """
 
     def __init__(self, key: str, value: object, message: str) -> None:
-        self.key = key
+        self.key, self.value, self.message = key, value, message
         shown = "" if value is None else f"{show(value)}; "
         super().__init__(f"key {key}: {shown}{message}")
 
 
 def show(value: object) -> str:
-    """Format a value as its author would recognise it, on one line and not too long."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    text = value if isinstance(value, str) else repr(value)
-    text = " ".join(text.split()) or "(empty)"
+    """Format a value as a config has it, on one line and not too long."""
+    text = " ".join(repr(value).split())
+    if isinstance(value, (str, bool, list, tuple)):
+        text = json.dumps(value, ensure_ascii=False, default=repr)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def near(name: object, valid: Iterable[str]) -> str:
-    """Return ' did you mean X? valid: ...' for a name that is not valid."""
-    names = sorted(valid)
-    return f"{meant(str(name), names, 2).removeprefix(';')} valid: {', '.join(names)}"
-
-
-def meant(name: str, valid: Iterable[str], most: int = 1, cutoff: float = 0.6) -> str:
-    """Return '; did you mean X or Y?' if valid names are near a name, else an empty text."""
-    close = difflib.get_close_matches(name, sorted(valid), n=most, cutoff=cutoff)
-    return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
 SectionT = TypeVar("SectionT", bound="BaseModel")
@@ -88,17 +75,19 @@ def config_error(
     parents = {e["loc"][:-1] for e in errors}
     errors = [e for e in errors if e["type"] != "too_short" or e["loc"] not in parents]
     first = errors[0]
+    more = len(errors) - 1
+    tail = "" if not more else f" ({more} more mistake{'s' if more > 1 else ''} in this config)"
+    if isinstance(named := first.get("ctx", {}).get("error"), ConfigError):
+        return ConfigError(named.key, named.value, named.message + tail)
     loc = _true_location(first["loc"], raw)
     dotted = ".".join(str(part) for part in loc)
     key = spelled.get(dotted, dotted) or "(top level)"
     value = _lookup(raw, loc)
     line = _in_words(first, loc, model)
-    if first["type"] == "value_error" and show(value) in line:
+    if first["type"] == "value_error" and str(value) in line:
         value = None
     if first["type"] in ("missing", "extra_forbidden") or isinstance(value, (Mapping, list)):
         value = None
-    more = len(errors) - 1
-    tail = "" if not more else f" ({more} more mistake{'s' if more > 1 else ''} in this config)"
     return ConfigError(key, value, line + tail)
 
 
@@ -131,17 +120,39 @@ def _lookup(raw: Any, loc: Sequence[int | str]) -> object:
     return raw
 
 
-RENAMED_KEYS = {"whole": "integer"}
-"""Keys of version 0.1, and their names since."""
+MOVED_KEYS = {
+    "queue.scenario": "queue.assumed.scenario",
+    "queue.speeds_up": "queue.assumed.speeds_up",
+    "queue.network_scheduler": "queue.iterations.network_scheduler",
+    "queue.fair_share": "queue.fair-share",
+    "queue.partition_bisection": "queue.partition-bisection",
+    "queue.coupled": "queue.coupled-flow or queue.coupled-packets",
+}
+"""Keys of version 0.2, and where they are since."""
 
 
 def _in_words(error: Any, loc: Sequence[int | str], model: type[BaseModel]) -> str:
-    if error["type"] == "extra_forbidden":
-        allowed, renamed = _allowed_keys(model, loc[:-1]), RENAMED_KEYS.get(str(loc[-1]))
-        if renamed in allowed:
-            return f"unknown key; it is called {renamed!r} since version 0.2"
-        return f"unknown key;{near(loc[-1], allowed)}"
-    return mistake_in_words(error)
+    if error["type"] != "extra_forbidden":
+        return mistake_in_words(error)
+    name, dotted = str(loc[-1]), ".".join(map(str, loc))
+    if dotted in MOVED_KEYS:
+        return (
+            f"unknown key; since version 0.3 it is {MOVED_KEYS[dotted]} "
+            "(netcosim config upgrade FILE)"
+        )
+    elsewhere = [f"[{table}]" for table in _tables_with(model, name) if table]
+    hint = f" it is a key of {' and '.join(elsewhere)};" if 0 < len(elsewhere) < 4 else ""
+    return f"unknown key;{hint}{near(name, _allowed_keys(model, loc[:-1]))}"
+
+
+def _tables_with(model: type[BaseModel], name: str, where: str = "") -> Iterator[str]:
+    """Yield the dotted tables that have a key of this name, as a file spells it."""
+    for key, field in model.model_fields.items():
+        if name in (key, short_name(key)):
+            yield where
+        inner = model_inside(field.annotation)
+        if inner is not None:
+            yield from _tables_with(inner, name, f"{where}.{key}".lstrip("."))
 
 
 def _allowed_keys(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -226,14 +225,6 @@ def value_at(config: Any, key: str) -> Any:
 def matches(key: str, patterns: Iterable[str]) -> bool:
     """Return whether a dotted key is one of some keys, or in one of some tables."""
     return any(fnmatchcase(key, p) or fnmatchcase(key, f"{p}.*") for p in patterns)
-
-
-def assigned(key: str, value: object) -> str:
-    """Format a key and its value as in a config file."""
-    shown = shown_key(key)
-    if value is None or value == ():
-        return f"{shown} is not given"
-    return f"{shown} = {value.file if isinstance(value, InputFile) else json.dumps(value)}"
 
 
 def assigned_one_of(key: str, names: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ from netcosim.config.content import checked_config, plugins_of, too_deeply_neste
 from netcosim.config.errors import ConfigError, list_keys
 from netcosim.config.machine import list_parameters
 from netcosim.config.run import SweepSection
-from netcosim.config.unread import warn_of_unread
+from netcosim.config.unread import refuse_unread
 from netsim.errors import NetcosimError
 from netsim.files import read_text
 from netsim.kinds import need_kinds
@@ -43,11 +43,6 @@ def load_config(path: str | Path) -> Config:
     path : str or path
         A TOML file.
 
-    Warns
-    -----
-    UnreadKeyWarning
-        A key is set that nothing reads.
-
     Raises
     ------
     NetcosimError
@@ -67,9 +62,7 @@ def load_config(path: str | Path) -> Config:
     (('rdn', 'level-spread'), 'easy')
     """
     need_kinds("load_config", {"path": (path, (str, Path))})
-    config = load_config_text(path)[0]
-    warn_of_unread(config)
-    return config
+    return load_config_text(path)[0]
 
 
 def load_config_text(path: str | Path) -> tuple[Config, str]:
@@ -77,7 +70,7 @@ def load_config_text(path: str | Path) -> tuple[Config, str]:
     path = Path(path)
     raw, text = read_config(path)
     with errors_name(path):
-        return checked_config(raw, path.parent), text
+        return config_from(raw, path.parent), text
 
 
 def read_config(path: Path) -> tuple[dict[str, Any], str]:
@@ -111,7 +104,20 @@ def load_sweep(path: str | Path) -> SweepFile:
 
 
 def points_of(raw: Mapping[str, Any], folder: Path | None = None) -> tuple[Config, ...]:
-    """Return every point of the content of a sweep's file."""
+    """Return every point of the content of a sweep's file.
+
+    Raises
+    ------
+    ConfigError
+        Also for a key that is set and that no point reads.
+    """
+    points = any_points_of(raw, folder)
+    refuse_unread(*points)
+    return points
+
+
+def any_points_of(raw: Mapping[str, Any], folder: Path | None = None) -> tuple[Config, ...]:
+    """Return every point as `points_of` does, with keys that nothing reads."""
     from netcosim.config.expand import expand
 
     content = {key: value for key, value in raw.items() if key != "sweep"}
@@ -164,11 +170,6 @@ def config_from(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
     folder : path, optional
         A relative path of a log or graph file is looked up here first.
 
-    Warns
-    -----
-    UnreadKeyWarning
-        A key is set that nothing reads.
-
     Raises
     ------
     ConfigError
@@ -188,7 +189,7 @@ def config_from(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
     """
     need_kinds("config_from", {"raw": (raw, Mapping)})
     config = checked_config(raw, folder)
-    warn_of_unread(config)
+    refuse_unread(config)
     return config
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
-from netcosim.config.errors import ConfigError, near
+from netcosim.config.errors import ConfigError
 from netcosim.config.fields import Section, Text, all_finite, quantity, with_keys
-from netsim.errors import NetcosimError, unknown_name
+from netcosim.config.read_if import ReadByKey, if_link_read, if_sent
+from netsim.errors import NetcosimError, meant, near, unknown_name
 from netsim.inputs import checked_path, input_file, is_input
 from netsim.packet.model import PacketConfig
 from netsim.packet.presets import PACKET_PRESETS, with_packet_preset
@@ -123,14 +124,14 @@ class MachineSection(Section):
         description="topology family; its parameters are keys of [machine] too",
         examples=["fattree"],
     )
-    parameters: dict[str, Any]
-    routing: Annotated[Text | None, NamesIn(ROUTINGS)] = Field(
+    parameters: Annotated[dict[str, Any], ReadByKey(if_link_read)]
+    routing: Annotated[Text | None, NamesIn(ROUTINGS), ReadByKey(if_sent)] = Field(
         default=None,
         description="routing; by default the family's static one",
         examples=["adaptive"],
     )
-    routing_parameters: dict[str, Any] = Field(default_factory=dict)
-    packet: PacketSection = PacketSection()
+    routing_parameters: Annotated[dict[str, Any], ReadByKey(if_sent)] = Field(default_factory=dict)
+    packet: Annotated[PacketSection, ReadByKey(if_sent)] = PacketSection()
     power: PowerSection | None = Field(
         default=None,
         description="power of nodes, switches and links; its table, which may be empty, adds the "
@@ -187,6 +188,9 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
         if isinstance(raw.get("power"), Mapping):
             raw = {**raw, "power": {**preset.power, **raw["power"]}}  # type: ignore[dict-item]
     if family is None:
+        for key in raw:
+            if hint := meant(key, ("family", "preset")):
+                raise ConfigError(f"machine.{key}", None, f"unknown key{hint}")
         raise ConfigError("machine", None, "needs preset or family (netcosim list machines)")
     if not isinstance(family, str) or family not in FAMILIES:
         raise ConfigError("machine.family", family, f"unknown topology;{near(family, FAMILIES)}")

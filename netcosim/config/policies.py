@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import create_model, model_validator
 
 from alloc.registry import POLICIES
 from netcosim.config.fields import InputFile, Section, config_kind
+from netcosim.config.read_if import if_policy
 from netsim.errors import NetcosimError
 from netsim.parameters import model_from
 
@@ -39,10 +40,13 @@ def policies_with_tables() -> list[str]:
     return [name for name in POLICIES if POLICIES.facts(name).keys]
 
 
+def _table(name: str) -> Any:
+    return model_from(name, POLICIES.parameters(name), config_kind)
+
+
 def policy_tables(policies: Iterable[str]) -> Any:
     """Build the section with a table for each of some policies that declare parameters."""
     tables: Any = {
-        name: (model_from(name, POLICIES.parameters(name), config_kind) | None, None)
-        for name in policies
+        name: (Annotated[_table(name) | None, if_policy(name)], None) for name in policies
     }
     return create_model("policies", __base__=PolicyTables, **tables)

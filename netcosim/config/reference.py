@@ -297,10 +297,13 @@ def config_page() -> Lines:
         "its SI unit at the end (`latency_s`) takes a plain number instead. In a sweep any value",
         "may be a list or a range ([sweeps](sweeps.md)).",
         "",
-        "A key that is set and that no part of a run reads is reported on stderr, with the reason",
-        "and with what would read it; the run goes on. In Python it is an `UnreadKeyWarning`.",
-        "A key at its default is not reported. In a sweep a key is reported if no point reads it,",
-        "and points that differ only in keys that they do not read are one point.",
+        "What has a name (a run-time model, an order, a measure, a policy) has its keys in a table",
+        'of that name: `queue.run_time_model = "coupled-packets"` is set up in',
+        "`[queue.coupled-packets]`. A key that is set and that no part of a run reads is an error,",
+        "which names where it is read; one at its default is not. In a sweep a key must be read in",
+        "one of the points, so a list of models may keep a table for each.",
+        "",
+        "`netcosim config upgrade OLD.toml` rewrites a file of version 0.2.",
     ]
     keys = list(config_keys().values())
     for section in dict.fromkeys(key.section for key in keys):

@@ -19,9 +19,10 @@ from netcosim.config.fields import (
     known,
     with_keys,
 )
+from netcosim.config.read_if import IF_MEASURED, ReadByKey, if_named, if_sent
 from netsim.errors import NetcosimError
 from netsim.packet.thread_count import checked_threads
-from netsim.parameters import parameters_of
+from netsim.parameters import ReadIf, parameters_of
 from queuesim.observables.registry import OBSERVABLES
 
 
@@ -113,21 +114,25 @@ class RunSection(Section):
         description="simulate only this snapshot, counted from 0; for a sweep over them",
         examples=[0],
     )
-    measure: Annotated[Text, known("measure", MEASURES)] = Field(
+    measure: Annotated[Text, known("measure", MEASURES), IF_MEASURED] = Field(
         default="stretch", description="how snapshots are measured", examples=["paired"]
     )
-    paired: PairedSection = PairedSection()
-    steady: SteadySection = SteadySection()
-    placed: Annotated[Text, known("place of jobs", PLACED)] = Field(
+    paired: Annotated[PairedSection, IF_MEASURED, if_named("run.measure", "paired")] = (
+        PairedSection()
+    )
+    steady: Annotated[SteadySection, IF_MEASURED, if_named("run.measure", "steady")] = (
+        SteadySection()
+    )
+    placed: Annotated[Text, known("place of jobs", PLACED), IF_MEASURED] = Field(
         default=QUEUE,
         description="where the jobs of a snapshot are placed",
         examples=["empty-small-first"],
         json_schema_extra={"beside": {"measure": "steady"}},
     )
-    confidence: Share = Field(
+    confidence: Annotated[Share, IF_MEASURED] = Field(
         default=0.95, description="level of the confidence intervals", examples=[0.9]
     )
-    threads: Annotated[Whole | Text, AfterValidator(checked_threads)] = Field(
+    threads: Annotated[Whole | Text, AfterValidator(checked_threads), ReadByKey(if_sent)] = Field(
         default=1,
         description='threads of one packet simulation, a number or "auto"; results do not depend '
         "on it",
@@ -136,7 +141,12 @@ class RunSection(Section):
     observables: Annotated[tuple[Text, ...], known("observable", OBSERVABLES)] = Field(
         default=(), description="additional tables on each schedule", examples=[["runs", "bins"]]
     )
-    keep: Annotated[Text, known("what to keep", KEEP)] = Field(
+    keep: Annotated[
+        Text,
+        known("what to keep", KEEP),
+        # without snapshots "all" is what "schedules" is
+        ReadIf(("keep", "snapshots"), lambda keep, n: keep != "all" or n > 0, IF_MEASURED.words),
+    ] = Field(
         default="schedules", description="what is stored besides the tables", examples=["all"]
     )
 

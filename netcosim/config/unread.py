@@ -1,33 +1,38 @@
-"""Keys of a config that nothing reads: set by the user, and without any effect.
+"""Keys that are set and that nothing reads are refused.
 
-Each is reported with the reason and with what would read it, and the run goes on. A key at its
-default has no effect and is not reported; neither is a key that some point of a sweep
-reads.
+A key at its default has no effect and is not refused; in a sweep a key is read if it is in one of
+the points.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from cosim.registry import RUNTIME_MODELS
 from netcosim.config.communication import PatternSection
 from netcosim.config.config import Config
 from netcosim.config.content import checked_config
-from netcosim.config.fields import InputFile, assigned, matches, shown_key, value_at
-from netcosim.config.read_conditions import Condition, conditions_on, packet_preset_values
-from netcosim.runs.draws import NEVER
-from netsim.errors import UnreadKeyWarning
+from netcosim.config.errors import ConfigError
+from netcosim.config.fields import InputFile, matches, shown_key, value_at
+from netcosim.config.read_if import ReadByKey
 from netsim.inputs import is_input
+from netsim.packet.presets import PACKET_PRESETS
 from netsim.parameters import Parameter, ReadIf, parameters_of
 from netsim.plugins import pinned_plugin, using
 from netsim.routing.registry import ROUTINGS
 from netsim.topologies.presets import PRESETS
 from netsim.topologies.registry import FAMILIES
+from netsim.units import quantity_of
 from patterns.registry import PATTERNS
+
+_OF_IDENTITY = (
+    *("reference", "workload", "communication", "run.keep"),
+    *("machine.parameters", "machine.routing", "machine.routing_parameters"),
+)
+"""Keys that belong to a point, read or not: its page shows them, or its draws depend on them."""
+PACKET_PRESET = "machine.packet.preset"
 
 
 class Unread(NamedTuple):
@@ -36,21 +41,40 @@ class Unread(NamedTuple):
     key: str
     """Dotted SI name."""
     why: str
-    """The values that decide, and those with which it is read."""
-    table: str = ""
-    """The table to report where the same holds for all of its keys; empty: the key."""
-    shown: bool = False
-    """See `netcosim.config.read_conditions.Condition`."""
+    """Where it is read, or why it is not."""
 
 
-def unread_keys(points: Sequence[Any]) -> list[Unread]:
-    """Return the keys that are set in some point of a sweep and that no point reads.
+def refuse_unread(*points: Any) -> None:
+    """Raise `ConfigError` for keys that are set in some point of a sweep and read in none.
 
     Parameters
     ----------
-    points : sequence of Config
+    *points : Config
         A single one for a run. Configs of other commands count too, if they have a ``machine``.
     """
+    found = unread_keys(points)
+    if not found:
+        return
+    key, why = found[0]
+    value = next(given[key] for point in points if key in (given := given_keys(point)))
+    others = dict.fromkeys(shown_key(one.key) for one in found[1:])
+    more = f" (also not read: {', '.join(others)})" if others else ""
+    message = f"{_as_written(key, value)}; nothing reads it: {why}{more}"
+    raise ConfigError(shown_key(key), None, message)
+
+
+def _as_written(key: str, value: object) -> str:
+    from netcosim.config.reference import toml_value
+
+    if isinstance(value, InputFile):
+        value = value.file
+    elif isinstance(value, Mapping) and is_input(value):
+        value = value["file"]
+    return toml_value(value, quantity_of(key.rpartition(".")[2]))
+
+
+def unread_keys(points: Sequence[Any]) -> list[Unread]:
+    """Return the keys that are set in some point of a sweep and that no point reads."""
     found: dict[str, Unread] = {}
     for point in points:
         with using(map(pinned_plugin, point.plugins)):
@@ -62,44 +86,9 @@ def unread_keys(points: Sequence[Any]) -> list[Unread]:
     return list(found.values())
 
 
-def unread_lines(points: Sequence[Any]) -> list[str]:
-    """Format `unread_keys` as lines; a table replaces its keys if none of those set is read."""
-    found = unread_keys(points)
-    given = {key for point in points for key in given_keys(point)} if found else set()
-    together: dict[tuple[str, str], list[str]] = {}
-    for one in found:
-        together.setdefault((one.table or one.key.rpartition(".")[0], one.why), []).append(one.key)
-    read = given - {one.key for one in found}
-    unread_tables = {t for t in {one.table for one in found} if t and not _any_in(t, read)}
-    lines = []
-    for (table, why), keys in together.items():
-        names = list(dict.fromkeys(shown_key(_without_numbers(key)) for key in keys))
-        if table in unread_tables:
-            inside = ", ".join(name.removeprefix(f"{shown_key(table)}.") for name in names)
-            lines.append(f"[{shown_key(table)}] is not read ({inside}): {why}")
-        else:
-            lines.append(f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not read: {why}")
-    return lines
-
-
-def _any_in(table: str, keys: Iterable[str]) -> bool:
-    return any(key.startswith(f"{table}.") for key in keys)
-
-
-def warn_of_unread(config: Config) -> None:
-    """Warn about each key that nothing reads; Python shows a line once."""
-    for line in unread_lines([config]):
-        warnings.warn(line, UnreadKeyWarning, stacklevel=1)
-
-
 def as_read(config: Config) -> Config:
-    """Return the config without unread keys, so that they do not make it another point.
-
-    Keys whose values a page shows, or that random draws depend on, are kept.
-    """
-    stay = ("reference.", "workload.", "communication.")
-    keys = [one.key for one in unread_keys([config]) if not one.shown]
-    keys = [key for key in keys if not key.startswith(stay)]
+    """Return the config without unread keys, so that they do not make it another point."""
+    keys = [one.key for one in unread_keys([config]) if not matches(one.key, _OF_IDENTITY)]
     if not keys:
         return config
     content = config.resolved()
@@ -116,19 +105,21 @@ def why_unread(config: BaseModel, key: str) -> Unread | None:
     """Return why nothing reads a key; None if something does."""
     if key.startswith("reference."):
         return _why_unread_there(config, key)
+    if key == PACKET_PRESET:
+        names = _packet_preset(value_at(config, "machine.packet"))
+        unread = [why_unread(config, f"machine.packet.{name}") for name in names]
+        return Unread(key, unread[0].why) if unread and unread[0] and all(unread) else None
     try:
-        condition = _own_condition(config, key)
+        conditions = list(_conditions(config, key))
     except KeyError:
         return Unread(key, "this point does not have it")
-    for one in conditions_on(key, isinstance(config, Config)):
-        if not one.holds(config, key):
-            return _unread(config, key, one)
-    if condition is not None:
-        names = [f"{key.rpartition('.')[0]}.{name}" for name in condition.keys]
-        values = [_sibling(config, name) for name in names]
+    for table, condition in conditions:
+        try:
+            values = [_value(config, table, name) for name in condition.keys]
+        except KeyError:
+            continue  # it is on a section that configs of this command lack
         if not condition.holds(*values):
-            here = ", ".join(map(assigned, names, values))
-            return Unread(key, f"{here} (read where {condition.words}){_drawn_on(config, key)}")
+            return Unread(key, f"it is read where {condition.where}")
     if key.startswith("machine.parameters."):
         machine: Any = value_at(config, "machine")
         ignored = FAMILIES[machine.family].ignored_values(_plain_files(machine.parameters))
@@ -137,24 +128,39 @@ def why_unread(config: BaseModel, key: str) -> Unread | None:
     return None
 
 
-def _unread(config: BaseModel, key: str, condition: Condition) -> Unread:
-    why = f"{condition.here(config, key)} (read with {condition.needs(config, key)})"
-    why += _drawn_on(config, key)
-    table = ".".join(key.split(".")[: condition.depth])
-    return Unread(key, why, table, condition.shown)
+def _conditions(config: BaseModel, key: str) -> Iterator[tuple[str, ReadIf]]:
+    """Yield the conditions on a key and on the tables that it is in, with their tables.
+
+    Raises
+    ------
+    KeyError
+        The config does not have the key.
+    """
+    section: Any = config
+    table = ""
+    for part in key.split("."):
+        if isinstance(section, Mapping):
+            notes: Sequence[Any] = _declared(config, table)[part].notes
+        elif isinstance(section, tuple):
+            notes = ()
+        else:
+            notes = type(section).model_fields[part].metadata
+        for note in notes:
+            condition = note.of(key) if isinstance(note, ReadByKey) else note
+            if isinstance(condition, ReadIf):
+                yield table, condition
+        table = f"{table}.{part}".lstrip(".")
+        section = section.get(part) if isinstance(section, Mapping) else value_at(section, part)
 
 
-def _drawn_on(config: Any, key: str) -> str:
-    """Return a remark if a key is part of a seed for random draws (`netcosim.runs.draws`)."""
-    drawn = key.startswith("workload.") or (
-        key.startswith("communication.")
-        and (
-            config.run.snapshots > 0 or RUNTIME_MODELS[config.queue.run_time_model].reads_traffic()
-        )
-    )
-    # with a named mix, ``communication_fraction`` is no longer part of the seed
-    counts = key == "communication.from" or not matches(key, NEVER)
-    return "; the random draws depend on it" if drawn and counts else ""
+def _value(config: BaseModel, table: str, name: str) -> Any:
+    """Return the value of a dotted key, or of one of a table, which may lack it."""
+    if "." in name:
+        return value_at(config, name)
+    try:
+        return value_at(config, f"{table}.{name}".lstrip("."))
+    except KeyError:
+        return _declared(config, table)[name].default
 
 
 def _why_unread_there(config: Any, key: str) -> Unread | None:
@@ -165,37 +171,40 @@ def _why_unread_there(config: Any, key: str) -> Unread | None:
         return None
     names = (name for name in given_keys(elsewhere) if shown_key(name) == shown_key(inner))
     found = next((why_unread(elsewhere, name) for name in names), None)
-    return None if found is None else found._replace(key=key, table="")
+    return None if found is None else Unread(key, found.why)
 
 
 # Walking through a config
 
 
-def given_keys(config: BaseModel) -> Iterator[str]:
-    """Yield dotted SI names of the keys that differ from their defaults or preset."""
-    yield from _given(config, "")
+def given_keys(config: BaseModel) -> dict[str, object]:
+    """Return the values of keys that differ from their defaults or preset, by dotted SI name."""
+    return dict(_given(config, ""))
 
 
-def _given(section: BaseModel, where: str) -> Iterator[str]:
-    preset = packet_preset_values(section) if where == "machine.packet." else {}
+def _given(section: BaseModel, where: str) -> Iterator[tuple[str, object]]:
+    preset = _packet_preset(section) if where == "machine.packet." else {}
     if preset:
-        yield f"{where}preset"
+        yield PACKET_PRESET, next(n for n, one in PACKET_PRESETS.items() if one.params is preset)
     for name, field in type(section).model_fields.items():
         value, path = getattr(section, name), f"{where}{name}"
         if value == field.default or (name in preset and value == preset[name]):
             continue
         if path == "reference":
-            yield from (f"{path}.{key}" for key in value)
+            yield from ((f"{path}.{key}", one) for key, one in value.items())
         elif isinstance(value, Mapping):
             declares = path in _PARAMETERS or isinstance(section, PatternSection)
-            yield from _given_parameters(section, value, path) if declares else value and (path,)
+            if declares:
+                yield from _given_parameters(section, value, path)
+            elif value:
+                yield path, value
         elif _is_table(value):
             yield from _given(value, f"{path}.")
         elif isinstance(value, tuple) and any(map(_is_table, value)):
             for number, entry in enumerate(value):
                 yield from _given(entry, f"{path}.{number}.")
         else:
-            yield path
+            yield path, value
 
 
 _PARAMETERS = ("machine.parameters", "machine.routing_parameters")
@@ -205,20 +214,31 @@ def _is_table(entry: object) -> bool:
     return isinstance(entry, BaseModel) and not isinstance(entry, InputFile)
 
 
-def _given_parameters(section: BaseModel, values: Mapping[str, Any], path: str) -> Iterator[str]:
-    declared = _declared(section, path)
+def _packet_preset(packet: Any) -> Mapping[str, Any]:
+    """Return the preset whose values a ``[machine.packet]`` has; empty if there is none."""
+    for preset in PACKET_PRESETS.values():
+        if all(getattr(packet, name) == value for name, value in preset.params.items()):
+            return preset.params
+    return {}
+
+
+def _given_parameters(
+    section: Any, values: Mapping[str, Any], path: str
+) -> Iterator[tuple[str, object]]:
+    declared = _declared_by(section, path)
     name = values.get("name") if path == _PARAMETERS[0] else None
     preset = PRESETS[name].params if name in PRESETS else {}
     for key, value in values.items():
         usual = preset.get(key, declared[key].default if key in declared else None)
         if key != "name" and value != usual:
-            yield f"{path}.{key}"
+            yield f"{path}.{key}", value
 
 
-# What a key's own table declares
+def _declared(config: BaseModel, table: str) -> Mapping[str, Parameter]:
+    return _declared_by(value_at(config, table.rpartition(".")[0]), table)
 
 
-def _declared(section: Any, path: str) -> Mapping[str, Parameter]:
+def _declared_by(section: Any, path: str) -> Mapping[str, Parameter]:
     """Return the parameters that may be in a table that is no model."""
     if path == _PARAMETERS[0]:
         return parameters_of(FAMILIES[section.family].builder_for(section.parameters))
@@ -228,31 +248,5 @@ def _declared(section: Any, path: str) -> Mapping[str, Parameter]:
     return PATTERNS[section.pattern].parameters
 
 
-def _own_condition(config: BaseModel, key: str) -> ReadIf | None:
-    """Return the condition in a key's declaration; raise KeyError if there is no such key."""
-    table, _, name = key.rpartition(".")
-    section = value_at(config, table) if table else config
-    if isinstance(section, Mapping):
-        declared = _declared(value_at(config, table.rpartition(".")[0]), table)
-        return declared[name].read_if
-    fields = type(section).model_fields
-    if key == "machine.packet.preset":
-        return None
-    return next((m for m in fields[name].metadata if isinstance(m, ReadIf)), None)
-
-
-def _sibling(config: BaseModel, key: str) -> Any:
-    """Return a value of a table, or the declared default of a parameter that it lacks."""
-    try:
-        return value_at(config, key)
-    except KeyError:
-        table, _, name = key.rpartition(".")
-        return _declared(value_at(config, table.rpartition(".")[0]), table)[name].default
-
-
 def _plain_files(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {n: v["file"] if is_input(v) else v for n, v in parameters.items()}
-
-
-def _without_numbers(key: str) -> str:
-    return ".".join(part for part in key.split(".") if not part.isdecimal())

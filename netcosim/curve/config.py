@@ -25,6 +25,7 @@ from netcosim.config.fields import (
 )
 from netcosim.config.load import parse_toml, section_of
 from netcosim.config.machine import MachineSection
+from netcosim.config.unread import refuse_unread
 from netsim.errors import NetcosimError, need_name, unknown_name
 from netsim.files import read_text
 from netsim.plugins import installed_plugins, used_by, using
@@ -188,6 +189,7 @@ def curve_from(raw: Mapping[str, Any], folder: Path | None = None) -> CurveConfi
     if config.curve.routings and config.machine.routing is not None:
         problem = "routing is set in [machine] and routings in [curve]; set only one of them"
         raise ConfigError("curve.routings", None, problem)
+    refuse_unread(config)
     return config
 
 

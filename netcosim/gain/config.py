@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from alloc.registry import POLICIES, policies_for
+from cosim.registry import RUNTIME_MODELS
 from netcosim.config.config import Config
 from netcosim.config.errors import ConfigError
 from netcosim.config.load import config_from, errors_name, read_config, section_of
@@ -45,6 +46,7 @@ def _completed(raw: Mapping[str, Any], text: str, folder: Path) -> StudyConfig:
             "ASSUMED, the config does not set what jobs send: eight patterns, equally likely, "
             "30 % of the isolated run time (communication.mix)"
         )
+    queue = {key: value for key, value in queue.items() if key not in RUNTIME_MODELS}
     queue["run_time_model"] = "as-logged"
     for key in ("only_snapshot", "observables", "paired"):
         run.pop(key, None)
@@ -59,9 +61,7 @@ def _completed(raw: Mapping[str, Any], text: str, folder: Path) -> StudyConfig:
         if not isolating:
             family = policies_for(config.machine.family)
             known = ", ".join(sorted(n for n in family if POLICIES[n].isolates))
-            raise ConfigError(
-                "queue.policies", ", ".join(policies), f"none isolates; add one of {known}"
-            )
+            raise ConfigError("queue.policies", policies, f"none isolates; add one of {known}")
     idle = [p for p in policies if p != reference and p not in isolating]
     if idle:
         notes.append(f"left out, as they do not isolate: {', '.join(idle)}")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from cosim.isolation.phases import NOT, PAYS, UNKNOWN, word
 from netcosim.config.config import Config
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.gain.tables import TabulatedGain
 from netcosim.gain.trial import TIME_USED, GainTrial
 from netcosim.gain.verdict import METRICS
@@ -57,7 +57,7 @@ def config_at(config: Config, load: str, share: float) -> Config:
     if load != AT_ONCE and config.workload.synthetic is not None:
         changes["workload.synthetic.load"] = float(load)
     elif load != AT_ONCE:
-        logged = config_from(replaced(content, {"workload.all_at_zero": False}))
+        logged = checked_config(replaced(content, {"workload.all_at_zero": False}))
         queues = run_context(logged).queues
         offered = offered_load(queues.jobs, queues.topology.n_nodes)
         if math.isinf(offered):
@@ -67,7 +67,7 @@ def config_at(config: Config, load: str, share: float) -> Config:
             )
         factor = logged.workload.arrival_factor * offered / float(load)
         changes["workload.arrival_factor"] = factor
-    return config_from(replaced(content, changes))
+    return checked_config(replaced(content, changes))
 
 
 @dataclass

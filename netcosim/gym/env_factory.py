@@ -19,8 +19,8 @@ from cosim.run_times.model_context import ModelContext
 from netcosim.config.config import Config, QueueSection
 from netcosim.config.content import checked_config
 from netcosim.config.decider import Program, check_by_count, make_decider
-from netcosim.config.load import load_config_text
-from netcosim.config.unread import warn_of_unread
+from netcosim.config.load import config_from, load_config
+from netcosim.config.unread import as_read
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.points import replaced
 from netcosim.runs.run_context import RunContext, run_context
@@ -141,25 +141,18 @@ def config_of(config: str | Path | Mapping[str, Any] | Config, contention: str =
     ----------
     contention : str
         A run-time model; the config's by default.
-
-    Warns
-    -----
-    UnreadKeyWarning
-        A key is set that no episode reads.
     """
     if isinstance(config, str | Path):
-        config = load_config_text(config)[0]
+        config = load_config(config)
     elif not isinstance(config, Config):
-        config = checked_config(config)
+        config = config_from(config)
     name = contention or config.queue.run_time_model
     changes: dict[str, object] = {"queue.run_time_model": name}
     if name != Measured.name:
         changes |= {"run.snapshots": 0, "run.only_snapshot": None}
     with config.plugged():
         need_name("run-time model", name, RUNTIME_MODELS)
-        config = checked_config(replaced(config.resolved(), changes))
-        warn_of_unread(config)
-    return config
+        return as_read(checked_config(replaced(config.resolved(), changes)))
 
 
 def env_factory_from(

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from netcosim.config.errors import near
 from netcosim.config.load import parse_toml
 from netcosim.machine_file import family_of_file
-from netsim.errors import NetcosimError
+from netsim.errors import NetcosimError, near
 from netsim.files import read_text
 from netsim.parameters import parameters_of
 from netsim.topologies.presets import PRESETS

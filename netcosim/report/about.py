@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 
 from cosim.registry import MEASURES
 from netcosim.config.config import Config
-from netcosim.config.unread import unread_lines
 from netcosim.runs.cosim_result import CosimResult
 from netcosim.runs.store import Rows
 from netsim.packet.credit import buffer_warning
@@ -47,7 +46,7 @@ def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
             f"{jobs.name}: {len(jobs):,} jobs of {int(jobs.n_nodes.min()):,} to "
             f"{int(jobs.n_nodes.max()):,} nodes" + (f"; left out: {dropped}." if dropped else "."),
         ),
-        *((NOTE, note) for note in (*jobs.notes, *unread_lines([result.config]))),
+        *((NOTE, note) for note in jobs.notes),
         *((NOTE, line) for line in _overran(result)),
     ]
     hops = sum(m.packet_hops for m in result.measured.values())

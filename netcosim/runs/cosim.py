@@ -38,7 +38,7 @@ from cosim.run_times.model_context import ModelContext, Pilot
 from netcosim.archive.extract import archive_of
 from netcosim.archive.serialize import serialize
 from netcosim.config.config import Config
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.runs.cosim_result import CosimResult
 from netcosim.runs.cosim_tables import result_tables
 from netcosim.runs.outcome import PointResult
@@ -335,7 +335,7 @@ def _in_round(runner: TaskRunner, number: int) -> TaskRunner:
 
 def cosim_point(content: Mapping[str, object]) -> PointResult:
     """Compute a point of a sweep: its tables, and what is archived of it."""
-    config = config_from(dict(content))
+    config = checked_config(dict(content))
     with config.plugged():
         return point_result(run_cosim(config, runner=BETWEEN_POINTS))
 

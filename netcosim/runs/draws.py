@@ -29,8 +29,6 @@ NEVER = (
     "workload.run_times",
     "workload.walltimes",
     "queue.estimates",
-    "queue.partition_bisection",
-    "queue.speeds_up",
     "communication.fraction",
     "communication.from",
     "communication.together",

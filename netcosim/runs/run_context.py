@@ -181,7 +181,8 @@ def _mix(section: CommunicationSection) -> CommunicationMix:
 def check_snapshots(n_snapshots: int, n_policies: int, n_links: int) -> None:
     """Refuse more snapshots than can be kept."""
     if n_snapshots > MAX_SNAPSHOTS:
-        raise ConfigError("run.snapshots", shown(n_snapshots), f"at most {MAX_SNAPSHOTS:,}")
+        message = f"{shown(n_snapshots)}; at most {MAX_SNAPSHOTS:,}"
+        raise ConfigError("run.snapshots", None, message)
     need_memory(
         f"key run.snapshots: {n_snapshots:,} under {n_policies} policies on {n_links:,} links",
         n_snapshots * n_policies * n_links * _RESULT_BYTES_A_LINK,

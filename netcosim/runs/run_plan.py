@@ -98,7 +98,7 @@ def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
     columns = list(dict.fromkeys([reference.column, *policies]))
     # with logged run times, then with those of every round
     measured = config.queue.run_time_model == Measured.name
-    rounds = getattr(config.queue, Measured.section).rounds if measured else 0
+    rounds = config.queue.model_parameters().rounds if measured else 0
     stages = 1 + rounds
     live_s = packets_s = 0.0
     if RUNTIME_MODELS[config.queue.run_time_model].solves_flows:

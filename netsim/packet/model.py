@@ -23,6 +23,12 @@ MAX_PACKET_BYTES = 1 << 20
 MAX_BUFFER_BYTES = 1 << 30
 """Credits are counted with 32 bits."""
 RAIL_POLICIES = ("striped", "round-robin", "pinned")
+_SEVERAL_PORTS = ReadIf(
+    ("machine.family", "machine.parameters"),
+    # files of these families say how many ports a node has
+    lambda family, given: given.get("rails", 1) != 1 or family in ("cables", "ibnetdiscover"),
+    "machine.rails is above 1",
+)
 CONGESTION_CONTROLS = ("none", "per-flow-throttle")
 MAX_SLOWDOWN = 64
 """Of a flow under congestion control, a power of two."""
@@ -104,6 +110,7 @@ class PacketConfig:
         "how messages use the ports of a node that has several: the packets of each dealt over all "
         "ports, each message on the next port, or each rank on its own",
         NamesIn(RAIL_POLICIES),
+        _SEVERAL_PORTS,
     ] = RAIL_POLICIES[0]
     router: Annotated[
         str, "an ideal switch, or FIFOs at the inputs and a crossbar", NamesIn(ROUTERS)

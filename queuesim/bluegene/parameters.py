@@ -15,7 +15,7 @@ MENUS = ("mira-current", "mira-proposed", "juqueen", "sequoia")
 
 @dataclass(frozen=True)
 class PartitionKeys:
-    """``[queue.partition_bisection]``."""
+    """``[queue.partition-bisection]``."""
 
     bound_jobs: Annotated[float, "share of jobs that are contention-bound", Ge(0), Le(1)] = 0.5
     communication: Annotated[

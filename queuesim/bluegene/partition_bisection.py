@@ -75,7 +75,6 @@ class PartitionBisection(PartitionKeys, RunTimeModel):
 
     name = "partition-bisection"
     description = "communication of contention-bound jobs scaled by their partition's bisection"
-    section = "partition_bisection"
     reads = ()
     knows_needs = True
     solves_flows = "flows"

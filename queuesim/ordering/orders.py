@@ -75,15 +75,9 @@ class Order:
     needs_preemption: bool = False
     """Whether the order makes no sense without."""
     parameters: type | None = None
-    """The dataclass that declares the keys of its table in ``[queue]`` (`netsim.parameters`); the
-    table is called as the order, with ``_`` for ``-``."""
+    """The dataclass that declares the keys of its table, ``[queue.NAME]`` (`netsim.parameters`)."""
     made: Callable[[Any, OrderContext], Order] | None = None
     """``made(parameters, context)`` -> the order with these, where it has some."""
-
-    @property
-    def section(self) -> str:
-        """Its table of a config, ``[queue.SECTION]``, if it has parameters."""
-        return self.name.replace("-", "_")
 
 
 def _submitted(workload: Workload) -> FloatArray:

@@ -41,7 +41,7 @@ BASE: dict[str, dict[str, str]] = {
     "workload": {"larger_jobs": '"drop"'},
     "workload.synthetic": {"n_jobs": "20", "mean_nodes": "4"},
     "queue": {"policies": '["simple", "rdn"]', "run_time_model": '"as-logged"'},
-    "queue.coupled": {},
+    "queue.coupled-packets": {},
     "queue.measured": {},
     "communication": {"ranks_per_node": "1"},
     "[communication.mix]": {"pattern": '"all-to-all"', "message_bytes": "1000"},

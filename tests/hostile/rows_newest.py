@@ -298,7 +298,7 @@ QUEUE = [
         queue__run_time_model='"measured"',
     ),
     *values(
-        "queue.coupled",
+        "queue.coupled-packets",
         {
             "periods": ("1", "-1", "2.5", "nan", '"x"', "true"),
             "phases": ("0", "-1", "1.5", '"x"'),

@@ -100,8 +100,8 @@ ROWS = [
     ),
     config_row("grace below 0", {"queue.grace_s": "-1"}, "grace"),
     config_row("dependencies", {"queue.dependencies": '"maybe"'}, "dependencies"),
-    config_row("fair share by nobody", {"queue.fair_share.by": '"planet"'}, "fair_share.by"),
-    config_row("a half-life of 0", {"queue.fair_share.half_life": '"0 s"'}, "half_life"),
+    config_row("fair share by nobody", {"queue.fair-share.by": '"planet"'}, "fair-share.by"),
+    config_row("a half-life of 0", {"queue.fair-share.half_life": '"0 s"'}, "half_life"),
     config_row("a weight below 0", {"queue.multifactor.age_weight": "-1"}, "age_weight"),
     config_row("a largest age of 0", {"queue.multifactor.max_age_s": "0"}, "max_age"),
     config_row(

@@ -19,7 +19,7 @@ from cosim.registry import NETWORK_SCHEDULERS
 from cosim.run_times.iterations import Iterations, ScheduledJobs
 from experiments.ai_clusters.cells import USUAL, cell_content
 from experiments.kit.points import measured
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.reproduce.paper import Options
 from netcosim.runs.run_context import RunContext, run_context
 
@@ -54,7 +54,7 @@ def by_packets(routing: str, node_bytes: str) -> list[dict[str, Any]]:
         del entry["message_bytes"]
         entry["node_bytes"] = node_bytes
     config["run"] = {"seed": 1, "snapshots": SNAPSHOTS, "measure": "steady", "steady": STEADY}
-    tables = measured({"config": config_from(config).resolved(), "labels": {}})
+    tables = measured({"config": checked_config(config).resolved(), "labels": {}})
     return [dict(row) for row in tables["pairs"]]
 
 
@@ -76,7 +76,7 @@ def by_fluid(context: RunContext, jobs: list[int], placement: str) -> list[float
 def main() -> None:
     rows = []
     for routing in ("spray", "ecmp-1"):
-        context = run_context(config_from(content(routing)))
+        context = run_context(checked_config(content(routing)))
         place = {int(number): i for i, number in enumerate(context.queues.jobs.job_id)}
         pairs = by_packets(routing, "128 MB")
         small = {(row["snapshot"], row["job_id"]): row for row in by_packets(routing, "8 MB")}

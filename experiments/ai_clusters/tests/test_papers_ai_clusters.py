@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from experiments.ai_clusters import cells
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.reproduce.figure import reproduce
 from netcosim.reproduce.paper import Options
 from netcosim.runs.run_context import run_context
@@ -79,7 +79,7 @@ def test_draws_are_the_same_jobs_on_every_network_at_the_load_of_the_cell() -> N
     found = {}
     for point in points:
         labels: Any = point["labels"]
-        context = run_context(config_from(point["config"]))  # type: ignore[arg-type]
+        context = run_context(checked_config(point["config"]))  # type: ignore[arg-type]
         jobs = cells._jobs(context, labels)
         offered = offered_load(jobs, context.queues.topology.n_nodes)
         assert offered == pytest.approx(labels["load"])
@@ -93,7 +93,7 @@ def test_draws_are_the_same_jobs_on_every_network_at_the_load_of_the_cell() -> N
 def test_oversubscription_is_what_it_is_called(spines: str) -> None:
     work = {"synthetic": {"n_jobs": 10}}
     network = {**cells.USUAL, "oversubscription": int(spines)}
-    config = config_from(cells.cell_content(work, network, Options()))
+    config = checked_config(cells.cell_content(work, network, Options()))
     topology = run_context(config).machine.topology
     up, down = (
         topology.link_bandwidth_Bps[topology.kind_mask(kind)].sum()

@@ -26,7 +26,8 @@ from alloc.policy import Policy
 from cosim.parameters import PacketBudget
 from cosim.run_times.coupled_packets import CoupledPackets
 from cosim.run_times.slowdown_cache import FloatArray, Judgement, SlowdownCache, cache_errors
-from netcosim.config.load import config_from, load_sweep
+from netcosim.config.content import checked_config
+from netcosim.config.load import load_sweep
 from netcosim.runs.points import replaced
 from netcosim.runs.run_context import run_context
 from queuesim.runtime import RunTimes
@@ -147,7 +148,7 @@ def exact_journal(path: str, n_groups: int, later: int) -> Journal:
     """The first judgements of the exact loop, with a seed that is so much higher."""
     point = load_sweep(path).points[0].resolved()
     changes = {"workload.first_jobs": FIRST_JOBS, "run.seed": point["run"]["seed"] + later}
-    bench = run_context(config_from(replaced(point, changes)))
+    bench = run_context(checked_config(replaced(point, changes)))
     journal = Journal(n_groups)
     model = DatedPackets(bench.network, PacketBudget(), journal=journal, dated=journal)
     with suppress(EnoughError):

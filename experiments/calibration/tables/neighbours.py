@@ -17,7 +17,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from cosim.network.ensemble import Ensemble
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_result import CosimResult
 
@@ -101,7 +101,7 @@ def main() -> None:
     """Measure, and write the table."""
     table = []
     for machine, (section, policies, mean_nodes) in MACHINES.items():
-        result = run_cosim(config_from(content(section, policies, mean_nodes)))
+        result = run_cosim(checked_config(content(section, policies, mean_nodes)))
         for name in policies:
             rows = pd.DataFrame(rows_of(result, name))
             table.append(

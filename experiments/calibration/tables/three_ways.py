@@ -22,6 +22,7 @@ import numpy as np
 
 import netcosim as nc
 from experiments.kit.fat_tree_logs import KTH, fat_tree
+from netcosim.config.content import checked_config
 from netcosim.runs.run_context import run_context
 from workloads.csv_jobs import write_csv
 from workloads.drawn import drawn_log
@@ -36,7 +37,7 @@ STEADY = {"precision": 0.5, "least_iterations": 8, "most_iterations": 8}
 MODELS: dict[str, dict[str, Any]] = {
     "as-logged": {},
     "coupled-flow": {},
-    "coupled-packets": {"coupled": {"tolerance": 0.2}},
+    "coupled-packets": {"coupled-packets": {"tolerance": 0.2}},
     "measured": {"measured": {"rounds": 3, "runtime_reference": "isolated"}},
 }
 
@@ -62,7 +63,7 @@ def first_jobs(name: str, log: str, n_jobs: int) -> Workload:
     """The log's first jobs, as they came."""
     config = content(name, log, "as-logged")
     config["workload"] = {"log": log, "known_log": name, "first_jobs": n_jobs}
-    return run_context(nc.config_from(config | {"communication": {}})).queues.jobs
+    return run_context(checked_config(config | {"communication": {}})).queues.jobs
 
 
 def row(name: str, jobs: Workload, n_jobs: int, draw: int, model: str) -> dict[str, object]:
@@ -70,7 +71,7 @@ def row(name: str, jobs: Workload, n_jobs: int, draw: int, model: str) -> dict[s
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log.csv"
         write_csv(drawn_log(jobs, np.random.default_rng(1000 + draw)), log)
-        result = nc.run_cosim(nc.config_from(content(name, str(log), model)))
+        result = nc.run_cosim(checked_config(content(name, str(log), model)))
     found = result.schedules["random"]
     run_s = found.end_s - found.start_s
     return {

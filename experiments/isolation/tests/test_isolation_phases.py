@@ -15,7 +15,7 @@ from experiments.isolation import cells
 from experiments.isolation.stretches import LOGS, QUICK_STRETCHES
 from netcosim.cli import main
 from netcosim.config.config import Config
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.gain.phase_map import AT_ONCE, POINTS, config_at, map_lines
 from netcosim.reproduce.paper import Options
 from netcosim.runs.run_context import run_context
@@ -67,7 +67,7 @@ def own_log(tmp_path: Path, *, between_s: float = 30.0) -> Config:
     rows = [f"{k},{k % 8 + 1},{k * between_s},{100 + k}" for k in range(60)]
     path.write_text("\n".join(["job,nodes,arrival_s,run_s", *rows, ""]))
     mix = {"pattern": "all-to-all", "node_bytes": "1 KiB", "communication_fraction": 0.5}
-    return config_from(
+    return checked_config(
         {
             "machine": {"family": "fattree", "radix": 4},
             "workload": {"log": str(path)},

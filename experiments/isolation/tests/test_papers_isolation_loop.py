@@ -9,7 +9,7 @@ import pytest
 from cosim.parameters import CONTENDED, ISOLATED
 from experiments.isolation import cab, loop
 from experiments.kit.windows import over_windows, table_of, with_speedups
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.config.machine import build_machine
 from netcosim.reproduce.figure import reproduce
 from netcosim.reproduce.paper import Options
@@ -25,7 +25,7 @@ QUICK, FULL = Options(scale="quick"), Options()
 
 def test_the_tree_of_18_and_4_is_cab() -> None:
     simulated, preset = (
-        build_machine(config_from({**QUEUE, "machine": machine}).machine).topology
+        build_machine(checked_config({**QUEUE, "machine": machine}).machine).topology
         for machine in (cab.tree(18, 4), {"preset": "cab"})
     )
     for name in ("link_src", "link_dst", "link_bandwidth_Bps"):

@@ -6,7 +6,7 @@ import pandas as pd
 
 from experiments.isolation.shares import CHOSEN, MISREAD, analyse, draw, points, readings
 from experiments.kit.points import measured
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.reproduce.paper import Options
 from workloads.registry import MIXES
 
@@ -14,7 +14,7 @@ QUICK = Options(scale="quick")
 
 
 def test_every_point_differs_in_the_shares_alone() -> None:
-    configs = [config_from(point["config"]) for point in points(QUICK)]
+    configs = [checked_config(point["config"]) for point in points(QUICK)]
     assert [(c.communication.drawn_from, c.run.steady.share) for c in configs] == readings()
     for name, share in MISREAD:
         assert MIXES[name].share != share

@@ -15,7 +15,7 @@ from cosim.parameters import PLACED, SMALL_FIRST
 from experiments.isolation import spread
 from experiments.isolation.cells import FACTORS, designed
 from experiments.isolation.spread import DRAGONFLIES, OTHERS
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.reproduce.figure import reproduce
 from netcosim.reproduce.paper import Options
 from netcosim.runs.cosim import run_cosim
@@ -128,7 +128,7 @@ def test_a_quick_run_has_what_its_configs_give(tmp_path: Path) -> None:
     cell = tables["gain"][tables["gain"]["load"].eq("all at once")].set_index("policy")
     points = [p for p in spread.points(QUICK) if p["labels"].get("load") == "all at once"]
     ran = [
-        result_tables(run_cosim(config_from(point["config"])))["steady"]
+        result_tables(run_cosim(checked_config(point["config"])))["steady"]
         for point in points
         if len(point["labels"]) == len(FACTORS) + 2
     ]

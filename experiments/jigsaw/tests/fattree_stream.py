@@ -7,7 +7,7 @@ import gzip
 import numpy as np
 
 from experiments.kit.fat_tree_logs import LINK_BPS
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.runs.cosim import run_cosim
 
 
@@ -23,10 +23,10 @@ def small_log(tmp_path, n=400):
     return str(path)
 
 
-def on_54_nodes(tmp_path, policy, walltimes="logged", **queue):
+def on_54_nodes(tmp_path, policy, walltimes="logged", backfill="easy", **assumed):
     """A config of the stream on a tree of 54 nodes under one policy, as the papers run it."""
-    queue = {"policies": [policy], "window": 50, "run_time_model": "assumed", **queue}
-    return config_from(
+    queue = {"policies": [policy], "window": 50, "run_time_model": "assumed", "assumed": assumed}
+    return checked_config(
         {
             "machine": {"family": "fattree", "radix": 6, "bandwidth_Bps": LINK_BPS},
             "workload": {
@@ -35,7 +35,7 @@ def on_54_nodes(tmp_path, policy, walltimes="logged", **queue):
                 "larger_jobs": "drop",
                 "walltimes": walltimes,
             },
-            "queue": queue,
+            "queue": {**queue, "backfill": backfill},
             "run": {"snapshots": 0},
         }
     )

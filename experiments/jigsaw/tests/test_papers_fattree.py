@@ -19,7 +19,7 @@ from experiments.kit.logs import LOGS_VARIABLE, log_notes
 from experiments.kit.points import observe
 from experiments.kit.queues import READINGS, check_queues, reading_of, sweep_points
 from experiments.pollard.paper import PAPER as POLLARD
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.config.machine import build_machine
 from netcosim.reproduce.figure import reproduce
 from netcosim.reproduce.paper import Options
@@ -90,7 +90,7 @@ def test_a_scenario_speeds_up_the_policies_that_the_config_names(tmp_path):
     assert np.array_equal(own.end_s - own.start_s, own.workload.run_time_s)
     shorter = np.where(named.workload.n_nodes > 4, 0.8, 1.0) * named.workload.run_time_s
     assert named.end_s - named.start_s == pytest.approx(shorter)
-    with pytest.raises(NetcosimError, match=r"queue\.speeds_up: .*jigsav.*jigsaw"):
+    with pytest.raises(NetcosimError, match=r"queue\.assumed\.speeds_up: .*jigsav.*jigsaw"):
         on_54_nodes(tmp_path, "lc-s", speeds_up=["jigsav"])
 
 
@@ -183,7 +183,7 @@ def made_jobs(seed):
         "queue": {"policies": ["jigsaw"], "run_time_model": "as-logged"},
         "run": {"seed": seed},
     }
-    config = config_from(raw)
+    config = checked_config(raw)
     return queues_of(config, build_machine(config.machine).topology).jobs
 
 

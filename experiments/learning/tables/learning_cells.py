@@ -20,7 +20,7 @@ from experiments.learning.cells import MACHINES, SCALES, WORKLOADS, Cell, Jobs, 
 from experiments.learning.output import STORE
 from experiments.learning.points import FUNCTION, HANDS, NO_CONTENTION, Training, points_of
 from experiments.learning.tables import NEXT, differences
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.runs.frames import frames_of
 from netcosim.study.points import compute_points
 
@@ -61,7 +61,7 @@ def candidates(folder: Path) -> Iterator[Cell]:
             size = {"known_log": name, "size_factor": where.n_nodes / nodes, "larger_jobs": "drop"}
             workloads[name] = {"log": str(path), **size, **keys}
         for name, section in workloads.items():
-            config = config_from({**content, "workload": section})
+            config = checked_config({**content, "workload": section})
             yield replace(plain, workload=name, config=config)
 
 

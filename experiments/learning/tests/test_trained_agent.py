@@ -11,7 +11,7 @@ import pytest
 from experiments.learning.cells import MACHINES, PATTERNS
 from experiments.learning.learned import n_weights
 from experiments.learning.output import agent_file
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.config.unread import unread_keys
 from netcosim.runs.cosim import run_cosim
 from queuesim.decide import DecisionPoint
@@ -72,7 +72,7 @@ def content(**queue: Any) -> dict[str, Any]:
 def run_with(decider: str) -> QueueResult:
     """``netcosim run`` of the config with a decider."""
     queue = {"policies": [RULES[0]], "placement_rules": list(RULES[1:]), "decider": decider}
-    config = config_from(content(**queue))
+    config = checked_config(content(**queue))
     with config.plugged():
         return run_cosim(config).schedules[RULES[0]]
 
@@ -142,7 +142,7 @@ def test_what_jobs_send_counts_where_a_decider_observes_it(tmp_path: Path) -> No
     queue = {"policies": [RULES[0]], "placement_rules": list(RULES[1:])}
     queue |= {"run_time_model": "as-logged"}
     for decider, unread in ((f"{tmp_path}/agent.py:Observer", False), ("easy", True)):
-        config = config_from(content(**{**queue, "decider": decider}))
+        config = checked_config(content(**{**queue, "decider": decider}))
         keys = [entry.key for entry in unread_keys([config])]
         assert any(key.endswith(("pattern", "communication_fraction")) for key in keys) == unread
         # with run times as logged, no byte is sent

@@ -23,7 +23,7 @@ from experiments.level_spread import times as comparison
 from experiments.level_spread.paper import PAPER
 from experiments.level_spread.sst import one_way
 from netcosim.cli import main
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.reproduce.figure import reproduce
 from netcosim.reproduce.paper import Options
 from netcosim.runs.cosim import run_cosim
@@ -160,7 +160,7 @@ def test_an_ordinary_run_measures_what_a_point_does() -> None:
     page = (STUDY / "README.md").read_text(encoding="utf-8")
     raw = tomllib.loads(page.split("```toml\n")[1].split("```")[0])
     raw["communication"]["task_mapping"] = "in-order"  # so that nothing is left to chance
-    config = config_from(raw)
+    config = checked_config(raw)
     run = run_cosim(config)
     found, sizes = run.measured["level-spread"], run.workload.n_nodes
     paper = machine_section(272, 1.0, "minimal")

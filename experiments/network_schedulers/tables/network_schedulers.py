@@ -32,7 +32,7 @@ from cosim.network.situation import Situation
 from cosim.network_schedulers import cassini, crux
 from cosim.registry import NETWORK_SCHEDULERS
 from cosim.run_times.iterations import ScheduledJobs
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.runs.cosim import run_cosim
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
@@ -69,7 +69,7 @@ def queue_config(scheduler: str, routing: str, n_jobs: int) -> dict[str, Any]:
         "queue": {
             "policies": ["baseline"],
             "run_time_model": "iterations",
-            "network_scheduler": scheduler,
+            "iterations": {"network_scheduler": scheduler},
         },
         "communication": {
             "task_mapping": "in-order",
@@ -95,7 +95,7 @@ def queue_config(scheduler: str, routing: str, n_jobs: int) -> dict[str, Any]:
 def queue_row(scheduler: str, routing: str, n_jobs: int) -> dict[str, object]:
     """Return what a queue costs under a method, relative to isolated iterations."""
     began = time.perf_counter()
-    result = run_cosim(config_from(queue_config(scheduler, routing, n_jobs)))
+    result = run_cosim(checked_config(queue_config(scheduler, routing, n_jobs)))
     schedule = result.schedules["baseline"]
     jobs = schedule.workload
     run_s, gpus = schedule.end_s - schedule.start_s, jobs.n_nodes

@@ -11,7 +11,7 @@ from alloc.registry import make_policy
 from experiments.kit.points import observe
 from experiments.partitions.paper import PAPER
 from experiments.partitions.queue import POLICIES, months_table
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.config.machine import build_machine
 from netcosim.reproduce.paper import Options
 from netcosim.runs.schedules import queues_of
@@ -95,7 +95,7 @@ def point(share, options=None):
 
 
 def queues_at(point):
-    config = config_from(point["config"])
+    config = checked_config(point["config"])
     return queues_of(config, build_machine(config.machine).topology)
 
 

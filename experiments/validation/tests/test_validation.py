@@ -30,7 +30,7 @@ from experiments.validation.row import (
     within,
 )
 from netcosim.cli import main
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
 from netsim.packet.presets import packet_preset
@@ -224,7 +224,7 @@ def test_a_config_takes_the_packets_of_a_preset_and_changes_them() -> None:
     }
 
     def packet(given: dict[str, object]) -> PacketConfig:
-        config = config_from({**raw, "machine": {**raw["machine"], "packet": given}})
+        config = checked_config({**raw, "machine": {**raw["machine"], "packet": given}})
         return PacketConfig(**config.machine.packet.model_dump())
 
     assert packet({"preset": "merlin"}) == packet_preset("merlin")

@@ -22,7 +22,7 @@ from experiments.walltime.figures import (
 from experiments.walltime.logs import CASES, LARGEST_NODES, chosen, notes
 from experiments.walltime.paper import SCHEMES
 from netcosim.config.config import WorkloadSection
-from netcosim.config.load import config_from
+from netcosim.config.content import checked_config
 from netcosim.config.machine import build_machine
 from netcosim.reproduce.figure import reproduce
 from netcosim.reproduce.paper import Options
@@ -95,14 +95,14 @@ def point_of(folder: Path, scheme: str, order: str = "fcfs") -> dict[str, Any]:
 
 def queues_at(point: dict[str, Any]) -> Queues:
     """The queue of a point."""
-    config = config_from(point["config"])
+    config = checked_config(point["config"])
     return queues_of(config, build_machine(config.machine).topology)
 
 
 def test_month_of_a_log(tmp_path: Path) -> None:
     write_log(tmp_path)
     point = point_of(tmp_path, "Base")
-    config = config_from(point["config"])
+    config = checked_config(point["config"])
     jobs, history = queues_at(point).jobs, config.workload.source().history()
     assert history is not None
     assert jobs.n_nodes.max() < 49_152

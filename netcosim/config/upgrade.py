@@ -1,0 +1,180 @@
+"""Configs of version 0.2 for this version: keys renamed where they are, unread ones left out.
+
+The text is changed in place, so that comments and order stay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netcosim.config.errors import MOVED_KEYS
+from netcosim.config.fields import shown_key
+from netcosim.config.load import any_points_of, errors_name, parse_toml, points_of
+from netcosim.config.unread import unread_keys
+from netsim.units import short_name
+
+_TOKEN = re.compile(
+    r'"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\''
+    r"|#[^\n]*|[^\S\n]+|[A-Za-z0-9_-]+|.",
+    re.DOTALL,
+)
+_NEEDED = ("pattern", "gateways")
+"""Keys without which their table is none."""
+_COUPLED = ("coupled-flow", "coupled-packets")
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A key and its value, or the head of a table."""
+
+    path: tuple[str, ...]
+    """Tables in lists have a number."""
+    own: tuple[str, ...]
+    """The parts that are written here."""
+    start: int
+    key_end: int
+    end: int
+
+
+def upgraded(text: str, path: Path) -> tuple[str, list[str]]:
+    """Return the text of a config of version 0.2 for this version, and a line on each change.
+
+    Raises
+    ------
+    NetcosimError
+        Something else in it is refused.
+    """
+    text, lines = _renamed(text, parse_toml(text, path))
+    with errors_name(path):
+        points = any_points_of(parse_toml(text, path), path.parent)
+        unread = {shown_key(key): why for key, why in unread_keys(points)}
+        text = _without(text, [tuple(key.split(".")) for key in unread])
+        points_of(parse_toml(text, path), path.parent)
+    lines += [f"{key} is left out, as nothing reads it: {why}" for key, why in unread.items()]
+    return text, lines
+
+
+def _renamed(text: str, raw: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Return the text with the keys of this version, and a line on each that it has."""
+    queue = raw.get("queue")
+    models = queue.get("run_time_model") if isinstance(queue, Mapping) else None
+    coupled = [n for n in _COUPLED if n in (models if isinstance(models, list) else [models])]
+    moved = {**MOVED_KEYS, "queue.coupled": f"queue.{(coupled or _COUPLED)[-1]}"}
+    lines, shared, packets = {}, "", []
+    for entry in reversed(list(_entries(text))):
+        first = int(entry.path[0] == "reference")
+        before = len(entry.path) - len(entry.own)
+        if entry.path == ("queue", "coupled", "runtime_reference"):
+            shared = text[entry.key_end : entry.end]
+        elif entry.path[:2] == ("queue", "coupled") and coupled == [_COUPLED[0]]:
+            packets += [("queue", _COUPLED[0], key) for key in entry.path[2:]]
+        for count in range(max(before, first) + 1, len(entry.path) + 1):
+            old = ".".join(entry.path[first:count])
+            if old in moved:
+                new = (*entry.path[:first], *moved[old].split("."), *entry.path[count:])
+                text = text[: entry.start] + ".".join(new[before:]) + text[entry.key_end :]
+                lines[old] = f"{old} is {moved[old]}"
+    if len(coupled) > 1 and shared:
+        text += f"\n[queue.{coupled[0]}]\nruntime_reference{shared}\n"
+    for old, name in moved.items():  # the keys of sweep.zip are texts
+        text = re.sub(rf"([\"']){re.escape(old)}(?=[\"'.])", rf"\1{name}", text)
+    for path in packets:
+        key = ".".join(path)
+        lines[key] = f"{key} is left out, as {_COUPLED[0]} sends no packets"
+    return _without(text, packets), list(lines.values())
+
+
+def _without(text: str, paths: Iterable[tuple[str, ...]]) -> str:
+    """Return the text without some keys, and without tables that are left empty by that."""
+    entries = list(_entries(text))
+    tables = {path[:-1] if path[-1] in _NEEDED else path for path in paths}
+    gone = {e for e in entries if any(e.path[:n] in tables for n in range(1, len(e.path) + 1))}
+    for entry in sorted(entries, key=lambda e: -len(e.path)):
+        inside = {e for e in entries if e != entry and e.path[: len(entry.path)] == entry.path}
+        gone |= {entry} if inside and inside <= gone else set()
+    for entry in sorted(gone, key=lambda e: -e.start):
+        if any(e != entry and e.start <= entry.start and entry.end <= e.end for e in gone):
+            continue
+        line, end = text.rfind("\n", 0, entry.start) + 1, (text + "\n").index("\n", entry.end)
+        before, after = text[line : entry.start], text[entry.end : end]
+        if not before.strip(" \t[") and (not after.strip() or after.strip().startswith("#")):
+            text = text[:line] + text[end + 1 :]
+            continue
+        rest = text[entry.end :].lstrip()
+        head = text[: entry.start]
+        if rest.startswith(","):
+            text = head + rest[1:].lstrip()
+        else:
+            text = head.rstrip().removesuffix(",") + text[entry.end :]
+    return text
+
+
+def _entries(text: str) -> list[_Entry]:
+    """Return the keys and heads of a valid TOML text, each after those that are in its value."""
+    tokens = [t for t in _TOKEN.finditer(text) if t[0][0] != "#" and (t[0] == "\n" or t[0].strip())]
+    tokens.reverse()
+    found: list[_Entry] = []
+    counts: dict[tuple[str, ...], int] = {}
+
+    def skip(*words: str) -> None:
+        while tokens and tokens[-1][0] in words:
+            tokens.pop()
+
+    def key() -> tuple[tuple[str, ...], int, int]:
+        start, parts = tokens[-1].start(), []
+        while tokens[-1][0] not in ("=", "]"):
+            end = tokens[-1].end()
+            word = tokens.pop()[0]
+            parts += [] if word == "." else [word.strip("\"'")]
+        return tuple(map(short_name, parts)), start, end
+
+    def value(path: tuple[str, ...]) -> int:
+        """Read a value; return where it ends."""
+        first = tokens.pop()
+        if first[0] not in ("{", "["):
+            end = first.end()
+            while tokens and tokens[-1][0] not in (",", "]", "}", "\n"):
+                end = tokens.pop().end()
+            return end
+        number = 0
+        skip("\n", ",")
+        while tokens[-1][0] not in ("}", "]"):
+            if first[0] == "{":
+                pair(path)
+            else:
+                value((*path, str(number)))
+                number += 1
+            skip("\n", ",")
+        return tokens.pop().end()
+
+    def pair(table: tuple[str, ...]) -> None:
+        own, start, key_end = key()
+        tokens.pop()
+        path = (*table, *own)
+        found.append(_Entry(path, own, start, key_end, value(path)))
+
+    table: tuple[str, ...] = ()
+    skip("\n")
+    while tokens:
+        if tokens[-1][0] != "[":
+            pair(table)
+        else:
+            skip("[")
+            own, start, key_end = key()
+            is_list = text[key_end:].lstrip().startswith("]]")
+            table = ()
+            for count, part in enumerate(own, 1):
+                table = (*table, part)
+                if is_list and count == len(own):
+                    counts[table] = counts.get(table, 0) + 1
+                if table in counts:
+                    table = (*table, str(counts[table] - 1))
+            end = tokens[-1].end() + is_list
+            skip("]")
+            found.append(_Entry(table, own, start, key_end, end))
+        skip("\n")
+    return found

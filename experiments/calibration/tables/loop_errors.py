@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from cosim.run_times.slowdown_cache import FloatArray, Judgement, SlowdownCache, cache_errors
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from cosim.parameters import PacketBudget
 from cosim.run_times.coupled_packets import CoupledPackets
-from cosim.run_times.slowdown_cache import FloatArray, Judgement, SlowdownCache, cache_errors
 from netcosim.config.load import config_from, load_sweep
 from netcosim.runs.points import replaced
 from netcosim.runs.run_context import run_context

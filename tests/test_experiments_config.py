@@ -102,10 +102,10 @@ def test_resolved_content_reads_back_and_has_one_key(tmp_path: Path) -> None:
 def test_a_key_that_came_later_counts_once_it_is_used(tmp_path: Path) -> None:
     """Points of configs that do not name it keep their keys."""
     config = load_config(write(tmp_path, GOOD))
-    assert "audit" not in config.resolved()["queue"]["coupled"]
-    used = GOOD.replace("[communication]", "[queue.coupled]\naudit = 0.2\n[communication]")
+    assert "grace_s" not in config.resolved()["queue"]
+    used = GOOD.replace("[queue]", '[queue]\noverrun = "cut"\ngrace = "1 min"')
     content = load_config(write(tmp_path, used)).resolved()
-    assert content["queue"]["coupled"]["audit"] == 0.2
+    assert content["queue"]["grace_s"] == 60
     assert config_from(content).resolved() == content
 
 

@@ -43,7 +43,7 @@ READ_ALL_THE_SAME = (
     *("queue.partitions.log_names", "policies.slurm-tree.max_wait", "queue.bandwidth_need"),
     # bounds that so small measurements do not reach
     *("machine.packet.congestion_control", "run.confidence", "run.paired.max_iterations"),
-    *("run.steady.precision", "run.steady.most_iterations", "queue.coupled.max_simulations"),
+    *("run.steady.precision", "run.steady.most_iterations", "queue.coupled.budget"),
     "communication.ranks_per_node",
     # how a run computes and what it keeps beside the tables
     *("run.threads", "run.keep", "run.only_snapshot"),
@@ -65,7 +65,7 @@ SAME_IN_BASE = {
     "two rails": ("machine.packet.buffer_bytes",),
 }
 """Read, and without effect on the jobs of one base."""
-ADDS_EMPTY_COLUMNS = ("queue.coupled.audit", "queue.dependencies")
+ADDS_EMPTY_COLUMNS = ("queue.dependencies",)
 """Shown as asked for, though without a value other than zero where nothing reads them."""
 WHOLE_RUNS = (
     *("machine.family", "machine.preset", "workload.log"),
@@ -178,11 +178,9 @@ NAMED = [
     *(
         ("coupled at flow level", f"queue.coupled.{key} = {value}", f"queue.coupled.{key}")
         for key, value in (
-            *(("max_simulations", 5), ("audit", 0.1), ("periods", 3), ("phases", 2)),
-            *(("message_scale", 0.5), ("tolerance", 0.1)),
+            *(("budget", '"1 min"'), ("periods", 3), ("phases", 2), ("message_scale", 0.5)),
         )
     ),
-    ("coupled at packet level", "queue.coupled.audit = 0.1", "queue.coupled.audit"),
     ("as logged", 'queue.fair_share.by = "account"', "queue.fair_share.by"),
     ("as logged", "queue.multifactor.size_weight = 5", "queue.multifactor.size_weight"),
     ("as logged", f"communication.{_ALWAYS}", "mix.message_bytes, together): run.snapshots = 0"),

@@ -181,7 +181,7 @@ class IsolatedLoops:
         self._network, self._communications = network, communications
         self._known: dict[tuple[Situation, float], IsolatedLoop | None] = {}
         self._once: dict[tuple[Hashable, float], float] = {}
-        self._periods: dict[tuple[Hashable, float, float], float] = {}
+        self._periods: dict[Hashable, tuple[float, float]] = {}
         self._places: dict[Situation, Hashable] = {}
 
     def of(self, situation: Situation, message_scale: float) -> IsolatedLoop | None:
@@ -211,17 +211,22 @@ class IsolatedLoops:
         once_s = self.once_s(situation, message_scale)
         if not once_s:
             return None
-        job = self._job(situation, message_scale)
-        if situation.compute_s is None:
-            return self._by_fraction(job, situation.fraction, once_s)
-        looping = replace(job, compute_s=rounded_s(message_scale * situation.compute_s))
-        key = (self._place(situation), message_scale, looping.compute_s)
+        job, given_s = self._job(situation, message_scale), situation.compute_s
+        if given_s is not None:
+            given_s = rounded_s(message_scale * given_s)
+        wanted = situation.fraction if given_s is None else 1.0
+        key = (self._place(situation), message_scale, wanted, given_s)
         if key not in self._periods:
-            remember(self._periods, key, self._period_s(looping, once_s), _KEPT)
-        return IsolatedLoop(looping, self._periods[key])
+            if given_s is None:
+                times_s = self._by_fraction(job, wanted, once_s)
+            else:
+                times_s = given_s, self._period_s(replace(job, compute_s=given_s), once_s)
+            remember(self._periods, key, times_s, _KEPT)
+        compute_s, period_s = self._periods[key]
+        return IsolatedLoop(replace(job, compute_s=compute_s), period_s)
 
-    def _by_fraction(self, job: PlacedJob, fraction: float, once_s: float) -> IsolatedLoop:
-        """Return the loop of a job that communicates for a share of its period."""
+    def _by_fraction(self, job: PlacedJob, fraction: float, once_s: float) -> tuple[float, float]:
+        """Return computing and period of a job that communicates for a share of its period."""
         pause = 1 / max(fraction, LEAST_FRACTION) - 1
         compute_s = once_s * pause
         low_s, high_s = 0.0, np.inf
@@ -233,7 +238,7 @@ class IsolatedLoops:
                 break
             low_s, high_s = (compute_s, high_s) if found_s > compute_s else (low_s, compute_s)
             compute_s = found_s if low_s < found_s < high_s else (low_s + high_s) / 2
-        return IsolatedLoop(looping, period_s)
+        return looping.compute_s, period_s
 
     def _period_s(self, looping: PlacedJob, once_s: float) -> float:
         stream = substitute_id([looping.job_id])

@@ -5,8 +5,8 @@ queue (its *pilot*). There it computes for C between iterations, of which each t
 c / (C + c) is its communication fraction. On its own nodes it computes as long and an iteration
 takes c' more. Its *locality* is (C + c') / (C + c), and its fraction there c' / (C + c').
 
-c hardly depends on C. It is measured with C rounded to a grid of eighths of an octave, so that few
-loops are simulated where the network cannot tell jobs apart.
+Loops are simulated for fractions rounded to eighths of an octave, so that few are where the network
+cannot tell jobs apart: c and c' hardly depend on C.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Isolated(NamedTuple):
     """Its isolated time over that on the reference's nodes."""
 
 
-def on_grid_s(compute_s: float) -> float:
-    """Round a computing time to eighths of an octave."""
-    return float(rounded_s(2 ** (round(8 * log2(compute_s)) / 8))) if compute_s > 0 else 0.0
+def near_fraction(fraction: float) -> float:
+    """Round a fraction to eighths of an octave."""
+    return min(1.0, 2 ** (round(8 * log2(fraction)) / 8))
 
 
 class Baseline:
@@ -94,11 +94,11 @@ class Baseline:
         if not places:
             return None
         fraction = places[0].fraction
-        once_s = float(np.mean([loads.once_s(place) for place in places]))
-        near_s = on_grid_s(once_s * (1 / max(fraction, LEAST_FRACTION) - 1))
-        loops = [loads.of(place._replace(compute_s=near_s), 1.0) for place in places]
-        comm_s = float(np.mean([loop.comm_s for loop in loops if loop is not None]))
-        return OnReference(near_s, comm_s * (1 / fraction - 1), comm_s)
+        near = max(near_fraction(fraction), LEAST_FRACTION)
+        loops = [loads.of(place._replace(fraction=near), 1.0) for place in places]
+        times_s = [(loop.job.compute_s, loop.comm_s) for loop in loops if loop is not None]
+        compute_s, comm_s = np.mean(times_s, axis=0).tolist()
+        return OnReference(rounded_s(compute_s), comm_s * (1 / fraction - 1), comm_s)
 
     def of(self, job: int, placement: Placement, own_links: bool) -> Isolated | None:
         """Return a job's isolated run on its nodes; None if it sends nothing there.

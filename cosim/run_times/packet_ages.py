@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from netsim.units import format_quantity
+
 AGES_S = {"to_10_min": 600.0, "to_1_h": 3600.0, "older": float("inf")}
 """Classes of the age of a situation, by the most seconds since it ceased to be the present one."""
 
@@ -61,3 +63,21 @@ class PacketAges:
         total_s = max(self.job_s, 1e-300)
         shares = {name: aged_s / total_s for name, aged_s in self.aged_s.items()}
         return {"present": 1.0 - sum(shares.values()), **shares}
+
+
+_WORDS = {
+    "present": "packets of the present situation",
+    "to_10_min": "packets of one up to 10 min old",
+    "to_1_h": "up to 1 h",
+    "older": "older",
+    "none": "no packets",
+}
+
+
+def describe_ages(row: Mapping[str, float]) -> str:
+    """Describe a row of "packet_ages" in a line."""
+    shares = ", ".join(
+        f"{100 * row[name]:.3g} % on {words}" for name, words in _WORDS.items() if row[name] > 0
+    )
+    spent, budget = (format_quantity(row[name], "time", 2) for name in ("cpu_s", "budget_s"))
+    return f"of job time rest {shares} (CPU time {spent} of {budget}, queue.coupled.budget)"

@@ -149,7 +149,11 @@ class PacketStretches(FlowStretches):
     def report(self) -> Mapping[str, Mapping[str, float]]:
         return {
             "flow_vs_packets": self.judge.record.summary(),
-            "packet_ages": {"budget_s": self.judge.budget.budget_s} | self.ages.summary(),
+            "packet_ages": {
+                "cpu_s": self.judge.record.spent_s,
+                "budget_s": self.judge.budget.budget_s,
+                **self.ages.summary(),
+            },
         }
 
     def settle(self, now_s: float = 0.0) -> dict[int, float]:

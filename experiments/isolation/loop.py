@@ -77,7 +77,7 @@ def points(options: Options) -> list[Point]:
             for model in COUPLED:
                 for logged in (CONTENDED, ISOLATED):
                     changes = {"queue.coupled.runtime_reference": logged, **own}
-                    changes |= {"queue.run_time_model": model, "queue.coupled.tolerance": 0.2}
+                    changes |= {"queue.run_time_model": model}
                     at = {"log": name, "model": model, "reference": "random", "logged": logged}
                     there = {**sections, "workload": work}
                     found.append(_point(there, at, window, 0, changes, options))

@@ -77,7 +77,10 @@ def points(options: Options) -> list[Point]:
             for model in COUPLED:
                 for logged in (CONTENDED, ISOLATED):
                     changes = {"queue.coupled.runtime_reference": logged, **own}
-                    changes |= {"queue.run_time_model": model}
+                    changes |= {
+                        "queue.run_time_model": model,
+                        "queue.coupled.baseline": "own-nodes",
+                    }
                     at = {"log": name, "model": model, "reference": "random", "logged": logged}
                     there = {**sections, "workload": work}
                     found.append(_point(there, at, window, 0, changes, options))

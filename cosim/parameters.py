@@ -52,7 +52,7 @@ ComputingNoise = Annotated[
     "standard deviation of an iteration's computing time over its mean",
     Ge(0),
     Le(1),
-    Example(0.1),
+    Example(0.2),
 ]
 """A parameter of the rules of loops."""
 QUEUE, LOG_ORDER, SMALL_FIRST = "queue", "empty", "empty-small-first"
@@ -162,7 +162,7 @@ class SteadyRules:
         str, "what a job's communication fraction is a share of", NamesIn(SHARES), Example("drive")
     ] = "alone"
     phases: Annotated[str, "when jobs start to communicate", NamesIn(STARTS)] = "random"
-    noise: ComputingNoise = 0.0
+    noise: ComputingNoise = NOISE
     precision: Annotated[
         float,
         "wanted half-width of the mean iteration time under the reference, relative to it, over "

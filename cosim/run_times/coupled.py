@@ -127,12 +127,6 @@ def pilot_of_reference(context: ModelContext, parameters: CoupledParameters) -> 
     return context.pilot(lambda network: AsLogged())
 
 
-FLOW_KEYS = (
-    *("packet_bytes", "header_bytes", "eager_limit_bytes", "router_latency_s", "rail_policy"),
-)
-"""Parameters of `netsim.packet.model.PacketConfig` that count at flow level."""
-
-
 @dataclass(frozen=True, eq=False)
 class CoupledFlow(RunTimeModel):
     """Run times from live contention at flow level.
@@ -146,10 +140,6 @@ class CoupledFlow(RunTimeModel):
     description = "live: running jobs slow each other on shared links, as flows do"
     section = "coupled"
     solves_flows = "flows of jobs"
-    reads = (
-        *("communication", "machine.parameters", "machine.routing", "machine.routing_parameters"),
-        *(f"machine.packet.{key}" for key in FLOW_KEYS),
-    )
     parameters = CoupledParameters
     network: JobNetwork = field()
     baseline: str = OWN_NODES

@@ -9,7 +9,7 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from cosim.registry import NETWORK_SCHEDULERS
 from netsim.errors import need_name
-from netsim.parameters import Example, NamesFile, NamesIn, OneOf, ReadIf, check_values
+from netsim.parameters import Example, NamesFile, NamesIn, OneOf, check_values
 
 ISOLATED, CONTENDED = "isolated", "contended-baseline"
 RUNTIME_REFERENCES: dict[str, str] = {
@@ -22,9 +22,15 @@ PERIODS = 6
 """How long jobs loop together, in isolated periods of the one with the longest, by default."""
 PHASES = 4
 """Random starts that few jobs loop from, by default."""
-_SOME_ARE_KEPT = ReadIf(
-    ("tolerance",), lambda tolerance: tolerance > 0, "queue.coupled-packets.tolerance is above 0"
-)
+NOISE = 0.1
+"""Standard deviation of an iteration's computing time over its mean, wherever jobs loop."""
+REFERENCE, OWN_NODES = "reference", "own-nodes"
+BASELINES: dict[str, str] = {
+    REFERENCE: "an isolated run on the nodes that the job has in the reference policy's queue with "
+    "logged run times; without one, the mean of random placements",
+    OWN_NODES: "an isolated run on the nodes that the job has, so that bad nodes cost nothing",
+}
+"""What a coupled run time is relative to."""
 SHARES = {
     "alone": "the share of its isolated run time in which it communicates, under the reference",
     "contended": "the share of its time under the reference, among all others, as a profiler sees",
@@ -44,7 +50,7 @@ ComputingNoise = Annotated[
     "standard deviation of an iteration's computing time over its mean",
     Ge(0),
     Le(1),
-    Example(0.1),
+    Example(0.2),
 ]
 """A parameter of the rules of loops."""
 QUEUE, LOG_ORDER, SMALL_FIRST = "queue", "empty", "empty-small-first"
@@ -60,6 +66,9 @@ PLACED = {
 class CoupledParameters:
     """``[queue.coupled-flow]``, and keys of ``[queue.coupled-packets]``."""
 
+    baseline: Annotated[
+        str, "nodes of the isolated run that a logged run time stands for", OneOf(BASELINES)
+    ] = REFERENCE
     runtime_reference: Annotated[
         str,
         "whether a logged run time is isolated or under the baseline policy",
@@ -69,39 +78,24 @@ class CoupledParameters:
 
 @dataclass(frozen=True)
 class PacketBudget:
-    """Budget and tolerance of the packet level."""
+    """Budget of the packet level."""
 
     periods: Annotated[int, "periods of the job with the longest one", Ge(2)] = PERIODS
-    """Length of a simulation in isolated periods of the job with the longest one. The first quarter
-    of a job's iterations does not count. It is doubled until each job has
-    `cosim.network.loops.LEAST_COUNTED` iterations; with fewer than 6 that happens often."""
+    """Length of a simulation in isolated periods of the job with the longest one, less for a job
+    that seldom communicates (`cosim.network.isolated_loops.wanted_s`). The first quarter of a job's
+    iterations does not count."""
     phases: Annotated[int, "random starts of groups of two or three jobs", Ge(1)] = PHASES
     """Simulations, with other random starts, whose mean is the slowdown in groups of two or three
-    jobs. Larger groups are simulated once."""
+    jobs, and half as many for up to seven of which two are alike
+    (`cosim.network.isolated_loops.n_starts`). Others are simulated once."""
     message_scale: Annotated[float, "messages are shortened by this", Gt(0), Le(1)] = 1.0
     """Messages are shortened by this factor (0 < scale <= 1), to whole bytes >= 1."""
-    tolerance: Annotated[
-        float, "change of slowdown by flows that is not judged again", Ge(0), Example(0.1)
-    ] = 0.0
-    """A job is judged again when the jobs of its group have changed and its slowdown at flow level
-    is off by more than this part from what it was at its last judgement (1 before the first). It is
-    then simulated among the jobs that share links with it. Until then its slowdown is that of
-    `cosim.run_times.slowdown_cache.SlowdownCache`. 0: all jobs of a group are simulated together
-    whenever they have changed."""
-    audit: Annotated[
-        float,
-        "kept judgements simulated for their error",
-        Ge(0),
-        Le(1),
-        _SOME_ARE_KEPT,
-        Example(0.05),
-    ] = 0.0
-    """Share of the groups not simulated entirely that are simulated nevertheless, for the report of
-    how far off their slowdowns are. It changes no result."""
-    max_simulations: Annotated[
-        int | None, "most simulated groups; flows afterwards", Ge(0), Example(1000)
-    ] = None
-    """Simulated groups; afterwards the flow level is used. Runs of single jobs do not count."""
+    budget_s: Annotated[
+        float, "CPU time of the packet simulations of a queue", Gt(0), Example("60 min")
+    ] = 600.0
+    """CPU time of the packet simulations of a queue, as `cosim.run_times.packet_judge.cost_s`
+    estimates it from the simulated packets, so that no result depends on the machine. It is spent
+    as jobs start. Groups that it does not cover wait, and keep what packets said before."""
 
     def __post_init__(self) -> None:
         check_values("packet budget", self)
@@ -166,7 +160,7 @@ class SteadyRules:
         str, "what a job's communication fraction is a share of", NamesIn(SHARES), Example("drive")
     ] = "alone"
     phases: Annotated[str, "when jobs start to communicate", NamesIn(STARTS)] = "random"
-    noise: ComputingNoise = 0.0
+    noise: ComputingNoise = NOISE
     precision: Annotated[
         float,
         "wanted half-width of the mean iteration time under the reference, relative to it, over "

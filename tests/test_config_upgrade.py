@@ -57,15 +57,15 @@ speeds_up = ["jigsaw"]
     [
         (
             'queue = { policies = ["random"], run_time_model = "coupled-packets", coupled = '
-            "{ tolerance = 0.1 } }\n",
+            "{ periods = 3 } }\n",
             'queue = { policies = ["random"], run_time_model = "coupled-packets", coupled-packets '
-            "= { tolerance = 0.1 } }\n",
+            "= { periods = 3 } }\n",
         ),
         (
             'queue = { policies = ["random"], run_time_model = "coupled-packets" }\n'
-            "[reference]\nqueue.coupled.tolerance = 0.1\n",
+            "[reference]\nqueue.coupled.periods = 3\n",
             'queue = { policies = ["random"], run_time_model = "coupled-packets" }\n'
-            "[reference]\nqueue.coupled-packets.tolerance = 0.1\n",
+            "[reference]\nqueue.coupled-packets.periods = 3\n",
         ),
         (
             '[queue]\npolicies = ["random"]\nrun_time_model = "coupled-flow"\n'
@@ -89,19 +89,32 @@ def test_both_coupled_models_get_a_table_each() -> None:
     old = """queue.policies = ["random"]
 queue.run_time_model = ["coupled-flow", "coupled-packets"]
 [queue.coupled]
-tolerance = [0.0, 0.1]
+periods = [3, 4]
 runtime_reference = "contended-baseline"
 [sweep]
-zip = [["queue.run_time_model", "queue.coupled.tolerance"]]
+zip = [["queue.run_time_model", "queue.coupled.periods"]]
 """
     text, _ = new(old)
     assert tomllib.loads(text)["queue"] == {
         "policies": ["random"],
         "run_time_model": ["coupled-flow", "coupled-packets"],
-        "coupled-packets": {"tolerance": [0.0, 0.1], "runtime_reference": "contended-baseline"},
+        "coupled-packets": {"periods": [3, 4], "runtime_reference": "contended-baseline"},
         "coupled-flow": {"runtime_reference": "contended-baseline"},
     }
-    assert '"queue.coupled-packets.tolerance"' in text
+    assert '"queue.coupled-packets.periods"' in text
+
+
+def test_keys_of_the_tolerance_by_flows_are_left_out() -> None:
+    old = """queue.policies = ["random"]
+queue.run_time_model = "coupled-packets"
+[queue.coupled]
+tolerance = 0.2
+audit = 0.002
+periods = 3
+"""
+    text, lines = new(old)
+    assert tomllib.loads(text)["queue"]["coupled-packets"] == {"periods": 3}
+    assert "queue.coupled-packets.audit is left out: packets judge within" in " ".join(lines)
 
 
 def test_what_nothing_reads_is_left_out_and_named() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -21,7 +22,7 @@ from cosim.network.ensemble import SharedNetwork
 from cosim.network.job_network import JobLoads, JobNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.network.situation import Situation
-from cosim.run_times.coupled import CoupledFlow, LiveRunTimes, mean_stretches
+from cosim.run_times.coupled import CoupledFlow, LiveRunTimes, mean_slowdowns
 from netsim.errors import NetcosimError
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
@@ -163,10 +164,8 @@ def test_a_late_third_job() -> None:
     third = 5.2 * (1 + 5**0.5) / 2
     expected = np.array([6 + third, 17.2 + third, 12 + third])
     assert result.end_s == pytest.approx(expected, rel=0.01)
-    fraction = np.full(3, 0.5)
-    # all three have started by 6: A and C take as long, (14.41 / 10 - 0.5) / 0.5
     factor = (expected - [0, 0, 6]) / [10, 20, 10]
-    assert mean_stretches(result, fraction) == pytest.approx(2 * factor - 1, rel=0.01)
+    assert mean_slowdowns(result) == pytest.approx(factor, rel=0.01)
 
 
 def test_contended_baseline_gives_the_baseline_its_logged_times() -> None:
@@ -177,9 +176,11 @@ def test_contended_baseline_gives_the_baseline_its_logged_times() -> None:
     topology = one_cable()
     network = job_network(make_routing(topology), message_bytes=10**8)
     pair = make_workload([0, 0], [12, 12], [2, 2])
-    stretch = mean_stretches(run(CoupledFlow(network), pair, Across(topology)), np.full(2, 0.5))
-    assert stretch == pytest.approx([1.5, 1.5], rel=0.01)
-    model = CoupledFlow(network, "contended-baseline", stretch)
+    slowdown = mean_slowdowns(run(CoupledFlow(network), pair, Across(topology)))
+    assert slowdown == pytest.approx([1.25, 1.25], rel=0.01)
+    model = CoupledFlow(
+        network, runtime_reference="contended-baseline", reference_slowdown=slowdown
+    )
     assert run(model, pair, Across(topology)).end_s == pytest.approx([12, 12], rel=1e-9)
     apart = make_workload([0, 100], [12, 12], [2, 2])
     assert run(model, apart, Across(topology)).end_s == pytest.approx([9.6, 109.6], rel=0.01)
@@ -413,14 +414,16 @@ def test_bad_input_says_what() -> None:
     topology = one_cable()
     network = job_network(make_routing(topology))
     workload = make_workload([0], [1], [2])
-    for model, message in (
-        (CoupledFlow(network, "logged"), "unknown runtime_reference 'logged'"),
-        (CoupledFlow(network, "contended-baseline"), "needs reference_stretch"),
-        (CoupledFlow(network, "isolated", np.ones(1)), "takes no reference_stretch"),
-        (CoupledFlow(network, "contended-baseline", np.zeros(1)), "one value >= 1 a job"),
+    contended: dict[str, Any] = {"runtime_reference": "contended-baseline"}
+    for keys, message in (
+        ({"baseline": "own"}, "unknown baseline 'own'"),
+        ({"runtime_reference": "logged"}, "unknown runtime_reference 'logged'"),
+        (contended, "needs reference_slowdown"),
+        ({"reference_slowdown": np.ones(1)}, "takes no reference_slowdown"),
+        (contended | {"reference_slowdown": np.zeros(1)}, "one value above 0 a job"),
     ):
         with pytest.raises(NetcosimError, match=message):
-            run(model, workload, Across(topology))
+            run(CoupledFlow(network, **keys), workload, Across(topology))
     with pytest.raises(NetcosimError, match="6 nodes"):
         run(
             CoupledFlow(network),

@@ -22,7 +22,7 @@ from cosim.network.isolated_loops import IsolatedLoop, IsolatedLoops
 from cosim.network.job_network import JobLoads, JobNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.network.situation import Situation
-from cosim.run_times.coupled import CoupledFlow, LiveRunTimes
+from cosim.run_times.coupled import CoupledFlow
 from cosim.run_times.coupled_packets import CoupledPackets
 from cosim.run_times.packet_judge import (
     PacketBudget,
@@ -32,6 +32,7 @@ from cosim.run_times.packet_judge import (
     rank_correlation,
 )
 from netsim.errors import NetcosimError
+from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.graph import graph
@@ -75,34 +76,58 @@ def pairs_on_a_cable(
     return network, tuple(jobs)
 
 
-@pytest.mark.parametrize("n", [2, 3, 4])
-@pytest.mark.parametrize("fraction", [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
-def test_jobs_on_one_cable_meet_mean_value_analysis(n: int, fraction: float) -> None:
-    """Their periods drift, so they find the others as an arriving job does; the worst is 2.7 % off.
+SHALLOW = PacketConfig(buffer_bytes=2048)
+"""Two packets: the cable is shared packet by packet, as processor sharing has it."""
 
-    For two it is 1 + f. With the neighbours' stretched duties it would be up to 13 % more.
+
+@pytest.mark.parametrize(
+    ("fractions", "equal"),
+    [
+        *(
+            ([fraction] * n, equal)
+            for n in (2, 3, 4)
+            for fraction in (0.25, 0.5)
+            for equal in (1, 0)
+        ),
+        *(([0.1, 0.4], 1), ([0.5, 0.3, 0.2, 0.1], 1), ([0.5, 0.3, 0.2, 0.1], 0)),
+    ],
+)
+def test_jobs_on_one_cable_meet_mean_value_analysis(fractions: list[float], equal: int) -> None:
+    """Extra time within 4 %, of equal and unequal periods, as computing varies.
+
+    For two it is the other's fraction. With the neighbours' stretched duties it would be 13 % more.
     """
-    network, jobs = pairs_on_a_cable([fraction] * n, APART)
-    budget = PacketBudget(periods=160, phases=2)
+    n = len(fractions)
+    network, jobs = pairs_on_a_cable(fractions, (200_000,) * 4 if equal else APART)
+    network = replace(network, shared=replace(network.shared, packet=SHALLOW))
+    alike = equal and len({*fractions}) == 1
+    budget = PacketBudget(*((12, 240) if alike else (200, 16)))
     found = PacketJudge(JobLoads(network), budget, PacketRecord()).judge(jobs)
-    exact = mean_value_analysis([1 / fraction - 1] * n)
+    exact = np.array(mean_value_analysis([1 / fraction - 1 for fraction in fractions]))
     if n == 2:
-        assert exact == pytest.approx([1 + fraction] * 2)
-    stretches = [job.stretch(slowdown) for job, slowdown in zip(jobs, found, strict=True)]
-    assert stretches == pytest.approx(exact, rel=0.03)
+        assert exact == pytest.approx([1 + fraction for fraction in fractions[::-1]])
+    extra = [job.stretch(slowdown) - 1 for job, slowdown in zip(jobs, found, strict=True)]
+    assert sum(extra) == pytest.approx((exact - 1).sum(), rel=0.04)
 
 
-@pytest.mark.parametrize("fraction", [0.2, 0.3, 0.4])
-def test_two_jobs_of_equal_period_keep_their_phase(fraction: float) -> None:
-    """Begun x of its communication after the other, x < 1, either way: each period is longer by
-    1 - x of it. Over drawn phases that is f in the mean and 2 f / 3 in the mean square."""
-    network, jobs = pairs_on_a_cable([fraction] * 2, (200_000, 200_000))
-    record = PacketRecord()
-    judge = PacketJudge(JobLoads(network), PacketBudget(phases=200), record)
-    assert judge.judge(jobs) == pytest.approx([1 + fraction**2] * 2, rel=0.02)
-    spread = fraction * (2 * fraction / 3 - fraction**2) ** 0.5
-    assert record.phase_spread == pytest.approx([spread] * 2, rel=0.1)
-    assert record.summary()["phase_spread"] == pytest.approx(spread, rel=0.1)
+@pytest.mark.parametrize(("buffer_bytes", "queued"), [(1 << 20, True), (2048, False)])
+def test_buffers_make_a_link_first_come_first_served(buffer_bytes: int, queued: bool) -> None:
+    """Why jobs on a cable are below mean-value analysis where buffers hold their messages.
+
+    Three one-way messages that take c alone come x and y later, in order. The first is complete
+    when all that came before its last packet has left: after 3 c - x - y where the buffers hold
+    them, as its last packet comes in at c and the others have sent c - x and c - y by then. Packet
+    by packet it is (x + (y - x) / 2) served by y, and a third from then on: 3 c - 1.5 x - 0.5 y.
+    """
+    network, jobs = pairs_on_a_cable([0.5] * 3, (1_000_000,) * 3)
+    shared = replace(network.shared, packet=PacketConfig(buffer_bytes=buffer_bytes))
+    placed = [job.job(network.communications[job.share]) for job in jobs]
+    c_s = float(Ensemble(shared, placed[:1]).packets().time_s[0])
+    x_s, y_s = 0.2 * c_s, 0.6 * c_s
+    late = [replace(job, start_s=s) for job, s in zip(placed, (0.0, x_s, y_s), strict=True)]
+    first_s = float(Ensemble(shared, late).packets().time_s[0])
+    expected_s = 3 * c_s - (x_s + y_s if queued else 1.5 * x_s + 0.5 * y_s)
+    assert first_s == pytest.approx(expected_s, rel=0.01)
 
 
 def test_only_few_jobs_are_simulated_with_other_phases() -> None:
@@ -142,27 +167,28 @@ def test_a_fraction_is_the_share_of_the_isolated_period(pattern: str) -> None:
 def test_who_hardly_communicates_is_simulated_as_one_in_a_hundred() -> None:
     """f = 1e-9 beside f' = 0.3: 1 + f f' for itself, and 1 + 0.01 f' for the other by hand."""
     network, jobs = pairs_on_a_cable([1e-9, 0.3], APART)
-    judge = PacketJudge(JobLoads(network), PacketBudget(periods=40, phases=4), PacketRecord())
+    judge = PacketJudge(JobLoads(network), PacketBudget(periods=200, phases=4), PacketRecord())
     seldom, often = judge.judge(jobs)
-    assert seldom - 1 == pytest.approx(1e-9 * 0.3, rel=0.05)
-    assert often - 1 == pytest.approx(0.01 * 0.3, rel=0.05)
+    assert seldom - 1 == pytest.approx(1e-9 * 0.3, rel=0.1)
+    assert often - 1 == pytest.approx(0.01 * 0.3, rel=0.1)
 
 
 def test_a_slowdown_is_of_the_periods_after_the_warm_up() -> None:
-    """The mean period by hand, without the first quarter of the iterations."""
-    network, jobs = pairs_on_a_cable([0.5] * 4, (200_000,) * 4)
-    judge = PacketJudge(JobLoads(network), PacketBudget(periods=20), PacketRecord())
-    loops = [judge._isolated.of(job, 1.0) for job in sorted(jobs)]
-    together = Ensemble(network.shared, [loop.started(network.shared, 0) for loop in loops if loop])
-    longest_s = max(loop.period_s for loop in loops if loop)
-    stream = substitute_id([*(job.job_id for job in together.jobs), 0])
+    """By hand: what iterations take beside computing, without the first quarter of them."""
+    network, jobs = pairs_on_a_cable([0.5] * 4, (200_000, 170_000, 130_000, 230_000))
+    shared = network.shared
+    judge = PacketJudge(JobLoads(network), PacketBudget(periods=20, phases=1), PacketRecord())
+    loops = [loop for job in sorted(jobs) if (loop := judge._isolated.of(job, 1.0))]
+    together = Ensemble(shared, [loop.started(shared, 0) for loop in loops])
+    longest_s = max(loop.period_s for loop in loops)
+    stream = substitute_id([*(loop.job.job_id for loop in loops), 0])
     ends_ps = together.loops(20 * longest_s, stream=stream).ends_ps
     exact, every = [], []
-    for loop, ends in zip(loops, ends_ps, strict=True):
-        assert loop is not None
-        first = len(ends) // 4
-        exact.append((ends[-1] - ends[first - 1]) * 1e-12 / (len(ends) - first) / loop.period_s)
-        every.append((ends[-1] - ends[0]) * 1e-12 / (len(ends) - 1) / loop.period_s)
+    for loop, job, ends in zip(loops, together.jobs, ends_ps, strict=True):
+        took_s = np.diff(ends) * 1e-12 - shared.computing_s(job, len(ends))[1:]
+        comm_s = loop.period_s - loop.job.compute_s
+        exact.append(1 + 0.5 * (took_s[len(ends) // 4 - 1 :].mean() / comm_s - 1))
+        every.append(1 + 0.5 * (took_s.mean() / comm_s - 1))
     assert judge.judge(jobs) == pytest.approx(exact, rel=1e-9)
     assert exact != pytest.approx(every, rel=1e-4)
 
@@ -170,13 +196,13 @@ def test_a_slowdown_is_of_the_periods_after_the_warm_up() -> None:
 def test_isolated_loops_are_shared_by_policies_and_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one run has simulated in isolation no later one on the network simulates again."""
     simulated: list[Situation] = []
-    simulate = IsolatedLoops._simulated
+    simulate = IsolatedLoops._loop
 
     def noted(self: IsolatedLoops, situation: Situation, scale: float) -> IsolatedLoop | None:
         simulated.append(situation)
         return simulate(self, situation, scale)
 
-    monkeypatch.setattr(IsolatedLoops, "_simulated", noted)
+    monkeypatch.setattr(IsolatedLoops, "_loop", noted)
     topology = fat_tree(4)
     network = job_network(make_routing(topology))
     workload = random_jobs(np.random.default_rng(4), 25, 8)
@@ -271,28 +297,6 @@ def test_scaled_messages_take_as_much_less() -> None:
     assert half.period_s == pytest.approx(full.period_s / 2, rel=0.05)
 
 
-@pytest.mark.parametrize(("tolerance", "looked_up", "tolerated"), [(0.2, 1, 0), (0.235, 0, 1)])
-def test_small_changes_are_tolerated(tolerance: float, looked_up: int, tolerated: int) -> None:
-    """Two jobs of f = 1/2 fill a cable, a third comes and goes: slowdowns of 1.25, 1.6 and 1.25 by
-    mean-value analysis, 22 % less."""
-    topology = one_cable()
-    network = long_messages(job_network(make_routing(topology)))
-    record = PacketRecord()
-    model = CoupledPackets(network, PacketBudget(tolerance=tolerance), record=record)
-    workload = make_workload([0] * 3, [10] * 3, [2] * 3)
-    live = model.prepare(workload, Across(topology), np.random.default_rng(1))
-    assert isinstance(live, LiveRunTimes)
-    live._share[:] = [0, 1, 2]
-    for job in (0, 1):
-        live.on_start(job, Placement(job, np.array([job, job + 3], np.int32)), 0.0)
-    live.settle(0.0)
-    live.on_start(2, Placement(2, np.array([2, 5], np.int32)), 1.0)
-    live.settle(1.0)
-    live.on_finish(2, 2.0)
-    live.settle(2.0)
-    assert (record.n_looked_up, record.n_tolerated) == (looked_up, tolerated)
-
-
 def test_short_jobs_meet_long_ones_by_their_shares_of_the_time() -> None:
     """With a tenth of the bytes and all periods a tenth as long, it is 1 + f f' all the same."""
     network, jobs = pairs_on_a_cable([0.5, 0.4], (1_000_000, 93_000))
@@ -339,30 +343,25 @@ def test_jobs_that_send_nothing_are_not_slowed() -> None:
     assert judge.judge(group) == (1.0, 1.0, 1.0)
 
 
-@pytest.mark.parametrize(
-    "budget", [PacketBudget(), PacketBudget(tolerance=0.3), PacketBudget(max_simulations=3)]
-)
-def test_work_is_conserved_and_runs_repeat(budget: PacketBudget) -> None:
+@pytest.mark.parametrize("budget_s", [600.0, 0.1])
+def test_work_is_conserved_and_runs_repeat(budget_s: float) -> None:
     topology = fat_tree(4)
     network = job_network(make_routing(topology), (0.2, 0.9))
     workload = random_jobs(np.random.default_rng(4), 25, 8)
     ends = []
     for _ in range(2):
         record = PacketRecord()
-        model = CoupledPackets(network, budget=budget, record=record)
+        model = CoupledPackets(network, PacketBudget(budget_s=budget_s), record=record)
         policy = make_policy(topology, "random", np.random.default_rng(1))
         live = Watched(model.prepare(workload, policy, np.random.default_rng(5)), len(workload))
         ends.append(run(Given(live), workload, policy).end_s)
         assert live.done == pytest.approx(workload.run_time_s, rel=1e-9)
         assert live.changes > 0
-        if budget.max_simulations is not None:
-            assert record.n_simulations == 3
-            assert record.n_over_budget > 0
-        assert (record.n_tolerated > 0) == (budget.tolerance > 0)
+        assert (record.n_waited > 0) == (budget_s < 1)
     np.testing.assert_array_equal(*ends)
 
 
-def test_no_budget_is_the_flow_level() -> None:
+def test_without_any_packets_it_is_the_flow_level() -> None:
     topology = fat_tree(4)
     network = job_network(make_routing(topology))
     workload = random_jobs(np.random.default_rng(4), 25, 8)
@@ -370,12 +369,17 @@ def test_no_budget_is_the_flow_level() -> None:
     def policy():
         return make_policy(topology, "random", np.random.default_rng(1))
 
-    spent = CoupledPackets(network, budget=PacketBudget(max_simulations=0))
+    # the first start is allowed nothing, so that the budget is never spent
+    spent = CoupledPackets(network, PacketBudget(budget_s=1e-300), record=PacketRecord(spent_s=1.0))
+    result = run(spent, workload, policy())
     np.testing.assert_allclose(
-        run(spent, workload, policy()).end_s,
+        result.end_s,
         run(CoupledFlow(network), workload, policy()).end_s,
         rtol=1e-3,  # the packet level does not wait for a stretch to move by its tolerance
     )
+    ages = result.reports["packet_ages"]
+    assert ages["none"] > 0.2
+    assert ages["present"] + ages["none"] == pytest.approx(1.0)
 
 
 def test_isolated_jobs_send_no_packets() -> None:
@@ -408,8 +412,7 @@ def test_ranks_are_those_of_scipy(seed: int) -> None:
         (lambda: PacketBudget(periods=1), "at least 2"),
         (lambda: PacketBudget(phases=0), "at least 1"),
         (lambda: PacketBudget(message_scale=0), "message_scale = 0"),
-        (lambda: PacketBudget(tolerance=-1), "tolerance = -1"),
-        (lambda: PacketBudget(max_simulations=-1), "max_simulations = -1"),
+        (lambda: PacketBudget(budget_s=0), "budget_s = 0"),
     ],
 )
 def test_bad_budgets(make, message: str) -> None:

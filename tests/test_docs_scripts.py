@@ -80,20 +80,6 @@ def learning_speed(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) 
     return folder / "speed.csv"
 
 
-def loop_errors(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    (folder / "loop.toml").write_text(
-        'machine = { family = "dragonfly", p = 2, a = 4, g = 3 }\n'
-        "workload.synthetic = { n_jobs = 40, mean_nodes = 6, load = 1.0 }\n"
-        'queue = { policies = ["random"], run_time_model = "coupled-packets" }\n'
-        'communication.mix = [{ pattern = "all-to-all", node_bytes = "8 KiB" }]\n'
-        "run.snapshots = 0\n"
-    )
-    patch.setattr(script, "FIRST_JOBS", 40)
-    patch.setattr(script, "TOLERANCES", (0.0, 1e9))
-    script.main([str(folder / "loop.toml"), "12", "12"])
-    return folder / "loop-errors.csv"
-
-
 def neighbours(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
     full = script.content
 
@@ -140,7 +126,7 @@ SMALL: dict[str, Small] = {
     f"{small.__name__}.py": small
     for small in (
         *(ai_clusters_packets, draw_house, draw_report, draw_speed, draw_validation),
-        *(fit_isolation_gain, learning_cells, learning_speed, loop_errors, neighbours),
+        *(fit_isolation_gain, learning_cells, learning_speed, neighbours),
         *(network_schedulers, network_schedulers_packets, three_ways),
     )
 }

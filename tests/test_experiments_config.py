@@ -103,18 +103,17 @@ def test_a_content_has_the_table_of_the_model_that_is_chosen(tmp_path: Path) -> 
     config = load_config(write(tmp_path, GOOD))
     assert [key for key in config.resolved()["queue"] if "coupled" in key] == []
     chosen = GOOD.replace(
-        "[communication]", "[queue.coupled-packets]\naudit = 0.2\ntolerance = 0.1\n[communication]"
+        "[communication]", '[queue.coupled-packets]\nbudget = "1 min"\n[communication]'
     ).replace("[queue]\n", '[queue]\nrun_time_model = "coupled-packets"\n')
     content = load_config(write(tmp_path, chosen)).resolved()
     # with its defaults, which a table of a sweep shows
     assert content["queue"]["coupled-packets"] == {
+        "baseline": "reference",
         "runtime_reference": "isolated",
         "periods": 6,
         "phases": 4,
         "message_scale": 1.0,
-        "tolerance": 0.1,
-        "audit": 0.2,
-        "max_simulations": None,
+        "budget_s": 60.0,
     }
     assert config_from(content).resolved() == content
 

@@ -171,8 +171,8 @@ def test_the_coupled_queue_gets_the_same_to_the_bit(
         leaving.append(job)
         end(self, job)
 
-    def note_settle(self):
-        told = settle(self)
+    def note_settle(self, now_s=0.0):
+        told = settle(self, now_s)
         events.append((dict(coming), list(leaving), told))
         coming.clear()
         leaving.clear()

@@ -14,7 +14,7 @@ from selection import examples
 from test_coupled_flow import Across, job_network, one_cable
 
 from alloc.policy import Placement, Policy
-from cosim.run_times.coupled import CoupledFlow, mean_stretches
+from cosim.run_times.coupled import CoupledFlow, mean_slowdowns
 from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
 from queuesim.assumed import Assumed
@@ -178,7 +178,7 @@ def test_coupled_flow_jobs_are_cut() -> None:
     assert cut.end_s == pytest.approx([12, 22.4], rel=5e-3)
     assert cut.overran.tolist() == [True, False]
     with pytest.raises(NetcosimError, match="1 jobs were cut at their walltime"):
-        mean_stretches(cut, np.array([0.5, 0.5]))
+        mean_slowdowns(cut)
 
 
 def test_unknown_overrun() -> None:

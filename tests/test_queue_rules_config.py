@@ -14,7 +14,7 @@ from test_coupled_flow import job_network, one_cable
 from alloc.isolation import shared_links
 from alloc.nodes import NodePolicy, Nodes
 from alloc.registry import POLICIES, make_policy
-from cosim.run_times.coupled import CoupledFlow, mean_stretches
+from cosim.run_times.coupled import CoupledFlow, mean_slowdowns
 from netcosim.config.load import config_from
 from netcosim.config.unread import as_read, unread_lines
 from netcosim.report.policies import policy_table
@@ -133,7 +133,7 @@ def test_what_interrupts_jobs_comes_from_a_config() -> None:
         lost = sum(float(str(r["lost_s"])) * int(str(r["nodes"])) for r in listed)
         assert row["lost_node_s"] == pytest.approx(lost, abs=0.01)
         assert 0.5 < float(str(row["effective_training_time"])) < 1
-        assert mean_stretches(of_jobs, np.ones(len(of_jobs))) == pytest.approx(1.0)
+        assert mean_slowdowns(of_jobs) == pytest.approx(1.0)
     plan = queues_of(config, make_topology("dragonfly", {"p": 2, "a": 4, "g": 5}))
     assert "failures, preemption, quotas" in plan.why_by_events("simple")
     # a log of users: quotas by them
@@ -268,7 +268,7 @@ def test_a_failure_stops_or_sends_back_a_job_that_shares_a_cable() -> None:
         assert result.busy_nodes()[1][-1] == 0
         if not requeues:
             with pytest.raises(NetcosimError, match="stopped by a node that failed"):
-                mean_stretches(result, np.array([0.5, 0.5]))
+                mean_slowdowns(result)
 
 
 def dependent(pairs: list[list[tuple[str, int]]], run: list[float], asked: list[float]) -> Workload:

@@ -114,7 +114,7 @@ def apart_s(found: SteadySnapshot, seed: int) -> float:
 
 
 def test_two_jobs_that_send_all_the_time_take_twice_as_long(tmp_path: Path) -> None:
-    found = seen(study(tmp_path), SteadyRules())
+    found = seen(study(tmp_path), SteadyRules(noise=0.0))
     assert found.compute_s.tolist() == [0, 0]
     np.testing.assert_allclose(longer(found), 1, rtol=NEAR)
 
@@ -122,7 +122,7 @@ def test_two_jobs_that_send_all_the_time_take_twice_as_long(tmp_path: Path) -> N
 def test_in_step_two_jobs_meet_in_every_iteration(tmp_path: Path) -> None:
     """Locked, each sends while the other does: an iteration is 2 c + p, at any share."""
     for fraction in (0.2, 0.5, 0.8):
-        found = seen(study(tmp_path, fraction=fraction), SteadyRules(phases="locked"))
+        found = seen(study(tmp_path, fraction=fraction), SteadyRules(noise=0.0, phases="locked"))
         np.testing.assert_allclose(longer(found), 1, rtol=NEAR)
 
 
@@ -130,7 +130,7 @@ def test_in_step_two_jobs_meet_in_every_iteration(tmp_path: Path) -> None:
 def test_two_periodic_jobs_stay_as_far_apart_as_they_began(tmp_path: Path, fraction: float) -> None:
     met = 0
     for seed in range(12):
-        found = seen(study(tmp_path, fraction=fraction, seed=seed), SteadyRules())
+        found = seen(study(tmp_path, fraction=fraction, seed=seed), SteadyRules(noise=0.0))
         once_s, compute_s = float(found.once_s[0]), float(found.compute_s[0])
         late_s = abs(apart_s(found, seed))
         # begun d after the other, or before its next iteration; both are 2 c - d + p long then
@@ -162,7 +162,7 @@ def test_alone_there_is_no_bias(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fraction", [0.1, 0.3, 0.9])
 def test_the_share_of_time_alone_is_what_was_asked_for(tmp_path: Path, fraction: float) -> None:
-    found = seen(study(tmp_path, fraction=fraction), SteadyRules(phases="locked"))
+    found = seen(study(tmp_path, fraction=fraction), SteadyRules(noise=0.0, phases="locked"))
     alone = found.alone_s["baseline"]
     assert 1 - found.compute_s / alone == pytest.approx([fraction, fraction], rel=0.01)
 
@@ -170,7 +170,7 @@ def test_the_share_of_time_alone_is_what_was_asked_for(tmp_path: Path, fraction:
 @pytest.mark.parametrize("fraction", [0.1, 0.3])
 def test_the_share_among_the_others_is_what_was_asked_for(tmp_path: Path, fraction: float) -> None:
     """In step, communication takes 2 c: computing has to be twice as long as by the share alone."""
-    rules = SteadyRules(phases="locked")
+    rules = SteadyRules(noise=0.0, phases="locked")
     found = seen(study(tmp_path, fraction=fraction), replace(rules, share="contended"))
     by_alone = seen(study(tmp_path, fraction=fraction), rules)
     there = found.mean_s["baseline"]
@@ -180,7 +180,9 @@ def test_the_share_among_the_others_is_what_was_asked_for(tmp_path: Path, fracti
 
 def test_the_drive_rate_is_a_share_of_the_link(tmp_path: Path) -> None:
     """Bytes over bandwidth, of the period alone."""
-    found = seen(study(tmp_path, fraction=0.25), SteadyRules(share="drive", phases="locked"))
+    found = seen(
+        study(tmp_path, fraction=0.25), SteadyRules(noise=0.0, share="drive", phases="locked")
+    )
     assert found.link_s.tolist() == [NODE_BYTES / LINK_BPS] * 2
     alone = found.alone_s["baseline"]
     assert found.link_s / alone == pytest.approx([0.25, 0.25], rel=0.01)
@@ -234,7 +236,7 @@ def test_precision_is_that_of_the_mean_by_nodes(tmp_path: Path) -> None:
     running = found.running(found.reference, number)
     counts = {}
     for precision in (1.0, 0.018, 0.017):
-        rules = SteadyRules(phases="locked", precision=precision, most_iterations=64)
+        rules = SteadyRules(noise=0.0, phases="locked", precision=precision, most_iterations=64)
         watched = KnownHalfWidths(found, rules)
         snapshot = watched.snapshot(number, watched.running(running))
         counts[precision] = int(snapshot.iterations.min())
@@ -250,7 +252,7 @@ def test_the_duty_of_a_pair_is_the_share_of_its_isolated_time(tmp_path: Path) ->
     """However much longer an iteration is among the others, and though it is on other nodes."""
     free = {0: 10.0, 4: 10.0, 1: 30.0, 6: 30.0}
     shared = study(tmp_path, fraction=0.3, free=free, tree=True, policies=("jigsaw",))
-    watched = Steadying(shared, SteadyRules(phases="locked"))
+    watched = Steadying(shared, SteadyRules(noise=0.0, phases="locked"))
     [number] = shared.numbers
     running = shared.running(shared.reference, number)
     pairs = watched.pairs(watched.snapshot(number, watched.running(running)))
@@ -348,7 +350,7 @@ def test_half_widths_fall_with_the_root_of_the_time(
 
 def test_a_job_that_is_slow_alone_is_watched_until_it_has_iterations(tmp_path: Path) -> None:
     """On a policy's nodes a job may take many times as long alone as on the reference's."""
-    watched = Steadying(study(tmp_path), SteadyRules())
+    watched = Steadying(study(tmp_path), SteadyRules(noise=0.0))
     jobs = watched.placed("baseline", [8], np.zeros(1))
     [ends] = watched._alone("baseline", jobs, 1e-9, 0)
     assert len(ends) >= LEAST_COUNTED

@@ -48,11 +48,7 @@ READ_ALL_THE_SAME = (
     *("queue.partitions.log_names", "policies.slurm-tree.max_wait", "queue.bandwidth_need"),
     # bounds that so small measurements do not reach
     *("machine.packet.congestion_control", "run.confidence", "run.paired.max_iterations"),
-    *(
-        "run.steady.precision",
-        "run.steady.most_iterations",
-        "queue.coupled-packets.max_simulations",
-    ),
+    *("run.steady.precision", "run.steady.most_iterations", "queue.coupled-packets.budget"),
     "communication.ranks_per_node",
     # how a run computes and what it keeps beside the tables
     *("run.threads", "run.keep", "run.only_snapshot"),
@@ -74,7 +70,7 @@ SAME_IN_BASE = {
     "two rails": ("machine.packet.buffer_bytes",),
 }
 """Read, and without effect on the jobs of one base."""
-ADDS_EMPTY_COLUMNS = ("queue.coupled-packets.audit", "queue.dependencies")
+ADDS_EMPTY_COLUMNS = ("queue.dependencies",)
 """Shown as asked for, though without a value other than zero where nothing reads them."""
 WHOLE_RUNS = (
     *("machine.family", "machine.preset", "workload.log"),
@@ -223,12 +219,7 @@ NAMED = [
     ("as logged", "queue.measured.rounds = 3", 'queue.run_time_model = "measured"'),
     *(
         ("coupled at flow level", f"queue.coupled-packets.{key}", "coupled-packets")
-        for key in ("max_simulations = 5", "periods = 3", "phases = 2", "tolerance = 0.1")
-    ),
-    (
-        "coupled at packet level",
-        "queue.coupled-packets.audit = 0.1",
-        "queue.coupled-packets.tolerance is above 0",
+        for key in ('budget = "1 min"', "periods = 3", "phases = 2", "message_scale = 0.5")
     ),
     ("as logged", 'queue.fair-share.by = "account"', 'queue.order = "fair-share"'),
     ("as logged", "queue.multifactor.size_weight = 5", 'queue.order = "multifactor"'),

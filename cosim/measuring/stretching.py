@@ -169,7 +169,7 @@ class Stretching:
             return None
         runs = [
             loop_together(network, list(loops.values()), PERIODS, draw=draw, stream=number)
-            for draw in range(n_starts(len(loops)))
+            for draw in range(n_starts([loop.period_s for loop in loops.values()]))
         ]
         period_s = np.mean([period_s for period_s, _ in runs], axis=0)
         first = runs[0][1]

@@ -196,13 +196,17 @@ class Ensemble:
         """(n_jobs,) float64: no iteration is faster; 0 for a job that sends nothing."""
         return np.array([least_iteration_s(self.routing.topology, *one) for one in self._once()])
 
-    def watched(self, until_s: float, n_watched: int, *, stream: int = 0) -> LoopTimes:
+    def watched(
+        self, until_s: float, n_watched: int, *, stream: int = 0, least: int = LEAST_COUNTED
+    ) -> LoopTimes:
         """Run `loops` for so long, or longer until each watched job has iterations that count.
 
         Parameters
         ----------
         n_watched : int
             Number of ``jobs``, from the first, that are timed; the others only load the network.
+        least : int
+            Iterations that each of them must have done, at least 2.
         stream : int
             As in `packets`.
 
@@ -213,12 +217,12 @@ class Ensemble:
         """
         for _ in range(_DOUBLINGS):
             run = self.loops(until_s, stream=stream).first(n_watched)
-            if run.iterations.min() >= LEAST_COUNTED:
+            if run.iterations.min() >= least:
                 return run
             until_s *= 2
         slow = self.jobs[int(np.argmin(run.iterations))]
         raise NetcosimError(
-            f"job {slow.job_id}: fewer than {LEAST_COUNTED} iterations in {until_s / 2:.3g} s "
+            f"job {slow.job_id}: fewer than {least} iterations in {until_s / 2:.3g} s "
             "of a packet simulation"
         )
 
@@ -354,7 +358,7 @@ class Ensemble:
         ]
         # Where jobs can have exclusive links, their routes are also the same isolated and together.
         keys = (
-            [substitute_id([job.job_id]) for job in self.jobs]
+            [substitute_id([job.sent_id]) for job in self.jobs]
             if self._keeps_jobs_to_links
             else None
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import TypeVar
 
 import numpy as np
@@ -17,9 +18,9 @@ from numpy.typing import NDArray
 
 from cosim.network.communication import Communication, rounded_s
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
-from cosim.network.loops import LoopTimes, means_s
+from cosim.network.loops import LoopTimes, first_counted, means_s
 from cosim.network.situation import Situation
-from cosim.parameters import PERIODS, PHASES
+from cosim.parameters import NOISE, PERIODS, PHASES
 from netsim.packet.model import PacketResult
 from queuesim.draws import substitute_id
 
@@ -30,8 +31,12 @@ _KEPT = 1 << 17
 _ROUNDS, _NEAR = 16, 0.01
 WARM_UP = 0.25
 """Part of a job's iterations, at the begin, that does not count."""
-FEW_JOBS = 3
-"""Periodic jobs of like periods keep the phases that they happen to have while they are so few."""
+FEW_JOBS, MORE_JOBS, ALIKE = 3, 7, 1.1
+"""Few jobs keep the phases that they happen to have for many iterations. So do more jobs where two
+have periods within this ratio, but less depends on each."""
+_SELDOM, _LEAST_PERIODS = 0.25, 3
+"""Jobs that communicate for less of their time are watched for fewer periods, but at least so many:
+the error of their run time is the smaller part of that of their communication."""
 LEAST_FRACTION = 0.01
 """Jobs that communicate for less of their time are simulated as if for so much: periods stay short
 enough to be simulated, and their neighbours are slowed by at most so much more."""
@@ -45,16 +50,56 @@ class IsolatedLoop:
     """With computing; it begins at 0."""
     period_s: float
 
-    def started(self, network: SharedNetwork, draw: int) -> PlacedJob:
-        """Return the job with a random start in its first period, another for each draw."""
-        rng = network.streams(self.job).start
-        moment = float(rng.random(draw + 1)[draw])
-        return replace(self.job, start_s=rounded_s(moment * self.period_s))
+    @property
+    def comm_s(self) -> float:
+        """Time that communication adds to computing in a period; above 0."""
+        return max(self.period_s - self.job.compute_s, LEAST_FRACTION**2 * self.period_s)
+
+    def started(self, network: SharedNetwork, draw: int = 0, turn: int = 0) -> PlacedJob:
+        """Return the job with noise of its computing, other noise for each draw, and a random start
+        in its first period.
+
+        Parameters
+        ----------
+        turn : int
+            Four draws have the same random start, each by so many quarters of the period later than
+            the one before: phases between jobs of other turns are spread evenly.
+        """
+        quarter = draw % PHASES
+        first = replace(self.job, job_id=self._number(draw - quarter))
+        moment = float(network.streams(first).start.random()) + turn * quarter / PHASES
+        return replace(
+            self.job,
+            job_id=self._number(draw),
+            sends_as=self.job.sent_id,
+            compute_noise=NOISE,
+            start_s=rounded_s(moment % 1.0 * self.period_s),
+        )
+
+    def _number(self, draw: int) -> int:
+        return substitute_id([self.job.job_id, draw]) if draw else self.job.job_id
 
 
-def n_starts(n_jobs: int, phases: int = PHASES) -> int:
-    """Return random starts whose mean is taken: ``phases`` for two or three jobs, else one."""
-    return phases if 1 < n_jobs <= FEW_JOBS else 1
+def n_starts(periods_s: Sequence[float] | NDArray[np.float64], phases: int = PHASES) -> int:
+    """Return the number of random starts whose mean is taken.
+
+    ``phases`` for two or three jobs, half of them for up to seven of which two are alike, else one.
+    """
+    periods = np.sort(periods_s)
+    if 1 < len(periods) <= FEW_JOBS:
+        return phases
+    alike = 1 < len(periods) <= MORE_JOBS and bool((periods[1:] < ALIKE * periods[:-1]).any())
+    return (phases + 1) // 2 if alike else 1
+
+
+def wanted_s(loops: Sequence[IsolatedLoop], periods: int = PERIODS) -> float:
+    """Return how long loops run together: ``periods`` of each job, fewer of those that seldom
+    communicate."""
+    return max(
+        max(_LEAST_PERIODS, periods * min(1.0, loop.comm_s / loop.period_s / _SELDOM))
+        * loop.period_s
+        for loop in loops
+    )
 
 
 def loop_isolated(
@@ -79,7 +124,7 @@ def loop_together(
     Parameters
     ----------
     periods : int
-        Length of the simulation in isolated periods of the job with the longest one, at least.
+        See `wanted_s`.
     n_watched : int or None
         Number of ``loops``, from the first, that are timed (None: all); others only add load.
     draw : int
@@ -90,19 +135,41 @@ def loop_together(
     Returns
     -------
     (n_watched,) float64
-        Mean period of each watched job, its first iterations left out.
+        Mean period of each watched job, its first iterations left out, with the mean computing time
+        in place of the drawn ones.
     LoopTimes
         Of the watched jobs.
     """
-    together = Ensemble(network, [loop.started(network, draw) for loop in loops])
-    until_s = periods * max(loop.period_s for loop in loops)
+    jobs = [loop.started(network, draw, k) for k, loop in enumerate(loops)]
+    together = Ensemble(network, jobs)
     watched = len(loops) if n_watched is None else n_watched
-    run = together.watched(until_s, watched, stream=stream)
-    return means_s(run.ends_ps, run.iterations, WARM_UP), run
+    run = together.watched(wanted_s(loops, periods), watched, stream=stream, least=2)
+    return periods_s(network, jobs, run), run
+
+
+def periods_s(
+    network: SharedNetwork, jobs: Sequence[PlacedJob], run: LoopTimes
+) -> NDArray[np.float64]:
+    """Return the mean period of each watched job, with mean computing in place of the drawn.
+
+    What noise has added to the counted iterations is no contention. Without it the mean over few of
+    them would be that of the draws.
+    """
+    found = means_s(run.ends_ps, run.iterations, WARM_UP)
+    first = first_counted(run.iterations, WARM_UP)
+    for k, (job, count) in enumerate(zip(jobs, run.iterations.tolist(), strict=False)):
+        if job.compute_s:
+            drawn_s = np.broadcast_to(network.computing_s(job, count), (count,))
+            found[k] += job.compute_s - drawn_s[first[k] :].mean()
+    return found
 
 
 class IsolatedLoops:
     """Isolated loops by situation, each simulated once.
+
+    Jobs that the network cannot tell apart are one: their messages take links in the same order,
+    as fast, and in the same order of their numbers. That is known under routings whose paths depend
+    on nothing but their ends.
 
     Parameters
     ----------
@@ -113,35 +180,97 @@ class IsolatedLoops:
     def __init__(self, network: SharedNetwork, communications: Sequence[Communication]) -> None:
         self._network, self._communications = network, communications
         self._known: dict[tuple[Situation, float], IsolatedLoop | None] = {}
+        self._once: dict[tuple[Hashable, float], float] = {}
+        self._periods: dict[Hashable, tuple[float, float]] = {}
+        self._places: dict[Situation, Hashable] = {}
 
     def of(self, situation: Situation, message_scale: float) -> IsolatedLoop | None:
         """Return the loop of a job whose messages are shortened by a factor; None if it sends
         nothing."""
         key = (situation, message_scale)
         if key not in self._known:
-            remember(self._known, key, self._simulated(situation, message_scale), _KEPT)
+            remember(self._known, key, self._loop(situation, message_scale), _KEPT)
         return self._known[key]
 
-    def _simulated(self, situation: Situation, message_scale: float) -> IsolatedLoop | None:
-        communication = self._communications[situation.share].shortened(message_scale)
-        job = situation.job(communication)
-        stream = substitute_id([job.job_id])
-        isolated = Ensemble(self._network, [job])
-        if not isolated.least_s.all():
+    def once_s(self, situation: Situation, message_scale: float = 1.0) -> float:
+        """Return the isolated time of one iteration without computing; 0 for a job that sends
+        nothing."""
+        key = (self._place(situation), message_scale)
+        if key not in self._once:
+            isolated, once_s = Ensemble(self._network, [self._job(situation, message_scale)]), 0.0
+            if isolated.least_s.all():
+                stream = substitute_id([isolated.jobs[0].job_id])
+                once_s = float(isolated.packets(stream=stream).time_s[0])
+            remember(self._once, key, once_s, _KEPT)
+        return self._once[key]
+
+    def _job(self, situation: Situation, message_scale: float) -> PlacedJob:
+        return situation.job(self._communications[situation.share].shortened(message_scale))
+
+    def _loop(self, situation: Situation, message_scale: float) -> IsolatedLoop | None:
+        once_s = self.once_s(situation, message_scale)
+        if not once_s:
             return None
-        once_s = float(isolated.packets(stream=stream).time_s[0])
-        pause = 1 / max(situation.fraction, LEAST_FRACTION) - 1
+        job, given_s = self._job(situation, message_scale), situation.compute_s
+        if given_s is not None:
+            given_s = rounded_s(message_scale * given_s)
+        wanted = situation.fraction if given_s is None else 1.0
+        key = (self._place(situation), message_scale, wanted, given_s)
+        if key not in self._periods:
+            if given_s is None:
+                times_s = self._by_fraction(job, wanted, once_s)
+            else:
+                times_s = given_s, self._period_s(replace(job, compute_s=given_s), once_s)
+            remember(self._periods, key, times_s, _KEPT)
+        compute_s, period_s = self._periods[key]
+        return IsolatedLoop(replace(job, compute_s=compute_s), period_s)
+
+    def _by_fraction(self, job: PlacedJob, fraction: float, once_s: float) -> tuple[float, float]:
+        """Return computing and period of a job that communicates for a share of its period."""
+        pause = 1 / max(fraction, LEAST_FRACTION) - 1
         compute_s = once_s * pause
         low_s, high_s = 0.0, np.inf
         for _ in range(_ROUNDS):
             looping = replace(job, compute_s=rounded_s(compute_s))
-            period_s, _ = loop_isolated(self._network, looping, once_s + compute_s, stream)
+            period_s = self._period_s(looping, once_s)
             found_s = (period_s - looping.compute_s) * pause
             if abs(found_s - compute_s) <= _NEAR * period_s:
                 break
             low_s, high_s = (compute_s, high_s) if found_s > compute_s else (low_s, compute_s)
             compute_s = found_s if low_s < found_s < high_s else (low_s + high_s) / 2
-        return IsolatedLoop(looping, period_s)
+        return looping.compute_s, period_s
+
+    def _period_s(self, looping: PlacedJob, once_s: float) -> float:
+        stream = substitute_id([looping.job_id])
+        return loop_isolated(self._network, looping, once_s + looping.compute_s, stream)[0]
+
+    def _place(self, situation: Situation) -> Hashable:
+        """Return what the network can tell of a job's nodes, pattern and draws."""
+        kind = situation._replace(fraction=1.0, compute_s=None)
+        if kind not in self._places:
+            remember(self._places, kind, self._seen(kind), _KEPT)
+        return self._places[kind]
+
+    def _seen(self, situation: Situation) -> Hashable:
+        from netsim.flow.paths import flow_paths, is_single_path  # kernels take a while to import
+
+        job = self._job(situation, 1.0)
+        routing = Ensemble(self._network, [job]).routing
+        topology = routing.topology
+        if situation.draw is None or topology.rails > 1 or not is_single_path(routing):
+            return situation
+        program, nodes = self._network.program(job, 1), self._network.rank_node(job)
+        ends = nodes[program.send_src()], nodes[program.send_dst]
+        away = ends[0] != ends[1]
+        paths = flow_paths(routing, ends[0][away], ends[1][away])
+        links, order = np.unique(paths.links, return_inverse=True)
+        digest = blake2b(repr((situation.share, situation.n_nodes, situation.draw)).encode())
+        for part in (
+            *(np.unique(nodes, return_inverse=True)[1], paths.ptr, order),
+            *(topology.link_bandwidth_Bps[links], topology.link_latency_s[links]),
+        ):
+            digest.update(np.ascontiguousarray(part).tobytes())
+        return digest.digest()
 
 
 def remember(known: dict[Key, Value], key: Key, value: Value, most: int) -> Value:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.network import kernels_periodic
-from cosim.network.isolated_loops import n_starts
+from cosim.network.isolated_loops import FEW_JOBS
 from cosim.parameters import PHASES
 from netsim.errors import NetcosimError
 from netsim.kinds import RNG, need_array, need_kinds, need_real
@@ -225,7 +225,7 @@ def iteration_times_s(
     left, load = np.empty(group.n_links), np.empty(group.n_links)
     links = kernels_periodic.Links(group.ptr, group.link, group.use, left, load)
     speed = []
-    for _ in range(n_starts(n, phases) if drawn.any() else 1):
+    for _ in range(phases if drawn.any() and 1 < n <= FEW_JOBS else 1):
         start_s = np.where(drawn, rng.random(n) * group.iteration_s, plan.start_s)
         ends_s = np.full((n, most), np.inf)
         done = kernels_periodic.iterate(

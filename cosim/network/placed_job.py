@@ -49,6 +49,9 @@ class PlacedJob:
         (gamma); all ranks compute as long.
     task_mapping : str
         Its own, a name of `patterns.mapping.MAPPINGS`; empty: the network's.
+    sends_as : int, optional
+        The job id whose task mapping, random partners and draws of routes it has; its own by
+        default. Jobs of other ids that send the same start and compute at other times.
 
     Examples
     --------
@@ -68,6 +71,7 @@ class PlacedJob:
     start_s: float = 0.0
     compute_noise: float = 0.0
     task_mapping: str = ""
+    sends_as: int | None = None
 
     def __post_init__(self) -> None:
         need_kinds(
@@ -84,6 +88,11 @@ class PlacedJob:
             need_real("PlacedJob", what, getattr(self, what), 0)
         if self.task_mapping != "":
             need_name("task mapping", self.task_mapping, MAPPINGS)
+
+    @property
+    def sent_id(self) -> int:
+        """The id that decides what it sends: ``sends_as``, or its own."""
+        return self.job_id if self.sends_as is None else self.sends_as
 
     @property
     def iterations(self) -> int:
@@ -145,7 +154,8 @@ class SharedNetwork:
     def rank_node(self, job: PlacedJob) -> NDArray[np.int32]:
         """Return the node of each of the job's ranks, (n_ranks,) int32."""
         name, rails = job.task_mapping or self.task_mapping, gpus_per_server(self.routing.topology)
-        return map_ranks(name, job.nodes, self.ranks_per_node, self.streams(job).mapping, rails)
+        mapping = job_streams(self.seed, job.sent_id).mapping
+        return map_ranks(name, job.nodes, self.ranks_per_node, mapping, rails)
 
     def computing_s(self, job: PlacedJob, iterations: int) -> float | FloatArray:
         """Return the computing time before each iteration, one number or one per iteration."""
@@ -160,5 +170,5 @@ class SharedNetwork:
         if communication.iterations != iterations:
             communication = replace(communication, iterations=iterations)
         return communication.program(
-            len(job.nodes) * self.ranks_per_node, self.streams(job).partners
+            len(job.nodes) * self.ranks_per_node, job_streams(self.seed, job.sent_id).partners
         )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from alloc.policy import Placement
 from cosim.network.communication import Communication
 from cosim.network.ensemble import PlacedJob
 from queuesim.draws import substitute_id
@@ -22,6 +23,13 @@ class Situation(NamedTuple):
     """Its nodes (int32), in the order of the placement."""
     fraction: float = 1.0
     """Share of its isolated time in which it communicates, above 0 and at most 1."""
+    compute_s: float | None = None
+    """Computing between its iterations; None: what makes ``fraction`` the share."""
+    draw: int | None = None
+    """Number of its task mapping and random partners among those of its communication and size;
+    None: those of its nodes."""
+    partition: tuple[bytes, ...] = ()
+    """Where it has links of its own: all nodes that they serve, and the links (int32)."""
 
     @property
     def n_nodes(self) -> int:
@@ -40,7 +48,14 @@ class Situation(NamedTuple):
         """Return its job, whose draws depend on its communication and nodes instead of a job id."""
         nodes = np.frombuffer(self.nodes, dtype=np.int32)
         stand_in = substitute_id([self.share, *nodes.tolist()])
-        return PlacedJob(stand_in, communication, nodes)
+        sends_as = partition = None
+        if self.draw is not None:
+            sends_as = substitute_id([self.share, self.n_nodes, self.draw])
+        if self.partition:
+            partition = Placement(
+                stand_in, *(np.frombuffer(part, dtype=np.int32) for part in self.partition)
+            )
+        return PlacedJob(stand_in, communication, nodes, partition, sends_as=sends_as)
 
 
 def connected(links: Sequence[NDArray[np.integer]], n_links: int) -> list[list[int]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,33 +19,35 @@ from alloc.policy import Placement, Policy
 from cosim.network.communication import ALWAYS
 from cosim.network.job_network import JobNetwork
 from cosim.network.situation import Situation
-from cosim.parameters import RUNTIME_REFERENCES, CoupledParameters
-from cosim.run_times.model_context import ModelContext
+from cosim.parameters import (
+    BASELINES,
+    OWN_NODES,
+    REFERENCE,
+    RUNTIME_REFERENCES,
+    CoupledParameters,
+)
+from cosim.run_times.baseline import Baseline
+from cosim.run_times.model_context import ModelContext, Pilot
 from cosim.run_times.stretches import FlowStretches
 from netsim.errors import NetcosimError, need_name
 from queuesim.result import CUT, FAILED, NEVER_RUN, OUTCOMES, QueueResult
-from queuesim.runtime import NO_CHANGE, RunTimeModel, RunTimes
+from queuesim.runtime import NO_CHANGE, AsLogged, RunTimeModel, RunTimes
 from workloads.job import Workload
 
 FloatArray = NDArray[np.float64]
 
 
 def isolated_work(
-    workload: Workload,
-    fraction: FloatArray,
-    runtime_reference: str,
-    reference_stretch: FloatArray | None,
+    workload: Workload, runtime_reference: str, reference_slowdown: FloatArray | None
 ) -> FloatArray:
     """Return isolated run times.
 
     Parameters
     ----------
-    fraction : (n,) float64
-        Share of them that is communication.
     runtime_reference : str
         A key of `RUNTIME_REFERENCES`.
-    reference_stretch : (n,) float64 or None
-        With "contended-baseline": stretch of every job's communication in the run that the
+    reference_slowdown : (n,) float64 or None
+        With "contended-baseline": run time of every job over its isolated one in the run that the
         log is taken for.
 
     Returns
@@ -53,75 +56,75 @@ def isolated_work(
     """
     logged = np.asarray(workload.run_time_s, dtype=np.float64)
     need_name("runtime_reference", runtime_reference, RUNTIME_REFERENCES)
-    if (reference_stretch is None) != (runtime_reference == "isolated"):
+    if (reference_slowdown is None) != (runtime_reference == "isolated"):
         raise NetcosimError(
             f"runtime_reference {runtime_reference!r} "
-            + ("needs" if reference_stretch is None else "takes no")
-            + " reference_stretch"
+            + ("needs" if reference_slowdown is None else "takes no")
+            + " reference_slowdown"
         )
-    if reference_stretch is None:
+    if reference_slowdown is None:
         return logged
-    stretch = np.asarray(reference_stretch, dtype=np.float64)
-    if stretch.shape != logged.shape or not np.all(np.isfinite(stretch) & (stretch >= 1)):
-        raise NetcosimError("reference_stretch: one value >= 1 a job is needed")
-    work_s: FloatArray = logged / (1 + fraction * (stretch - 1))
+    slowdown = np.asarray(reference_slowdown, dtype=np.float64)
+    if slowdown.shape != logged.shape or not np.all(np.isfinite(slowdown) & (slowdown > 0)):
+        raise NetcosimError("reference_slowdown: one value above 0 a job is needed")
+    work_s: FloatArray = logged / slowdown
     return work_s
 
 
-def mean_stretches(result: QueueResult, fraction: FloatArray) -> FloatArray:
-    """Return the stretch of every job's communication over its life, from a coupled run.
+def mean_slowdowns(result: QueueResult) -> FloatArray:
+    """Return the run time of every job over its isolated one, from a coupled run.
 
     Parameters
     ----------
     result : QueueResult
         Of a run whose run times were "isolated".
-    fraction : (n,) float64
-        Communication share of each job.
 
     Returns
     -------
     (n,) float64
-        >= 1; 1 for jobs that do not communicate.
     """
     for outcome in (CUT, FAILED, NEVER_RUN):
         if count := int((result.outcome == outcome).sum()):
             raise NetcosimError(
-                f"{count} jobs were {OUTCOMES[outcome]}, which hides their stretch: mean_stretches "
-                "needs a run that sees all jobs through"
+                f"{count} jobs were {OUTCOMES[outcome]}, which hides their slowdown: "
+                "mean_slowdowns needs a run that sees all jobs through"
             )
-    factor = (result.end_s - result.start_s) / result.workload.run_time_s
     if result.spent is not None:
-        factor = result.spent.held_s / (result.spent.held_s - result.spent.contention_s)
-    talks = fraction > 0
-    stretch = np.ones(len(factor))
-    stretch[talks] = (factor[talks] - (1 - fraction[talks])) / fraction[talks]
-    return np.maximum(stretch, 1.0)
+        return result.spent.held_s / (result.spent.held_s - result.spent.contention_s)
+    factor: FloatArray = (result.end_s - result.start_s) / result.workload.run_time_s
+    return factor
 
 
-def stretch_of_reference(
+def slowdown_of_reference(
     context: ModelContext,
     parameters: CoupledParameters,
-    alone: Callable[[JobNetwork], RunTimeModel],
+    isolated: Callable[[JobNetwork], RunTimeModel],
 ) -> FloatArray | None:
-    """Return the stretches for a ``runtime_reference``; None if it needs none.
+    """Return the slowdowns for a ``runtime_reference``; None if it needs none.
 
     With "contended-baseline" the reference policy's queue runs first, with a model whose run
     times are "isolated": it determines how contended the log's jobs were.
 
     Parameters
     ----------
-    alone : callable
+    isolated : callable
         Makes that model of the reference policy's network.
     """
     if parameters.runtime_reference == "isolated":
         return None
-    return mean_stretches(*context.pilot(alone))
+    if context.pilot is None:
+        raise NetcosimError(
+            'runtime_reference = "contended-baseline": the environments only know isolated run '
+            'times ("isolated")'
+        )
+    return mean_slowdowns(context.pilot(isolated).result)
 
 
-FLOW_KEYS = (
-    *("packet_bytes", "header_bytes", "eager_limit_bytes", "router_latency_s", "rail_policy"),
-)
-"""Parameters of `netsim.packet.model.PacketConfig` that count at flow level."""
+def pilot_of_reference(context: ModelContext, parameters: CoupledParameters) -> Pilot | None:
+    """Return the reference policy's queue with logged run times, where it is needed and known."""
+    if parameters.baseline == OWN_NODES or context.pilot is None:
+        return None
+    return context.pilot(lambda network: AsLogged())
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,26 +139,31 @@ class CoupledFlow(RunTimeModel):
     name = "coupled-flow"
     description = "live: running jobs slow each other on shared links, as flows do"
     solves_flows = "flows of jobs"
-    reads = (
-        *("communication", "machine.parameters", "machine.routing", "machine.routing_parameters"),
-        *(f"machine.packet.{key}" for key in FLOW_KEYS),
-    )
     parameters = CoupledParameters
     network: JobNetwork = field()
+    baseline: str = OWN_NODES
+    """A key of `BASELINES`: what logged run times are relative to."""
+    pilot: Pilot | None = None
+    """The reference policy's queue, for the baseline "reference"."""
     runtime_reference: str = "isolated"
-    """Meaning of the log's run time. "isolated", the default: that of an isolated run. It needs no
-    further assumption, and under a policy that isolates the run is then exactly the one with logged
-    times; all differences are contention. "contended-baseline": the time under a baseline policy,
+    """Meaning of the log's run time. "isolated", the default: that of an isolated run; all
+    differences are locality and contention. "contended-baseline": the time under a baseline policy,
     as the studies that assume speed-ups of isolated jobs have it; isolated jobs then run shorter
-    than logged. It needs ``reference_stretch``, from a run of that policy (`mean_stretches`)."""
-    reference_stretch: FloatArray | None = None
+    than logged. It needs ``reference_slowdown``, from a run of that policy (`mean_slowdowns`)."""
+    reference_slowdown: FloatArray | None = None
     """(n_jobs,) float64 or None."""
 
     @classmethod
     def from_config(cls, context: ModelContext, parameters: CoupledParameters) -> CoupledFlow:
         """Build the model on the run's network with the config's ``runtime_reference``."""
-        stretch = stretch_of_reference(context, parameters, cls)
-        return cls(context.network(), parameters.runtime_reference, stretch)
+        pilot = pilot_of_reference(context, parameters)
+        slowdown = slowdown_of_reference(
+            context, parameters, lambda network: cls(network, parameters.baseline, pilot)
+        )
+        return cls(
+            *(context.network(), parameters.baseline, pilot),
+            *(parameters.runtime_reference, slowdown),
+        )
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         priorities = sorted({c.priority for c in self.network.communications})
@@ -164,50 +172,66 @@ class CoupledFlow(RunTimeModel):
                 f"communication.mix has priorities {priorities}; {self.name} has none: use "
                 'run_time_model = "coupled-packets", or the same priority for all'
             )
-        share, fraction = self.network.mix.draw(workload, rng)
-        work_s = isolated_work(workload, fraction, self.runtime_reference, self.reference_stretch)
-        stretches = FlowStretches(self.network.loads)
-        return LiveRunTimes(self.network, workload, policy, share, fraction, work_s, stretches)
+        return LiveRunTimes(self, workload, policy, rng, FlowStretches(self.network.loads))
+
+
+class CoupledModel(Protocol):
+    """What both levels have in common."""
+
+    @property
+    def network(self) -> JobNetwork: ...
+    @property
+    def baseline(self) -> str: ...
+    @property
+    def pilot(self) -> Pilot | None: ...
+    @property
+    def runtime_reference(self) -> str: ...
+    @property
+    def reference_slowdown(self) -> FloatArray | None: ...
+
+
+class _Factor(NamedTuple):
+    """Run time of a job over its isolated one: ``isolated`` + ``slope`` (stretch - 1)."""
+
+    isolated: float
+    slope: float
+
+    def rate(self, stretch: float) -> float:
+        return 1.0 / (self.isolated + self.slope * (stretch - 1.0))
 
 
 class LiveRunTimes(RunTimes):
-    """The live side of the coupled models.
-
-    Parameters
-    ----------
-    share : (n,) int64
-        Index of every job's communication.
-    fraction : (n,) float64
-        Share of the isolated run time in which each job communicates.
-    work_s : (n,) float64
-        From `isolated_work`.
-    """
+    """The live side of the coupled models."""
 
     def __init__(
         self,
-        network: JobNetwork,
+        model: CoupledModel,
         workload: Workload,
         policy: Policy,
-        share: NDArray[np.int64],
-        fraction: FloatArray,
-        work_s: FloatArray,
+        rng: np.random.Generator,
         stretches: FlowStretches,
     ) -> None:
+        network = model.network
         topology = network.shared.routing.topology
         if policy.topology.n_nodes != topology.n_nodes:
             raise NetcosimError(
                 f"policy {policy.name!r} places on {policy.topology.n_nodes} nodes, the routing "
                 f"has {topology.n_nodes}"
             )
-        if not (np.all(np.isfinite(work_s)) and np.all(work_s > 0)):
+        need_name("baseline", model.baseline, BASELINES)
+        self._share, self._fraction = network.mix.draw(workload, rng)
+        self._work_s = isolated_work(workload, model.runtime_reference, model.reference_slowdown)
+        if not (np.all(np.isfinite(self._work_s)) and np.all(self._work_s > 0)):
             raise NetcosimError(f"{workload.name}: a run time is not > 0")
+        self._baseline = None
+        if model.baseline == REFERENCE:
+            drawn = self._share, self._fraction
+            self._baseline = Baseline(network, workload, *drawn, model.pilot)
         self.stretches = stretches
-        self._untouched = policy.isolates and network.partition_routing
+        self._own_links = policy.isolates and network.partition_routing
         self._always = network.together == ALWAYS
         self._n_nodes = workload.n_nodes
-        self._share = share
-        self._fraction = fraction
-        self._work_s = work_s
+        self._factor: dict[int, _Factor] = {}
 
     def work_s(self, job: int) -> float:
         return float(self._work_s[job])
@@ -223,23 +247,34 @@ class LiveRunTimes(RunTimes):
         return self.stretches.link_use()
 
     def on_start(self, job: int, placement: Placement, now_s: float) -> Mapping[int, float]:
-        n_nodes = int(self._n_nodes[job])
-        if n_nodes > 1 and self._fraction[job] > 0 and not self._untouched:
+        n_nodes, fraction = int(self._n_nodes[job]), float(self._fraction[job])
+        if n_nodes == 1 or fraction == 0:
+            return NO_CHANGE
+        locality = 1.0
+        if self._baseline is not None:
+            found = self._baseline.of(job, placement, self._own_links)
+            if found is None:
+                return NO_CHANGE
+            situation, locality = found
+        elif not self._own_links:
             nodes = np.asarray(placement.nodes[:n_nodes], dtype=np.int32)
-            fraction = 1.0 if self._always else float(self._fraction[job])
-            self.stretches.start(job, Situation(int(self._share[job]), nodes.tobytes(), fraction))
-        return NO_CHANGE
+            of_time = 1.0 if self._always else fraction
+            situation = Situation(int(self._share[job]), nodes.tobytes(), of_time)
+        if not self._own_links:
+            self.stretches.start(job, situation)
+        if self._always:
+            factor = _Factor(1.0 + fraction * (locality - 1.0), fraction * locality)
+        else:
+            own = fraction if self._baseline is None else situation.fraction
+            factor = _Factor(locality, locality * own)
+        self._factor[job] = factor
+        return {job: factor.rate(1.0)} if locality != 1.0 else NO_CHANGE
 
     def on_finish(self, job: int, now_s: float) -> Mapping[int, float]:
         self.stretches.end(job)
+        self._factor.pop(job, None)
         return NO_CHANGE
 
     def settle(self, now_s: float) -> Mapping[int, float]:
-        changed = self.stretches.settle()
-        return {job: rate_of(float(self._fraction[job]), s) for job, s in changed.items()}
-
-
-def rate_of(fraction: float, stretch: float) -> float:
-    """Return the work per second of a job whose communication, this share of its isolated run time,
-    is stretched."""
-    return 1.0 if stretch == 1.0 else 1.0 / ((1.0 - fraction) + fraction * stretch)
+        changed = self.stretches.settle(now_s)
+        return {job: self._factor[job].rate(stretch) for job, stretch in changed.items()}

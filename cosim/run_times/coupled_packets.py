@@ -1,10 +1,9 @@
 """Coupled run times at packet level: the same loop, with the packet engine as the judge.
 
-Jobs that share router-to-router links, directly or through others, are one group, which is judged
-by `cosim.run_times.packet_judge` whenever its jobs have changed, or less often as the budget
-allows. The flow model runs in parallel. It determines which groups a start or finish affects and
-which jobs have hardly changed, replaces packets when the budget is spent, and is compared with
-every judgement.
+A start or an end changes the jobs that share router-to-router links with it. They are judged by
+`cosim.run_times.packet_judge`, unless an equal situation is known or the budget is spent; then they
+wait (`cosim.run_times.stretches.PacketStretches`). The table ``packet_ages`` says which share of
+job time rests on how old a situation.
 """
 
 from __future__ import annotations
@@ -16,11 +15,10 @@ from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from cosim.network.job_network import JobNetwork
-from cosim.parameters import PacketBudget, PacketParameters
-from cosim.run_times.coupled import LiveRunTimes, isolated_work, stretch_of_reference
-from cosim.run_times.model_context import ModelContext
+from cosim.parameters import OWN_NODES, PacketBudget, PacketParameters
+from cosim.run_times.coupled import LiveRunTimes, pilot_of_reference, slowdown_of_reference
+from cosim.run_times.model_context import ModelContext, Pilot
 from cosim.run_times.packet_judge import PacketRecord
-from cosim.run_times.slowdown_cache import Judgement
 from cosim.run_times.stretches import PacketStretches
 from queuesim.runtime import RunTimeModel, RunTimes
 from workloads.job import Workload
@@ -38,23 +36,28 @@ class CoupledPackets(RunTimeModel):
     parameters = PacketParameters
     network: JobNetwork = field()
     budget: PacketBudget = field(default_factory=PacketBudget)
+    baseline: str = OWN_NODES
+    pilot: Pilot | None = None
     runtime_reference: str = "isolated"
-    reference_stretch: FloatArray | None = None
-    """runtime_reference, reference_stretch: As in `cosim.run_times.coupled.CoupledFlow`."""
+    reference_slowdown: FloatArray | None = None
+    """baseline, pilot, runtime_reference, reference_slowdown: As in
+    `cosim.run_times.coupled.CoupledFlow`."""
     record: PacketRecord | None = None
     """Filled while the queue runs; one a run. None: a new one each run."""
-    journal: list[Judgement] | None = None
-    """Gets every judgement, for `cosim.run_times.slowdown_cache.replayed`."""
 
     @classmethod
     def from_config(cls, context: ModelContext, parameters: PacketParameters) -> CoupledPackets:
         """Build the model on the run's network with the config's budget."""
-        stretch = stretch_of_reference(context, parameters, lambda on: cls(on, parameters))
-        return cls(context.network(), parameters, parameters.runtime_reference, stretch)
+        pilot, baseline = pilot_of_reference(context, parameters), parameters.baseline
+        slowdown = slowdown_of_reference(
+            context, parameters, lambda network: cls(network, parameters, baseline, pilot)
+        )
+        return cls(
+            *(context.network(), parameters, baseline, pilot),
+            *(parameters.runtime_reference, slowdown),
+        )
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
-        share, fraction = self.network.mix.draw(workload, rng)
-        work_s = isolated_work(workload, fraction, self.runtime_reference, self.reference_stretch)
         record = PacketRecord() if self.record is None else self.record
-        stretches = PacketStretches(self.network.loads, self.budget, record, self.journal)
-        return LiveRunTimes(self.network, workload, policy, share, fraction, work_s, stretches)
+        stretches = PacketStretches(self.network.loads, self.budget, record, len(workload))
+        return LiveRunTimes(self, workload, policy, rng, stretches)

@@ -21,7 +21,6 @@ from cosim.network.ensemble import SharedNetwork
 from cosim.network.job_network import JobLoads
 from cosim.network.situation import Situation
 from cosim.parameters import PacketBudget
-from cosim.run_times.coupled import rate_of
 from cosim.run_times.live_checks import (
     need_items,
     need_job_id,
@@ -291,7 +290,7 @@ class Live:
         return self._stretches.report()
 
     def _effect(self, number: int, stretch: float) -> Effect:
-        return Effect(stretch, 1.0 / rate_of(self._job[number][1], stretch))
+        return Effect(stretch, 1.0 + self._job[number][1] * (stretch - 1.0))
 
     def _found(self, job_id: Hashable) -> int:
         if not isinstance(job_id, Hashable) or job_id not in self._number:

@@ -30,6 +30,8 @@ class Pilot(NamedTuple):
     result: QueueResult
     fraction: NDArray[np.float64]
     """(n,) float64. Communication share of every job's run time, as the mix draws it."""
+    network: JobNetwork
+    """The network of the reference policy's machine."""
 
 
 class MeasuredSpeedups(Protocol):
@@ -57,6 +59,6 @@ class ModelContext:
     the same with the schedules that the model gives which ``build`` makes of the table before.
     ``runtime_reference``, a key of `cosim.parameters.RUNTIME_REFERENCES`, defines what ratios
     are relative to."""
-    pilot: Callable[[Callable[[JobNetwork], RunTimeModel]], Pilot]
+    pilot: Callable[[Callable[[JobNetwork], RunTimeModel]], Pilot] | None = None
     """``pilot(build)``: the reference policy's queue under the model that ``build`` makes of that
-    policy's network."""
+    policy's network. None: no such queue can be run."""

@@ -6,7 +6,9 @@ What the coupled run-time models of the queue (`cosim.run_times.coupled`,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +17,8 @@ from cosim.network.job_network import JobLoads
 from cosim.network.running_jobs import RunningJobs
 from cosim.network.situation import Situation, connected
 from cosim.parameters import PacketBudget
+from cosim.run_times.packet_ages import PacketAges
 from cosim.run_times.packet_judge import PacketJudge, PacketRecord
-from cosim.run_times.slowdown_cache import Audit, Judgement, SlowdownCache
 from netsim.flow.message_load import MessageLoad
 from netsim.flow.message_network import TOLERANCE
 
@@ -61,7 +63,7 @@ class FlowStretches:
         """Return the share of time that flows keep each link busy, (n_links,)."""
         return self.flows.link_use()
 
-    def settle(self) -> dict[int, float]:
+    def settle(self, now_s: float = 0.0) -> dict[int, float]:
         """Apply the starts and ends of the instant, and return the stretches that change."""
         return {job: self.flows.stretch(job) for job in self._solve()}
 
@@ -78,19 +80,44 @@ class FlowStretches:
         return changed
 
 
+@dataclass
+class _Packet:
+    """A running job and what packets said of it."""
+
+    situation: Situation
+    links: NDArray[np.int32]
+    near: set[int]
+    """The running jobs that share links with it."""
+    slowdown: float = 1.0
+    beside: frozenset[int] = frozenset()
+    """``near`` at its last judgement."""
+    packet: float | None = None
+    flow: float = 1.0
+    """packet, flow: Its slowdowns at its last judgement by packets; None without any since it was
+    alone."""
+
+
 class PacketStretches(FlowStretches):
     """The same with the stretches that packets give.
 
-    Jobs that share router-to-router links, directly or through others, are one group, which is
-    simulated whenever its jobs have changed. A budget with a tolerance has only stale jobs
-    judged, each among the jobs that share links with it.
+    A start or an end changes the jobs that share router-to-router links with it. They are simulated
+    with all that share links with them, at once or, where the budget is spent, later.
 
     Parameters
     ----------
     record : PacketRecord
         Filled during the run.
-    journal : list of Judgement or None
-        Gets every judgement.
+    n_jobs : int, optional
+        Jobs of the queue: the budget is spent evenly over their starts. By default there is no
+        such pace.
+
+    Notes
+    -----
+    Flows run beside: they say how busy links are, are compared with each judgement, and estimate
+    jobs that wait. One that packets have judged has that slowdown, times the square root of the
+    change of its slowdown by flows since (not following, or following fully, is further off). Any
+    other has its extra time by flows, times the ratio of extra times (packets over flows) of the
+    jobs of its communication judged so far.
     """
 
     def __init__(
@@ -98,101 +125,140 @@ class PacketStretches(FlowStretches):
         loads: JobLoads,
         budget: PacketBudget,
         record: PacketRecord,
-        journal: list[Judgement] | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         super().__init__(loads)
         self.judge = PacketJudge(loads, budget, record)
-        self.cache = SlowdownCache(budget.tolerance)
-        self.audit = Audit(loads, budget)
-        self.journal = journal
-        self._jobs: dict[int, tuple[Situation, NDArray[np.int32]]] = {}
-        self._slowdown: dict[int, float] = {}
-        self._members: dict[int, frozenset[int]] = {}
+        self.ages = PacketAges()
+        self._n_jobs = n_jobs
+        self._n_started = 0
+        self._jobs: dict[int, _Packet] = {}
+        self._waiting: set[int] = set()
+        self._extra: dict[int, tuple[float, float]] = {}
+
+    def start(self, job: int, situation: Situation, load: MessageLoad | None = None) -> None:
+        self._n_started += 1
+        super().start(job, situation, load)
 
     def stretch(self, job: int) -> float:
         """Return the packet stretch of a running job's communication; 1 if it loads no link."""
-        return self._jobs[job][0].stretch(self._slowdown[job]) if job in self._slowdown else 1.0
+        if job not in self._jobs:
+            return 1.0
+        return self._jobs[job].situation.stretch(self._jobs[job].slowdown)
 
     def report(self) -> Mapping[str, Mapping[str, float]]:
-        counts = self.judge.record.summary()
-        if self.cache.tolerance:
-            counts |= {"kept_jobs": self.cache.n_with_packets, "flow_jobs": self.cache.n_by_flow}
-        if self.audit.share:
-            counts |= self.audit.summary()
-        return {"flow_vs_packets": counts}
+        return {
+            "flow_vs_packets": self.judge.record.summary(),
+            "packet_ages": {
+                "cpu_s": self.judge.record.spent_s,
+                "budget_s": self.judge.budget.budget_s,
+                **self.ages.summary(),
+            },
+        }
 
-    def settle(self) -> dict[int, float]:
+    def settle(self, now_s: float = 0.0) -> dict[int, float]:
+        self.ages.pass_time(now_s, len(self._jobs))
         if not (self._coming or self._leaving):
             return {}
+        before = {job: found.slowdown for job, found in self._jobs.items()}
         for job in self._leaving:
-            del self._jobs[job]
-            self._slowdown.pop(job, None)
-            self._members.pop(job, None)
-            self.cache.forget(job)
+            near = self._jobs.pop(job).near
+            self._waiting |= near
+            for other in near:
+                self._jobs[other].near.remove(job)
+        self._waiting.difference_update(self._leaving)
         for job, (situation, load) in self._coming.items():
-            self._jobs[job] = (situation, load.links)
+            near = self._sharing(load.links)
+            self._jobs[job] = _Packet(situation, load.links, near)
+            for other in near:
+                self._jobs[other].near.add(job)
+            self._waiting |= {job} | near
         self._solve()
-        changed: dict[int, float] = {}
-        for group in self._groups():
-            for job, slowdown in self._new_slowdowns(group).items():
-                if slowdown != self._slowdown.get(job, 1.0):
-                    changed[job] = self._jobs[job][0].stretch(slowdown)
-                self._slowdown[job] = slowdown
-        return changed
+        self._judge_waiting()
+        judged = {job: self._jobs[job].packet is not None for job in self._waiting}
+        self.ages.wait(now_s, judged)
+        return {
+            job: found.situation.stretch(found.slowdown)
+            for job, found in self._jobs.items()
+            if found.slowdown != before.get(job, 1.0)
+        }
 
-    def _groups(self) -> list[tuple[int, ...]]:
-        """Group running jobs that share links."""
-        jobs, n_links = list(self._jobs), self.judge.network.shared.routing.topology.n_links
-        groups = connected([links for _, links in self._jobs.values()], n_links)
-        return [tuple(jobs[i] for i in group) for group in groups]
+    def _judge_waiting(self) -> None:
+        """Judge the jobs whose neighbours have changed, the least certain first, and estimate those
+        that have to wait."""
+        record, sets = self.judge.record, []
+        around = {other for job in self._waiting for other in self._jobs[job].near}
+        for jobs in self._connected(self._waiting | around):
+            watched = [job for job in jobs if job in self._waiting]
+            if len(jobs) == 1:
+                alone = self._jobs[jobs[0]]
+                alone.slowdown, alone.packet = 1.0, None
+                self._waiting.remove(jobs[0])
+            elif watched:
+                sets.append((watched, [job for job in jobs if job not in self._waiting]))
+        for watched, beside in sorted(sets, key=lambda parts: -self._doubt(parts[0])):
+            if record.spent_s >= self._allowance_s():
+                record.n_waited += 1
+                for job in watched:
+                    self._jobs[job].slowdown = self._estimate(job)
+                continue
+            simulated = record.n_simulations
+            slowdowns = self.judge.slowdowns(self._situations(watched), self._situations(beside))
+            if record.n_simulations > simulated:
+                record.flow += [self._by_flow(job) for job in watched]
+                record.packet += slowdowns
+            self._found(watched, slowdowns)
 
-    def _new_slowdowns(self, group: tuple[int, ...]) -> dict[int, float]:
-        """Return the slowdowns of a group if it has to be judged; else nothing."""
-        members = frozenset(group)
-        if all(self._members.get(job) == members for job in group):
-            return {}
-        self._members.update(dict.fromkeys(group, members))
-        flow = {job: self._jobs[job][0].slowdown(self.flows.stretch(job)) for job in group}
-        if len(group) == 1:
-            # in isolation it is 1, on any path
-            found = dict.fromkeys(group, 1.0)
-            self.cache.judged(group, list(flow.values()), None)
-        else:
-            found = self._of_stale_jobs(group, flow)
-            kept = [job for job in group if job not in found]
-            found |= zip(kept, self.cache.estimates(kept, [flow[job] for job in kept]), strict=True)
-            if kept:
-                self.audit.look(self._situations(group), [found[job] for job in group])
-        if self.journal is not None:
-            slowdowns = tuple(found[job] for job in group)
-            self.journal.append(Judgement(group, tuple(flow.values()), slowdowns))
-        return found
+    def _found(self, jobs: Sequence[int], slowdowns: Sequence[float]) -> None:
+        """Record a judgement."""
+        for job, slowdown in zip(jobs, slowdowns, strict=True):
+            found = self._jobs[job]
+            found.slowdown = found.packet = slowdown
+            found.flow, found.beside = self._by_flow(job), frozenset(found.near)
+            flow, packet = self._extra.get(found.situation.share, (0.0, 0.0))
+            self._extra[found.situation.share] = flow + found.flow - 1, packet + slowdown - 1
+        self._waiting.difference_update(jobs)
 
-    def _of_stale_jobs(self, group: tuple[int, ...], flow: Mapping[int, float]) -> dict[int, float]:
-        """Judge the stale jobs of a group, by flows where the budget is spent."""
-        stale = self.cache.stale(group, list(flow.values()))
-        record = self.judge.record
-        if not stale:
-            record.n_tolerated += 1
-            return {}
-        by_flow = [flow[job] for job in stale]
-        before = record.n_simulations
-        packet = self.judge.slowdowns(
-            self._situations(stale), self._situations(self._neighbours(stale, group))
-        )
-        if packet is not None and record.n_simulations > before:
-            record.flow += by_flow
-            record.packet += packet
-        self.cache.judged(stale, by_flow, packet)
-        return dict(zip(stale, packet or by_flow, strict=True))
+    def _allowance_s(self) -> float:
+        """Return the CPU time that may have been spent by now."""
+        budget_s = self.judge.budget.budget_s
+        return budget_s * self._n_started / self._n_jobs if self._n_jobs else budget_s
 
-    def _neighbours(self, jobs: Sequence[int], group: tuple[int, ...]) -> list[int]:
-        """Return the others of a group that share a link with one of these jobs."""
-        loaded = np.zeros(self.judge.network.shared.routing.topology.n_links, dtype=np.bool_)
+    def _doubt(self, jobs: Iterable[int]) -> float:
+        """Return how much the run times of jobs are in doubt: the more extra time packets have seen
+        with their communication, and the more of their neighbours are not those of the time."""
+        doubt = 0.0
         for job in jobs:
-            loaded[self._jobs[job][1]] = True
-        chosen = set(jobs)
-        return [job for job in group if job not in chosen and loaded[self._jobs[job][1]].any()]
+            found = self._jobs[job]
+            changed = len(found.near ^ found.beside) / max(1, len(found.near | found.beside))
+            doubt += (1.0 if found.packet is None else changed) * (
+                found.situation.fraction + found.slowdown - 1
+            )
+        return doubt
+
+    def _by_flow(self, job: int) -> float:
+        return self._jobs[job].situation.slowdown(self.flows.stretch(job))
+
+    def _estimate(self, job: int) -> float:
+        """Return the slowdown of a job that waits."""
+        found, now = self._jobs[job], self._by_flow(job)
+        if found.packet is not None:
+            return max(1.0, found.packet * sqrt(now / found.flow))
+        flow, packet = self._extra.get(found.situation.share, (0.0, 0.0))
+        return 1 + (packet / flow if flow > 0 else 1.0) * (now - 1)
+
+    def _connected(self, jobs: Iterable[int]) -> list[list[int]]:
+        """Group jobs that share links, directly or through others of them."""
+        chosen = sorted(jobs)
+        links = [self._jobs[job].links for job in chosen]
+        n_links = self.judge.network.shared.routing.topology.n_links
+        return [[chosen[i] for i in group] for group in connected(links, n_links)]
+
+    def _sharing(self, links: NDArray[np.int32]) -> set[int]:
+        """Return the running jobs that load one of these links."""
+        loaded = np.zeros(self.judge.network.shared.routing.topology.n_links, dtype=np.bool_)
+        loaded[links] = True
+        return {job for job, found in self._jobs.items() if loaded[found.links].any()}
 
     def _situations(self, jobs: Sequence[int]) -> list[Situation]:
-        return [self._jobs[job][0] for job in jobs]
+        return [self._jobs[job].situation for job in jobs]

@@ -263,7 +263,7 @@ def compare_mix(network: JobNetwork, jobs: list[Situation], budget: PacketBudget
     jobs : list of Situation
         At least one, each of at least 2 nodes.
     budget : PacketBudget
-        Its ``max_simulations`` and ``tolerance`` do not count; messages are not scaled.
+        Its CPU time does not count; messages are not scaled.
     """
     loads = JobLoads(network)
     flows = RunningJobs(loads)

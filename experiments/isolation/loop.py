@@ -78,8 +78,7 @@ def points(options: Options) -> list[Point]:
                 for logged in (CONTENDED, ISOLATED):
                     changes = {"queue.run_time_model": model, **own}
                     changes[f"queue.{model}.runtime_reference"] = logged
-                    if model == "coupled-packets":
-                        changes[f"queue.{model}.tolerance"] = 0.2
+                    changes[f"queue.{model}.baseline"] = "own-nodes"
                     at = {"log": name, "model": model, "reference": "random", "logged": logged}
                     there = {**sections, "workload": work}
                     found.append(_point(there, at, window, 0, changes, options))

@@ -120,7 +120,11 @@ def cell(machine: str, name: str, workload: Jobs, scale: Scale) -> Cell:
     content = {
         "machine": dict(where.section),
         "workload": {"larger_jobs": "drop", "synthetic": synthetic},
-        "queue": {"policies": list(where.rules), "run_time_model": NETWORK},
+        "queue": {
+            "policies": list(where.rules),
+            "run_time_model": NETWORK,
+            "coupled": {"baseline": "own-nodes"},
+        },
         "communication": {"mix": [{**one, **sent} for one in PATTERNS]},
         "run": {"snapshots": 0, "seed": SEED},
     }

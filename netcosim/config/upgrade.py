@@ -25,6 +25,8 @@ _TOKEN = re.compile(
 _NEEDED = ("pattern", "gateways")
 """Keys without which their table is none."""
 _COUPLED = ("coupled-flow", "coupled-packets")
+_GONE = ("tolerance", "audit", "max_simulations")
+"""Keys of ``[queue.coupled]`` that no model has any more: packets judge within a budget."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def _renamed(text: str, raw: Mapping[str, Any]) -> tuple[str, list[str]]:
     models = queue.get("run_time_model") if isinstance(queue, Mapping) else None
     coupled = [n for n in _COUPLED if n in (models if isinstance(models, list) else [models])]
     moved = {**MOVED_KEYS, "queue.coupled": f"queue.{(coupled or _COUPLED)[-1]}"}
-    lines, shared, packets = {}, "", []
+    lines, shared, packets, gone = {}, "", [], []
     for entry in reversed(list(_entries(text))):
         first = int(entry.path[0] == "reference")
         before = len(entry.path) - len(entry.own)
@@ -72,6 +74,8 @@ def _renamed(text: str, raw: Mapping[str, Any]) -> tuple[str, list[str]]:
             shared = text[entry.key_end : entry.end]
         elif entry.path[:2] == ("queue", "coupled") and coupled == [_COUPLED[0]]:
             packets += [("queue", _COUPLED[0], key) for key in entry.path[2:]]
+        elif entry.path[first : first + 2] == ("queue", "coupled") and entry.path[-1] in _GONE:
+            gone.append((*entry.path[:first], "queue", (coupled or _COUPLED)[-1], entry.path[-1]))
         for count in range(max(before, first) + 1, len(entry.path) + 1):
             old = ".".join(entry.path[first:count])
             if old in moved:
@@ -85,7 +89,10 @@ def _renamed(text: str, raw: Mapping[str, Any]) -> tuple[str, list[str]]:
     for path in packets:
         key = ".".join(path)
         lines[key] = f"{key} is left out, as {_COUPLED[0]} sends no packets"
-    return _without(text, packets), list(lines.values())
+    for path in gone:
+        key = ".".join(path)
+        lines[key] = f"{key} is left out: packets judge within queue.{_COUPLED[1]}.budget"
+    return _without(text, packets + gone), list(lines.values())
 
 
 def _without(text: str, paths: Iterable[tuple[str, ...]]) -> str:

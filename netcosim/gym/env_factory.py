@@ -238,14 +238,8 @@ def _model(context: RunContext, rules: tuple[str, ...]) -> RunTimeModel:
         assert found is not None
         return found.table
 
-    def pilot(build: object) -> Any:
-        raise NetcosimError(
-            'runtime_reference = "contended-baseline": the environments only know isolated run '
-            'times ("isolated")'
-        )
-
     queue = context.config.queue
-    model_context = ModelContext(context.mix, lambda: context.network, table, pilot)
+    model_context = ModelContext(context.mix, lambda: context.network, table)
     kind = RUNTIME_MODELS[queue.run_time_model]
     model = kind.from_config(model_context, queue.model_parameters())
     return RuleModel(model) if rules and isinstance(model, Measured) else model

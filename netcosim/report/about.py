@@ -71,6 +71,7 @@ def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
         from cosim.run_times.flow_errors import flow_error_text
 
         rows.append((NOTE, flow_error_text(result.machine.routing)))
+    rows += [(NOTE, f"{line}.") for line in _packet_ages(result)]
     if (line := _threads_line(result)) is not None:
         rows.append((NOTE, f"{line[0].upper()}{line[1:]}."))
     notes = result.measurement.notes if result.measurement is not None else ()
@@ -103,6 +104,7 @@ def notes_of(result: CosimResult) -> list[str]:
         lines.append("no packets were sent (run.snapshots = 0): communication was not measured")
     if (line := _threads_line(result)) is not None:
         lines.append(line)
+    lines += _packet_ages(result)
     if (other := other_share(result.config)) is not None:
         lines.append(f"warning: {other}")
     if result.config.analysis.bounds:
@@ -112,6 +114,16 @@ def notes_of(result: CosimResult) -> list[str]:
     lines += [f"left out: {count:,} ({why})" for why, count in jobs.dropped.items() if count]
     lines += [f"note: {note}" for note in jobs.notes]
     return lines + list(result.measurement.notes if result.measurement is not None else ())
+
+
+def _packet_ages(result: CosimResult) -> list[str]:
+    """Describe the packets behind live run times, a line for each policy; none without."""
+    found = [(name, r.reports.get("packet_ages")) for name, r in result.schedules.items()]
+    if not any(row for _, row in found):
+        return []
+    from cosim.run_times.packet_ages import describe_ages
+
+    return [f"{name}: {describe_ages(row)}" for name, row in found if row]
 
 
 def _threads_line(result: CosimResult) -> str | None:

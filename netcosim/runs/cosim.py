@@ -151,7 +151,8 @@ class _Loop:
     study: Study | None = None
     measurement: Measurement | None = None
     neighbours: dict[str, Neighbours] = field(default_factory=dict)
-    piloted: Pilot | None = None
+    piloted: dict[str, Pilot] = field(default_factory=dict)
+    """By the name of the run-time model."""
     rounds: list[Measurement] = field(default_factory=list)
     between: list[Schedules] = field(default_factory=list)
     """rounds, between: What each round measured, and the schedules that the rounds after the first
@@ -228,12 +229,14 @@ class _Loop:
         """Run the reference policy to the end of its jobs, on the reference's machine."""
         if self.there is not None:
             return self.there.pilot(build)
-        if self.piloted is None:
+        network = self.network()
+        model = build(network)
+        if model.name not in self.piloted:
             name, share = self.reference.policy, 0.3 / (1 + len(self.context.config.queue.policies))
-            found = self.queues(build(self.network()), share, [name], overrun="keep")
+            found = self.queues(model, share, [name], overrun="keep")
             _, fraction = self.context.drawn
-            self.piloted = Pilot(found[name], fraction)
-        return self.piloted
+            self.piloted[model.name] = Pilot(found[name], fraction, network)
+        return self.piloted[model.name]
 
     # Steps
 

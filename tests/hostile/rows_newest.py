@@ -302,9 +302,8 @@ QUEUE = [
         {
             "periods": ("1", "-1", "2.5", "nan", '"x"', "true"),
             "phases": ("0", "-1", "1.5", '"x"'),
-            "audit": ("1.1", "-0.1", "nan", '"x"'),
             "message_scale": ("0", "1.1", "nan", '"x"'),
-            "max_simulations": ("-1", "1.5", '"x"', "nan"),
+            "budget": ("0", "-1", '"x"', "nan", "true"),
         },
         queue__run_time_model='"coupled-packets"',
     ),

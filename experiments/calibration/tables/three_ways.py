@@ -37,7 +37,7 @@ STEADY = {"precision": 0.5, "least_iterations": 8, "most_iterations": 8}
 MODELS: dict[str, dict[str, Any]] = {
     "as-logged": {},
     "coupled-flow": {},
-    "coupled-packets": {"coupled-packets": {"tolerance": 0.2}},
+    "coupled-packets": {},
     "measured": {"measured": {"rounds": 3, "runtime_reference": "isolated"}},
 }
 

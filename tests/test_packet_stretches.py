@@ -1,0 +1,193 @@
+"""Which jobs packets judge at a change, what those that wait have, and how old that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+from test_coupled_flow import job_network, one_cable
+from test_coupled_packets import long_messages
+
+from cosim.network.isolated_loops import IsolatedLoop, n_starts, wanted_s
+from cosim.network.job_network import JobLoads
+from cosim.network.placed_job import PlacedJob
+from cosim.network.situation import Situation
+from cosim.parameters import PacketBudget
+from cosim.run_times.packet_ages import PacketAges, describe_ages
+from cosim.run_times.packet_judge import PacketRecord, cost_s
+from cosim.run_times.stretches import PacketStretches
+from netsim.routing.registry import make_routing
+from netsim.topologies.graph import graph
+from netsim.topology import Topology
+
+
+def situation(nodes: Sequence[int], share: int = 0, fraction: float = 0.5) -> Situation:
+    return Situation(share, np.array(nodes, np.int32).tobytes(), fraction)
+
+
+def stretches_on(
+    topology: Topology, budget_s: float = 600.0, n_jobs: int | None = None
+) -> PacketStretches:
+    network = long_messages(job_network(make_routing(topology)))
+    return PacketStretches(
+        JobLoads(network), PacketBudget(budget_s=budget_s), PacketRecord(), n_jobs
+    )
+
+
+def test_a_start_judges_only_those_that_share_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cables in line, a-b-c-d: A over the first two, B over the last two, C over the last.
+
+    D on the first meets A alone: both are judged, beside B, which shares links with A. C is not
+    simulated, though A and C are connected through B. When D leaves, the situation of A and B with
+    C is another one for A, as B is only beside.
+    """
+    wires = nx.path_graph(["a", "b", "c", "d"])
+    nx.set_node_attributes(wires, 3, "nodes")
+    live = stretches_on(graph(wires))
+    simulated: list[tuple[int, int]] = []
+
+    def judged(group: Sequence[Situation], beside: Sequence[Situation] = ()) -> tuple[float, ...]:
+        simulated.append((len(group), len(beside)))
+        return tuple(1.5 for _ in group)
+
+    monkeypatch.setattr(live.judge, "slowdowns", judged)
+    for job, nodes in enumerate([(0, 6), (3, 9), (7, 10)]):
+        live.start(job, situation(nodes))
+    assert live.settle() == {0: 2.0, 1: 2.0, 2: 2.0}
+    live.start(3, situation((1, 4)))
+    assert live.settle() == {3: 2.0}
+    live.end(3)
+    live.settle()
+    live.end(1)
+    # A and C are alone now
+    assert live.settle() == {0: 1.0, 2: 1.0}
+    assert simulated == [(3, 0), (2, 1), (1, 1)]
+
+
+def test_what_waits_has_what_packets_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packets have seen twice the extra time of flows, 1.5 for 1.25. Then the budget is spent, and
+    a third job comes: flows have 1.6 now for all, so it has 1 + 2 * 0.6, and the others
+    1.5 (1.6 / 1.25)^(1/2). The budget of a tenth of the jobs is a tenth of it."""
+    live = stretches_on(one_cable(), 10.0, n_jobs=10)
+    by_flow = {2: 1.25, 3: 1.6}
+    monkeypatch.setattr(live, "_by_flow", lambda job: by_flow[len(live._jobs)])
+    monkeypatch.setattr(live.judge, "slowdowns", lambda group, beside: (1.5,) * len(group))
+    for job in (0, 1):
+        live.start(job, situation((job, job + 3)))
+    live.judge.record.spent_s = 1.9
+    assert live.settle(0.0) == {0: 2.0, 1: 2.0}
+    live.judge.record.spent_s = 3.0
+    live.start(2, situation((2, 5)))
+    found = live.settle(100.0)
+    kept = 1.5 * (1.6 / 1.25) ** 0.5
+    assert [1 + 0.5 * (found[job] - 1) for job in range(3)] == pytest.approx([kept, kept, 2.2])
+    assert live.judge.record.n_waited == 1
+    # 50 s later the third ends, and the first two still wait; who is alone is known
+    live.end(2)
+    live.settle(150.0)
+    live.end(1)
+    assert live.settle(200.0) == {0: 1.0}
+    live.end(0)
+    live.settle(300.0)
+    ages = live.report()["packet_ages"]
+    # 2 jobs for 100 s, 3 and 2 for 50 s each, 1 for 100 s; two were 0 to 100 s old, one had none
+    shares = {"present": 300 / 550, "to_10_min": 200 / 550, "none": 50 / 550}
+    assert {k: ages[k] for k in shares} == pytest.approx(shares)
+    assert live._jobs == {}
+    assert live._waiting == set()
+
+
+def test_who_is_judged_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two groups that wait the one with a new job goes first, then the budget is spent."""
+    wires = nx.Graph()
+    for k in range(2):
+        wires.add_node(2 * k, nodes=3)
+        wires.add_node(2 * k + 1, nodes=3)
+        wires.add_edge(2 * k, 2 * k + 1)
+    wires.add_edge(1, 2)
+    live = stretches_on(graph(wires), 1.0)
+    order: list[tuple[Situation, ...]] = []
+
+    def judged(group: Sequence[Situation], beside: Sequence[Situation] = ()) -> tuple[float, ...]:
+        order.append(tuple(group))
+        return tuple(1.1 for _ in group)
+
+    monkeypatch.setattr(live.judge, "slowdowns", judged)
+    jobs = {k: situation(at) for k, at in enumerate([(0, 3), (1, 4), (2, 5), (6, 9)])}
+    new = situation((7, 10), fraction=0.9)
+    for job, found in jobs.items():
+        live.start(job, found)
+    live.settle()
+    order.clear()
+    live.end(2)
+    live.start(4, new)
+    live.settle()
+    assert order == [(jobs[3], new), (jobs[0], jobs[1])]
+
+
+def test_ages_are_counted_by_class() -> None:
+    """A job waits from 100 s on: 600 s up to 10 min old, 3,000 s up to 1 h, the rest older."""
+    ages = PacketAges()
+    for now_s, waiting in ((0.0, {}), (100.0, {1: True}), (500.0, {1: True}), (4000.0, {1: True})):
+        ages.pass_time(now_s, 1)
+        ages.wait(now_s, waiting)
+    ages.pass_time(5000.0, 1)
+    shares = {"to_10_min": 0.12, "to_1_h": 0.6, "older": 0.26, "none": 0.0}
+    found = ages.summary()
+    assert {k: found[k] for k in shares} == pytest.approx(shares)
+    assert describe_ages({"cpu_s": 30.0, "budget_s": 600.0, **found}) == (
+        "of job time rest 2 % on packets of the present situation, 12 % on packets of one up to 10 "
+        "min old, 60 % on up to 1 h, 26 % on older (CPU time 30 s of 10 min, queue.coupled.budget)"
+    )
+    assert PacketAges().summary()["present"] == 1.0
+
+
+def test_cpu_time_is_counted_in_hops() -> None:
+    assert cost_s(0) == pytest.approx(0.004)
+    assert cost_s(10_000_000) == pytest.approx(2.004)
+
+
+def test_random_starts_by_number_and_likeness() -> None:
+    """All for two or three; half, rounded up, for up to seven of which two are alike; else one."""
+    assert [n_starts(periods, 3) for periods in ([1], [1, 9], [1, 1, 1])] == [1, 3, 3]
+    apart = [1.2**k for k in range(8)]
+    assert [n_starts(apart[:n], 3) for n in (4, 7, 8)] == [1, 1, 1]
+    assert [n_starts([1.05, *apart[:n]], 3) for n in (3, 6, 7)] == [2, 2, 1]
+
+
+def test_jobs_that_seldom_communicate_are_watched_for_fewer_periods() -> None:
+    """Six periods from a share of a quarter on, then in proportion, but three at least."""
+    network = long_messages(job_network(make_routing(one_cable())))
+    job = PlacedJob(1, network.communications[0], np.array([0, 3]))
+
+    def loop(fraction: float, period_s: float) -> IsolatedLoop:
+        return IsolatedLoop(replace(job, compute_s=(1 - fraction) * period_s), period_s)
+
+    assert wanted_s([loop(0.5, 1.0)], 6) == pytest.approx(6.0)
+    assert wanted_s([loop(0.2, 1.0)], 6) == pytest.approx(4.8)
+    assert wanted_s([loop(0.01, 1.0), loop(0.5, 0.2)], 6) == pytest.approx(3.0)
+    assert wanted_s([loop(0.01, 1.0), loop(0.5, 0.8)], 6) == pytest.approx(4.8)
+
+
+def test_starts_of_four_draws_are_spread_evenly() -> None:
+    """A job of turn 1 moves by a quarter of its period from draw to draw, one of turn 0 stays."""
+    network = long_messages(job_network(make_routing(one_cable()))).shared
+    job = PlacedJob(
+        7, long_messages(job_network(make_routing(one_cable()))).communications[0], np.array([0, 3])
+    )
+    loop = IsolatedLoop(replace(job, compute_s=0.5), 1.0)
+    for turn in (0, 1, 2):
+        starts = [loop.started(network, draw, turn).start_s for draw in range(5)]
+        for draw in range(4):
+            moved = (starts[draw] - starts[0]) % 1.0
+            assert min(moved, 1 - moved) == pytest.approx(
+                min(turn * draw / 4 % 1.0, 1 - turn * draw / 4 % 1.0), abs=1e-6
+            )
+        assert starts[4] != starts[0]
+    noise = {network.computing_s(loop.started(network, draw), 3).tobytes() for draw in range(4)}
+    assert len(noise) == 4
+    nodes = [network.rank_node(loop.started(network, draw)).tolist() for draw in range(4)]
+    assert nodes == [network.rank_node(job).tolist()] * 4

@@ -25,11 +25,11 @@ from netsim.topologies.fattree import FatTreeShape
 
 _MAX_ENTRIES = 1 << 26
 _WALKS = 1 << 13  # of a job: many pairs spread over the paths without being split
-_DETOUR = 2.0
+_DETOUR = 1.25
 """UGAL leaves the minimal path when its queue is more than twice the detour's; packets under
 minimal-adaptive take another productive link of a torus."""
 
-_SCATTERED_WAITS = 0.5
+_SCATTERED_WAITS = 0.625
 """Fraction of the waits on its path that delays a message whose packets take separate paths."""
 
 FloatArray = NDArray[np.float64]

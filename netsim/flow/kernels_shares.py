@@ -50,6 +50,7 @@ class Contention(NamedTuple):
     met: NDArray[np.float64]
     present: NDArray[np.float64]
     span_s: NDArray[np.float64]
+    rest: NDArray[np.float64]
     shared: NDArray[np.float64]
     turn: NDArray[np.float64]
     who: NDArray[np.uint32]
@@ -129,7 +130,7 @@ def presence(jobs, c, n, job):  # type: ignore[no-untyped-def]
         stretch = 1.0 + (jobs.stretch[other] - 1.0) * rest
         period_s = jobs.compute_s[other] + jobs.alone_s[other] * stretch
         span_s = min(period_s, jobs.span_s[other] * stretch)
-        c.span_s[k] = span_s
+        c.span_s[k], c.rest[k] = span_s, rest
         seed = mixed(jobs.key[job], jobs.key[other])
         for q in range(SETS):
             c.turn[q] = q
@@ -143,6 +144,12 @@ def presence(jobs, c, n, job):  # type: ignore[no-untyped-def]
                 after = communicated(phase + (w + 1) * window_s, period_s, span_s)
                 c.present[k, q * WINDOWS + w] = (after - before) / window_s
                 before = after
+
+
+@njit(**HOT_KERNEL)
+def occupied(column, span_s, rest):  # type: ignore[no-untyped-def]
+    """Return for which part of its communication a job has something on a link."""
+    return min(1.0, column[BUSY] * (1.0 + (column[SLOW] - 1.0) * rest) / span_s)
 
 
 @njit(**INNER_KERNEL)
@@ -168,7 +175,7 @@ def contention(jobs, rows, c, own, job, most_slow):  # type: ignore[no-untyped-d
             other = np.int64(rows.job[link, at])
             if other != job:
                 column, k = rows.column[link, at], c.index[other]
-                use = min(1.0, column[BUSY] / jobs.span_s[other])
+                use = min(1.0, column[BUSY] / c.span_s[k])
                 most_s += column[INPUTS] * column[PACKET] * jobs.train[other]
                 for lane in range(LANES):
                     met[lane] += c.present[k, lane] * use
@@ -176,15 +183,16 @@ def contention(jobs, rows, c, own, job, most_slow):  # type: ignore[no-untyped-d
             other = np.int64(rows.job[link, at])
             if other != job:
                 column, k = rows.column[link, at], c.index[other]
-                use = min(1.0, column[BUSY] / jobs.span_s[other])
+                use = min(1.0, column[BUSY] / c.span_s[k])
+                held = occupied(column, c.span_s[k], c.rest[k])
                 fair, more = column[INPUTS] / own.inputs[i], jobs.train[other] - 1.0
                 half_s = 0.5 * column[PACKET]
                 for lane in range(LANES):
                     mine = c.present[k, lane] * use
                     rest = met[lane] - mine
                     left = max(TINY, 1.0 - rest)
-                    slow[lane] += c.present[k, lane] * min(use / left, fair)
-                    queued = 1.0 + more * min(1.0, rest)
+                    slow[lane] += c.present[k, lane] * held * min(1.0, fair)
+                    queued = 1.0 + more * min(1.0, rest + own.use[i])
                     wait_s[lane] += mine * half_s * queued / max(SPARE, left)
         for lane in range(LANES):
             slow[lane] = min(slow[lane], most_slow)

@@ -338,6 +338,7 @@ def _contention(slots: int, n_links: int) -> Contention:
         met=met,
         present=np.empty((slots, LANES)),
         span_s=np.empty(slots),
+        rest=np.empty(slots),
         shared=np.empty(slots),
         turn=np.empty(SETS),
         who=np.empty(slots, dtype=np.uint32),

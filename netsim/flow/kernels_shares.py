@@ -175,7 +175,7 @@ def contention(jobs, rows, c, own, job, most_slow):  # type: ignore[no-untyped-d
             other = np.int64(rows.job[link, at])
             if other != job:
                 column, k = rows.column[link, at], c.index[other]
-                use = min(1.0, column[BUSY] / c.span_s[k])
+                use = occupied(column, c.span_s[k], c.rest[k])
                 most_s += column[INPUTS] * column[PACKET] * jobs.train[other]
                 for lane in range(LANES):
                     met[lane] += c.present[k, lane] * use
@@ -183,15 +183,14 @@ def contention(jobs, rows, c, own, job, most_slow):  # type: ignore[no-untyped-d
             other = np.int64(rows.job[link, at])
             if other != job:
                 column, k = rows.column[link, at], c.index[other]
-                use = min(1.0, column[BUSY] / c.span_s[k])
-                held = occupied(column, c.span_s[k], c.rest[k])
+                use = occupied(column, c.span_s[k], c.rest[k])
                 fair, more = column[INPUTS] / own.inputs[i], jobs.train[other] - 1.0
                 half_s = 0.5 * column[PACKET]
                 for lane in range(LANES):
                     mine = c.present[k, lane] * use
                     rest = met[lane] - mine
                     left = max(TINY, 1.0 - rest)
-                    slow[lane] += c.present[k, lane] * held * min(1.0, fair)
+                    slow[lane] += c.present[k, lane] * use * min(1.0, fair)
                     queued = 1.0 + more * min(1.0, rest + own.use[i])
                     wait_s[lane] += mine * half_s * queued / max(SPARE, left)
         for lane in range(LANES):

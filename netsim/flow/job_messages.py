@@ -53,6 +53,8 @@ class JobMessages:
     waiter: LongArray
     """(t,) int64. The step that waits for the message: ``s`` + stream for the stream's next
     iteration, ``s`` + streams for none that is followed."""
+    chain: LongArray
+    """(t,) int64. The same for messages of a stream to the same node, numbered from 0."""
     compute_s: FloatArray
     """(s,) float64. Computing before the step."""
     n_packets: FloatArray
@@ -130,6 +132,7 @@ def job_messages(program: Program, ranks_per_node: int, config: PacketConfig) ->
     waiter = np.where(waiter < rank_ptr[near + 1], waiter, len(key) + near)
     waiter = np.where(sends, waiter, len(key) + len(followed))
     sender = np.cumsum(new_step) - 1
+    _, chain = np.unique(stream[of] * len(used_pairs) + used.ravel()[traced], return_inverse=True)
     most = max(1, config.buffer_bytes // config.packet_bytes)
     return JobMessages(
         pair_src=pairs // n_nodes,
@@ -147,6 +150,7 @@ def job_messages(program: Program, ranks_per_node: int, config: PacketConfig) ->
         order=_by_need(rank_ptr, sender, waiter),
         local_step=local_step,
         waiter=waiter,
+        chain=chain.ravel(),
         compute_s=program.compute_s[step[of][new_step]],
         n_packets=n_packets[of],
         trips=trips[of],

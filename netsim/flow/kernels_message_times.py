@@ -40,6 +40,8 @@ class Run(NamedTuple):
     """
 
     took: NDArray[np.float64]
+    serve: NDArray[np.float64]
+    done: NDArray[np.float64]
     hold: NDArray[np.float64]
     posted: NDArray[np.float64]
     gate: NDArray[np.float64]
@@ -56,6 +58,7 @@ class Parts(NamedTuple):
     order: NDArray[np.uint32]
     local_step: NDArray[np.uint32]
     waiter: NDArray[np.uint32]
+    chain: NDArray[np.uint32]
     single: NDArray[np.uint32]
     message_ptr: NDArray[np.uint32]
     way: NDArray[np.uint32]
@@ -100,7 +103,8 @@ def parts_of(ints, floats, n):  # type: ignore[no-untyped-def]
     order = step_ptr[n_steps + 1 :]
     local_step = order[n_steps:]
     waiter = local_step[n_steps:]
-    single = waiter[n_messages:]
+    chain = waiter[n_messages:]
+    single = chain[n_messages:]
     message_ptr = single[n_messages:]
     compute_s = floats[HEAD + PER_LINK * n :]
     floor_s = compute_s[n_steps:]
@@ -112,6 +116,7 @@ def parts_of(ints, floats, n):  # type: ignore[no-untyped-def]
         order[:n_steps],
         local_step[:n_steps],
         waiter[:n_messages],
+        chain[:n_messages],
         single[:n_messages],
         message_ptr[: n_messages + 1],
         message_ptr[n_messages + 1 :],
@@ -147,7 +152,7 @@ def window_range(local, followed):  # type: ignore[no-untyped-def]
 
 
 @njit(**INNER_KERNEL)
-def message_times(p, followed, buffer, packet_s, slow, wait_s, took, hold, more_s):  # type: ignore[no-untyped-def]
+def message_times(p, followed, buffer, packet_s, slow, wait_s, run, more_s):  # type: ignore[no-untyped-def]
     """Compute how long each message takes in each set of phases, and each step its port.
 
     Of a single packet only the time by shares; its waits are drawn in each iteration.
@@ -155,7 +160,7 @@ def message_times(p, followed, buffer, packet_s, slow, wait_s, took, hold, more_
     for step in range(len(p.order)):
         first, end = window_range(np.int64(p.local_step[step]), followed)
         for q in range(SETS):
-            more_s[q] = hold[step * SETS + q] = 0.0
+            more_s[q] = run.hold[step * SETS + q] = 0.0
         for m in range(p.step_ptr[step], p.step_ptr[step + 1]):
             begin, stop = np.int64(p.message_ptr[m]), np.int64(p.message_ptr[m + 1])
             calm, room_s = p.floor_s[m], 0.0
@@ -163,27 +168,30 @@ def message_times(p, followed, buffer, packet_s, slow, wait_s, took, hold, more_
                 calm = max(calm, p.alone_s[e])
                 room_s += buffer * packet_s[p.way[e]]
             for q in range(SETS):
-                shared = wait = more = blocked = 0.0
+                shared = wait = more = blocked = served = 0.0
                 for lane in range(q * WINDOWS + first, q * WINDOWS + end):
-                    slowest, longest, room, full = p.floor_s[m], 0.0, 0.0, 0.0
+                    slowest, longest, room, full, service = p.floor_s[m], 0.0, 0.0, 0.0, 0.0
                     for e in range(begin, stop):
                         slower = slow[p.way[e], lane]
                         slowest = max(slowest, p.alone_s[e] * slower)
                         extra = p.own_s[e] * (slower - 1.0)
                         room += buffer * packet_s[p.way[e]]
                         longest = max(longest, extra)
+                        service = max(service, p.own_s[e] * (1.0 if p.single[m] else slower))
                         full = max(full, extra - room)
                         wait += p.weight[e] * wait_s[p.way[e], lane]
                     shared += slowest
                     more += longest
+                    served += service
                     blocked += full
                 shared /= end - first
                 wait /= end - first
                 late = more_s[q] + more / (end - first)
                 more_s[q] += blocked / (end - first)
                 at = step * SETS + q
-                hold[at] = max(hold[at], calm + more_s[q], shared - room_s)
-                took[m * SETS + q] = calm if p.single[m] else max(shared, calm + max(late, wait))
+                run.hold[at] = max(run.hold[at], calm + more_s[q], shared - room_s)
+                run.serve[m * SETS + q] = served / (end - first)
+                run.took[m * SETS + q] = calm if p.single[m] else max(shared, calm + max(late, wait))
 
 
 @njit(**INNER_KERNEL)
@@ -216,6 +224,8 @@ def period_of(p, run, followed, pause_s, key, met, wait_s, contended):  # type: 
         run.ready[r] = run.port[r] = run.after[r] = 0.0
     for step in range(n_steps):
         run.gate[step] = 0.0
+    for m in range(len(p.chain)):
+        run.done[m] = 0.0
     last = warm = first_s = 0.0
     for k in range(WARM_UP + SETS):
         q = k % SETS
@@ -235,7 +245,9 @@ def period_of(p, run, followed, pause_s, key, met, wait_s, contended):  # type: 
                 if contended and p.single[m]:
                     draw = mixed(key, k)
                     took += drawn_wait_s(p, step, m, followed, q, draw, met, wait_s)
-                arrival = begin + took + p.latency_s[m]
+                chain, service = np.int64(p.chain[m]), run.serve[m * SETS + q]
+                run.done[chain] = max(begin + took, run.done[chain] + service)
+                arrival = run.done[chain] + p.latency_s[m]
                 last = max(last, arrival)
                 waiter = np.int64(p.waiter[m])
                 if waiter < n_steps:

@@ -103,7 +103,7 @@ def job_period(jobs, job, run, c, pause_s, contended):  # type: ignore[no-untype
     scale, key = floats[SCALE], jobs.key[job]
     packet_s = own_links(jobs, job).packet_s
     message_times(
-        parts, followed, floats[BUFFER], packet_s, c.slow, c.wait_s, run.took, run.hold, c.turn
+        parts, followed, floats[BUFFER], packet_s, c.slow, c.wait_s, run, c.turn
     )
     period_s, first_s = period_of(
         parts, run, followed, pause_s / scale, key, c.met, c.wait_s, contended

@@ -126,7 +126,7 @@ def _head(job: JobMessages, n_entries: int) -> NDArray[np.int64]:
     counts = np.array([n_ranks, n_steps, len(job.traced), n_entries, followed])
     single = job.n_packets <= 1
     pointers = job.rank_ptr, job.step_ptr, job.order, job.local_step
-    return np.concatenate([counts, *pointers, job.waiter, single])
+    return np.concatenate([counts, *pointers, job.waiter, job.chain, single])
 
 
 def _feeders(shape: tuple[int, int], most: int) -> kernels.Feeders:

@@ -326,8 +326,9 @@ def _run(room: tuple[int, int, int]) -> Run:
     ranks, steps, messages = room
     ready, port, after = np.empty((3, max(1, ranks)))
     posted, gate = np.empty((2, max(1, steps)))
-    took, hold = np.empty(max(1, messages) * SETS), np.empty(max(1, steps) * SETS)
-    return Run(took, hold, posted, gate, ready, port, after)
+    took, serve = np.empty((2, max(1, messages) * SETS))
+    done, hold = np.empty(max(1, messages)), np.empty(max(1, steps) * SETS)
+    return Run(took, serve, done, hold, posted, gate, ready, port, after)
 
 
 def _contention(slots: int, n_links: int) -> Contention:

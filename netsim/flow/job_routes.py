@@ -25,7 +25,7 @@ from netsim.topologies.fattree import FatTreeShape
 
 _MAX_ENTRIES = 1 << 26
 _WALKS = 1 << 13  # of a job: many pairs spread over the paths without being split
-_DETOUR = 1.25
+_DETOUR = 1.5
 """UGAL leaves the minimal path when its queue is more than twice the detour's; packets under
 minimal-adaptive take another productive link of a torus."""
 

@@ -190,7 +190,7 @@ def contention(jobs, rows, c, own, job, most_slow):  # type: ignore[no-untyped-d
                     mine = c.present[k, lane] * use
                     rest = met[lane] - mine
                     left = max(TINY, 1.0 - rest)
-                    slow[lane] += c.present[k, lane] * use * min(1.0, fair)
+                    slow[lane] += c.present[k, lane] * use * min(2.0, fair)
                     queued = 1.0 + more * min(1.0, rest + own.use[i])
                     wait_s[lane] += mine * half_s * queued / max(SPARE, left)
         for lane in range(LANES):

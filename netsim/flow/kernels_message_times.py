@@ -26,6 +26,10 @@ SETS, WINDOWS = 8, 4
 """Sets of phases of the neighbours, each for one of the iterations that count; parts of an
 iteration in which contention differs."""
 LANES = SETS * WINDOWS
+GOLDEN = 0.6180339887498949
+"""Multiples of it are even in the unit interval, however many."""
+DRAWS, MOST_ROUNDS = 64, 4
+"""Messages of all iterations together, if rounds of all sets suffice."""
 WARM_UP = 2
 """Iterations before those that count."""
 
@@ -195,7 +199,7 @@ def message_times(p, followed, buffer, packet_s, slow, wait_s, run, more_s):  # 
 
 
 @njit(**INNER_KERNEL)
-def drawn_wait_s(p, step, m, followed, q, draw, met, wait_s):  # type: ignore[no-untyped-def]
+def drawn_wait_s(p, step, m, followed, q, key, k, met, wait_s):  # type: ignore[no-untyped-def]
     """Return the waits of a single packet: at each link none, or uniform with the link's mean."""
     first, end = window_range(np.int64(p.local_step[step]), followed)
     total = 0.0
@@ -206,7 +210,8 @@ def drawn_wait_s(p, step, m, followed, q, draw, met, wait_s):  # type: ignore[no
             mean += wait_s[p.way[e], lane]
         if mean > 0.0:
             busy = min(1.0, busy / (end - first))
-            u = unit(mixed(draw, e))
+            u = unit(mixed(key, e)) + k * GOLDEN
+            u -= np.floor(u)
             if u < busy:
                 total += p.weight[e] * 2.0 * mean / (end - first) * u / (busy * busy)
     return total
@@ -227,7 +232,8 @@ def period_of(p, run, followed, pause_s, key, met, wait_s, contended):  # type: 
     for m in range(len(p.chain)):
         run.done[m] = 0.0
     last = warm = first_s = 0.0
-    for k in range(WARM_UP + SETS):
+    count = SETS * min(MOST_ROUNDS, max(1, DRAWS // max(1, len(p.chain))))
+    for k in range(WARM_UP + count):
         q = k % SETS
         for o in range(n_steps):
             step = np.int64(p.order[o])
@@ -243,8 +249,7 @@ def period_of(p, run, followed, pause_s, key, met, wait_s, contended):  # type: 
             for m in range(p.step_ptr[step], p.step_ptr[step + 1]):
                 took = run.took[m * SETS + q]
                 if contended and p.single[m]:
-                    draw = mixed(key, k)
-                    took += drawn_wait_s(p, step, m, followed, q, draw, met, wait_s)
+                    took += drawn_wait_s(p, step, m, followed, q, key, k, met, wait_s)
                 chain, service = np.int64(p.chain[m]), run.serve[m * SETS + q]
                 run.done[chain] = max(begin + took, run.done[chain] + service)
                 arrival = run.done[chain] + p.latency_s[m]
@@ -261,4 +266,4 @@ def period_of(p, run, followed, pause_s, key, met, wait_s, contended):  # type: 
             first_s = last
         if k == WARM_UP - 1:
             warm = last
-    return (last - warm) / SETS, first_s
+    return (last - warm) / count, first_s

@@ -43,7 +43,7 @@ FUNCTION = "experiments.calibration.flow_levels:run_point"
 CHOSEN_ON, HELD_OUT = "chosen on", "held out"
 study = read_data("calibration")["flow"]
 MACHINES: dict[str, dict[str, Any]] = study["machines"]
-PATTERNS: dict[str, dict[str, dict[str, object]]] = study["patterns"]
+PATTERNS: dict[str, dict[str, object]] = study["patterns"]
 STATIC = ("d-mod-k", "minimal", "dimension-order", "shortest-path")
 OF_A_JOB = ("n_nodes", "shares", "flow", "packet")
 SHARING = "that share links"
@@ -59,7 +59,6 @@ def points(options: Options) -> list[Point]:
     """Return a point a mix."""
     return [
         {
-            "mixes": mixes,
             "study": name,
             "message_bytes": size,
             "machine": machine,
@@ -68,36 +67,39 @@ def points(options: Options) -> list[Point]:
             "mix": mix,
             "seed": options.seed,
         }
-        for mixes, name, size, n_mixes in study["studies"][options.scale]
+        for name, size, n_mixes in study["studies"][options.scale]
         for machine, entry in MACHINES.items()
-        if entry["set"] == mixes
         for routing in entry["routings"]
         if not options.routings or routing in options.routings
-        for mix in range(n_mixes)
+        for mix in range(min(n_mixes, entry.get("mixes", n_mixes)))
     ]
 
 
-def run_point(config: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
-    """Return the slowdowns of the jobs of one mix at both levels: table "jobs"."""
+def mix_of(config: Mapping[str, Any]) -> tuple[JobNetwork, list[Situation]]:
+    """Return the network of a point, and its mix of jobs."""
     machine = MACHINES[config["machine"]]
     topology = make_topology(machine["family"], machine["params"])
     rng = point_rng(config, "mix", leave_out=("routing",))
-    patterns = PATTERNS[config["mixes"]]
-    mix = CommunicationMix([PatternShare(name, 1.0, 0.1, 0.5) for name in patterns])
+    mix = CommunicationMix([PatternShare(name, 1.0, 0.1, 0.5) for name in PATTERNS])
     communications = [
         Communication(name, config["message_bytes"], 1, parameters)
-        for name, parameters in patterns.items()
+        for name, parameters in PATTERNS.items()
     ]
     shared = SharedNetwork(make_routing(topology, config["routing"]))
     network = JobNetwork(shared, mix, communications)
     policy = make_policy(topology, config["policy"], rng)
-    jobs = random_mix(network, policy, rng, largest=topology.n_nodes // 2)
+    return network, random_mix(network, policy, rng, largest=machine["largest"])
+
+
+def run_point(config: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
+    """Return the slowdowns of the jobs of one mix at both levels: table "jobs"."""
+    network, jobs = mix_of(config)
     found = compare_mix(network, jobs, PacketBudget(periods=32))
-    key = {k: config[k] for k in ("mixes", "study", "machine", "routing", "policy", "mix")}
-    key["family"] = topology.family
+    key = {k: config[k] for k in ("study", "machine", "routing", "policy", "mix")}
+    key["family"] = network.shared.routing.topology.family
     return {
         "jobs": [
-            {**key, "pattern": list(patterns)[share]}
+            {**key, "pattern": list(PATTERNS)[share]}
             | {name: getattr(found, name)[i].item() for name in OF_A_JOB}
             for i, share in enumerate(found.share)
         ]

@@ -179,7 +179,7 @@ def trace(m, sent, traced, n, rails, router_latency_s, felt, loads, ints, floats
             alone_s[at] = load[m.column[link]] / m.bandwidth_Bps[link]
             own_s[at] = n_bytes * part / m.bandwidth_Bps[link]
             # packets on separate paths: the last arrives after the longest of as many waits
-            last = 1.0 + traced.late[k] if part < 1.0 else 1.0
+            last = 1.0
             weights[at] = part * last * felt
             at += 1
         latency[k] = traced.trips[k] * one_way_s

@@ -22,7 +22,7 @@ from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
 RANKS, STEPS, MESSAGES, ENTRIES, FOLLOWED, COUNTS = 0, 1, 2, 3, 4, 5
 SCALE, MOST_SLOW, TRAIN, BUFFER, HEAD = 0, 1, 2, 3, 4
 PER_LINK = 4
-SETS, WINDOWS = 8, 4
+SETS, WINDOWS = 16, 1
 """Sets of phases of the neighbours, each for one of the iterations that count; parts of an
 iteration in which contention differs."""
 LANES = SETS * WINDOWS

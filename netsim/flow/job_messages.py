@@ -48,8 +48,6 @@ class JobMessages:
     rank_ptr[r+1]-1``, step ``s`` the traced messages ``step_ptr[s] .. step_ptr[s+1]-1``."""
     order: LongArray
     """(s,) int64. The steps in an order in which each comes after those whose messages it needs."""
-    local_step: LongArray
-    """(s,) int64. Number of the step among the followed ones of its stream, as in ``step``."""
     waiter: LongArray
     """(t,) int64. The step that waits for the message: ``s`` + stream for the stream's next
     iteration, ``s`` + streams for none that is followed."""
@@ -148,7 +146,6 @@ def job_messages(program: Program, ranks_per_node: int, config: PacketConfig) ->
         rank_ptr=rank_ptr,
         step_ptr=np.append(np.flatnonzero(new_step), len(of)),
         order=_by_need(rank_ptr, sender, waiter),
-        local_step=local_step,
         waiter=waiter,
         chain=chain.ravel(),
         compute_s=program.compute_s[step[of][new_step]],

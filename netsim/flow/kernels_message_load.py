@@ -46,11 +46,10 @@ class Sent(NamedTuple):
 
 
 class Traced(NamedTuple):
-    """The traced messages; ``late``: the logarithm of their packets, empty without weights."""
+    """The traced messages."""
 
     message: NDArray[np.int64]
     trips: NDArray[np.float64]
-    late: NDArray[np.float64]
 
 
 class Feeders(NamedTuple):
@@ -178,9 +177,7 @@ def trace(m, sent, traced, n, rails, router_latency_s, felt, loads, ints, floats
             one_way_s += hop_s * part
             alone_s[at] = load[m.column[link]] / m.bandwidth_Bps[link]
             own_s[at] = n_bytes * part / m.bandwidth_Bps[link]
-            # packets on separate paths: the last arrives after the longest of as many waits
-            last = 1.0
-            weights[at] = part * last * felt
+            weights[at] = part * felt
             at += 1
         latency[k] = traced.trips[k] * one_way_s
         ints[k + 1] = at

@@ -19,13 +19,11 @@ from numpy.typing import NDArray
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
 
-RANKS, STEPS, MESSAGES, ENTRIES, FOLLOWED, COUNTS = 0, 1, 2, 3, 4, 5
+RANKS, STEPS, MESSAGES, ENTRIES, COUNTS = 0, 1, 2, 3, 4
 SCALE, MOST_SLOW, TRAIN, BUFFER, HEAD = 0, 1, 2, 3, 4
 PER_LINK = 4
-SETS, WINDOWS = 16, 1
-"""Sets of phases of the neighbours, each for one of the iterations that count; parts of an
-iteration in which contention differs."""
-LANES = SETS * WINDOWS
+SETS = 8
+"""Sets of phases of the neighbours: each iteration has one of them."""
 GOLDEN = 0.6180339887498949
 """Multiples of it are even in the unit interval, however many."""
 DRAWS, MOST_ROUNDS = 64, 4
@@ -60,7 +58,6 @@ class Parts(NamedTuple):
     rank_ptr: NDArray[np.uint32]
     step_ptr: NDArray[np.uint32]
     order: NDArray[np.uint32]
-    local_step: NDArray[np.uint32]
     waiter: NDArray[np.uint32]
     chain: NDArray[np.uint32]
     single: NDArray[np.uint32]
@@ -105,8 +102,7 @@ def parts_of(ints, floats, n):  # type: ignore[no-untyped-def]
     rank_ptr = ints[COUNTS + 2 * n :]
     step_ptr = rank_ptr[n_ranks + 1 :]
     order = step_ptr[n_steps + 1 :]
-    local_step = order[n_steps:]
-    waiter = local_step[n_steps:]
+    waiter = order[n_steps:]
     chain = waiter[n_messages:]
     single = chain[n_messages:]
     message_ptr = single[n_messages:]
@@ -118,7 +114,6 @@ def parts_of(ints, floats, n):  # type: ignore[no-untyped-def]
         rank_ptr[: n_ranks + 1],
         step_ptr[: n_steps + 1],
         order[:n_steps],
-        local_step[:n_steps],
         waiter[:n_messages],
         chain[:n_messages],
         single[:n_messages],
@@ -148,77 +143,58 @@ def unit(x):  # type: ignore[no-untyped-def]
     return np.float64(x >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit(**HOT_KERNEL)
-def window_range(local, followed):  # type: ignore[no-untyped-def]
-    """Return the first window of a step, and the one after its last."""
-    first = local * WINDOWS // followed
-    return first, max(first + 1, ((local + 1) * WINDOWS + followed - 1) // followed)
-
-
 @njit(**INNER_KERNEL)
-def message_times(p, followed, buffer, packet_s, slow, wait_s, run, more_s):  # type: ignore[no-untyped-def]
+def message_times(p, buffer, packet_s, slow, wait_s, run, more_s):  # type: ignore[no-untyped-def]
     """Compute how long each message takes in each set of phases, and each step its port.
 
-    Of a single packet only the time by shares; its waits are drawn in each iteration.
+    A message is as late as its slowest link makes it, or as its packets wait, whichever is longer.
+    Of a single packet only the isolated time is computed; its waits are drawn in each iteration.
     """
     for step in range(len(p.order)):
-        first, end = window_range(np.int64(p.local_step[step]), followed)
         for q in range(SETS):
             more_s[q] = run.hold[step * SETS + q] = 0.0
         for m in range(p.step_ptr[step], p.step_ptr[step + 1]):
             begin, stop = np.int64(p.message_ptr[m]), np.int64(p.message_ptr[m + 1])
-            calm, room_s = p.floor_s[m], 0.0
+            calm = p.floor_s[m]
             for e in range(begin, stop):
                 calm = max(calm, p.alone_s[e])
-                room_s += buffer * packet_s[p.way[e]]
             for q in range(SETS):
-                shared = wait = more = blocked = served = 0.0
-                for lane in range(q * WINDOWS + first, q * WINDOWS + end):
-                    slowest, longest, room, full, service = p.floor_s[m], 0.0, 0.0, 0.0, 0.0
-                    for e in range(begin, stop):
-                        slower = slow[p.way[e], lane]
-                        slowest = max(slowest, p.alone_s[e] * slower)
-                        extra = p.own_s[e] * (slower - 1.0)
-                        room += buffer * packet_s[p.way[e]]
-                        longest = max(longest, extra)
-                        service = max(service, p.own_s[e] * (1.0 if p.single[m] else slower))
-                        full = max(full, extra - room)
-                        wait += p.weight[e] * wait_s[p.way[e], lane]
-                    shared += slowest
-                    more += longest
-                    served += service
-                    blocked += full
-                shared /= end - first
-                wait /= end - first
-                late = more_s[q] + more / (end - first)
-                more_s[q] += blocked / (end - first)
+                shared, late, blocked, wait, serve, room = calm, 0.0, 0.0, 0.0, 0.0, 0.0
+                for e in range(begin, stop):
+                    slower = slow[p.way[e], q]
+                    shared = max(shared, p.alone_s[e] * slower)
+                    serve = max(serve, p.own_s[e] * (1.0 if p.single[m] else slower))
+                    extra = p.own_s[e] * (slower - 1.0)
+                    late = max(late, extra)
+                    # what buffers before the link hold does not keep the port
+                    room += buffer * packet_s[p.way[e]]
+                    blocked = max(blocked, extra - room)
+                    wait += p.weight[e] * wait_s[p.way[e], q]
+                late += more_s[q]
+                more_s[q] += blocked
                 at = step * SETS + q
-                run.hold[at] = max(run.hold[at], calm + more_s[q], shared - room_s)
-                run.serve[m * SETS + q] = served / (end - first)
+                run.hold[at] = max(run.hold[at], calm + more_s[q], shared - room)
+                run.serve[m * SETS + q] = serve
                 run.took[m * SETS + q] = calm if p.single[m] else max(shared, calm + max(late, wait))
 
 
 @njit(**INNER_KERNEL)
-def drawn_wait_s(p, step, m, followed, q, key, k, met, wait_s):  # type: ignore[no-untyped-def]
+def drawn_wait_s(p, m, q, key, k, met, wait_s):  # type: ignore[no-untyped-def]
     """Return the waits of a single packet: at each link none, or uniform with the link's mean."""
-    first, end = window_range(np.int64(p.local_step[step]), followed)
     total = 0.0
     for e in range(p.message_ptr[m], p.message_ptr[m + 1]):
-        busy = mean = 0.0
-        for lane in range(q * WINDOWS + first, q * WINDOWS + end):
-            busy += met[p.way[e], lane]
-            mean += wait_s[p.way[e], lane]
+        mean = wait_s[p.way[e], q]
         if mean > 0.0:
-            busy = min(1.0, busy / (end - first))
+            busy = min(1.0, met[p.way[e], q])
             u = unit(mixed(key, e)) + k * GOLDEN
             u -= np.floor(u)
             if u < busy:
-                total += p.weight[e] * 2.0 * mean / (end - first) * u / (busy * busy)
+                total += p.weight[e] * 2.0 * mean * u / (busy * busy)
     return total
 
 
 @njit(**INNER_KERNEL)
-def period_of(p, run, followed, pause_s, key, met, wait_s, contended):  # type: ignore[no-untyped-def]
+def period_of(p, run, pause_s, key, met, wait_s, contended):  # type: ignore[no-untyped-def]
     """Return the mean period of a job's iterations, and the time of the first one.
 
     A stream posts a step when it has left the one before and all messages that the step waits for
@@ -249,7 +225,7 @@ def period_of(p, run, followed, pause_s, key, met, wait_s, contended):  # type: 
             for m in range(p.step_ptr[step], p.step_ptr[step + 1]):
                 took = run.took[m * SETS + q]
                 if contended and p.single[m]:
-                    took += drawn_wait_s(p, step, m, followed, q, key, k, met, wait_s)
+                    took += drawn_wait_s(p, m, q, key, k, met, wait_s)
                 chain, service = np.int64(p.chain[m]), run.serve[m * SETS + q]
                 run.done[chain] = max(begin + took, run.done[chain] + service)
                 arrival = run.done[chain] + p.latency_s[m]

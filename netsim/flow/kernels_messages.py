@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from netsim.flow.kernels_message_times import (
     BUFFER,
     COUNTS,
-    FOLLOWED,
     HEAD,
     MOST_SLOW,
     SCALE,
@@ -99,14 +98,14 @@ def job_period(jobs, job, run, c, pause_s, contended):  # type: ignore[no-untype
     """Return the mean period of a job that computes for ``pause_s``, and its first iteration."""
     n = jobs.n_links[job]
     ints, floats = jobs.ints[jobs.int_begin[job] :], jobs.floats[jobs.float_begin[job] :]
-    parts, followed = parts_of(ints, floats, n), np.int64(ints[FOLLOWED])
+    parts = parts_of(ints, floats, n)
     scale, key = floats[SCALE], jobs.key[job]
     packet_s = own_links(jobs, job).packet_s
     message_times(
-        parts, followed, floats[BUFFER], packet_s, c.slow, c.wait_s, run, c.turn
+        parts, floats[BUFFER], packet_s, c.slow, c.wait_s, run, c.turn
     )
     period_s, first_s = period_of(
-        parts, run, followed, pause_s / scale, key, c.met, c.wait_s, contended
+        parts, run, pause_s / scale, key, c.met, c.wait_s, contended
     )
     return period_s * scale, first_s * scale
 

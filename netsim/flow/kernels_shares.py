@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from netsim.flow.kernels_message_times import LANES, SETS, WINDOWS, mixed, unit
+from netsim.flow.kernels_message_times import SETS, mixed, unit
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
 
 SPARE = 0.2
@@ -123,7 +123,7 @@ def presence(jobs, c, n, job):  # type: ignore[no-untyped-def]
     A neighbour is seen as it is without this job: what the job adds to its stretch is left out.
     Phases are a permutation of the sets' parts of the period, and random within each.
     """
-    window_s = jobs.span_s[job] * jobs.stretch[job] / WINDOWS
+    own_s = jobs.span_s[job] * jobs.stretch[job]
     for k in range(n):
         other = np.int64(c.who[k])
         rest = max(0.0, 1.0 - c.shared[k] / max(TINY, jobs.meets[other]))
@@ -137,13 +137,11 @@ def presence(jobs, c, n, job):  # type: ignore[no-untyped-def]
         for q in range(SETS - 1, 0, -1):
             at = np.int64(mixed(seed, q) % np.uint64(q + 1))
             c.turn[q], c.turn[at] = c.turn[at], c.turn[q]
+        shift = unit(mixed(seed, SETS))
         for q in range(SETS):
-            phase = (c.turn[q] + unit(mixed(seed, SETS + q))) / SETS * period_s
-            before = communicated(phase, period_s, span_s)
-            for w in range(WINDOWS):
-                after = communicated(phase + (w + 1) * window_s, period_s, span_s)
-                c.present[k, q * WINDOWS + w] = (after - before) / window_s
-                before = after
+            begin = (c.turn[q] + shift) / SETS * period_s
+            overlap = communicated(begin + own_s, period_s, span_s)
+            c.present[k, q] = (overlap - communicated(begin, period_s, span_s)) / own_s
 
 
 @njit(**HOT_KERNEL)
@@ -166,8 +164,8 @@ def contention(jobs, rows, c, own, job, most_slow):  # type: ignore[no-untyped-d
     for i in range(len(own.link)):
         link = own.link[i]
         slow, wait_s, met = c.slow[i], c.wait_s[i], c.met[i]
-        for lane in range(LANES):
-            slow[lane], wait_s[lane], met[lane] = 1.0, 0.0, 0.0
+        for q in range(SETS):
+            slow[q], wait_s[q], met[q] = 1.0, 0.0, 0.0
         if rows.n_jobs[link] < 2:
             continue
         most_s = 0.0
@@ -177,8 +175,8 @@ def contention(jobs, rows, c, own, job, most_slow):  # type: ignore[no-untyped-d
                 column, k = rows.column[link, at], c.index[other]
                 use = occupied(column, c.span_s[k], c.rest[k])
                 most_s += column[INPUTS] * column[PACKET] * jobs.train[other]
-                for lane in range(LANES):
-                    met[lane] += c.present[k, lane] * use
+                for q in range(SETS):
+                    met[q] += c.present[k, q] * use
         for at in range(rows.n_jobs[link]):
             other = np.int64(rows.job[link, at])
             if other != job:
@@ -186,16 +184,16 @@ def contention(jobs, rows, c, own, job, most_slow):  # type: ignore[no-untyped-d
                 use = occupied(column, c.span_s[k], c.rest[k])
                 fair, more = column[INPUTS] / own.inputs[i], jobs.train[other] - 1.0
                 half_s = 0.5 * column[PACKET]
-                for lane in range(LANES):
-                    mine = c.present[k, lane] * use
-                    rest = met[lane] - mine
+                for q in range(SETS):
+                    mine = c.present[k, q] * use
+                    rest = met[q] - mine
                     left = max(TINY, 1.0 - rest)
-                    slow[lane] += c.present[k, lane] * use * min(2.0, fair)
+                    slow[q] += c.present[k, q] * use * min(2.0, fair)
                     queued = 1.0 + more * min(1.0, rest + own.use[i])
-                    wait_s[lane] += mine * half_s * queued / max(SPARE, left)
-        for lane in range(LANES):
-            slow[lane] = min(slow[lane], most_slow)
-            wait_s[lane] = min(wait_s[lane], most_s) if own.packet_s[i] > 0.0 else 0.0
+                    wait_s[q] += mine * half_s * queued / max(SPARE, left)
+        for q in range(SETS):
+            slow[q] = min(slow[q], most_slow)
+            wait_s[q] = min(wait_s[q], most_s) if own.packet_s[i] > 0.0 else 0.0
     for k in range(n):
         c.index[c.who[k]] = -1
 
@@ -226,6 +224,6 @@ def update_rows(jobs, rows, c, own, job, stretch):  # type: ignore[no-untyped-de
         column = rows.column[link, own.place[i]]
         column[USE] = own.use[i] = min(1.0, own.busy_s[i] / span_s)
         slow = 0.0
-        for lane in range(LANES):
-            slow += c.slow[i, lane]
-        column[SLOW] = slow / LANES
+        for q in range(SETS):
+            slow += c.slow[i, q]
+        column[SLOW] = slow / SETS

@@ -72,7 +72,6 @@ def message_load(
         seed=seed,
         background_s=background_s,
     )
-    scattered = paths.weights is not None
     sent = kernels.Sent(
         nodes=where,
         src=job.pair_src[job.used_pairs],
@@ -84,11 +83,7 @@ def message_load(
         links=paths.links,
         weights=np.empty(0) if paths.weights is None else paths.weights,
     )
-    traced = kernels.Traced(
-        message=job.traced,
-        trips=job.trips,
-        late=np.log(job.n_packets) if scattered else np.empty(0),
-    )
+    traced = kernels.Traced(job.traced, job.trips)
     # a column for each link that the job uses: between routers, then out of nodes, then into them
     shape = int(job.step.max(initial=-1)) + 1, len(links) + 2 * rails * len(where)
     length = np.diff(paths.ptr)[job.pair]
@@ -122,10 +117,9 @@ def message_load(
 def _head(job: JobMessages, n_entries: int) -> NDArray[np.int64]:
     """Return the header of a load's integers."""
     n_ranks, n_steps = len(job.rank_ptr) - 1, len(job.order)
-    followed = int(job.step.max(initial=-1)) + 1
-    counts = np.array([n_ranks, n_steps, len(job.traced), n_entries, followed])
+    counts = np.array([n_ranks, n_steps, len(job.traced), n_entries])
     single = job.n_packets <= 1
-    pointers = job.rank_ptr, job.step_ptr, job.order, job.local_step
+    pointers = job.rank_ptr, job.step_ptr, job.order
     return np.concatenate([counts, *pointers, job.waiter, job.chain, single])
 
 

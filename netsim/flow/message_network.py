@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.flow import kernels_messages as kernels
-from netsim.flow.kernels_message_times import LANES, SETS, Run, record_size
+from netsim.flow.kernels_message_times import SETS, Run, record_size
 from netsim.flow.kernels_shares import COLUMNS, Contention, LinkRows
 from netsim.flow.message_load import MessageLoad
 
@@ -332,12 +332,12 @@ def _run(room: tuple[int, int, int]) -> Run:
 
 
 def _contention(slots: int, n_links: int) -> Contention:
-    slow, wait_s, met = np.empty((3, n_links, LANES))
+    slow, wait_s, met = np.empty((3, n_links, SETS))
     return Contention(
         slow=slow,
         wait_s=wait_s,
         met=met,
-        present=np.empty((slots, LANES)),
+        present=np.empty((slots, SETS)),
         span_s=np.empty(slots),
         rest=np.empty(slots),
         shared=np.empty(slots),

@@ -17,6 +17,8 @@ from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
 
 SPARE = 0.2
 """Least spare part of a link in the waits: jobs that wait send less, unlike in an open queue."""
+MOST_FAIR = 2.0
+"""A neighbour takes at most so much more of a link than the job, however many links feed it."""
 USE, SLOW, INPUTS, PACKET, BUSY, COLUMNS = 0, 1, 2, 3, 4, 5
 TINY = 1e-12
 
@@ -51,6 +53,7 @@ class Contention(NamedTuple):
     present: NDArray[np.float64]
     span_s: NDArray[np.float64]
     rest: NDArray[np.float64]
+    train: NDArray[np.float64]
     shared: NDArray[np.float64]
     turn: NDArray[np.float64]
     who: NDArray[np.uint32]
@@ -130,7 +133,7 @@ def presence(jobs, c, n, job):  # type: ignore[no-untyped-def]
         stretch = 1.0 + (jobs.stretch[other] - 1.0) * rest
         period_s = jobs.compute_s[other] + jobs.alone_s[other] * stretch
         span_s = min(period_s, jobs.span_s[other] * stretch)
-        c.span_s[k], c.rest[k] = span_s, rest
+        c.span_s[k], c.rest[k], c.train[k] = span_s, rest, jobs.train[other]
         seed = mixed(jobs.key[job], jobs.key[other])
         for q in range(SETS):
             c.turn[q] = q
@@ -166,31 +169,30 @@ def contention(jobs, rows, c, own, job, most_slow):  # type: ignore[no-untyped-d
         slow, wait_s, met = c.slow[i], c.wait_s[i], c.met[i]
         for q in range(SETS):
             slow[q], wait_s[q], met[q] = 1.0, 0.0, 0.0
-        if rows.n_jobs[link] < 2:
+        n_jobs = np.int64(rows.n_jobs[link])
+        if n_jobs < 2:
             continue
-        most_s = 0.0
-        for at in range(rows.n_jobs[link]):
-            other = np.int64(rows.job[link, at])
-            if other != job:
-                column, k = rows.column[link, at], c.index[other]
-                use = occupied(column, c.span_s[k], c.rest[k])
-                most_s += column[INPUTS] * column[PACKET] * jobs.train[other]
+        most_s, column, place = 0.0, rows.column[link], np.int64(own.place[i])
+        for at in range(n_jobs):
+            if at != place:
+                k = np.int64(c.index[rows.job[link, at]])
+                use = occupied(column[at], c.span_s[k], c.rest[k])
+                most_s += column[at, INPUTS] * column[at, PACKET] * c.train[k]
+                present = c.present[k]
                 for q in range(SETS):
-                    met[q] += c.present[k, q] * use
-        for at in range(rows.n_jobs[link]):
-            other = np.int64(rows.job[link, at])
-            if other != job:
-                column, k = rows.column[link, at], c.index[other]
-                use = occupied(column, c.span_s[k], c.rest[k])
-                fair, more = column[INPUTS] / own.inputs[i], jobs.train[other] - 1.0
-                half_s = 0.5 * column[PACKET]
+                    met[q] += present[q] * use
+        for at in range(n_jobs):
+            if at != place:
+                k = np.int64(c.index[rows.job[link, at]])
+                use = occupied(column[at], c.span_s[k], c.rest[k])
+                share = use * min(MOST_FAIR, column[at, INPUTS] / own.inputs[i])
+                wait, more = 0.5 * column[at, PACKET] * use, c.train[k] - 1.0
+                present, mine = c.present[k], own.use[i]
                 for q in range(SETS):
-                    mine = c.present[k, q] * use
-                    rest = met[q] - mine
-                    left = max(TINY, 1.0 - rest)
-                    slow[q] += c.present[k, q] * use * min(2.0, fair)
-                    queued = 1.0 + more * min(1.0, rest + own.use[i])
-                    wait_s[q] += mine * half_s * queued / max(SPARE, left)
+                    rest = met[q] - present[q] * use
+                    slow[q] += present[q] * share
+                    queued = 1.0 + more * min(1.0, rest + mine)
+                    wait_s[q] += present[q] * wait * queued / max(SPARE, 1.0 - rest)
         for q in range(SETS):
             slow[q] = min(slow[q], most_slow)
             wait_s[q] = min(wait_s[q], most_s) if own.packet_s[i] > 0.0 else 0.0

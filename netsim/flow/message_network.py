@@ -340,6 +340,7 @@ def _contention(slots: int, n_links: int) -> Contention:
         present=np.empty((slots, SETS)),
         span_s=np.empty(slots),
         rest=np.empty(slots),
+        train=np.empty(slots),
         shared=np.empty(slots),
         turn=np.empty(SETS),
         who=np.empty(slots, dtype=np.uint32),

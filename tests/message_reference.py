@@ -140,9 +140,7 @@ class PlainJob:
             if target in self.steps:
                 later = [s for s in self.steps[target] if s > needed]
                 waiter = (target, later[0]) if later else target
-            message = Message(
-                (rank, ends[1]), waiter, packets, floor, late, path, n_entries
-            )
+            message = Message((rank, ends[1]), waiter, packets, floor, late, path, n_entries)
             n_entries += len(path)
             self.messages.setdefault((rank, step), []).append(message)
         trains = [m[4] for m in sent]

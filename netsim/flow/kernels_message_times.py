@@ -175,7 +175,9 @@ def message_times(p, buffer, packet_s, slow, wait_s, run, more_s):  # type: igno
                 at = step * SETS + q
                 run.hold[at] = max(run.hold[at], calm + more_s[q], shared - room)
                 run.serve[m * SETS + q] = serve
-                run.took[m * SETS + q] = calm if p.single[m] else max(shared, calm + max(late, wait))
+                run.took[m * SETS + q] = (
+                    calm if p.single[m] else max(shared, calm + max(late, wait))
+                )
 
 
 @njit(**INNER_KERNEL)

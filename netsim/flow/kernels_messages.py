@@ -101,12 +101,8 @@ def job_period(jobs, job, run, c, pause_s, contended):  # type: ignore[no-untype
     parts = parts_of(ints, floats, n)
     scale, key = floats[SCALE], jobs.key[job]
     packet_s = own_links(jobs, job).packet_s
-    message_times(
-        parts, floats[BUFFER], packet_s, c.slow, c.wait_s, run, c.turn
-    )
-    period_s, first_s = period_of(
-        parts, run, pause_s / scale, key, c.met, c.wait_s, contended
-    )
+    message_times(parts, floats[BUFFER], packet_s, c.slow, c.wait_s, run, c.turn)
+    period_s, first_s = period_of(parts, run, pause_s / scale, key, c.met, c.wait_s, contended)
     return period_s * scale, first_s * scale
 
 

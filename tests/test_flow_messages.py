@@ -212,8 +212,8 @@ def stretch_of_two(load: MessageLoad, fraction: float = 1.0) -> float:
 def test_two_jobs_that_meet_by_chance(idle: float, fraction: float) -> None:
     """Both send for 1 s and then idle: the other is there with its isolated fraction.
 
-    It is then on the link for 1 / (1 + idle) of the time, so sending takes 1 + f / (1 + idle). Where
-    jobs pause, that is met in the mean of eight phases, nearly.
+    It is then on the link for 1 / (1 + idle) of the time, so sending takes 1 + f / (1 + idle).
+    Where jobs pause, that is met in the mean of eight phases, nearly.
     """
     slow = 1 + fraction / (1 + idle)
     assert stretch_of_two(one_message(1.0, idle, 1.0), fraction) == pytest.approx(

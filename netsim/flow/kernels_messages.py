@@ -232,10 +232,10 @@ def leave(jobs, rows, w, leaving, tolerance, tail):  # type: ignore[no-untyped-d
 @njit(**HOT_KERNEL)
 def is_alone(rows, own):  # type: ignore[no-untyped-def]
     """Return whether no other job uses any of a job's links."""
+    most = 0
     for i in range(len(own.link)):
-        if rows.n_jobs[own.link[i]] > 1:
-            return False
-    return True
+        most = max(most, rows.n_jobs[own.link[i]])
+    return most < 2
 
 
 @njit(**PLAIN_KERNEL)

@@ -116,7 +116,9 @@ def errors(jobs: pd.DataFrame) -> pd.DataFrame:
         for key, part in cells(jobs, "family", "routing")
     ]
     for by in ((), ("traffic",), ("nodes",), ("traffic", "nodes")):
-        for key, part in cells(jobs, "kind", *by):
+        for key, part in cells(
+            jobs.sort_values(["kind", "traffic", "n_nodes"], kind="stable"), "kind", *by
+        ):
             row = {"family": ALL, "routing": key["kind"], "traffic": ALL, "nodes": ALL}
             rows.append(_errors(row | {name: key[name] for name in by}, part))
     return pd.DataFrame(rows)

@@ -44,7 +44,7 @@ class Message(NamedTuple):
     floor: float
     latency: float
     path: list[tuple[int, float, float, float]]
-    """Links, time of the step's bytes, weight of waits, time of the message's own bytes."""
+    """Links, time of the step's bytes, part of the packets, time of their bytes."""
     first_entry: int
 
 
@@ -123,6 +123,7 @@ class PlainJob:
                 steps[rank].append(step)
         self.steps = {rank: sorted(own) for rank, own in steps.items()}
         self.compute = {(m[0], m[1]): m[5] for m in sent}
+        self.felt = felt
         self.messages: dict[tuple[int, int], list[Message]] = {}
         n_entries, port_latency = 0, topology.link_latency_s
         for rank, step, ends, wire, packets, _, target, needed in sent:
@@ -134,7 +135,7 @@ class PlainJob:
                 if link >= 2 * n:
                     hop = float(port_latency[link]) + config.router_latency_s
                     late += part * hop
-                    times = step_bytes[step, link] / bandwidth[link], felt * part
+                    times = step_bytes[step, link] / bandwidth[link], part
                     path.append((link, *times, wire * part / bandwidth[link]))
             waiter: tuple[int, int] | int | None = None
             if target in self.steps:
@@ -228,21 +229,22 @@ class PlainJob:
             single = message.packets <= 1
             calm = max([message.floor, *(alone for _, alone, _, _ in message.path)])
             shared, late, blocked, serve, room, wait = calm, 0.0, 0.0, 0.0, 0.0, 0.0
-            for e, (link, alone, weight, own) in enumerate(message.path):
+            for e, (link, alone, part, own) in enumerate(message.path):
                 slow = self.slow[link][q]
                 room += self.buffer * self.packet[link]
                 shared = max(shared, alone * slow)
                 serve = max(serve, own if single else own * slow)
-                late = max(late, own * (slow - 1))
-                blocked = max(blocked, own * (slow - 1) - room)
+                extra = own * max(0.0, slow - 1 / part)
+                late = max(late, extra)
+                blocked = max(blocked, extra - room)
                 mean = self.wait[link][q]
                 if not single:
-                    wait += weight * mean
+                    wait += self.felt * part * mean
                 elif contended and mean > 0:
                     busy = min(1.0, self.met[link][q])
                     u = (unit(mixed(self.key, message.first_entry + e)) + k * GOLDEN) % 1.0
                     if u < busy:
-                        wait += weight * 2 * mean / busy * (u / busy)
+                        wait += self.felt * part * 2 * mean / busy * (u / busy)
             late += more
             more += blocked
             hold = max(hold, calm + more, shared - room)

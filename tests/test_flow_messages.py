@@ -193,9 +193,9 @@ def one_message(
         # ranks, steps, messages, entries; where ranks and steps begin and end; order; the rank's
         # next iteration waits for the message; its chain; single; where its path is; the link
         ints=np.array([1, 1, 1, 1, 0, 1, 0, 1, 0, 1, 0, single, 0, 1, 0], np.int32),
-        # scale, most_slow, train, buffer; computing; floor, latency; of the entry: time, weight of
+        # scale, most_slow, train, buffer, felt waits; computing; floor, latency; of the entry: time, weight of
         # its wait, the message's own time
-        floats=np.array([1, most_slow, train, 8, 0, floor_s, latency_s, entry_s, 1, entry_s]),
+        floats=np.array([1, most_slow, train, 8, 1, 0, floor_s, latency_s, entry_s, 1, entry_s]),
     )
 
 
@@ -284,7 +284,7 @@ def test_a_neighbour_does_not_queue_behind_itself() -> None:
         packet_s=np.zeros(2),
         # as in `one_message`, with two steps: the second waits for the first's message
         ints=np.array([1, 2, 2, 2, 0, 2, 0, 1, 2, 0, 1, 1, 2, 0, 1, 0, 0, 0, 1, 2, 0, 1], np.int32),
-        floats=np.array([1, np.inf, 1, 8, *(0,) * 6, *(1,) * 6], np.float64),
+        floats=np.array([1, np.inf, 1, 8, 1, *(0,) * 6, *(1,) * 6], np.float64),
     )
     net: MessageNetwork[int] = MessageNetwork(2, tolerance=1e-6)
     net.change([(0, ping_pong), (1, ping_pong)], [], fractions=[0.5, 0.5])
@@ -390,7 +390,7 @@ def test_scattered_packets_feel_a_part_of_the_waits() -> None:
     entries = int(static.ints[3])
     assert entries == 4
     assert (static.floats[1], scattered.floats[1]) == (np.inf, 1.5)  # packets avoid a slow link
-    for part in (slice(2, -2 * entries), slice(-entries, None)):
+    for part in (slice(5, -2 * entries), slice(-entries, None)):
         np.testing.assert_allclose(static.floats[part], scattered.floats[part])
     assert static.floats[-2 * entries : -entries].tolist() == [1.0] * 4
     assert scattered.floats[-2 * entries : -entries].tolist() == [0.625] * 4

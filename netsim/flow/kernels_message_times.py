@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
 
 RANKS, STEPS, MESSAGES, ENTRIES, COUNTS = 0, 1, 2, 3, 4
-SCALE, MOST_SLOW, TRAIN, BUFFER, HEAD = 0, 1, 2, 3, 4
+SCALE, MOST_SLOW, TRAIN, BUFFER, FELT, HEAD = 0, 1, 2, 3, 4, 5
 PER_LINK = 4
 SETS = 8
 """Sets of phases of the neighbours: each iteration has one of them."""
@@ -144,7 +144,7 @@ def unit(x):  # type: ignore[no-untyped-def]
 
 
 @njit(**INNER_KERNEL)
-def message_times(p, buffer, packet_s, slow, wait_s, run, more_s):  # type: ignore[no-untyped-def]
+def message_times(p, buffer, felt, packet_s, slow, wait_s, run, more_s):  # type: ignore[no-untyped-def]
     """Compute how long each message takes in each set of phases, and each step its port.
 
     A message is as late as its slowest link makes it, or as its packets wait, whichever is longer.
@@ -164,7 +164,8 @@ def message_times(p, buffer, packet_s, slow, wait_s, run, more_s):  # type: igno
                     slower = slow[p.way[e], q]
                     shared = max(shared, p.alone_s[e] * slower)
                     serve = max(serve, p.own_s[e] * (1.0 if p.single[m] else slower))
-                    extra = p.own_s[e] * (slower - 1.0)
+                    # a part of the packets needs that part of the link's rate only
+                    extra = p.own_s[e] * max(0.0, slower - felt / p.weight[e])
                     late = max(late, extra)
                     # what buffers before the link hold does not keep the port
                     room += buffer * packet_s[p.way[e]]

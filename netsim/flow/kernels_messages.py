@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from netsim.flow.kernels_message_times import (
     BUFFER,
     COUNTS,
+    FELT,
     HEAD,
     MOST_SLOW,
     SCALE,
@@ -101,7 +102,7 @@ def job_period(jobs, job, run, c, pause_s, contended):  # type: ignore[no-untype
     parts = parts_of(ints, floats, n)
     scale, key = floats[SCALE], jobs.key[job]
     packet_s = own_links(jobs, job).packet_s
-    message_times(parts, floats[BUFFER], packet_s, c.slow, c.wait_s, run, c.turn)
+    message_times(parts, floats[BUFFER], floats[FELT], packet_s, c.slow, c.wait_s, run, c.turn)
     period_s, first_s = period_of(parts, run, pause_s / scale, key, c.met, c.wait_s, contended)
     return period_s * scale, first_s * scale
 

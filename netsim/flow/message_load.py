@@ -93,7 +93,7 @@ def message_load(
     ints[: len(head)] = head
     n_steps = len(job.order)
     floats = np.empty(HEAD + n_steps + 2 * n_messages + 3 * n_entries)
-    floats[:HEAD] = job.scale, routes.most_slow, job.train, job.buffer
+    floats[:HEAD] = job.scale, routes.most_slow, job.train, job.buffer, routes.felt_waits
     floats[HEAD : HEAD + n_steps] = job.compute_s
     inputs = np.empty(len(links))
     kernels.lay_out(

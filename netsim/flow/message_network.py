@@ -33,6 +33,8 @@ FloatArray = NDArray[np.float64]
 
 TOLERANCE = 0.015
 """Changes of a stretch below this part are not passed on."""
+LEAST_SEEN = 1e-3
+"""No job avoids a link that others keep busy for less of the time."""
 _MAX_TRIES = 200
 _Size = tuple[int, int, int]
 """Links, integers and floats of loads."""
@@ -168,8 +170,8 @@ class MessageNetwork(Generic[JobId]):
         load = self._loads[slot]
         others_s = self._rows.used * time_s
         others_s[load.links] -= load.busy_s * time_s / (float(jobs.compute_s[slot]) + time_s)
-        # discard the remaining rounding error
-        others_s[others_s < 1e-9 * time_s] = 0.0
+        # among them the remaining rounding error
+        others_s[others_s < LEAST_SEEN * time_s] = 0.0
         return others_s
 
     def reroute(

@@ -24,7 +24,6 @@ from cosim.run_times.flow_errors import (
 )
 from experiments.calibration.flow_levels import (
     MACHINES,
-    PATTERNS,
     analyse,
     draw,
     points,

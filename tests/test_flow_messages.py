@@ -193,8 +193,8 @@ def one_message(
         # ranks, steps, messages, entries; where ranks and steps begin and end; order; the rank's
         # next iteration waits for the message; its chain; single; where its path is; the link
         ints=np.array([1, 1, 1, 1, 0, 1, 0, 1, 0, 1, 0, single, 0, 1, 0], np.int32),
-        # scale, most_slow, train, buffer, felt waits; computing; floor, latency; of the entry: time,
-        # weight of its wait, the message's own time
+        # scale, most_slow, train, buffer, felt waits; computing; floor, latency; of the entry: its
+        # time, weight of its wait, the message's own time
         floats=np.array([1, most_slow, train, 8, 1, 0, floor_s, latency_s, entry_s, 1, entry_s]),
     )
 

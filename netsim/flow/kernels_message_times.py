@@ -4,7 +4,8 @@ A job's record is contiguous in two pools, integers and floats. Integers: counts
 `FOLLOWED`); its links and its places in their rows; then as in `MessageLoad` rank_ptr, step_ptr,
 the order of the steps, the number of each in its stream, who waits for each message, whether it is
 a single packet, message_ptr, and the links of paths as indices in the job's list of links. Floats:
-scale, the most that a link can slow the job, packets of a train; per link busy_s, inputs, packet_s
+scale, the most that a link can slow the job, packets of a train and of a buffer, the part of waits
+that counts; per link busy_s, inputs, packet_s
 and its use now; per step its computing; per message its floor and its latency; per entry of a path
 its isolated time and its weight in the wait.
 """
@@ -27,7 +28,7 @@ SETS = 8
 GOLDEN = 0.6180339887498949
 """Multiples of it are even in the unit interval, however many."""
 DRAWS, MOST_ROUNDS = 64, 4
-"""Messages of all iterations together, if rounds of all sets suffice."""
+"""Jobs of few messages repeat the sets until they have sent so many in each, or so often."""
 WARM_UP = 2
 """Iterations before those that count."""
 
@@ -35,10 +36,12 @@ WARM_UP = 2
 class Run(NamedTuple):
     """Scratch space of a job's iterations.
 
-    ``took``: time of each message in each set, (messages * SETS); ``posted``, ``gate``: of each
-    step, when it posts, and when the last message has arrived that it waits for; ``ready``,
-    ``port``, ``after``: of each stream, when it begins an iteration, when its port is free, and
-    when the last message has arrived that its next iteration waits for.
+    ``took``, ``serve``: time of each message, and for how long its slowest link serves it, in each
+    set (messages * SETS); ``done``: when the last message of each chain has come through; ``hold``:
+    for how long each step keeps its port, in each set; ``posted``, ``gate``: of each step, when it
+    posts, and when the last message has arrived that it waits for; ``ready``, ``port``, ``after``:
+    of each stream, when it begins an iteration, when its port is free, and when the last message
+    has arrived that its next iteration waits for.
     """
 
     took: NDArray[np.float64]

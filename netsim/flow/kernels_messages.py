@@ -39,7 +39,7 @@ from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 CALM = 10.0
 DAMPING = 0.7
 ROUNDS, NEAR = 16, 0.002
-"""Of the isolated period; how near the computing time is to that of the wanted fraction."""
+"""Of the search for the computing time that gives a job its fraction; its accuracy, in periods."""
 
 
 class Jobs(NamedTuple):
@@ -47,7 +47,8 @@ class Jobs(NamedTuple):
 
     ``pause``: computing between two iterations over an iteration's isolated communication
     ``alone_s``; ``compute_s``: that computing; ``span_s``: how long an iteration's messages take in
-    isolation; ``meets``: see `neighbours`; ``key``: of its random phases.
+    isolation; ``train``: packets of a message in one buffer; ``meets``: see `neighbours`; ``key``:
+    of its random phases.
     """
 
     n_links: NDArray[np.int64]

@@ -1,7 +1,7 @@
 """Contention of one job on its links while all others are fixed: compiled.
 
-The job's iteration is looked at in several sets of phases of its neighbours, and in several windows
-of each. In each window a neighbour communicates for a part of the time.
+Its iterations meet the neighbours in several sets of phases. In each set a neighbour communicates
+for a part of the time for which the job does. docs/flow-model.md, "Jobs", has the rules.
 """
 
 from __future__ import annotations
@@ -41,10 +41,12 @@ class LinkRows(NamedTuple):
 class Contention(NamedTuple):
     """Contention on the links of one job.
 
-    ``slow``, ``wait_s``, ``met``: by link and lane (set and window), how much slower it is, the
-    mean wait of a packet, and the mean use by others; ``present``: by neighbour and lane, the part
-    of the time for which it communicates; ``span_s``: by neighbour, how long its communication
-    takes among the others; ``who``: the neighbours; ``index``: of each job's slot among them.
+    ``slow``, ``wait_s``, ``met``: by link and set, how much slower it is, the mean wait of a
+    packet, and the part of the time for which others hold it. By neighbour: ``present``, in each set, the
+    part of the time for which it communicates; ``span_s``, how long its communication takes without
+    the job; ``rest``, the part of its delay that is not the job's; ``train``, as in `Jobs`;
+    ``shared``, see `neighbours`; ``who``, its slot. ``index``: of each slot among the neighbours,
+    -1 between two jobs; ``turn``: scratch space of the sets.
     """
 
     slow: NDArray[np.float64]
@@ -121,10 +123,10 @@ def communicated(t, period, span):  # type: ignore[no-untyped-def]
 
 @njit(**INNER_KERNEL)
 def presence(jobs, c, n, job):  # type: ignore[no-untyped-def]
-    """Compute in which part of each window each neighbour communicates.
+    """Compute for which part of the job's communication each neighbour communicates, in each set.
 
     A neighbour is seen as it is without this job: what the job adds to its stretch is left out.
-    Phases are a permutation of the sets' parts of the period, and random within each.
+    Its phases in the sets are even over its period, in a random order from a random begin.
     """
     own_s = jobs.span_s[job] * jobs.stretch[job]
     for k in range(n):
@@ -157,9 +159,8 @@ def occupied(column, span_s, rest):  # type: ignore[no-untyped-def]
 def contention(jobs, rows, c, own, job, most_slow):  # type: ignore[no-untyped-def]
     """Compute the contention on the job's links: by how much they are slower, and the waits.
 
-    A neighbour that communicates takes its use of what the others leave of the link, at most its
-    fair share by inputs. A packet waits for the packets of each neighbour that the others leave in
-    the link's queue: of its train one by one, as in an M/D/1 queue at the use by others.
+    A neighbour that holds the link takes its share by inputs. A packet waits for half a packet of
+    it, and for its train as far as others and the job itself keep that in the queue.
     """
     n, meets = neighbours(jobs, rows, c, own, job)
     jobs.meets[job] = meets

@@ -1,17 +1,17 @@
 """Jobs that share a network, message by message: the flow level of the queue loop.
 
-A job repeats an iteration: its ranks go through steps; the messages of a step travel at once, and
-a rank continues when the longest of its step has arrived. In isolation, a message takes as long as
-the fullest link of its path needs for all that the job sends over it in that step. Among others it
-is slowed by two effects:
+A job repeats an iteration: its ranks compute and go through steps; the messages of a step travel
+at once, and a rank posts the next step when all messages that it needs have arrived. In isolation,
+a message takes as long as the fullest link of its path needs for all that the job sends over it in
+that step. Among others it is slowed by two effects:
 
-- *Shares.* While a job uses a link it has what those of the others leave of it that communicate at
-  the time, or its fair share by links that feed it if that is more.
-- *Waits.* A packet waits for the packets of others at each link of its path, as in an M/D/1
-  queue, but never for more than one from each link that feeds it.
+- *Shares.* A link is shared with those of the others that hold it at the time.
+- *Waits.* A packet waits for the packets of others at each link of its path, and for the trains
+  that queue there, but never for more than the buffers of the links that feed it.
 
-Jobs communicate for a share of their time. What others use depends on the time that an iteration
-takes them now, so all stretches depend on each other, and are iterated until none moves.
+Jobs communicate for a share of their time, and meet in other phases in each iteration. How long
+they communicate depends on the time that an iteration takes them now, so all stretches depend on
+each other, and are iterated until none moves.
 """
 
 from __future__ import annotations

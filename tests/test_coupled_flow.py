@@ -202,6 +202,7 @@ class Plain(RunTimes):
         self.share, self.fraction = share, fraction
         self.loads = JobLoads(network)
         self.placed: dict[int, PlainJob] = {}
+        self.n_started = 0
         self.alone: set[int] = set()
         self.rates: dict[int, float] = {}
         self.done = np.zeros(len(workload))
@@ -238,8 +239,11 @@ class Plain(RunTimes):
         rng = job_streams(shared.seed, stand_in).partners
         program = communication.program(len(rank_node), rng)
         self.placed[job] = PlainJob(
-            shared.routing, program, rank_node, shared.packet, 0, fraction=fraction
+            *(shared.routing, program, rank_node, shared.packet, 0),
+            fraction=fraction,
+            key=self.n_started,
         )
+        self.n_started += 1
         return self._solve()
 
     def on_finish(self, job: int, now_s: float) -> Mapping[int, float]:

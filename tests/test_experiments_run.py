@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.run_times.flow_errors import FLOW_ERRORS, FlowError
+from cosim.run_times.flow_errors import ALL, FLOW_ERRORS, FlowError, Key
 from netcosim.cli import main
 from netcosim.config.load import config_from, load_config
 from netcosim.demo_config import demo_config_text, read_demo_log
@@ -174,8 +174,8 @@ def test_a_run_says_how_far_its_flow_level_is_from_packets(
         'policies = ["rdn", "simple"]', f'policies = ["rdn", "simple"]\nrun_time_model = "{model}"'
     )
     for k, warns in enumerate((False, True)):
-        known = FlowError(100, 0.123, 0.45, 0.2, 0.4 if warns else 0.5)
-        monkeypatch.setitem(FLOW_ERRORS, ("dragonfly", "ugal-l"), known)
+        known = FlowError(100, 0.123, 0.45, 0.6, 0.1, 0.4 if warns else 0.5, 1.0)
+        monkeypatch.setitem(FLOW_ERRORS, Key("dragonfly", "ugal-l", ALL, ALL), known)
         folder = tmp_path / str(k)
         folder.mkdir()
         assert main(["run", str(config_file(folder, text)), "--out", str(folder / "out")]) == 0

@@ -53,6 +53,7 @@ def placed(
     ranks_per_node: int = 1,
     background_s=None,
     fraction: float = 1.0,
+    key: int = 0,
 ) -> tuple[MessageLoad, PlainJob]:
     nodes = np.asarray(nodes, np.int32)
     n_ranks = len(nodes) * ranks_per_node
@@ -60,7 +61,7 @@ def placed(
     job = job_messages(program, ranks_per_node, config)
     load = message_load(JobRoutes(routing), job, nodes, config, seed=5, background_s=background_s)
     rank_node = np.repeat(nodes, ranks_per_node)
-    return load, PlainJob(routing, program, rank_node, config, 5, background_s, fraction)
+    return load, PlainJob(routing, program, rank_node, config, 5, background_s, fraction, key)
 
 
 @pytest.mark.parametrize(("make", "routing"), MACHINES)
@@ -71,6 +72,7 @@ def test_any_history_equals_the_plain_model(make, routing: str, seed: int) -> No
     config = PacketConfig(packet_bytes=1000, header_bytes=40)
     router = make_routing(topology, routing)
     free, there, plain = rng.permutation(topology.n_nodes).tolist(), {}, {}
+    n_started = 0
     net: MessageNetwork[int] = MessageNetwork(topology.n_links, tolerance=1e-4)
     for number in range(7):
         gone = [j for j in there if rng.random() < 0.3]
@@ -85,9 +87,11 @@ def test_any_history_equals_the_plain_model(make, routing: str, seed: int) -> No
             job, nodes = 10 * number + k, [free.pop() for _ in range(size)]
             pattern = PATTERNS[int(rng.integers(len(PATTERNS)))]
             share = float(rng.uniform(0.05, 1))
+            n_bytes = int(rng.integers(1, 30_000))
             load, other = placed(
-                router, pattern, nodes, int(rng.integers(1, 30_000)), config, 1 + k, None, share
+                router, pattern, nodes, n_bytes, config, 1 + k, None, share, n_started
             )
+            n_started += 1
             coming.append((job, load))
             shares.append(share)
             there[job], plain[job] = nodes, other
@@ -96,9 +100,17 @@ def test_any_history_equals_the_plain_model(make, routing: str, seed: int) -> No
         assert net.alone_s(job) == pytest.approx(other.alone_s, rel=1e-9)
         other.stretch = net.stretch(job)
     # a fixed point of the plain model, as far as there is one; there may be others
+    look_around(list(plain.values()))
     for job, other in plain.items():
         others = [o for o in plain.values() if o is not other]
         assert net.stretch(job) == pytest.approx(other.goal(others), rel=5e-3)
+
+
+def look_around(jobs: list[PlainJob]) -> None:
+    """Work out what jobs of these stretches are to each other on links."""
+    for _ in range(30):
+        for job in jobs:
+            job.look([o for o in jobs if o is not job])
 
 
 @pytest.mark.parametrize(("make", "routing"), MACHINES[:2])
@@ -108,7 +120,7 @@ def test_started_at_once_equals_the_plain_model(make, routing: str) -> None:
     router = make_routing(topology, routing)
     nodes = rng.permutation(topology.n_nodes)[:15].reshape(5, 3)
     names = PATTERNS[:3] * 2
-    both = [placed(router, names[k], own, 20_000) for k, own in enumerate(nodes)]
+    both = [placed(router, names[k], own, 20_000, key=k) for k, own in enumerate(nodes)]
     net: MessageNetwork[int] = MessageNetwork(topology.n_links, tolerance=1e-4)
     net.change([(k, load) for k, (load, _) in enumerate(both)], [])
     expected = plain_stretches([other for _, other in both])
@@ -128,7 +140,7 @@ def test_other_ways_equal_the_plain_model(make, routing: str, seed: int) -> None
     shares = rng.uniform(0.05, 1, 3).tolist()
 
     def start(k: int, others_s=None) -> tuple[MessageLoad, PlainJob]:
-        return placed(router, PATTERNS[k], nodes[k], 20_000, CONFIG, 1, others_s, shares[k])
+        return placed(router, PATTERNS[k], nodes[k], 20_000, CONFIG, 1, others_s, shares[k], k)
 
     both = [start(k) for k in range(3)]
     net.change([(k, load) for k, (load, _) in enumerate(both)], [], fractions=shares)
@@ -143,11 +155,14 @@ def test_other_ways_equal_the_plain_model(make, routing: str, seed: int) -> None
                 expected[link] += other.mean_use(link) * mine
         np.testing.assert_allclose(busy_s, expected, rtol=0.02, atol=1e-12)
         load, new = start(k, expected)
-        new.alone_s, plain[k] = plain[k].alone_s, new
+        for name in ("alone_s", "compute_s", "span"):
+            setattr(new, name, getattr(plain[k], name))
+        plain[k] = new
         net.reroute([k], lambda _, busy_s, load=load: load)
         assert net.alone_s(k) == pytest.approx(new.alone_s, rel=1e-9)
     for k, job in enumerate(plain):
         job.stretch = net.stretch(k)
+    look_around(plain)
     for k, job in enumerate(plain):
         others = [o for o in plain if o is not job]
         assert net.stretch(k) == pytest.approx(job.goal(others), rel=5e-3)
@@ -166,6 +181,8 @@ def one_message(
     packet_s: float = 0.0,
     inputs: float = 1.0,
     most_slow: float = np.inf,
+    train: float = 1.0,
+    single: bool = False,
 ) -> MessageLoad:
     """A job of one rank, one step and one message over one link, number 0."""
     return MessageLoad(
@@ -173,17 +190,19 @@ def one_message(
         busy_s=np.array([busy_s]),
         inputs=np.array([inputs]),
         packet_s=np.array([packet_s]),
-        # counts of ranks, steps, messages, entries; where each begins and ends; the link
-        ints=np.array([1, 1, 1, 1, 0, 1, 0, 1, 0, 1, 0], np.int32),
-        # scale, most_slow; floor, latency; time of the entry, weight of its wait
-        floats=np.array([1.0, most_slow, floor_s, latency_s, entry_s, 1.0]),
+        # ranks, steps, messages, entries; where ranks and steps begin and end; order; the rank's
+        # next iteration waits for the message; its chain; single; where its path is; the link
+        ints=np.array([1, 1, 1, 1, 0, 1, 0, 1, 0, 1, 0, single, 0, 1, 0], np.int32),
+        # scale, most_slow, train, buffer, felt waits; computing; floor, latency; of the entry: its
+        # time, weight of its wait, the message's own time
+        floats=np.array([1, most_slow, train, 8, 1, 0, floor_s, latency_s, entry_s, 1, entry_s]),
     )
 
 
 def stretch_of_two(load: MessageLoad, fraction: float = 1.0) -> float:
     net: MessageNetwork[int] = MessageNetwork(1, tolerance=1e-7)
     net.change([(0, load), (1, load)], [], fractions=[fraction, fraction])
-    assert net.stretch(0) == pytest.approx(net.stretch(1), rel=1e-5)
+    assert net.stretch(0) == pytest.approx(net.stretch(1), rel=0.02)
     return net.stretch(0)
 
 
@@ -191,37 +210,41 @@ def stretch_of_two(load: MessageLoad, fraction: float = 1.0) -> float:
     ("idle", "fraction"), [(0.3, 1), (0.8, 1), (2, 1), (6, 1), (1, 0.2), (1, 0.6), (3, 0.6)]
 )
 def test_two_jobs_that_meet_by_chance(idle: float, fraction: float) -> None:
-    """Both send for 1 s and then idle: slow x solves x = 1 + f u / (1 - u), u = 1 / (x + idle).
+    """Both send for 1 s and then idle: the other is there with its isolated fraction.
 
-    For W = f u and V = f u (u - f u) leave 1 - u. So (x - 1) (x + idle - 1) = f. The other's duty
-    is its isolated fraction.
+    It is then on the link for 1 / (1 + idle) of the time, so sending takes 1 + f / (1 + idle).
+    Where jobs pause, that is met in the mean of eight phases, nearly.
     """
-    x = 1 + ((idle**2 + 4 * fraction) ** 0.5 - idle) / 2
+    slow = 1 + fraction / (1 + idle)
     assert stretch_of_two(one_message(1.0, idle, 1.0), fraction) == pytest.approx(
-        (x + idle) / (1 + idle), rel=1e-5
+        (slow + idle) / (1 + idle), rel=1e-6 if fraction == 1 else 3e-3
     )
 
 
 @pytest.mark.parametrize(
     "fractions",
     [(0.1, 0.1), (0.3, 0.3), (0.8, 0.8), (0.2, 0.5), (0.1, 0.8), (0.3, 0.3, 0.3), (0.1, 0.4, 0.8)]
-    + [(f,) * 4 for f in (0.1, 0.2, 0.4, 0.8)]
+    + [(f,) * 4 for f in (0.1, 0.2, 0.25, 0.4, 0.8)]
     + [(0.1, 0.3, 0.5, 0.7)],
 )
 def test_jobs_on_one_cable_meet_mean_value_analysis(fractions: tuple[float, ...]) -> None:
-    """The worst of these is 2.9 % off; with the neighbours' stretched duties it would be 13 %."""
+    """The extra time: of two jobs within 4 %, of three and four within 6 %.
+
+    There what a job is without another is taken in the first order only.
+    """
     net: MessageNetwork[int] = MessageNetwork(1, tolerance=1e-7)
     load = one_message(1.0, 0.0, 1.0)
     net.change([(k, load) for k in range(len(fractions))], [], fractions=fractions)
     exact = mean_value_analysis([(1 - f) / f for f in fractions])
     if len(fractions) == 2:
         assert exact == pytest.approx([1 + fractions[1], 1 + fractions[0]])
-    found = [net.stretch(k) for k in range(len(fractions))]
-    assert found == pytest.approx(exact, rel=1e-5 if len(fractions) == 2 else 0.03)
+    extra = [net.stretch(k) - 1 for k in range(len(fractions))]
+    expected = [s - 1 for s in exact]
+    assert extra == pytest.approx(expected, rel=0.04 if len(fractions) == 2 else 0.06)
 
 
 def test_who_takes_little_while_it_communicates_is_felt_little() -> None:
-    """Half of a link for a third of the time: 1 + 1/3 * 0.5 / 0.5; a tenth: 1 + 1/3 * 0.1 / 0.9.
+    """Half of a link for a third of the time: 1 + 1/3 * 0.5; a tenth: 1 + 1/3 * 0.1.
 
     The other is not slowed, for it could have the link for as long as it likes (most_slow = 1).
     """
@@ -230,8 +253,44 @@ def test_who_takes_little_while_it_communicates_is_felt_little() -> None:
         other = one_message(part, 1 - part, part, most_slow=1.0)
         jobs = [("job", one_message(1.0, 0.0, 1.0)), ("other", other)]
         net.change(jobs, [], fractions=[0.5, 1 / 3])
-        assert net.stretch("job") == pytest.approx(1 + part / (1 - part) / 3)
+        assert net.stretch("job") == pytest.approx(1 + part / 3, rel=2e-3)
         assert net.stretch("other") == 1.0
+
+
+def test_a_neighbour_takes_at_most_twice_as_much() -> None:
+    """A third of the time there, it takes as much where as many links feed it: 1 + 1 / 3.
+
+    Half of that for half as many, and 1 + 2 / 3 for five times as many.
+    """
+    for inputs, slow in ((1.0, 4 / 3), (0.5, 7 / 6), (5.0, 5 / 3)):
+        net: MessageNetwork[str] = MessageNetwork(1, tolerance=1e-9)
+        other = one_message(1.0, 0.0, 1.0, inputs=inputs, most_slow=1.0)
+        jobs = [("job", one_message(1.0, 0.0, 1.0)), ("other", other)]
+        net.change(jobs, [], fractions=[0.5, 1 / 3])
+        assert net.stretch("job") == pytest.approx(slow, rel=0.01)
+
+
+def test_a_neighbour_does_not_queue_behind_itself() -> None:
+    """A ping-pong uses each direction of a cable for half of its communication.
+
+    Beside another one, both at a fraction of 0.5: 1 + 0.5 * 0.5 (packets: 1.26). A job at 0.4 that
+    uses one direction only beside two of them: 1 + 2 * 0.5 * 0.5, and a little more as they slow
+    each other (1.62; packets: 1.55).
+    """
+    ping_pong = MessageLoad(
+        links=np.array([0, 1], np.int32),
+        busy_s=np.ones(2),
+        inputs=np.ones(2),
+        packet_s=np.zeros(2),
+        # as in `one_message`, with two steps: the second waits for the first's message
+        ints=np.array([1, 2, 2, 2, 0, 2, 0, 1, 2, 0, 1, 1, 2, 0, 1, 0, 0, 0, 1, 2, 0, 1], np.int32),
+        floats=np.array([1, np.inf, 1, 8, 1, *(0,) * 6, *(1,) * 6], np.float64),
+    )
+    net: MessageNetwork[int] = MessageNetwork(2, tolerance=1e-6)
+    net.change([(0, ping_pong), (1, ping_pong)], [], fractions=[0.5, 0.5])
+    assert [net.stretch(k) for k in range(2)] == pytest.approx([1.25, 1.25], rel=2e-3)
+    net.change([(2, one_message(1.0, 0.0, 1.0))], [], fractions=[0.4])
+    assert net.stretch(2) == pytest.approx(1.55, rel=0.06)
 
 
 @pytest.mark.parametrize(("make", "routing"), [MACHINES[0], MACHINES[3], MACHINES[-1]])
@@ -267,44 +326,57 @@ def test_no_result_depends_on_the_size_of_a_buffer(
     assert max(grown[1]) > 1.5
 
 
-def waiting(busy_s: float, packet_s: float, inputs: float) -> MessageLoad:
+def waiting(
+    busy_s: float, packet_s: float, inputs: float = 1000.0, *, train: float = 1.0, **more: bool
+) -> MessageLoad:
     """A job that takes 1 s alone, whatever the link does, and a wait more among others."""
     return one_message(
-        0.0, 0.0, busy_s, floor_s=1.0, packet_s=packet_s, inputs=inputs, most_slow=1.0
+        *(0.0, 0.0, busy_s),
+        floor_s=1.0,
+        packet_s=packet_s,
+        inputs=inputs,
+        most_slow=1.0,
+        train=train,
+        **more,
     )
 
 
 @pytest.mark.parametrize("packet_s", [0.02, 0.1])
-def test_waits_at_a_calm_link(packet_s: float) -> None:
-    """M/D/1: s = 1 + p u / (2 (1 - 2 u)), u = 0.3 / s; so (s - 1) (s - 0.6) = 0.15 p."""
-    s = (1.6 + (1.6**2 - 4 * (0.6 - 0.15 * packet_s)) ** 0.5) / 2
-    assert stretch_of_two(waiting(0.3, packet_s, 1000.0)) == pytest.approx(s, rel=1e-5)
-
-
-def test_waits_are_for_the_mean_use_of_others() -> None:
-    """With f = 1/2 the other uses 0.3 / (1 + s) on average, the job itself u = 0.3 / s meanwhile.
-
-    The wait is then p m / (2 (1 - m - u)); for full uses, m = u, s would be that of a calm link.
-    """
-    s = stretch_of_two(waiting(0.3, 0.1, 1000.0), 0.5)
-    m, u = 0.3 / (1 + s), 0.3 / s
-    assert s == pytest.approx(1 + 0.1 * m / (2 * (1 - m - u)), rel=1e-6)
+def test_waits_for_single_packets(packet_s: float) -> None:
+    """The other is there for 0.3 of the time, a packet half over: s = 1 + 0.3 p / 2."""
+    assert stretch_of_two(waiting(0.3, packet_s)) == pytest.approx(1 + 0.15 * packet_s, rel=1e-6)
 
 
 @pytest.mark.parametrize("packet_s", [0.02, 0.1])
-def test_waits_at_a_crowded_link(packet_s: float) -> None:
-    """A fifth of the link stays spare: s = 1 + p u / (2 * 0.2), u = 0.6 / s; s^2 - s = 1.5 p."""
-    s = (1 + (1 + 6 * packet_s) ** 0.5) / 2
-    assert 1 - 2 * 0.6 / s < 0.2
-    assert stretch_of_two(waiting(0.6, packet_s, 1000.0)) == pytest.approx(s, rel=1e-5)
+def test_trains_queue_behind_the_job(packet_s: float) -> None:
+    """As the job uses u = 0.3 / s: s = 1 + 0.3 p / 2 (1 + 7 u), so s^2 - s (1 + w) = 2.1 w."""
+    w = 0.15 * packet_s
+    s = (1 + w + ((1 + w) ** 2 + 8.4 * w) ** 0.5) / 2
+    assert stretch_of_two(waiting(0.3, packet_s, train=8.0)) == pytest.approx(s, rel=1e-6)
 
 
-def test_nobody_waits_for_more_than_a_packet_of_each_input() -> None:
-    """Without the limit it would be 1 + 0.1 u / 0.4 with u = 0.6 / s, 1.13."""
-    assert stretch_of_two(waiting(0.6, 0.1, 0.5)) == pytest.approx(1.05, rel=1e-9)
+def test_waits_at_a_crowded_link() -> None:
+    """A fifth of the link stays spare: p / 2 (0.85 / (1 - 0.1) + 0.1 / 0.2) beside 0.85 and 0.1."""
+    net: MessageNetwork[int] = MessageNetwork(1, tolerance=1e-9)
+    net.change([(k, waiting(use, 1e-4)) for k, use in enumerate((0.05, 0.85, 0.1))], [])
+    assert (net.stretch(0) - 1) / 1e-4 == pytest.approx(0.85 / 1.8 + 0.25, rel=1e-3)
 
 
-def test_scattered_packets_feel_half_the_waits() -> None:
+def test_nobody_waits_for_more_than_a_buffer_of_each_input() -> None:
+    """Without the limit it would be 1 + 0.015 (1 + 7 * 0.3)."""
+    assert stretch_of_two(waiting(0.3, 0.1, 0.05, train=8.0)) == pytest.approx(1.04, rel=1e-6)
+
+
+def test_single_packets_draw_their_waits() -> None:
+    """None, or with a chance of 0.3 uniform up to a packet: 1 + 0.3 p / 2 in the mean of 32."""
+    load = waiting(0.3, 0.1, single=True)
+    net: MessageNetwork[int] = MessageNetwork(1, tolerance=1e-7)
+    net.change([(0, load), (1, load)], [])
+    assert net.stretch(0) == pytest.approx(1.015, abs=2e-3)
+    assert net.stretch(0) != pytest.approx(1.015, abs=1e-6)
+
+
+def test_scattered_packets_feel_a_part_of_the_waits() -> None:
     """Along a row of a torus there is one way, with the same links under both routings."""
     topology = torus((6, 2))
     program = make_pattern("pairs", 2, 5000, 1, np.random.default_rng(1))
@@ -317,10 +389,11 @@ def test_scattered_packets_feel_half_the_waits() -> None:
     assert static.links.tolist() == scattered.links.tolist()
     entries = int(static.ints[3])
     assert entries == 4
-    assert (static.floats[1], scattered.floats[1]) == (np.inf, 2.0)  # packets avoid a slow link
-    np.testing.assert_allclose(static.floats[2:-entries], scattered.floats[2:-entries])
-    assert static.floats[-entries:].tolist() == [1.0] * 4
-    assert scattered.floats[-entries:].tolist() == [0.5] * 4
+    assert (static.floats[1], scattered.floats[1]) == (np.inf, 1.5)  # packets avoid a slow link
+    for part in (slice(5, -2 * entries), slice(-entries, None)):
+        np.testing.assert_allclose(static.floats[part], scattered.floats[part])
+    assert static.floats[-2 * entries : -entries].tolist() == [1.0] * 4
+    assert scattered.floats[-2 * entries : -entries].tolist() == [0.625] * 4
 
 
 def test_luckier_ways_do_not_make_a_job_faster_than_alone() -> None:
@@ -391,6 +464,20 @@ def test_time_alone_is_near_the_packet_engine(pattern: str, n_bytes: int) -> Non
     traffic = combine([program], [nodes])
     packets = simulate_packets(router, traffic, CONFIG, np.random.default_rng(1))
     assert net.alone_s(0) == pytest.approx(packets.group_finish_ps[0] / 1e12, rel=0.15)
+
+
+@pytest.mark.parametrize("nodes", [(0, 1), (0, 3), (0, 15)])
+def test_a_pair_alone_is_as_fast_as_by_packets(nodes: tuple[int, int]) -> None:
+    """One packet each way, over two, four and six links: node links have their latency too."""
+    topology = fat_tree(4)
+    router = make_routing(topology)
+    load, _ = placed(router, "pairs", nodes, 1000)
+    net: MessageNetwork[int] = MessageNetwork(topology.n_links)
+    net.change([(0, load)], [])
+    program = make_pattern("pairs", 2, 1000, 1, np.random.default_rng(1))
+    traffic = combine([program], [np.array(nodes, np.int32)])
+    packets = simulate_packets(router, traffic, CONFIG, np.random.default_rng(1))
+    assert net.alone_s(0) == pytest.approx(packets.group_finish_ps[0] / 1e12, rel=1e-6)
 
 
 @pytest.mark.parametrize("make", [lambda: fat_tree(4), lambda: dragonfly(2, 2, 5)])

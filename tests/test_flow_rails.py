@@ -50,8 +50,9 @@ def test_a_message_takes_its_node_s_links_all_at_once(rails):
 
 def test_a_rendezvous_pays_the_way_three_times():
     routing, nodes = make_routing(machine(1)), np.array([0, 20], dtype=np.int32)
+    both_ways = program([Step([Send(1, 8000)], need=1)], [Step([Send(0, 8000)], need=1)])
     eager, above = (
-        alone_s(routing, pair(8000), nodes, PacketConfig(eager_limit_bytes=limit))
+        alone_s(routing, both_ways, nodes, PacketConfig(eager_limit_bytes=limit))
         for limit in (8000, 7999)
     )
     latency_s = eager - 8e-6

@@ -68,9 +68,11 @@ def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
     if (other := other_share(result.config)) is not None:
         rows.append((WARNING, f"{other[0].upper()}{other[1:]}."))
     if result.config.queue.run_time_model == "coupled-flow":
-        from cosim.run_times.flow_errors import flow_error_text
+        from cosim.run_times.flow_errors import class_texts, flow_error_text
 
-        rows.append((NOTE, flow_error_text(result.machine.routing)))
+        routing = result.machine.routing
+        rows.append((NOTE, flow_error_text(routing)))
+        rows += [(NOTE, text) for text in class_texts(routing, result.flow_classes)]
     rows += [(NOTE, f"{line}.") for line in _packet_ages(result)]
     if (line := _threads_line(result)) is not None:
         rows.append((NOTE, f"{line[0].upper()}{line[1:]}."))

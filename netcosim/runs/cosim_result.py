@@ -63,6 +63,18 @@ class CosimResult:
         return self.queues.jobs
 
     @property
+    def flow_classes(self) -> list[tuple[str, str]]:
+        """Classes of the jobs that communicate under "coupled-flow", by traffic and nodes."""
+        from cosim.run_times.coupled import CoupledFlow
+        from cosim.run_times.flow_errors import classes_of
+
+        if not isinstance(self.run_time_model, CoupledFlow):
+            return []
+        talks = self.fraction > 0
+        n_nodes = self.workload.n_nodes[talks]
+        return classes_of(self.run_time_model.network, self.share[talks], n_nodes)
+
+    @property
     def measured(self) -> dict[str, Measurements]:
         """Communication times, by policy; empty with ``snapshots = 0``."""
         found = {} if self.measurement is None else self.measurement.jobs

@@ -90,9 +90,9 @@ def run_and_report(
 
     warnings = [buffer_warning(result.machine.topology, result.machine.packets)]
     if config.queue.run_time_model == "coupled-flow":
-        from cosim.run_times.flow_errors import flow_warning
+        from cosim.run_times.flow_errors import flow_warnings
 
-        warnings.append(flow_warning(result.machine.routing))
+        warnings += flow_warnings(result.machine.routing, result.flow_classes)
     for warning in warnings:
         if warning is not None:
             print(f"netcosim: warning: {warning}", file=sys.stderr)

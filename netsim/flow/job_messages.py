@@ -46,16 +46,27 @@ class JobMessages:
     step_ptr: LongArray
     """rank_ptr, step_ptr: int64. Stream ``r`` of those followed has the steps ``rank_ptr[r] ..
     rank_ptr[r+1]-1``, step ``s`` the traced messages ``step_ptr[s] .. step_ptr[s+1]-1``."""
-    n_packets: FloatArray
+    order: LongArray
+    """(s,) int64. The steps in an order in which each comes after those whose messages it needs."""
+    waiter: LongArray
+    """(t,) int64. The step that waits for the message: ``s`` + stream for the stream's next
+    iteration, ``s`` + streams for none that is followed."""
+    chain: LongArray
+    """(t,) int64. The same for messages of a stream to the same node, numbered from 0."""
     compute_s: FloatArray
-    """n_packets, compute_s: (t,) float64. Packets of each traced message, and the computing before
-    its step."""
+    """(s,) float64. Computing before the step."""
+    n_packets: FloatArray
+    """(t,) float64. Packets of each traced message."""
     trips: FloatArray
     """(t,) float64. How often it crosses the path: 3 by rendezvous, else 1."""
     scale: float
     """Steps of the iteration over steps followed."""
     packet_bytes: float
     """Mean packet."""
+    train: float
+    """Packets of a message that can be in one buffer, on average; at least 1."""
+    buffer: float
+    """Packets of a buffer."""
     computing_s: float
     """Computing of a rank, on average."""
 
@@ -83,7 +94,6 @@ def job_messages(program: Program, ranks_per_node: int, config: PacketConfig) ->
     src, dst = rank // ranks_per_node, program.send_dst.astype(np.int64) // ranks_per_node
     away = src != dst
     step, stream, src, dst = step[away], stream[away], src[away], dst[away]
-    compute_s = program.compute_s[step]
     local = step - program.step_ptr[stream]
     n_packets = np.ceil(program.send_bytes[away] / config.packet_bytes)
     limit = np.inf if config.eager_limit_bytes is None else config.eager_limit_bytes
@@ -92,17 +102,36 @@ def job_messages(program: Program, ranks_per_node: int, config: PacketConfig) ->
     n_nodes = max(1, program.n_ranks // ranks_per_node)
     pairs, pair = np.unique(src * n_nodes + dst, return_inverse=True)
     steps, number = np.unique(local, return_inverse=True)
+    spaced = _spaced(len(steps), MAX_STEPS)
     place = np.full(len(steps), -1, dtype=np.int64)
-    place[_spaced(len(steps), MAX_STEPS)] = np.arange(min(MAX_STEPS, len(steps)))
+    place[spaced] = np.arange(len(spaced))
     short = place[number.ravel()]
     kept = np.flatnonzero(short >= 0)
     used_pairs, used = np.unique(pair.ravel()[kept], return_inverse=True)
     streams, who = np.unique(stream[kept], return_inverse=True)
-    traced = np.flatnonzero(np.isin(who.ravel(), _spaced(len(streams), MAX_RANKS)))
+    followed = _spaced(len(streams), MAX_RANKS)
+    traced = np.flatnonzero(np.isin(who.ravel(), followed))
     traced = traced[np.lexsort((traced, short[kept[traced]], stream[kept[traced]]))]
     of = kept[traced]
     new_rank = np.diff(stream[of], prepend=-1) != 0
     new_step = new_rank | (np.diff(short[of], prepend=-1) != 0)
+    rank_ptr = np.append(np.flatnonzero(new_rank[new_step]), np.count_nonzero(new_step))
+    local_step = short[of][new_step]
+    # the first followed step after the one that a message counts toward, of the stream nearest to
+    # the receiver's
+    target = program.send_step.astype(np.int64)[away][of]
+    to = np.searchsorted(program.step_ptr, target, "right") - 1
+    at = np.minimum(np.searchsorted(streams, to), max(0, len(streams) - 1))
+    sends = streams[at] == to if len(streams) else np.zeros(0, dtype=np.bool_)
+    near = np.rint(at * (len(followed) - 1) / max(1, len(streams) - 1)).astype(np.int64)
+    later = np.searchsorted(steps[spaced], target - program.step_ptr[to], "right")
+    key = np.repeat(np.arange(len(followed)), np.diff(rank_ptr)) * (MAX_STEPS + 1) + local_step
+    waiter = np.searchsorted(key, near * (MAX_STEPS + 1) + later)
+    waiter = np.where(waiter < rank_ptr[near + 1], waiter, len(key) + near)
+    waiter = np.where(sends, waiter, len(key) + len(followed))
+    sender = np.cumsum(new_step) - 1
+    _, chain = np.unique(stream[of] * len(used_pairs) + used.ravel()[traced], return_inverse=True)
+    most = max(1, config.buffer_bytes // config.packet_bytes)
     return JobMessages(
         pair_src=pairs // n_nodes,
         pair_dst=pairs % n_nodes,
@@ -114,15 +143,38 @@ def job_messages(program: Program, ranks_per_node: int, config: PacketConfig) ->
         step=short[kept],
         n_bytes=n_bytes[kept],
         traced=traced,
-        rank_ptr=np.append(np.flatnonzero(new_rank[new_step]), np.count_nonzero(new_step)),
+        rank_ptr=rank_ptr,
         step_ptr=np.append(np.flatnonzero(new_step), len(of)),
+        order=_by_need(rank_ptr, sender, waiter),
+        waiter=waiter,
+        chain=chain.ravel(),
+        compute_s=program.compute_s[step[of][new_step]],
         n_packets=n_packets[of],
-        compute_s=compute_s[of],
         trips=trips[of],
         scale=len(steps) / max(1, min(MAX_STEPS, len(steps))),
         packet_bytes=float(n_bytes.sum() / max(1.0, n_packets.sum())),
+        train=float(np.clip(n_packets.sum() / max(1, len(n_packets)), 1, most)),
+        buffer=float(most),
         computing_s=float(program.compute_s.sum()) / program.n_ranks,
     )
+
+
+def _by_need(rank_ptr: LongArray, sender: LongArray, waiter: LongArray) -> LongArray:
+    """Return the steps in an order in which each comes after those that it needs."""
+    n_steps = int(rank_ptr[-1])
+    level = np.arange(n_steps) - np.repeat(rank_ptr[:-1], np.diff(rank_ptr))
+    inner = waiter < n_steps
+    before, after = sender[inner], waiter[inner]
+    within = np.setdiff1d(np.arange(1, n_steps), rank_ptr)
+    before, after = np.append(before, within - 1), np.append(after, within)
+    # samples of steps and streams can need each other in a ring: cut after as many rounds
+    for _ in range(n_steps):
+        higher = level.copy()
+        np.maximum.at(higher, after, level[before] + 1)
+        if np.array_equal(higher, level):
+            break
+        level = higher
+    return np.argsort(level, kind="stable")
 
 
 def _spaced(n: int, most: int) -> LongArray:

@@ -25,11 +25,10 @@ from netsim.topologies.fattree import FatTreeShape
 
 _MAX_ENTRIES = 1 << 26
 _WALKS = 1 << 13  # of a job: many pairs spread over the paths without being split
-_DETOUR = 2.0
-"""UGAL leaves the minimal path when its queue is more than twice the detour's; packets under
-minimal-adaptive take another productive link of a torus."""
+_DETOUR = 1.5
+"""Under UGAL packets take the detour then; under minimal-adaptive another productive link."""
 
-_SCATTERED_WAITS = 0.5
+_SCATTERED_WAITS = 0.625
 """Fraction of the waits on its path that delays a message whose packets take separate paths."""
 
 FloatArray = NDArray[np.float64]
@@ -85,10 +84,11 @@ class JobRoutes:
         Where packets wait for those of others; on an adaptive fat-tree not on the path up,
         where each takes the shortest queue.
     most_slow : float
-        The most that a busy link slows a job down: 2 under UGAL and its kin, which detour
+        The most that a busy link slows a job down: 1.5 under UGAL and its kin, which detour
         then, and under minimal-adaptive.
     felt_waits : float
-        Fraction of the waits on its path that delays a message: 0.5 where packets select own paths.
+        Fraction of the waits on its path that delays a message: 0.625 where packets select own
+        paths.
     looks_at_others : bool
         Whether paths depend on what others put on the links (`of`'s ``background_s``).
     """

@@ -46,12 +46,10 @@ class Sent(NamedTuple):
 
 
 class Traced(NamedTuple):
-    """The traced messages; ``late``: the logarithm of their packets, empty without weights."""
+    """The traced messages."""
 
     message: NDArray[np.int64]
-    compute_s: NDArray[np.float64]
     trips: NDArray[np.float64]
-    late: NDArray[np.float64]
 
 
 class Feeders(NamedTuple):
@@ -152,21 +150,25 @@ def mean_inputs(loads, many, inputs):  # type: ignore[no-untyped-def]
 def trace(m, sent, traced, n, rails, router_latency_s, felt, loads, ints, floats):  # type: ignore[no-untyped-def]
     """Write the paths of the traced messages as in `MessageLoad`, from the messages' own on."""
     n_messages = len(traced.message)
-    n_entries = (len(floats) - 2 * n_messages) // 2
+    n_entries = (len(floats) - 2 * n_messages) // 3
     columns = ints[n_messages + 1 :]
     latency, alone_s = floats[n_messages:], floats[2 * n_messages :]
     weights = alone_s[n_entries:]
+    own_s = weights[n_entries:]
     unsplit = len(sent.weights) == 0
     at = ints[0] = 0
     for k in range(n_messages):
         pair, load = sent.pair[traced.message[k]], loads[sent.step[traced.message[k]]]
+        n_bytes = sent.n_bytes[traced.message[k]]
         out, into = port_columns(m, sent, pair, n, rails)
         from_port = sent.nodes[sent.src[pair]] * rails
         to_port = len(m.first) * rails + sent.nodes[sent.dst[pair]] * rails
         out_port, in_port, _ = ports_taken(m, sent, pair, rails)
         floor_s = load[out + out_port] / m.bandwidth_Bps[from_port + out_port]
         floats[k] = max(floor_s, load[into + in_port] / m.bandwidth_Bps[to_port + in_port])
-        one_way_s = 0.0
+        # from the node to its router and from the last router to the node
+        one_way_s = m.latency_s[from_port + out_port] + m.latency_s[to_port + in_port]
+        one_way_s += router_latency_s
         for e in range(sent.ptr[pair], sent.ptr[pair + 1]):
             link = sent.links[e]
             columns[at] = m.column[link]
@@ -174,11 +176,10 @@ def trace(m, sent, traced, n, rails, router_latency_s, felt, loads, ints, floats
             part = 1.0 if unsplit else sent.weights[e]
             one_way_s += hop_s * part
             alone_s[at] = load[m.column[link]] / m.bandwidth_Bps[link]
-            # packets on separate paths: the last arrives after the longest of as many waits
-            last = 1.0 + traced.late[k] if part < 1.0 else 1.0
-            weights[at] = part * last * felt
+            own_s[at] = n_bytes * part / m.bandwidth_Bps[link]
+            weights[at] = part * felt
             at += 1
-        latency[k] = traced.compute_s[k] + traced.trips[k] * one_way_s
+        latency[k] = traced.trips[k] * one_way_s
         ints[k + 1] = at
 
 

@@ -8,35 +8,58 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from netsim.flow.kernels_message_times import COUNTS, HEAD, MOST_SLOW, job_time, write_record
+from netsim.flow.kernels_message_times import (
+    BUFFER,
+    COUNTS,
+    FELT,
+    HEAD,
+    MOST_SLOW,
+    SCALE,
+    TRAIN,
+    message_times,
+    parts_of,
+    period_of,
+    write_record,
+)
 from netsim.flow.kernels_shares import (
+    BUSY,
     INPUTS,
     PACKET,
     SLOW,
     USE,
     Own,
     add_up,
+    capacity_s,
     contention,
-    fetch,
+    job_period_s,
     update_rows,
-    write_back,
 )
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 
-INNER, CALM = 3, 10.0
+CALM = 10.0
 DAMPING = 0.7
+ROUNDS, NEAR = 16, 0.002
+"""Of the search for the computing time that gives a job its fraction; its accuracy, in periods."""
 
 
 class Jobs(NamedTuple):
     """Jobs in slots; their records begin at ``int_begin`` and ``float_begin`` of the pools.
 
-    ``pause``: computing between two iterations over an iteration's isolated communication.
+    ``pause``: computing between two iterations over an iteration's isolated communication
+    ``alone_s``; ``compute_s``: that computing; ``span_s``: how long an iteration's messages take in
+    isolation; ``train``: packets of a message in one buffer; ``meets``: see `neighbours`; ``key``:
+    of its random phases.
     """
 
     n_links: NDArray[np.int64]
     int_begin: NDArray[np.int64]
     float_begin: NDArray[np.int64]
     alone_s: NDArray[np.float64]
+    compute_s: NDArray[np.float64]
+    span_s: NDArray[np.float64]
+    train: NDArray[np.float64]
+    meets: NDArray[np.float64]
+    key: NDArray[np.int64]
     pause: NDArray[np.float64]
     stretch: NDArray[np.float64]
     reported: NDArray[np.float64]
@@ -72,8 +95,46 @@ def own_links(jobs, job):  # type: ignore[no-untyped-def]
     )
 
 
+@njit(**INNER_KERNEL)
+def job_period(jobs, job, run, c, pause_s, contended):  # type: ignore[no-untyped-def]
+    """Return the mean period of a job that computes for ``pause_s``, and its first iteration."""
+    n = jobs.n_links[job]
+    ints, floats = jobs.ints[jobs.int_begin[job] :], jobs.floats[jobs.float_begin[job] :]
+    parts = parts_of(ints, floats, n)
+    scale, key = floats[SCALE], jobs.key[job]
+    packet_s = own_links(jobs, job).packet_s
+    message_times(parts, floats[BUFFER], floats[FELT], packet_s, c.slow, c.wait_s, run, c.turn)
+    period_s, first_s = period_of(parts, run, pause_s / scale, key, c.met, c.wait_s, contended)
+    return period_s * scale, first_s * scale
+
+
+@njit(**INNER_KERNEL)
+def isolate(jobs, job, run, c):  # type: ignore[no-untyped-def]
+    """Work out a job's isolated iteration: it communicates for its fraction of the period.
+
+    What communication takes falls as computing grows where streams go on without waiting, as in a
+    broadcast; then the computing is found by bisection.
+    """
+    pause = jobs.pause[job]
+    _, span_s = job_period(jobs, job, run, c, 0.0, False)
+    compute_s, low_s, high_s = span_s * pause, 0.0, np.inf
+    period_s = 0.0
+    for _ in range(ROUNDS):
+        period_s, _ = job_period(jobs, job, run, c, compute_s, False)
+        wanted_s = (period_s - compute_s) * pause
+        if abs(wanted_s - compute_s) <= NEAR * period_s:
+            break
+        if wanted_s > compute_s:
+            low_s = compute_s
+        else:
+            high_s = compute_s
+        compute_s = wanted_s if low_s < wanted_s < high_s else 0.5 * (low_s + high_s)
+    jobs.compute_s[job], jobs.alone_s[job] = compute_s, period_s - compute_s
+    jobs.span_s[job] = min(period_s, span_s)
+
+
 @njit(**PLAIN_KERNEL)
-def enter(jobs, rows, workspace, job, load, settled):  # type: ignore[no-untyped-def]
+def enter(jobs, rows, run, c, job, load, settled):  # type: ignore[no-untyped-def]
     """Write a job's record and enter it in the rows of its links, which have room.
 
     Unless it is settled, its isolated time is computed.
@@ -81,19 +142,20 @@ def enter(jobs, rows, workspace, job, load, settled):  # type: ignore[no-untyped
     n = jobs.n_links[job] = len(load.links)
     write_record(load, jobs.ints[jobs.int_begin[job] :], jobs.floats[jobs.float_begin[job] :])
     if not settled:
-        for i in range(n):
-            workspace.slow[i], workspace.wait_s[i] = 1.0, 0.0
-        jobs.alone_s[job] = job_time(jobs, job, workspace)
+        c.slow[:n], c.wait_s[:n], c.met[:n] = 1.0, 0.0, 0.0
+        jobs.train[job] = load.floats[TRAIN]
+        isolate(jobs, job, run, c)
         jobs.stretch[job] = jobs.reported[job] = 1.0
+        jobs.meets[job] = 0.0
     own = own_links(jobs, job)
     for i in range(n):
         link = own.link[i]
         at = own.place[i] = rows.n_jobs[link]
-        own.use[i] = own.busy_s[i] / (jobs.alone_s[job] * jobs.stretch[job])
+        own.use[i] = min(1.0, own.busy_s[i] / (jobs.span_s[job] * jobs.stretch[job]))
         rows.job[link, at], rows.place[link, at] = job, i
-        moving, fixed = rows.moving[link, at], rows.fixed[link, at]
-        moving[USE], moving[SLOW] = own.use[i], 1.0
-        fixed[INPUTS], fixed[PACKET] = own.inputs[i], own.packet_s[i]
+        column = rows.column[link, at]
+        column[USE], column[SLOW], column[BUSY] = own.use[i], 1.0, own.busy_s[i]
+        column[INPUTS], column[PACKET] = own.inputs[i], own.packet_s[i]
         rows.n_jobs[link] = at + 1
         add_up(jobs, rows, link)
 
@@ -107,9 +169,8 @@ def delete(jobs, rows, job):  # type: ignore[no-untyped-def]
         last = rows.n_jobs[link] - 1
         other, place = rows.job[link, last], rows.place[link, last]
         rows.job[link, at], rows.place[link, at] = other, place
-        for k in range(2):
-            rows.moving[link, at, k] = rows.moving[link, last, k]
-            rows.fixed[link, at, k] = rows.fixed[link, last, k]
+        for k in range(rows.column.shape[2]):
+            rows.column[link, at, k] = rows.column[link, last, k]
         jobs.ints[jobs.int_begin[other] + COUNTS + jobs.n_links[other] + place] = at
         rows.n_jobs[link] = last
         add_up(jobs, rows, link)
@@ -136,21 +197,21 @@ def disturb(jobs, rows, w, job, part, tolerance, tail):  # type: ignore[no-untyp
     with those of other changes until the neighbour is recomputed.
     """
     own = own_links(jobs, job)
-    share = part * jobs.stretch[job] / (jobs.pause[job] + jobs.stretch[job])
+    period_s = job_period_s(jobs, job)
     w.effect[job] = 0.0  # not counted: each link would have to exclude it otherwise
     n = 0
     for i in range(len(own.link)):
         link = own.link[i]
-        more = share * own.use[i]
-        moving, others = rows.moving[link], rows.job[link]
+        more = part * own.busy_s[i] / period_s
+        column, others = rows.column[link], rows.job[link]
         for at in range(rows.n_jobs[link]):
             other = others[at]
             if w.effect[other] < 0.0:
                 w.effect[other] = 0.0
                 w.felt[n] = other
                 n += 1
-            slow = moving[at, SLOW]
-            w.effect[other] = max(w.effect[other], more * slow * slow * moving[at, USE])
+            slow = column[at, SLOW]
+            w.effect[other] = max(w.effect[other], more * slow * slow * column[at, USE])
     w.effect[job] = -1.0
     for k in range(n):
         other = w.felt[k]
@@ -170,8 +231,17 @@ def leave(jobs, rows, w, leaving, tolerance, tail):  # type: ignore[no-untyped-d
     return tail
 
 
+@njit(**HOT_KERNEL)
+def is_alone(rows, own):  # type: ignore[no-untyped-def]
+    """Return whether no other job uses any of a job's links."""
+    most = 0
+    for i in range(len(own.link)):
+        most = max(most, rows.n_jobs[own.link[i]])
+    return most < 2
+
+
 @njit(**PLAIN_KERNEL)
-def solve(jobs, rows, w, workspace, coming, tail, tolerance, max_tries):  # type: ignore[no-untyped-def]
+def solve(jobs, rows, w, run, c, coming, tail, tolerance, max_tries):  # type: ignore[no-untyped-def]
     """Work out the coming and the queued jobs and all that they move; marks whose stretch changed.
 
     A job is reported to its neighbours when it has changed by more than the tolerance since the
@@ -196,23 +266,19 @@ def solve(jobs, rows, w, workspace, coming, tail, tolerance, max_tries):  # type
         w.tries[job] += 1
         # smaller steps where it goes to and fro
         damping = DAMPING * min(1.0, CALM / w.tries[job])
-        own, alone_s = own_links(jobs, job), jobs.alone_s[job]
+        own, compute_s = own_links(jobs, job), jobs.compute_s[job]
         most_slow = jobs.floats[jobs.float_begin[job] + MOST_SLOW]
-        n_alone = fetch(rows, workspace, own)
         # no other job to wait for: exactly 1, at once
-        alone, near = n_alone == len(own.link), False
-        for _ in range(INNER):
-            contention(jobs, rows, workspace, own, n_alone, job, most_slow)
-            old = jobs.stretch[job]
+        alone, old = is_alone(rows, own), jobs.stretch[job]
+        contention(jobs, rows, c, own, job, most_slow)
+        goal = 1.0
+        if not alone:
+            period_s, _ = job_period(jobs, job, run, c, compute_s, True)
+            period_s = max(period_s, capacity_s(jobs, rows, own, job))
             # paths among others may happen to be shorter than those in isolation
-            goal = max(1.0, job_time(jobs, job, workspace) / alone_s)
-            near = alone or abs(goal - old) <= tolerance * old
-            new = goal if near else old + damping * (goal - old)
-            if new != old:
-                update_rows(jobs, rows, workspace, own, job, new)
-            if near:
-                break
-        write_back(rows, workspace, own)
+            goal = max(1.0, (period_s - compute_s) / jobs.alone_s[job])
+        near = alone or abs(goal - old) <= tolerance * old
+        update_rows(jobs, rows, c, own, job, goal if near else old + damping * (goal - old))
         moved = abs(jobs.stretch[job] / jobs.reported[job] - 1.0)
         if moved > tolerance or (alone and moved > 0.0):
             jobs.reported[job] = jobs.stretch[job]

@@ -11,6 +11,7 @@ from netsim.errors import NetcosimError
 from netsim.flow import kernels_message_load as kernels
 from netsim.flow.job_messages import JobMessages
 from netsim.flow.job_routes import JobRoutes
+from netsim.flow.kernels_message_times import HEAD
 from netsim.packet.model import PacketConfig
 
 FloatArray = NDArray[np.float64]
@@ -71,7 +72,6 @@ def message_load(
         seed=seed,
         background_s=background_s,
     )
-    scattered = paths.weights is not None
     sent = kernels.Sent(
         nodes=where,
         src=job.pair_src[job.used_pairs],
@@ -83,21 +83,18 @@ def message_load(
         links=paths.links,
         weights=np.empty(0) if paths.weights is None else paths.weights,
     )
-    traced = kernels.Traced(
-        message=job.traced,
-        compute_s=job.compute_s,
-        trips=job.trips,
-        late=np.log(job.n_packets) if scattered else np.empty(0),
-    )
+    traced = kernels.Traced(job.traced, job.trips)
     # a column for each link that the job uses: between routers, then out of nodes, then into them
     shape = int(job.step.max(initial=-1)) + 1, len(links) + 2 * rails * len(where)
     length = np.diff(paths.ptr)[job.pair]
     n_messages, n_entries = len(job.traced), int(length[job.traced].sum())
-    head = _head(job, n_messages, n_entries)
+    head = _head(job, n_entries)
     ints = np.empty(len(head) + n_messages + 1 + n_entries, dtype=np.int32)
     ints[: len(head)] = head
-    floats = np.empty(2 + 2 * (n_messages + n_entries))
-    floats[:2] = job.scale, routes.most_slow
+    n_steps = len(job.order)
+    floats = np.empty(HEAD + n_steps + 2 * n_messages + 3 * n_entries)
+    floats[:HEAD] = job.scale, routes.most_slow, job.train, job.buffer, routes.felt_waits
+    floats[HEAD : HEAD + n_steps] = job.compute_s
     inputs = np.empty(len(links))
     kernels.lay_out(
         machine,
@@ -111,17 +108,19 @@ def message_load(
         _feeders(shape, int((length * (length + 1)).sum())),
         inputs,
         ints[len(head) :],
-        floats[2:],
+        floats[HEAD + n_steps :],
     )
     packet_s = np.where(routes.waits[links], job.packet_bytes / bandwidth[links], 0.0)
     return MessageLoad(links, link_bytes / bandwidth[links], inputs, packet_s, ints, floats)
 
 
-def _head(job: JobMessages, n_messages: int, n_entries: int) -> NDArray[np.int64]:
+def _head(job: JobMessages, n_entries: int) -> NDArray[np.int64]:
     """Return the header of a load's integers."""
-    n_ranks, n_steps = len(job.rank_ptr) - 1, len(job.step_ptr) - 1
-    counts = np.array([n_ranks, n_steps, n_messages, n_entries])
-    return np.concatenate([counts, job.rank_ptr, job.step_ptr])
+    n_ranks, n_steps = len(job.rank_ptr) - 1, len(job.order)
+    counts = np.array([n_ranks, n_steps, len(job.traced), n_entries])
+    single = job.n_packets <= 1
+    pointers = job.rank_ptr, job.step_ptr, job.order
+    return np.concatenate([counts, *pointers, job.waiter, job.chain, single])
 
 
 def _feeders(shape: tuple[int, int], most: int) -> kernels.Feeders:

@@ -1,17 +1,17 @@
 """Jobs that share a network, message by message: the flow level of the queue loop.
 
-A job repeats an iteration: its ranks go through steps; the messages of a step travel at once, and
-a rank continues when the longest of its step has arrived. In isolation, a message takes as long as
-the fullest link of its path needs for all that the job sends over it in that step. Among others it
-is slowed by two effects:
+A job repeats an iteration: its ranks compute and go through steps; the messages of a step travel
+at once, and a rank posts the next step when all messages that it needs have arrived. In isolation,
+a message takes as long as the fullest link of its path needs for all that the job sends over it in
+that step. Among others it is slowed by two effects:
 
-- *Shares.* While a job uses a link it has what those of the others leave of it that communicate at
-  the time, or its fair share by links that feed it if that is more.
-- *Waits.* A packet waits for the packets of others at each link of its path, as in an M/D/1
-  queue, but never for more than one from each link that feeds it.
+- *Shares.* A link is shared with those of the others that hold it at the time.
+- *Waits.* A packet waits for the packets of others at each link of its path, and for the trains
+  that queue there, but never for more than the buffers of the links that feed it.
 
-Jobs communicate for a share of their time. What others use depends on the time that an iteration
-takes them now, so all stretches depend on each other, and are iterated until none moves.
+Jobs communicate for a share of their time, and meet in other phases in each iteration. How long
+they communicate depends on the time that an iteration takes them now, so all stretches depend on
+each other, and are iterated until none moves.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.flow import kernels_messages as kernels
-from netsim.flow.kernels_message_times import record_size
-from netsim.flow.kernels_shares import SUMS, USED, LinkRows, Workspace
+from netsim.flow.kernels_message_times import SETS, Run, record_size
+from netsim.flow.kernels_shares import COLUMNS, Contention, LinkRows
 from netsim.flow.message_load import MessageLoad
 
 JobId = TypeVar("JobId", bound=Hashable)
@@ -33,6 +33,8 @@ FloatArray = NDArray[np.float64]
 
 TOLERANCE = 0.015
 """Changes of a stretch below this part are not passed on."""
+LEAST_SEEN = 1e-3
+"""No job avoids a link that others keep busy for less of the time."""
 _MAX_TRIES = 200
 _Size = tuple[int, int, int]
 """Links, integers and floats of loads."""
@@ -76,7 +78,9 @@ class MessageNetwork(Generic[JobId]):
         self._room = _ROOM
         self._used: _Size = (0, 0, 0)
         self._jobs, self._rows = _jobs(_SLOTS, _ROOM), _rows(n_links, _WIDTH)
-        self._work, self._workspace = _work(_SLOTS), _workspace(n_links)
+        self._work, self._run = _work(_SLOTS), _run((1, 1, 1))
+        self._contention = _contention(_SLOTS, 1)
+        self._n_started = 0
 
     def __len__(self) -> int:
         return len(self._slot)
@@ -125,6 +129,8 @@ class MessageNetwork(Generic[JobId]):
         for slot, (job_id, load), share in zip(coming, add, shares, strict=True):
             self._slot[job_id], self._ids[slot] = slot, job_id
             self._jobs.pause[slot] = (1.0 - share) / share
+            self._jobs.key[slot] = self._n_started
+            self._n_started += 1
             self._enter(slot, load)
         changed = self._solve(coming, tail)
         self._free += leaving
@@ -135,7 +141,8 @@ class MessageNetwork(Generic[JobId]):
         work, jobs = self._work, self._jobs
         slots = np.array(coming, dtype=np.int64)
         self.n_unsettled += kernels.solve(
-            jobs, self._rows, work, self._workspace, slots, tail, self.tolerance, _MAX_TRIES
+            *(jobs, self._rows, work, self._run, self._contention),
+            *(slots, tail, self.tolerance, _MAX_TRIES),
         )
         work.tries[:] = 0
         moved = np.flatnonzero(work.touched)
@@ -148,7 +155,7 @@ class MessageNetwork(Generic[JobId]):
 
     def link_use(self) -> FloatArray:
         """Return the share of time that the current jobs keep each link busy, (n_links,)."""
-        return np.array(self._rows.sums[:, USED])
+        return np.array(self._rows.used)
 
     def others_busy_s(self, job_id: JobId) -> FloatArray:
         """Return how long other jobs keep each link busy during one present iteration of the job.
@@ -161,10 +168,10 @@ class MessageNetwork(Generic[JobId]):
         stretch = float(jobs.stretch[slot])
         time_s = float(jobs.alone_s[slot]) * stretch
         load = self._loads[slot]
-        others_s = self._rows.sums[:, USED] * time_s
-        others_s[load.links] -= load.busy_s * stretch / (jobs.pause[slot] + stretch)
-        # discard the remaining rounding error
-        others_s[others_s < 1e-9 * time_s] = 0.0
+        others_s = self._rows.used * time_s
+        others_s[load.links] -= load.busy_s * time_s / (float(jobs.compute_s[slot]) + time_s)
+        # among them the remaining rounding error
+        others_s[others_s < LEAST_SEEN * time_s] = 0.0
         return others_s
 
     def reroute(
@@ -219,29 +226,34 @@ class MessageNetwork(Generic[JobId]):
     def _enter(self, slot: int, load: MessageLoad, *, settled: bool = False) -> None:
         """Put a job on its links, after making room."""
         need = _size(load)
-        self._reserve(need, int(load.ints[1]))
+        self._reserve(need, load)
         rows, jobs = self._rows, self._jobs
         if len(load.links) and int(rows.n_jobs[load.links].max()) == rows.job.shape[1]:
             self._widen()
         jobs.int_begin[slot], jobs.float_begin[slot] = record_size(*self._used)
         self._used = _sum(self._used, need)
         self._loads[slot] = load
-        kernels.enter(jobs, self._rows, self._workspace, slot, load, settled)
+        kernels.enter(jobs, self._rows, self._run, self._contention, slot, load, settled)
 
     def _widen(self) -> None:
         """Make room in the rows of the links."""
         rows = self._rows
         wider = {
             name: np.concatenate([getattr(rows, name)] * 2, axis=1)
-            for name in ("job", "place", "moving", "fixed")
+            for name in ("job", "place", "column")
         }
         self._rows = rows._replace(**wider)
 
-    def _reserve(self, need: _Size, steps: int) -> None:
+    def _reserve(self, need: _Size, load: MessageLoad) -> None:
         """Make room at the ends of the pools: move all jobs, into larger pools if need be."""
-        if steps > len(self._workspace.served):
-            served, reached = np.empty((2, 2 * steps))
-            self._workspace = self._workspace._replace(served=served, reached=reached)
+        ranks, steps, messages = load.ints[:3].tolist()
+        run, c = self._run, self._contention
+        room = len(run.ready), len(run.gate), len(run.took) // SETS
+        if any(n > h for n, h in zip((ranks, steps, messages), room, strict=True)):
+            ranks, steps, messages = map(max, (2 * ranks, 2 * steps, 2 * messages), room)
+            self._run = _run((ranks, steps, messages))
+        if need[0] > len(c.slow):
+            self._contention = _contention(len(c.index), 2 * need[0])
         if all(u + n <= h for u, n, h in zip(self._used, need, self._room, strict=True)):
             return
         sizes = {slot: _size(load) for slot, load in self._loads.items()}
@@ -269,6 +281,11 @@ class MessageNetwork(Generic[JobId]):
                 "int_begin",
                 "float_begin",
                 "alone_s",
+                "compute_s",
+                "span_s",
+                "train",
+                "meets",
+                "key",
                 "pause",
                 "stretch",
                 "reported",
@@ -277,6 +294,7 @@ class MessageNetwork(Generic[JobId]):
         work = _work(2 * old)
         work.unrest[:old] = self._work.unrest
         self._jobs, self._work = jobs._replace(**grown), work
+        self._contention = _contention(2 * old, len(self._contention.slow))
         # below those that are free: a network with more slots from the start gives out the same
         self._free = [*range(2 * old - 1, old - 1, -1), *self._free]
 
@@ -300,32 +318,35 @@ def _rows(n_links: int, width: int) -> LinkRows:
         n_jobs=np.zeros(n_links, dtype=np.int32),
         job=np.empty((n_links, width), dtype=np.uint32),
         place=np.empty((n_links, width), dtype=np.uint32),
-        moving=np.empty((n_links, width, 2)),
-        fixed=np.empty((n_links, width, 2)),
-        sums=np.zeros((n_links, SUMS)),
+        column=np.empty((n_links, width, COLUMNS)),
+        used=np.zeros(n_links),
     )
 
 
-def _workspace(n_links: int) -> Workspace:
-    # lines a power of two apart would push each other out of the cache
-    lines = iter(np.empty((11, (n_links | 511) + 73)))
-    return Workspace(
-        used=next(lines),
-        work=next(lines),
-        met=next(lines),
-        spread=next(lines),
-        hunger=next(lines),
-        crowd=next(lines),
-        most_s=next(lines),
-        left=next(lines),
-        slow=next(lines),
-        wait_s=next(lines),
-        new=next(lines),
-        mine=np.empty(n_links, dtype=np.bool_),
-        alone=np.empty(n_links, dtype=np.uint32),
-        special=np.empty(n_links, dtype=np.uint32),
-        served=np.empty(256),
-        reached=np.empty(256),
+def _run(room: tuple[int, int, int]) -> Run:
+    """Return scratch space for so many streams, steps and messages."""
+    ranks, steps, messages = room
+    ready, port, after = np.empty((3, max(1, ranks)))
+    posted, gate = np.empty((2, max(1, steps)))
+    took, serve = np.empty((2, max(1, messages) * SETS))
+    done, hold = np.empty(max(1, messages)), np.empty(max(1, steps) * SETS)
+    return Run(took, serve, done, hold, posted, gate, ready, port, after)
+
+
+def _contention(slots: int, n_links: int) -> Contention:
+    slow, wait_s, met = np.empty((3, n_links, SETS))
+    return Contention(
+        slow=slow,
+        wait_s=wait_s,
+        met=met,
+        present=np.empty((slots, SETS)),
+        span_s=np.empty(slots),
+        rest=np.empty(slots),
+        train=np.empty(slots),
+        shared=np.empty(slots),
+        turn=np.empty(SETS),
+        who=np.empty(slots, dtype=np.uint32),
+        index=np.full(slots, -1, dtype=np.int32),
     )
 
 
@@ -335,6 +356,11 @@ def _jobs(slots: int, room: _Size) -> kernels.Jobs:
         int_begin=np.zeros(slots, dtype=np.int64),
         float_begin=np.zeros(slots, dtype=np.int64),
         alone_s=np.zeros(slots),
+        compute_s=np.zeros(slots),
+        span_s=np.zeros(slots),
+        train=np.ones(slots),
+        meets=np.zeros(slots),
+        key=np.zeros(slots, dtype=np.int64),
         pause=np.zeros(slots),
         stretch=np.ones(slots),
         reported=np.ones(slots),

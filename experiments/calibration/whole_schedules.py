@@ -29,8 +29,8 @@ STUDY = read_data("calibration")["whole_schedules"]
 CASES: dict[str, dict[str, Any]] = STUDY["cases"]
 MODELS: dict[str, dict[str, Any]] = STUDY["models"]
 """Keys of ``[queue]`` by the name of a model in tables."""
-SENT, AGAIN = list(MODELS)[:2]
-"""The brute force, and once more with other computing times: differences by chance."""
+SENT, *COMPARED = MODELS
+"""The brute force, and the models that are compared with it."""
 METRICS = ("run_time", "wait", "turnaround", "makespan")
 KEYS = ["case", "log", "policy"]
 TIMES = ["start_us", "end_us"]
@@ -199,7 +199,7 @@ def errors(found: pd.DataFrame) -> pd.DataFrame:
     """Return the mean error of each model's effects, in points, by case and policy."""
     rows = []
     for (case, policy), part in found.groupby(["case", "policy"], sort=False):
-        for model in list(MODELS)[1:]:
+        for model in COMPARED:
             off = {m: float((part[m, model] - part[m, SENT]).abs().mean()) for m in METRICS}
             rows.append({"case": case, "policy": policy, "run_time_model": model, **off})
     return pd.DataFrame(rows)
@@ -211,7 +211,7 @@ def by_job(schedules: pd.DataFrame) -> pd.DataFrame:
     wide = rows.pivot(index=[*KEYS, "job"], columns="run_time_model", values="run_us")
     found = []
     for case, part in wide.groupby("case", sort=False):
-        for model in list(MODELS)[1:]:
+        for model in COMPARED:
             off = 100 * (part[model] / part[SENT] - 1)
             p50, p90 = off.abs().quantile([0.5, 0.9])
             found.append(

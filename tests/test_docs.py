@@ -20,7 +20,7 @@ ALONE = [page for page in PAGES if page not in (SWEEPS, EXTEND)]
 """Their examples stand alone; tests/test_docs_extend.py runs those of extend.md."""
 FILE = re.compile(r"# \S+\.(py|toml)\n")
 """Such a line begins those of `WALKED` that other tests run together."""
-WALKED = tuple(ROOT / "docs" / f"{name}.md" for name in ("index", "howto"))
+WALKED = tuple(ROOT / "docs" / f"{name}.md" for name in ("index", "howto", "dragonfly-placement"))
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 
 

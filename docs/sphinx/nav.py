@@ -18,6 +18,7 @@ NAV: dict[str, tuple[str, ...]] = {
     ),
     "How-to guides": (
         "howto",
+        "dragonfly-placement",
         "curve",
         "observables",
     ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.calibration import easy, flow_levels
+from experiments.calibration import easy, flow_levels, whole_schedules
 from experiments.calibration.load_curves import (
     analyse_buffers,
     analyse_curves,
@@ -63,6 +63,11 @@ PARTS: dict[str, tuple[Any, ...]] = {
     "curves": (FUNCTION, curve_points, analyse_curves, draw_curves),
     "buffers": (FUNCTION, buffer_points, analyse_buffers, draw_buffers),
     "flow": (flow_levels.FUNCTION, flow_levels.points, flow_levels.analyse, flow_levels.draw),
+    "whole-schedules": (
+        whole_schedules.FUNCTION,
+        whole_schedules.points,
+        whole_schedules.analyse,
+    ),
     "easy": (easy.FUNCTION, easy.points, easy.analyse),
 }
 """Of each figure: its point function and points, its analysis, its drawing if it has one."""

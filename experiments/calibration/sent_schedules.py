@@ -36,7 +36,7 @@ SAME_S = 1e-9
 
 @dataclass(frozen=True)
 class SentParameters:
-    """``[queue.sent_schedule]``."""
+    """``[queue.sent-schedule]``."""
 
     noise: ComputingNoise = 0.1
 
@@ -47,7 +47,6 @@ class SentSchedule(RunTimeModel):
 
     name = "sent-schedule"
     description = "brute force: all packets of a schedule are sent, from first start to last end"
-    section = "sent_schedule"
     parameters = SentParameters
     network: JobNetwork = field()
     reference: PlacementArrays = field()

@@ -39,7 +39,7 @@ class RankMode(NamedTuple):
     """
 
     in_parts: int | None
-    at_once: int | None
+    at_once: int | np.int64 | None
     border: Any
 
 

@@ -18,7 +18,7 @@ Table = Any
 """A record array. NumPy has no type that knows the names of its fields."""
 
 
-def record(*fields: tuple[Any, ...]) -> np.dtype[np.record]:
+def record(*fields: tuple[Any, ...]) -> np.dtype[Any]:
     """Return the type of a row from (type, names of its fields, shape of each)."""
     named = [(name, kind, *shape) for kind, names, *shape in fields for name in names.split()]
     # only aligned fields are read and written in one instruction

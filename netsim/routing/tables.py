@@ -57,13 +57,13 @@ class LinkView(NamedTuple):
         ``compares_queues``.
     """
 
-    now: int
+    now: int | np.int64
     free_at: NDArray[np.int64]
     waiting: NDArray[np.int64]
     space: NDArray[np.int64]
     room: NDArray[np.int64]
     nv: int
-    buffer_bytes: int
+    buffer_bytes: int | np.int64
 
 
 class StaticTables(RouteTables):

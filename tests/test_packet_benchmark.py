@@ -19,10 +19,10 @@ import numpy as np
 from experiments.benchmarks.packets import LOADS
 from experiments.validation.reference.packets import simulate_reference
 from netsim.packet import build, kernels_engine
-from netsim.packet import tables as columns
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
 from netsim.packet.routing_tables import kernel_tables
+from netsim.packet.tables import grown
 
 CONFIG = PacketConfig()
 ROOT = Path(__file__).resolve().parents[1]
@@ -111,13 +111,12 @@ def test_the_loop_alone_on_1056_nodes(benchmark):
     def fresh():
         arrays = build.build_arrays(routing, traffic, CONFIG, clock, 1, False)
         # room for all packets at once, so that the loop never comes back for more
-        return (columns.grown(columns.grown(arrays)),), {}
+        return (grown(grown(arrays)),), {}
 
     def loop(arrays):
-        flat = columns.flat(arrays)
-        why = kernels_engine.run(None, None, None, flat, tables, 1 << 61, 1 << 61)
+        why = kernels_engine.run(None, None, None, arrays, tables, 1 << 61, 1 << 61)
         assert why == kernels_engine.DONE
-        hops.append(int(arrays.links[:, columns.PACKETS].sum()))
+        hops.append(int(arrays.links.packets.sum()))
 
     benchmark.pedantic(loop, setup=fresh, rounds=9, warmup_rounds=1)
     rate = hops[0] / benchmark.stats.stats.min

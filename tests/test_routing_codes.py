@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from netsim.errors import NetcosimError
-from netsim.routing.kernels_codes import RoutingCode
+from netsim.routing.kernels import route, static_route
+from netsim.routing.kernels_codes import CODES, RoutingCode, RoutingRule
 from netsim.routing.make_tables import make_tables
 from netsim.routing.registry import make_routing, routings_for
+from netsim.routing.tables import LinkView
 from netsim.topologies.registry import FAMILIES, make_topology
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
@@ -29,6 +31,24 @@ def remade(topology: Topology, name: str, **changes: object):
         for key in ("code", "n_vcs", "params", "table_a", "table_b", "table_c")
     }
     return tables, make_tables(topology, **(given | changes))
+
+
+def test_every_code_has_one_rule() -> None:
+    assert sorted(code for codes in CODES.values() for code in codes) == sorted(RoutingCode)
+    assert set(CODES) == set(RoutingRule)
+
+
+def test_a_code_without_a_rule_has_no_link() -> None:
+    machine = torus((4, 4))
+    tables = make_routing(machine, "dimension-order").tables
+    idle = np.zeros(machine.n_links, dtype=np.int64)
+    room = np.zeros(machine.n_links * tables.n_vcs, dtype=np.int64)
+    view = LinkView(0, idle, idle, room, room, tables.n_vcs, 0)
+    # 6 follows the codes of tables, 32 those of tori
+    for code in (0, 6, 32):
+        unknown = tables._replace(code=code)
+        assert route(unknown, 0, 5, 0, np.uint64(1), 1, view) == (-1, 0, 0)
+        assert static_route(unknown, 0, 5, 0, view) == (-1, 0, 0)
 
 
 def test_tables_of_every_routing_fit_their_code() -> None:

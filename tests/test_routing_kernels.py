@@ -17,6 +17,7 @@ from netsim.routing.kernels import links_compared, route
 from netsim.routing.kernels_common import draw
 from netsim.routing.kernels_random import packet_key
 from netsim.routing.registry import make_routing, routings_for
+from netsim.routing.tables import LinkView
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
@@ -93,10 +94,10 @@ def walk_and_compare(
             view = ArrayView(100, free_at, waiting, space, room)
             compared = links_compared(routing.tables, router, dst, state, np.uint64(key))
             hop = routing.choose(view, router, dst, state, key, 1000)
-            fast = route(
-                routing.tables, router, dst, state, np.uint64(key), 1000, 100,
-                free_at, waiting, space.ravel(), room.ravel(), routing.n_vcs, BUFFER,
-            )  # fmt: skip
+            links = LinkView(
+                100, free_at, waiting, space.ravel(), room.ravel(), routing.n_vcs, BUFFER
+            )
+            fast = route(routing.tables, router, dst, state, np.uint64(key), 1000, links)
             assert Hop(*fast) == hop, (routing.name, t.name, router, dst, state, visit)
             assert all(isinstance(x, int) for x in fast)
             if routing.compares_credits and router != t.port_router[dst]:

@@ -13,27 +13,32 @@ from netsim.routing.kernels import route, static_route
 from netsim.routing.kernels_common import entry
 from netsim.routing.kernels_random import packet_key
 from netsim.routing.kernels_tables import ROW, equal_cost_place, flow_key, hashes_flows
+from netsim.routing.tables import LinkView
 
 
 class WalkView(NamedTuple):
     """The network as seen by walks: empty queues and free buffers, except the flows' loads.
 
     ``link_router`` is the router at the end of a link, ``link_ticks`` the load that one
-    unit of ``ticks`` makes on it.
+    unit of ``ticks`` makes on it. ``busy`` holds what others put on links, and is overwritten.
     """
 
     link_router: NDArray[np.int64]
     link_ticks: NDArray[np.float64]
     waiting: NDArray[np.int64]
     room: NDArray[np.int64]
+    busy: NDArray[np.int64]
 
 
 @njit(**PLAIN_KERNEL)
-def walk(rt, node, dst_node, seed, flow, piece, busy, now, view, out, at, limit):  # type: ignore[no-untyped-def]
+def walk(rt, node, dst_node, drawn_by, now, view, out, at, limit):  # type: ignore[no-untyped-def]
     """Append one path to ``out`` from ``at``; returns its end, or -1 if it does not arrive.
 
-    A link is busy until ``busy``; what lies before ``now`` is no load.
+    A link is busy until ``busy``; what lies before ``now`` is no load. ``drawn_by`` is a seed, a
+    flow and a number of its walk.
     """
+    seed, flow, piece = drawn_by
+    links = LinkView(now, view.busy, view.waiting, view.room, view.room, rt.n_vcs, np.int64(0))
     out[at] = node
     at += 1
     router = np.int64(rt.port_router[node])
@@ -41,10 +46,7 @@ def walk(rt, node, dst_node, seed, flow, piece, busy, now, view, out, at, limit)
     state = np.int64(0)
     for hop in range(limit):
         key = packet_key(seed, flow, piece, hop)
-        link, _, state = route(
-            rt, router, dst_node, state, key, 1, now, busy, view.waiting, view.room, view.room,
-            rt.n_vcs, 0,
-        )  # fmt: skip
+        link, _, state = route(rt, router, dst_node, state, key, 1, links)
         out[at] = link
         at += 1
         if link == last:
@@ -60,9 +62,10 @@ def walk_static(rt, node, dst_node, view, out, at, limit):  # type: ignore[no-un
     at += 1
     router = np.int64(rt.port_router[node])
     last = np.int64(rt.eject_link[dst_node])
-    state = np.int64(0)
+    state, never = np.int64(0), np.int64(0)
+    idle = LinkView(never, view.waiting, view.waiting, view.room, view.room, rt.n_vcs, never)
     for _ in range(limit):
-        link, _, state = static_route(rt, router, dst_node, state, view.waiting, view.room)
+        link, _, state = static_route(rt, router, dst_node, state, idle)
         out[at] = link
         at += 1
         if link == last:
@@ -106,16 +109,16 @@ def grown(out, need):  # type: ignore[no-untyped-def]
 
 
 @njit(**KERNEL)
-def place(rt, src, dst, seed, pieces, sweeps, limit, ticks, calm, busy, view):  # type: ignore[no-untyped-def]
+def place(rt, src, dst, seed, pieces, sweeps, limit, ticks, calm, view):  # type: ignore[no-untyped-def]
     """Return the paths of ``pieces`` pieces of every flow: (ptr, links), piece by piece a flow.
 
     Pieces are put down in rounds, each flow one a round; a piece sees what all other pieces put on
     the links beyond the flow's ``calm`` ticks. In later sweeps each is taken up and put down again.
-    ``busy`` holds what others put there, and is overwritten. ``ticks`` is the load of one piece of
+    ``ticks`` is the load of one piece of
     a flow on a link of speed 1. No loads are kept if ``ticks`` is empty.
     """
     n = len(src)
-    link_ticks = view.link_ticks
+    link_ticks, busy = view.link_ticks, view.busy
     loaded, hashed = len(ticks) > 0, hashes_flows(rt)
     begin = np.zeros(n * pieces, np.int64)
     end = np.zeros(n * pieces, np.int64)
@@ -139,9 +142,8 @@ def place(rt, src, dst, seed, pieces, sweeps, limit, ticks, calm, busy, view):  
                 if hashed:
                     stop = walk_hashed(rt, src[flow], dst[flow], seed, name, view, out, at)
                 else:
-                    stop = walk(
-                        rt, src[flow], dst[flow], seed, flow, name, busy, now, view, out, at, limit
-                    )
+                    drawn_by = seed, flow, name
+                    stop = walk(rt, src[flow], dst[flow], drawn_by, now, view, out, at, limit)
                 if stop < 0:
                     return begin, end, out, flow
                 if loaded:

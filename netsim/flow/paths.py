@@ -13,6 +13,7 @@ from netsim.limits import need_memory
 from netsim.packet.model import PS_PER_S
 from netsim.routing.base import Routing
 from netsim.routing.fattree import d_mod_k_ports
+from netsim.routing.kernels_codes import RULES, RoutingCode, RoutingRule
 from netsim.routing.kernels_dragonfly import (
     ADAPTIVE_LOCAL,
     MERLIN_ADAPTIVE,
@@ -23,7 +24,7 @@ from netsim.routing.kernels_dragonfly import (
 )
 from netsim.routing.kernels_dragonfly_node import UGAL_NODE
 from netsim.routing.kernels_dragonfly_plus import PLUS_UGAL_G, PLUS_UGAL_L
-from netsim.routing.kernels_fattree import D_MOD_K, ROW, TWO_CHOICE
+from netsim.routing.kernels_fattree import D_MOD_K, ROW
 from netsim.routing.kernels_tables import LEAST_LOADED
 from netsim.routing.kernels_torus import MINIMAL_ADAPTIVE
 from netsim.routing.pinned import port_flows
@@ -38,7 +39,8 @@ _WALKED_AS = {**dict.fromkeys(_LOCAL_UGAL, UGAL_G), PLUS_UGAL_L: PLUS_UGAL_G}
 
 def spreads_up(routing: Routing) -> bool:
     """Return whether packets of one flow take all up ports of a fat-tree."""
-    return D_MOD_K <= routing.tables.code <= TWO_CHOICE and routing.random_visits > 0
+    rule = RULES[RoutingCode(routing.tables.code)]
+    return rule == RoutingRule.FAT_TREE and routing.random_visits > 0
 
 
 def looks_at_others(routing: Routing) -> bool:
@@ -129,6 +131,7 @@ def walk_view(routing: Routing) -> kernels_paths.WalkView:
         link_ticks=1.0 / topology.link_bandwidth_Bps.astype(np.float64),
         waiting=np.zeros(topology.n_links, dtype=np.int64),
         room=np.full(topology.n_links * routing.tables.n_vcs, _ROOM_BYTES, dtype=np.int64),
+        busy=np.zeros(topology.n_links, dtype=np.int64),
     )
 
 
@@ -252,8 +255,7 @@ def flow_paths(
         limit,
         ticks,
         calm,
-        busy,
-        view,
+        view._replace(busy=busy),
     )
     _arrived(routing, src, dst, lost)
     ptr, links, weights = kernels_paths.merge_pieces(begin, stop, out, pieces * parts, n_links)

@@ -23,7 +23,7 @@ from netsim.packet.model import (
     to_ps,
 )
 from netsim.packet.routing_tables import looks_visits, one_channel_from
-from netsim.packet.tables import CR_WIDTH, Arrays, Events, Paces, aligned_zeros
+from netsim.packet.tables import Arrays, Events, Paces, Table, aligned_zeros, make_table
 from netsim.routing.base import Routing
 from netsim.topology import Topology
 from netsim.traffic import Program, Traffic
@@ -91,11 +91,11 @@ def classes(values: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], ND
     if len(values) and values.min() == values.max():
         return values[:1], np.zeros(len(values), dtype=np.int64)
     if most > _COUNTED and most > len(values):
-        found, place = np.unique(values, return_inverse=True)
-        return found, place
-    there = np.zeros(most + 1, dtype=np.int64)
-    there[values] = 1
-    return np.flatnonzero(there), (np.cumsum(there) - 1)[values]
+        occurring, place = np.unique(values, return_inverse=True)
+        return occurring, place
+    occurs = np.zeros(most + 1, dtype=np.int64)
+    occurs[values] = 1
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[values]
 
 
 _COUNTED = 1 << 16
@@ -232,24 +232,40 @@ def build_arrays(
         len(clock.wire) - 1,
     )
     if routing.queue_pairs and n_parts == topology.rails == 1:
-        messages[:, t.M_FROM] = np.asarray(traffic.rank_node)[program.send_src()]
-    messages[:n_messages][program.send_bytes == 0, t.M_LEFT] = 0
-    sc = _scalars(routing, config, clock, seed, program, record_messages, vshift)
-    sc[t.MOST_AHEAD] = max(0, spans_of(reach) * SPAN - reach)
-    channels = _channels(n_links, vshift, config.buffer_bytes)
-    sc[t.N_MESSAGES] = n_messages if n_parts > 1 or topology.rails > 1 else 0
-    sc[[t.REQUEST, t.COMMON]] = request, common_class(clock)
-    sc[t.FETCH_STARTS] = (n_links << vshift) * (4 * t.Q_WIDTH + 4 * t.L_WIDTH) > CACHED_BYTES
+        messages.from_port = np.asarray(traffic.rank_node)[program.send_src()]
+    messages.packets_left[:n_messages][program.send_bytes == 0] = 0
+    scalars = _scalars(routing, config, clock, seed, program, record_messages, vshift)
+    sc = scalars[0]
+    sc.most_ahead = max(0, spans_of(reach) * SPAN - reach)
+    sc.n_messages = n_messages if n_parts > 1 or topology.rails > 1 else 0
+    sc.request, sc.common_class = request, common_class(clock)
+    looked_at = (n_links << vshift) * (t.CHANNEL.itemsize + t.LINK.itemsize // 2)
+    sc.fetch_starts = looked_at > CACHED_BYTES
     recorded = n_messages if record_messages and n_messages else 1
     return Arrays(
-        sc=sc,
-        links=_links(topology, clock),
-        counters=aligned_zeros((n_links, t.C_WIDTH), np.int64),
-        channels=channels,
-        channel_ticks=channels.view(np.int64),
-        packets=aligned_zeros((pool, t.PK_WIDTH), np.int64),
-        credits=aligned_zeros((pool + n_links, CR_WIDTH), np.int64),
-        nodes=np.tile(np.array([-1, -1, 0, 0], dtype=np.int64), (n_classes * n_ports, 1)),
+        sc=scalars,
+        links=make_table(
+            n_links,
+            t.LINK,
+            try_tick=NONE,
+            stall_start=-1,
+            latency=ps_array(topology.link_latency_s) // tick,
+            bandwidth=np.searchsorted(clock.bandwidths, topology.link_bandwidth_Bps),
+        ),
+        counters=aligned_zeros(n_links, t.COUNTER),
+        channels=make_table(
+            n_links << vshift,
+            t.CHANNEL,
+            credit_tick=NONE,
+            fifo_head=-1,
+            fifo_tail=-1,
+            credit_tail=-1,
+            space=config.buffer_bytes,
+            room=config.buffer_bytes,
+        ),
+        packets=aligned_zeros(pool, t.PACKET),
+        credits=aligned_zeros(pool + n_links, t.CREDIT),
+        nodes=make_table(n_classes * n_ports, t.NODE_QUEUE, head=-1, tail=-1),
         ranks=rank_rows(traffic, stream_rank),
         messages=messages,
         steps=step_rows(program),
@@ -265,7 +281,7 @@ def build_arrays(
         chosen=np.zeros(n_links + MOST_OPENED, dtype=np.int32),
         arriving=np.full(n_links, -1, dtype=np.int32),
         marked=np.zeros((n_links >> 6) + 1 + (n_links >> 12) + 1, dtype=np.uint64),
-        timers=np.column_stack([starts[order], order]).astype(np.int64),
+        timers=make_table(n_streams, t.TIMED, tick=starts[order], key=order),
     )
 
 
@@ -299,15 +315,15 @@ def _events(reach: int, pool: int, n_ports: int, n_links: int) -> Events:
     """Return an empty wheel that reaches ``reach`` ticks ahead, and pools for what it will hold."""
     spans, entries = spans_of(reach), 4 * (n_ports + 2 * n_links)
     return Events(
-        wheel=np.full((2 * SPAN, 2), -1, dtype=np.int32),
+        wheel=make_table(2 * SPAN, t.BUCKET, packet=-1, entry=-1),
         occupied=np.zeros((2 * SPAN >> 6) + 1, dtype=np.uint64),
-        later=np.full((spans, 2), -1, dtype=np.int32),
+        later=make_table(spans, t.BUCKET, packet=-1, entry=-1),
         later_occupied=np.zeros(spans >> 6, dtype=np.uint64),
         starts=np.zeros(n_links, dtype=np.int32),
         opened=np.zeros(MOST_OPENED, dtype=np.int32),
-        chain=aligned_zeros((pool, t.CH_WIDTH), np.int32),
-        tries=aligned_zeros((entries, t.CH_WIDTH), np.int32),
-        far=np.zeros((entries, 2), dtype=np.int64),
+        chain=aligned_zeros(pool, t.CHAINED),
+        tries=aligned_zeros(entries, t.CHAINED),
+        far=aligned_zeros(entries, t.TIMED),
     )
 
 
@@ -318,13 +334,11 @@ def paces_of(
     if config.congestion_control == "none":
         return None
     rows = arrays.messages
-    in_parts = arrays.sc[t.N_MESSAGES] > 0
-    source = rows[:, t.M_FROM] if in_parts else traffic.rank_node[traffic.program.send_src()]
-    ends = np.stack([source, rows[:, t.M_TO]], axis=1).astype(np.int64)
+    in_parts = arrays.sc[0].n_messages > 0
+    source = rows.from_port if in_parts else traffic.rank_node[traffic.program.send_src()]
+    ends = np.stack([source, rows.to_port], axis=1).astype(np.int64)
     pairs, flow_of = np.unique(ends, axis=0, return_inverse=True)
-    flows = aligned_zeros((len(pairs), t.F_WIDTH), np.int64)
-    flows[:, [t.SLOWDOWN, t.SIGNAL]] = 1, -1
-    limits = [
+    thresholds = [
         serialisation_ps(config.congestion_threshold_bytes, int(b)) // clock.tick_ps
         for b in clock.bandwidths
     ]
@@ -332,8 +346,11 @@ def paces_of(
     return Paces(
         # one flow more than there are messages is never looked at, and no array is empty
         flow_of=np.append(flow_of.ravel(), 0).astype(np.int32),
-        flows=flows.reshape(-1),
-        scalars=np.array([delay, recovery, MAX_SLOWDOWN, *limits], dtype=np.int64),
+        flows=make_table(len(pairs), t.FLOW, slowdown=1, signal=-1),
+        delay=delay,
+        recovery=recovery,
+        most=MAX_SLOWDOWN,
+        thresholds=np.array(thresholds, dtype=np.int64),
     )
 
 
@@ -345,51 +362,35 @@ def _scalars(
     program: Program,
     record_messages: bool,
     vshift: int,
-) -> NDArray[np.int64]:
-    sc = np.zeros(t.N_SCALARS, dtype=np.int64)
-    sc[[t.PK_FREE, t.CR_FREE, t.TRY_FREE, t.READY_HEAD]] = -1
-    sc[t.HORIZON] = 2
-    sc[t.N_TIMERS] = program.n_streams
-    sc[t.N_NODES] = routing.topology.n_ports
-    sc[t.N_LINKS] = routing.topology.n_links
+) -> Table:
+    scalars = make_table(
+        1, t.SCALARS, free_packet=-1, free_credit=-1, free_try=-1, ready_head=-1, horizon=2
+    )
+    sc = scalars[0]
+    sc.n_timers = program.n_streams
+    sc.n_nodes = routing.topology.n_ports
+    sc.n_links = routing.topology.n_links
     n_vcs = routing.n_vcs * config.fifos_per_class
-    sc[[t.VSHIFT, t.CLASS_SHIFT]] = vshift, (n_vcs - 1).bit_length()
-    sc[[t.N_VCS, t.PER_CLASS]] = n_vcs, config.fifos_per_class
-    sc[t.CROSSING_OVERHEAD] = to_ps(config.crossing_overhead_s or 0.0) // clock.tick_ps
-    sc[t.NODE_CHANNELS] = n_vcs if config.allocates_channels else 1
-    sc[t.ROUTER_LATENCY] = to_ps(config.router_latency_s) // clock.tick_ps
-    sc[t.SEND_OVERHEAD] = to_ps(config.send_overhead_s) // clock.tick_ps
-    sc[t.SEED] = seed
-    sc[t.RANDOM_VISITS] = routing.random_visits
-    sc[t.ROOM_VC] = routing.room_vc
-    sc[t.LOOKS_VISITS] = looks_visits(routing)
-    one_class = sc[t.VSHIFT] == sc[t.CLASS_SHIFT]
-    sc[t.ONE_CHANNEL] = one_channel_from(routing) if one_class else sc[t.N_LINKS]
-    sc[t.UNTIL] = NONE
-    sc[t.COMPARES_CREDITS] = routing.compares_credits
+    sc.vshift, sc.class_shift = vshift, (n_vcs - 1).bit_length()
+    sc.n_vcs, sc.per_class = n_vcs, config.fifos_per_class
+    sc.crossing_overhead = to_ps(config.crossing_overhead_s or 0.0) // clock.tick_ps
+    sc.node_channels = n_vcs if config.allocates_channels else 1
+    sc.router_latency = to_ps(config.router_latency_s) // clock.tick_ps
+    sc.send_overhead = to_ps(config.send_overhead_s) // clock.tick_ps
+    sc.seed = seed
+    sc.random_visits = routing.random_visits
+    sc.room_vc = routing.room_vc
+    sc.looks_visits = looks_visits(routing)
+    one_class = sc.vshift == sc.class_shift
+    sc.one_channel = one_channel_from(routing) if one_class else sc.n_links
+    sc.until = NONE
+    sc.compares_credits = routing.compares_credits
     # what an idle channel has free of the buffer that the routing looks at
     looked_at = config.output_space if routing.compares_queues else config.buffer_bytes
-    sc[t.BUFFER_BYTES] = looked_at
-    sc[t.NEEDS_CREDIT] = config.crosses_with_credit
-    sc[t.HAS_COMPUTE] = clock.compute_ps is not None or program.step_kind is not None
-    sc[t.HAS_RECV_COST] = clock.recv_ps is not None
-    sc[t.RECORD] = record_messages
-    sc[t.HEAD_COUNTS] = config.head_counts
-    return sc
-
-
-def _links(topology: Topology, clock: PacketClock) -> NDArray[np.int64]:
-    links: NDArray[np.int64] = aligned_zeros((topology.n_links, t.L_WIDTH), np.int64)
-    links[:, t.TRY_TICK] = NONE
-    links[:, t.STALL_START] = -1
-    links[:, t.LATENCY] = ps_array(topology.link_latency_s) // clock.tick_ps
-    links[:, t.BANDWIDTH] = np.searchsorted(clock.bandwidths, topology.link_bandwidth_Bps)
-    return links
-
-
-def _channels(n_links: int, vshift: int, buffer_bytes: int) -> NDArray[np.int32]:
-    channels: NDArray[np.int32] = aligned_zeros((n_links << vshift, t.Q_WIDTH), np.int32)
-    channels[:, [t.FIFO_HEAD, t.FIFO_TAIL, t.CREDIT_TAIL]] = -1
-    channels[:, [t.SPACE, t.ROOM]] = buffer_bytes
-    channels.view(np.int64)[:, t.CREDIT_TICK] = NONE
-    return channels
+    sc.buffer_bytes = looked_at
+    sc.needs_credit = config.crosses_with_credit
+    sc.has_compute = clock.compute_ps is not None or program.step_kind is not None
+    sc.has_recv_cost = clock.recv_ps is not None
+    sc.records = record_messages
+    sc.head_counts = config.head_counts
+    return scalars

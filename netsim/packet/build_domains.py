@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from netsim.packet.crossbar.tables import Crossbar
 from netsim.packet.domains import Domains
 from netsim.packet.kernels_outbox import Border
 from netsim.packet.kernels_wheel import NONE
-from netsim.packet.tables import Arrays, Events, aligned_zeros, grown
+from netsim.packet.tables import Arrays, Events, Table, aligned_zeros, grown, make_table
 from netsim.topology import Topology
 from netsim.traffic import Traffic
 
@@ -22,11 +22,11 @@ MOST_COPIES_BYTES = 2 * 10**9
 """Of all copies of the messages for domains; with more, all share one."""
 
 
-def _copied(array: NDArray[np.int32], pool: Executor) -> NDArray[np.int32]:
-    copy: NDArray[np.int32] = aligned_zeros(array.shape, np.int32)
-    half = len(array) // 2
-    rest = pool.submit(np.copyto, copy[half:], array[half:])
-    copy[:half] = array[:half]
+def _copied(rows: Table, pool: Executor) -> Table:
+    copy = aligned_zeros(len(rows), rows.dtype)
+    half = len(rows) // 2
+    rest = pool.submit(np.copyto, copy[half:], rows[half:])
+    copy[:half] = rows[:half]
     rest.result()
     return copy
 
@@ -45,11 +45,11 @@ def domain_arrays(
     of_stream = domains.router[topology.node_router[node]]
     parts = []
     for d in range(domains.n):
-        timers = arrays.timers[of_stream[arrays.timers[:, 1]] == d]
+        timers = arrays.timers[of_stream[arrays.timers.key] == d]
         own = arrays if d == 0 else _own(arrays, own_messages, pool)
-        own.sc[t.N_TIMERS] = len(timers)
+        own.sc[0].n_timers = len(timers)
         # kernels look at no row of no timers, but want one
-        parts.append(own._replace(timers=timers if len(timers) else np.zeros((1, 2), np.int64)))
+        parts.append(own._replace(timers=timers if len(timers) else aligned_zeros(1, t.TIMED)))
     return parts
 
 
@@ -60,8 +60,8 @@ def _own(arrays: Arrays, own_messages: bool, pool: Executor) -> Arrays:
         sc=arrays.sc.copy(),
         messages=_copied(arrays.messages, pool) if own_messages else arrays.messages,
         steps=_copied(arrays.steps, pool),
-        packets=aligned_zeros(arrays.packets.shape, np.int64),
-        credits=aligned_zeros(arrays.credits.shape, np.int64),
+        packets=aligned_zeros(len(arrays.packets), t.PACKET),
+        credits=aligned_zeros(len(arrays.credits), t.CREDIT),
         events=Events(
             wheel=events.wheel.copy(),
             occupied=events.occupied.copy(),
@@ -70,9 +70,9 @@ def _own(arrays: Arrays, own_messages: bool, pool: Executor) -> Arrays:
             starts=events.starts.copy(),
             opened=events.opened.copy(),
             # of an empty network: memory that is not touched costs no time
-            chain=aligned_zeros(events.chain.shape, np.int32),
-            tries=aligned_zeros(events.tries.shape, np.int32),
-            far=np.zeros_like(events.far),
+            chain=aligned_zeros(len(events.chain), t.CHAINED),
+            tries=aligned_zeros(len(events.tries), t.CHAINED),
+            far=aligned_zeros(len(events.far), t.TIMED),
         ),
         order=arrays.order.copy(),
         chosen=arrays.chosen.copy(),
@@ -97,9 +97,13 @@ class Mail:
 
     capacity: int
     spare: int
-    words: NDArray[np.int64]
-    mail: NDArray[np.int64]
-    back: NDArray[np.int64]
+    domains: Table
+    boxes: Table
+    first_packet: NDArray[np.int64]
+    first_credit: NDArray[np.int64]
+    mail: Table
+    back: Table
+    """domains, ..., back: see `Border`."""
 
     def borders(self, domains: Domains) -> list[Border]:
         """Return each domain's view of them."""
@@ -111,9 +115,12 @@ class Mail:
                 spare=self.spare,
                 link_from=domains.link_from,
                 link_to=domains.link_to,
-                words=self.words,
-                mail=self.mail.reshape(-1),
-                back=self.back.reshape(-1),
+                domains=self.domains,
+                boxes=self.boxes,
+                first_packet=self.first_packet,
+                first_credit=self.first_credit,
+                mail=self.mail,
+                back=self.back,
             )
             for d in range(domains.n)
         ]
@@ -125,41 +132,42 @@ def empty_mail(domains: Domains) -> Mail:
     # in a tick a packet starts on each link, and one for each that arrives, and gives back space
     ends = np.concatenate([domains.link_from, domains.link_to])
     spare = int(np.bincount(ends, minlength=n).max())
-    width = out.words_of(n)
-    words = aligned_zeros((n, width), np.int64)
-    size = out.LISTS + 2 * n
-    for parity in (0, 1):
-        box = words[:, out.COUNTS + parity * size : out.COUNTS + (parity + 1) * size]
-        box[:, out.EARLIEST] = NONE
-        box[:, out.LISTS :] = -1
     capacity = 2 * spare + 64
-    return Mail(capacity, spare, words.reshape(-1), *_rows(n, capacity))
-
-
-def _rows(n: int, capacity: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    return (
-        np.empty((n, 2, capacity, out.MAIL_WIDTH), dtype=np.int64),
-        np.empty((n, 2, capacity, out.BACK_WIDTH), dtype=np.int64),
+    width = -(-n // 8) * 8
+    first_packet, first_credit = (
+        aligned_zeros(2 * n * width, np.dtype(np.int64)).reshape(2 * n, width) for _ in range(2)
+    )
+    first_packet[:] = first_credit[:] = -1
+    return Mail(
+        capacity,
+        spare,
+        aligned_zeros(n, out.DOMAIN),
+        make_table(2 * n, out.OUTBOX, earliest=NONE),
+        first_packet,
+        first_credit,
+        aligned_zeros(2 * n * capacity, out.MAIL),
+        aligned_zeros(2 * n * capacity, out.CREDIT_MAIL),
     )
 
 
 def grown_mail(old: Mail) -> Mail:
     """Return the same mail in outboxes of twice the size."""
-    mail, back = _rows(len(old.mail), 2 * old.capacity)
-    mail[:, :, : old.capacity] = old.mail
-    back[:, :, : old.capacity] = old.back
-    return Mail(2 * old.capacity, old.spare, old.words, mail, back)
+
+    def doubled(rows: Table) -> Table:
+        new = aligned_zeros(2 * len(rows), rows.dtype)
+        boxes = new.reshape(-1, 2 * old.capacity)
+        boxes[:, : old.capacity] = rows.reshape(-1, old.capacity)
+        return new
+
+    return replace(old, capacity=2 * old.capacity, mail=doubled(old.mail), back=doubled(old.back))
 
 
 def with_room(parts: list[Arrays], mail: Mail, crossbars: bool) -> Mail:
     """Enlarge the pools (in place) or double the outboxes of stopped domains."""
-    n = len(parts)
-    words = mail.words.reshape(n, -1)
-    for d in np.flatnonzero(words[:, out.UNFINISHED]).tolist():
-        box = out.COUNTS + int(words[d, out.PARITY]) * (out.LISTS + 2 * n)
-        sent = max(words[d, box + out.N_MAIL], words[d, box + out.N_BACK])
-        most = int(parts[d].sc[t.N_PK]) if crossbars else 0
-        if sent + max(mail.spare, most) > mail.capacity:
+    for d in np.flatnonzero(mail.domains.unfinished).tolist():
+        box = mail.boxes[2 * d + int(mail.domains.parity[d])]
+        most = int(parts[d].sc[0].n_packets) if crossbars else 0
+        if max(box.n_packets, box.n_credits) + max(mail.spare, most) > mail.capacity:
             return grown_mail(mail)
         parts[d] = grown(parts[d])
     return mail
@@ -175,11 +183,11 @@ def lookahead(
     node attached to routers of two domains a latency after its tail, or its head where that counts.
     """
     border = domains.border_links
-    latency = arrays.links[border, t.LATENCY].min(initial=NONE)
+    latency = arrays.links.latency[border].min(initial=NONE)
     held = arrays.ser if crossbar is None else crossbar.cross
-    after = [arrays.sc[t.ROUTER_LATENCY], held.min()]
+    after = [arrays.sc[0].router_latency, held.min()]
     if np.any(topology.link_dst[border] < topology.n_ports):
-        after.append(0 if arrays.sc[t.HEAD_COUNTS] else arrays.ser.min())
+        after.append(0 if arrays.sc[0].head_counts else arrays.ser.min())
     return int(latency + min(after))
 
 
@@ -189,24 +197,24 @@ def joined_arrays(parts: list[Arrays], domains: Domains) -> Arrays:
     Steps are merged only where a rank is at them, packets only where some wait.
     """
     steps = parts[0].steps
-    stand = parts[0].ranks[parts[0].ranks[:, t.FINISH] < 0, t.STEP]
-    steps[stand] = np.maximum.reduce([part.steps[stand] for part in parts])  # ARRIVED, of one
+    current = parts[0].ranks.step[parts[0].ranks.finish < 0]
+    steps.arrived[current] = np.maximum.reduce([part.steps.arrived[current] for part in parts])
     sc = parts[0].sc.copy()
-    sc[t.END] = max(int(part.sc[t.END]) for part in parts)
-    if not np.any(parts[0].channels[:, t.FIFO_HEAD] >= 0):
+    sc[0].end = max(int(part.sc[0].end) for part in parts)
+    if not np.any(parts[0].channels.fifo_head >= 0):
         return parts[0]._replace(sc=sc, steps=steps)
-    vshift = int(parts[0].sc[t.VSHIFT])
+    vshift = int(parts[0].sc[0].vshift)
     owner = np.repeat(domains.link_from, 1 << vshift)
     channels = parts[0].channels.copy()
-    packets: list[NDArray[np.int64]] = []
-    chains: list[NDArray[np.int32]] = []
+    packets: list[Table] = []
+    chains: list[Table] = []
     begin = 0
     for d, part in enumerate(parts):
-        used = int(part.sc[t.PK_USED])
+        used = int(part.sc[0].used_packets)
         chain = part.events.chain[:used].copy()
-        chain[chain[:, t.NEXT] >= 0, t.NEXT] += begin
-        waiting = (owner == d) & (channels[:, t.FIFO_HEAD] >= 0)
-        channels[waiting, t.FIFO_HEAD] += begin
+        chain.next[chain.next >= 0] += begin
+        waiting = (owner == d) & (channels.fifo_head >= 0)
+        channels.fifo_head[waiting] += begin
         begin += used
         packets.append(part.packets[:used])
         chains.append(chain)
@@ -214,6 +222,6 @@ def joined_arrays(parts: list[Arrays], domains: Domains) -> Arrays:
         sc=sc,
         channels=channels,
         steps=steps,
-        packets=np.concatenate(packets),
-        events=parts[0].events._replace(chain=np.concatenate(chains)),
+        packets=np.concatenate(packets).view(np.recarray),
+        events=parts[0].events._replace(chain=np.concatenate(chains).view(np.recarray)),
     )

@@ -127,9 +127,9 @@ def simulate_packets(
     arrays = build_arrays(routing, traffic, config, clock, seed, record_messages)
     tables = kernel_tables(routing.tables, clock.tick_ps)
     until = NEVER if until_s is None else to_ps(until_s) // clock.tick_ps
-    arrays.sc[t.UNTIL] = until
+    arrays.sc[0].until = until
     crossbar = None
-    in_parts = int(arrays.sc[t.N_MESSAGES]) or None
+    in_parts = int(arrays.sc[0].n_messages) or None
     if config.input_queued:
         from netsim.packet.crossbar.build import with_crossbars
 
@@ -151,23 +151,23 @@ def simulate_packets(
     else:
         paces = paces_of(arrays, traffic, config, clock)
         if paces is not None:
-            arrays.sc[t.UNTIL] = -1
+            arrays.sc[0].until = -1
         tables = tables_class(routing, config)(*tables)
         loop = partial(kernels_engine.run, None, paces, in_parts)
         arrays = _run_on_one(loop, arrays, tables, clock, until, progress)
     links, counters = arrays.links[: routing.topology.n_links], arrays.counters
     if until_s is None:
         raise_stuck(routing, traffic, arrays, crossbar)
-        end_ps = int(arrays.sc[t.END]) * clock.tick_ps
+        end_ps = int(arrays.sc[0].end) * clock.tick_ps
     else:
         end_ps = to_ps(until_s)
-        stalled = links[:, t.STALL_START] >= 0
-        counters[stalled, t.STALL_TIME] += until - links[stalled, t.STALL_START]
+        stalled = links.stall_start >= 0
+        counters.stall_time[stalled] += until - links.stall_start[stalled]
     tick = clock.tick_ps
     streams = program.stream_ptr
     first = slice(None) if streams is None else streams[:-1]
-    rank_finish = in_ps(arrays.ranks[:, t.FINISH].copy(), tick)
-    exposed = arrays.ranks[first, int(t.EXPOSED) : int(t.EXPOSED) + len(program.kinds)] * tick
+    rank_finish = in_ps(arrays.ranks.finish.copy(), tick)
+    exposed = arrays.ranks.exposed[first, : len(program.kinds)] * tick
     if until_s is not None:
         _add_steps_in_progress(exposed, arrays.ranks[first], end_ps, tick)
     if streams is not None:
@@ -178,8 +178,8 @@ def simulate_packets(
     np.maximum.at(group, traffic.rank_group, rank_finish)
     np.minimum.at(lowest, traffic.rank_group, rank_finish)
     group[lowest < 0] = -1
-    packets, common = links[:, t.PACKETS].copy(), int(arrays.sc[t.COMMON])
-    common_ser = arrays.ser[links[:, t.BANDWIDTH], common]
+    packets, common = links.packets.copy(), int(arrays.sc[0].common_class)
+    common_ser = arrays.ser[links.bandwidth, common]
     recorded = program.n_messages if record_messages else 0
     return PacketResult(
         end_ps=end_ps,
@@ -188,21 +188,20 @@ def simulate_packets(
         rank_finish_ps=rank_finish,
         group_finish_ps=group,
         link_packets=packets,
-        link_bytes=packets * arrays.wire[common] + counters[:, t.MORE_BYTES],
-        link_busy_ps=(packets * common_ser + counters[:, t.MORE_BUSY]) * tick,
-        link_stalls=counters[:, t.STALLS].copy(),
-        link_stall_ps=counters[:, t.STALL_TIME] * tick,
+        link_bytes=packets * arrays.wire[common] + counters.more_bytes,
+        link_busy_ps=(packets * common_ser + counters.more_busy) * tick,
+        link_stalls=counters.stalls.copy(),
+        link_stall_ps=counters.stall_time * tick,
         exposed_ps=exposed,
     )
 
 
 def _add_steps_in_progress(
-    exposed_ps: NDArray[np.int64], ranks: NDArray[np.int64], end_ps: int, tick_ps: int
+    exposed_ps: NDArray[np.int64], ranks: t.Table, end_ps: int, tick_ps: int
 ) -> None:
     """Add the time that ranks have spent in the steps in which a run was cut."""
-    begun = (ranks[:, t.KIND] > 0) & (ranks[:, t.BEGIN] == 0) & (ranks[:, t.FINISH] < 0)
-    rank = np.flatnonzero(begun)
-    exposed_ps[rank, ranks[rank, t.KIND] - 1] += end_ps - ranks[rank, t.BEGAN] * tick_ps
+    rank = np.flatnonzero((ranks.kind > 0) & (ranks.must_begin == 0) & (ranks.finish < 0))
+    exposed_ps[rank, ranks.kind[rank] - 1] += end_ps - ranks.began[rank] * tick_ps
 
 
 def _run_on_one(
@@ -215,12 +214,12 @@ def _run_on_one(
 ) -> Arrays:
     """Run to the end on this thread; the arrays, whose pools may have grown."""
     while True:
-        why = loop(t.flat(arrays), tables, until, BUDGET)
+        why = loop(arrays, tables, until, BUDGET)
         if why == kernels_engine.GROW:
             arrays = t.grown(arrays)
         elif why == kernels_engine.PAUSE:
             if progress is not None:
-                progress(int(arrays.sc[t.NOW]) * clock.tick_ps / PS_PER_S)
+                progress(int(arrays.sc[0].now) * clock.tick_ps / PS_PER_S)
         else:
             return arrays
 

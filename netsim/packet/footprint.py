@@ -37,30 +37,30 @@ def run_bytes(
     parts = 1 if config.eager_limit_bytes is None else 3
     if topology.rails > 1:
         parts += topology.rails
-    found = links * _WORD * (t.L_WIDTH + t.C_WIDTH + _LINK_WORDS + _RESULT_WORDS)
-    found += links * vcs * 4 * t.Q_WIDTH
-    found += classes * ports * _WORD * t.N_WIDTH
-    found += packets * (_WORD * (t.PK_WIDTH + t.CR_WIDTH) + 4 * t.CH_WIDTH)
-    found += events * (4 * t.CH_WIDTH + 2 * _WORD)
-    found += program.n_streams * _WORD * (t.R_WIDTH + 3)
+    total = links * (t.LINK.itemsize + t.COUNTER.itemsize + _WORD * (_LINK_WORDS + _RESULT_WORDS))
+    total += links * vcs * t.CHANNEL.itemsize
+    total += classes * ports * t.NODE_QUEUE.itemsize
+    total += packets * (t.PACKET.itemsize + t.CREDIT.itemsize + t.CHAINED.itemsize)
+    total += events * (t.CHAINED.itemsize + t.TIMED.itemsize)
+    total += program.n_streams * (t.RANK.itemsize + _WORD * 3)
     works = bool(program.kinds) or bool(program.compute_s.any())
-    found += program.n_steps * (4 * t.S_WIDTH + (2 * _WORD if works else 0))
-    found += messages * 4 * t.M_WIDTH * parts
+    total += program.n_steps * (t.STEP.itemsize + (2 * _WORD if works else 0))
+    total += messages * t.MESSAGE.itemsize * parts
     if messages and program.send_bytes.min() < program.send_bytes.max():
-        found += messages * _SIZE_BYTES
+        total += messages * _SIZE_BYTES
     if config.recv_overhead_s or config.copy_s_per_byte:
-        found += messages * 2 * _WORD
-    found += 2 * _WORD * messages if record_messages else 0
+        total += messages * 2 * _WORD
+    total += 2 * _WORD * messages if record_messages else 0
     if config.input_queued:
         from netsim.packet.crossbar import tables as x
 
         # two ports for every link, slots of channels, and bits by output and slot
         slots_a_router = -(-links * n_vcs // topology.n_routers)
-        found += links * _WORD * 2 * x.P_WIDTH
-        found += links * vcs * _WORD * (x.S_WIDTH + _SLOT_WORDS)
-        found += links * _WORD * (1 + slots_a_router // 64)
-        found += links * vcs * _WORD * x.S_WIDTH if config.allocates_channels else 0
-    return found
+        total += links * (x.INPUT_PORT.itemsize + x.OUTPUT_PORT.itemsize)
+        total += links * vcs * (x.SLOT.itemsize + _WORD * _SLOT_WORDS)
+        total += links * _WORD * (1 + slots_a_router // 64)
+        total += links * vcs * x.GRANT.itemsize if config.allocates_channels else 0
+    return total
 
 
 def _most_packets(traffic: Traffic, config: PacketConfig) -> int:

@@ -1,13 +1,23 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
-"""Hints to the processor: fetch a row that will be needed in a moment."""
+"""Rows of tables, and hints to the processor to fetch one that will be needed in a moment."""
 
 from __future__ import annotations
 
 import llvmlite.ir as ir
-from numba import config, types
+import numpy as np
+from numba import config, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
+
+from netsim.kernels_options import PLAIN_KERNEL
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def row_of(table, index):
+    """Return a row of a table, a reference; an unsigned index has no check for negative ones."""
+    return table[np.uint64(index)]
+
 
 if config.DISABLE_JIT:  # type: ignore[attr-defined]
 
@@ -18,7 +28,7 @@ else:
 
     @intrinsic
     def prefetch(typingctx, array, index):
-        """Prefetch the cache line of ``array[index]`` (one dimension, no bounds check)."""
+        """Prefetch the first cache line of ``array[index]`` (one dimension, no bounds check)."""
 
         def codegen(context, builder, signature, args):
             data = make_array(signature.args[0])(context, builder, args[0]).data

@@ -15,23 +15,21 @@ from numba import njit
 from numpy.typing import NDArray
 
 from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
+from netsim.packet.kernels_memory import row_of
 from netsim.packet.kernels_wheel import NONE, free_packet
-from netsim.packet.tables import I64, PK_BITS, PK_WIDTH
+from netsim.packet.tables import I64, PACKET_FIELDS, Table, record
 
-# rows of outboxes: the next one for the same receiver, the tick, then a packet's row or a credit
-AFTER, TICK, PACKET = 0, 1, 2
-MAIL_WIDTH = PACKET + PK_WIDTH
-CREDIT_Q, CREDIT_BYTES = 2, 3
-BACK_WIDTH = 4
+# rows of outboxes; after is the next one for the same receiver
+MAIL = record((np.int64, "after tick"), *PACKET_FIELDS)
+CREDIT_MAIL = record((np.int64, "after tick channel bytes"))
 
-# a domain's words: its own state, then by parity two counts, the earliest tick, and the
-# first packet and the first credit for each receiver
-PARITY, WINDOW_END, MAIL_WAITS, UNFINISHED, TURN, COUNTS = 0, 1, 2, 3, 4, 8
-N_MAIL, N_BACK, EARLIEST, LISTS = 0, 1, 2, 3
+# a domain's own state, and an outbox, each a cache line
+DOMAIN = record((np.int64, "parity window_end mail_waits unfinished turn"), (np.int64, "_", (3,)))
+OUTBOX = record((np.int64, "n_packets n_credits earliest"), (np.int64, "_", (5,)))
 
 
 class Border(NamedTuple):
-    """A domain's view of what lies beyond it.
+    """A domain's view of what lies beyond it. Rows of a domain are written by it alone.
 
     Attributes
     ----------
@@ -40,10 +38,12 @@ class Border(NamedTuple):
     capacity, spare : int
         Rows of an outbox, and how many of them one tick can fill.
     link_from, link_to : (n_links,) int16
-    words : (n * words_of(n),) int64
-        Of all domains, each written by its own.
-    mail, back : flat rows
-        ``capacity`` packets, or credits, of each parity of each domain.
+    domains : (n,) DOMAIN
+    boxes : (2 * n,) OUTBOX
+        Of domain d and a parity: number 2 * d + parity.
+    first_packet, first_credit : (2 * n, at least n) int64
+        By outbox and receiver; rows are whole cache lines.
+    mail, back : (2 * n * capacity,) MAIL and CREDIT_MAIL
     """
 
     me: int
@@ -52,74 +52,81 @@ class Border(NamedTuple):
     spare: int
     link_from: NDArray[np.int16]
     link_to: NDArray[np.int16]
-    words: I64
-    mail: I64
-    back: I64
+    domains: Table
+    boxes: Table
+    first_packet: I64
+    first_credit: I64
+    mail: Table
+    back: Table
 
 
-@njit(**PLAIN_KERNEL)
-def words_of(n):
-    """Return the words of a domain among ``n``, whole cache lines."""
-    return ((COUNTS + 2 * (LISTS + 2 * n)) // 8 + 2) * 8
+@njit(**PLAIN_KERNEL, inline="always")
+def own_box(border):
+    """Return the number of the own outbox of the present parity."""
+    return 2 * border.me + row_of(border.domains, border.me).parity
 
 
-@njit(**INNER_KERNEL)
-def box_of(border, domain, parity):
-    """Return the offset of an outbox's counts and lists in the words."""
-    return domain * words_of(border.n) + COUNTS + parity * (LISTS + 2 * border.n)
+@njit(**PLAIN_KERNEL, inline="always")
+def copy_packet(to, packet):
+    """Copy a packet's row to another row that has its fields."""
+    to.message = packet.message
+    to.number = packet.number
+    to.visits = packet.visits
+    to.state = packet.state
+    to.holds = packet.holds
+    to.ready = packet.ready
+    to.size_class = packet.size_class
+    to.to_node = packet.to_node
+    to.came_latency = packet.came_latency
 
 
 @njit(**INNER_KERNEL)
 def empty_outbox(border):
     """Begin to fill the own outbox of the present parity."""
-    box = box_of(border, border.me, border.words[border.me * words_of(border.n) + PARITY])
-    border.words[box + N_MAIL] = 0
-    border.words[box + N_BACK] = 0
-    border.words[box + EARLIEST] = NONE
-    for k in range(2 * border.n):
-        border.words[box + LISTS + k] = -1
+    number = own_box(border)
+    box = row_of(border.boxes, number)
+    box.n_packets = 0
+    box.n_credits = 0
+    box.earliest = NONE
+    for to in range(border.n):
+        border.first_packet[number, to] = -1
+        border.first_credit[number, to] = -1
 
 
 @njit(**INNER_KERNEL)
 def outbox_full(border, most):
     """Return whether the next tick, of up to ``most`` credits, could exceed the capacity."""
-    words = border.words
-    box = box_of(border, border.me, words[border.me * words_of(border.n) + PARITY])
-    sent = max(words[box + N_MAIL], words[box + N_BACK])
-    return sent + max(border.spare, most) > border.capacity
+    box = row_of(border.boxes, own_box(border))
+    return max(box.n_packets, box.n_credits) + max(border.spare, most) > border.capacity
 
 
 @njit(**INNER_KERNEL)
 def send_packet(border, sc, packets, chain, p, tick, to):
     """Send a packet to another domain, where it arrives at ``tick``."""
-    words = border.words
-    parity = words[border.me * words_of(border.n) + PARITY]
-    box = box_of(border, border.me, parity)
-    k = words[box + N_MAIL]
-    words[box + N_MAIL] = k + 1
-    words[box + EARLIEST] = min(words[box + EARLIEST], tick)
-    row = ((2 * border.me + parity) * border.capacity + k) * MAIL_WIDTH
-    border.mail[row + AFTER] = words[box + LISTS + to]
-    words[box + LISTS + to] = k
-    border.mail[row + TICK] = tick
-    packet = np.uint64(p) << PK_BITS
-    for i in range(PK_WIDTH):
-        border.mail[row + PACKET + i] = packets[packet + np.uint64(i)]
+    number = own_box(border)
+    box = row_of(border.boxes, number)
+    k = box.n_packets
+    box.n_packets = k + 1
+    box.earliest = min(box.earliest, tick)
+    mail = row_of(border.mail, number * border.capacity + k)
+    mail.after = border.first_packet[number, to]
+    border.first_packet[number, to] = k
+    mail.tick = tick
+    copy_packet(mail, row_of(packets, p))
     free_packet(sc, chain, p)
 
 
 @njit(**INNER_KERNEL)
 def send_credit(border, q, tick, size, to):
     """Send a credit: space of channel ``q``, of another domain, comes free at ``tick``."""
-    words = border.words
-    parity = words[border.me * words_of(border.n) + PARITY]
-    box = box_of(border, border.me, parity)
-    k = words[box + N_BACK]
-    words[box + N_BACK] = k + 1
-    words[box + EARLIEST] = min(words[box + EARLIEST], tick)
-    row = ((2 * border.me + parity) * border.capacity + k) * BACK_WIDTH
-    border.back[row + AFTER] = words[box + LISTS + border.n + to]
-    words[box + LISTS + border.n + to] = k
-    border.back[row + TICK] = tick
-    border.back[row + CREDIT_Q] = q
-    border.back[row + CREDIT_BYTES] = size
+    number = own_box(border)
+    box = row_of(border.boxes, number)
+    k = box.n_credits
+    box.n_credits = k + 1
+    box.earliest = min(box.earliest, tick)
+    mail = row_of(border.back, number * border.capacity + k)
+    mail.after = border.first_credit[number, to]
+    border.first_credit[number, to] = k
+    mail.tick = tick
+    mail.channel = q
+    mail.bytes = size

@@ -1,445 +1,389 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Ranks: begin steps, post sends, count arrivals, continue (docs/packet-model.md, "Ranks").
+"""Ranks: begin steps, post sends, count arrivals, continue.
+
+The rules, with their numbers, are those of docs/packet-model.md, "Ranks", where no other section is
+named.
 
 What is called a rank here is a stream of one: streams of a rank are on one node, which is all that
-they have in common. ``pr`` is the `RankArrays` view of the run's arrays.
+they have in common. ``a`` is the run's `Arrays`.
 """
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_links import leave_at_once
-from netsim.packet.kernels_memory import prefetch
-from netsim.packet.kernels_wheel import add_start, heap_push
-from netsim.packet.tables import (
-    ARRIVED,
-    BEGAN,
-    BEGIN,
-    CLASS,
-    CLASS_SHIFT,
-    CPU,
-    END,
-    EXPOSED,
-    FINISH,
-    FIRST_SEND,
-    FREE_AT,
-    HAS_COMPUTE,
-    HAS_RECV_COST,
-    KIND,
-    KIND_SHIFT,
-    L_BITS,
-    M_BITS,
-    M_FROM,
-    M_LEFT,
-    M_NEXT,
-    M_PARTS,
-    M_RANK,
-    M_STEP,
-    M_TO,
-    N_BITS,
-    N_MESSAGES,
-    N_NODES,
-    N_TIMERS,
-    NEED,
-    NIC_COUNT,
-    NIC_HEAD,
-    NIC_SENT,
-    NIC_TAIL,
-    NODE,
-    NOW,
-    PARKED,
-    R_BITS,
-    READY_HEAD,
-    READY_NEXT,
-    READY_TAIL,
-    RECORD,
-    RECV_HEAD,
-    RECV_TAIL,
-    REQUEST,
-    S_BITS,
-    SEND_OVERHEAD,
-    SENDING,
-    STEP,
-    STEP_END,
-    VCS,
-    VSHIFT,
-    WAIT,
-    RankArrays,
-)
+from netsim.packet.kernels_memory import prefetch, row_of
+from netsim.packet.kernels_wheel import add_start, heap_pop, heap_push
+from netsim.packet.tables import KIND_SHIFT
 
 # what a rank's processor does
 IDLE, START, COMPUTE, SEND, RECEIVE = range(5)
 
 
-@njit(**PLAIN_KERNEL, inline="always")
-def rank_arrays(a, in_parts, network, border):
-    """Return the `RankArrays` of a run."""
-    return RankArrays(
-        a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost, a.message_post,
-        a.message_finish, a.timers, a.nodes, a.links, a.events, in_parts, network, border,
-    )  # fmt: skip
+class RankMode(NamedTuple):
+    """For what a run's kernels of ranks are compiled: what is None leaves no trace in them.
 
+    Attributes
+    ----------
+    in_parts : int64 or None
+        None where every message is one part on the only rail.
+    at_once : int64 or None
+        Not None for a message that may start when it is posted; it waits for phase 5 otherwise.
+    border : Border or None
+        See `netsim.packet.kernels_engine.run`.
+    """
 
-@njit(**INNER_KERNEL)
-def add_timer(pr, rank, tick):
-    """Wake a rank's processor at ``tick``."""
-    heap_push(pr.timers, pr.sc[N_TIMERS], tick, np.int64(rank))
-    pr.sc[N_TIMERS] += 1
-
-
-@njit(**PLAIN_KERNEL, inline="always")
-def count(sc, ranks, messages, steps, m):
-    """Count a message toward its step; a rank that waited for it is put on the list."""
-    message = np.uint64(m) << M_BITS
-    s = messages[message + M_STEP]
-    step = np.uint64(s) << S_BITS
-    steps[step + ARRIVED] += 1
-    r = messages[message + M_RANK]
-    rank = np.uint64(r) << R_BITS
-    if (
-        ranks[rank + WAIT]
-        and ranks[rank + STEP] == s
-        and steps[step + ARRIVED] >= steps[step + NEED]
-    ):
-        # It does not continue here, as another rank may be posting its sends: `run_ready` follows.
-        ranks[rank + WAIT] = 0
-        ranks[rank + READY_NEXT] = -1
-        if sc[READY_HEAD] < 0:
-            sc[READY_HEAD] = r
-        else:
-            ranks[(np.uint64(sc[READY_TAIL]) << R_BITS) + READY_NEXT] = r
-        sc[READY_TAIL] = r
-
-
-@njit(**INNER_KERNEL)
-def queue_receive(pr, m):
-    """Queue a message whose receipt costs time for its rank's processor."""
-    message = np.uint64(m) << M_BITS
-    ranks = pr.ranks
-    messages = pr.messages
-    r = messages[message + M_RANK]
-    rank = np.uint64(r) << R_BITS
-    messages[message + M_NEXT] = -1
-    if ranks[rank + RECV_HEAD] < 0:
-        ranks[rank + RECV_HEAD] = m
-    else:
-        messages[(np.uint64(ranks[rank + RECV_TAIL]) << M_BITS) + M_NEXT] = m
-    ranks[rank + RECV_TAIL] = m
-    if ranks[rank + CPU] == IDLE and not ranks[rank + BEGIN]:
-        start_receive(pr, r)
-
-
-@njit(**INNER_KERNEL)
-def start_receive(pr, r):
-    """Start the receipt of the first queued arrival on the free processor."""
-    rank = np.uint64(r) << R_BITS
-    pr.ranks[rank + CPU] = RECEIVE
-    add_timer(pr, r, pr.sc[NOW] + pr.recv_cost[pr.ranks[rank + RECV_HEAD]])
-
-
-@njit(**PLAIN_KERNEL, inline="always")
-def deliver(pr, m):
-    """Process a message that has arrived entirely at its receiver's node."""
-    if pr.sc[RECORD]:
-        pr.message_finish[m] = pr.sc[NOW]
-    if pr.sc[HAS_RECV_COST] and pr.recv_cost[m] > 0:
-        queue_receive(pr, m)
-    else:
-        count(pr.sc, pr.ranks, pr.messages, pr.steps, m)
-
-
-@njit(**PLAIN_KERNEL, inline="always")
-def post(pr, m, node):
-    """Put message ``m`` into a queue of its node, or hand it over if the receiver is local."""
-    sc = pr.sc
-    if sc[RECORD]:
-        pr.message_post[m] = sc[NOW]
-    row = np.uint64(m) << M_BITS
-    if pr.in_parts is None:
-        # the only port of a node has its number
-        local = pr.messages[row + M_TO] == node
-    else:
-        local = pr.ranks[(np.uint64(pr.messages[row + M_RANK]) << R_BITS) + NODE] == node
-    if local:
-        deliver(pr, m)
-    else:
-        post_away(pr, pr.in_parts, pr.network, pr.border, m, node)
+    in_parts: int | None
+    at_once: int | np.int64 | None
+    border: Any
 
 
 @njit(**HOT_KERNEL)
-def post_away(pr, in_parts, network, border, m, node):
+def add_timer(a, r, tick):
+    """Wake a rank's processor at ``tick``."""
+    heap_push(a.timers, a.sc[0].n_timers, tick, np.int64(r))
+    a.sc[0].n_timers += 1
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def count(a, m):
+    """Count a message toward its step; a rank that waited for it is put on the list."""
+    sc = a.sc[0]
+    message = row_of(a.messages, m)
+    step = row_of(a.steps, message.step)
+    step.arrived += 1
+    rank = row_of(a.ranks, message.rank)
+    if rank.waits and rank.step == message.step and step.arrived >= step.need:
+        # It does not continue here, as another rank may be posting its sends: `run_ready` follows.
+        rank.waits = 0
+        rank.ready_next = -1
+        if sc.ready_head < 0:
+            sc.ready_head = message.rank
+        else:
+            row_of(a.ranks, sc.ready_tail).ready_next = message.rank
+        sc.ready_tail = message.rank
+
+
+@njit(**INNER_KERNEL)
+def queue_receive(a, m):
+    """Queue a message whose receipt costs time for its rank's processor (rule 3)."""
+    message = row_of(a.messages, m)
+    r = np.int64(message.rank)
+    rank = row_of(a.ranks, r)
+    message.next = -1
+    if rank.recv_head < 0:
+        rank.recv_head = m
+    else:
+        row_of(a.messages, rank.recv_tail).next = m
+    rank.recv_tail = m
+    if rank.cpu == IDLE and not rank.must_begin:
+        start_receive(a, r)
+
+
+@njit(**INNER_KERNEL)
+def start_receive(a, r):
+    """Start the receipt of the first queued arrival on the free processor."""
+    rank = row_of(a.ranks, r)
+    rank.cpu = RECEIVE
+    add_timer(a, r, a.sc[0].now + a.recv_cost[rank.recv_head])
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def deliver(a, m):
+    """Process a message that has arrived entirely at its receiver's node."""
+    if a.sc[0].records:
+        a.message_finish[m] = a.sc[0].now
+    if a.sc[0].has_recv_cost and a.recv_cost[m] > 0:
+        queue_receive(a, m)
+    else:
+        count(a, m)
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def post(a, mode, m, node):
+    """Put message ``m`` into a queue of its node, or hand it over if the receiver is local."""
+    sc = a.sc[0]
+    if sc.records:
+        a.message_post[m] = sc.now
+    message = row_of(a.messages, m)
+    if mode.in_parts is None:
+        # the only port of a node has its number
+        local = message.to_port == node
+    else:
+        local = row_of(a.ranks, message.rank).node == node
+    if local:
+        deliver(a, m)
+    else:
+        post_away(a, mode.in_parts, mode.at_once, mode.border, m, node)
+
+
+@njit(**HOT_KERNEL)
+def post_away(a, in_parts, at_once, border, m, node):
     """Post a message to another node."""
     # Numba leaves out what depends on an argument that is None, not on a field
     if in_parts is not None:
-        post_in_parts(pr, m)
-    elif network is None or not leave_at_once(border, network, m, node):
-        post_part(pr, m, node)
+        post_in_parts(a, m)
+    elif at_once is None or not leave_at_once(border, a, m, node):
+        post_part(a, m, node)
 
 
 @njit(**HOT_KERNEL)
-def arrive(pr, in_parts, part):
+def arrive(a, in_parts, part):
     """Process a message, or a part of one, all of whose packets have arrived."""
     if in_parts is None:
-        deliver(pr, part)
+        deliver(a, part)
     else:
-        part_arrived(pr, part)
+        part_arrived(a, part)
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def post_part(pr, part, port):
+def post_part(a, part, port):
     """Put a part into a port's queue."""
-    sc = pr.sc
-    nodes = pr.nodes
-    messages = pr.messages
-    row = np.uint64(part) << M_BITS
-    link = np.uint64(port) << L_BITS
-    rank_class = np.int64(0)
-    if sc[VSHIFT] > sc[CLASS_SHIFT]:
-        rank_class = pr.ranks[(np.uint64(messages[row + M_RANK]) << R_BITS) + CLASS]
-    nic = np.uint64(rank_class * sc[N_NODES] + port) << N_BITS
+    sc = a.sc[0]
+    message = row_of(a.messages, part)
+    link_row = row_of(a.links, port)
+    priority_class = np.int64(0)
+    if sc.vshift > sc.class_shift:
+        priority_class = row_of(a.ranks, message.rank).priority_class
+    queue = row_of(a.nodes, priority_class * sc.n_nodes + port)
     # Invariant: a part is in one list at a time (a port's queue, a rank's arrivals, parked
-    # requests), for all of them run through its one M_NEXT.
-    messages[row + M_NEXT] = -1
-    if nodes[nic + NIC_HEAD] < 0:
-        nodes[nic + NIC_HEAD] = part
-        nodes[nic + NIC_SENT] = 0
-        nodes[nic + NIC_COUNT] = messages[row + M_LEFT]
-        pr.links[link + VCS] |= np.int64(1) << (rank_class << sc[CLASS_SHIFT])
-        tick = max(sc[NOW], pr.links[link + FREE_AT])
-        add_start(sc, pr.links, pr.events, port, tick)
+    # requests), for all of them run through its one ``next``.
+    message.next = -1
+    if queue.head < 0:
+        queue.head = part
+        queue.sent = 0
+        queue.count = message.packets_left
+        link_row.waiting_vcs |= np.int64(1) << (priority_class << sc.class_shift)
+        add_start(sc, link_row, a.events, port, max(sc.now, link_row.free_at))
     else:
-        messages[(np.uint64(nodes[nic + NIC_TAIL]) << M_BITS) + M_NEXT] = part
-    nodes[nic + NIC_TAIL] = part
+        row_of(a.messages, queue.tail).next = part
+    queue.tail = part
 
 
 @njit(**INNER_KERNEL)
-def post_part_of_several(pr, part):
+def post_part_of_several(a, part):
     """Put a part into its own port's queue; compiled once, separately from the common path."""
-    post_part(pr, part, np.int64(pr.messages[(np.uint64(part) << M_BITS) + M_FROM]))
+    post_part(a, part, np.int64(row_of(a.messages, part).from_port))
 
 
 @njit(**INNER_KERNEL)
-def post_in_parts(pr, m):
-    """Post all parts of a message, or its request if it goes by rendezvous."""
-    n = pr.sc[N_MESSAGES]
-    request = pr.sc[REQUEST]
-    if request >= 0 and pr.messages[(np.uint64(m + request * n) << M_BITS) + M_LEFT] > 0:
-        post_part_of_several(pr, m + request * n)
+def post_in_parts(a, m):
+    """Post all parts of a message, or its request if it goes by rendezvous ("Rendezvous", 1)."""
+    n = a.sc[0].n_messages
+    request = a.sc[0].request
+    if request >= 0 and row_of(a.messages, m + request * n).packets_left > 0:
+        post_part_of_several(a, m + request * n)
     else:
-        post_data(pr, m)
+        post_data(a, m)
 
 
 @njit(**INNER_KERNEL)
-def post_data(pr, m):
+def post_data(a, m):
     """Post all parts of a message."""
-    n = pr.sc[N_MESSAGES]
-    for part in range(np.int64(pr.messages[(np.uint64(m) << M_BITS) + M_PARTS])):
-        post_part_of_several(pr, m + part * n)
+    n = a.sc[0].n_messages
+    for part in range(np.int64(row_of(a.messages, m).parts_left)):
+        post_part_of_several(a, m + part * n)
 
 
 @njit(**INNER_KERNEL)
-def part_arrived(pr, part):
-    """Process a complete part: count it, or continue the rendezvous."""
-    n = pr.sc[N_MESSAGES]
-    request = pr.sc[REQUEST]
+def part_arrived(a, part):
+    """Process a complete part: count it, or continue the rendezvous ("Rendezvous", 2 and 3)."""
+    n = a.sc[0].n_messages
+    request = a.sc[0].request
     number = part // n
     m = part - number * n
-    message = np.uint64(m) << M_BITS
-    messages = pr.messages
+    message = row_of(a.messages, m)
     if request < 0 or number < request:
-        messages[message + M_PARTS] -= 1
-        if messages[message + M_PARTS] == 0:
-            deliver(pr, m)
+        message.parts_left -= 1
+        if message.parts_left == 0:
+            deliver(a, m)
     elif number > request:
-        post_data(pr, m)
-    elif step_has_begun(pr.ranks, messages[message + M_RANK], messages[message + M_STEP]):
-        post_part_of_several(pr, part + n)
+        post_data(a, m)
+    elif step_has_begun(row_of(a.ranks, message.rank), message.step):
+        post_part_of_several(a, part + n)
     else:
-        row = np.uint64(part) << M_BITS
-        step = (np.uint64(messages[message + M_STEP]) << S_BITS) + PARKED
-        last = np.int64(pr.steps[step])
-        if last < 0:
-            messages[row + M_NEXT] = part
+        step = row_of(a.steps, message.step)
+        parked = row_of(a.messages, part)
+        if step.parked < 0:
+            parked.next = part
         else:
-            end = (np.uint64(last) << M_BITS) + M_NEXT
-            messages[row + M_NEXT] = messages[end]
-            messages[end] = part
-        pr.steps[step] = part
+            last = row_of(a.messages, step.parked)
+            parked.next = last.next
+            last.next = part
+        step.parked = part
 
 
 @njit(**INNER_KERNEL)
-def step_has_begun(ranks, r, s):
+def step_has_begun(rank, s):
     """Return whether a rank has begun a step: its receives are posted."""
-    rank = np.uint64(r) << R_BITS
-    if ranks[rank + STEP] != s:
-        return ranks[rank + STEP] > s
-    return ranks[rank + CPU] != START and not ranks[rank + BEGIN]
+    if rank.step != s:
+        return rank.step > s
+    return rank.cpu != START and not rank.must_begin
 
 
 @njit(**INNER_KERNEL)
-def clear_parked(pr, s):
+def clear_parked(a, s):
     """Send a clear-to-send for every request that has waited for a step that begins."""
-    n = pr.sc[N_MESSAGES]
-    step = (np.uint64(s) << S_BITS) + PARKED
-    last = np.int64(pr.steps[step])
+    n = a.sc[0].n_messages
+    step = row_of(a.steps, s)
+    last = np.int64(step.parked)
     if last < 0:
         return
-    pr.steps[step] = -1
+    step.parked = -1
     part = last
     while True:
-        part = np.int64(pr.messages[(np.uint64(part) << M_BITS) + M_NEXT])
-        post_part_of_several(pr, part + n)
+        part = np.int64(row_of(a.messages, part).next)
+        post_part_of_several(a, part + n)
         if part == last:
             return
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def next_step(sc, ranks, r):
-    """Finish the current step: schedule the next one, or end the program."""
-    rank = np.uint64(r) << R_BITS
-    if ranks[rank + KIND] > 0:
-        column = EXPOSED + np.uint64(ranks[rank + KIND] - 1)
-        ranks[rank + column] += sc[NOW] - ranks[rank + BEGAN]
-    s = ranks[rank + STEP] + 1
-    ranks[rank + STEP] = s
-    if s == ranks[rank + STEP_END]:
-        ranks[rank + FINISH] = sc[NOW]
+def next_step(sc, rank):
+    """Finish the current step: schedule the next one, or end the program (rules 2 and 4)."""
+    if rank.kind > 0:
+        rank.exposed[np.uint64(rank.kind - 1)] += sc.now - rank.began
+    rank.step += 1
+    if rank.step == rank.step_end:
+        rank.finish = sc.now
     else:
-        ranks[rank + BEGIN] = 1
-
-
-@njit(**PLAIN_KERNEL, inline="always")
-def leave_or_wait(sc, ranks, steps, r):
-    """Leave a step whose sends are posted if its messages are here, else wait."""
-    rank = np.uint64(r) << R_BITS
-    s = ranks[rank + STEP]
-    step = np.uint64(s) << S_BITS
-    if steps[step + ARRIVED] >= steps[step + NEED]:
-        next_step(sc, ranks, r)
-    else:
-        ranks[rank + WAIT] = 1
+        rank.must_begin = 1
 
 
 @njit(**HOT_KERNEL)
-def run_rank(pr, r, posting, sent):
+def run_rank(a, mode, r, posting, sent):
     """Use a free processor until it has to wait or is busy for a time.
 
     With ``posting`` the present step's sends are next, from message ``sent`` on if it is not below
     0: the processor has worked on that one.
     """
-    rank = np.uint64(r) << R_BITS
-    node = pr.ranks[rank + NODE]
-    while posting or begins_to_send(pr, pr.in_parts, r):
-        if not post_sends(pr, r, node, sent):
+    node = row_of(a.ranks, r).node
+    while posting or begins_to_send(a, mode.in_parts, r):
+        if not post_sends(a, mode, r, node, sent):
             return
         posting, sent = False, np.int64(-1)
 
 
 @njit(**HOT_KERNEL)
-def begins_to_send(pr, in_parts, r):
+def begins_to_send(a, in_parts, r):
     """Begin what a free processor does next; False unless it is to post a step's sends."""
-    rank = np.uint64(r) << R_BITS
-    sc = pr.sc
-    ranks = pr.ranks
-    if ranks[rank + RECV_HEAD] >= 0:
-        start_receive(pr, r)
+    rank = row_of(a.ranks, r)
+    sc = a.sc[0]
+    # rule 3: a queued arrival precedes the next step
+    if rank.recv_head >= 0:
+        start_receive(a, r)
         return False
-    if not ranks[rank + BEGIN]:
-        ranks[rank + CPU] = IDLE
+    if not rank.must_begin:
+        rank.cpu = IDLE
         return False
-    ranks[rank + BEGIN] = 0
-    s = ranks[rank + STEP]
+    rank.must_begin = 0
+    s = rank.step
     if in_parts is not None:  # noqa: SIM102 - left out of what is compiled for None
-        if sc[REQUEST] >= 0:
-            clear_parked(pr, s)
-    if sc[HAS_COMPUTE]:
-        kind = pr.compute[s] >> KIND_SHIFT
-        ranks[rank + KIND], ranks[rank + BEGAN] = kind, sc[NOW]
-        ticks = pr.compute[s] - (kind << KIND_SHIFT)
+        if sc.request >= 0:
+            clear_parked(a, s)
+    if sc.has_compute:
+        rank.kind = a.compute[s] >> KIND_SHIFT
+        rank.began = sc.now
+        ticks = a.compute[s] - (rank.kind << KIND_SHIFT)
         if ticks > 0:
-            ranks[rank + CPU] = COMPUTE
-            add_timer(pr, r, sc[NOW] + ticks)
+            rank.cpu = COMPUTE
+            add_timer(a, r, sc.now + ticks)
             return False
     return True
 
 
-@njit(**INNER_KERNEL)
-def run_rank_apart(pr, r, posting, sent):
-    """Call `run_rank` where that is rare, so that it is not compiled into the caller."""
-    run_rank(pr, r, posting, sent)
-
-
 @njit(**HOT_KERNEL)
-def post_sends(pr, r, node, sent):
-    """Post the sends of the present step, from ``sent`` on if that is not below 0.
+def post_sends(a, mode, r, node, sent):
+    """Post the sends of the present step, from ``sent`` on if that is not below 0 (rule 1).
 
     If sends cost time, the first other one that is no signal occupies the processor: False then.
     """
-    rank = np.uint64(r) << R_BITS
-    sc = pr.sc
-    s = pr.ranks[rank + STEP]
-    first = np.int64(pr.steps[(np.uint64(s) << S_BITS) + FIRST_SEND]) if sent < 0 else sent
-    last = np.int64(pr.steps[((s + 1) << S_BITS) + FIRST_SEND])
+    rank = row_of(a.ranks, r)
+    sc = a.sc[0]
+    s = rank.step
+    first = np.int64(row_of(a.steps, s).first_send) if sent < 0 else sent
+    last = np.int64(row_of(a.steps, s + 1).first_send)
     # the processor counts as busy while it posts: a local answer must not start work on it
-    pr.ranks[rank + CPU] = SEND
-    overhead = sc[SEND_OVERHEAD]
+    rank.cpu = SEND
     # what this rank will need when it continues
-    prefetch(pr.messages, np.uint64(last + 1) << M_BITS)
-    prefetch(pr.steps, np.uint64(s + 4) << S_BITS)
+    prefetch(a.messages, np.uint64(last + 1))
+    prefetch(a.steps, np.uint64(s + 4))
     for m in range(first, last):
-        if overhead > 0 and m != sent and pr.messages[(np.uint64(m) << M_BITS) + M_LEFT] > 0:
-            pr.ranks[rank + SENDING] = m
-            add_timer(pr, r, sc[NOW] + overhead)
+        if sc.send_overhead > 0 and m != sent and row_of(a.messages, m).packets_left > 0:
+            rank.sending = m
+            add_timer(a, r, sc.now + sc.send_overhead)
             return False
-        post(pr, m, node)
-    leave_or_wait(sc, pr.ranks, pr.steps, r)
+        post(a, mode, m, node)
+    # rule 2: it leaves the step if the messages for it have been counted
+    step = row_of(a.steps, s)
+    if step.arrived >= step.need:
+        next_step(sc, rank)
+    else:
+        rank.waits = 1
     return True
 
 
-@njit(**INNER_KERNEL)
-def on_timer(pr, r):
-    """Continue rank ``r``, whose processor has finished its operation."""
-    rank = np.uint64(r) << R_BITS
-    sc = pr.sc
-    ranks = pr.ranks
-    sc[END] = sc[NOW]
-    doing = ranks[rank + CPU]
+@njit(**HOT_KERNEL)
+def on_timer(a, r):
+    """Finish the operation of a processor; return the arguments of `run_rank` that follow."""
+    sc = a.sc[0]
+    rank = row_of(a.ranks, r)
+    sc.end = sc.now
+    finished = rank.cpu
     sent = np.int64(-1)
-    if doing == START:
-        if ranks[rank + STEP] == ranks[rank + STEP_END]:
-            ranks[rank + FINISH] = sc[NOW]
+    if finished == START:
+        if rank.step == rank.step_end:
+            rank.finish = sc.now
         else:
-            ranks[rank + BEGIN] = 1
-    elif doing == SEND:
-        sent = ranks[rank + SENDING]
-    elif doing == RECEIVE:
-        m = ranks[rank + RECV_HEAD]
-        ranks[rank + RECV_HEAD] = pr.messages[(np.uint64(m) << M_BITS) + M_NEXT]
-        count(sc, ranks, pr.messages, pr.steps, m)
-    run_rank_apart(pr, r, doing in (COMPUTE, SEND), sent)
-    while sc[READY_HEAD] >= 0:
-        r = first_ready(sc, ranks)
-        if r >= 0:
-            run_rank_apart(pr, r, False, np.int64(-1))
+            rank.must_begin = 1
+    elif finished == SEND:
+        sent = rank.sending
+    elif finished == RECEIVE:
+        m = rank.recv_head
+        rank.recv_head = row_of(a.messages, m).next
+        count(a, m)
+    return finished in (COMPUTE, SEND), sent
 
 
 @njit(**HOT_KERNEL)
-def first_ready(sc, ranks):
-    """Take the first of the ranks that may continue; -1 if its processor is busy."""
-    r = sc[READY_HEAD]
-    rank = np.uint64(r) << R_BITS
-    sc[READY_HEAD] = ranks[rank + READY_NEXT]
-    next_step(sc, ranks, r)
-    return r if ranks[rank + CPU] == IDLE else np.int64(-1)
+def next_ready(a):
+    """Take the first of the listed ranks that may continue and is not busy; -1 for none."""
+    sc = a.sc[0]
+    while sc.ready_head >= 0:
+        r = sc.ready_head
+        rank = row_of(a.ranks, r)
+        sc.ready_head = rank.ready_next
+        next_step(sc, rank)
+        if rank.cpu == IDLE:
+            return r
+    return np.int64(-1)
 
 
 @njit(**HOT_KERNEL)
-def run_ready(pr):
-    """Process the list of ranks that may continue, first in, first out."""
-    while pr.sc[READY_HEAD] >= 0:
-        r = first_ready(pr.sc, pr.ranks)
-        if r >= 0:
-            run_rank(pr, r, False, np.int64(-1))
+def run_ready(a, mode):
+    """Process the list of ranks that may continue, first in, first out ("Order")."""
+    r = next_ready(a)
+    while r >= 0:
+        run_rank(a, mode, r, False, np.int64(-1))
+        r = next_ready(a)
+
+
+@njit(**HOT_KERNEL)
+def rank_phase(a, mode, now):
+    """Run phase 2 ("Order"): ranks whose time has come, by number."""
+    sc = a.sc[0]
+    timer = row_of(a.timers, 0)
+    while sc.n_timers > 0 and timer.tick == now:
+        r = timer.key
+        heap_pop(a.timers, sc.n_timers)
+        sc.n_timers -= 1
+        posting, sent = on_timer(a, r)
+        while r >= 0:
+            run_rank(a, mode, r, posting, sent)
+            posting, sent = False, np.int64(-1)
+            r = next_ready(a)

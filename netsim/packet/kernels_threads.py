@@ -6,7 +6,6 @@ A window is as long as the *lookahead*: what one domain does in it reaches anoth
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
@@ -14,41 +13,9 @@ from netsim.packet.crossbar.kernels_run import run as run_crossbars
 from netsim.packet.kernels_atomics import release, wait_for
 from netsim.packet.kernels_engine import DONE, ENDED, GROW, PAUSE, run
 from netsim.packet.kernels_links import return_space
-from netsim.packet.kernels_outbox import (
-    AFTER,
-    BACK_WIDTH,
-    CREDIT_BYTES,
-    CREDIT_Q,
-    EARLIEST,
-    LISTS,
-    MAIL_WAITS,
-    MAIL_WIDTH,
-    N_BACK,
-    N_MAIL,
-    PACKET,
-    PARITY,
-    TICK,
-    TURN,
-    UNFINISHED,
-    WINDOW_END,
-    box_of,
-    empty_outbox,
-    words_of,
-)
+from netsim.packet.kernels_memory import row_of
+from netsim.packet.kernels_outbox import copy_packet, empty_outbox, own_box
 from netsim.packet.kernels_wheel import NONE, add_arrival, new_packet, next_event
-from netsim.packet.tables import (
-    CH_WIDTH,
-    CR_WIDTH,
-    HOLDS,
-    N_CR,
-    N_FAR,
-    N_PK,
-    N_TIMERS,
-    N_TRIES,
-    PK_BITS,
-    PK_WIDTH,
-    VSHIFT,
-)
 
 ABORTED = PAUSE + 1
 """Why `run_windows` came back: another thread gave up."""
@@ -62,85 +29,80 @@ ENDLESS = 1 << 61
 @njit(**INNER_KERNEL)
 def room_for_mail(border, a, parity):
     """Return whether the pools can take in all that came with a parity."""
-    n_mail = 0
-    n_back = 0
+    sc = a.sc[0]
+    n_packets = 0
+    n_credits = 0
     for other in range(border.n):
         if other != border.me:
-            box = box_of(border, other, parity)
-            n_mail += border.words[box + N_MAIL]
-            n_back += border.words[box + N_BACK]
+            box = row_of(border.boxes, 2 * other + parity)
+            n_packets += box.n_packets
+            n_credits += box.n_credits
     return (
-        a.sc[N_PK] + n_mail <= len(a.packets) // PK_WIDTH
-        and a.sc[N_CR] + n_back <= len(a.credits) // CR_WIDTH
-        and a.sc[N_TRIES] + n_back <= len(a.events.tries) // CH_WIDTH
-        and a.sc[N_FAR] + n_mail + n_back <= len(a.events.far)
+        sc.n_packets + n_packets <= len(a.packets)
+        and sc.n_credits + n_credits <= len(a.credits)
+        and sc.n_tries + n_credits <= len(a.events.tries)
+        and sc.n_far + n_packets + n_credits <= len(a.events.far)
     )
 
 
 @njit(**INNER_KERNEL)
 def receive_mail(border, a, parity):
     """Process what the other domains have sent with a parity."""
-    sc = a.sc
-    packets = a.packets
-    back = border.back
+    sc = a.sc[0]
     for other in range(border.n):
         if other == border.me:
             continue
-        box = box_of(border, other, parity)
-        first = (2 * other + parity) * border.capacity
-        k = border.words[box + LISTS + border.me]
+        number = 2 * other + parity
+        first = number * border.capacity
+        k = border.first_packet[number, border.me]
         while k >= 0:
-            row = (first + k) * MAIL_WIDTH
+            mail = row_of(border.mail, first + k)
             p = new_packet(sc, a.events.chain)
-            packet = np.uint64(p) << PK_BITS
-            for i in range(PK_WIDTH):
-                packets[packet + np.uint64(i)] = border.mail[row + PACKET + i]
-            link = packets[packet + HOLDS] >> sc[VSHIFT]
-            add_arrival(sc, a.events, p, link, border.mail[row + TICK])
-            k = border.mail[row + AFTER]
-        k = border.words[box + LISTS + border.n + border.me]
+            copy_packet(row_of(a.packets, p), mail)
+            add_arrival(sc, a.events, p, mail.holds >> sc.vshift, mail.tick)
+            k = mail.after
+        k = border.first_credit[number, border.me]
         while k >= 0:
-            row = (first + k) * BACK_WIDTH
-            return_space(a, back[row + CREDIT_Q], back[row + TICK], back[row + CREDIT_BYTES])
-            k = back[row + AFTER]
+            credit = row_of(border.back, first + k)
+            return_space(a, credit.channel, credit.tick, credit.bytes)
+            k = credit.after
 
 
 @njit(**PLAIN_KERNEL)
 def run_window(border, x, in_parts, a, rt):
     """Run a domain to the end of its window; a tick before which nothing of it happens next.
 
-    Includes what it has sent. Its words state whether it has finished.
+    Includes what it has sent. Its row states whether it has finished.
     """
-    own = border.me * words_of(border.n)
-    words = border.words
-    parity = words[own + PARITY]
-    last = words[own + WINDOW_END] - 1
+    sc = a.sc[0]
+    domain = row_of(border.domains, border.me)
+    last = domain.window_end - 1
     finished = True
-    if words[own + MAIL_WAITS] != 0:
-        finished = room_for_mail(border, a, 1 - parity)
+    if domain.mail_waits != 0:
+        finished = room_for_mail(border, a, 1 - domain.parity)
         if finished:
-            receive_mail(border, a, 1 - parity)
-            words[own + MAIL_WAITS] = 0
+            receive_mail(border, a, 1 - domain.parity)
+            domain.mail_waits = 0
     if finished:
         if x is None:
             finished = run(border, None, in_parts, a, rt, last, ENDLESS) != GROW
         else:
             finished = run_crossbars(border, x, in_parts, a, rt, last, ENDLESS) != GROW
-    words[own + UNFINISHED] = not finished
+    domain.unfinished = not finished
     if not finished:
         return NONE
-    timer = a.timers[0, 0] if a.sc[N_TIMERS] > 0 else NONE
-    first = next_event(a.sc, a.links, a.packets, a.events, timer, last)
-    return min(first, words[box_of(border, border.me, parity) + EARLIEST])
+    timer = row_of(a.timers, 0).tick if sc.n_timers > 0 else NONE
+    first = next_event(sc, a.links, a.packets, a.events, timer, last)
+    return min(first, row_of(border.boxes, own_box(border)).earliest)
 
 
 @njit(**PLAIN_KERNEL)
 def open_window(border, end):
     """Begin a domain's next window, which lasts to ``end``: the others' mail waits for it."""
-    own = border.me * words_of(border.n)
-    border.words[own + WINDOW_END] = end
-    border.words[own + PARITY] = 1 - border.words[own + PARITY]
-    border.words[own + MAIL_WAITS] = 1
+    domain = row_of(border.domains, border.me)
+    domain.window_end = end
+    domain.parity = 1 - domain.parity
+    domain.mail_waits = 1
     empty_outbox(border)
 
 
@@ -168,18 +130,17 @@ def run_windows(border, x, in_parts, a, rt, states, stop, lookahead, until, n_wi
     # Invariant: mail of a window arrives after its end, since packets and credits are in flight
     # between domains for at least the lookahead. So a domain needs nothing that the others do in
     # the same window, and the result does not depend on which thread is faster.
-    own = border.me * words_of(border.n)
-    words = border.words
+    domain = row_of(border.domains, border.me)
     for _ in range(n_windows):
         first = run_window(border, x, in_parts, a, rt)
-        turn = words[own + TURN] + 1
-        words[own + TURN] = turn
+        turn = domain.turn + 1
+        domain.turn = turn
         # two sets of lines in turn: a domain that is ahead must not write what others still read
         rows = (turn & 1) * border.n * STATE_WORDS
-        mine = rows + border.me * STATE_WORDS
-        states[mine + NEXT_TICK] = first
-        states[mine + MUST_STOP] = words[own + UNFINISHED]
-        release(states, mine + STATE_TURN, turn)
+        own_row = rows + border.me * STATE_WORDS
+        states[own_row + NEXT_TICK] = first
+        states[own_row + MUST_STOP] = domain.unfinished
+        release(states, own_row + STATE_TURN, turn)
         must_stop = False
         for k in range(border.n):
             row = rows + k * STATE_WORDS

@@ -15,33 +15,11 @@ link that is to be tried earlier gets another entry, and the old one is passed o
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from numba import config, njit
 from numba.cpython.unsafe.numbers import trailing_zeros
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
-from netsim.packet.kernels_memory import prefetch
-from netsim.packet.tables import (
-    CH_BITS,
-    FINE,
-    HORIZON,
-    L_BITS,
-    N_FAR,
-    N_LATER,
-    N_LINKS,
-    N_OPENED,
-    N_PK,
-    N_STARTS,
-    N_TRIES,
-    NEXT,
-    NOW,
-    OVER,
-    PK_BITS,
-    PK_FREE,
-    PK_USED,
-    TRY_FREE,
-    TRY_TICK,
-    TRY_USED,
-)
+from netsim.packet.kernels_memory import prefetch, row_of
 
 NONE = 1 << 62
 """A tick that never comes."""
@@ -50,11 +28,22 @@ SPAN_BITS = 11
 SPAN = 1 << SPAN_BITS
 FINE_MASK = 2 * SPAN - 1
 
+# what a list of a bucket holds
+PACKETS, TRIES = 0, 1
 
-@njit(**PLAIN_KERNEL, inline="always")
-def low_bit(bits):
-    """Return the number of the lowest set bit."""
-    return np.int64(trailing_zeros(bits))  # type: ignore[call-arg]
+
+if config.DISABLE_JIT:  # type: ignore[attr-defined]
+
+    def low_bit(bits):
+        """Return the number of the lowest set bit."""
+        return np.int64((int(bits) & -int(bits)).bit_length() - 1)
+
+else:
+
+    @njit(**PLAIN_KERNEL, inline="always")
+    def low_bit(bits):
+        """Return the number of the lowest set bit."""
+        return np.int64(trailing_zeros(bits))  # type: ignore[call-arg]
 
 
 @njit(**PLAIN_KERNEL, inline="always")
@@ -101,161 +90,171 @@ def next_tick(occupied, now):
     return now + ahead
 
 
+@njit(**HOT_KERNEL)
+def precedes(entry, tick, item):
+    """Return whether an entry of a heap leaves before (tick, item)."""
+    # Equal ticks leave by item, since ranks whose time has come continue by number.
+    return entry.tick < tick or (entry.tick == tick and entry.key < item)
+
+
+@njit(**HOT_KERNEL)
+def set_entry(entry, tick, item):
+    """Write an entry of a heap."""
+    entry.tick = tick
+    entry.key = item
+
+
 @njit(**INNER_KERNEL)
 def heap_push(heap, n, tick, item):
     """Push (tick, item) on a binary heap of ``n`` entries sorted by tick, then item."""
-    # Equal ticks leave by item, since ranks whose time has come continue by number.
     k = n
     while k > 0:
-        up = (k - 1) >> 1
-        if heap[up, 0] < tick or (heap[up, 0] == tick and heap[up, 1] <= item):
+        above = row_of(heap, (k - 1) >> 1)
+        if precedes(above, tick, item):
             break
-        heap[k, 0] = heap[up, 0]
-        heap[k, 1] = heap[up, 1]
-        k = up
-    heap[k, 0] = tick
-    heap[k, 1] = item
+        set_entry(row_of(heap, k), above.tick, above.key)
+        k = (k - 1) >> 1
+    set_entry(row_of(heap, k), tick, item)
 
 
 @njit(**INNER_KERNEL)
 def heap_pop(heap, n):
     """Remove the top of a heap of ``n`` entries (read it before)."""
     n -= 1
-    tick = heap[n, 0]
-    item = heap[n, 1]
+    tick = row_of(heap, n).tick
+    item = row_of(heap, n).key
     k = 0
-    while True:
-        c = 2 * k + 1
-        if c >= n:
+    while 2 * k + 1 < n:
+        child = 2 * k + 1
+        if child + 1 < n:
+            first = row_of(heap, child)
+            if precedes(row_of(heap, child + 1), first.tick, first.key):
+                child += 1
+        below = row_of(heap, child)
+        if not precedes(below, tick, item):
             break
-        if c + 1 < n and (
-            heap[c + 1, 0] < heap[c, 0]
-            or (heap[c + 1, 0] == heap[c, 0] and heap[c + 1, 1] < heap[c, 1])
-        ):
-            c += 1
-        if tick < heap[c, 0] or (tick == heap[c, 0] and item <= heap[c, 1]):
-            break
-        heap[k, 0] = heap[c, 0]
-        heap[k, 1] = heap[c, 1]
-        k = c
-    heap[k, 0] = tick
-    heap[k, 1] = item
+        set_entry(row_of(heap, k), below.tick, below.key)
+        k = child
+    set_entry(row_of(heap, k), tick, item)
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def put(ev, bucket, which, item):
+    """Put a packet, or an entry of a try, into a list of a bucket."""
+    # Invariant: a packet is in one list at a time (a bucket, a span, a FIFO or the free rows), for
+    # all of them run through its one ``next``.
+    if which == TRIES:
+        row_of(ev.tries, item).next = bucket.entry
+        bucket.entry = item
+    else:
+        row_of(ev.chain, item).next = bucket.packet
+        bucket.packet = item
 
 
 @njit(**INNER_KERNEL)
-def add_later(sc, ev, chain, which, item, tick):
-    """Keep a packet (which = 0) or an entry of a try (1) for a span after the fine wheel's."""
+def add_later(sc, ev, which, item, tick):
+    """Keep a packet, or an entry of a try, for a span after the fine wheel's."""
     span = tick >> SPAN_BITS
-    mask = (len(ev.later) >> 1) - 1
-    # Invariant: the ring holds only spans of [HORIZON, HORIZON + mask], so a slot is one span.
-    if span - sc[HORIZON] > mask:
-        heap_push(ev.far, sc[N_FAR], tick, (np.int64(item) << 1) | which)
-        sc[N_FAR] += 1
+    # Invariant: the ring holds only len(later) spans from the horizon on, so a slot is one span.
+    if span - sc.horizon >= len(ev.later):
+        heap_push(ev.far, sc.n_far, tick, (np.int64(item) << 1) | which)
+        sc.n_far += 1
         return
-    row = np.uint64(item) << CH_BITS
-    slot = span & mask
-    chain[row + FINE] = tick & (SPAN - 1)
-    chain[row + NEXT] = ev.later[2 * slot + which]
-    ev.later[2 * slot + which] = item
+    slot = span & (len(ev.later) - 1)
+    chain = ev.tries if which == TRIES else ev.chain
+    row_of(chain, item).fine = tick & (SPAN - 1)
+    put(ev, row_of(ev.later, slot), which, item)
     ev.later_occupied[slot >> 6] |= np.uint64(1) << np.uint64(slot & 63)
-    sc[N_LATER] += 1
+    sc.n_later += 1
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def schedule(sc, ev, which, item, tick):
+    """Put a packet, or an entry of a try, where it is found when its tick comes."""
+    if tick >> SPAN_BITS < sc.horizon:
+        put(ev, row_of(ev.wheel, mark(ev.occupied, tick)), which, item)
+    else:
+        add_later(sc, ev, which, item, tick)
 
 
 @njit(**PLAIN_KERNEL, inline="always")
 def add_arrival(sc, ev, p, link, tick):
     """Schedule the arrival of packet ``p`` over ``link`` at ``tick``."""
-    # Invariant: a packet is in one list at a time (a bucket, a span, a FIFO or the free rows), for
-    # all of them run through its one NEXT.
-    row = np.uint64(p) << CH_BITS
-    ev.chain[row + OVER] = link
-    if tick >> SPAN_BITS < sc[HORIZON]:
-        bucket = mark(ev.occupied, tick)
-        ev.chain[row + NEXT] = ev.wheel[2 * bucket]
-        ev.wheel[2 * bucket] = p
-    else:
-        add_later(sc, ev, ev.chain, 0, p, tick)
+    row_of(ev.chain, p).over = link
+    schedule(sc, ev, PACKETS, p, tick)
 
 
 @njit(**PLAIN_KERNEL, inline="always")
 def new_packet(sc, chain):
     """Return a free row of the pool of packets, which must have one."""
-    p = sc[PK_FREE]
+    p = sc.free_packet
     if p >= 0:
-        sc[PK_FREE] = chain[(np.uint64(p) << CH_BITS) + NEXT]
+        sc.free_packet = row_of(chain, p).next
     else:
-        p = sc[PK_USED]
-        sc[PK_USED] = p + 1
-    sc[N_PK] += 1
+        p = sc.used_packets
+        sc.used_packets = p + 1
+    sc.n_packets += 1
     return p
 
 
 @njit(**PLAIN_KERNEL, inline="always")
 def free_packet(sc, chain, p):
     """Give a row of the pool of packets back."""
-    chain[(np.uint64(p) << CH_BITS) + NEXT] = sc[PK_FREE]
-    sc[PK_FREE] = p
-    sc[N_PK] -= 1
+    row_of(chain, p).next = sc.free_packet
+    sc.free_packet = p
+    sc.n_packets -= 1
 
 
 @njit(**PLAIN_KERNEL, inline="always")
 def free_try(sc, tries, entry):
     """Give an entry of the pool of tries back."""
-    tries[(np.uint64(entry) << CH_BITS) + NEXT] = sc[TRY_FREE]
-    sc[TRY_FREE] = entry
-    sc[N_TRIES] -= 1
+    row_of(tries, entry).next = sc.free_try
+    sc.free_try = entry
+    sc.n_tries -= 1
 
 
 @njit(**HOT_KERNEL)
-def set_try(sc, links, ev, link, tick):
-    """Set the try of ``link`` to ``tick``."""
-    # An older entry of the link stays where it is. It is stale when its tick comes: TRY_TICK is
+def set_try(sc, tried, ev, link, tick):
+    """Set the try of ``link``, whose row is ``tried``, to ``tick``."""
+    # An older entry of the link stays where it is. It is stale when its tick comes: ``try_tick`` is
     # another then, or NONE because this entry's tick was the same and came first.
-    links[(np.uint64(link) << L_BITS) + TRY_TICK] = tick
-    tries = ev.tries
-    entry = sc[TRY_FREE]
-    row = np.uint64(entry) << CH_BITS
+    tried.try_tick = tick
+    entry = sc.free_try
     if entry >= 0:
-        sc[TRY_FREE] = tries[row + NEXT]
+        sc.free_try = row_of(ev.tries, entry).next
     else:
-        entry = sc[TRY_USED]
-        row = np.uint64(entry) << CH_BITS
-        sc[TRY_USED] = entry + 1
-    sc[N_TRIES] += 1
-    tries[row + OVER] = link
-    if tick >> SPAN_BITS < sc[HORIZON]:
-        bucket = mark(ev.occupied, tick)
-        tries[row + NEXT] = ev.wheel[2 * bucket + 1]
-        ev.wheel[2 * bucket + 1] = entry
-    else:
-        add_later(sc, ev, tries, 1, entry, tick)
+        entry = sc.used_tries
+        sc.used_tries = entry + 1
+    sc.n_tries += 1
+    row_of(ev.tries, entry).over = link
+    schedule(sc, ev, TRIES, entry, tick)
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def add_try(sc, links, ev, link, tick):
-    """Make sure that ``link`` is tried at ``tick`` or before."""
-    if tick < links[(np.uint64(link) << L_BITS) + TRY_TICK]:
-        set_try(sc, links, ev, link, tick)
+def add_try(sc, tried, ev, link, tick):
+    """Make sure that ``link``, whose row is ``tried``, is tried at ``tick`` or before."""
+    if tick < tried.try_tick:
+        set_try(sc, tried, ev, link, tick)
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def add_start(sc, links, ev, link, tick):
+def add_start(sc, tried, ev, link, tick):
     """Call `add_try` before the phase of the starts: a start in this tick needs no event."""
-    row = np.uint64(link) << L_BITS
-    if tick < links[row + TRY_TICK]:
-        if tick == sc[NOW]:
-            links[row + TRY_TICK] = tick
-            n = sc[N_STARTS]
+    if tick < tried.try_tick:
+        if tick == sc.now:
+            tried.try_tick = tick
+            n = sc.n_starts
             ev.starts[np.uint64(n)] = link
-            sc[N_STARTS] = n + 1
+            sc.n_starts = n + 1
         else:
-            set_try(sc, links, ev, link, tick)
+            set_try(sc, tried, ev, link, tick)
 
 
 @njit(**INNER_KERNEL)
 def first_later(sc, ev):
     """Return the first non-empty span after those of the fine wheel; there is one."""
-    mask = (len(ev.later) >> 1) - 1
-    span = sc[HORIZON]
+    mask = len(ev.later) - 1
+    span = sc.horizon
     while True:
         slot = span & mask
         bits = ev.later_occupied[slot >> 6] >> np.uint64(slot & 63)
@@ -267,110 +266,92 @@ def first_later(sc, ev):
 @njit(**INNER_KERNEL)
 def open_span(sc, links, packets, ev, span):
     """Move what waits for a span into the fine wheel."""
-    slot = span & ((len(ev.later) >> 1) - 1)
+    slot = span & (len(ev.later) - 1)
+    waiting = row_of(ev.later, slot)
     begin = span << SPAN_BITS
-    chain = ev.chain
-    tries = ev.tries
-    n_opened = sc[N_OPENED]
-    p = np.int64(ev.later[2 * slot])
+    n_opened = sc.n_opened
+    p = np.int64(waiting.packet)
     while p >= 0:
         # one that finds no place is routed when it arrives, with the same result
         if n_opened < len(ev.opened):
             ev.opened[n_opened] = p
             n_opened += 1
-        row = np.uint64(p) << CH_BITS
-        after = np.int64(chain[row + NEXT])
-        prefetch(packets, np.uint64(p) << PK_BITS)
-        bucket = mark(ev.occupied, begin + chain[row + FINE])
-        chain[row + NEXT] = ev.wheel[2 * bucket]
-        ev.wheel[2 * bucket] = p
-        sc[N_LATER] -= 1
+        chained = row_of(ev.chain, p)
+        after = np.int64(chained.next)
+        prefetch(packets, np.uint64(p))
+        put(ev, row_of(ev.wheel, mark(ev.occupied, begin + chained.fine)), PACKETS, p)
+        sc.n_later -= 1
         p = after
-    sc[N_OPENED] = n_opened
-    entry = np.int64(ev.later[2 * slot + 1])
+    sc.n_opened = n_opened
+    entry = np.int64(waiting.entry)
     while entry >= 0:
-        row = np.uint64(entry) << CH_BITS
-        after = np.int64(tries[row + NEXT])
-        prefetch(links, np.uint64(tries[row + OVER]) << L_BITS)
-        bucket = mark(ev.occupied, begin + tries[row + FINE])
-        tries[row + NEXT] = ev.wheel[2 * bucket + 1]
-        ev.wheel[2 * bucket + 1] = entry
-        sc[N_LATER] -= 1
+        chained = row_of(ev.tries, entry)
+        after = np.int64(chained.next)
+        prefetch(links, np.uint64(chained.over))
+        put(ev, row_of(ev.wheel, mark(ev.occupied, begin + chained.fine)), TRIES, entry)
+        sc.n_later -= 1
         entry = after
-    ev.later[2 * slot] = -1
-    ev.later[2 * slot + 1] = -1
+    waiting.packet = -1
+    waiting.entry = -1
     ev.later_occupied[slot >> 6] &= ~(np.uint64(1) << np.uint64(slot & 63))
 
 
 @njit(**INNER_KERNEL)
 def open_until(sc, links, packets, ev, horizon):
     """Open all spans before ``horizon`` in the fine wheel."""
-    while sc[N_LATER] > 0:
+    while sc.n_later > 0:
         span = first_later(sc, ev)
         if span >= horizon:
             break
         open_span(sc, links, packets, ev, span)
-        sc[HORIZON] = span + 1  # where `first_later` begins to look
-    sc[HORIZON] = horizon
+        sc.horizon = span + 1  # where `first_later` begins to look
+    sc.horizon = horizon
 
 
 @njit(**INNER_KERNEL)
 def bring_near(sc, ev):
     """Move what the far heap holds within reach into the wheel."""
-    far = ev.far
-    reach = sc[HORIZON] + (len(ev.later) >> 1) - 1
-    while sc[N_FAR] > 0 and far[0, 0] >> SPAN_BITS <= reach:
-        tick = far[0, 0]
-        item = far[0, 1]
-        heap_pop(far, sc[N_FAR])
-        sc[N_FAR] -= 1
-        which = item & 1
-        chain = ev.tries if which else ev.chain
-        item >>= 1
-        if tick >> SPAN_BITS >= sc[HORIZON]:
-            add_later(sc, ev, chain, which, item, tick)
-        else:
-            bucket = mark(ev.occupied, tick)
-            chain[(np.uint64(item) << CH_BITS) + NEXT] = ev.wheel[2 * bucket + which]
-            ev.wheel[2 * bucket + which] = item
+    first = row_of(ev.far, 0)
+    while sc.n_far > 0 and (first.tick >> SPAN_BITS) - sc.horizon < len(ev.later):
+        tick = first.tick
+        item = first.key
+        heap_pop(ev.far, sc.n_far)
+        sc.n_far -= 1
+        schedule(sc, ev, item & 1, item >> 1, tick)
 
 
-@njit(**INNER_KERNEL)
+@njit(**HOT_KERNEL)
 def collect(a, n, bucket):
     """Put a bucket's packets, after ``n`` others, into the order of the links they come over.
 
     ``order`` gets them, ``chosen`` the routers they come to. Returns how many there are then.
     """
-    sc = a.sc
-    events = a.events
-    packets = a.packets
     arriving = a.arriving
     marked = a.marked
-    order = a.order
-    chain = events.chain
-    upper = (sc[N_LINKS] >> 6) + 1
-    p = np.int64(events.wheel[2 * bucket])
-    events.wheel[2 * bucket] = -1
+    chain = a.events.chain
+    first_upper = (a.sc[0].n_links >> 6) + 1
+    p = np.int64(bucket.packet)
+    bucket.packet = -1
     while p >= 0:
-        prefetch(packets, np.uint64(p) << PK_BITS)
-        row = np.uint64(p) << CH_BITS
-        link = np.int64(chain[row + OVER])
+        prefetch(a.packets, np.uint64(p))
+        chained = row_of(chain, p)
+        link = np.int64(chained.over)
         # Invariant: one packet a link and tick, since they start a serialisation apart.
         arriving[np.uint64(link)] = p
         w = link >> 6
         marked[np.uint64(w)] |= np.uint64(1) << np.uint64(link & 63)
-        marked[np.uint64(upper + (w >> 6))] |= np.uint64(1) << np.uint64(w & 63)
-        p = np.int64(chain[row + NEXT])
-    for g in range(upper, len(marked)):
-        while marked[g] != 0:
-            w = ((g - upper) << 6) + low_bit(marked[g])
-            marked[g] &= marked[g] - np.uint64(1)
+        marked[np.uint64(first_upper + (w >> 6))] |= np.uint64(1) << np.uint64(w & 63)
+        p = np.int64(chained.next)
+    for upper in range(first_upper, len(marked)):
+        while marked[upper] != 0:
+            w = ((upper - first_upper) << 6) + low_bit(marked[upper])
+            marked[upper] &= marked[upper] - np.uint64(1)
             bits = marked[np.uint64(w)]
             marked[np.uint64(w)] = np.uint64(0)
             while bits != 0:
-                row = np.uint64((w << 6) + low_bit(bits))
-                order[np.uint64(n)] = arriving[row]
-                a.chosen[np.uint64(n)] = a.link_router[row]
+                over = np.uint64((w << 6) + low_bit(bits))
+                a.order[np.uint64(n)] = arriving[over]
+                a.chosen[np.uint64(n)] = a.link_router[over]
                 n += 1
                 bits &= bits - np.uint64(1)
     return n
@@ -383,11 +364,11 @@ def next_event(sc, links, packets, ev, first_timer, until):
     ``first_timer`` is the first tick at which a rank continues. A result beyond ``until`` may come
     before what happens next.
     """
-    now = next_tick(ev.occupied, sc[NOW])
+    now = min(next_tick(ev.occupied, sc.now), first_timer)
     # The tick's own span and the next one have to be open before its events run, and the heap must
-    # hold nothing that they could come after.
-    opened = (now >> SPAN_BITS) + 2 <= sc[HORIZON]
-    if opened and now <= min(first_timer, until) and sc[N_FAR] == 0:
+    # hold nothing that they could come after. What later spans hold comes after them.
+    opened = (now >> SPAN_BITS) + 2 <= sc.horizon
+    if opened and now <= until and sc.n_far == 0:
         return now
     return _next_event_elsewhere(sc, links, packets, ev, first_timer, until)
 
@@ -396,11 +377,11 @@ def next_event(sc, links, packets, ev, first_timer, until):
 def _next_event_elsewhere(sc, links, packets, ev, first_timer, until):
     """Return `next_event` where it is not just the next mark in the fine wheel."""
     while True:
-        now = next_tick(ev.occupied, sc[NOW])
+        now = next_tick(ev.occupied, sc.now)
         other = first_timer
-        if sc[N_FAR] > 0:
-            other = min(other, ev.far[0, 0])
-        if now == NONE and sc[N_LATER] > 0:
+        if sc.n_far > 0:
+            other = min(other, row_of(ev.far, 0).tick)
+        if now == NONE and sc.n_later > 0:
             # the first later span has the next event, unless a rank or the heap has it
             span = first_later(sc, ev)
             begin = span << SPAN_BITS
@@ -408,13 +389,13 @@ def _next_event_elsewhere(sc, links, packets, ev, first_timer, until):
                 return min(begin, other)
             if begin <= other:
                 open_until(sc, links, packets, ev, span + 1)
-                sc[NOW] = begin
+                sc.now = begin
                 continue
         now = min(now, other)
         if now == NONE or now > until:
             return now
-        if (now >> SPAN_BITS) + 2 > sc[HORIZON]:
+        if (now >> SPAN_BITS) + 2 > sc.horizon:
             open_until(sc, links, packets, ev, (now >> SPAN_BITS) + 2)
-        if sc[N_FAR] > 0:
+        if sc.n_far > 0:
             bring_near(sc, ev)
         return now

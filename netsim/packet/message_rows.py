@@ -21,7 +21,7 @@ def message_rows(
     tail: NDArray[np.int32],
     by_rendezvous: NDArray[np.bool_] | None,
     control_class: int,
-) -> tuple[NDArray[np.int32], int, int]:
+) -> tuple[t.Table, int, int]:
     """Return the rows of all parts of all messages.
 
     Parameters
@@ -35,7 +35,7 @@ def message_rows(
 
     Returns
     -------
-    rows : (n_parts * n_messages, M_WIDTH) int32
+    rows : (n_parts * n_messages,) MESSAGE
         Part ``j`` of message ``m`` in row ``m + j * n_messages``; no packets in parts that are
         not sent.
     n_parts : int
@@ -46,13 +46,16 @@ def message_rows(
     program, n = traffic.program, traffic.program.n_messages
     dst = np.asarray(traffic.rank_node)[program.send_dst]
     if topology.rails == 1 and by_rendezvous is None:
-        rows: NDArray[np.int32] = t.aligned_zeros((n, t.M_WIDTH), np.int32)
-        rows[:, t.M_NEXT] = -1
-        rows[:, t.M_LEFT] = packets
-        rows[:, t.M_TAIL] = tail
-        rows[:, t.M_RANK] = program.send_stream()
-        rows[:, t.M_STEP] = program.send_step
-        rows[:, t.M_TO] = dst
+        rows = t.make_table(
+            n,
+            t.MESSAGE,
+            next=-1,
+            packets_left=packets,
+            tail_class=tail,
+            rank=program.send_stream(),
+            step=program.send_step,
+            to_port=dst,
+        )
         return rows, 1, -1
     rails = topology.n_rails
     n_data = rails if rail_policy == "striped" else 1
@@ -63,7 +66,7 @@ def message_rows(
             f"{n:,} messages of up to {n_parts} parts (rails, requests) are more than the "
             f"{MAX_INDEX:,} that can be numbered"
         )
-    rows = t.aligned_zeros((n * n_parts, t.M_WIDTH), np.int32)
+    rows = t.aligned_zeros(n * n_parts, t.MESSAGE)
     from netsim.packet.rails import first_rail
 
     first = first_rail(traffic, rails, rail_policy)
@@ -71,44 +74,46 @@ def message_rows(
     dst = dst.astype(np.int64)
     parts = np.where(topology.same_domain(src, dst), 1, np.minimum(packets, n_data))
     for j in range(n_parts):
-        mine = rows[j * n : (j + 1) * n]
-        mine[:, t.M_NEXT] = -1
-        mine[:, t.M_RANK] = program.send_stream()
-        mine[:, t.M_STEP] = program.send_step
-        mine[:, t.M_PARTS] = parts
+        part = rows[j * n : (j + 1) * n]
+        part.next = -1
+        part.rank = program.send_stream()
+        part.step = program.send_step
+        part.parts_left = parts
         if j < n_data:
-            mine[:, t.M_LEFT] = np.where(j < parts, -((j - packets) // parts), 0)
-            mine[:, t.M_TAIL] = np.where((packets - 1) % parts == j, tail, 0)
+            part.packets_left = np.where(j < parts, -((j - packets) // parts), 0)
+            part.tail_class = np.where((packets - 1) % parts == j, tail, 0)
             rail = (first + j) % rails
         else:
-            mine[:, t.M_LEFT] = np.asarray(by_rendezvous)
-            mine[:, t.M_TAIL] = control_class
+            part.packets_left = np.asarray(by_rendezvous)
+            part.tail_class = control_class
             rail = first
         back = j == request + 1 and request >= 0
         one, other = (dst, src) if back else (src, dst)
-        mine[:, t.M_FROM], mine[:, t.M_TO] = topology.ports_between(one, other, rail)
+        part.from_port, part.to_port = topology.ports_between(one, other, rail)
     return rows, n_parts, request
 
 
-def step_rows(program: Program) -> NDArray[np.int32]:
+def step_rows(program: Program) -> t.Table:
     """Return a row for each step, and one more."""
-    rows: NDArray[np.int32] = t.aligned_zeros((program.n_steps + 1, t.S_WIDTH), np.int32)
-    rows[:-1, t.NEED] = program.recv_need
-    rows[:, t.PARKED] = -1
-    rows[:, t.FIRST_SEND] = program.send_ptr
-    return rows
+    need = np.append(program.recv_need, 0)
+    return t.make_table(len(need), t.STEP, need=need, parked=-1, first_send=program.send_ptr)
 
 
-def rank_rows(traffic: Traffic, stream_rank: NDArray[np.int64]) -> NDArray[np.int64]:
+def rank_rows(traffic: Traffic, stream_rank: NDArray[np.int64]) -> t.Table:
     """Return a row for each stream, from the rank of each."""
     program = traffic.program
-    ranks: NDArray[np.int64] = t.aligned_zeros((program.n_streams, t.R_WIDTH), np.int64)
-    ranks[:, t.STEP] = program.step_ptr[:-1]
-    ranks[:, t.STEP_END] = program.step_ptr[1:]
-    ranks[:, t.CPU] = START
-    ranks[:, [t.RECV_HEAD, t.RECV_TAIL, t.FINISH, t.READY_NEXT]] = -1
     group = traffic.rank_group[stream_rank]
-    ranks[:, t.NODE] = traffic.rank_node[stream_rank]
-    ranks[:, t.RANDOM_SHIFT] = traffic.random_shift()[group]
-    ranks[:, t.CLASS] = traffic.priority_classes()[0][group]
-    return ranks
+    return t.make_table(
+        program.n_streams,
+        t.RANK,
+        step=program.step_ptr[:-1],
+        step_end=program.step_ptr[1:],
+        cpu=START,
+        recv_head=-1,
+        recv_tail=-1,
+        finish=-1,
+        ready_next=-1,
+        node=traffic.rank_node[stream_rank],
+        random_shift=traffic.random_shift()[group],
+        priority_class=traffic.priority_classes()[0][group],
+    )

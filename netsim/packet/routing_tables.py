@@ -6,7 +6,8 @@ import numpy as np
 
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
-from netsim.routing.kernels_dragonfly import FIRST_GLOBAL, MINIMAL, UGAL_G
+from netsim.routing.kernels_codes import RULES, RoutingCode, RoutingRule
+from netsim.routing.kernels_dragonfly import FIRST_GLOBAL, MINIMAL
 from netsim.routing.tables import RouteTables, StaticTables, UgalTables
 
 
@@ -21,7 +22,8 @@ def tables_class(routing: Routing, config: PacketConfig) -> type[RouteTables]:
         return RouteTables
     if not (routing.adaptive or routing.random_visits):
         return StaticTables
-    return UgalTables if MINIMAL <= routing.tables.code <= UGAL_G else RouteTables
+    rule = RULES[RoutingCode(routing.tables.code)]
+    return UgalTables if rule == RoutingRule.DECIDES_ONCE else RouteTables
 
 
 def kernel_tables(tables: RouteTables, tick_ps: int) -> RouteTables:

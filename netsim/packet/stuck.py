@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.packet import tables as t
 from netsim.packet.tables import Arrays
 from netsim.routing.base import Routing
 from netsim.traffic import Traffic
@@ -21,35 +20,35 @@ def raise_stuck(
     routing: Routing, traffic: Traffic, arrays: Arrays, crossbar: x.Crossbar | None
 ) -> None:
     """Raise NetworkDeadlockError or ProgramStuckError; return if every rank is done."""
-    fifos = np.flatnonzero(arrays.channels[:, t.FIFO_HEAD] >= 0)
+    fifos = np.flatnonzero(arrays.channels.fifo_head >= 0)
     if crossbar is not None and crossbar.needs_credit:
         wanted = [q for bids in _bidders(arrays, crossbar).values() for q in bids]
         fifos = np.union1d(fifos, np.array(wanted, dtype=np.int64))
-    posting = np.flatnonzero(arrays.nodes[:, t.NIC_HEAD] >= 0)
-    group_class, port = np.divmod(posting, int(arrays.sc[t.N_NODES]))
-    vshift, class_shift = int(arrays.sc[t.VSHIFT]), int(arrays.sc[t.CLASS_SHIFT])
+    posting = np.flatnonzero(arrays.nodes.head >= 0)
+    group_class, port = np.divmod(posting, int(arrays.sc[0].n_nodes))
+    vshift, class_shift = int(arrays.sc[0].vshift), int(arrays.sc[0].class_shift)
     senders = (port << vshift) | (group_class << class_shift)
     if len(fifos) or len(senders):
         holders = _holders(arrays, fifos) if crossbar is None else _bidders(arrays, crossbar)
         from netsim.packet.deadlock import deadlock_error
 
         raise deadlock_error(routing.topology, _waits(arrays, holders, fifos, senders))
-    waiting = np.flatnonzero(arrays.ranks[:, t.FINISH] < 0)
+    waiting = np.flatnonzero(arrays.ranks.finish < 0)
     if len(waiting):
-        step = int(arrays.ranks[waiting[0], t.STEP])
+        step = int(arrays.ranks.step[waiting[0]])
         from netsim.packet.deadlock import stuck_error
 
-        raise stuck_error(traffic, step, int(arrays.steps[step, t.ARRIVED]))
+        raise stuck_error(traffic, step, int(arrays.steps.arrived[step]))
 
 
 def _holders(arrays: Arrays, fifos: NDArray[np.int64]) -> dict[int, set[int]]:
     """Map each channel to those that the packets in the buffer behind it wait for."""
     holders: dict[int, set[int]] = {}
     for q in fifos.tolist():
-        p = int(arrays.channels[q, t.FIFO_HEAD])
+        p = int(arrays.channels.fifo_head[q])
         while p >= 0:
-            holders.setdefault(int(arrays.packets[p, t.HOLDS]), set()).add(q)
-            p = int(arrays.events.chain[p, t.NEXT])
+            holders.setdefault(int(arrays.packets.holds[p]), set()).add(q)
+            p = int(arrays.events.chain.next[p])
     return holders
 
 
@@ -58,18 +57,16 @@ def _bidders(arrays: Arrays, crossbar: x.Crossbar) -> dict[int, set[int]]:
 
     A head that holds no channel yet waits for all of its class.
     """
-    from netsim.packet.crossbar import tables as x
     from netsim.packet.kernels_wheel import NONE
 
-    rows = crossbar.slots.reshape(-1, x.S_WIDTH)
-    slots = rows[: len(arrays.channels)]
-    bidding = np.flatnonzero(slots[:, x.S_HEAD] >= 0)
-    first, sc = slots[:, x.S_WANT], arrays.sc
+    slots, sc = crossbar.slots, arrays.sc[0]
+    bidding = np.flatnonzero(slots.head >= 0)
+    first = slots.want
     width = np.ones(len(slots), dtype=np.int64)
-    if crossbar.grants:
-        requests = rows[len(slots) :, x.G_ABLE] == NONE
-        to_node = first >> sc[t.VSHIFT] < 2 * sc[t.N_NODES]
-        width[requests] = np.where(to_node, sc[t.NODE_CHANNELS], sc[t.PER_CLASS])[requests]
+    if crossbar.allocates:
+        requests = crossbar.grants.able == NONE
+        to_node = first >> sc.vshift < 2 * sc.n_nodes
+        width[requests] = np.where(to_node, sc.node_channels, sc.per_class)[requests]
     return {int(q): set(range(int(first[q]), int(first[q] + width[q]))) for q in bidding}
 
 
@@ -80,7 +77,7 @@ def _waits(
     senders: NDArray[np.int64],
 ) -> dict[Channel, set[Channel]]:
     """Return each channel that packets wait for -> those that what is behind it waits for."""
-    vshift = int(arrays.sc[t.VSHIFT])
+    vshift = int(arrays.sc[0].vshift)
 
     def channel(q: int) -> Channel:
         return q >> vshift, q & ((1 << vshift) - 1)

@@ -62,16 +62,16 @@ def run_in_domains(
     mail = empty_mail(domains)
     crossbars = domain_crossbars(crossbar, n)
     ahead = lookahead(domains, routing.topology, arrays, crossbar)
-    in_parts = int(arrays.sc[t.N_MESSAGES]) or None
+    in_parts = int(arrays.sc[0].n_messages) or None
     stop = np.zeros(1, dtype=np.int64)
-    states = t.aligned_zeros((2 * n, STATE_WORDS), np.int64).reshape(-1)
+    states = t.aligned_zeros(2 * n * STATE_WORDS, np.dtype(np.int64))
     n_windows = _FIRST_WINDOWS
 
     def run(d: int) -> int:
         try:
             return int(
                 run_windows(
-                    borders[d], crossbars[d], in_parts, t.flat(parts[d]), tables, states, stop,
+                    borders[d], crossbars[d], in_parts, parts[d], tables, states, stop,
                     ahead, until, n_windows,
                 )
             )  # fmt: skip
@@ -99,7 +99,7 @@ def run_in_domains(
                 break
             else:
                 if progress is not None:
-                    now = max(int(part.sc[t.NOW]) for part in parts)
+                    now = max(int(part.sc[0].now) for part in parts)
                     progress(now * clock.tick_ps / PS_PER_S)
                 took = time.perf_counter() - began
                 if took < PAUSE_S / 2:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from netsim.routing.kernels_codes import RoutingCode
+from netsim.routing.kernels_codes import CODES, RULES, RoutingCode, RoutingRule
 from netsim.routing.kernels_tables import PIN_WIDTH
 from netsim.topology import Topology
 
@@ -38,7 +38,9 @@ def check_tables(
     where = f"tables of routing code {code} ({RoutingCode(code).name}) on {topology.name}"
     if n_vcs < 1:
         raise NetcosimError(f"{where}: n_vcs = {n_vcs}; it must be at least 1")
-    least, lengths = next(rule for last, rule in _RULES.items() if code <= last)
+    least, lengths = _LENGTHS[RULES[RoutingCode(code)]]
+    if code == RoutingCode.EQUAL_COST:
+        least = PIN_WIDTH + 1
     if len(params) < least:
         raise NetcosimError(f"{where}: {len(params)} params; {least} are needed")
     wanted = lengths(topology, where, code, params)
@@ -59,7 +61,7 @@ def _by_router(topology: Topology, where: str, code: int, params: NDArray[np.int
     by_port = code == RoutingCode.BY_DESTINATION
     row = topology.n_ports if by_port else topology.n_routers
     _need(where, "entries a router", int(params[1]), row)
-    lists = RoutingCode.LEAST_LOADED <= code <= RoutingCode.EQUAL_COST
+    lists = code in _LISTS_OF_LINKS
     pinned = code == RoutingCode.EQUAL_COST and params[PIN_WIDTH] > 0
     return topology.n_routers * row, int(pinned) * (topology.n_ports + 1), int(lists)
 
@@ -98,34 +100,43 @@ def _plus(topology: Topology, where: str, code: int, params: NDArray[np.int64]) 
     return pairs, pairs, 2 * g * spines * g
 
 
-_RULES: dict[
-    RoutingCode,
+_LENGTHS: dict[
+    RoutingRule,
     tuple[int, Callable[[Topology, str, int, NDArray[np.int64]], _Lengths]],
 ] = {
-    RoutingCode.WEIGHTED: (3, _by_router),
-    RoutingCode.EQUAL_COST: (6, _by_router),
-    RoutingCode.MERLIN_UGAL: (14, _dragonfly),
-    RoutingCode.TWO_CHOICE: (12, _fat_tree),
-    RoutingCode.MINIMAL_ADAPTIVE: (5, _torus),
-    RoutingCode.PLUS_UGAL_G: (8, _plus),
-    RoutingCode.UGAL_NODE: (14, _dragonfly),
+    RoutingRule.NEXT_LINK: (3, _by_router),
+    RoutingRule.TABLES: (3, _by_router),
+    RoutingRule.DECIDES_ONCE: (14, _dragonfly),
+    RoutingRule.DECIDES_AGAIN: (14, _dragonfly),
+    RoutingRule.MERLIN: (14, _dragonfly),
+    RoutingRule.BY_NODE: (14, _dragonfly),
+    RoutingRule.FAT_TREE: (12, _fat_tree),
+    RoutingRule.TORUS: (5, _torus),
+    RoutingRule.PLUS: (8, _plus),
 }
-"""By the last code of a family: the least number of params, and the lengths of the tables."""
+"""By rule: the least number of params, and the lengths of the tables."""
+
+_LISTS_OF_LINKS = {RoutingCode.LEAST_LOADED, RoutingCode.WEIGHTED, RoutingCode.EQUAL_COST}
+_LISTS_OF_PORTS = {RoutingCode.ADAPTIVE, RoutingCode.RANDOM_UP, RoutingCode.TWO_CHOICE}
+_LINKS = {
+    RoutingCode.SHORTEST_PATH,
+    RoutingCode.BY_DESTINATION,
+    *CODES[RoutingRule.TORUS],
+    *CODES[RoutingRule.PLUS],
+}
+"""What table_a holds (and table_b, of ports), by code."""
 
 
 def _check_entries(
     topology: Topology, where: str, code: RoutingCode, tables: tuple[Ints, Ints, Ints]
 ) -> None:
     table_a, table_b, table_c = tables
-    if RoutingCode.LEAST_LOADED <= code <= RoutingCode.EQUAL_COST:
+    if code in _LISTS_OF_LINKS:
         _check_lists(where, table_a, table_c, 1 + (code == RoutingCode.WEIGHTED))
-    elif RoutingCode.ADAPTIVE <= code <= RoutingCode.TWO_CHOICE:
+    elif code in _LISTS_OF_PORTS:
         for places in (table_a, table_b):
             _check_lists(where, places, table_c, 1)
-    elif (
-        code <= RoutingCode.BY_DESTINATION
-        or RoutingCode.DIMENSION_ORDER <= code <= RoutingCode.PLUS_UGAL_G
-    ):
+    elif code in _LINKS:
         low, high = table_a.min(initial=0), table_a.max(initial=0)
         if low < -1 or high >= topology.n_links:
             raise NetcosimError(

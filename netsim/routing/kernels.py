@@ -6,33 +6,31 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import PLAIN_KERNEL
+from netsim.routing.kernels_codes import RULE_OF, RoutingRule
 from netsim.routing.kernels_common import entry
 from netsim.routing.kernels_dragonfly import (
-    ADAPTIVE_LOCAL,
     FIRST_GLOBAL,
-    MERLIN_ADAPTIVE,
-    MERLIN_UGAL,
     MINIMAL,
     dragonfly_compares,
     minimal_link,
-    route_dragonfly,
-    route_ugal,
+    route_again,
+    route_once,
 )
 from netsim.routing.kernels_dragonfly_merlin import route_merlin_ugal
-from netsim.routing.kernels_dragonfly_node import VALIANT_NODE, node_compares, route_by_node
-from netsim.routing.kernels_dragonfly_plus import PLUS_MINIMAL, route_dragonfly_plus
-from netsim.routing.kernels_fattree import D_MOD_K, LAST_STATIC, TWO_CHOICE, route_fattree
+from netsim.routing.kernels_dragonfly_node import node_compares, route_by_node
+from netsim.routing.kernels_dragonfly_plus import route_dragonfly_plus
+from netsim.routing.kernels_fattree import route_fattree
 from netsim.routing.kernels_kinds import compiled_by_tables
-from netsim.routing.kernels_tables import EQUAL_COST, SHORTEST_PATH, STEP, route_tables
+from netsim.routing.kernels_tables import STEP, route_tables
 from netsim.routing.kernels_torus import N_DIMS, productive_links, route_torus
 from netsim.routing.tables import StaticTables, UgalTables
 
+(NEXT_LINK, TABLES, DECIDES_ONCE, DECIDES_AGAIN, MERLIN, BY_NODE, FAT_TREE, TORUS,
+ PLUS) = (int(rule) for rule in RoutingRule)  # fmt: skip
+
 
 @njit(**PLAIN_KERNEL, forceinline=True)
-def route(  # type: ignore[no-untyped-def]
-    rt, router, dst_node, state, key, wire_bytes, now, free_at, waiting, space, room, nv,
-    buffer_bytes,
-):  # fmt: skip
+def route(rt, router, dst_node, state, key, wire_bytes, view):  # type: ignore[no-untyped-def]
     """Return the next hop of a packet.
 
     Parameters
@@ -43,118 +41,81 @@ def route(  # type: ignore[no-untyped-def]
         Fresh for every (message, packet, router visit).
     wire_bytes : int64
         Of the packet.
-    now : int64
-        Present tick.
-    free_at : (n_links,) int64
-        Tick from which the link is free.
-    waiting : (n_links,) int64
-        Ticks of serialisation of all packets in the link's FIFOs.
-    space : (n_links * nv,) int64
-        Free bytes behind (link, channel) at ``link*nv + vc``.
-    room : (n_links * nv,) int64
-        The same, less the bytes of the packets that wait; looked at for the adaptive channel of
-        links that leave ``router``, and for all channels of `links_compared`.
-    nv : int64
-        Channels a link in ``space`` and ``room``.
-    buffer_bytes : int64
-        Free bytes behind an idle channel; of its output buffer, for routings with
-        ``compares_queues``.
+    view : LinkView
 
     Returns
     -------
     link, vc, state : int64
+        Link -1 for a code without a rule.
     """
     dst_router = entry(rt.port_router, dst_node)
-    code, state = rt.code, np.int64(state)
+    rule, state, vc = RULE_OF[np.uint64(rt.code)], np.int64(state), np.int64(0)
     if router == dst_router:
-        return entry(rt.eject_link, dst_node), np.int64(0), state
-    if MINIMAL <= code <= MERLIN_ADAPTIVE:
-        return route_dragonfly(
-            rt, router, dst_router, state, key, now, free_at, waiting, space, room, nv,
-            buffer_bytes,
-        )  # fmt: skip
-    if D_MOD_K <= code <= TWO_CHOICE:
-        up_or_down = route_fattree(rt, router, dst_router, dst_node, key, now, free_at, waiting)
-        return up_or_down, np.int64(0), state
-    if code == SHORTEST_PATH:
+        return entry(rt.eject_link, dst_node), vc, state
+    if rule == DECIDES_ONCE:
+        return route_once(rt, router, dst_router, state, key, view)
+    if rule == DECIDES_AGAIN:
+        return route_again(rt, router, dst_router, state, key, view)
+    if rule == FAT_TREE:
+        return route_fattree(rt, router, dst_router, dst_node, key, view), vc, state
+    if rule == NEXT_LINK:
         link = entry(rt.table_a, router * rt.params[1] + dst_router)
         return link, state, state + rt.params[STEP]
-    if code <= EQUAL_COST:
-        link = route_tables(rt, router, dst_router, dst_node, key, now, free_at, waiting)
+    if rule == TABLES:
+        link = route_tables(rt, router, dst_router, dst_node, key, view)
         return link, state, state + rt.params[STEP]
-    if code == MERLIN_UGAL:
-        return route_merlin_ugal(rt, router, dst_router, state, key, space, room, nv)
-    if code >= VALIANT_NODE:
-        return route_by_node(
-            rt, router, dst_router, state, key, now, free_at, waiting, space, room, nv,
-            buffer_bytes,
-        )  # fmt: skip
-    if code >= PLUS_MINIMAL:
-        return route_dragonfly_plus(rt, router, dst_router, state, key, now, free_at, waiting)
-    return route_torus(
-        rt, router, dst_router, state, key, wire_bytes, now, free_at, waiting, room, nv
-    )
+    if rule == MERLIN:
+        return route_merlin_ugal(rt, router, dst_router, state, key, view)
+    if rule == BY_NODE:
+        return route_by_node(rt, router, dst_router, state, key, view)
+    if rule == PLUS:
+        return route_dragonfly_plus(rt, router, dst_router, state, key, view)
+    if rule == TORUS:
+        return route_torus(rt, router, dst_router, state, key, wire_bytes, view)
+    return np.int64(-1), vc, state
 
 
 @njit(**PLAIN_KERNEL, forceinline=True)
-def static_route(rt, router, dst_node, state, idle, room):  # type: ignore[no-untyped-def]
-    """Return the next hop under a routing without draws and loads; see `route`.
-
-    ``idle``: (n_links,) zeros.
-    """
+def static_route(rt, router, dst_node, state, view):  # type: ignore[no-untyped-def]
+    """Return the next hop under a routing without draws and loads; see `route`."""
     dst_router = entry(rt.port_router, dst_node)
-    vc, state = np.int64(0), np.int64(state)
+    rule, state, vc = RULE_OF[np.uint64(rt.code)], np.int64(state), np.int64(0)
+    key = np.uint64(0)
     if router == dst_router:
         return entry(rt.eject_link, dst_node), vc, state
-    code, key, now = rt.code, np.uint64(0), np.int64(0)
-    if code == MINIMAL:
+    if rt.code == MINIMAL:
         link = minimal_link(rt, router, dst_router)
         return link, state, state + (link >= rt.params[FIRST_GLOBAL])
-    if D_MOD_K <= code <= LAST_STATIC:
-        up_or_down = route_fattree(rt, router, dst_router, dst_node, key, now, idle, idle)
-        return up_or_down, vc, state
-    if code == SHORTEST_PATH:
+    if rule == FAT_TREE:
+        return route_fattree(rt, router, dst_router, dst_node, key, view), vc, state
+    if rule == NEXT_LINK:
         link = entry(rt.table_a, router * rt.params[1] + dst_router)
         return link, state, state + rt.params[STEP]
-    if code <= EQUAL_COST:
-        link = route_tables(rt, router, dst_router, dst_node, key, now, idle, idle)
+    if rule == TABLES:
+        link = route_tables(rt, router, dst_router, dst_node, key, view)
         return link, state, state + rt.params[STEP]
-    one = np.int64(1)
-    return route_torus(rt, router, dst_router, state, key, one, now, idle, idle, room, rt.n_vcs)
+    if rule == TORUS:
+        return route_torus(rt, router, dst_router, state, key, np.int64(1), view)
+    return np.int64(-1), vc, state
 
 
-def next_hop(  # type: ignore[no-untyped-def]
-    rt, router, dst_node, state, key, wire_bytes, now, free_at, waiting, space, room, nv,
-    buffer_bytes,
-):  # fmt: skip
+def next_hop(rt, router, dst_node, state, key, wire_bytes, view):  # type: ignore[no-untyped-def]
     """Return the next hop as `route`, by the code of the routings of the class of ``rt`` alone."""
-    return route(
-        rt, router, dst_node, state, key, wire_bytes, now, free_at, waiting, space, room, nv,
-        buffer_bytes,
-    )  # fmt: skip
+    return route(rt, router, dst_node, state, key, wire_bytes, view)
 
 
-def _static_hop(  # type: ignore[no-untyped-def]
-    rt, router, dst_node, state, key, wire_bytes, now, free_at, waiting, space, room, nv,
-    buffer_bytes,
-):  # fmt: skip
-    return static_route(rt, router, dst_node, state, waiting, room)
+def _static_hop(rt, router, dst_node, state, key, wire_bytes, view):  # type: ignore[no-untyped-def]
+    return static_route(rt, router, dst_node, state, view)
 
 
-def _ugal_hop(  # type: ignore[no-untyped-def]
-    rt, router, dst_node, state, key, wire_bytes, now, free_at, waiting, space, room, nv,
-    buffer_bytes,
-):  # fmt: skip
+def _once_hop(rt, router, dst_node, state, key, wire_bytes, view):  # type: ignore[no-untyped-def]
     dst_router = entry(rt.port_router, dst_node)
     if router == dst_router:
         return entry(rt.eject_link, dst_node), np.int64(0), np.int64(state)
-    return route_ugal(
-        rt, router, dst_router, np.int64(state), key, now, free_at, waiting, space, room, nv,
-        buffer_bytes,
-    )  # fmt: skip
+    return route_once(rt, router, dst_router, np.int64(state), key, view)
 
 
-compiled_by_tables(next_hop, {StaticTables: _static_hop, UgalTables: _ugal_hop})
+compiled_by_tables(next_hop, {StaticTables: _static_hop, UgalTables: _once_hop})
 
 
 @njit(**PLAIN_KERNEL)
@@ -165,9 +126,10 @@ def links_compared(rt, router, dst_node, state, key):  # type: ignore[no-untyped
     a check makes those of these links visible first.
     """
     dst_router = entry(rt.port_router, dst_node)
-    if MINIMAL <= rt.code <= ADAPTIVE_LOCAL and router != dst_router:
+    rule = RULE_OF[np.uint64(rt.code)]
+    if rule in (DECIDES_ONCE, DECIDES_AGAIN) and router != dst_router:
         return dragonfly_compares(rt, router, dst_router, np.int64(state), key)
-    if rt.code >= VALIANT_NODE and router != dst_router:
+    if rule == BY_NODE and router != dst_router:
         return node_compares(rt, router, dst_router, np.int64(state), key)
     none = np.int64(-1)
     return none, none, none, none

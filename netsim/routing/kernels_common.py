@@ -24,6 +24,7 @@ def entry(table, index):  # type: ignore[no-untyped-def]
 
 
 @njit(**HOT_KERNEL)
-def load_of(link, now, free_at, waiting):  # type: ignore[no-untyped-def]
+def load_of(view, link):  # type: ignore[no-untyped-def]
     """Return ticks until the link could start one more packet, were there no credit stalls."""
-    return max(np.int64(0), entry(free_at, link) - now) + entry(waiting, link)
+    ahead = max(np.int64(0), entry(view.free_at, link) - view.now)
+    return ahead + entry(view.waiting, link)

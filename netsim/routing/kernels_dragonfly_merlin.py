@@ -30,14 +30,14 @@ DETOUR_WEIGHT = 2
 
 
 @njit(**HOT_KERNEL)
-def _weight(rt, router, group, copy, detours, space, room, nv):  # type: ignore[no-untyped-def]
+def _weight(rt, router, group, copy, detours, view):  # type: ignore[no-untyped-def]
     """Return the weight of the first link toward a copy of the links to a group."""
-    queue = queue_bytes(_toward(rt, router, group, copy), 0, space, room, nv)
+    queue = queue_bytes(_toward(rt, router, group, copy), 0, view)
     return DETOUR_WEIGHT * queue + rt.params[MARGIN] if detours else queue
 
 
 @njit(**INNER_KERNEL)
-def _lightest(rt, router, target, middle, key, space, room, nv):  # type: ignore[no-untyped-def]
+def _lightest(rt, router, target, middle, key, view):  # type: ignore[no-untyped-def]
     """Return the copy of least weight at the source router, and whether it detours."""
     ways = 1 + (middle != target)
     least = np.int64(1) << 62
@@ -49,7 +49,7 @@ def _lightest(rt, router, target, middle, key, space, room, nv):  # type: ignore
         for copy in range(rt.params[K]):
             for detours in range(ways):
                 group = middle if detours else target
-                weight = _weight(rt, router, group, copy, detours, space, room, nv)
+                weight = _weight(rt, router, group, copy, detours, view)
                 if weight < least:
                     least = weight
                     n = np.int64(0)
@@ -62,7 +62,7 @@ def _lightest(rt, router, target, middle, key, space, room, nv):  # type: ignore
 
 
 @njit(**INNER_KERNEL)
-def _onward(rt, router, target, key, space, room, nv):  # type: ignore[no-untyped-def]
+def _onward(rt, router, target, key, view):  # type: ignore[no-untyped-def]
     """Return the copy of the links to the destination's group that an intermediate router takes."""
     least = np.int64(1) << 62
     n_least = np.int64(1)
@@ -71,7 +71,7 @@ def _onward(rt, router, target, key, space, room, nv):  # type: ignore[no-untype
         wanted = np.int64(-1) if turn == 0 else draw(key, 0, n_least)
         for copy in range(rt.params[K]):
             link = _toward(rt, router, target, copy)
-            weight = queue_bytes(link, 1, space, room, nv)
+            weight = queue_bytes(link, 1, view)
             if link < rt.params[FIRST_GLOBAL]:
                 weight *= 2
             if weight < least:
@@ -86,47 +86,47 @@ def _onward(rt, router, target, key, space, room, nv):  # type: ignore[no-untype
 
 
 @njit(**INNER_KERNEL)
-def _inside(rt, here, router, dst_router, state, key, space, room, nv):  # type: ignore[no-untyped-def]
+def _inside(rt, own_group, router, dst_router, state, key, view):  # type: ignore[no-untyped-def]
     """Route within the group of source and destination: directly, or through a drawn router."""
     a = rt.params[A]
-    base = here * a
+    base = own_group * a
     via = base + (state >> 2) - 1
     if state == 0:
         via = base + draw_any_other(key, a, router - base)
-        direct = queue_bytes(_local_link(rt, here, router, dst_router), 0, space, room, nv)
-        detour = queue_bytes(_local_link(rt, here, router, via), 0, space, room, nv)
+        direct = queue_bytes(_local_link(rt, own_group, router, dst_router), 0, view)
+        detour = queue_bytes(_local_link(rt, own_group, router, via), 0, view)
         if direct <= DETOUR_WEIGHT * detour + rt.params[MARGIN]:
             via = dst_router
         state = (1 + via - base) << 2
     if via != router:
-        return _local_link(rt, here, router, via), np.int64(0), state
-    return _local_link(rt, here, router, dst_router), np.int64(2), np.int64(2)
+        return _local_link(rt, own_group, router, via), np.int64(0), state
+    return _local_link(rt, own_group, router, dst_router), np.int64(2), np.int64(2)
 
 
 @njit(**INNER_KERNEL)
-def route_merlin_ugal(rt, router, dst_router, state, key, space, room, nv):  # type: ignore[no-untyped-def]
+def route_merlin_ugal(rt, router, dst_router, state, key, view):  # type: ignore[no-untyped-def]
     """Return the next link, channel and state of a packet that is not yet at its last router."""
     p = rt.params
-    here, target = entry(rt.table_c, router), entry(rt.table_c, dst_router)
+    own_group, target = entry(rt.table_c, router), entry(rt.table_c, dst_router)
     taken = state & 3
-    if here == target:
+    if own_group == target:
         if taken == 0:
-            return _inside(rt, here, router, dst_router, state, key, space, room, nv)
-        return _local_link(rt, here, router, dst_router), taken, state
+            return _inside(rt, own_group, router, dst_router, state, key, view)
+        return _local_link(rt, own_group, router, dst_router), taken, state
     middle, copy, detours = _parts(rt, state >> 2)
     if taken == 0:
         if state == 0:
             middle = target
             if p[G] > 2:
-                middle = _draw_other(key, p[G], here, target)
-            copy, detours = _lightest(rt, router, target, middle, key, space, room, nv)
+                middle = _draw_other(key, p[G], own_group, target)
+            copy, detours = _lightest(rt, router, target, middle, key, view)
         elif middle != target:
-            # the source router's first choice matters only if both paths continue from here
-            at_direct = _sender(rt, _pair_link(rt, here, target, copy)) == router
-            at_detour = _sender(rt, _pair_link(rt, here, middle, copy)) == router
+            # the source router's first choice matters only if both paths continue from own_group
+            at_direct = _sender(rt, _pair_link(rt, own_group, target, copy)) == router
+            at_detour = _sender(rt, _pair_link(rt, own_group, middle, copy)) == router
             if at_direct and at_detour:
-                direct = _weight(rt, router, target, copy, 0, space, room, nv)
-                detour = _weight(rt, router, middle, copy, 1, space, room, nv)
+                direct = _weight(rt, router, target, copy, 0, view)
+                detour = _weight(rt, router, middle, copy, 1, view)
                 detours = np.int64(direct > detour)
             elif at_direct or at_detour:
                 detours = np.int64(at_detour)
@@ -137,7 +137,7 @@ def route_merlin_ugal(rt, router, dst_router, state, key, space, room, nv):  # t
             return link, np.int64(0), (_plan(rt, middle, copy, 0) << 2) | NOT_CHOSEN
         return link, np.int64(0), (_plan(rt, target, copy, 0) << 2) | 1
     if taken == NOT_CHOSEN:
-        copy = _onward(rt, router, target, key, space, room, nv)
+        copy = _onward(rt, router, target, key, view)
     link = _toward(rt, router, target, copy)
     after = 1 + (link >= p[FIRST_GLOBAL])
     return link, np.int64(1), (_plan(rt, target, copy, 0) << 2) | after

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
-from netsim.routing.kernels_codes import RoutingCode, codes_between
+from netsim.routing.kernels_codes import RoutingRule, plain_codes
 from netsim.routing.kernels_common import draw, entry, load_of
 from netsim.routing.kernels_dragonfly import (
     BIAS,
@@ -27,7 +27,7 @@ from netsim.routing.kernels_dragonfly import (
     less_used,
 )
 
-VALIANT_NODE, UGAL_NODE = codes_between(RoutingCode.VALIANT_NODE, RoutingCode.UGAL_NODE)
+VALIANT_NODE, UGAL_NODE = plain_codes(RoutingRule.BY_NODE)
 
 LEAVES, ARRIVED, TURNED, ENTERED = range(4)
 """Where a packet is: before and after its path's first global link, past the drawn node's router,
@@ -38,19 +38,16 @@ in the destination's group."""
 def _hops_between(rt, src, dst, copy):  # type: ignore[no-untyped-def]
     """Return the links of the minimal path between two routers, over a copy of the links of their
     groups."""
-    here, target = entry(rt.table_c, src), entry(rt.table_c, dst)
-    if here == target:
-        return _local_hops(rt, here, src, dst)
-    link = _pair_link(rt, here, target, copy)
-    first = _local_hops(rt, here, src, _sender(rt, link))
+    own_group, target = entry(rt.table_c, src), entry(rt.table_c, dst)
+    if own_group == target:
+        return _local_hops(rt, own_group, src, dst)
+    link = _pair_link(rt, own_group, target, copy)
+    first = _local_hops(rt, own_group, src, _sender(rt, link))
     return first + 1 + _local_hops(rt, target, _receiver(rt, link), dst)
 
 
 @njit(**INNER_KERNEL)
-def _stays(  # type: ignore[no-untyped-def]
-    rt, router, target, dst_router, middle, direct, out, copy, now, free_at, waiting, space, room,
-    nv, buffer_bytes,
-):  # fmt: skip
+def _stays(rt, router, target, dst_router, middle, direct, out, copy, view):  # type: ignore[no-untyped-def]
     """Return whether UGAL takes the minimal path rather than that by a drawn router."""
     p = rt.params
     hops_min, hops_val = np.int64(1), p[WEIGHT]
@@ -61,40 +58,35 @@ def _stays(  # type: ignore[no-untyped-def]
     look_min = _toward(rt, router, target, direct)
     look_val = _toward(rt, router, entry(rt.table_c, middle), out)
     if p[COMPARES] == OUTPUT_QUEUE:
-        load_min = load_of(look_min, now, free_at, waiting)
-        load_val = load_of(look_val, now, free_at, waiting)
+        load_min = load_of(view, look_min)
+        load_val = load_of(view, look_val)
         return load_min * hops_min <= load_val * hops_val + p[BIAS]
-    return less_used(rt, look_min, look_val, hops_min, hops_val, space, room, nv, buffer_bytes)
+    return less_used(rt, look_min, look_val, hops_min, hops_val, view)
 
 
 @njit(**INNER_KERNEL)
-def route_by_node(  # type: ignore[no-untyped-def]
-    rt, router, dst_router, state, key, now, free_at, waiting, space, room, nv, buffer_bytes
-):
+def route_by_node(rt, router, dst_router, state, key, view):  # type: ignore[no-untyped-def]
     """Return the next link, channel and state of a packet that is not yet at its last router."""
     p = rt.params
-    here, target = entry(rt.table_c, router), entry(rt.table_c, dst_router)
+    own_group, target = entry(rt.table_c, router), entry(rt.table_c, dst_router)
     place = state & 3
     middle, out, copy = _parts(rt, state >> 2)
-    if state == 0 and here != target:
+    if state == 0 and own_group != target:
         k = p[K]
         # every router has as many nodes: a drawn node is a drawn router
         middle = draw(key, 0, p[N_ROUTERS])
         direct, out, copy = draw(key, 1, k), draw(key, 2, k), draw(key, 3, k)
-        if entry(rt.table_c, middle) == here or (
+        if entry(rt.table_c, middle) == own_group or (
             rt.code == UGAL_NODE
-            and _stays(
-                rt, router, target, dst_router, middle, direct, out, copy, now, free_at, waiting,
-                space, room, nv, buffer_bytes,
-            )
-        ):  # fmt: skip
+            and _stays(rt, router, target, dst_router, middle, direct, out, copy, view)
+        ):
             middle, out, copy, place = dst_router, np.int64(0), direct, np.int64(TURNED)
     if place == ARRIVED and router == middle:
         place = np.int64(TURNED)
-    if here == target and (state == 0 or place >= TURNED):
-        return _local_link(rt, here, router, dst_router), np.int64(3), np.int64(ENTERED)
+    if own_group == target and (state == 0 or place >= TURNED):
+        return _local_link(rt, own_group, router, dst_router), np.int64(3), np.int64(ENTERED)
     if place == ARRIVED:
-        return _local_link(rt, here, router, middle), np.int64(1), state
+        return _local_link(rt, own_group, router, middle), np.int64(1), state
     if place == LEAVES:
         link = _toward(rt, router, entry(rt.table_c, middle), out)
     else:
@@ -108,9 +100,9 @@ def route_by_node(  # type: ignore[no-untyped-def]
 def node_compares(rt, router, dst_router, state, key):  # type: ignore[no-untyped-def]
     """Return the links compared (see `netsim.routing.kernels.links_compared`)."""
     none = np.int64(-1)
-    here, target = entry(rt.table_c, router), entry(rt.table_c, dst_router)
+    own_group, target = entry(rt.table_c, router), entry(rt.table_c, dst_router)
     middle = entry(rt.table_c, draw(key, 0, rt.params[N_ROUTERS]))
-    if state != 0 or here == target or middle == here:
+    if state != 0 or own_group == target or middle == own_group:
         return none, none, none, none
     k = rt.params[K]
     direct = _toward(rt, router, target, draw(key, 1, k))

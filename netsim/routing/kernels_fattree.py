@@ -6,13 +6,10 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
-from netsim.routing.kernels_codes import RoutingCode, codes_between
+from netsim.routing.kernels_codes import RoutingRule, plain_codes
 from netsim.routing.kernels_common import draw, entry, load_of
 
-D_MOD_K, PARTITION, ADAPTIVE, RANDOM_UP, TWO_CHOICE = codes_between(
-    RoutingCode.D_MOD_K, RoutingCode.TWO_CHOICE
-)
-LAST_STATIC = PARTITION
+D_MOD_K, PARTITION, ADAPTIVE, RANDOM_UP, TWO_CHOICE = plain_codes(RoutingRule.FAT_TREE)
 
 M2, W2, W3, N_LEAVES, FIRST_L2_POD, FIRST_SPINE, UP1, DOWN1, UP2, DOWN2 = range(1, 11)
 # Entries of table_a (table_b) from one leaf (L2 switch) to the next; 0: all have the same ports.
@@ -20,7 +17,7 @@ ROW = 11
 
 
 @njit(**INNER_KERNEL)
-def choose_up(rt, first, ports, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
+def choose_up(rt, first, ports, key, view):  # type: ignore[no-untyped-def]
     """Return one of the links ``first`` + port; ``ports`` is their list's offset in table_c."""
     count = entry(rt.table_c, ports)
     ports += 1
@@ -28,20 +25,20 @@ def choose_up(rt, first, ports, key, now, free_at, waiting):  # type: ignore[no-
     best = first + entry(rt.table_c, ports + one)
     if rt.code == RANDOM_UP or count == 1:
         return best
-    least = load_of(best, now, free_at, waiting)
+    least = load_of(view, best)
     if rt.code == TWO_CHOICE:
         two = draw(key, 1, count - 1)
         if two >= one:
             two += 1
         other = first + entry(rt.table_c, ports + two)
-        if load_of(other, now, free_at, waiting) < least:
+        if load_of(view, other) < least:
             return other
         return best
     if least == 0:
         return best
     alike = np.int64(0)
     for i in range(count):
-        load = load_of(first + entry(rt.table_c, ports + i), now, free_at, waiting)
+        load = load_of(view, first + entry(rt.table_c, ports + i))
         if load < least:
             least, alike = load, np.int64(1)
         elif load == least:
@@ -49,7 +46,7 @@ def choose_up(rt, first, ports, key, now, free_at, waiting):  # type: ignore[no-
     left = draw(key, 1, alike)
     for i in range(count):
         best = first + entry(rt.table_c, ports + i)
-        if load_of(best, now, free_at, waiting) == least:
+        if load_of(view, best) == least:
             if left == 0:
                 break
             left -= 1
@@ -57,7 +54,7 @@ def choose_up(rt, first, ports, key, now, free_at, waiting):  # type: ignore[no-
 
 
 @njit(**HOT_KERNEL)
-def route_fattree(rt, router, dst_router, dst_node, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
+def route_fattree(rt, router, dst_router, dst_node, key, view):  # type: ignore[no-untyped-def]
     """Return the next link of a packet that is not yet at its destination's leaf."""
     p = rt.params
     place = entry(rt.table_c, router)
@@ -74,6 +71,6 @@ def route_fattree(rt, router, dst_router, dst_node, key, now, free_at, waiting):
     else:
         spine = router - p[FIRST_SPINE] - place * p[W3]
         return p[DOWN2] + (dst_pod * p[W2] + place) * p[W3] + spine
-    if rt.code <= LAST_STATIC:
+    if rt.code == D_MOD_K or rt.code == PARTITION:
         return first + port
-    return choose_up(rt, first, port, key, now, free_at, waiting)
+    return choose_up(rt, first, port, key, view)

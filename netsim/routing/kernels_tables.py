@@ -6,14 +6,13 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
-from netsim.routing.kernels_codes import RoutingCode, codes_between
+from netsim.routing.kernels_codes import RoutingRule, plain_codes
 from netsim.routing.kernels_common import draw, entry
 from netsim.routing.kernels_fattree import choose_up
 from netsim.routing.kernels_random import packet_key
 
-SHORTEST_PATH, BY_DESTINATION, LEAST_LOADED, WEIGHTED, EQUAL_COST = codes_between(
-    RoutingCode.SHORTEST_PATH, RoutingCode.EQUAL_COST
-)
+(SHORTEST_PATH,) = plain_codes(RoutingRule.NEXT_LINK)
+BY_DESTINATION, LEAST_LOADED, WEIGHTED, EQUAL_COST = plain_codes(RoutingRule.TABLES)
 
 ROW, STEP, QUEUE_PAIRS, SEEDS, PIN_WIDTH = 1, 2, 3, 4, 5
 
@@ -82,7 +81,7 @@ def _drawn(rt, paths, key):  # type: ignore[no-untyped-def]
 
 
 @njit(**INNER_KERNEL)
-def route_tables(rt, router, dst_router, dst_node, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
+def route_tables(rt, router, dst_router, dst_node, key, view):  # type: ignore[no-untyped-def]
     """Return the next link of a packet that is not yet at its destination's router."""
     row = router * rt.params[ROW]
     if rt.code == BY_DESTINATION:
@@ -92,4 +91,4 @@ def route_tables(rt, router, dst_router, dst_node, key, now, free_at, waiting): 
         return entry(rt.table_c, paths + 1 + equal_cost_place(key, entry(rt.table_c, paths)))
     if rt.code == WEIGHTED:
         return _drawn(rt, paths, key)
-    return choose_up(rt, np.int64(0), paths, key, now, free_at, waiting)
+    return choose_up(rt, np.int64(0), paths, key, view)

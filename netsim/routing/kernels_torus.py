@@ -6,12 +6,10 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL
-from netsim.routing.kernels_codes import RoutingCode, codes_between
+from netsim.routing.kernels_codes import RoutingRule, plain_codes
 from netsim.routing.kernels_common import draw, entry, load_of
 
-DIMENSION_ORDER, MINIMAL_ADAPTIVE = codes_between(
-    RoutingCode.DIMENSION_ORDER, RoutingCode.MINIMAL_ADAPTIVE
-)
+DIMENSION_ORDER, MINIMAL_ADAPTIVE = plain_codes(RoutingRule.TORUS)
 
 N_DIMS, N_ESCAPE, LENGTHS = 1, 2, 3
 
@@ -37,7 +35,7 @@ def productive_links(rt, router, dst_router, d):  # type: ignore[no-untyped-def]
 
 
 @njit(**HOT_KERNEL)
-def route_torus(rt, router, dst_router, state, key, wire_bytes, now, free_at, waiting, room, nv):  # type: ignore[no-untyped-def]
+def route_torus(rt, router, dst_router, state, key, wire_bytes, view):  # type: ignore[no-untyped-def]
     """Return the next link, channel and state of a packet that is not yet at its last router."""
     p = rt.params
     n = p[N_DIMS]
@@ -64,8 +62,8 @@ def route_torus(rt, router, dst_router, state, key, wire_bytes, now, free_at, wa
             if rt.code == DIMENSION_ORDER:
                 break
         while link >= 0:
-            if entry(room, link * nv + adaptive_vc) >= wire_bytes:
-                load = load_of(link, now, free_at, waiting)
+            if entry(view.room, link * view.nv + adaptive_vc) >= wire_bytes:
+                load = load_of(view, link)
                 if best < 0 or load < least:
                     best, least = link, load
             link, other = other, np.int64(-1)

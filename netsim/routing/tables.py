@@ -34,6 +34,38 @@ class RouteTables(NamedTuple):
     table_c: NDArray[np.int32]
 
 
+class LinkView(NamedTuple):
+    """What a routing may see of links (docs/packet-model.md, "Link state visible to routings").
+
+    Attributes
+    ----------
+    now : int64
+        Present tick.
+    free_at : (n_links,) int64
+        Tick from which the link is free.
+    waiting : (n_links,) int64
+        Ticks of serialisation of all packets in the link's FIFOs.
+    space : (n_links * nv,) int64
+        Free bytes behind (link, channel) at ``link*nv + vc``.
+    room : (n_links * nv,) int64
+        The same, less the bytes of the packets that wait; looked at for the adaptive channel of
+        links that leave the packet's router, and for all channels of `links_compared`.
+    nv : int64
+        Channels a link in ``space`` and ``room``.
+    buffer_bytes : int64
+        Free bytes behind an idle channel; of its output buffer, for routings with
+        ``compares_queues``.
+    """
+
+    now: int | np.int64
+    free_at: NDArray[np.int64]
+    waiting: NDArray[np.int64]
+    space: NDArray[np.int64]
+    room: NDArray[np.int64]
+    nv: int
+    buffer_bytes: int | np.int64
+
+
 class StaticTables(RouteTables):
     """Of a routing without draws and loads: kernels that get them have the code of these alone."""
 

@@ -10,9 +10,8 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
-from netsim.packet.crossbar.kernels_arbitration import ONE, bid, input_port, look_at, output_port
-from netsim.packet.crossbar.kernels_crossing import arbitrate, choose, cross_at_once, try_output
-from netsim.packet.crossbar.tables import HEADS, P_BITS, S_BITS, S_HEAD, S_TAIL
+from netsim.packet.crossbar.kernels_arbitration import ONE, bid, input_port, look_at
+from netsim.packet.crossbar.kernels_crossing import arbitrate, cross_at_once, try_output
 from netsim.packet.kernels_engine import (
     AHEAD,
     DONE,
@@ -22,81 +21,61 @@ from netsim.packet.kernels_engine import (
     PAUSE,
     fetch_channel,
     fetch_receiver,
-    rank_phase,
+    list_arrivals,
     reach_node,
 )
-from netsim.packet.kernels_links import (
-    try_node,
-)
-from netsim.packet.kernels_memory import prefetch
+from netsim.packet.kernels_links import try_node
+from netsim.packet.kernels_memory import prefetch, row_of
 from netsim.packet.kernels_outbox import outbox_full
-from netsim.packet.kernels_ranks import rank_arrays
-from netsim.packet.kernels_wheel import (
-    FINE_MASK,
-    NONE,
-    collect,
-    free_try,
-    low_bit,
-    next_event,
-    unmark,
-)
-from netsim.packet.tables import (
-    CH_BITS,
-    CH_WIDTH,
-    CR_WIDTH,
-    EARLY,
-    HOLDS,
-    L_BITS,
-    LOOKS_VISITS,
-    M_BITS,
-    MESSAGE,
-    N_BITS,
-    N_CR,
-    N_FAR,
-    N_LINKS,
-    N_NODES,
-    N_PK,
-    N_STARTS,
-    N_TIMERS,
-    N_TRIES,
-    NEXT,
-    NOW,
-    OVER,
-    PK_BITS,
-    PK_WIDTH,
-    Q_BITS,
-    READY,
-    ROUND,
-    TRY_TICK,
-    VCS,
-    VSHIFT,
-)
+from netsim.packet.kernels_ranks import RankMode, rank_phase
+from netsim.packet.kernels_visits import choose
+from netsim.packet.kernels_wheel import FINE_MASK, NONE, free_try, low_bit, next_event, unmark
 
 
 @njit(**HOT_KERNEL)
-def arrival_phase(border, a, x, pr, rt, bucket):
-    """Run phase 3: packets that arrive, by the number of the link they came over.
+def look_ahead(border, a, x, k, p):
+    """Fetch what the ``k``-th packet of a tick will need; return whether it goes to an output."""
+    packet = row_of(a.packets, p)
+    if a.chosen[np.uint64(k)] < 0:
+        prefetch(a.messages, np.uint64(packet.message))
+        return False
+    prefetch(x.slots, np.uint64(packet.holds))
+    prefetch(x.inputs, np.uint64(packet.holds >> a.sc[0].vshift))
+    fetch_channel(border, a, packet.holds)
+    return True
+
+
+@njit(**HOT_KERNEL)
+def becomes_head(a, x, p):
+    """Append a packet to the input FIFO behind its channel; return whether it is its head now."""
+    packet = row_of(a.packets, p)
+    slot = packet.holds
+    fifo = row_of(x.slots, slot)
+    packet.ready = a.sc[0].now
+    row_of(a.events.chain, p).next = -1
+    waits = fifo.head >= 0
+    if waits:
+        row_of(a.events.chain, fifo.tail).next = p
+    else:
+        fifo.head = p
+        input_port(a, x, slot).heads += 1
+    fifo.tail = p
+    return not waits
+
+
+@njit(**HOT_KERNEL)
+def arrival_phase(border, a, x, mode, rt, bucket):
+    """Run phase 3 ("Order"): packets that arrive, by the number of the link they came over.
 
     A packet is routed when the look ahead comes to it, unless the routing looks at queues; then as
     the head of its input FIFO.
     """
-    sc = a.sc
+    sc = a.sc[0]
     order = a.order
     chosen = a.chosen
-    chain = a.events.chain
-    packets = a.packets
-    slots = x.slots
-    vshift = sc[VSHIFT]
-    early = sc[LOOKS_VISITS] == 0
-    n = np.int64(1)
-    first = np.int64(a.events.wheel[2 * bucket])
-    if chain[(np.uint64(first) << CH_BITS) + NEXT] < 0:
-        # one packet is in order
-        a.events.wheel[2 * bucket] = -1
-        order[0] = first
-        chosen[0] = a.link_router[np.uint64(chain[(np.uint64(first) << CH_BITS) + OVER])]
-    else:
-        n = collect(a, 0, bucket)
+    vshift = sc.vshift
+    routes_ahead = sc.looks_visits == 0
+    n = list_arrivals(a, np.int64(0), bucket)
     # Invariant: where all packets of the tick are routed before the first is worked on, the last
     # that goes to an output is in ``arriving``. Those before it bid when it is worked on.
     known = n <= KNOWN
@@ -110,147 +89,132 @@ def arrival_phase(border, a, x, pr, rt, bucket):
             if not 0 <= k < n:
                 continue
             p = np.int64(order[np.uint64(k)])
-            packet = np.uint64(p) << PK_BITS
-            row = np.uint64(p) << CH_BITS
-            slot = packets[packet + HOLDS]
+            slot = row_of(a.packets, p).holds
             # the router, until it is known what comes after it
             router = np.int64(chosen[np.uint64(k)])
             q = np.int64(-1)
             if late:
                 if router < 0:
-                    reach_node(a, pr, p)
+                    reach_node(a, mode, p)
                     continue
-                if early:
+                if routes_ahead:
                     q = router
                     router = np.int64(a.link_router[np.uint64(slot >> vshift)])
-                    last = known and x.at_once and a.arriving[np.uint64(q >> vshift)] == k
-                    if last and cross_at_once(border, a, x, p, router, q):
+                    is_last = known and x.at_once and a.arriving[np.uint64(q >> vshift)] == k
+                    if is_last and cross_at_once(border, a, x, p, router, q):
                         continue
-                    chain[row + EARLY] = q
-                packets[packet + READY] = sc[NOW]
-                chain[row + NEXT] = -1
-                at = np.uint64(slot) << S_BITS
-                if slots[at + S_HEAD] >= 0:
-                    chain[(np.uint64(slots[at + S_TAIL]) << CH_BITS) + NEXT] = p
-                    slots[at + S_TAIL] = p
+                    row_of(a.events.chain, p).early = q
+                if not becomes_head(a, x, p):
                     continue
-                slots[at + S_HEAD] = p
-                slots[at + S_TAIL] = p
-                x.ports[input_port(sc, slot) + HEADS] += 1
-            else:
-                if router < 0:
-                    prefetch(a.messages, np.uint64(packets[packet + MESSAGE]) << M_BITS)
-                    continue
-                prefetch(slots, np.uint64(slot) << S_BITS)
-                prefetch(x.ports, input_port(sc, slot))
-                fetch_channel(border, a.channels, slot, vshift)
-                if not early:
-                    continue
+            elif not look_ahead(border, a, x, k, p) or not routes_ahead:
+                continue
+            # at one place for both, since it is long
             if q < 0:
                 q = choose(a, rt, router, p)
-                if not late:
-                    out = q >> vshift
-                    chosen[np.uint64(k)] = q
-                    a.arriving[np.uint64(out)] = k
-                    prefetch(a.links, np.uint64(out) << L_BITS)
-                    prefetch(x.ports, output_port(sc, out))
-                    prefetch(a.channels, np.uint64(q) << Q_BITS)
-                    continue
-            bid(a, x, slot, p, q)
+            if late:
+                bid(a, x, slot, p, q)
+            else:
+                out = q >> vshift
+                chosen[np.uint64(k)] = q
+                a.arriving[np.uint64(out)] = k
+                prefetch(a.links, np.uint64(out))
+                prefetch(x.outputs, np.uint64(out))
+                prefetch(a.channels, np.uint64(q))
     return n
 
 
 @njit(**HOT_KERNEL)
 def fetch_tries(a, x, bucket):
     """Fetch what the tries of a tick will need."""
-    sc = a.sc
-    tries = a.events.tries
-    n_links = sc[N_LINKS]
-    entry = np.int64(a.events.wheel[2 * bucket + 1])
+    sc = a.sc[0]
+    n_links = sc.n_links
+    entry = np.int64(bucket.entry)
     while entry >= 0:
-        place = np.uint64(entry) << CH_BITS
-        row = np.int64(tries[place + OVER])
-        if row >= n_links:
-            prefetch(x.ports, np.uint64(row) << P_BITS)
-            prefetch(a.links, np.uint64(row - n_links) << L_BITS)
+        tried = row_of(a.events.tries, entry)
+        link = np.int64(tried.over)
+        if link >= n_links:
+            prefetch(x.outputs, np.uint64(link - n_links))
+            prefetch(a.links, np.uint64(link - n_links))
         else:
-            prefetch(a.links, np.uint64(row) << L_BITS)
-            if row >= sc[N_NODES]:
-                prefetch(x.ports, output_port(sc, row))
-                prefetch(a.channels, np.uint64(row << sc[VSHIFT]) << Q_BITS)
+            prefetch(a.links, np.uint64(link))
+            if link >= sc.n_nodes:
+                prefetch(x.outputs, np.uint64(link))
+                prefetch(a.channels, np.uint64(link << sc.vshift))
             else:
-                prefetch(a.nodes, np.uint64(row) << N_BITS)
-        entry = np.int64(tries[place + NEXT])
+                prefetch(a.nodes, np.uint64(link))
+        entry = np.int64(tried.next)
+
+
+@njit(**HOT_KERNEL)
+def look_at_tried(a, x, bucket):
+    """Take the tries of outputs, from number n_links on, out of a bucket and look at these.
+
+    Those of links are left for phase 5.
+    """
+    sc = a.sc[0]
+    tries = a.events.tries
+    entry = np.int64(bucket.entry)
+    if entry >= 0 and row_of(tries, entry).next >= 0:
+        fetch_tries(a, x, bucket)
+    of_links = np.int64(-1)
+    while entry >= 0:
+        tried = row_of(tries, entry)
+        link = np.int64(tried.over)
+        after = np.int64(tried.next)
+        if link < sc.n_links:
+            tried.next = of_links
+            of_links = entry
+            its_buffer = link >= sc.n_nodes and row_of(x.outputs, link).heads > 0
+            if its_buffer and row_of(a.links, link).try_tick == sc.now:
+                look_at(a, x, link)  # which may have come free
+        else:
+            free_try(sc, tries, entry)
+            port = row_of(x.outputs, link - sc.n_links)
+            if port.try_tick == sc.now:
+                port.try_tick = NONE
+                look_at(a, x, link - sc.n_links)
+        entry = after
+    bucket.entry = of_links
 
 
 @njit(**HOT_KERNEL)
 def crossbar_phase(border, a, x, rt, bucket):
-    """Run phase 4: crossings begin, by router number."""
-    sc = a.sc
-    links = a.links
-    wheel = a.events.wheel
+    """Run phase 4 ("Order"): crossings begin, by router number."""
     look = x.look
-    n_links = sc[N_LINKS]
-    n_nodes = sc[N_NODES]
-    tries = a.events.tries
-    entry = np.int64(wheel[2 * bucket + 1])
-    if entry >= 0 and tries[(np.uint64(entry) << CH_BITS) + NEXT] >= 0:
-        fetch_tries(a, x, bucket)
-    # from N_LINKS on they are of outputs; those of links are left for phase 5
-    kept = np.int64(-1)
-    while entry >= 0:
-        place = np.uint64(entry) << CH_BITS
-        row = np.int64(tries[place + OVER])
-        after = np.int64(tries[place + NEXT])
-        at = (np.uint64(row) << L_BITS) + TRY_TICK
-        if row < n_links:
-            tries[place + NEXT] = kept
-            kept = entry
-            its_buffer = row >= n_nodes and x.ports[output_port(sc, row) + HEADS] > 0
-            if its_buffer and links[at] == sc[NOW]:
-                look_at(a, x, row)  # which may have come free
-        else:
-            free_try(sc, tries, entry)
-            if x.ports[at] == sc[NOW]:
-                x.ports[at] = NONE
-                look_at(a, x, row - n_links)
-        entry = after
-    wheel[2 * bucket + 1] = kept
-    upper = ((len(x.routers) >> 3) >> 6) + 1
-    for g in range(upper, len(look)):
-        while look[g] != 0:
-            w = ((g - upper) << 6) + low_bit(look[g])
+    look_at_tried(a, x, bucket)
+    first_upper = (len(x.routers) >> 6) + 1
+    for upper in range(first_upper, len(look)):
+        while look[upper] != 0:
+            w = ((upper - first_upper) << 6) + low_bit(look[upper])
             while look[w] != 0:
                 r = (w << 6) + low_bit(look[w])
                 arbitrate(border, a, x, rt, r)
                 look[w] &= ~(ONE << np.uint64(r & 63))
-            look[g] &= ~(ONE << np.uint64(w & 63))
+            look[upper] &= ~(ONE << np.uint64(w & 63))
 
 
 @njit(**HOT_KERNEL)
 def start_phase(border, a, x, bucket):
-    """Run phase 5: links start packets; their order does not matter."""
-    sc = a.sc
-    links = a.links
-    wheel = a.events.wheel
+    """Run phase 5 ("Order"): links start packets; their order does not matter."""
+    sc = a.sc[0]
     tries = a.events.tries
-    while sc[N_STARTS] > 0 or wheel[2 * bucket + 1] >= 0:
-        if sc[N_STARTS] > 0:
-            sc[N_STARTS] -= 1
-            link = np.int64(a.events.starts[sc[N_STARTS]])
+    while sc.n_starts > 0 or bucket.entry >= 0:
+        if sc.n_starts > 0:
+            sc.n_starts -= 1
+            link = np.int64(a.events.starts[sc.n_starts])
         else:
-            entry = np.int64(wheel[2 * bucket + 1])
-            place = np.uint64(entry) << CH_BITS
-            link = np.int64(tries[place + OVER])
-            wheel[2 * bucket + 1] = tries[place + NEXT]
+            entry = np.int64(bucket.entry)
+            tried = row_of(tries, entry)
+            link = np.int64(tried.over)
+            bucket.entry = tried.next
             free_try(sc, tries, entry)
-        row = np.uint64(link) << L_BITS
-        if links[row + TRY_TICK] != sc[NOW]:
+        link_row = row_of(a.links, link)
+        if link_row.try_tick != sc.now:
             continue
-        links[row + TRY_TICK] = NONE
-        if link < sc[N_NODES]:
+        link_row.try_tick = NONE
+        if link < sc.n_nodes:
             # of several channels, one may get space back that the port no longer waits for
-            if links[row + VCS] != 0:
+            if link_row.waiting_vcs != 0:
                 try_node(border, a, link)
         else:
             try_output(border, a, x, link)
@@ -259,41 +223,40 @@ def start_phase(border, a, x, bucket):
 @njit(**PLAIN_KERNEL)
 def run(border, x, in_parts, a, rt, until, budget):
     """Run as `kernels_engine.run` does, with the crossbars ``x``."""
-    pr = rank_arrays(a, in_parts, None, None)
-    sc = a.sc
+    mode = RankMode(in_parts, None, None)
+    sc = a.sc[0]
     events = a.events
-    wheel = events.wheel
-    spare_packets = (len(a.packets) // PK_WIDTH) - sc[N_NODES]
-    n_credits = len(a.credits) // CR_WIDTH
-    spare_tries = (len(events.tries) // CH_WIDTH) - 4 * sc[N_NODES] - 12 * sc[N_LINKS]
-    spare_far = len(events.far) - 4 * sc[N_NODES] - 12 * sc[N_LINKS]
+    spare_packets = len(a.packets) - sc.n_nodes
+    n_credits = len(a.credits)
+    spare_tries = len(events.tries) - 4 * sc.n_nodes - 12 * sc.n_links
+    spare_far = len(events.far) - 4 * sc.n_nodes - 12 * sc.n_links
     done = 0
     while True:
         # without a bound on crossings, all packets may give space back in one tick
-        crowded = sc[N_PK] > spare_packets or sc[N_CR] + sc[N_PK] > n_credits
-        if crowded or sc[N_TRIES] > spare_tries or sc[N_FAR] > spare_far:
+        crowded = sc.n_packets > spare_packets or sc.n_credits + sc.n_packets > n_credits
+        if crowded or sc.n_tries > spare_tries or sc.n_far > spare_far:
             return GROW
         if border is not None:  # noqa: SIM102 - left out of what is compiled for None
-            if outbox_full(border, sc[N_PK]):
+            if outbox_full(border, sc.n_packets):
                 return GROW
         if done > budget:
-            # before the wheel is turned to what comes next: it is read from NOW on
+            # before the wheel is turned to what comes next: it is read from now on
             return PAUSE
-        timer = a.timers[0, 0] if sc[N_TIMERS] > 0 else NONE
+        timer = row_of(a.timers, 0).tick if sc.n_timers > 0 else NONE
         now = next_event(sc, a.links, a.packets, events, timer, until)
         if now == NONE:
             return DONE
         if now > until:
             return ENDED
-        sc[NOW] = now
-        sc[ROUND] += 1
+        sc.now = now
+        sc.round_number += 1
         if timer == now:
-            rank_phase(pr, now)
-        bucket = now & FINE_MASK
-        if wheel[2 * bucket] >= 0:
-            done += arrival_phase(border, a, x, pr, rt, bucket)
+            rank_phase(a, mode, now)
+        bucket = row_of(events.wheel, now & FINE_MASK)
+        if bucket.packet >= 0:
+            done += arrival_phase(border, a, x, mode, rt, bucket)
         crossbar_phase(border, a, x, rt, bucket)
-        if sc[N_STARTS] > 0 or wheel[2 * bucket + 1] >= 0:
+        if sc.n_starts > 0 or bucket.entry >= 0:
             start_phase(border, a, x, bucket)
-        if wheel[2 * bucket] < 0:  # with no latency at all, packets arrive in the tick they start
-            unmark(events.occupied, bucket)
+        if bucket.packet < 0:  # with no latency at all, packets arrive in the tick they start
+            unmark(events.occupied, now & FINE_MASK)

@@ -11,39 +11,37 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.packet.tables import I64
+from netsim.packet.tables import I64, Table, record
 
-_COLUMN = np.uint64
+# the input port at a link's end and the output port at its beginning, each a cache line. busy_until
+# is when its last crossing ends; heads counts the heads at an input port, and those that bid for an
+# output port. try_tick is when a head that bids for it may find both ports free; leaves what holds
+# output space until the link is free: bytes << vshift | channel, 0 for nothing
+INPUT_PORT = record(
+    (np.int64, "busy_until heads latency bandwidth n_slots crosses_to"), (np.int64, "_", (2,))
+)
+OUTPUT_PORT = record(
+    (np.int64, "busy_until heads try_tick leaves bids_at look_next served_last router")
+)
 
-# ports: P[port, ...], a cache line each: port ``link`` is the input port at a link's end, port
-# ``n_links + link`` the output port at its beginning. BUSY_UNTIL is when its last crossing ends;
-# HEADS counts the heads at an input port, and those that bid for an output port. An output port has
-# a TRY_TICK, as links have: when a head that bids for it may find both ports free. LEAVES is what
-# holds output space until the link is free: bytes << VSHIFT | channel, 0 for nothing
-BUSY_UNTIL, HEADS = _COLUMN(0), _COLUMN(1)
-IN_LATENCY, IN_BANDWIDTH, FIRST_PLACE, N_SLOTS, CROSSES_TO = (_COLUMN(i) for i in range(3, 8))
-LEAVES, BIDS_AT, LOOK_NEXT, SERVED_LAST, SRC_ROUTER = (_COLUMN(i) for i in range(3, 8))
-P_BITS, P_WIDTH = _COLUMN(3), 8
+# served is smaller the longer ago, before what it was before the last round; earlier is the slot
+# before this one in the order of those served in that round; want the channel that the head bids
+# for, and bytes the head's
+SLOT = record((np.int64, "served before earlier place want bytes head tail"))
 
-# slots: S[slot, ...]; SERVED is smaller the longer ago, BEFORE what it was before the last round;
-# EARLIER is the slot before this one in the order of those served in that round
-(S_SERVED, S_BEFORE, S_EARLIER, S_PLACE, S_WANT, S_BYTES, S_HEAD,
- S_TAIL) = (_COLUMN(i) for i in range(8))  # fmt: skip
-S_BITS, S_WIDTH = _COLUMN(3), 8
+# first_slot is where its slots begin in ``slot_of``, look_head the list of outputs to be looked at,
+# last_round the last round in which slots were served, last the last of them
+ROUTER = record(
+    (np.int64, "first_slot words look_head serves last_round last"), (np.int64, "_", (2,))
+)
 
-# routers: X[router, ...]; X_SLOTS is where its slots begin in ``slot_of``, LOOK_HEAD the list of
-# outputs to be looked at, ROUND the last round in which slots were served, LAST the last of them
-X_SLOTS, X_WORDS, X_LOOK_HEAD, X_SERVES, X_ROUND, X_LAST = (_COLUMN(i) for i in range(6))
-X_BITS, X_WIDTH = _COLUMN(3), 8
-
-# grants: G[channel, ...], rows behind those of the slots. Of the head behind a channel: REQUESTS is
-# when it may first be allocated a channel of its output, ABLE when it may first cross, NONE until
-# it has one. Of a channel as an output: HELD_UNTIL is when it can be allocated again, NONE while
-# the head that holds it waits
-G_REQUESTS, G_ABLE, G_HELD_UNTIL = (_COLUMN(i) for i in range(3))
+# of the head behind a channel: requests is when it may first be allocated a channel of its output,
+# able when it may first cross, NONE until it has one. Of a channel as an output: held_until is when
+# it can be allocated again, NONE while the head that holds it waits
+GRANT = record((np.int64, "requests able held_until _"))
 
 NOT_LISTED = -2
-"""LOOK_NEXT of an output that is in no list."""
+"""``look_next`` of an output that is in no list."""
 
 
 class Crossbar(NamedTuple):
@@ -51,31 +49,33 @@ class Crossbar(NamedTuple):
 
     Attributes
     ----------
-    ports, slots, routers
-        Rows as described above, flat.
+    inputs, outputs : (n_links,) INPUT_PORT, OUTPUT_PORT
+    slots, grants : (channels,) SLOT, GRANT; a single GRANT if heads are not allocated channels
+    routers : (n_routers,) ROUTER
     slot_of : the slots of each router by place
     out_space : (channels,) free bytes of the output buffer
-    bits : words of bits over a router's slots: for each output, those whose head bids for it; where
-        channels are allocated, then the same for those whose head may not cross yet
+    bids : words of bits over a router's slots: for each output, those whose head bids for it
+    requests : the same for those whose head may not cross yet, where channels are allocated
     look : words of bits over the routers with outputs to look at, then over those words
     cross : (bandwidths of the input's link, size classes) time in the crossbar
     scratch : (4, outputs of the largest router) for arbitration
     bid_bytes : (channels,) bytes of the heads that bid for the channel, if ROOM counts them; else 0
-    round_robin, unlimited, counts_bids, merlin_lru, needs_credit : int
+    round_robin, unlimited, counts_bids, merlin_lru, needs_credit, allocates : int
         Whether it is.
-    grants : int
-        Where grants begin in ``slots``, if heads are allocated channels; else 0.
     at_once : int
         Whether a packet that nothing stops crosses in the phase in which it arrives, and starts in
         the phase in which it crosses.
     """
 
-    ports: I64
+    inputs: Table
+    outputs: Table
     out_space: I64
-    slots: I64
+    slots: Table
+    grants: Table
     slot_of: I64
-    routers: I64
-    bits: NDArray[np.uint64]
+    routers: Table
+    bids: NDArray[np.uint64]
+    requests: NDArray[np.uint64]
     look: NDArray[np.uint64]
     cross: I64
     scratch: I64
@@ -85,5 +85,5 @@ class Crossbar(NamedTuple):
     counts_bids: int
     merlin_lru: int
     needs_credit: int
-    grants: int
+    allocates: int
     at_once: int

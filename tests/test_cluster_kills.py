@@ -46,6 +46,9 @@ def commands_below(pid: int, words: str) -> list[int]:
 class Sweep:
     """One sweep of `sweep_points.slow` that is started, killed and started again."""
 
+    of_a_job = 20
+    """Tasks of a Slurm job; what it has done when it is killed is lost."""
+
     def __init__(self, folder: Path, name: str, count: int, launcher: tuple[str, ...] = ()) -> None:
         self.folder, self.store, self.count = folder, folder / f"{name}.db", count
         self.marks = folder / "marks"
@@ -104,6 +107,8 @@ class Sweep:
 
 class Run(Sweep):
     """A run that is started, killed and started again; what it stores are tasks."""
+
+    of_a_job = 1
 
     def __init__(self, folder: Path, name: str, count: int, launcher: tuple[str, ...] = ()) -> None:
         super().__init__(folder, name, count, launcher)
@@ -186,6 +191,8 @@ def kill_ranks(sweep: Sweep, kills: int, rng: np.random.Generator) -> None:
             for pid in commands_below(launcher.pid, sweep.script)
             if b"mpiexec" not in (Path("/proc") / str(pid) / "cmdline").read_bytes()
         ]
+        if not ranks:
+            break  # all is done
         sweep.kill(int(rng.choice(ranks)))
         try:
             assert launcher.wait(timeout=60) != 0
@@ -250,14 +257,15 @@ def kill_dask_schedulers(sweep: Sweep, kills: int, rng: np.random.Generator) -> 
             victim = sweep.start(f"dask:{file}")
             sweep.wait_for_more(victim)
             time.sleep(float(rng.uniform(0, 0.3)))
+            running = victim.poll() is None
             sweep.kill(scheduler.pid)
-            assert victim.wait(timeout=60) != 0
+            assert (victim.wait(timeout=60) != 0) == running
     sweep.rerun_computes_what_is_missing()
 
 
 def kill_jobs(sweep: Sweep, kills: int, rng: np.random.Generator) -> None:
     """The sweep goes on: the points of a lost job are in another."""
-    victim = sweep.start("slurm:cluster=local,array=2,points=20")
+    victim = sweep.start(f"slurm:cluster=local,array=2,points={sweep.of_a_job}")
     for _ in range(kills):
         assert wait_until(
             lambda: (

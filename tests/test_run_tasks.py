@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future
@@ -430,6 +431,37 @@ def test_what_a_refused_run_has_done_is_kept_if_it_took_long(
         tables(config, out, 1)
     assert number_stored(out, config) == 3 * late
     assert out.exists() == late
+
+
+def test_what_was_stored_before_is_kept_when_a_run_that_goes_on_is_refused_soon(
+    tmp_path: Path,
+) -> None:
+    config, _ = config_of(tmp_path)
+    results = tmp_path / "out" / RESULTS_FILE
+
+    def go_on(name: str) -> None:
+        with stored_tasks(results, "key", Workers(1), config, SILENT) as runner:
+            squares(runner, {name: 1}, [])
+            raise KeyboardInterrupt if name == "first" else NetcosimError("no")
+
+    with pytest.raises(KeyboardInterrupt):
+        go_on("first")
+    with pytest.raises(NetcosimError, match="no"):
+        go_on("second")
+    assert count_tasks(results, "key") == 2
+
+
+def test_what_cannot_be_pickled_is_one_line(tmp_path: Path) -> None:
+    lock = threading.Lock()
+
+    def compute(number: int, report: ReportProgress) -> Columns:
+        return {"x": np.array(lock.locked())}
+
+    with (
+        runner_in(tmp_path / "r.db", jobs=2) as runner,
+        pytest.raises(NetcosimError, match=r"cannot be sent .*TypeError.*lock.* Use --jobs 1"),
+    ):
+        runner.each(compute, {"a": (1,), "b": (2,)})
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

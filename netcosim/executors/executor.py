@@ -30,10 +30,10 @@ def run_tasks(
 ) -> list[str]:
     """Compute tasks with these workers.
 
-    A task whose worker was killed is tried three times. A local process that dies ends all calls
-    under way, and the pool cannot report which of them killed it, so the second and third time
-    each task runs alone. Elsewhere a call is repeated as it was; if it is lost again, each of its
-    tasks gets its own call. A lost MPI rank ends the entire MPI job.
+    A task whose worker was killed is tried again. A local process that dies ends all calls under
+    way, and the pool cannot report which of them killed it, so each task then runs alone, twice at
+    most. Elsewhere a call is repeated as it was; if it is lost again, each of its tasks gets its
+    own call, twice at most. A lost MPI rank ends the entire MPI job.
 
     Parameters
     ----------
@@ -55,7 +55,8 @@ def run_tasks(
     grouped = replace(workers, tasks=min(workers.tasks, even))
     single = replace(workers, tasks=1, ahead=1 if workers.local else workers.ahead)
     left = list(tasks.items())
-    for how in (grouped, single if workers.local else grouped, single):
+    first = (grouped,) if workers.local else (grouped, grouped)
+    for how in (*first, single, single):
         left = _feed(how, function, left, finish)
     return [key for key, _ in left]
 

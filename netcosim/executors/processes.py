@@ -13,11 +13,9 @@ from multiprocessing import forkserver, resource_tracker
 from typing import Any
 
 from netcosim.executors.signals import defer_signals
-from netcosim.executors.worker import start_worker
 from netcosim.executors.workers import Workers
 from netsim.errors import NetcosimError
 from netsim.limits import MAX_INDEX, need_memory, shown
-from netsim.topologies.checks import need_int
 
 PROCESS_BYTES = 300 * 10**6
 """What a process takes before it knows its task: Python, its libraries and compiled kernels."""
@@ -32,6 +30,8 @@ def check_jobs(jobs: int) -> None:
 
     Each takes a few hundred MB, and more of them than processors only wait for each other.
     """
+    from netsim.topologies.checks import need_int
+
     processors = os.cpu_count() or 1
     most = max(_LEAST_LIMIT, _LIMIT_OF_PROCESSOR * processors)
     if not 1 <= need_int("local processes", "jobs", jobs, -MAX_INDEX) <= most:
@@ -94,6 +94,8 @@ class ProcessExecutor(Executor):
 
 
 def _start_pool(jobs: int) -> ProcessPoolExecutor:
+    from netcosim.executors.worker import start_worker
+
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["netcosim.executors.worker", "netcosim.runs.cosim"])
     # A terminal sends Ctrl-C to all processes at once. Python makes forkserver and workers deaf

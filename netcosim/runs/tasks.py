@@ -33,7 +33,7 @@ from netcosim.package_check import sources_hash
 from netcosim.runs.progress import Show
 from netcosim.runs.store import Store
 from netsim.atomic_files import make_folder
-from netsim.errors import NetcosimError
+from netsim.errors import NetcosimError, one_line
 from netsim.plugins import pinned_plugin, using
 
 LEAST_RUN_S = 60.0
@@ -101,7 +101,8 @@ class StoredTasks:
     ) -> None:
         self.store, self.run, self.workers = store, run, workers
         self._plugins, self._resumed = tuple(plugins), resumed
-        self._before = store.task_names(run)
+        self.before = store.task_names(run)
+        """Names of the tasks that were stored at the start."""
 
     def __reduce__(self) -> tuple[type[SerialExecutor], tuple[()]]:
         """Pickle what another process has in its place: it computes by itself."""
@@ -140,7 +141,7 @@ class StoredTasks:
             if (columns := self._stored(name)) is not None:
                 done[name] = columns
                 report(name)
-        if not self._before.isdisjoint(done):
+        if not self.before.isdisjoint(done):
             self._resumed()
         missing = {name: arguments for name, arguments in tasks.items() if name not in done}
         if self.workers.executor is None or (self.workers.local and len(missing) == 1):
@@ -148,7 +149,7 @@ class StoredTasks:
                 share = share_of(progress, name, len(done), len(tasks))
                 finish([(name, compute(*arguments, share))])
         elif missing:
-            function = partial(compute_pickled, cloudpickle.dumps(compute), self._plugins)
+            function = partial(compute_pickled, _pickled(compute), self._plugins)
             for name in run_tasks(function, missing, finish, self.workers):
                 raise NetcosimError(f"{name}: {KILLED}")
         return [(*arguments, done[name]) for name, arguments in tasks.items()]
@@ -202,6 +203,17 @@ def compute_pickled(
         return Failure(traceback.format_exc() if is_fault else str(error), is_fault)
 
 
+def _pickled(compute: Callable[..., Columns]) -> bytes:
+    try:
+        return cast("bytes", cloudpickle.dumps(compute))
+    except Exception as error:
+        reason = one_line(f"{type(error).__name__}: {error}", 200)
+        raise NetcosimError(
+            f"tasks cannot be sent to other processes ({reason}): an object of a plug-in that has "
+            "no pickle? Use --jobs 1"
+        ) from None
+
+
 @lru_cache(maxsize=1)
 def _unpickled(pickled: bytes) -> Callable[..., Columns]:
     """Return the function of a step, the same one for all tasks that this process gets of it."""
@@ -214,8 +226,8 @@ def stored_tasks(
 ) -> Iterator[StoredTasks]:
     """Open a results file for a run, with what is stored of its tasks.
 
-    They stay if the block is left by an exception, but for a run that is refused before it has done
-    much. Tasks of other runs are dropped.
+    They stay if the block is left by an exception, but for a new run that is refused before it has
+    done much. Tasks of other runs are dropped.
 
     Parameters
     ----------
@@ -240,7 +252,7 @@ def stored_tasks(
                 yield tasks
             except BaseException as error:
                 soon = isinstance(error, Exception) and time.monotonic() - began < LEAST_RUN_S
-                if len(tasks) and not soon:
+                if tasks.before or (len(tasks) and not soon):
                     show.print_line(
                         f"{len(tasks):,} tasks are stored in {results}; start it again to go on"
                     )

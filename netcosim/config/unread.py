@@ -42,6 +42,7 @@ class Unread(NamedTuple):
     """Dotted SI name."""
     why: str
     """Where it is read, or why it is not."""
+    value: object = None
 
 
 def refuse_unread(*points: Any) -> None:
@@ -55,8 +56,7 @@ def refuse_unread(*points: Any) -> None:
     found = unread_keys(points)
     if not found:
         return
-    key, why = found[0]
-    value = next(given[key] for point in points if key in (given := given_keys(point)))
+    key, why, value = found[0]
     others = dict.fromkeys(shown_key(one.key) for one in found[1:])
     more = f" (also not read: {', '.join(others)})" if others else ""
     message = f"{_as_written(key, value)}; nothing reads it: {why}{more}"
@@ -78,8 +78,9 @@ def unread_keys(points: Sequence[Any]) -> list[Unread]:
     found: dict[str, Unread] = {}
     for point in points:
         with using(map(pinned_plugin, point.plugins)):
-            unread = (why_unread(point, key) for key in given_keys(point) if key not in found)
-            found |= {one.key: one for one in unread if one is not None}
+            for key, value in given_keys(point).items():
+                if key not in found and (one := why_unread(point, key)) is not None:
+                    found[key] = one._replace(value=value)
     for point in points if len(points) > 1 and found else ():
         with using(map(pinned_plugin, point.plugins)):
             found = {key: one for key, one in found.items() if why_unread(point, key) is not None}

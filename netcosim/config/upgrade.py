@@ -53,7 +53,7 @@ def upgraded(text: str, path: Path) -> tuple[str, list[str]]:
     text, lines = _renamed(text, parse_toml(text, path))
     with errors_name(path):
         points = any_points_of(parse_toml(text, path), path.parent)
-        unread = {shown_key(key): why for key, why in unread_keys(points)}
+        unread = {shown_key(one.key): one.why for one in unread_keys(points)}
         text = _without(text, [tuple(key.split(".")) for key in unread])
         points_of(parse_toml(text, path), path.parent)
     lines += [f"{key} is left out, as nothing reads it: {why}" for key, why in unread.items()]

@@ -196,7 +196,7 @@ NAMED = [
         "communication.mix.communication_fraction is not read",
     ),
     ("measured", "run.paired.repeats = 3.0", "[run.paired] is not read (repeats)"),
-    ("paired", "run.steady.noise = 0.1", "[run.steady] is not read (noise)"),
+    ("paired", "run.steady.noise = 0.2", "[run.steady] is not read (noise)"),
     ("no backfilling", "queue.window = 5", "queue.window"),
     ("as logged", 'queue.estimates = "actual"', "queue.estimates"),
     (

@@ -13,6 +13,7 @@ from cosim.run_times.flow_errors import FLOW_ERRORS, FlowError
 from netcosim.cli import main
 from netcosim.config.load import config_from, load_config
 from netcosim.demo_config import demo_config_text, read_demo_log
+from netcosim.report.about import notes_of
 from netcosim.report.run_page import REPORTS
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_tables import result_tables
@@ -214,7 +215,8 @@ def test_coupled_models_by_one_word(tmp_path: Path, model: str, reference: str) 
     text = CONFIG.replace(
         'policies = ["rdn", "simple"]',
         f'policies = ["rdn", "simple"]\nrun_time_model = "{model}"\n'
-        f'[queue.coupled]\nruntime_reference = "{reference}"\nmessage_scale = 0.5',
+        f'[queue.coupled]\nruntime_reference = "{reference}"\nmessage_scale = 0.5\n'
+        'baseline = "own-nodes"',
     )
     result = run_cosim(load_config(config_file(tmp_path, text)))
     jobs = result.workload
@@ -233,7 +235,11 @@ def test_coupled_models_by_one_word(tmp_path: Path, model: str, reference: str) 
     assert ("flow_vs_packets" in tables) == (model == "coupled-packets")
     if model == "coupled-packets":
         assert all(row["judged_jobs"] > 0 for row in tables["flow_vs_packets"])
-        assert "flow_vs_packets" in REPORTS
+        assert {"flow_vs_packets", "packet_ages"} <= REPORTS.keys()
+        assert [row["present"] for row in tables["packet_ages"]] == [1.0, 1.0]
+        told = "of job time rest 100 % on packets of the present situation (CPU time "
+        lines = [line for line in notes_of(result) if told in line]
+        assert [line.split(": ")[0] for line in lines] == ["rdn", "simple"]
 
 
 @pytest.mark.full

@@ -11,6 +11,7 @@ from cosim.run_times.flow_errors import ALL, FLOW_ERRORS, FlowError, Key
 from netcosim.cli import main
 from netcosim.config.load import config_from, load_config
 from netcosim.demo_config import demo_config_text, read_demo_log
+from netcosim.report.about import notes_of
 from netcosim.report.run_page import REPORTS
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_tables import result_tables
@@ -139,7 +140,7 @@ def test_coupled_models_by_one_word(tmp_path: Path, model: str, reference: str) 
     text = CONFIG.replace(
         'policies = ["rdn", "simple"]',
         f'policies = ["rdn", "simple"]\nrun_time_model = "{model}"\n'
-        f'[queue.{model}]\nruntime_reference = "{reference}"\n{scale}',
+        f'[queue.{model}]\nruntime_reference = "{reference}"\nbaseline = "own-nodes"\n{scale}',
     )
     result = run_cosim(load_config(config_file(tmp_path, text)))
     jobs = result.workload
@@ -158,7 +159,11 @@ def test_coupled_models_by_one_word(tmp_path: Path, model: str, reference: str) 
     assert ("flow_vs_packets" in tables) == (model == "coupled-packets")
     if model == "coupled-packets":
         assert all(row["judged_jobs"] > 0 for row in tables["flow_vs_packets"])
-        assert "flow_vs_packets" in REPORTS
+        assert {"flow_vs_packets", "packet_ages"} <= REPORTS.keys()
+        assert [row["present"] for row in tables["packet_ages"]] == [1.0, 1.0]
+        told = "of job time rest 100 % on packets of the present situation (CPU time "
+        lines = [line for line in notes_of(result) if told in line]
+        assert [line.split(": ")[0] for line in lines] == ["rdn", "simple"]
 
 
 @pytest.mark.full

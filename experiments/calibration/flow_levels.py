@@ -65,6 +65,7 @@ def points(options: Options) -> list[Point]:
         }
         for name, size, n_mixes in study["studies"][options.scale]
         for machine, entry in MACHINES.items()
+        if name in entry.get("studies", [name])
         for routing in entry["routings"]
         if not options.routings or routing in options.routings
         for mix in range(min(n_mixes, entry.get("mixes", n_mixes)))

@@ -119,7 +119,8 @@ def stretch_of_reference(
 
 
 FLOW_KEYS = (
-    *("packet_bytes", "header_bytes", "eager_limit_bytes", "router_latency_s", "rail_policy"),
+    *("packet_bytes", "header_bytes", "buffer_bytes", "eager_limit_bytes", "router_latency_s"),
+    "rail_policy",
 )
 """Parameters of `netsim.packet.model.PacketConfig` that count at flow level."""
 

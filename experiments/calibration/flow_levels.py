@@ -65,6 +65,7 @@ def points(options: Options) -> list[Point]:
         }
         for name, size, n_mixes in study["studies"][options.scale]
         for machine, entry in MACHINES.items()
+        if name in entry.get("studies", [name])
         for routing in entry["routings"]
         if not options.routings or routing in options.routings
         for mix in range(min(n_mixes, entry.get("mixes", n_mixes)))
@@ -149,7 +150,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     return Analysis(claims_frame(claims), {"errors": table, "job_list": jobs}, notes)
 
 
-def _line(row: Mapping[str, Any]) -> str:
+def _line(row: Mapping[Any, Any]) -> str:
     """Describe a row of errors."""
     return (
         "{family}, {routing}: {n_jobs} jobs that share links: median error {error_p50:.1%}, "
@@ -158,7 +159,7 @@ def _line(row: Mapping[str, Any]) -> str:
     ).format(**row)
 
 
-def _claims(row: Mapping[str, Any]) -> list[Claim]:
+def _claims(row: Mapping[Any, Any]) -> list[Claim]:
     """Check a row against the flow level's target; no paper states one."""
     what = ", ".join(str(row[name]) for name in COLUMNS if row[name] != ALL)
     check, claims = ClaimBuilder("aim of the flow level", what), []

@@ -42,11 +42,11 @@ class Contention(NamedTuple):
     """Contention on the links of one job.
 
     ``slow``, ``wait_s``, ``met``: by link and set, how much slower it is, the mean wait of a
-    packet, and the part of the time for which others hold it. By neighbour: ``present``, in each set, the
-    part of the time for which it communicates; ``span_s``, how long its communication takes without
-    the job; ``rest``, the part of its delay that is not the job's; ``train``, as in `Jobs`;
-    ``shared``, see `neighbours`; ``who``, its slot. ``index``: of each slot among the neighbours,
-    -1 between two jobs; ``turn``: scratch space of the sets.
+    packet, and the part of the time for which others hold it. By neighbour: ``present``, in each
+    set, the part of the time for which it communicates; ``span_s``, how long its communication
+    takes without the job; ``rest``, the part of its delay that is not the job's; ``train``, as in
+    `Jobs`; ``shared``, see `neighbours`; ``who``, its slot. ``index``: of each slot among the
+    neighbours, -1 between two jobs; ``turn``: scratch space of the sets.
     """
 
     slow: NDArray[np.float64]

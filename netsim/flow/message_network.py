@@ -35,7 +35,7 @@ TOLERANCE = 0.015
 """Changes of a stretch below this part are not passed on."""
 LEAST_SEEN = 1e-3
 """No job avoids a link that others keep busy for less of the time."""
-_MAX_TRIES = 200
+_MAX_TRIES = 40
 _Size = tuple[int, int, int]
 """Links, integers and floats of loads."""
 _ROOM: _Size = (1024, 4096, 4096)
@@ -58,7 +58,7 @@ class MessageNetwork(Generic[JobId]):
     Attributes
     ----------
     n_unsettled : int
-        How often a job went to and fro until it was left where it was (after 200 tries).
+        How often a job went to and fro until it was left where it was (after 40 tries).
 
     Notes
     -----

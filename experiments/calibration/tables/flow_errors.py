@@ -26,7 +26,7 @@ HEAD = (
 )
 
 
-def page_row(row: Mapping[str, Any]) -> str:
+def page_row(row: Mapping[Any, Any]) -> str:
     """Return a row of the table in coupled.md."""
     error, one = (
         ", ".join(f"{100 * float(row[name]):.1f}" for name in names)

@@ -77,6 +77,18 @@ def test_hived_splits_no_cell_that_need_not_be(histories: int) -> None:
             assert plain.split_cells(ROWS, free, set(nodes)) == fewest
 
 
+def test_hived_takes_the_container_whose_rest_splits_no_entire_cell() -> None:
+    """Six GPUs, a node of 4 and 2 more. Leaf 0 has two free nodes, leaf 1 one, and 2 and 3 GPUs.
+
+    Leaf 0 has fewer free GPUs, 8 of 9, but would split its second node; leaf 1 splits none.
+    """
+    policy = policy_of(gpu_cluster(6, gpus_per_node=4, nodes_per_leaf=3), "hived")
+    policy.take(1, np.array([8, 9, 10, 11, 18, 19, 23]))  # type: ignore[attr-defined]
+    placement = policy.allocate(Request(2, 6))
+    assert placement is not None
+    assert placement.nodes.tolist() == [12, 13, 14, 15, 16, 17]
+
+
 @pytest.mark.parametrize("histories", HISTORIES)
 @pytest.mark.parametrize("segment", [2, 4])
 def test_segments_lie_in_one_domain_each(histories: int, segment: int) -> None:
@@ -237,6 +249,8 @@ def test_what_is_refused() -> None:
     with pytest.raises(NetcosimError, match="unknown level"):
         policy_of(RACKS, "segment", level="rack")
     assert not policy_of(RACKS, "segment", segment=10, level="domain").fits_empty(20)
+    pairs = policy_of(RACKS, "segment", segment=2)
+    assert [pairs.fits_empty(n) for n in (0, 1, 24, 25)] == [False, True, True, False]
     assert nc.make_policy(CHIPS, "tpu-slices", np.random.default_rng(0)).fits_empty(512)
 
 

@@ -198,17 +198,18 @@ def test_effective_training_time_meets_its_closed_form(rate: float, interval_s: 
 
 
 def test_a_job_waits_for_the_repair_of_its_node() -> None:
-    """One node fails at 10 s and is back at 15 s; of 30 s of work nothing is saved."""
+    """One node fails at 10 and at 20 s, for 5 s each; of 30 s of work nothing is saved."""
     rules = Rules(failures=Failures(per_node_day=1.0))
     rng = np.random.default_rng(1)
     run = QueueSetup(jobs([0], [30], [1]), Mask(1), rng=rng, rules=rules).by_events()
-    run.failures = iter([Failure(10.0, 15.0, np.array([True]))])  # type: ignore[attr-defined]
+    node = np.array([True])
+    run.failures = iter([Failure(10.0, 15.0, node), Failure(20.0, 25.0, node)])  # type: ignore[attr-defined]
     run.run()
     result = run.result()
-    assert runs_of(result) == [[(0, 10), (15, 45)]]
-    assert result.reports["queue_rules"]["requeued"] == 1
+    assert runs_of(result) == [[(0, 10), (15, 20), (25, 55)]]
+    assert result.reports["queue_rules"]["requeued"] == 2
     assert result.reports["queue_rules"]["failed_jobs"] == 0
-    assert result.reports["interruptions"]["failures"] == 1
+    assert result.reports["interruptions"]["failures"] == 2
 
 
 def test_a_failure_voids_what_was_promised_on_its_nodes() -> None:

@@ -239,6 +239,14 @@ def test_a_job_whose_node_fails_is_over_unless_it_is_requeued() -> None:
     assert again.reports["queue_rules"].items() >= counts.items()
 
 
+def test_a_job_that_ends_as_its_node_fails_has_ended_and_others_have_not() -> None:
+    """Both nodes fail at 5 s. Job 1 is done then; job 2 has 5 of its 10 s left."""
+    rules = Rules(outages=(Outage(5.0, 8.0, "0-1", "failure"),))
+    result = simulate(jobs([0, 0], [5, 10], [1, 1]), Mask(2), rules, "fcfs")
+    assert result.end_s.tolist() == [5, 5]
+    assert result.outcome.tolist() == [0, FAILED]
+
+
 def test_a_queue_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """One run in e^10 is as long as the job."""
     monkeypatch.setattr("queuesim.site.ruled_run.MOST_FAILURES", 50)

@@ -78,15 +78,17 @@ def test_hived_splits_no_cell_that_need_not_be(histories: int) -> None:
 
 
 def test_hived_takes_the_container_whose_rest_splits_no_entire_cell() -> None:
-    """Six GPUs, a node of 4 and 2 more. Leaf 0 has two free nodes, leaf 1 one, and 2 and 3 GPUs.
+    """Twelve GPUs: a segment of 2 nodes of 4, and a node. Pod 0 has two entire segments, pod 1 one.
 
-    Leaf 0 has fewer free GPUs, 8 of 9, but would split its second node; leaf 1 splits none.
+    Pod 0 has fewer free GPUs, 16 of 18, but would split its second segment. In pod 1 there is
+    segment 3, a node and 3 GPUs of segment 4, and 3 GPUs of segment 5.
     """
-    policy = policy_of(gpu_cluster(6, gpus_per_node=4, nodes_per_leaf=3), "hived")
-    policy.take(1, np.array([8, 9, 10, 11, 18, 19, 23]))  # type: ignore[attr-defined]
-    placement = policy.allocate(Request(2, 6))
+    machine = gpu_cluster(12, gpus_per_node=4, nodes_per_leaf=2, nodes_per_pod=6)
+    policy = policy_of(machine, "hived")
+    policy.take(1, np.array([*range(16, 24), *range(39, 45)]))  # type: ignore[attr-defined]
+    placement = policy.allocate(Request(2, 12))
     assert placement is not None
-    assert placement.nodes.tolist() == [12, 13, 14, 15, 16, 17]
+    assert placement.nodes.tolist() == [*range(24, 36)]
 
 
 @pytest.mark.parametrize("histories", HISTORIES)

@@ -77,6 +77,20 @@ def test_hived_splits_no_cell_that_need_not_be(histories: int) -> None:
             assert plain.split_cells(ROWS, free, set(nodes)) == fewest
 
 
+def test_hived_takes_the_container_whose_rest_splits_no_entire_cell() -> None:
+    """Twelve GPUs: a segment of 2 nodes of 4, and a node. Pod 0 has two entire segments, pod 1 one.
+
+    Pod 0 has fewer free GPUs, 16 of 18, but would split its second segment. In pod 1 there is
+    segment 3, a node and 3 GPUs of segment 4, and 3 GPUs of segment 5.
+    """
+    machine = gpu_cluster(12, gpus_per_node=4, nodes_per_leaf=2, nodes_per_pod=6)
+    policy = policy_of(machine, "hived")
+    policy.take(1, np.array([*range(16, 24), *range(39, 45)]))  # type: ignore[attr-defined]
+    placement = policy.allocate(Request(2, 12))
+    assert placement is not None
+    assert placement.nodes.tolist() == [*range(24, 36)]
+
+
 @pytest.mark.parametrize("histories", HISTORIES)
 @pytest.mark.parametrize("segment", [2, 4])
 def test_segments_lie_in_one_domain_each(histories: int, segment: int) -> None:
@@ -237,6 +251,8 @@ def test_what_is_refused() -> None:
     with pytest.raises(NetcosimError, match="unknown level"):
         policy_of(RACKS, "segment", level="rack")
     assert not policy_of(RACKS, "segment", segment=10, level="domain").fits_empty(20)
+    pairs = policy_of(RACKS, "segment", segment=2)
+    assert [pairs.fits_empty(n) for n in (0, 1, 24, 25)] == [False, True, True, False]
     assert nc.make_policy(CHIPS, "tpu-slices", np.random.default_rng(0)).fits_empty(512)
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -263,9 +264,14 @@ def messages(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_starts_of_one_answer_share_the_free_nodes(tmp_path: Path) -> None:
-    """Of 40 nodes 30 and then 10 are started at once; after 4 and 2 there are not 38, but 34."""
+    """Of 40 nodes 30 and then 10 are started at once; after 4 and 2 there are not 38, but 34.
+
+    The program has not asked for nodes: it is told how many are free, not which.
+    """
     work = make_workload([0, 0], [100, 50], [30, 10])
     assert run(work, scripted(tmp_path, [{"start": [1, 2]}])).start_s.tolist() == [0, 0]
+    told, _ = messages(tmp_path)
+    assert (told["free"], [*told]) == (40, ["type", "now_s", "free", "submitted"])
     work = make_workload([0, 0, 0], [100, 50, 50], [4, 38, 2])
     with pytest.raises(NetcosimError, match="starts job 2 of 38 nodes with 34 free"):
         run(work, scripted(tmp_path, [{"start": [1, 3, 2]}]))
@@ -377,10 +383,34 @@ def test_what_a_process_did_is_named(
 
 
 def test_a_program_has_some_time_to_end() -> None:
-    """Its status is that with which it ends, or none if it does not."""
+    """Its status is that with which it ends, or none if it does not: then it is killed."""
     patient = LineProcess(["sh", "-c", "read a; sleep 60"], 0.1)
     assert patient.end({}) is None
+    assert patient._process.returncode == -signal.SIGKILL
     assert shell("read a; exit 6").end({}) == 6
+
+
+def test_an_answer_has_what_its_message_has_left_of_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By a clock that gains 1 s each time it is read, 1.5 s are left of a limit of 2.5 s."""
+    clock = iter((100.0, 101.0))
+    monkeypatch.setattr("queuesim.external.process.monotonic", lambda: next(clock))
+    waits_ms: list[float] = []
+
+    class Silent:
+        def poll(self, limit_ms: float) -> list[Any]:
+            waits_ms.append(limit_ms)
+            return []
+
+    process = LineProcess(["sleep", "60"], 2.5)
+    monkeypatch.setattr(process, "_readable", Silent())
+    try:
+        with pytest.raises(NetcosimError, match=r"no answer within 2.5 s"):
+            process.exchange({})
+    finally:
+        process.kill()
+    assert waits_ms == [0, 1500]
 
 
 def test_a_program_that_never_reads_is_given_up_at_its_limit() -> None:

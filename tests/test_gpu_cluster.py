@@ -253,6 +253,11 @@ def test_the_flow_model_of_running_jobs_takes_the_ports_of_the_packets():
         ({"fabric": "rail-only", "planes": 2}, "planes = 2; a rail-only fabric has 1"),
         ({"fabric": "torus"}, "fabric = 'torus'; valid: rail, leaf, rail-only"),
         ({"nodes": 0}, "nodes = 0"),
+        # both ways: two ports of each of 4e9 GPUs, and at most as many relays, of one leaf
+        (
+            {"nodes": 10**9, "nodes_per_leaf": 10**9, "fabric": "leaf"},
+            "makes 4,000,000,000 nodes and 24,000,000,000 links; at most",
+        ),
     ],
 )
 def test_parameters_that_do_not_fit_are_refused(params, words):

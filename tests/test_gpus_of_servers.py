@@ -11,6 +11,7 @@ from alloc.registry import make_policy
 from netsim.errors import NetcosimError
 from netsim.flow.paths import flow_paths
 from netsim.hierarchy import hierarchy_of
+from netsim.layout import layout_of
 from netsim.routing.registry import make_routing
 from netsim.topologies.cables import cables
 from netsim.topologies.gpu_cluster import gpu_cluster
@@ -72,6 +73,9 @@ def test_a_tree_of_servers_is_a_leaf_spine_cluster_of_gpus(tmp_path: Path) -> No
     assert kinds_of_path(made, 0, 8) == ["injection", "ejection"]
     assert kinds_of_path(made, 0, 63) == ["injection", "up", "down", "ejection"]
     assert made.shape.gpus_per_node == 8
+    # switches of the servers stand in a row below the leaves
+    row = dict(zip(made.shape.switches, layout_of(made).y.tolist(), strict=True))
+    assert row["n1 scale-up"] == row["n8 scale-up"] > row["leaf1"] == row["leaf2"] > row["spine"]
 
 
 def test_ports_of_a_server_are_dealt_to_its_gpus(tmp_path: Path) -> None:

@@ -70,6 +70,14 @@ def test_nodes_of_a_lowest_domain_share_their_routers(t: Topology) -> None:
         ),
         ("hyperx", {"dims": [3, 4]}, ("machine", "line", "router"), (1, 3, 12)),
         ("slimfly", {"q": 5}, ("machine", "router"), (1, 50)),
+        # of levels with one domain only the lowest is kept
+        ("gpu-cluster", {"nodes": 1}, ("machine", "node"), (1, 1)),
+        (
+            "gpu-cluster",
+            {"nodes": 8, "gpus_per_node": 2, "scale_up_domain": 4, "nodes_per_leaf": 4},
+            ("machine", "segment", "domain", "node"),
+            (1, 2, 4, 8),
+        ),
     ],
 )
 def test_levels_and_counts(

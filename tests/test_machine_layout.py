@@ -124,6 +124,15 @@ def test_a_tree_of_slurm_has_its_leaves_below() -> None:
     assert y["a"] == y["b"] == y["c"] > y["m"] > y["top"]
 
 
+def test_scale_up_switches_of_several_nodes_stand_below_their_pod() -> None:
+    """Two pods of two nodes and one domain each, of 4 leaves and 2 spines; 4 cores a spine."""
+    shape = {"nodes": 4, "gpus_per_node": 4, "nodes_per_leaf": 2, "nodes_per_pod": 2}
+    drawn = layout_of(nc.make_topology("gpu-cluster", {**shape, "scale_up_domain": 8}))
+    domains, leaves, spines = [0, 1], [0] * 4 + [1] * 4, [0] * 2 + [1] * 2
+    assert drawn.group.tolist() == [*domains, *leaves, *spines, *[2] * 8]
+    assert drawn.y[0] > drawn.y[2] > drawn.y[10] > drawn.y[14]
+
+
 def test_what_belongs_to_no_band_has_a_row_of_its_own() -> None:
     drawn = rows_of_levels([0, 0, 1, 1, 1], [0, 1, 0, 1, -1], ["a", "b"], ["level 1"])
     assert drawn.y[2] == drawn.y[3]

@@ -261,6 +261,19 @@ def test_the_walk_goes_on_where_it_has_been_before_it_begins_anew():
     assert iteration_times_s(group, plan, np.random.default_rng(1)) == pytest.approx([2] * 4)
 
 
+def test_the_walk_goes_on_after_a_link_of_jobs_that_are_fixed():
+    """Each two of jobs 0, 1 and 2 share a link, so that the third link has nothing left to shift.
+
+    Jobs 3 and 4 share the least loaded one, the last, and send a third of their 3 s each.
+    """
+    three = [job(2, 1, l0=1, l2=1), job(2, 1, l0=1, l1=1), job(2, 1, l1=1, l2=1)]
+    group = JobGroup.of([*three, job(2, 1, l3=0.9), job(2, 1, l3=0.9)])
+    plan = cassini.Cassini().plan(group, np.random.default_rng(0))
+    assert plan.pace_s.tolist() == [3] * 5
+    found = iteration_times_s(group, plan, np.random.default_rng(1))
+    assert found[3:] == pytest.approx([3, 3])
+
+
 def test_jobs_that_nothing_can_align_are_left_alone():
     """Iterations of 1 s and 1.37 s meet in any phase."""
     group = JobGroup.of([job(0.5, 0.5, l0=1), job(0.685, 0.685, l0=1)])

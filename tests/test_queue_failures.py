@@ -198,17 +198,18 @@ def test_effective_training_time_meets_its_closed_form(rate: float, interval_s: 
 
 
 def test_a_job_waits_for_the_repair_of_its_node() -> None:
-    """One node fails at 10 s and is back at 15 s; of 30 s of work nothing is saved."""
+    """One node fails at 10 and at 20 s, for 5 s each; of 30 s of work nothing is saved."""
     rules = Rules(failures=Failures(per_node_day=1.0))
     rng = np.random.default_rng(1)
     run = QueueSetup(jobs([0], [30], [1]), Mask(1), rng=rng, rules=rules).by_events()
-    run.failures = iter([Failure(10.0, 15.0, np.array([True]))])  # type: ignore[attr-defined]
+    node = np.array([True])
+    run.failures = iter([Failure(10.0, 15.0, node), Failure(20.0, 25.0, node)])  # type: ignore[attr-defined]
     run.run()
     result = run.result()
-    assert runs_of(result) == [[(0, 10), (15, 45)]]
-    assert result.reports["queue_rules"]["requeued"] == 1
+    assert runs_of(result) == [[(0, 10), (15, 20), (25, 55)]]
+    assert result.reports["queue_rules"]["requeued"] == 2
     assert result.reports["queue_rules"]["failed_jobs"] == 0
-    assert result.reports["interruptions"]["failures"] == 1
+    assert result.reports["interruptions"]["failures"] == 2
 
 
 def test_a_failure_voids_what_was_promised_on_its_nodes() -> None:
@@ -236,6 +237,14 @@ def test_a_job_whose_node_fails_is_over_unless_it_is_requeued() -> None:
     assert wait_s(again).tolist() == [3]
     counts = {"failed_jobs": 0, "cut_jobs": 0, "never_run_jobs": 0, "requeued": 1}
     assert again.reports["queue_rules"].items() >= counts.items()
+
+
+def test_a_job_that_ends_as_its_node_fails_has_ended_and_others_have_not() -> None:
+    """Both nodes fail at 5 s. Job 1 is done then; job 2 has 5 of its 10 s left."""
+    rules = Rules(outages=(Outage(5.0, 8.0, "0-1", "failure"),))
+    result = simulate(jobs([0, 0], [5, 10], [1, 1]), Mask(2), rules, "fcfs")
+    assert result.end_s.tolist() == [5, 5]
+    assert result.outcome.tolist() == [0, FAILED]
 
 
 def test_a_queue_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -358,3 +358,10 @@ def test_a_file_of_outages_and_who_is_spared(tmp_path: Path) -> None:
     workload = replace(workload, details=JobDetails(account=Labels.of(["phys", "ops"])))
     result = simulate(workload, Rules(outages=(outage,)), keep_placements=True)
     assert result.start_s.tolist() == [9, 0]
+    # whom the log does not have
+    other = replace(outage, account="oops")
+    with pytest.raises(NetcosimError, match=r"o\.csv:2: unknown account 'oops'; valid: ops, phys"):
+        simulate(workload, Rules(outages=(other,)))
+    nobodys = replace(workload, details=JobDetails())
+    with pytest.raises(NetcosimError, match=r"o\.csv:2: account 'ops'; no job has an account"):
+        simulate(nobodys, Rules(outages=(outage,)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -179,6 +180,7 @@ def test_published_files_are_read(shared_dir: Path) -> None:
         (SIMAI.replace("pp: 1", "pp: 2"), ":1: pp: 2; only one stage"),
         (SIMAI.replace("pp: 1", "pp: x"), ":1: pp = 'x'; a whole number"),
         (SIMAI.replace(" 900 ", " "), ":4: 11 columns; 12 are needed"),
+        (SIMAI.replace("NONE 0 100", "NONE 0 100 7"), ":3: 13 columns; 12 are needed"),
         (SIMAI.replace("REDUCESCATTER", "GATHER"), ":4: GATHER; known are NONE and"),
         (SIMAI.replace("1000", "-5"), ":3: computing time = '-5'"),
         (AICB.replace("comm_group_size", "size"), ":2: the head lacks comm_group_size"),
@@ -210,6 +212,15 @@ def test_files_that_are_no_iterations_are_refused(text: str, message: str, tmp_p
         read_recorded(tmp_path / "f")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_is_read_again_when_its_time_has_changed(tmp_path: Path) -> None:
+    """The same number of bytes, a second later: 1000 ns of computing are 2000 ns."""
+    path = tmp_path / "w"
+    for second, computing in enumerate(("1000", "2000"), 1):
+        path.write_text(SIMAI.replace("1000", computing))
+        os.utime(path, (second, second))
+        assert read_recorded(path).operations[0].seconds == pytest.approx(second * 1e-6)
 
 
 def test_a_head_without_spaces_is_read(tmp_path: Path) -> None:

@@ -134,7 +134,9 @@ class Baseline:
         rng = np.random.default_rng([shared.seed, n_nodes])
         all_nodes = shared.routing.topology.n_nodes
         return [
-            self._situation(job, Placement(0, rng.permutation(all_nodes)[:n_nodes]), False)
+            self._situation(
+                job, Placement(0, rng.permutation(all_nodes)[:n_nodes].astype(np.int32)), False
+            )
             for _ in range(PLACEMENTS)
         ]
 

@@ -58,8 +58,9 @@ class SentSchedule(RunTimeModel):
     @classmethod
     def from_config(cls, context: ModelContext, parameters: SentParameters) -> SentSchedule:
         """Build the model on the run's network; the pilot run has logged run times."""
+        assert context.pilot is not None  # a config's run has one, and records its placements
         placements = context.pilot(lambda network: AsLogged()).result.placements
-        assert placements is not None  # those of a config's runs are recorded
+        assert placements is not None
         return cls(context.network(), placements, parameters.noise)
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
@@ -151,7 +152,7 @@ class SentRunTimes(RunTimes):
             [job.program for job in sent],
             [job.rank_node for job in sent],
             [job.start_s for job in sent],
-            self._workload.job_id[list(jobs)],
+            self._workload.job_id[list(jobs)].tolist(),
         )
         shared = self._model.network.shared
         self.n_simulations += 1

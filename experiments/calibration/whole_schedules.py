@@ -59,7 +59,8 @@ def drawn_jobs(machine_nodes: int, n_jobs: int, rng: np.random.Generator) -> Wor
     """Draw jobs of sizes even in the logarithm, up to half of the machine."""
     law = STUDY["jobs"]
     n_nodes = np.array([draw_size("log", 2, machine_nodes // 2, rng) for _ in range(n_jobs)])
-    run_time_s = np.exp(rng.uniform(*np.log(law["run_time_s"]), n_jobs))
+    low, high = np.log(law["run_time_s"])
+    run_time_s = np.exp(rng.uniform(low, high, n_jobs))
     gap_s = float((n_nodes * run_time_s).mean()) / (law["load"] * machine_nodes)
     return bare_jobs(
         "drawn jobs",
@@ -162,7 +163,8 @@ def effects(schedules: pd.DataFrame, jobs: pd.DataFrame) -> pd.DataFrame:
     is_reference = np.array([reference[case] == policy for case, _, policy in found.index])
     base = found[is_reference].droplevel("policy")
     others = found[~is_reference]
-    return 100 * (others / base.loc[[row[:2] for row in others.index]].to_numpy() - 1)
+    relative: pd.DataFrame = others / base.loc[[row[:2] for row in others.index]].to_numpy()
+    return 100 * (relative - 1)
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
@@ -185,7 +187,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     ]
     notes = tuple(
         "{run_time_model}: mean error of an effect {run_time:.1f} points in run time, "
-        "{turnaround:.1f} in turnaround, {makespan:.1f} in makespan".format(**row)
+        "{turnaround:.1f} in turnaround, {makespan:.1f} in makespan".format_map(row)
         for row in tables["errors"]
         .groupby("run_time_model")[list(METRICS)]
         .mean()

@@ -89,8 +89,8 @@ def _renamed(text: str, raw: Mapping[str, Any]) -> tuple[str, list[str]]:
     for path in packets:
         key = ".".join(path)
         lines[key] = f"{key} is left out, as {_COUPLED[0]} sends no packets"
-    for path in gone:
-        key = ".".join(path)
+    for left_out in gone:
+        key = ".".join(left_out)
         lines[key] = f"{key} is left out: packets judge within queue.{_COUPLED[1]}.budget"
     return _without(text, packets + gone), list(lines.values())
 

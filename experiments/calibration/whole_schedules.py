@@ -163,8 +163,8 @@ def effects(schedules: pd.DataFrame, jobs: pd.DataFrame) -> pd.DataFrame:
     is_reference = np.array([reference[case] == policy for case, _, policy in found.index])
     base = found[is_reference].droplevel("policy")
     others = found[~is_reference]
-    relative: pd.DataFrame = others / base.loc[[row[:2] for row in others.index]].to_numpy()
-    return 100 * (relative - 1)
+    of_reference = base.loc[[row[:2] for row in others.index]].to_numpy()
+    return others.div(of_reference).sub(1).mul(100)
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:

@@ -27,6 +27,8 @@ ONE, SEVERAL, CHAIN = "one message a step", "several messages a step", "8 steps 
 SIZES = {"2-4": 4, "5-12": 12, "13-32": 32, "33 or more": np.inf}
 """Classes of jobs by their nodes, and the largest of each."""
 NEARER = "; always 1 is nearer"
+UNBIASED = 0.85, 1.15
+"""Extra times that are called right, over those by packets."""
 _MANY_STEPS, _SINGLE = 8, 1.5
 
 
@@ -132,7 +134,7 @@ def class_texts(
         if known is not None and not (misses_only and known.helps):
             texts.append(
                 f"Flow level, {kind} routings, jobs of {nodes} nodes with {traffic}: the "
-                f"{_of(known)}{'' if known.helps else NEARER}."
+                f"{_of(known)}{_bias(known)}{'' if known.helps else NEARER}."
             )
     return texts
 
@@ -142,6 +144,13 @@ def flow_warnings(routing: Routing, classes: Sequence[tuple[str, str]]) -> list[
     known = FLOW_ERRORS.get(Key(routing.topology.family, routing.name, ALL, ALL))
     texts = class_texts(routing, classes, misses_only=True)
     return texts if known is not None and known.helps else [flow_error_text(routing), *texts]
+
+
+def _bias(known: FlowError) -> str:
+    low, high = UNBIASED
+    if low <= known.extra_ratio <= high:
+        return ""
+    return f"; it adds {known.extra_ratio:.2f} times the time that packets add"
 
 
 def _of(known: FlowError) -> str:

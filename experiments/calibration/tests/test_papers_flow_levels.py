@@ -179,6 +179,10 @@ def test_a_routing_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
         "percentile error of a job's run time is 30.0% / 60.0%, always answering 1 gives 20.0% / "
         "50.0% (99 jobs that share links); always 1 is nearer."
     )
+    short = FlowError(99, 0.1, 0.3, 0.4, 0.2, 0.5, 0.5)
+    monkeypatch.setitem(FLOW_ERRORS, Key(ALL, "static", SEVERAL, "2-4"), short)
+    (text,) = class_texts(tree, [(SEVERAL, "2-4")])
+    assert text.endswith("; it adds 0.50 times the time that packets add.")
     assert flow_warnings(tree, classes) == class_texts(tree, classes)[1:]
     assert flow_warnings(tree, classes[:1]) == []
     assert flow_warnings(ring, classes[:1]) == [flow_error_text(ring)]

@@ -108,7 +108,7 @@ class Sweep:
 class Run(Sweep):
     """A run that is started, killed and started again; what it stores are tasks."""
 
-    of_a_job = 1
+    of_a_job = 10
 
     def __init__(self, folder: Path, name: str, count: int, launcher: tuple[str, ...] = ()) -> None:
         super().__init__(folder, name, count, launcher)
@@ -328,7 +328,7 @@ RUN_WAYS: dict[str, tuple[Callable[[Sweep, int, np.random.Generator], None], int
     "run, a process": (kill_a_process, 10, 60),
     "run, mpi": (kill_ranks, 8, 60),
     "run, dask workers": (kill_dask_workers, 8, 60),
-    "run, submitit": (kill_jobs, 8, 60),
+    "run, submitit": (kill_jobs, 8, 12),
 }
 """The same for a run, and its snapshots."""
 

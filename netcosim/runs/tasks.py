@@ -67,7 +67,8 @@ def run_key(key: str) -> str:
 
 def count_tasks(results: Path, key: str) -> int:
     """Return how many tasks of a run are in a results file, which may be missing."""
-    if not results.exists():
+    # a run that is starting has made an empty one
+    if not results.exists() or not results.stat().st_size:
         return 0
     with Store(results, "read") as store:
         return len(store.task_names(run_key(key)))

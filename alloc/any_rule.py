@@ -86,7 +86,7 @@ class AnyRule(Policy):
 
     def release(self, placement: Placement) -> None:
         """Give back what a job had."""
-        del self.placed_by[placement.job_id]
+        self.placed_by.pop(placement.job_id, None)
         for rule in self.rules.values():
             rule.release(placement)
 

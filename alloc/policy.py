@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from netsim.kinds import need_array, need_real
+from netsim.kinds import need_nodes, need_real
 from netsim.limits import MAX_INDEX
 from netsim.parameters import Parameter, checked, parameters_of
 from netsim.short_repr import short_repr
@@ -73,7 +73,7 @@ class Request:
         if not (type(self.wait_s) is float and self.wait_s >= 0):
             need_real("Request", "wait_s", self.wait_s, 0, inf)
         if self.nodes is not None:
-            need_array("Request", "nodes", self.nodes)
+            need_nodes("Request", self.nodes, self.n_nodes)
 
 
 @short_repr()
@@ -196,6 +196,9 @@ class Policy(ABC):
         A size (and bandwidth) that cannot be placed must keep failing until something is
         released, no matter what else is placed or held: queues do not retry. Two exceptions are
         declared by `replays` (it holds for the same nodes) and `relents_after_s`.
+
+        A second request of a job is for further nodes, in a placement of its own. Partitions of a
+        torus belong to a job, which can have one.
         """
 
     def fill_partner(

@@ -9,6 +9,7 @@ import importlib
 import os
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -25,7 +26,7 @@ if _FOREIGN is not None:
 from netcosim.executors.mpi import launched_rank  # noqa: E402
 from netcosim.parser import Parser  # noqa: E402
 from netcosim.stopping import Stopped, close_pipes, open_streams, stoppable  # noqa: E402
-from netsim.errors import NetcosimError, one_line  # noqa: E402
+from netsim.errors import NetcosimError, UnreadKeyWarning, one_line  # noqa: E402
 from netsim.limits import memory_bytes, shown_bytes  # noqa: E402
 
 PROGRAM = "netcosim"
@@ -141,7 +142,8 @@ def _run(given: Sequence[str]) -> int:
         # after the parser: --help and --version do without it
         from netsim.plugins import installed_plugins, load_plugin, using
 
-        with using((*installed_plugins(), *map(load_plugin, files))):
+        with using((*installed_plugins(), *map(load_plugin, files))), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnreadKeyWarning)
             status: int = args.run(args)
         # Here, so that a closed pipe is noticed where it is handled.
         sys.stdout.flush()

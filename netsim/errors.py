@@ -24,6 +24,10 @@ class NetcosimError(ValueError):
     """
 
 
+class UnreadKeyWarning(UserWarning):
+    """A key of a config that the jobs of its log give no use, as the run finds out."""
+
+
 def one_line(message: str, most: int) -> str:
     """Return a message as one line of at most so many printable characters, long words cut."""
     shown = "".join(c if c.isprintable() else " " for c in message)

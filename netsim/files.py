@@ -1,17 +1,19 @@
-"""Text files that users bring: bounded, plain or gzipped, one clear line when one is no good.
+"""Text files that users bring: bounded, plain or compressed, one clear line when one is no good.
 
 Every reader of the project comes here: job logs, configs, graphs, traces, menus, tables.
 """
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import gzip
+import lzma
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from netsim.atomic_files import atomic_write
 from netsim.errors import NetcosimError
@@ -27,15 +29,24 @@ MAX_LINE = 65_536
 """Most bytes of one line of a table; a job line has some 80."""
 
 MAX_RATIO = 200
-"""Of a gzip file from 64 MiB of text on; job logs have 4 to 15."""
+"""Of a compressed file from 64 MiB of text on; job logs have 4 to 15."""
 
-_GZIP_MAGIC = b"\x1f\x8b"
+_Unpacker = Callable[[IO[bytes]], Any]
+_UNPACKERS: dict[bytes, tuple[str, _Unpacker]] = {
+    b"\x1f\x8b": ("gzip", lambda file: gzip.GzipFile(fileobj=file)),
+    b"BZh": ("bzip2", bz2.BZ2File),
+    b"\xfd7zXZ\x00": ("xz", lzma.LZMAFile),
+}
+"""First bytes of compressed files, their format, and what opens them."""
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
+"""Errors of a compressed file that is cut or damaged; bz2 raises a bare OSError besides."""
 _CHUNK = 2**20
 _PLAUSIBLE_BYTES = 64 * 2**20
 
 
 def read_text(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> str:
-    """Return the text of a file in UTF-8; gzip is recognised by its first bytes.
+    """Return the text of a file in UTF-8; gzip, bzip2 and xz are recognised by their first bytes.
 
     A byte-order mark is left out. Only regular files are read: a pipe or a device may never end.
 
@@ -109,13 +120,13 @@ def first_lines(path: str | Path, n_bytes: int = 4096) -> list[str]:
     check_file(path)
     try:
         with path.open("rb") as file:
-            raw = file.read(n_bytes)
-            if raw.startswith(_GZIP_MAGIC):
-                file.seek(0)
-                raw = gzip.GzipFile(fileobj=file).read(n_bytes)
-    except (EOFError, zlib.error, gzip.BadGzipFile):
+            found = _compression(file, path)
+            raw = (file if found is None else found[1](file)).read(n_bytes)
+    except _BROKEN:
         return []
     except OSError as error:
+        if error.strerror is None:
+            return []
         raise NetcosimError(f"{path}: cannot be read: {error.strerror}") from None
     raw = raw.removeprefix(codecs.BOM_UTF8)
     encoding = encoding_of(raw, cut=True)
@@ -126,18 +137,22 @@ def read_bytes(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> bytear
     """Return the content of a text file, unzipped and without a byte-order mark."""
     path = Path(path)
     check_file(path, limit_bytes=limit_bytes)
+    name = "compressed"
     try:
         with path.open("rb") as file:
-            zipped = file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
-            file.seek(0)
-            if path.suffix == ".gz" and not zipped:
-                raise NetcosimError(f"{path}: not a gzip file")
-            raw = _unzipped(file, path, limit_bytes) if zipped else _plain(file, path, limit_bytes)
+            found = _compression(file, path)
+            if found is None:
+                raw = _plain(file, path, limit_bytes)
+            else:
+                name = found[0]
+                raw = _unzipped(found[1](file), file, path, limit_bytes)
     except EOFError:
-        raise NetcosimError(f"{path}: the gzip file is truncated") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise NetcosimError(f"{path}: the gzip file is broken ({error})") from None
+        raise NetcosimError(f"{path}: the {name} file is truncated") from None
+    except _BROKEN as error:
+        raise NetcosimError(f"{path}: the {name} file is broken ({error})") from None
     except OSError as error:
+        if error.strerror is None:  # as bz2 raises it
+            raise NetcosimError(f"{path}: the {name} file is broken ({error})") from None
         raise NetcosimError(f"{path}: cannot be read: {error.strerror}") from None
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise NetcosimError(f"{path}: not a text file in UTF-8; it begins like UTF-16")
@@ -163,6 +178,21 @@ def check_file(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> None:
         raise _too_long(path, limit_bytes)
 
 
+def _compression(file: IO[bytes], path: Path) -> tuple[str, _Unpacker] | None:
+    """Return the format of a compressed file and what opens it, by its first bytes; None if
+    plain."""
+    head = file.read(6)
+    file.seek(0)
+    if head.startswith(_ZSTD_MAGIC):
+        raise NetcosimError(
+            f"{path}: a Zstandard file; gzip, bzip2 and xz are read: unpack it with zstd -d"
+        )
+    found = next((entry for magic, entry in _UNPACKERS.items() if head.startswith(magic)), None)
+    if found is None and path.suffix == ".gz":
+        raise NetcosimError(f"{path}: not a gzip file")
+    return found
+
+
 def _plain(file: IO[bytes], path: Path, limit_bytes: int) -> bytearray:
     """Read an entire file in pieces: some system files report a size of 0."""
     raw = bytearray()
@@ -173,10 +203,10 @@ def _plain(file: IO[bytes], path: Path, limit_bytes: int) -> bytearray:
     return raw
 
 
-def _unzipped(file: IO[bytes], path: Path, limit_bytes: int) -> bytearray:
-    """Return all of a gzip file, piece by piece: a few MB can unzip to gigabytes."""
+def _unzipped(packed: IO[bytes], file: IO[bytes], path: Path, limit_bytes: int) -> bytearray:
+    """Return all of a compressed file, piece by piece: a few MB can unzip to gigabytes."""
     raw = bytearray()
-    with gzip.GzipFile(fileobj=file) as unzipped:
+    with packed as unzipped:
         while chunk := unzipped.read(_CHUNK):
             raw += chunk
             if len(raw) > limit_bytes:

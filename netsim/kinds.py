@@ -119,3 +119,16 @@ def need_array(
             f"{where}: {what} has {array[wrong][0]}; each must be from {low:g} to {high:g}"
         )
     return array.astype(np.int64) if empty and not real else array
+
+
+def need_nodes(where: str, nodes: object, n: int | None = None) -> NDArray[np.int32]:
+    """Return a job's nodes: one or more, each once; ``n`` of them where that is given."""
+    found = need_array(where, "nodes", nodes, n)
+    if not len(found):
+        raise NetcosimError(f"{where}: nodes is empty; give at least one")
+    numbers, times = np.unique(found, return_counts=True)
+    if len(numbers) < len(found):
+        raise NetcosimError(
+            f"{where}: nodes has {numbers[times > 1][0]} more than once; list each node once"
+        )
+    return np.ascontiguousarray(found, dtype=np.int32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
-from netsim.errors import NetcosimError, need_name
+from netsim.errors import NetcosimError, UnreadKeyWarning, need_name
 from netsim.kinds import need_array
 from netsim.plugin_entries import given_by
 from queuesim.backfilling.backfill import Backfill, Start, check_window
@@ -154,6 +155,9 @@ class QueueSetup:
 
         run = RuledRun(*parts)
         waits = Dependencies(self.workload) if rules.has_dependencies else None
+        if waits is not None and not waits.n_jobs:
+            line = f'queue.dependencies = "keep": no job of {self.workload.name} waits for another'
+            warnings.warn(line, UnreadKeyWarning, stacklevel=2)
         interruptions = None
         if rules.interrupts:
             interruptions = Interruptions(len(self.workload), rules.checkpoints)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 
 def line(**fields: object) -> str:
-    """A job line; f1 ... f18 replace the defaults."""
-    values: list[object] = [1, 0, 5, 100, 8, -1, -1, 8, 200, -1, 1, 3, 4, -1, -1, -1, -1, -1]
+    """A job line; f1 ... f18 replace the defaults. Those without a number are jobs of their own."""
+    values: list[object] = [-1, 0, 5, 100, 8, -1, -1, 8, 200, -1, 1, 3, 4, -1, -1, -1, -1, -1]
     for key, value in fields.items():
         values[int(key[1:]) - 1] = value
     return " ".join(map(str, values))

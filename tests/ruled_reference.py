@@ -24,6 +24,8 @@ class PlainJob:
     partition: int = 0
     account: str = ""
     waits_for: list[tuple[str, int]] = field(default_factory=list)
+    think: float = 0.0
+    ready: float | None = None
     start: float | None = None
     end: float | None = None
     outcome: str = ""
@@ -105,6 +107,7 @@ class PlainRules:
         while not all(map(self.over, range(len(self.jobs)))):
             times = [j.submit for k, j in enumerate(self.jobs) if k not in arrived]
             times += [self.ends(j) for j in self.running]
+            times += [j.ready for j in self.jobs if j.ready is not None and j.eligible is None]
             times += [t for o, _ in self.outages for t in (o.start_s, o.end_s) if t > now]
             now = min(times)
             for j in list(self.running):
@@ -136,8 +139,12 @@ class PlainRules:
                 if any(answer is False for answer in answers):
                     job.outcome = "never"
                     changed = True
+                elif not answers:
+                    job.eligible = job.submit
                 elif None not in answers:
-                    job.eligible = max(now, job.submit) if answers else job.submit
+                    job.ready = now + job.think if job.ready is None else job.ready
+                    if job.ready <= now:
+                        job.eligible = max(now, job.submit)
         for j in sorted(arrived):
             free = self.jobs[j].eligible is not None and not self.over(j)
             if free and j not in self.running and j not in self.waiting:

@@ -178,6 +178,23 @@ def test_misuse_is_told(machine, name):
         policy.release(placement)
 
 
+@pytest.mark.parametrize(("machine", "name"), ONCE)
+def test_a_job_that_is_placed_twice_has_two_placements_or_is_refused(machine, name):
+    """Each is given back by itself; partitions of a Blue Gene are known by their job."""
+    policy = fresh(machine, name)
+    first, n_free = policy.allocate(Request(5, 1)), policy.n_free
+    if name in BLUE_GENE:
+        with pytest.raises(NetcosimError, match="job 5 is placed already"):
+            policy.allocate(Request(5, 1))
+    else:
+        second = policy.allocate(Request(5, 1))
+        assert not set(first.nodes.tolist()) & set(second.nodes.tolist())
+        policy.release(second)
+    assert policy.n_free == n_free
+    policy.release(first)
+    assert policy.n_free == MACHINES[machine].n_nodes
+
+
 def test_registry_lists_what_is_valid_for_the_family():
     rng = np.random.default_rng(0)
     with pytest.raises(NetcosimError, match=r"level-spread.*rrr"):

@@ -179,3 +179,11 @@ def test_mistakes() -> None:
     policy.release(placement)
     with pytest.raises(NetcosimError, match="release of job 1"):
         policy.release(placement)
+    # a partition is known by its job
+    first = policy.allocate(Request(1, 1))
+    with pytest.raises(NetcosimError, match="job 1 is placed already; release it before"):
+        policy.allocate(Request(1, 1))
+    assert first is not None
+    assert policy.n_free == 3
+    policy.release(first)
+    assert policy.n_free == 4

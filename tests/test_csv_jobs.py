@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from workloads.dependencies import dependency_text, parse_dependency
 from workloads.details import DEPENDENCY_KINDS, Dependencies, JobDetails, Labels, NodeLists
 from workloads.formats import format_of
 from workloads.job import Workload
+from workloads.synthetic import laas_workload
 
 HEAD = "job,nodes,arrival_s,run_s"
 NAMES = st.sampled_from(["batch", 'a "b", c', "überlauf", "x;y", "7"])
@@ -103,6 +105,15 @@ def test_what_is_written_is_read_again(tmp_path: Path, jobs: Workload, name: str
             assert plain(found) == plain(expected)
 
 
+def test_counts_and_notes_travel_with_the_table(tmp_path: Path) -> None:
+    """What an importer left out is known to whoever reads the table."""
+    jobs = laas_workload(5, 16, np.random.default_rng(1))
+    counted = replace(jobs, dropped={"never began": 3}, notes=("2 jobs\nare odd",))
+    write_csv(counted, tmp_path / "jobs.csv")
+    again = read_csv(tmp_path / "jobs.csv")
+    assert (again.dropped, again.notes) == ({"never began": 3}, ("2 jobs are odd",))
+
+
 def test_jobs_are_sorted_with_their_details(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv"
     path.write_text(
@@ -176,6 +187,9 @@ def test_a_log_is_imported_and_looked_at(
     assert "left out: 1 (step of a job)" in told
     assert Path("sacct.csv").read_text().splitlines() == [
         "# UnixStartTime: 1709632800",
+        "# LeftOut: 1 step of a job",
+        "# LeftOut: 1 waiting when the log was made",
+        "# Note: requested time missing for 100 % of the 1 jobs; their run time is taken",
         "job,nodes,arrival_s,run_s,requested_s,user,project,wait_s,partition,node_list,status",
         "7,2,0,3600,3600,-1,-1,300,batch,n[1-2],completed",
     ]

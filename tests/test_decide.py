@@ -112,6 +112,17 @@ def policy(name: str, seed: int = 0) -> Policy:
     return make_policy(DRAGONFLY, name, np.random.default_rng(seed))
 
 
+def test_a_job_of_any_rule_that_is_placed_twice_is_released_twice() -> None:
+    each = rules()
+    placements = [each.allocate(Request(5, 2)) for _ in range(2)]
+    for placement in placements:
+        assert placement is not None
+        each.release(placement)
+    assert each.n_free == DRAGONFLY.n_nodes
+    with pytest.raises(NetcosimError, match="release of job 5: a node of its placement is not"):
+        each.release(placements[0])
+
+
 class ByRule(Decider):
     """EASY that has jobs placed by a rule of its own."""
 

@@ -13,7 +13,7 @@ import pytest
 from netcosim.config.config import Config
 from netcosim.config.content import checked_config
 from netcosim.runs.cosim import run_cosim
-from netcosim.runs.draws import PURPOSES, Draws
+from netcosim.runs.draws import NEVER, PURPOSES, Draws
 from netcosim.runs.points import HOW, replaced
 from netcosim.runs.run_context import run_context
 from queuesim.assumed import Assumed
@@ -37,6 +37,16 @@ CONTENT: dict[str, Any] = {
     "workload": {"synthetic": {"n_jobs": 40, "mean_nodes": 3, "load": 0.9}},
     "queue": {"policies": ["baseline"], "run_time_model": "as-logged"},
 }
+
+
+SEED_NOTHING = (
+    *("analysis", "reference", "plugins", "policies", "communication.io", "workload.month"),
+    *("workload.days", "workload.sizes", "workload.synthetic.sizes", "workload.run_times"),
+    *("workload.synthetic.median_run_time_s", "workload.walltimes", "queue.estimates"),
+    "communication.fraction",
+    *("communication.from", "communication.together", "run.keep", "run.observables"),
+    *("run.only_snapshot", "run.measure", "run.paired", "run.steady", "run.placed"),
+)
 
 
 def keys() -> list[str]:
@@ -72,6 +82,15 @@ def test_keys_of_other_sections_leave_a_history_as_it_is(purpose: str) -> None:
     assert sections == set(SECTIONS[purpose])
     assert moved >= set(SEEDS)
     assert moved.isdisjoint(HOW)
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+def test_keys_that_seed_nothing_leave_every_history_as_it_is(purpose: str) -> None:
+    content = checked_config(CONTENT).resolved()
+    before = bits(Draws(content), purpose)
+    for key in SEED_NOTHING:
+        assert bits(Draws(replaced(content, {key: "another"})), purpose) == before, key
+    assert {*SEED_NOTHING} == {*NEVER}
 
 
 def test_failures_are_seeded_by_the_seed_alone() -> None:

@@ -178,6 +178,15 @@ def test_two_jobs_on_one_link_take_twice_as_long():
     assert both.flow_finishes_s(flows.bound_s) == pytest.approx([2 * alone_s] * 2)
 
 
+def test_two_jobs_on_one_node_share_its_link():
+    """Each exchanges 100 kB with a node of its own on the leaf: the links of node 0 carry both."""
+    both = Ensemble(IN_ORDER, [PlacedJob(k, SWAP, np.array([0, k])) for k in (1, 2)])
+    alone_s = 100_000 / TREE.link_bandwidth_Bps[0]
+    assert both.packets().time_s == pytest.approx([2 * alone_s] * 2, rel=0.05)
+    assert both.flows().stretch == pytest.approx([2.0, 2.0])
+    assert both.flow_finishes_s([alone_s] * 2) == pytest.approx([2 * alone_s] * 2)
+
+
 def test_messages_of_ones_own_length_end_when_their_share_says():
     """Bytes 1 : 3 on one link. As they are: the short ends after 2 of its lengths, then the long
     one has the link, until 4. Each in units of its bound: both take twice as long as alone."""

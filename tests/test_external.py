@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -380,6 +381,35 @@ def test_a_program_has_some_time_to_end() -> None:
     patient = LineProcess(["sh", "-c", "read a; sleep 60"], 0.1)
     assert patient.end({}) is None
     assert shell("read a; exit 6").end({}) == 6
+
+
+def test_a_program_that_never_reads_is_given_up_at_its_limit() -> None:
+    """200,000 bytes are more than a pipe holds: the rest waits for 0.3 s, not for the program."""
+    process = LineProcess(["sh", "-c", "sleep 10"], 0.3)
+    try:
+        with pytest.raises(NetcosimError, match=r"no answer within 0.3 s \(time_limit\)$"):
+            process.exchange({"type": "x" * 200_000})
+        assert process._process.poll() is None
+    finally:
+        process.kill()
+
+
+def test_what_a_program_has_started_is_ended_with_it(tmp_path: Path) -> None:
+    """Its child holds a named pipe open for writing; the pipe hangs up when the child is gone."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        process = shell(f"(echo 1; exec sleep 30) > {pipe} & read a; echo 2; read b")
+        assert process.exchange({}) == 2
+        poll = select.poll()
+        poll.register(reader, select.POLLIN)
+        assert poll.poll(10_000) == [(reader, select.POLLIN)]
+        assert os.read(reader, 9) == b"1\n"
+        process.kill()
+        assert poll.poll(10_000) == [(reader, select.POLLHUP)]
+    finally:
+        os.close(reader)
 
 
 def test_long_messages_pass() -> None:

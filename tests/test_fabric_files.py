@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import netcosim as nc
 from netsim.errors import NetcosimError
 from netsim.hierarchy import hierarchy_of
 from netsim.topologies.fabric_files import host_and_device, switch_name
@@ -126,7 +127,7 @@ def test_descriptions_of_switches() -> None:
 @pytest.mark.shared
 @pytest.mark.skipif(not EXAMPLE.is_file(), reason="no ../shared/inputs/ibnetdiscover-example.out")
 def test_a_real_fabric() -> None:
-    with pytest.raises(NetcosimError, match="2 with 2, 11 with 3, 109 with 4"):
+    with pytest.raises(NetcosimError, match="3 with 1, 2 with 2, 10 with 3, 109 with 4"):
         make_topology("ibnetdiscover", {"file": str(EXAMPLE)})
     t = make_topology("ibnetdiscover", {"file": str(EXAMPLE), "rails": 4})
     assert (t.n_nodes, t.rails) == (109, 4)
@@ -171,6 +172,77 @@ def test_nodes_with_several_cables_are_named(tmp_path: Path) -> None:
     assert "different numbers of cables (1 with 1, 1 with 2)" in uneven
 
 
+PLANES = "a,b,bandwidth\n" + "".join(
+    f"g{node},s{plane},{speed} GB/s\n" for node in range(3) for plane, speed in enumerate((3, 2))
+)
+
+
+def test_planes_that_meet_in_the_nodes_are_rails(tmp_path: Path) -> None:
+    """Ports are ordered by plane, whatever the order of the lines; a third plane has no node."""
+    turned = PLANES.splitlines()
+    text = "\n".join([turned[0], *turned[:0:-1], "s8,s9,1 GB/s"]) + "\n"
+    t = machine(tmp_path, "cables", text, nodes="g[0-2]")
+    assert (t.n_nodes, t.rails, t.n_routers) == (3, 2, 2)
+    plane = t.port_router.reshape(3, 2)
+    assert len(set(map(tuple, plane.tolist()))) == 1
+    assert sorted(t.link_bandwidth_Bps[:2].tolist()) == [2 * 10**9, 3 * 10**9]
+    assert "2 planes of switches, which meet in the nodes" in t.shape.notes
+    assert any("left out: 2 switches and 0 nodes" in note for note in t.shape.notes)
+    # what one plane carries does not pass the relay: 6 MB in equal parts at 2 GB/s are 1.5 ms
+    pattern = nc.make_pattern("shift", 3, 6_000_000, 1, np.random.default_rng(1))
+    config = nc.PacketConfig(rail_policy="striped")
+    messages = nc.combine([pattern], [np.arange(3)])
+    sent = nc.simulate_packets(nc.make_routing(t), messages, config, np.random.default_rng(1))
+    assert sent.group_finish_ps[0] / 1e12 == pytest.approx(1.5e-3, rel=0.01)
+    assert sent.link_bytes[t.first_router_link :].sum() == 0
+
+
+def test_of_fabrics_that_nothing_joins_one_is_chosen(tmp_path: Path) -> None:
+    text = "a,b\nn1,s1\nn2,s1\nn3,s2\ns2,s3\nn4,s3\nn5,s3\n"
+    assert 'fabric = "s1" takes the one of that switch' in machine_error(tmp_path, text)
+    one = machine(tmp_path, "cables", text, fabric="s1")
+    assert (one.node_names, one.shape.switches) == (("n1", "n2"), ("s1",))
+    other = machine(tmp_path, "cables", text, fabric="s3", link_bandwidth_Bps=5 * 10**9)
+    assert (other.node_names, joined(other)) == (("n3", "n4", "n5"), {("s2", "s3", 5 * 10**9): 1})
+    assert "left out: 1 switches and 2 nodes that are not connected with the rest" in (
+        other.shape.notes
+    )
+    assert "fabric = 's9' is no switch of it" in machine_error(tmp_path, text, fabric="s9")
+    lonely = text + "s8,s9\n"
+    assert "no node is on or behind it" in machine_error(
+        tmp_path, lonely, nodes="n[1-5]", fabric="s9"
+    )
+
+
+def test_nodes_that_are_joined_directly(tmp_path: Path) -> None:
+    """A ring of three cables: 2 MB over 1 GB/s and 1 us, or over both cables of the way round."""
+    text = "a,b,bandwidth,latency\ng0,g1,1 GB/s,1 us\ng1,g2,2 GB/s,1 us\ng2,g0,4 GB/s,1 us\n"
+    t = machine(tmp_path, "cables", text, nodes="g[0-2]", node_latency_s=0.0)
+    assert (t.n_nodes, t.n_routers) == (3, 3)
+    assert t.link_bandwidth_Bps[:3].tolist() == [5 * 10**9, 3 * 10**9, 6 * 10**9]
+    assert joined(t)["g0 router", "g1 router", 10**9] == 1
+    assert any("3 nodes are joined directly" in note for note in t.shape.notes)
+    pattern = nc.make_pattern("shift", 3, 2_000_000, 1, np.random.default_rng(1))
+    messages = nc.combine([pattern], [np.arange(3)])
+    sent = nc.simulate_packets(
+        nc.make_routing(t), messages, nc.PacketConfig(), np.random.default_rng(1)
+    )
+    assert sent.group_finish_ps[0] / 1e12 == pytest.approx(2.001e-3, rel=0.01)
+
+
+def test_adapters_that_name_no_host_and_chosen_adapters(tmp_path: Path) -> None:
+    """Two adapters called localhost are two nodes; of n1's adapters one may be chosen."""
+    text = TEXT.replace("n2 mlx5_0", "localhost mlx5_0").replace("n3 mlx5_0", "localhost mlx5_0")
+    t = machine(tmp_path, "ibnetdiscover", text)
+    assert t.n_nodes == 3
+    assert sum(name.startswith("H-") for name in t.node_names) == 2
+    assert any("2 adapters are called localhost" in note for note in t.shape.notes)
+    chosen = machine(tmp_path, "ibnetdiscover", second_port(), adapters="mlx5_[0,7]")
+    assert (chosen.node_names, chosen.rails) == (("n1", "n2", "n3"), 1)
+    with pytest.raises(NetcosimError, match="adapters = 'mlx4_0'; no host has one of them"):
+        machine(tmp_path, "ibnetdiscover", TEXT, adapters="mlx4_0")
+
+
 def machine_error(folder: Path, text: str, **params: object) -> str:
     with pytest.raises(NetcosimError) as error:
         machine(folder, "cables", text, **params)
@@ -187,7 +259,7 @@ def machine_error(folder: Path, text: str, **params: object) -> str:
         ("a,b\nn1,n1\n", ":2: ends 'n1' and 'n1'"),
         ("a,b\nn1\n", ":2: ends 'n1' and ''"),
         ("a,b\nn1,s,3\n", ":2: 3 values for 2 columns"),
-        ("a,b\nn1,n2\n", ":2: nodes 'n1' and 'n2' are joined without a switch"),
+        ("a,b\nn1,n2\n", ":2: 'n1' and 'n2' have no other cable"),
         ("a,b,count\nn1,s,0\n", ":2: count = '0'; a whole number from 1 to"),
         ("a,b,bandwidth\nn1,s,10\n", ":2: 10"),
         ("a,b,bandwidth\nn1,s,-1 GB/s\n", ":2: bandwidth '-1 GB/s'"),

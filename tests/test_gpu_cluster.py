@@ -221,6 +221,19 @@ def test_each_plane_has_spines_and_cores_of_its_own():
     assert len(ends) == 2 * (2 + 2 + 2 + 1)
 
 
+@pytest.mark.parametrize(("domain", "first_gpus"), [(4, [0, 4, 8, 12]), (8, [0, 8])])
+def test_one_cable_joins_each_scale_up_domain_with_a_leaf(domain, first_gpus):
+    """Of four nodes of four GPUs; a domain may be two nodes. Its first GPU's leaf has the cable."""
+    t = small(scale_up_domain=domain)
+    links = t.kind_mask("relay")
+    ends = np.stack([t.link_src[links], t.link_dst[links]]) - t.n_ports
+    leaf = t.port_router[2 * np.array(first_gpus) + 1]
+    low = np.arange(len(first_gpus))
+    both = {*zip(low.tolist(), leaf.tolist(), strict=True)}
+    assert {*map(tuple, ends.T.tolist())} == both | {(b, a) for a, b in both}
+    assert ends.shape == (2, 2 * len(first_gpus))
+
+
 def test_the_flow_model_of_running_jobs_takes_the_ports_of_the_packets():
     t = small()
     routes = JobRoutes(make_routing(t))

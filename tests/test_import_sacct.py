@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import subprocess
 import sys
 from datetime import datetime
@@ -362,6 +364,43 @@ def test_lines_that_are_not_sound(tmp_path: Path, line: str, told: str) -> None:
         assert left.dropped == {"a line that is not sound": 1}
 
 
+def test_a_bad_node_list_is_left_out_and_counted(tmp_path: Path) -> None:
+    lines = row(hosts="n[01-03"), row("2", hosts="n[5-6]", nodes=2)
+    assert 'bad_lines = "drop" leaves such lines out' in refused(tmp_path, *lines)
+    jobs = read(tmp_path, *lines, bad_lines="drop")
+    assert (jobs.job_id.tolist(), jobs.dropped) == ([2], {"a line that is not sound": 1})
+    assert "1 with a bad node list" in refused(tmp_path, lines[0], bad_lines="drop")
+
+
+def test_separators_in_free_text_and_headers_again(tmp_path: Path) -> None:
+    """With one column of free text it is clear which separators are its own, with two it is not."""
+    head = "JobID|JobName|State|Submit|Start|End|NNodes|NodeList"
+    named = [line.replace("|", "|a|b|", 1) for line in (row(), row("2", hosts="n2"))]
+    jobs = read(tmp_path, named[0], head, named[1], head=head)
+    assert (jobs.job_id.tolist(), jobs.n_nodes.tolist()) == ([1, 2], [1, 1])
+    assert jobs.dropped == {"the header again": 1}
+    last = read(tmp_path, row() + "|x|y", head=HEAD + "|Comment")
+    assert last.job_id.tolist() == [1]
+    two = HEAD + "|JobName|Comment"
+    assert "10 fields; the header has 9" in refused(tmp_path, row() + "|x|y|z", head=two)
+
+
+def test_a_job_that_changed_its_size_has_its_node_hours(tmp_path: Path) -> None:
+    """4 nodes for 30 min and 2 for 30: 3 node-hours in one hour. 3 and 2 are 2.5, rounded up."""
+    more = row("4", "RESIZING", end="10:35:00", nodes=4, hosts="n[1-4]")
+    less = row("4", start="10:35:00", nodes=2, hosts="n[1-2]")
+    jobs = read(tmp_path, more, less, row("5", hosts="n9"))
+    assert jobs.n_nodes.tolist() == [3, 1]
+    assert (jobs.run_time_s[0], jobs.wait_s[0]) == (3600, 300)
+    assert nodes_of(jobs, 0) == []
+    assert any("1 jobs changed their number of nodes" in note for note in jobs.notes)
+    odd = row("4", "RESIZING", end="10:35:00", nodes=3, hosts="n[1-3]")
+    assert read(tmp_path, odd, less).n_nodes.tolist() == [3]
+    # what still runs after a change of size has no end
+    alone = read(tmp_path, more, row("5", hosts="n9"))
+    assert alone.dropped == {"running when the log was made": 1}
+
+
 @pytest.mark.parametrize(
     ("raw", "told"),
     [
@@ -385,13 +424,32 @@ def test_files_that_are_none(tmp_path: Path, raw: bytes, told: str) -> None:
 def test_line_ends_marks_and_gzip(tmp_path: Path) -> None:
     text = "\ufeff" + "\r\n".join((HEAD, row(), row("2", hosts="n2"), ""))
     path = tmp_path / "sacct.txt"
-    for raw in (text.encode(), gzip.compress(text.encode())):
+    packers = (bytes, gzip.compress, bz2.compress, lzma.compress)
+    for raw in (pack(text.encode()) for pack in packers):
         path.write_bytes(raw)
         assert read_sacct(path).job_id.tolist() == [1, 2]
         # a log's kind is told by what it holds, so a config names it like any other
         kind = format_of(path)
         assert (kind.name, kind.counts_processors) == ("sacct", False)
         assert kind.read(Reading(log=str(path))).job_id.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("raw", "told"),
+    [
+        (gzip.compress(HEAD.encode())[:-9], "the gzip file is truncated"),
+        (bz2.compress(HEAD.encode())[:-9], "the bzip2 file is truncated"),
+        (lzma.compress(HEAD.encode())[:-9], "the xz file is truncated"),
+        (b"BZh9" + bytes(40), "the bzip2 file is broken"),
+        (b"\xfd7zXZ\x00" + bytes(40), "the xz file is broken"),
+        (b"\x28\xb5\x2f\xfd" + bytes(40), "a Zstandard file; gzip, bzip2 and xz are read"),
+    ],
+)
+def test_compressed_files_that_are_cut_or_damaged(tmp_path: Path, raw: bytes, told: str) -> None:
+    path = tmp_path / "sacct.txt"
+    path.write_bytes(raw)
+    with pytest.raises(NetcosimError, match=told):
+        read_sacct(path)
 
 
 @pytest.mark.full

@@ -183,6 +183,7 @@ def test_pbs_dependencies_and_what_is_counted(tmp_path: Path) -> None:
         ("n1/0*8+n2/0*8", ["n1", "n2"]),
         ("n1/7+n1/6+n2.x.org/0", ["n1", "n2.x.org"]),
         ("(n1:ncpus=8)+(n2:ncpus=8)", ["n1", "n2"]),
+        ("(n1[0]:ncpus=16+n1[1]:ncpus=16)+(n2[0]:ncpus=16)", ["n1", "n2"]),
         ("", []),
     ],
 )

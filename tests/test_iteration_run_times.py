@@ -65,6 +65,27 @@ def test_neighbours_are_timed_again_at_starts_and_ends_and_others_are_not():
     assert running.counts["groups_simulated"] == 1
 
 
+def test_a_job_that_starts_again_beside_the_same_neighbours_is_timed_again():
+    """First one pair each, then three pairs of job 0: 3 c of communication beside c of computing.
+
+    Isolated that is 2 c: a rate of 1/2 at most. Job 1, whose group has the same jobs, stays in it.
+    """
+    running = ScheduledJobs(network(), NETWORK_SCHEDULERS["none"](), 1)
+    running.start(0, at(0, 4))
+    running.start(1, at(1, 5))
+    before = running.settle()
+    running.end(0)
+    running.start(0, at(0, 4, 2, 6, 3, 7))
+    changed = running.settle()
+    assert changed.keys() == {0, 1}
+    assert changed[0] <= 1 / 2 + 1e-9
+    assert changed[1] < before[1]
+    fresh = ScheduledJobs(network(), NETWORK_SCHEDULERS["none"](), 1)
+    fresh.start(1, at(1, 5))
+    fresh.start(0, at(0, 4, 2, 6, 3, 7))
+    assert fresh.settle() == changed
+
+
 @pytest.mark.parametrize("name", ["crux", "cassini"])
 def test_schedulers_let_a_compatible_pair_run_as_if_isolated(name):
     running = ScheduledJobs(network(), NETWORK_SCHEDULERS[name](), 1)

@@ -11,6 +11,7 @@ import pytest
 
 import netcosim as nc
 from cosim.network.periodic import JobGroup, NetworkPlan, PeriodicJob, iteration_times_s
+from netcosim.config.content import too_deeply_nested
 from netsim.errors import NetcosimError
 from netsim.kinds import need_array, need_real
 from netsim.traffic import Program
@@ -209,8 +210,21 @@ CASES = [
             "end_s": [NAN, "x"],
             "bandwidth_Bps": [-1.0, NAN, "x", True],
             "wait_s": [NAN, -1.0, None],
-            "nodes": [[0.5], "x", [-1]],
+            "nodes": [[0.5], "x", [-1], [0, 1, 2], []],
         },
+    ),
+    ("a node twice", lambda: nc.Request(1, 2, nodes=[0, 0]), "Request: nodes has 0 more than once"),
+    (
+        "a node that is not there",
+        lambda: nc.make_policy(TREE, "replay", rng()).allocate(
+            nc.Request(2, 2, nodes=np.array([7, 16]))
+        ),
+        "replay: job 2 is on node 16; the machine has 16",
+    ),
+    (
+        "loops of no time",
+        lambda: nc.Ensemble(NETWORK, [JOB]).loops(0),
+        "loops: until_s = 0; it must be above 0",
     ),
     *[
         (f"{family} {given}", lambda f=family, g=given: nc.make_topology(f, g), told)
@@ -433,6 +447,42 @@ def test_a_mistake_is_one_line(
     text = str(caught.value)
     assert told in text
     assert "\n" not in text
+
+
+def in_itself(*keys: str) -> dict[str, Any]:
+    """A table that contains itself, below some keys."""
+    outer: dict[str, Any] = {}
+    inner = outer
+    for key in keys[:-1]:
+        inner = inner.setdefault(key, {})
+    inner[keys[-1]] = outer
+    return outer
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"machine": in_itself("family")},
+        {"queue": {"policies": [in_itself("queue", "policies")]}},
+        {"plugins": [[in_itself("a")]]},
+        {"reference": in_itself("a", "b")},
+        in_itself("machine"),
+        # twice in itself: a million tables at depth 20
+        in_itself("machine") | {"workload": in_itself("a") | {"b": in_itself("a")}},
+    ],
+)
+def test_a_config_that_contains_itself_is_one_line(content: dict[str, Any]) -> None:
+    with pytest.raises(NetcosimError, match=r"tables or lists are nested too deeply$"):
+        nc.config_from(content)
+
+
+def test_a_table_may_occur_often_and_nest_50_deep() -> None:
+    """One table in two places of each level would be 2^49 tables."""
+    table: dict[str, Any] = {}
+    for _ in range(49):
+        table = {"a": table, "b": table}
+    assert not too_deeply_nested(table)
+    assert too_deeply_nested([table])
 
 
 def program_with(**arrays: Any) -> Program:

@@ -183,6 +183,17 @@ def test_ranks_that_wait_for_ever_are_named_alike() -> None:
     assert_same(one, outcome(Case(routing, jobs, config()), 4))
 
 
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_a_rank_that_waits_for_ever_has_what_arrived_in_its_domain(threads: int) -> None:
+    """Rank 3 alone is at a step: one of its two messages has arrived, in the last domain."""
+    routing = line([0, 1, 2, 3], [1000] * 3)
+    jobs = traffic([Step([Send(3, 500)])], [Step()], [Step()], [Step(need=2)])
+    found = outcome(Case(routing, jobs, config()), threads)
+    assert isinstance(found, ProgramStuckError)
+    assert "rank 3 (group 0) waits for ever in step 0" in str(found)
+    assert "1 of 2 messages came" in str(found)
+
+
 def test_messages_need_not_be_recorded_and_nobody_need_send() -> None:
     case = CROWDED[0]
     results = [

@@ -268,6 +268,18 @@ def test_failures_under_which_no_job_would_end_are_refused_before_the_run(
         simulate(jobs([0], [5e3], [8]), Mask(8), rules, "fcfs")
 
 
+def test_a_job_that_would_write_all_the_time_is_refused() -> None:
+    """An hour after each second of work; after 3.6 s it works for a thousandth of the time."""
+    with pytest.raises(NetcosimError) as found:
+        Checkpoints(1.0, 3600.0)
+    assert str(found.value) == (
+        "queue.checkpoint: write = 3600 s is more than 1,000 times interval = 1 s, so jobs would "
+        "hardly work; raise interval"
+    )
+    assert Checkpoints(3.6, 3600.0).planned(3.6, restarts=False).checkpoint_s == 0
+    assert Checkpoints(None, 3600.0).write_s == 3600.0
+
+
 def test_what_a_job_needs_between_failures_has_a_limit() -> None:
     """11.5 failures in the mean: 1,250 s x 11.5 = 14,375 s = 800 s + 100 s + 13,475 s.
 

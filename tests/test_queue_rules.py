@@ -13,6 +13,7 @@ from queue_helpers import Contiguous, HeldMask, Mask, Pairs, make_workload
 from ruled_reference import PlainJob, PlainRules
 from selection import examples
 
+from netsim.errors import UnreadKeyWarning
 from queuesim.parameters import Partition
 from queuesim.queue import simulate_queue
 from queuesim.result import CUT, FAILED, NEVER_RUN, QueueResult
@@ -64,11 +65,13 @@ def jobs_of(draw: st.DrawFn, *, late: bool = True, depend: bool = True) -> Workl
             )
         waits.append(pairs)
     letters = st.lists(st.sampled_from("ab"), min_size=n, max_size=n)
+    think = st.lists(st.sampled_from([np.nan, 0.0, 1.0, 5.0]), min_size=n, max_size=n)
     return with_details(
         workload,
         partition=Labels.of(draw(letters)),
         account=Labels.of(["a", *draw(letters)[1:]]),
         dependency=Dependencies.of(waits) if depend else None,
+        think_s=np.array(draw(think)) if depend else None,
     )
 
 
@@ -106,6 +109,7 @@ def plain_jobs(workload: Workload, several: bool) -> list[PlainJob]:
             []
             if details.dependency is None
             else [(kind, index[k]) for kind, k in details.dependency[j] if k in index],
+            0.0 if details.think_s is None else float(np.nan_to_num(details.think_s[j])),
         )
         for j in range(len(workload))
     ]
@@ -200,6 +204,24 @@ def assert_same(one: QueueResult, other: QueueResult) -> None:
     assert one.first_blocked_s == other.first_blocked_s or np.isnan(one.first_blocked_s)
 
 
+def test_a_think_time_passes_before_the_job_is_submitted() -> None:
+    """Job 1 ends at 100 s; job 2 follows it after 30 s; job 3, submitted at 200 s, after 5 s."""
+    jobs = make_workload([0, 0, 200], [100, 50, 10], [4, 4, 4], [200, 100, 10])
+    jobs = with_details(
+        jobs,
+        dependency=Dependencies.of([[], [("afterany", 1)], [("afterany", 1)]]),
+        think_s=np.array([np.nan, 30.0, 5.0]),
+    )
+    found = simulate(jobs, Mask(N), Rules(has_dependencies=True))
+    assert found.start_s.tolist() == [0, 130, 200]
+
+
+def test_dependencies_of_a_log_without_any_are_reported() -> None:
+    jobs = make_workload([0], [100], [4], [200])
+    with pytest.warns(UnreadKeyWarning, match='dependencies = "keep": no job of'):
+        simulate(jobs, Mask(N), Rules(has_dependencies=True))
+
+
 @pytest.mark.parametrize("backfill", ["easy", "none"])
 @pytest.mark.parametrize("order", ["fcfs", "wfp", "smallest"])
 @pytest.mark.parametrize("window", [None, 2])
@@ -219,6 +241,14 @@ def test_rules_that_bar_nothing_are_the_plain_queue(
     ):
         ruled = simulate(workload, kind(N), rules, backfill=backfill, order=order, window=window)
         assert_same(ruled, plain)
+
+
+@pytest.mark.parametrize(("walltime_s", "start_s"), [(10, 0.0), (11, 15.0)])
+def test_a_job_may_end_when_a_reservation_begins(walltime_s: int, start_s: float) -> None:
+    """All nodes are reserved from 10 to 15 s; a job of 10 s fits before, one of 11 s does not."""
+    work = make_workload([0], [5], [N], [walltime_s])
+    rules = Rules(outages=(Outage(10.0, 15.0, "0-7", "reservation"),))
+    assert simulate(work, Mask(N), rules).start_s.tolist() == [start_s]
 
 
 @pytest.mark.parametrize("backfill", ["easy", "none"])

@@ -16,6 +16,7 @@ from alloc.nodes import NodePolicy, Nodes
 from alloc.registry import POLICIES, make_policy
 from cosim.run_times.coupled import CoupledFlow, mean_stretches
 from netcosim.config.load import config_from
+from netcosim.config.unread import as_read
 from netcosim.report.policies import policy_table
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_tables import result_tables
@@ -138,6 +139,21 @@ def test_what_interrupts_jobs_comes_from_a_config() -> None:
     # a log of users: quotas by them
     quotas = {"by": "user", "nodes": ["1: 8", "2: 4"]}
     assert config_from(content(quotas=quotas)).queue.quotas.nodes == ("1: 8", "2: 4")
+
+
+@pytest.mark.parametrize("rate", ["per_node_day", "per_leaf_day", "per_link_day"])
+def test_the_repair_is_read_with_any_one_rate(rate: str) -> None:
+    """One rate alone: 20 minutes are another point than an hour, the default."""
+    keys = []
+    for repair in ({"repair": "20 min"}, {}):
+        config = config_from(content(failures={rate: 1.0, **repair}))
+        keys.append(point_key(as_read(config).resolved()))
+    assert keys[0] != keys[1]
+
+
+def test_the_repair_is_not_read_without_a_rate() -> None:
+    with pytest.raises(NetcosimError, match=r"a rate of queue\.failures is above 0"):
+        config_from(content(failures={"repair": "20 min"}))
 
 
 @pytest.mark.parametrize(

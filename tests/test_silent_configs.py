@@ -153,6 +153,24 @@ RUNAWAYS: list[tuple[str, dict[str, object], str]] = [
 ]
 
 
+@pytest.mark.parametrize("key", ["sequence", "micro_batch"])
+def test_more_tokens_than_are_numbered_are_refused_where_they_are_described(
+    key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for value in (10**20, 2**31):
+        assert main(["describe", "training", "--ranks", "8", "--set", f"{key}={value}"]) == 2
+        told = f"training: {key} = {value}; it must be at most 2147483647\n"
+        assert capsys.readouterr().err.endswith(told)
+    assert main(["describe", "training", "--ranks", "8", "--set", f"{key}={2**31 - 1}"]) == 0
+
+
+def test_a_key_that_is_set_twice_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["describe", "training", "--ranks", "8", "--set", "tp=8"]
+    assert main([*given, "--set", "tp=4"]) == 2
+    assert capsys.readouterr().err.endswith("--set tp=4: tp is given twice; give it once\n")
+    assert main([*given, "--set", "pp=1"]) == 0
+
+
 @pytest.mark.parametrize(("name", "parameters", "message"), RUNAWAYS)
 def test_a_pattern_is_estimated_before_it_is_built(
     name: str, parameters: dict[str, object], message: str
@@ -163,12 +181,18 @@ def test_a_pattern_is_estimated_before_it_is_built(
 
 
 def test_the_most_micro_batches() -> None:
-    """2 x 34 x 2,941 = 199,988 of at most 200,000; merged into one block 2 x 100,000."""
+    """2 x 34 x 2,941 = 199,988 of at most 200,000; merged into one block 2 x 100,000.
+
+    Tensor parallel, a layer has two all-reduces and two parts of computing forwards, and again
+    backwards, the embedding one of each, and the loss three: 32 x 8 + 4 + 7 = 267.
+    """
     rng = np.random.default_rng(1)
     with pytest.raises(NetcosimError, match="2,942 makes at least 200,056 operations; at most 200"):
         nc.make_pattern("training", 1, 1, 1, rng, {"micro_batches": 2942})
     with pytest.raises(NetcosimError, match="100,001 makes at least 200,002 operations"):
         nc.make_pattern("training", 1, 1, 1, rng, {"micro_batches": 100_001, "blocks": 1})
+    with pytest.raises(NetcosimError, match="2,900 makes at least 774,300 operations"):
+        nc.make_pattern("training", 8, 1, 1, rng, {"micro_batches": 2900, "tp": 8})
     assert nc.make_pattern("training", 1, 1, 1, rng, {"micro_batches": 100, "blocks": 1}).n_ranks
 
 
@@ -290,16 +314,16 @@ def test_a_command_that_is_no_text_is_named() -> None:
 def test_a_number_that_is_too_large_is_named_and_no_other() -> None:
     rng = np.random.default_rng(1)
     for given, shown in (
-        ({"sequence": 10**24}, r"sequence = about 10\^24"),
+        ({"gradient_bytes": 10**24}, r"gradient_bytes = about 10\^24"),
         ({"scale": 1e30}, r"scale = 1e\+30"),
     ):
         with pytest.raises(NetcosimError, match=rf"tp = 2, {shown}: too large") as found:
             nc.make_pattern("training", 16, 1000, 1, rng, {"tp": 2, **given})
         assert "message_bytes" not in str(found.value)
         assert "Settings" not in str(found.value)
-    # 8 x 2 messages of 2.6e17 bytes and more: their sum has no 64 bits
-    given = {"tp": 2, "sequence": 4 * 10**12, "compute": False}
-    with pytest.raises(NetcosimError, match=r"4,000,000,000,000, .*: too large"):
+    # 16 GPUs send 2 x 7/8 of 3.4e9 x 2e8 bytes each: their sum has no 64 bits
+    given = {"tp": 2, "gradient_bytes": 2 * 10**8, "compute": False}
+    with pytest.raises(NetcosimError, match=r"200,000,000, .*: too large"):
         nc.make_pattern("training", 16, 1000, 1, rng, given)
 
 

@@ -34,6 +34,28 @@ def test_a_job_is_read_field_by_field(tmp_path: Path, name: str) -> None:
     assert read_swf(path, processors_per_node=4, node_field="requested").n_nodes.tolist() == [5]
 
 
+def test_jobs_that_follow_others(tmp_path: Path) -> None:
+    """Fields 17 and 18: job 2 follows 1 after 30 s, 3 follows 2 at once, 4 one that comes later."""
+    path = tmp_path / "log.swf"
+    line = "{} {} -1 50 4 -1 -1 4 100 -1 1 1 1 1 1 1 {} {}"
+    rows = [(1, 0, -1, -1), (2, 0, 1, 30), (3, 1, 2, -1), (4, 2, 5, 9), (5, 3, -1, 7)]
+    path.write_text("; MaxNodes: 8\n" + "\n".join(line.format(*row) for row in rows) + "\n")
+    jobs = read_swf(path, processors_per_node=1)
+    assert jobs.details.dependency is not None
+    assert jobs.details.think_s is not None
+    lists = [jobs.details.dependency[k] for k in range(5)]
+    assert lists == [[], [("afterany", 1)], [("afterany", 2)], [], []]
+    assert jobs.details.think_s[1] == 30
+    assert np.isnan(jobs.details.think_s[[0, 2, 3, 4]]).all()
+    assert "2 jobs follow others (fields 17 and 18)" in jobs.notes
+    assert any(note.startswith("1 jobs follow one that is not used") for note in jobs.notes)
+    again = tmp_path / "again.swf"
+    write_swf(jobs, again)
+    back = read_swf(again, processors_per_node=1)
+    assert [back.details.dependency[k] for k in range(5)] == lists  # type: ignore[index]
+    assert np.array_equal(back.details.think_s, jobs.details.think_s, equal_nan=True)  # type: ignore[arg-type]
+
+
 def test_jobs_are_sorted_by_submit_time_and_ties_stay(tmp_path: Path) -> None:
     rows = [line(f1=k, f2=t) for k, t in enumerate([9, 3, 9, 0, 3])]
     assert read_swf(written(tmp_path, *rows)).job_id.tolist() == [3, 1, 4, 0, 2]
@@ -66,8 +88,27 @@ def test_unusable_jobs_are_counted_by_their_first_reason(tmp_path: Path) -> None
     }
 
 
+def test_a_job_number_of_an_earlier_line_is_counted_and_the_first_line_stays(
+    tmp_path: Path,
+) -> None:
+    """Job 7 is listed in full and in two parts; its first line has no run time. -1 is no number."""
+    path = written(
+        tmp_path,
+        line(f1=7, f4=0),
+        line(f1=7, f4=100),
+        line(f1=8, f4=30),
+        line(f1=7, f2=9, f4=60, f11=2),
+        line(f1=7, f4=40, f11=3),
+        line(f1=-1, f4=5),
+        line(f1=-1, f4=6),
+    )
+    log = read_swf(path)
+    assert log.run_time_s.tolist() == [100, 30, 5, 6]
+    assert log.dropped == {"run time missing or 0": 1, "job number of an earlier line": 2}
+
+
 def test_missing_request_and_wait(tmp_path: Path) -> None:
-    rows = [line(f9=-1, f3=-1), line(f9=50, f3=-1), line(f9=400, f3=-1), line(f9=0, f3=-1)]
+    rows = [line(f1=k, f9=asked, f3=-1) for k, asked in enumerate([-1, 50, 400, 0])]
     log = read_swf(written(tmp_path, *rows))
     assert log.requested_s.tolist() == [100, 50, 400, 100]  # 50 < run time is kept
     assert np.isnan(log.wait_s).all()
@@ -180,7 +221,7 @@ def workloads(draw: st.DrawFn) -> Workload:
     run = column(TIMES) + 1
     return Workload(
         name="drawn",
-        job_id=column(st.integers(1, 10**9)).astype(np.int64),
+        job_id=np.array(draw(st.permutations(range(1, n + 1))), dtype=np.int64),
         submit_s=np.sort(column(TIMES)),
         run_time_s=run,
         n_nodes=column(st.integers(1, 10**6)).astype(np.int32),

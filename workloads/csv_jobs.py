@@ -26,13 +26,15 @@ from workloads.swf_parse import MAX_INTEGER, short
 NEEDED = ("job", "nodes", "arrival_s", "run_s")
 KNOWN_OF_JOBS = ("requested_s", "user", "project", "wait_s")
 WORDS = ("partition", "account", "qos", "pattern", "status")
-NUMBERS = ("priority", "communication_fraction", "bytes_per_node_s")
+NUMBERS = ("priority", "think_s", "communication_fraction", "bytes_per_node_s")
 LISTS = ("node_list", "dependency")
 OPTIONAL = (*KNOWN_OF_JOBS, *WORDS[:3], *LISTS, *NUMBERS, *WORDS[3:])
 """Columns that may follow; an empty cell of one behind wait_s means that the value is not known."""
 
 _MOST = 2**31 - 1
 _INTEGER = {"job": MAX_INTEGER[1], "nodes": _MOST, "user": _MOST, "project": _MOST}
+_LEFT_OUT = re.compile(r"#\s*LeftOut:\s*([0-9]{1,12})\s+(.*)", re.IGNORECASE)
+_NOTE = re.compile(r"#\s*Note:\s*(.*)", re.IGNORECASE)
 _EPOCH = re.compile(r"#\s*UnixStartTime:\s*(-?[0-9]{1,12}(?:\.[0-9]+)?)\s*", re.IGNORECASE)
 
 
@@ -42,7 +44,8 @@ def read_csv(path: str | Path) -> Workload:
     Further columns must be in `OPTIONAL`; others are refused, since a misspelt one would go
     unnoticed. Missing requested times are the run times. Node lists are host lists
     (`netsim.hostlist`), dependencies are written "afterok:12:13,after:9". Lines above the header
-    that begin with # are comments; ``# UnixStartTime: N`` gives the Unix time of time 0.
+    that begin with # are comments; of them ``# UnixStartTime: N`` gives the Unix time of time 0,
+    ``# LeftOut: N reason`` and ``# Note: text`` what an importer has counted.
     """
     table = _read_table(path)
     number = {c: table.numbers(c) for c in (*NEEDED, *KNOWN_OF_JOBS, *NUMBERS) if c in table.at}
@@ -73,7 +76,8 @@ def read_csv(path: str | Path) -> Workload:
         user=number.get("user", np.full(n, -1.0)).astype(np.int32),
         project=number.get("project", np.full(n, -1.0)).astype(np.int32),
         wait_s=np.where(wait < 0, np.nan, wait),
-        notes=notes,
+        notes=(*table.notes, *notes),
+        dropped=table.dropped,
         start_unix_s=table.start_unix_s,
         details=details,
     )
@@ -84,7 +88,7 @@ def read_csv(path: str | Path) -> Workload:
 
 
 def write_csv(workload: Workload, path: str | Path) -> None:
-    """Write a workload as `read_csv` reads it: the same jobs, times and details."""
+    """Write a workload as `read_csv` reads it: the same jobs, times, details, counts and notes."""
     details = workload.details
     n = len(workload)
     wait_s = np.where(np.isnan(workload.wait_s), -1.0, workload.wait_s)
@@ -112,6 +116,10 @@ def write_csv(workload: Workload, path: str | Path) -> None:
     text = io.StringIO()
     if workload.start_unix_s is not None:
         text.write(f"# UnixStartTime: {_shown(workload.start_unix_s)}\n")
+    for reason, count in workload.dropped.items():
+        text.write(f"# LeftOut: {count} {reason}\n")
+    for note in workload.notes:
+        text.write(f"# Note: {' '.join(note.split())}\n")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
@@ -134,6 +142,8 @@ class _Table:
     """Numbers of the lines that have jobs."""
     columns: Sequence[Sequence[str]]
     start_unix_s: float | None
+    dropped: dict[str, int]
+    notes: tuple[str, ...]
 
     def cells(self, column: str) -> Sequence[str]:
         """Return a column as text."""
@@ -193,11 +203,11 @@ def _bounds(column: str, values: NDArray[np.float64]) -> list[tuple[NDArray[np.b
         most = _INTEGER[column]
         bad = (np.abs(values) > most) | (values != np.trunc(values))
         checks.append((bad, f"a whole number up to {most} is needed"))
-    if column.endswith("_s") and column not in NUMBERS:
+    if column.endswith("_s") and column != "bytes_per_node_s":
         checks.append((np.abs(values) > MAX_TIME_S, f"times go up to {MAX_TIME_S:g} s"))
     if column in ("nodes", "run_s"):
         checks.append(((values < 1 if column == "nodes" else values <= 0), "it must be above 0"))
-    if column in ("arrival_s", "bytes_per_node_s"):
+    if column in ("arrival_s", "think_s", "bytes_per_node_s"):
         checks.append((values < 0, "it must be at least 0"))
     if column == "communication_fraction":
         checks.append(((values < 0) | (values > 1), "it must be from 0 to 1"))
@@ -209,10 +219,17 @@ def _bounds(column: str, values: NDArray[np.float64]) -> list[tuple[NDArray[np.b
 def _read_table(path: str | Path) -> _Table:
     """Return all cells of a file; its header is one that this format has."""
     lines, comments, start_unix_s = read_lines(path), 0, None
+    dropped: dict[str, int] = {}
+    notes: list[str] = []
     head = next(lines, "")
     while head.startswith("#"):
-        found = _EPOCH.fullmatch(head.rstrip("\r"))
-        start_unix_s = float(found[1]) if found else start_unix_s
+        comment = head.rstrip("\r")
+        if found := _EPOCH.fullmatch(comment):
+            start_unix_s = float(found[1])
+        elif found := _LEFT_OUT.fullmatch(comment):
+            dropped[found[2]] = dropped.get(found[2], 0) + int(found[1])
+        elif found := _NOTE.fullmatch(comment):
+            notes.append(found[1])
         comments += 1
         head = next(lines, "")
     rows = csv_cells(path, chain([head], lines), comments)
@@ -233,7 +250,8 @@ def _read_table(path: str | Path) -> _Table:
         numbers.append(line)
         found_rows.append(cells)
     columns = list(zip(*found_rows, strict=True))
-    return _Table(path, {c: k for k, c in enumerate(header)}, numbers, columns, start_unix_s)
+    at = {c: k for k, c in enumerate(header)}
+    return _Table(path, at, numbers, columns, start_unix_s, dropped, tuple(notes))
 
 
 def _details(table: _Table, number: dict[str, NDArray[np.float64]]) -> JobDetails:

@@ -153,6 +153,9 @@ class JobDetails:
     priority: NDArray[np.float64] | None = None
     """(n,) float64 or None. Larger goes first; nan: unknown."""
     dependency: Dependencies | None = None
+    think_s: NDArray[np.float64] | None = None
+    """(n,) float64 or None. From the end of the last job that it waits for to its own submission;
+    nan: none."""
     pattern: Labels | None = None
     """What the job sends: a name of a communication."""
     communication_fraction: NDArray[np.float64] | None = None

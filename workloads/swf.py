@@ -13,6 +13,7 @@ from netsim.files import read_lines, write_text
 from netsim.kinds import NONE, need_array, need_kinds, need_real
 from netsim.limits import MAX_INDEX
 from netsim.topologies.checks import need_int
+from workloads.details import Dependencies, JobDetails
 from workloads.job import NODE_FIELDS, Workload
 from workloads.node_size import node_size, size_doubts
 from workloads.swf_parse import SwfHeader, parse_header, parse_rows
@@ -40,9 +41,11 @@ def read_swf(
 
     A sound line that cannot be used is left out and counted in ``Workload.dropped`` under
     the first reason that holds, in the order: status, submit time, size, run time, too
-    large, too short. Field 12 is the user, field 13 the project. Requested times are
-    kept as they are, even below the run time. ``Workload.notes`` states how many processors a node
-    was taken to have, and how many jobs have their size from the other field.
+    large, too short, a job number of an earlier line (part of that job's run). Field 12 is the
+    user, field 13 the project; a job follows the one in field 17 and is submitted the time of
+    field 18 after its end. Requested times are kept as they are, even below the run time.
+    ``Workload.notes`` states how many processors a node was taken to have, and how many jobs have
+    their size from the other field.
 
     Parameters
     ----------
@@ -114,6 +117,12 @@ def read_swf(
         if count:
             dropped[reason] = count
         keep &= ~mask
+    kept = np.flatnonzero(keep)
+    again = np.delete(kept, np.unique(rows[kept, 0], return_index=True)[1])
+    again = again[rows[again, 0] > 0]
+    if len(again):
+        dropped["job number of an earlier line"] = len(again)
+        keep[again] = False
     if not keep.any():
         why = "; ".join(f"{count} with {reason}" for reason, count in dropped.items())
         raise NetcosimError(f"{path}: no job can be used ({why or 'the log has no job lines'})")
@@ -123,6 +132,7 @@ def read_swf(
     requested = used[:, 8]
     no_request = requested <= 0
     wait = used[:, 2]
+    details, following = _following(used)
     return Workload(
         start_unix_s=header.unix_start_time,
         name=Path(path).name if name is None else name,
@@ -135,13 +145,38 @@ def read_swf(
         project=np.maximum(used[:, 12], -1).astype(np.int32),
         wait_s=np.where(wait < 0, np.nan, wait),
         dropped=dropped,
+        details=details,
         notes=(
             size.note,
+            *following,
             *size_doubts(size, header, procs[keep]),
             *_size_notes(from_other[keep], node_field),
             *_notes(no_request, wait < 0, used[:, 1]),
         ),
     )
+
+
+def _following(rows: NDArray[np.float64]) -> tuple[JobDetails, tuple[str, ...]]:
+    """Return the jobs that follow others (fields 17 and 18), and notes on them.
+
+    A job can follow only one that comes before it in the log and is used.
+    """
+    follows = rows[:, 16] > 0
+    if not follows.any():
+        return JobDetails(), ()
+    position = {number: k for k, number in enumerate(rows[:, 0].tolist())}
+    before = np.array([position.get(number, len(rows)) for number in rows[:, 16].tolist()])
+    known = follows & (before < np.arange(len(rows)))
+    pairs = zip(rows[:, 16].tolist(), known.tolist(), strict=True)
+    lists = [[("afterany", int(job))] if is_known else [] for job, is_known in pairs]
+    think_s = np.where(known & (rows[:, 17] > 0), rows[:, 17], np.nan)
+    left = int(np.count_nonzero(follows & ~known))
+    notes = [f"{int(known.sum()):,} jobs follow others (fields 17 and 18)"]
+    if left:
+        notes.append(
+            f"{left:,} jobs follow one that is not used or comes after them; they follow none"
+        )
+    return JobDetails(dependency=Dependencies.of(lists), think_s=think_s), tuple(notes)
 
 
 def _sizes(
@@ -188,6 +223,26 @@ def _notes(
 def _number(value: float) -> str:
     """Return the shortest text that reads back as the same number; integers without a point."""
     return str(int(value)) if value == int(value) else repr(float(value))
+
+
+def _fields_17_18(workload: Workload) -> tuple[list[int], list[str]]:
+    """Return the job that each follows and its think time, -1 for none.
+
+    SWF has one such job; of several, and of other kinds than "afterany", none is written.
+    """
+    n, details = len(workload), workload.details
+    if details.dependency is None:
+        return [-1] * n, ["-1"] * n
+    lists = [details.dependency[k] for k in range(n)]
+    before = [
+        pairs[0][1] if len(pairs) == 1 and pairs[0][0] == "afterany" else -1 for pairs in lists
+    ]
+    think_s = (
+        np.full(n, -1.0) if details.think_s is None else np.nan_to_num(details.think_s, nan=-1)
+    )
+    return before, [
+        _number(s) if job > 0 else "-1" for job, s in zip(before, think_s.tolist(), strict=True)
+    ]
 
 
 def write_swf(workload: Workload, path: str | Path, *, processors_per_node: int = 1) -> None:
@@ -238,10 +293,13 @@ def write_swf(workload: Workload, path: str | Path, *, processors_per_node: int 
         map(_number, workload.requested_s.tolist()),
         workload.user.tolist(),
         workload.project.tolist(),
+        *_fields_17_18(workload),
     )
     lines += [
         f"{job} {submit} {wait} {run} {size} -1 -1 {size} {requested} -1 1 "
-        f"{user} {project} -1 -1 -1 -1 -1"
-        for job, submit, wait, run, size, requested, user, project in zip(*columns, strict=True)
+        f"{user} {project} -1 -1 -1 {before} {think}"
+        for job, submit, wait, run, size, requested, user, project, before, think in zip(
+            *columns, strict=True
+        )
     ]
     write_text(path, "\n".join(lines) + "\n")

@@ -174,6 +174,8 @@ class Cobalt(Policy):
         return int(best[0])
 
     def _start(self, partition: int, request: Request) -> Placement:
+        if request.job_id in self._running:
+            raise NetcosimError(f"job {request.job_id} is placed already; release it before")
         self._blockers += self.tables.conflicts[partition]
         self._free &= ~self.tables.occupancy[partition]
         self._running[request.job_id] = partition

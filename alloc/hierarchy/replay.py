@@ -55,6 +55,11 @@ class Replay(SlurmTree):
     def _choose(self, request: Request) -> Nodes | None:
         nodes = request.nodes
         if nodes is not None:
+            if nodes.max() >= len(self._free):
+                raise NetcosimError(
+                    f"replay: job {request.job_id} is on node {nodes.max()}; the machine has "
+                    f"{len(self._free):,}"
+                )
             return nodes.astype(np.int64) if self._free[nodes].all() else None
         if self._unlisted == REFUSE:
             raise NetcosimError(

@@ -47,7 +47,8 @@ class Ensemble:
     ----------
     network : SharedNetwork
     jobs : sequence of PlacedJob
-        At least one. Jobs of one id draw the same.
+        At least one. Jobs of one id draw the same. Jobs on one node share its links, as a job and
+        its input and output do (`cosim.network.gateways`).
 
     Examples
     --------
@@ -162,7 +163,8 @@ class Ensemble:
         """
         from netsim.packet.engine import simulate_packets
 
-        need_real("loops", "until_s", until_s, 0)
+        if not need_real("loops", "until_s", until_s, 0):
+            raise NetcosimError("loops: until_s = 0; it must be above 0")
         if not self.least_s.all():
             silent = self.jobs[int(np.argmin(self.least_s))]
             raise NetcosimError(

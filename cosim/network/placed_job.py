@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from alloc.nodes import gpus_per_server
 from alloc.policy import Placement
 from cosim.network.communication import Communication, noisy
-from netsim.errors import NetcosimError, need_name
-from netsim.kinds import need_array, need_kinds, need_real
+from netsim.errors import need_name
+from netsim.kinds import need_kinds, need_nodes, need_real
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.short_repr import short_repr
@@ -78,10 +78,7 @@ class PlacedJob:
             },
         )
         need_int("PlacedJob", "job_id", self.job_id, 0)
-        nodes = need_array("PlacedJob", "nodes", self.nodes)
-        if not len(nodes) or len(np.unique(nodes)) < len(nodes):
-            raise NetcosimError("PlacedJob: nodes must be one or more, each once")
-        object.__setattr__(self, "nodes", np.ascontiguousarray(nodes, dtype=np.int32))
+        object.__setattr__(self, "nodes", need_nodes("PlacedJob", self.nodes))
         need_int("PlacedJob", "repeats", self.repeats, 1)
         for what in ("compute_s", "start_s", "compute_noise"):
             need_real("PlacedJob", what, getattr(self, what), 0)

@@ -116,6 +116,8 @@ def assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
         key, equals, value = text.partition("=")
         if not equals:
             raise NetcosimError(f"{option} {text}: KEY=VALUE is needed")
+        if key in given:
+            raise NetcosimError(f"{option} {text}: {key} is given twice; give it once")
         given[key] = value
     return given
 

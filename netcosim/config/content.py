@@ -39,8 +39,28 @@ def file_keys() -> list[str]:
 _NEW_MACHINE = ("machine.family", "machine.preset", "machine.parameters")
 
 
+MAX_DEPTH = 50
+"""Tables in tables: deeper ones cost the square of their depth to read."""
+
+
+def too_deeply_nested(content: object) -> bool:
+    """Return whether tables and lists are nested too deeply, or contain themselves."""
+    level = [content]
+    for _ in range(MAX_DEPTH):
+        # each once: a table may occur often, and in itself
+        inner: dict[int, object] = {}
+        for outer in level:
+            if isinstance(outer, (Mapping, list, tuple)):
+                inside = outer.values() if isinstance(outer, Mapping) else outer
+                inner |= {id(one): one for one in inside}
+        level = [*inner.values()]
+    return bool(level)
+
+
 def checked_config(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
     """Load as `netcosim.config.load.config_from`, with keys that nothing reads."""
+    if too_deeply_nested(raw):
+        raise NetcosimError("not a config: tables or lists are nested too deeply")
     config = _without_reference(raw, folder)
     if not config.reference:
         return config

@@ -12,7 +12,7 @@ from typing import Any
 
 from netcosim.config.communication import PatternSection
 from netcosim.config.config import Config, config_class
-from netcosim.config.content import checked_config, plugins_of
+from netcosim.config.content import checked_config, plugins_of, too_deeply_nested
 from netcosim.config.errors import ConfigError, list_keys
 from netcosim.config.machine import list_parameters
 from netcosim.config.run import SweepSection
@@ -195,8 +195,6 @@ def config_from(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
 
 MAX_FILE_BYTES = 1 << 22
 """4 MiB of TOML are no config."""
-MAX_DEPTH = 50
-"""Tables in tables: deeper ones cost the square of their depth to read."""
 MAX_DOTS = 200
 """In one dotted key, whose reading costs the square of them."""
 
@@ -218,26 +216,12 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
     except ValueError as error:
         # also numbers of thousands of digits, which are no TOMLDecodeError
         raise NetcosimError(f"{path}: not valid TOML: {error}") from None
-    if _depth(content) > MAX_DEPTH:
+    if too_deeply_nested(content):
         raise too_deep
     return content
 
 
 _TOKEN = re.compile(r"[=,\[\]{}\"'#\n]")
-
-
-def _depth(content: object) -> int:
-    """Return how deeply tables and lists are nested, without recursion."""
-    level, depth = [content], 0
-    while level:
-        depth += 1
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, (dict, list))
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]
-    return depth
 
 
 def _zip_groups(section: object) -> list[list[str]]:

@@ -122,19 +122,22 @@ def channels(paths: ShortestPaths) -> int:
     near_of = [np.unique(paths.neighbours(u)) for u in range(n)]
     number = np.full((n, n), -1, dtype=np.int32)
     n_pairs = 0
-    for u, near in enumerate(near_of):
-        number[u, near] = n_pairs + np.arange(len(near))
-        n_pairs += len(near)
+    for v, near in enumerate(near_of):
+        passes = used[near] & (distance[near] == distance[v] + 1) & (distance[v] > 0)
+        # the others are in no ring: nothing that comes by there goes on
+        before = near[passes.any(axis=1)]
+        number[before, v] = n_pairs + np.arange(len(before))
+        n_pairs += len(before)
     none = np.zeros(0, dtype=np.int32)
     held, wanted = [none], [none]
-    for v in range(n):
-        near = near_of[v]
-        closer = distance[near] == distance[v] - 1
-        comes = (distance[near] == distance[v] + 1) & used[near]
+    for v, near in enumerate(near_of):
+        before, after = near[number[near, v] >= 0], near[number[v, near] >= 0]
+        comes = (distance[before] == distance[v] + 1) & used[before]
+        closer = distance[after] == distance[v] - 1
         waits = comes.astype(np.float32) @ closer.T.astype(np.float32) > 0
         i, k = np.nonzero(waits)
-        held.append(number[near[i], v])
-        wanted.append(number[v, near[k]])
+        held.append(number[before[i], v])
+        wanted.append(number[v, after[k]])
     ends = np.concatenate(held), np.concatenate(wanted)
     waiting = np.ones(len(ends[0]), dtype=np.float32)
     graph = coo_array((waiting, ends), shape=(n_pairs, n_pairs))
@@ -175,12 +178,12 @@ def links_in_turn(paths: ShortestPaths) -> NDArray[np.int32]:
         for router in np.flatnonzero((distance == far).any(axis=1)).tolist():
             sets, which = alike[router]
             out, behind = paths.links_of(router), paths.neighbours(router)
-            here = distance[router] == far
-            group = which[target]
-            for i in np.unique(group[here]).tolist():
-                mine = here & (group == i)
+            here = np.flatnonzero(distance[router] == far)
+            group = which[target[here]]
+            for i in np.flatnonzero(np.bincount(group)).tolist():
+                mine = here[group == i]
                 some = np.flatnonzero(sets[i])
-                come = np.flatnonzero(mine & used[router])
+                come = mine[used[router, mine]]
                 if topology.scale_up is not None:
                     # GPUs of one leaf are not numbered side by side where it is that of a rail
                     come = come[np.argsort(ports[come], kind="stable")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -31,6 +31,7 @@ from netsim.topologies.family import (
     SmallFile,
 )
 from netsim.topologies.switches import (
+    FabricName,
     Gpus,
     GpusPerNode,
     Wiring,
@@ -70,9 +71,12 @@ def cables(
     node_latency_s: NodeLatencyS = LINK_LATENCY_S,
     link_latency_s: LinkLatencyS = LINK_LATENCY_S,
     gpus_per_node: GpusPerNode = None,
+    fabric: FabricName = None,
     name: Name = None,
 ) -> Topology:
     """Build the machine of a table of cables; what is no node is a switch.
+
+    A node that has a cable to another node gets a router of its own, which passes messages on.
 
     Parameters
     ----------
@@ -80,7 +84,8 @@ def cables(
         A line for each pair of ends: their names, then bandwidth ("100 Gbit/s") and latency ("100
         ns") of each cable and how many cables there are, empty or left out for the defaults and 1.
     nodes : str, optional
-        Nodes with several cables have that many ports, the same number each.
+        Nodes with several cables have that many ports, the same number each; planes of switches
+        may meet in the nodes alone.
     node_latency_s, link_latency_s : float
         Of cables of nodes and between switches whose lines have no bandwidth. Nodes' wires have one
         latency.
@@ -91,7 +96,7 @@ def cables(
     """
     path = Path(file)
     name = name or path.name
-    rows = read_cables(path)
+    rows, direct = _with_routers(read_cables(path), name, nodes, link_bandwidth_Bps)
     is_node = _nodes(name, rows, nodes)
     ends = list(dict.fromkeys(end for row in rows for end in row.ends))
     switches = [end for end in ends if end not in is_node]
@@ -101,8 +106,6 @@ def cables(
     between: list[tuple[int, int, int, float]] = []
     for row in rows:
         a, b = row.ends
-        if a in is_node and b in is_node:
-            raise NetcosimError(f"{row.where}: nodes {a!r} and {b!r} are joined without a switch")
         node, switch = (a, b) if a in is_node else (b, a)
         if node in is_node:
             speed = row.bandwidth_Bps or node_bandwidth_Bps
@@ -123,15 +126,48 @@ def cables(
         cables=np.array([row[:2] for row in between], dtype=np.int64).reshape(-1, 2),
         bandwidth_Bps=np.array([row[2] for row in between], dtype=np.int64),
         latency_s=np.array([row[3] for row in between], dtype=np.float64),
-        node_bandwidth_Bps=np.array([min(p[1] for p in ports[n]) for n in names], dtype=np.int64),
+        node_bandwidth_Bps=np.array([[p[1] for p in ports[n]] for n in names], dtype=np.int64),
         node_latency_s=next(iter(wires)),
         notes=(
             f"{len(names):,} nodes on {len(switches):,} switches, {len(between):,} cables "
             f"between them",
+            *direct,
         ),
+        fabric=fabric,
         gpus=Gpus.given(gpus_per_node, SCALE_UP_BPS),
     )
     return switch_network("cables", name, wiring)
+
+
+def _with_routers(
+    rows: list[CableRow], name: str, nodes: str | None, link_bandwidth_Bps: int
+) -> tuple[list[CableRow], list[str]]:
+    """Return the rows with a router before each node that has a cable to another node.
+
+    The node's own link has the bandwidth of its cables together and no latency.
+    """
+    is_node = _nodes(name, rows, nodes)
+    both = {end for row in rows if is_node.issuperset(row.ends) for end in row.ends}
+    if not both:
+        return rows, []
+    if nodes is None:
+        row = next(row for row in rows if is_node.issuperset(row.ends))
+        raise NetcosimError(
+            f"{row.where}: {row.ends[0]!r} and {row.ends[1]!r} have no other cable, so that both "
+            "would be nodes; name the nodes (nodes) where some are joined directly"
+        )
+    routed, together = [], Counter[str]()
+    for row in rows:
+        for end in both.intersection(row.ends):
+            together[end] += row.count * (row.bandwidth_Bps or link_bandwidth_Bps)
+        a, b = (f"{end} router" if end in both else end for end in row.ends)
+        routed.append(replace(row, ends=(a, b)))
+    own = [CableRow(name, (end, f"{end} router"), together[end], 0.0, 1) for end in sorted(both)]
+    note = (
+        f"{len(both):,} nodes are joined directly: each has a router that passes on the messages "
+        "of others"
+    )
+    return routed + own, [note]
 
 
 def _nodes(name: str, rows: list[CableRow], nodes: str | None) -> set[str]:

@@ -11,11 +11,13 @@ import numpy as np
 from annotated_types import Ge
 
 from netsim.errors import NetcosimError
+from netsim.hostlist import expand
 from netsim.parameters import NamesFile
 from netsim.topologies.checks import LINK_LATENCY_S, SCALE_UP_BPS
 from netsim.topologies.fabric_files import Fabric, host_and_device, read_fabric, switch_name
 from netsim.topologies.family import Family, LinkLatencyS, Name, NodeLatencyS, SmallFile
 from netsim.topologies.switches import (
+    FabricName,
     Gpus,
     GpusPerNode,
     ScaleUpBandwidthBps,
@@ -27,6 +29,9 @@ from netsim.topologies.switches import (
     switch_network,
 )
 from netsim.topology import Topology
+
+_NO_HOST = ("localhost",)
+"""The host's name in descriptions that were never set."""
 
 Port = tuple[str, int, str, int]
 """Adapter, port of it, switch, bytes a second."""
@@ -40,10 +45,14 @@ def ibnetdiscover(
         "ports used of every host; hosts with fewer are left out",
         Ge(1),
     ] = None,
+    adapters: Annotated[
+        str | None, "adapters used of every host, a list such as mlx5_[1-4]; all if left out"
+    ] = None,
     node_latency_s: NodeLatencyS = LINK_LATENCY_S,
     link_latency_s: LinkLatencyS = LINK_LATENCY_S,
     gpus_per_node: GpusPerNode = None,
     scale_up_bandwidth_Bps: ScaleUpBandwidthBps = SCALE_UP_BPS,
+    fabric: FabricName = None,
     name: Name = None,
 ) -> Topology:
     """Build the machine of an InfiniBand fabric. Its bandwidths are those of the file.
@@ -59,10 +68,12 @@ def ibnetdiscover(
     """
     path = Path(file)
     name = name or path.name
-    fabric = read_fabric(path)
-    switches = _named(fabric)
+    found = read_fabric(path)
+    switches = _named(found)
     index = {guid: i for i, guid in enumerate(switches)}
-    hosts, notes = _hosts(fabric)
+    hosts, notes = _hosts(found)
+    if adapters is not None:
+        hosts = _of_adapters(name, hosts, adapters)
     if not hosts:
         raise NetcosimError(f"{name}: no adapter has a description with its host ('node17 mlx5_0')")
     taken = _rails(name, hosts, rails)
@@ -72,10 +83,10 @@ def ibnetdiscover(
     notes += _left_out(hosts, taken)
     nodes = sorted(chosen, key=_natural)
     node_switch = [[index[switch] for _, _, switch, _ in chosen[host]] for host in nodes]
-    speeds = [min(speed for *_, speed in chosen[host]) for host in nodes]
+    speeds = [[speed for *_, speed in chosen[host]] for host in nodes]
     between = sorted(
         (index[a], index[b], speed)
-        for ((a, _), (b, _)), speed in fabric.links.items()
+        for ((a, _), (b, _)), speed in found.links.items()
         if a in index and b in index
     )
     wiring = Wiring(
@@ -93,6 +104,7 @@ def ibnetdiscover(
             *notes,
         ),
         gpus=Gpus.given(gpus_per_node, scale_up_bandwidth_Bps),
+        fabric=fabric,
     )
     return switch_network("ibnetdiscover", name, wiring)
 
@@ -115,6 +127,7 @@ def _hosts(fabric: Fabric) -> tuple[dict[str, list[Port]], list[str]]:
     """Return the switch ports of each host by adapter and port, and notes on other adapters."""
     hosts: dict[str, list[Port]] = defaultdict(list)
     nameless: set[str] = set()
+    local: set[str] = set()
     for (one, other), speed in fabric.links.items():
         for (guid, port), (far, _) in ((one, other), (other, one)):
             if guid not in fabric.adapters or far not in fabric.switches:
@@ -122,6 +135,9 @@ def _hosts(fabric: Fabric) -> tuple[dict[str, list[Port]], list[str]]:
             found = host_and_device(fabric.adapters[guid])
             if found is None:
                 nameless.add(guid)
+            elif found[0] in _NO_HOST:
+                local.add(guid)
+                hosts[guid].append((guid, port, far, speed))
             else:
                 hosts[found[0]].append((f"{found[1]} {guid}", port, far, speed))
     for ports in hosts.values():
@@ -131,7 +147,25 @@ def _hosts(fabric: Fabric) -> tuple[dict[str, list[Port]], list[str]]:
         f"left out: {count:,} adapters that name no host ({text!r})"
         for text, count in sorted(kinds.items())
     ]
+    if local:
+        notes.append(
+            f"{len(local):,} adapters are called {' or '.join(_NO_HOST)}, which names no host: "
+            "each is a node of its own, under its GUID"
+        )
     return dict(hosts), notes
+
+
+def _of_adapters(name: str, hosts: dict[str, list[Port]], adapters: str) -> dict[str, list[Port]]:
+    """Return the ports of these adapters of each host."""
+    wanted = set(expand(adapters))
+    kept = {
+        host: [port for port in ports if port[0].split()[0] in wanted]
+        for host, ports in hosts.items()
+    }
+    left = {host: ports for host, ports in kept.items() if ports}
+    if not left:
+        raise NetcosimError(f"{name}: adapters = {adapters!r}; no host has one of them")
+    return left
 
 
 def _rails(name: str, hosts: dict[str, list[Port]], rails: int | None) -> int:

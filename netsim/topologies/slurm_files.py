@@ -105,7 +105,7 @@ def _need_unique(path: Path, declared: Declared) -> None:
 
 _PAIR = re.compile(r"\s*(\w+)\s*=\s*(\"[^\"]*\"|[^\s\"]+)")
 _KEYS = {
-    "switchname": ("nodes", "switches", "linkspeed"),
+    "switchname": ("level", "nodes", "switches", "linkspeed"),
     "blockname": ("nodes",),
     "blocksizes": (),
 }
@@ -134,6 +134,9 @@ def _read_conf(path: Path) -> Declared:
             sizes = _sizes(where, pairs[kind].split(","))
             continue
         speeds += "linkspeed" in pairs
+        if "level" in pairs and "switches" in pairs:
+            # as `scontrol show topology` prints a switch: with all nodes below its switches
+            pairs.pop("nodes", None)
         nodes, below = (_hosts(where, pairs.get(key, "")) for key in ("nodes", "switches"))
         parts[kind].append(_part(where, pairs[kind], nodes, below))
     if parts["switchname"] and parts["blockname"]:

@@ -19,6 +19,10 @@ from netsim.topology import Topology, build_topology
 
 LEAF = "leaf"
 GpusPerNode = Annotated[int | None, "GPUs of a node, which are then the machine's nodes", Ge(1)]
+FabricName = Annotated[
+    str | None,
+    "a switch of the fabric to use, where a file has several that neither cables nor nodes join",
+]
 ScaleUpBandwidthBps = Annotated[
     int,
     "of a GPU's links to the switch of its node, in each direction",
@@ -75,7 +79,7 @@ class Wiring:
     latency_s: ArrayLike
     """bandwidth_Bps, latency_s: (m,) or scalar. Of the cables."""
     node_bandwidth_Bps: ArrayLike
-    """(n_nodes,) or scalar."""
+    """(n_nodes,), (n_nodes, rails) or scalar."""
     node_latency_s: float
     height: NDArray[np.integer] | None = None
     """(n_switches,) int or None. Levels above the leaves; None: cables from the nearest switch with
@@ -83,32 +87,45 @@ class Wiring:
     notes: tuple[str, ...] = ()
     gpus: Gpus | None = None
     """What the file's nodes are where they are servers of GPUs."""
+    fabric: str | None = None
+    """See `FabricName`."""
 
 
 def switch_network(family: str, name: str, wiring: Wiring) -> Topology:
     """Build the topology of a wiring. Nodes are numbered leaf by leaf, neighbours side by side.
 
+    Switches that no node is on or behind are left out. Where planes of switches meet only in the
+    nodes, each plane has its own rails.
+
     Returns
     -------
     Topology
-        Link kinds "up" and "down" (between levels) and "level" (within one); cable i is the links
-        2i along it and 2i + 1 back.
+        Link kinds "up" and "down" (between levels), "level" (within one) and, between planes,
+        "relay"; cable i is the links 2i along it and 2i + 1 back.
     """
-    w = wiring
-    n = len(w.switches)
-    node_switch = np.asarray(w.node_switch, dtype=np.int64).reshape(len(w.nodes), -1)
-    cables = np.asarray(w.cables, dtype=np.int64).reshape(-1, 2)
-    if not len(w.nodes):
+    if not len(wiring.nodes):
         raise NetcosimError(f"{name}: no node is attached to a switch")
-    rails = node_switch.shape[1]
-    need_size(name, "the file", len(w.nodes), 2 * (node_switch.size + len(cables)))
-    _need_connected(name, w.switches, cables)
+    w = replace(
+        wiring,
+        node_switch=np.asarray(wiring.node_switch).reshape(len(wiring.nodes), -1),
+        cables=np.asarray(wiring.cables).reshape(-1, 2),
+    )
+    need_size(name, "the file", len(w.nodes), 2 * (w.node_switch.size + len(w.cables)))
+    w = _one_fabric(name, w)
+    n, rails = len(w.switches), w.node_switch.shape[1]
+    node_switch, cables = w.node_switch.astype(np.int64), w.cables.astype(np.int64)
     height = _heights(n, cables, node_switch) if w.height is None else np.asarray(w.height)
     order, domains = switch_domains(w.switches, cables, height, node_switch[:, 0])
     ends = height[cables]
     kind = np.where(ends[:, 0] == ends[:, 1], 2, (ends[:, 0] > ends[:, 1]).astype(np.int64))
     back = np.where(kind == 2, 2, 1 - kind)
-    speed = np.broadcast_to(np.asarray(w.node_bandwidth_Bps), len(w.nodes))[order]
+    # One cable from plane to plane makes one network of them. A message stays in the plane of its
+    # rail: the way to another plane and back would take that cable twice.
+    joints = np.unique(pieces(n, cables))
+    relays = np.column_stack([joints[:-1], joints[1:]])
+    as_relays = np.full(len(relays), 3)
+    speed = np.broadcast_to(_by_node(w.node_bandwidth_Bps), node_switch.shape)[order]
+    cable_Bps = np.broadcast_to(w.bandwidth_Bps, len(cables))
     names = [w.nodes[i] for i in order.tolist()]
     made = build_topology(
         family=family,
@@ -116,18 +133,90 @@ def switch_network(family: str, name: str, wiring: Wiring) -> Topology:
         shape=SwitchesShape(tuple(w.switches), height.astype(np.int64), domains, w.notes),
         port_router=node_switch[order].ravel(),
         n_routers=n,
-        router_src=cables.ravel(),
-        router_dst=cables[:, ::-1].ravel(),
-        router_kind=np.stack([kind, back], axis=1).ravel(),
-        router_kinds=("up", "down", "level"),
-        router_bandwidth_Bps=np.repeat(np.broadcast_to(w.bandwidth_Bps, len(cables)), 2),
-        router_latency_s=np.repeat(np.broadcast_to(w.latency_s, len(cables)), 2),
-        node_bandwidth_Bps=np.repeat(speed, rails),
+        router_src=np.concatenate([cables, relays]).ravel(),
+        router_dst=np.concatenate([cables, relays])[:, ::-1].ravel(),
+        router_kind=np.repeat(as_relays, 2)
+        if not len(cables)
+        else np.append(np.stack([kind, back], axis=1).ravel(), np.repeat(as_relays, 2)),
+        router_kinds=("up", "down", "level", "relay")[: 4 if len(relays) else 3],
+        router_bandwidth_Bps=np.repeat(np.append(cable_Bps, 0 * as_relays + speed.min()), 2),
+        router_latency_s=np.repeat(
+            np.append(np.broadcast_to(w.latency_s, len(cables)), 0 * as_relays + w.node_latency_s),
+            2,
+        ),
+        node_bandwidth_Bps=speed.ravel(),
         node_latency_s=w.node_latency_s,
         rails=rails,
         node_names=names,
     )
     return made if w.gpus is None else gpus_of_servers(made, w.gpus)
+
+
+def _by_node(bandwidth_Bps: ArrayLike) -> NDArray[np.int64]:
+    """Return a column where there is one bandwidth a node."""
+    given = np.asarray(bandwidth_Bps)
+    return given[:, None] if given.ndim == 1 else given
+
+
+def _one_fabric(name: str, w: Wiring) -> Wiring:
+    """Return the wiring of one fabric, its ports ordered by plane; refuse several.
+
+    Planes are pieces of the network that have the same number of ports of every node.
+    """
+    piece = pieces(len(w.switches), w.cables)
+    planes = np.sort(piece[w.node_switch], axis=1)
+    fabrics = np.unique(planes, axis=0)
+    if w.fabric is not None:
+        if w.fabric not in w.switches:
+            raise NetcosimError(f"{name}: fabric = {w.fabric!r} is no switch of it")
+        chosen = piece[list(w.switches).index(w.fabric)]
+        inside = (planes == chosen).any(axis=1)
+        if not inside.any():
+            raise NetcosimError(f"{name}: fabric = {w.fabric!r}: no node is on or behind it")
+        fabrics = np.unique(planes[inside], axis=0)
+    else:
+        inside = np.ones(len(planes), dtype=np.bool_)
+    if len(fabrics) > 1:
+        first = [int(row[0]) for row in fabrics[:4]]
+        some = ", ".join(w.switches[i] for i in first)
+        more = ", ..." if len(fabrics) > 4 else ""
+        raise NetcosimError(
+            f"{name}: the network is in {len(fabrics)} pieces; switches {some}{more} are not "
+            f'connected with each other: fabric = "{w.switches[first[0]]}" takes the one of that '
+            "switch"
+        )
+    used = np.isin(piece, fabrics[0])
+    if used.all() and len(np.unique(fabrics[0])) == 1:
+        return w
+    kept = np.cumsum(used) - 1
+    by_plane = np.argsort(piece[w.node_switch], axis=1, kind="stable")
+    speed = np.broadcast_to(_by_node(w.node_bandwidth_Bps), w.node_switch.shape)
+    in_use = used[w.cables[:, 0]]
+
+    def of_cables(values: ArrayLike) -> ArrayLike:
+        return values if np.ndim(values) == 0 else np.asarray(values)[in_use]
+
+    n_out, n_planes = int(np.count_nonzero(~used)), len(np.unique(fabrics[0]))
+    notes = []
+    if n_out or not inside.all():
+        notes.append(
+            f"left out: {n_out:,} switches and {int(np.count_nonzero(~inside)):,} nodes that are "
+            "not connected with the rest"
+        )
+    if n_planes > 1:
+        notes.append(f"{n_planes} planes of switches, which meet in the nodes")
+    return replace(
+        w,
+        switches=[switch for switch, u in zip(w.switches, used, strict=True) if u],
+        nodes=[node for node, i in zip(w.nodes, inside, strict=True) if i],
+        node_switch=kept[np.take_along_axis(w.node_switch, by_plane, axis=1)[inside]],
+        cables=kept[w.cables[in_use]],
+        bandwidth_Bps=of_cables(w.bandwidth_Bps),
+        latency_s=of_cables(w.latency_s),
+        node_bandwidth_Bps=np.take_along_axis(speed, by_plane, axis=1)[inside],
+        height=None if w.height is None else np.asarray(w.height)[used],
+        notes=(*w.notes, *notes),
+    )
 
 
 def gpus_of_servers(servers: Topology, gpus: Gpus) -> Topology:
@@ -194,17 +283,6 @@ def pieces(n: int, cables: NDArray[np.integer]) -> NDArray[np.int64]:
     lowest = np.full(n, n, dtype=np.int64)
     np.minimum.at(lowest, part, np.arange(n))
     return np.asarray(lowest[part])
-
-
-def _need_connected(name: str, switches: Sequence[str], cables: NDArray[np.int64]) -> None:
-    found = np.unique(pieces(len(switches), cables))
-    if len(found) > 1:
-        some = ", ".join(switches[i] for i in found[:4].tolist())
-        more = ", ..." if len(found) > 4 else ""
-        raise NetcosimError(
-            f"{name}: the network is in {len(found)} pieces; switches {some}{more} are not "
-            "connected with each other"
-        )
 
 
 def _heights(

@@ -39,6 +39,7 @@ from netsim.topologies.family import (
 )
 from netsim.topologies.slurm_files import BLOCK, YAML_SUFFIXES, Declared, SwitchEntry, read_slurm
 from netsim.topologies.switches import (
+    FabricName,
     Gpus,
     GpusPerNode,
     ScaleUpBandwidthBps,
@@ -84,6 +85,7 @@ def topology_conf(
     link_latency_s: LinkLatencyS = LINK_LATENCY_S,
     gpus_per_node: GpusPerNode = None,
     scale_up_bandwidth_Bps: ScaleUpBandwidthBps = SCALE_UP_BPS,
+    fabric: FabricName = None,
     name: Name = None,
 ) -> Topology:
     """Build the machine that a Slurm file describes.
@@ -132,6 +134,7 @@ def topology_conf(
             *_block_notes(declared),
         ),
         gpus=gpus,
+        fabric=fabric,
     )
     made = switch_network("topology.conf", name, wiring)
     if declared.kind != BLOCK:

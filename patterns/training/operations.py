@@ -48,7 +48,10 @@ def overlapped(operations: Sequence[Operation], overlap: str) -> list[Operation]
     beside = {"all": ("all-gather", "reduce-scatter", "all-reduce"), "none": ()}.get(
         overlap, ("reduce-scatter", "all-reduce")
     )
-    return [replace(op, beside=op.beside and op.kind in beside) for op in operations]
+    return [
+        replace(op, beside=False) if op.beside and op.kind not in beside else op
+        for op in operations
+    ]
 
 
 class Collective(NamedTuple):
@@ -138,6 +141,17 @@ def _merged(part: Sequence[Block], way: int) -> tuple[Collective, ...]:
     return tuple(Collective(kind, group, n) for (kind, group), n in total.items())
 
 
+def chunk_blocks(
+    model: Model, layout: Layout, flops: float, blocks_per_chunk: int
+) -> list[list[Block]]:
+    """Return the blocks of each chunk of layers; the parameters are those of `iteration`."""
+    units = model.units(layout.tp, layout.ep)
+    return [
+        merge_blocks([make_block(model, layout, units[u], flops) for u in chunk], blocks_per_chunk)
+        for chunk in layout.chunks(model)
+    ]
+
+
 def iteration(
     model: Model, layout: Layout, stage: int, flops: float, blocks_per_chunk: int = 0
 ) -> list[Operation]:
@@ -157,11 +171,7 @@ def iteration(
     list of Operation
         In the order in which they are issued; each stream runs its own in that order.
     """
-    units = model.units(layout.tp, layout.ep)
-    chunks = [
-        merge_blocks([make_block(model, layout, units[u], flops) for u in chunk], blocks_per_chunk)
-        for chunk in layout.chunks(model)
-    ]
+    chunks = chunk_blocks(model, layout, flops, blocks_per_chunk)
     return _Stage(model, layout, stage, chunks[stage :: layout.pp]).operations()
 
 

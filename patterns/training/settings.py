@@ -8,15 +8,15 @@ from typing import Annotated
 from annotated_types import Ge, Gt, Le
 
 from netsim.errors import NetcosimError
-from netsim.limits import shown
+from netsim.limits import MAX_INDEX, shown
 from netsim.parameters import OneOf
 from patterns.training.layout import PEAK_FLOPS, Layout
 from patterns.training.model import MODELS, Model, model_of
-from patterns.training.operations import OVERLAPS, Operation, iteration, overlapped
+from patterns.training.operations import OVERLAPS, Operation, chunk_blocks, iteration, overlapped
 from patterns.training.program import Communicator
 
 MOST_OPERATIONS = 200_000
-"""Passes of layers, and parts of gathered parameters, in an iteration."""
+"""Computing and collectives of passes, or parts of gathered parameters, in an iteration."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,9 @@ class TrainingSettings:
     """Parameters of the pattern ``training`` (docs/training.md)."""
 
     model: Annotated[str, "the model", OneOf(MODELS)] = "llama-7b"
-    sequence: Annotated[int, "tokens of a sequence; 0: as the model was trained", Ge(0)] = 0
+    sequence: Annotated[
+        int, "tokens of a sequence; 0: as the model was trained", Ge(0), Le(MAX_INDEX)
+    ] = 0
     tp: Annotated[int, "tensor parallelism", Ge(1)] = 1
     cp: Annotated[int, "context parallelism", Ge(1)] = 1
     pp: Annotated[int, "stages of the pipeline", Ge(1)] = 1
@@ -33,7 +35,7 @@ class TrainingSettings:
     zero: Annotated[int, "ZeRO stage; 3: FSDP", Ge(0), Le(3)] = 0
     interleave: Annotated[int, "chunks of layers on each stage of the pipeline", Ge(1)] = 1
     micro_batches: Annotated[int, "micro-batches of an iteration and replica", Ge(1)] = 1
-    micro_batch: Annotated[int, "sequences in a micro-batch", Ge(1)] = 1
+    micro_batch: Annotated[int, "sequences in a micro-batch", Ge(1), Le(MAX_INDEX)] = 1
     sequence_parallel: Annotated[
         bool, "tensor parallelism by all-gather and reduce-scatter, not all-reduce"
     ] = False
@@ -109,17 +111,17 @@ class TrainingSettings:
 
     def _need_few_operations(self, model: Model, layout: Layout) -> None:
         """Refuse more operations than are written in a few seconds."""
-        blocks = model.layers + 2
-        if self.blocks:
-            blocks = min(blocks, self.blocks * layout.pp * layout.interleave)
+        chunks = chunk_blocks(model, layout, self.flops, self.blocks)
+        passes = [waits for chunk in chunks for block in chunk for waits in block.collectives]
+        # computing in as many parts as there are collectives
+        each = sum(max(1, 2 * len(waits)) for waits in passes)
         gathered = model.parameters() * layout.element_bytes * (layout.zero in (1, 2))
-        parts = {
-            f"micro_batches = {shown(self.micro_batches)}": 2 * self.micro_batches * blocks,
-            f"bucket_bytes = {self.bucket_bytes}": gathered // (self.bucket_bytes or gathered or 1),
-        }
-        key, most = max(parts.items(), key=lambda part: part[1])
+        most, key, remedy = max(
+            (self.micro_batches * each, "micro_batches", "lower it, or set blocks"),
+            (gathered // (self.bucket_bytes or gathered or 1), "bucket_bytes", "raise it"),
+        )
         if most > MOST_OPERATIONS:
             raise NetcosimError(
-                f"pattern training: {key} makes at least {shown(most)} operations; at most "
-                f"{MOST_OPERATIONS:,}"
+                f"pattern training: {key} = {shown(getattr(self, key))} makes at least "
+                f"{shown(most)} operations; at most {MOST_OPERATIONS:,}: {remedy}"
             )

@@ -13,8 +13,11 @@ from typing import Annotated, NamedTuple
 
 from annotated_types import Ge, Gt
 
+from netsim.errors import NetcosimError
 from netsim.parameters import Example, ReadIf, check_values
 
+MOST_WRITING = 1000
+"""Times as long as a job works it may write."""
 LEAST_WALLTIME_S = 1.0
 """The walltime of a job that restarts although it has exceeded its walltime."""
 
@@ -55,6 +58,11 @@ class Checkpoints:
 
     def __post_init__(self) -> None:
         check_values("checkpoint", self)
+        if self.interval_s and self.write_s > MOST_WRITING * self.interval_s:
+            raise NetcosimError(
+                f"queue.checkpoint: write = {self.write_s:g} s is more than {MOST_WRITING:,} times "
+                f"interval = {self.interval_s:g} s, so jobs would hardly work; raise interval"
+            )
 
     def _n_writes(self, left_s: float) -> int:
         """Return the checkpoints of a run to the end; none is at the end itself."""

@@ -3,6 +3,7 @@
 A job is *eligible* when all that it waits for has happened: "after" a job, once that has started
 (or never will); "afterany", once it is over; "afterok", once it has ended well; "afternotok", once
 it has ended badly. A job that waits for what can never happen never runs, and is over itself.
+A think time (SWF, field 18) passes between that instant and the job's submission.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ class Dependencies:
         Jobs that wait for others.
     n_outside : int
         Dependencies on jobs that are not in the workload; they count as satisfied.
+    think_s : (n,) float64
+        From the instant at which all that a job waits for has happened to its submission.
     """
 
     def __init__(self, workload: Workload) -> None:
@@ -40,6 +43,9 @@ class Dependencies:
         self._dead: set[int] = set()
         self._ends_well = _ends_well(workload)
         self.n_outside = 0
+        self.think_s = np.zeros(n)
+        if workload.details.think_s is not None:
+            self.think_s = np.nan_to_num(workload.details.think_s)
         given = workload.details.dependency
         waits = np.zeros(n, dtype=bool) if given is None else given.known
         self.n_jobs = int(waits.sum())

@@ -16,6 +16,7 @@ it cannot be placed even then.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from math import inf
 
 import numpy as np
@@ -63,6 +64,7 @@ class RuledRun(Run):
         self.failures = failures
         self._failures_in_a_row = self._preemptions_in_a_row = 0
         self._submitted: set[int] = set()
+        self._thinking: set[int] = set()
         self._eligible: list[int] = []
 
     def passes(self) -> Iterator[float]:
@@ -81,7 +83,8 @@ class RuledRun(Run):
 
     def _arrived(self, job: int) -> None:
         self._submitted.add(job)
-        if self.dependencies is None or not self.dependencies.waits(job):
+        waits = self.dependencies is not None and self.dependencies.waits(job)
+        if not waits and job not in self._thinking:
             super()._arrived(job)
 
     def _started(self, job: int) -> None:
@@ -115,11 +118,27 @@ class RuledRun(Run):
             self.due = True
 
     def _join(self, jobs: list[int]) -> None:
-        """Record that jobs are eligible, and queue those that are submitted."""
+        """Record that jobs are eligible, and queue those that are submitted, after their think
+        times."""
+        assert self.dependencies is not None
         for job in jobs:
-            self.eligible_s[job] = max(self.env.now, self.workload.submit_s[job])
-            if job in self._submitted:
-                self.scheduler.push(job, self.env.now)
+            think_s = float(self.dependencies.think_s[job])
+            if think_s > 0:
+                self._thinking.add(job)
+                after = simpy.Timeout(self.env, think_s)
+                after.callbacks.append(partial(self._has_thought, job))
+            else:
+                self._becomes_eligible(job)
+
+    def _has_thought(self, job: int, _: simpy.Event) -> None:
+        self._thinking.remove(job)
+        self._becomes_eligible(job)
+        self.due = True
+
+    def _becomes_eligible(self, job: int) -> None:
+        self.eligible_s[job] = max(self.env.now, self.workload.submit_s[job])
+        if job in self._submitted:
+            self.scheduler.push(job, self.env.now)
 
     def _done(self, job: int) -> None:
         over = [job]

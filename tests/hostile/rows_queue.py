@@ -116,9 +116,17 @@ ROWS = [
         "checkpoints that take ten days to write",
         {
             "queue.failures.per_node_day": "5",
-            "queue.checkpoint": '{ interval = "5 min", write = "10 d" }',
+            "queue.checkpoint": '{ interval = "15 min", write = "10 d" }',
         },
-        "needs 8.64e+05 s to proceed",
+        "needs 8.65e+05 s to proceed",
+    ),
+    config_row(
+        "checkpoints that take an hour after each second",
+        {
+            "queue.failures.per_node_day": "1",
+            "queue.checkpoint": '{ interval = "1 s", write = "1 h" }',
+        },
+        "write = 3600 s is more than 1,000 times interval = 1 s",
     ),
     config_row(
         "a failure in 10^320 days",

@@ -17,7 +17,7 @@ from netsim.hostlist import expand
 from netsim.text_numbers import whole_number
 from workloads.dependencies import refuse_cycles
 from workloads.details import Dependencies, JobDetails, Labels, NodeLists
-from workloads.importers.logged import Found, LoggedJob
+from workloads.importers.logged import DROP_HINT, NOT_SOUND, Found, LoggedJob
 from workloads.importers.shared_nodes import shared_nodes
 from workloads.job import MAX_TIME_S, Workload
 from workloads.swf_parse import MAX_INTEGER
@@ -36,6 +36,7 @@ def workload_of(
     shared: str = "refuse",
     cores_per_node: int | None = None,
     waits: bool = True,
+    bad_lines: str | None = None,
 ) -> Workload:
     """Return the jobs that can be used, from the first submitted on.
 
@@ -47,6 +48,8 @@ def workload_of(
         See `workloads.importers.shared_nodes.shared_nodes`.
     waits : bool
         Whether the log has both submit times and starts.
+    bad_lines : str, optional
+        See `workloads.importers.logged.BadLines`, for importers that have it; here for node lists.
     """
     dropped = Counter(found.dropped)
     jobs = [job for job in last_runs(found.jobs, dropped) if not _unusable(job, path, dropped)]
@@ -55,7 +58,7 @@ def workload_of(
         raise NetcosimError(f"{path}: no job can be used ({why or 'there is none in it'})")
     jobs.sort(key=lambda job: job.submit_s)
     notes = list(found.notes)
-    node_list = _node_lists(jobs, path, notes)
+    jobs, node_list = _node_lists(jobs, path, bad_lines, dropped, notes)
     jobs, node_list = shared_nodes(jobs, node_list, path, shared, cores_per_node, dropped, notes)
     workload = _columns(jobs, node_list, path, dropped, notes)
     return workload if waits else replace(workload, wait_s=np.full(len(workload), np.nan))
@@ -93,33 +96,47 @@ def _unusable(job: LoggedJob, path: str | Path, dropped: Counter[str]) -> bool:
     return bool(reason)
 
 
-def _node_lists(jobs: Sequence[LoggedJob], path: str | Path, notes: list[str]) -> NodeLists | None:
-    """Return the nodes of jobs; lists whose length differs from the job's nodes are ignored."""
+def _node_lists(
+    jobs: list[LoggedJob],
+    path: str | Path,
+    bad_lines: str | None,
+    dropped: Counter[str],
+    notes: list[str],
+) -> tuple[list[LoggedJob], NodeLists | None]:
+    """Return the jobs whose node lists are sound and their nodes; lists whose length differs from
+    the job's nodes are ignored."""
     if not any(job.hosts for job in jobs):
-        return None
+        return jobs, None
     known: dict[str, int] = {}
     lists: dict[str, NDArray[np.int32]] = {"": np.empty(0, dtype=np.int32)}
-    found, odd = [], 0
+    sound, found, odd = [], [], 0
     for job in jobs:
-        mine = lists.get(job.hosts)
-        if mine is None:
+        nodes = lists.get(job.hosts)
+        if nodes is None:
             try:
                 names = dict.fromkeys(expand(job.hosts))
             except NetcosimError as error:
-                raise NetcosimError(f"{path}:{job.line}: {error}") from None
+                if bad_lines == "drop":
+                    dropped[NOT_SOUND] += 1
+                    continue
+                hint = f"; {DROP_HINT}" if bad_lines else ""
+                raise NetcosimError(f"{path}:{job.line}: {error}{hint}") from None
             numbers = [known.setdefault(name, len(known)) for name in names]
-            mine = lists[job.hosts] = np.array(numbers, dtype=np.int32)
-        if len(mine) not in (0, job.nodes):
+            nodes = lists[job.hosts] = np.array(numbers, dtype=np.int32)
+        if len(nodes) not in (0, job.nodes):
             odd += 1
-            mine = lists[""]
-        found.append(mine)
+            nodes = lists[""]
+        sound.append(job)
+        found.append(nodes)
+    if not sound:
+        raise NetcosimError(f"{path}: no job can be used ({len(jobs):,} with a bad node list)")
     if odd:
         notes.append(
             f"{odd:,} jobs have a node list of another length than their number of nodes; the "
             "list is dropped"
         )
-    ptr = np.concatenate(([0], np.cumsum([len(mine) for mine in found]))).astype(np.int64)
-    return NodeLists(ptr, np.concatenate(found), tuple(known))
+    ptr = np.concatenate(([0], np.cumsum([len(nodes) for nodes in found]))).astype(np.int64)
+    return sound, NodeLists(ptr, np.concatenate(found), tuple(known))
 
 
 def job_numbers(jobs: Sequence[LoggedJob]) -> list[int]:

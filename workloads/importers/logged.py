@@ -13,6 +13,10 @@ BadLines = Annotated[
     str, "lines that are not sound: stop, or leave them out", OneOf(("refuse", "drop"))
 ]
 
+DROP_HINT = 'bad_lines = "drop" leaves such lines out'
+NOT_SOUND = "a line that is not sound"
+"""Reason under which lines that ``bad_lines = "drop"`` leaves out are counted."""
+
 
 @dataclass(slots=True)
 class LoggedJob:

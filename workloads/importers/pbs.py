@@ -15,7 +15,7 @@ from workloads.details import DEPENDENCY_KINDS
 from workloads.importers.assemble import workload_of
 from workloads.importers.dates import length_s
 from workloads.importers.entry import Importer
-from workloads.importers.logged import BadLines, Found, LoggedJob
+from workloads.importers.logged import DROP_HINT, NOT_SOUND, BadLines, Found, LoggedJob
 from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
 from workloads.job import Workload
 from workloads.swf_parse import short
@@ -59,10 +59,8 @@ def read_pbs(
                 found.jobs.append(_job(id, pairs, number))
         except ValueError as error:
             if bad_lines == "refuse":
-                raise NetcosimError(
-                    f'{path}:{number}: {error}; bad_lines = "drop" leaves such lines out'
-                ) from None
-            found.dropped["a line that is not sound"] += 1
+                raise NetcosimError(f"{path}:{number}: {error}; {DROP_HINT}") from None
+            found.dropped[NOT_SOUND] += 1
             continue
         if kind == "R":
             found.dropped["an earlier run of a requeued job, or the same line again"] += 1
@@ -73,7 +71,9 @@ def read_pbs(
         if id not in ended and "[]" not in id:
             found.dropped[reason] += 1
     found.jobs = [job for job in found.jobs if "[]" not in job.id]
-    return workload_of(found, path, shared=shared_nodes, cores_per_node=cores_per_node)
+    return workload_of(
+        found, path, shared=shared_nodes, cores_per_node=cores_per_node, bad_lines=bad_lines
+    )
 
 
 def _record(line: str) -> tuple[str, str, dict[str, str]]:
@@ -135,8 +135,11 @@ def _number(pairs: dict[str, str], key: str) -> float:
 
 
 def hosts_of(text: str) -> list[str]:
-    """Return the nodes of ``(n1:ncpus=8+n2:ncpus=8)`` or ``n1/0*8+n2/0-7``, each once."""
-    names = (re.split(r"[/:*]", part.strip("()"), maxsplit=1)[0] for part in text.split("+"))
+    """Return the nodes of ``(n1:ncpus=8+n2:ncpus=8)`` or ``n1/0*8+n2/0-7``, each once.
+
+    ``n1[0]`` is a vnode of the host n1, as sites have one a NUMA domain or board.
+    """
+    names = (re.split(r"[/:*[]", part.strip("()"), maxsplit=1)[0] for part in text.split("+"))
     return list(dict.fromkeys(name for name in names if name))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isnan, nan
+from math import ceil, isnan, nan
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +18,7 @@ from workloads.details import DEPENDENCY_KINDS
 from workloads.importers.assemble import last_runs, workload_of
 from workloads.importers.dates import LogClock, Zone, in_order, length_s
 from workloads.importers.entry import Importer
-from workloads.importers.logged import BadLines, Found, LoggedJob
+from workloads.importers.logged import DROP_HINT, NOT_SOUND, BadLines, Found, LoggedJob
 from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
 from workloads.job import Workload
 from workloads.swf_parse import short
@@ -30,9 +30,12 @@ _NODES = ("allocnodes", "nnodes", "reqnodes", "alloctres", "reqtres", "nodelist"
 _NO_NODES = frozenset(("", "none assigned", "none", "(null)"))
 _SEPARATORS = "|;\t,"
 _TRES_NODES = re.compile(r"(?:^|,)node=([0-9]{1,12})(?![0-9])")
+_FREE_TEXT = ("jobname", "comment", "admincomment", "systemcomment", "submitline", "workdir")
+"""Columns in which users may have written the separator."""
 _IN_COMMAND = re.compile(r"(?:--dependency[= ]|\s-d[= ]?)\s*([^\s]+)")
 _NOT_BEGUN = ("PENDING", "REQUEUED", "CONFIGURING", "REVOKED", "RESV_DEL_HOLD", "SPECIAL_EXIT")
-_RUNS = ("RUNNING", "SUSPENDED", "COMPLETING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING")
+_RESIZING = "resizing"
+_RUNS = ("RUNNING", "SUSPENDED", "COMPLETING", "STOPPED", "SIGNALING", "STAGE_OUT")
 
 
 def looks_like(head: Sequence[str]) -> bool:
@@ -60,25 +63,27 @@ def read_sacct(
     communication_fraction, bytes_per_node_s if someone has put them there.
 
     Steps are left out; components of a heterogeneous job are one job; of a requeued job the last
-    run counts.
+    run counts; a job that changed its size (RESIZING) has the nodes of its node-hours. Separators
+    within the one column of free text that a file has (JobName, Comment, SubmitLine, WorkDir) are
+    part of it.
     """
     lines = read_lines(path)
-    table = _Table(
-        path, _header(path, next(lines, "")), LogClock(timezone), submitted == "eligible"
-    )
+    head = next(lines, "")
+    table = _Table(path, _header(path, head), LogClock(timezone), submitted == "eligible")
     found = Found()
     parts: dict[str, list[LoggedJob]] = {}
     for number, line in enumerate(lines, start=2):
         if not line or line.isspace():
             continue
+        if line.rstrip() == head.rstrip():
+            found.dropped["the header again"] += 1
+            continue
         try:
             job = table.job(line.rstrip("\r"), number, found)
         except _BadLineError as error:
             if bad_lines == "refuse":
-                raise NetcosimError(
-                    f'{path}:{number}: {error}; bad_lines = "drop" leaves such lines out'
-                ) from None
-            found.dropped["a line that is not sound"] += 1
+                raise NetcosimError(f"{path}:{number}: {error}; {DROP_HINT}") from None
+            found.dropped[NOT_SOUND] += 1
             continue
         if job is not None:
             base, plus, _ = job.id.partition("+")
@@ -94,7 +99,10 @@ def read_sacct(
             f"{len(parts):,} heterogeneous jobs, whose {count:,} components are taken together"
         )
     found.notes += table.notes()
-    return workload_of(found, path, shared=shared_nodes, cores_per_node=cores_per_node)
+    found.jobs = _resized(found)
+    return workload_of(
+        found, path, shared=shared_nodes, cores_per_node=cores_per_node, bad_lines=bad_lines
+    )
 
 
 class _BadLineError(ValueError):
@@ -148,10 +156,7 @@ class _Table:
 
     def job(self, line: str, number: int, found: Found) -> LoggedJob | None:
         """Return the job of a line; None for a line that is counted."""
-        cells = line.split(self.separator)
-        n = len(self.columns)
-        if len(cells) != n and not (len(cells) == n + 1 and not cells[-1].strip()):
-            raise _BadLineError(f"{len(cells)} fields; the header has {n}")
+        cells = self._cells(line)
         id = self._get(cells, "jobid")
         state = self._get(cells, "state").upper()
         word = state.split(None, 1)[0].rstrip("+") if state else ""
@@ -196,6 +201,21 @@ class _Table:
             communication_fraction=self._number(cells, "communication_fraction", most=1),
             bytes_per_node_s=self._number(cells, "bytes_per_node_s"),
         )
+
+    def _cells(self, line: str) -> list[str]:
+        """Return the cells of a line, those of free text put together again."""
+        cells = line.split(self.separator)
+        n = len(self.columns)
+        if len(cells) == n + 1 and not cells[-1].strip():
+            cells.pop()  # --parsable
+        more = len(cells) - n
+        free = [k for k, name in enumerate(self.columns) if name in _FREE_TEXT]
+        if more > 0 and len(free) == 1:
+            last = free[0] + more + 1
+            cells[free[0] : last] = [self.separator.join(cells[free[0] : last])]
+        if len(cells) != n:
+            raise _BadLineError(f"{len(cells)} fields; the header has {n}")
+        return cells
 
     def _times(self, cells: list[str]) -> tuple[float, float, float]:
         """Return submit, start and end in Unix time."""
@@ -313,6 +333,46 @@ class _Table:
                 f"{', '.join(DEPENDENCY_KINDS)} are left out"
             )
         return notes
+
+
+def _resized(found: Found) -> list[LoggedJob]:
+    """Return the jobs, records of one that changed its size as one.
+
+    It runs from its first start to its last end on as many nodes, rounded up, as give its
+    node-hours; its node list is not kept. A last record that is RESIZING still runs.
+    """
+    records: dict[str, list[LoggedJob]] = {}
+    for job in found.jobs:
+        records.setdefault(job.id, []).append(job)
+    jobs, n_resized = [], 0
+    for runs in records.values():
+        k = 0
+        while k < len(runs):
+            first = k
+            while k < len(runs) and runs[k].status == _RESIZING:
+                k += 1
+            if k == len(runs):
+                found.dropped["running when the log was made"] += 1
+            elif k == first:
+                jobs.append(runs[k])
+            else:
+                jobs.append(_whole(runs[first : k + 1]))
+                n_resized += 1
+            k += 1
+    if n_resized:
+        found.notes.append(
+            f"{n_resized:,} jobs changed their number of nodes while they ran; each has the nodes "
+            "of its node-hours, rounded up"
+        )
+    return jobs
+
+
+def _whole(records: Sequence[LoggedJob]) -> LoggedJob:
+    first, last = records[0], records[-1]
+    node_s = sum(job.nodes * (job.end_s - job.start_s) for job in records)
+    run_s = last.end_s - first.start_s
+    nodes = ceil(node_s / run_s) if run_s > 0 else last.nodes
+    return replace(last, submit_s=first.submit_s, start_s=first.start_s, nodes=nodes, hosts="")
 
 
 def _one_of(id: str, components: Sequence[LoggedJob]) -> LoggedJob:

@@ -9,9 +9,11 @@ import importlib
 import os
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import TextIO
 
 from netcosim import __version__
 from netcosim.package_check import foreign_package, study_module
@@ -25,7 +27,7 @@ if _FOREIGN is not None:
 from netcosim.executors.mpi import launched_rank  # noqa: E402
 from netcosim.parser import Parser  # noqa: E402
 from netcosim.stopping import Stopped, close_pipes, open_streams, stoppable  # noqa: E402
-from netsim.errors import NetcosimError, one_line  # noqa: E402
+from netsim.errors import ModelWarning, NetcosimError, one_line  # noqa: E402
 from netsim.limits import memory_bytes, shown_bytes  # noqa: E402
 
 PROGRAM = "netcosim"
@@ -132,6 +134,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 141
 
 
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Print a warning: ours as one line."""
+    text = warnings.formatwarning(message, category, filename, lineno, line)
+    shown = f"{PROGRAM}: {message}\n" if issubclass(category, ModelWarning) else text
+    (file or sys.stderr).write(shown)
+
+
 def _run(given: Sequence[str]) -> int:
     try:
         _check_environment()
@@ -141,7 +157,9 @@ def _run(given: Sequence[str]) -> int:
         # after the parser: --help and --version do without it
         from netsim.plugins import installed_plugins, load_plugin, using
 
-        with using((*installed_plugins(), *map(load_plugin, files))):
+        with using((*installed_plugins(), *map(load_plugin, files))), warnings.catch_warnings():
+            warnings.simplefilter("once", ModelWarning)
+            warnings.showwarning = _show_warning
             status: int = args.run(args)
         # Here, so that a closed pipe is noticed where it is handled.
         sys.stdout.flush()

@@ -7,12 +7,13 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import parent_process
 from typing import Any, cast
 
 from netcosim.runs.outcome import Outcome, PointResult, encode_tables
-from netsim.errors import NetcosimError, one_line
+from netsim.errors import ModelWarning, NetcosimError, one_line
 from queuesim.result import Rows
 
 PointFunction = Callable[[Mapping[str, object]], Mapping[str, Rows] | PointResult]
@@ -93,6 +94,7 @@ def describe_error(error: BaseException) -> str:
 def start_worker() -> None:
     """Set up a pool's process: leave Ctrl-C to the parent, and exit when the parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    warnings.simplefilter("ignore", ModelWarning)
     parent = parent_process()
 
     def watch() -> None:

@@ -207,10 +207,10 @@ def period_of(p, run, pause_s, key, met, wait_s, contended):  # type: ignore[no-
     have arrived; its messages begin when its port is free.
     """
     n_ranks, n_steps = len(p.rank_ptr) - 1, len(p.order)
-    for r in range(n_ranks):
-        run.ready[r] = run.port[r] = run.after[r] = 0.0
-    for step in range(n_steps):
-        run.gate[step] = 0.0
+    for rank in range(n_ranks):
+        run.ready[rank] = run.port[rank] = run.after[rank] = 0.0
+    for o in range(n_steps):
+        run.gate[o] = 0.0
     for m in range(len(p.chain)):
         run.done[m] = 0.0
     last = warm = first_s = 0.0

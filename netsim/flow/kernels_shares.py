@@ -45,7 +45,7 @@ class Contention(NamedTuple):
     packet, and the part of the time for which others hold it. By neighbour: ``present``, in each
     set, the part of the time for which it communicates; ``span_s``, how long its communication
     takes without the job; ``rest``, the part of its delay that is not the job's; ``train``, as in
-    `Jobs`; ``shared``, see `neighbours`; ``who``, its slot. ``index``: of each slot among the
+    `Jobs`; ``shared``, see `neighbours`; ``who``, its slot. ``number``: of each slot among the
     neighbours, -1 between two jobs; ``turn``: scratch space of the sets.
     """
 
@@ -59,7 +59,7 @@ class Contention(NamedTuple):
     shared: NDArray[np.float64]
     turn: NDArray[np.float64]
     who: NDArray[np.uint32]
-    index: NDArray[np.int32]
+    number: NDArray[np.int32]
 
 
 class Own(NamedTuple):
@@ -107,10 +107,10 @@ def neighbours(jobs, rows, c, own, job):  # type: ignore[no-untyped-def]
             other = np.int64(rows.job[link, at])
             if other == job:
                 continue
-            if c.index[other] < 0:
-                c.index[other], c.who[n], c.shared[n] = n, other, 0.0
+            if c.number[other] < 0:
+                c.number[other], c.who[n], c.shared[n] = n, other, 0.0
                 n += 1
-            c.shared[c.index[other]] += rows.column[link, at, BUSY] * mine
+            c.shared[c.number[other]] += rows.column[link, at, BUSY] * mine
     return n, meets
 
 
@@ -176,7 +176,7 @@ def contention(jobs, rows, c, own, job, most_slow):  # type: ignore[no-untyped-d
         most_s, column, place = 0.0, rows.column[link], np.int64(own.place[i])
         for at in range(n_jobs):
             if at != place:
-                k = np.int64(c.index[rows.job[link, at]])
+                k = np.int64(c.number[rows.job[link, at]])
                 use = occupied(column[at], c.span_s[k], c.rest[k])
                 most_s += column[at, INPUTS] * column[at, PACKET] * c.train[k]
                 present = c.present[k]
@@ -184,7 +184,7 @@ def contention(jobs, rows, c, own, job, most_slow):  # type: ignore[no-untyped-d
                     met[q] += present[q] * use
         for at in range(n_jobs):
             if at != place:
-                k = np.int64(c.index[rows.job[link, at]])
+                k = np.int64(c.number[rows.job[link, at]])
                 use = occupied(column[at], c.span_s[k], c.rest[k])
                 share = use * min(MOST_FAIR, column[at, INPUTS] / own.inputs[i])
                 wait, more = 0.5 * column[at, PACKET] * use, c.train[k] - 1.0
@@ -197,8 +197,8 @@ def contention(jobs, rows, c, own, job, most_slow):  # type: ignore[no-untyped-d
         for q in range(SETS):
             slow[q] = min(slow[q], most_slow)
             wait_s[q] = min(wait_s[q], most_s) if own.packet_s[i] > 0.0 else 0.0
-    for k in range(n):
-        c.index[c.who[k]] = -1
+    for neighbour in range(n):
+        c.number[c.who[neighbour]] = -1
 
 
 @njit(**INNER_KERNEL)

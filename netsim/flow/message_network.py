@@ -253,7 +253,7 @@ class MessageNetwork(Generic[JobId]):
             ranks, steps, messages = map(max, (2 * ranks, 2 * steps, 2 * messages), room)
             self._run = _run((ranks, steps, messages))
         if need[0] > len(c.slow):
-            self._contention = _contention(len(c.index), 2 * need[0])
+            self._contention = _contention(len(c.number), 2 * need[0])
         if all(u + n <= h for u, n, h in zip(self._used, need, self._room, strict=True)):
             return
         sizes = {slot: _size(load) for slot, load in self._loads.items()}

@@ -241,9 +241,9 @@ def period_of(p, run, pause_s, key, met, wait_s, contended):  # type: ignore[no-
                     run.gate[waiter] = max(run.gate[waiter], arrival)
                 elif waiter < n_steps + n_ranks:
                     run.after[waiter - n_steps] = max(run.after[waiter - n_steps], arrival)
-        for r in range(n_ranks):
-            run.ready[r] = max(run.posted[p.rank_ptr[r + 1] - 1], run.after[r]) + pause_s
-            run.after[r] = 0.0
+        for rank in range(n_ranks):
+            over = max(run.posted[p.rank_ptr[rank + 1] - 1], run.after[rank])
+            run.ready[rank], run.after[rank] = over + pause_s, 0.0
         if k == 0:
             first_s = last
         if k == WARM_UP - 1:

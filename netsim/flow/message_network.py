@@ -346,7 +346,7 @@ def _contention(slots: int, n_links: int) -> Contention:
         shared=np.empty(slots),
         turn=np.empty(SETS),
         who=np.empty(slots, dtype=np.uint32),
-        index=np.full(slots, -1, dtype=np.int32),
+        number=np.full(slots, -1, dtype=np.int32),
     )
 
 

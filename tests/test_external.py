@@ -390,6 +390,24 @@ def test_a_program_has_some_time_to_end() -> None:
     assert shell("read a; exit 6").end({}) == 6
 
 
+@pytest.mark.parametrize(("limit_s", "wait_s"), [(2.5, 2.5), (60.0, 5.0)])
+def test_an_end_takes_no_more_than_an_answer_and_five_seconds(
+    limit_s: float, wait_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = LineProcess(["sh", "-c", "read a; exit 6"], limit_s)
+    waits_s: list[float | None] = []
+    wait = process._process.wait
+
+    def noted(timeout: float | None = None) -> int:
+        waits_s.append(timeout)
+        return wait()
+
+    monkeypatch.setattr(process._process, "wait", noted)
+    assert process.end({}) == 6
+    # at last it waits for what it has killed
+    assert waits_s == [wait_s, None]
+
+
 def test_an_answer_has_what_its_message_has_left_of_the_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from queue_helpers import make_workload
@@ -206,6 +208,22 @@ def test_flows_weigh_what_others_keep_busy_in_the_time_of_their_iteration(
         # the same group, of one job, on other paths
         running.end(0)
         assert running.settle() == {1: 1.0}
+
+
+def test_a_job_whose_links_are_busy_for_longer_is_timed_again(monkeypatch):
+    """Two jobs, each on a spine of its own. When the first ends, the second one chooses anew.
+
+    It then has the same links for three times as long: 1 c + 3 c of an isolated 1 c + 1 c.
+    """
+    running = ScheduledJobs(network("pinned", 2), InOrder(), 1)
+    running.start(0, at(0, 4))
+    running.start(1, at(1, 5))
+    assert running.settle() == {}
+    old = running.job(1)
+    longer = replace(old, comm_s=3 * old.comm_s, busy_s=3 * old.busy_s)
+    monkeypatch.setattr(running.iterations, "placed", lambda situation, background_s: longer)
+    running.end(0)
+    assert running.settle() == pytest.approx({1: 0.5})
 
 
 def test_only_the_nodes_that_a_job_wants_of_a_placement_send():

@@ -176,6 +176,13 @@ def test_iterations_of_different_lengths_go_around_their_common_multiple():
     assert cassini.circle(times_s * [[1], [1.01]], np.ones(2), 2.0 / 997) is None
 
 
+def test_a_period_of_whole_units_is_not_rounded_up():
+    """In floats 0.1 + 0.2 s are a little more than 24 units of 0.0125 s; 0.301 s are more."""
+    times_s = np.array([[0.1, 0.2, 0.0], [0.1, 0.201, 0.0]])
+    assert times_s[0, :2].sum() / 0.0125 > 24
+    assert cassini.periods_in(times_s, 0.0125).tolist() == [24, 25]
+
+
 def test_jobs_are_placed_around_a_circle_in_turn_and_moved_again():
     """Iterations of 1 s: A sends from 0 to 1/4, B from 3/8 to 5/8, C for a half from its begin.
 

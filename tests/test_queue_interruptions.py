@@ -222,6 +222,17 @@ def test_borrowed_nodes_become_owned_in_the_order_of_starts() -> None:
     assert quotas.score(every[:1], 4.0).tolist() == [1]
 
 
+def test_a_job_that_borrowed_and_has_ended_becomes_no_owner() -> None:
+    """a may claim 4 nodes: job 0 owns them, job 1 borrows 3. When both have ended, job 2 has 4."""
+    workload = jobs([0] * 3, [1] * 3, [4, 3, 4], account=[*"aaa"])
+    quotas = Quotas(workload, QuotaKeys(["a: 4"]), 8)
+    quotas.started(0, 0.0)
+    quotas.started(1, 0.0)
+    quotas.ended(1, 1.0)
+    quotas.ended(0, 2.0)
+    assert quotas.score(np.array([2]), 2.0).tolist() == [1]
+
+
 def test_who_has_become_an_owner_is_not_preempted() -> None:
     """a may claim 4 of 12 nodes, b 8. Jobs 1 and 3 of a have 4 each, and job 2 of c has 4.
 

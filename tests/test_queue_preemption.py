@@ -201,6 +201,14 @@ def test_who_could_stay_stays() -> None:
     assert runs_of(result) == [[(0, 10), (15, 55)], [(1, 51)], [(2, 10), (15, 57)], [(10, 15)]]
 
 
+def test_all_that_can_preempt_do_so_at_once() -> None:
+    """Jobs 3 and 4 come at 5 s, and each takes the place of one of jobs 1 and 2 then."""
+    workload = jobs([0, 0, 5, 5], [20, 20, 10, 10], [1] * 4, priority=[0, 0, 1, 1])
+    rules = Rules(checkpoints=Checkpoints(1.0), preemption=BY_ORDER)
+    result = simulate(workload, Mask(2), rules)
+    assert runs_of(result) == [[(0, 5), (15, 30)]] * 2 + [[(5, 15)]] * 2
+
+
 def test_nobody_leaves_for_a_job_that_does_not_fit_by_shape() -> None:
     """Job 4 needs 4 of 6 nodes in a row; job 2 of its level is between jobs 1 and 3 until 20 s.
 

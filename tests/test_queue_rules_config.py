@@ -290,7 +290,8 @@ def test_hand_worked_chain_with_a_job_that_is_cut() -> None:
     result = simulate(workload, Rules(2.0, True), overrun="cut", keep_placements=True)
     assert result.outcome.tolist() == [CUT, NEVER_RUN, 0, NEVER_RUN, 0, 0]
     assert result.overran.tolist() == [True, False, False, False, False, True]
-    assert np.array_equal(result.start_s, [0, np.nan, 7, np.nan, 7, 0], equal_nan=True)
+    for times in (result.start_s, result.eligible_s):
+        assert np.array_equal(times, [0, np.nan, 7, np.nan, 7, 0], equal_nan=True)
     row = result.reports["queue_rules"]
     assert (row["never_run_jobs"], row["cut_jobs"]) == (2, 1)
     assert (row["dependent_jobs"], row["dependencies_outside"]) == (5, 1)

@@ -67,7 +67,7 @@ class CoupledParameters:
     """``[queue.coupled-flow]``, and keys of ``[queue.coupled-packets]``."""
 
     baseline: Annotated[
-        str, "nodes of the isolated run that a logged run time stands for", OneOf(BASELINES)
+        str, "nodes of the isolated run whose time is the logged run time", OneOf(BASELINES)
     ] = REFERENCE
     runtime_reference: Annotated[
         str,
@@ -95,7 +95,7 @@ class PacketBudget:
     ] = 600.0
     """CPU time of the packet simulations of a queue, as `cosim.run_times.packet_judge.cost_s`
     estimates it from the simulated packets, so that no result depends on the machine. It is spent
-    as jobs start. Groups that it does not cover wait, and keep what packets said before."""
+    as jobs start. Groups that it does not cover wait, and keep their last result of packets."""
 
     def __post_init__(self) -> None:
         check_values("packet budget", self)

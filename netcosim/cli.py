@@ -142,7 +142,7 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """Print a warning: ours as one line."""
+    """Print a warning: netcosim's as one line."""
     text = warnings.formatwarning(message, category, filename, lineno, line)
     shown = f"{PROGRAM}: {message}\n" if issubclass(category, ModelWarning) else text
     (file or sys.stderr).write(shown)

@@ -25,7 +25,7 @@ class NetcosimError(ValueError):
 
 
 class ModelWarning(UserWarning):
-    """What was asked for is simulated, and is not what it may look like."""
+    """What is simulated is not what the call may look like."""
 
 
 def one_line(message: str, most: int) -> str:

@@ -108,7 +108,7 @@ def test_links_are_shared_with_needs_and_else_a_note_says_why_not(tmp_path: Path
 def test_other_policies_place_as_before(tmp_path: Path) -> None:
     """The key reaches no policy that does not read it and changes no draw."""
     results = [
-        run_cosim(load_config(config_file(tmp_path, need, 'random", "jigsaw')))
+        run_cosim(load_config(config_file(tmp_path, need, 'random", "jigsaw", "lc-s')))
         for need in ("", CLASSES)
     ]
     for name in ("random", "jigsaw"):

@@ -77,7 +77,7 @@ def results(done: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, An
         "routing": routing,
         "policy": policy,
         "placement": policy.allocate(nc.Request(1, 200)),
-        "request": nc.Request(2, 5, nodes=np.arange(5000, dtype=np.int32)),
+        "request": nc.Request(2, 5000, nodes=np.arange(5000, dtype=np.int32)),
         "hierarchy": nc.hierarchy_of(topology),
         "workload": nc.laas_workload(3000, 20, rng),
         "program": program,

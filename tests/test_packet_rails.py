@@ -117,7 +117,7 @@ def test_a_job_takes_the_rails_that_it_takes_alone():
 
 
 def test_an_unknown_policy_is_refused():
-    with pytest.raises(NetcosimError, match="unknown rail_policy 'stripes'; valid: pinned, round"):
+    with pytest.raises(NetcosimError, match="unknown rail_policy 'stripes'; did you mean striped"):
         PacketConfig(rail_policy="stripes")
 
 

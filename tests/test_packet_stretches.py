@@ -140,7 +140,8 @@ def test_ages_are_counted_by_class() -> None:
     assert {k: found[k] for k in shares} == pytest.approx(shares)
     assert describe_ages({"cpu_s": 30.0, "budget_s": 600.0, **found}) == (
         "of job time rest 2 % on packets of the present situation, 12 % on packets of one up to 10 "
-        "min old, 60 % on up to 1 h, 26 % on older (CPU time 30 s of 10 min, queue.coupled.budget)"
+        "min old, 60 % on up to 1 h, 26 % on older (CPU time 30 s of 10 min, "
+        "queue.coupled-packets.budget)"
     )
     assert PacketAges().summary()["present"] == 1.0
 

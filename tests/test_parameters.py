@@ -135,7 +135,7 @@ def test_keys_that_the_reference_only_names_are_described_with_the_config() -> N
     for name, policy in POLICIES.items():
         assert {f"policies.{name}.{short_name(key)}" for key in policy.declares()} <= described
     for model in RUNTIME_MODELS.values():
-        where = f"queue.{model.section}" if model.section else "queue"
+        where = f"queue.{model.name}"
         assert {f"{where}.{short_name(key)}" for key in model.declares()} <= described
 
 

@@ -94,7 +94,7 @@ def test_parts_that_a_config_uses(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     no_snapshot = {"run": {"snapshots": 0}}
     logged = {"queue": {"policies": ["baseline"], "run_time_model": "as-logged"}}
     assert announce.parts_of(config_from(CONTENT | no_snapshot | logged)) == ()
-    assert announce.parts_of(config_from(coupled | no_snapshot)) == ("flows of jobs",)
+    assert announce.parts_of(config_from(coupled | no_snapshot)) == (static, "flows of jobs")
     queue = {"policies": ["baseline"], "run_time_model": "coupled-packets"}
     live = coupled | no_snapshot | {"queue": queue}
     assert announce.parts_of(config_from(live)) == (static, "flows of jobs")
@@ -120,9 +120,9 @@ def test_paths_by_draws_and_loads_are_compiled_for_routings_that_have_them(
     machine = {"family": "fattree", "radix": 4}
     for routing, more in (("d-mod-k", ()), ("adaptive", (kernel_parts.WALKS,))):
         config = config_from(live | {"machine": machine | {"routing": routing}})
-        assert announce.parts_of(config) == ("flows of jobs", *more)
+        assert announce.parts_of(config)[1:] == ("flows of jobs", *more)
     kernel_parts.mark_compiled(kernel_parts.WALKS)
-    assert announce.parts_of(config) == ("flows of jobs",)
+    assert announce.parts_of(config)[1:] == ("flows of jobs",)
 
 
 def test_parts_are_found_for_a_plugins_routing(
@@ -139,7 +139,7 @@ def test_parts_are_found_for_a_plugins_routing(
     machine = {"family": "fattree", "radix": 4, "routing": "mine"}
     content = CONTENT | {"run": {"snapshots": 0}, "queue": queue, "machine": machine}
     config = config_from(content | {"plugins": [str(tmp_path / "mine.py")]})
-    assert announce.parts_of(config) == ("flows of jobs",)
+    assert announce.parts_of(config) == ("packets of static routings", "flows of jobs")
 
 
 def test_kernels_of_registry_entries_are_parts_and_each_part_has_sources() -> None:
@@ -154,7 +154,8 @@ def test_a_run_compiles_the_searches_of_its_own_policies_alone() -> None:
     queue = {"policies": ["baseline", "jigsaw"], "run_time_model": "as-logged"}
     assert announce.parts_of(config_from(no_packets | {"queue": queue})) == ("isolating search",)
     queue |= {"policies": ["lc", "ta"], "run_time_model": "coupled-flow"}
-    expected = ("flows of jobs", "TA search", "least-constrained search")
+    static = "packets of static routings"  # of isolated loops
+    expected = (static, "flows of jobs", "TA search", "least-constrained search")
     assert announce.parts_of(config_from(no_packets | {"queue": queue})) == expected
 
 

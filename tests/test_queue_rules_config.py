@@ -360,7 +360,7 @@ def test_a_file_of_outages_and_who_is_spared(tmp_path: Path) -> None:
     assert result.start_s.tolist() == [9, 0]
     # whom the log does not have
     other = replace(outage, account="oops")
-    with pytest.raises(NetcosimError, match=r"o\.csv:2: unknown account 'oops'; valid: ops, phys"):
+    with pytest.raises(NetcosimError, match=r"o\.csv:2: unknown account 'oops'; did you mean ops"):
         simulate(workload, Rules(outages=(other,)))
     nobodys = replace(workload, details=JobDetails())
     with pytest.raises(NetcosimError, match=r"o\.csv:2: account 'ops'; no job has an account"):

@@ -262,4 +262,4 @@ def test_a_run_has_exposed_communication_by_job(together: str) -> None:
         assert row["exposed_tp"] > 0
         assert row["exposed_tp"] + row["exposed_dp"] < 1
         if row["policy"] == "baseline":  # each on a leaf of its own: as in isolation
-            assert (row["exposed_tp"], row["exposed_dp"]) == pytest.approx(alone, rel=0.1)
+            assert (row["exposed_tp"], row["exposed_dp"]) == pytest.approx(alone, rel=0.2)

@@ -90,7 +90,7 @@ def popcount(x: Word) -> Word:
 
 @njit(**INNER_ALLOCATING_KERNEL)
 def tree_of(words: Ints, counted: bool) -> Tree:
-    """Return the tree in an array of words; its free nodes are only counted if asked."""
+    """Return the tree in an array of words; its free nodes are counted on request."""
     m1, m2, m3, w2, w3 = words[0], words[1], words[2], words[3], words[4]
     n_leaves = m2 * m3
     nodes = words[N_HEADER : N_HEADER + n_leaves]

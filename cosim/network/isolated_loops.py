@@ -167,7 +167,7 @@ def periods_s(
 class IsolatedLoops:
     """Isolated loops by situation, each simulated once.
 
-    Jobs that the network cannot tell apart are one: their messages take links in the same order,
+    Jobs that are equal for the network are one: their messages take links in the same order,
     as fast, and in the same order of their numbers. That is known under routings whose paths depend
     on nothing but their ends.
 
@@ -245,7 +245,7 @@ class IsolatedLoops:
         return loop_isolated(self._network, looping, once_s + looping.compute_s, stream)[0]
 
     def _place(self, situation: Situation) -> Hashable:
-        """Return what the network can tell of a job's nodes, pattern and draws."""
+        """Return what of a job's nodes, pattern and draws is visible to the network."""
         kind = situation._replace(fraction=1.0, compute_s=None)
         if kind not in self._places:
             remember(self._places, kind, self._seen(kind), _KEPT)

@@ -6,7 +6,7 @@ c / (C + c) is its communication fraction. On its own nodes it computes as long 
 takes c' more. Its *locality* is (C + c') / (C + c), and its fraction there c' / (C + c').
 
 Loops are simulated for fractions rounded to eighths of an octave, so that few are where the network
-cannot tell jobs apart: c and c' hardly depend on C.
+does not distinguish jobs: c and c' hardly depend on C.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FloatArray = NDArray[np.float64]
 DRAWS = 8
 """Task mappings and random partners of jobs of a communication and size; a job's id selects one."""
 PLACEMENTS = 4
-"""Random placements whose mean stands for the reference's nodes where there is no pilot."""
+"""Random placements whose mean replaces the reference's nodes where there is no pilot."""
 
 
 class OnReference(NamedTuple):

@@ -2,7 +2,7 @@
 
 A start or an end changes the jobs that share router-to-router links with it. They are judged by
 `cosim.run_times.packet_judge`, unless an equal situation is known or the budget is spent; then they
-wait (`cosim.run_times.stretches.PacketStretches`). The table ``packet_ages`` says which share of
+wait (`cosim.run_times.stretches.PacketStretches`). The table ``packet_ages`` has the share of
 job time rests on how old a situation.
 """
 

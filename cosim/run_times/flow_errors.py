@@ -94,7 +94,7 @@ def classes_of(
 ) -> list[tuple[str, str]]:
     """Return the classes of some jobs by traffic and nodes.
 
-    Of each communication and class of sizes the smallest job stands for all.
+    Of each communication and class of sizes the smallest job represents all.
     """
     smallest: dict[tuple[int, str], int] = {}
     for which, n in zip(share.tolist(), n_nodes.tolist(), strict=True):

@@ -80,4 +80,4 @@ def describe_ages(row: Mapping[str, float]) -> str:
         f"{100 * row[name]:.3g} % on {words}" for name, words in _WORDS.items() if row[name] > 0
     )
     spent, budget = (format_quantity(row[name], "time", 2) for name in ("cpu_s", "budget_s"))
-    return f"of job time rest {shares} (CPU time {spent} of {budget}, queue.coupled.budget)"
+    return f"of job time rest {shares} (CPU time {spent} of {budget}, queue.coupled-packets.budget)"

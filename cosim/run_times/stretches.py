@@ -82,7 +82,7 @@ class FlowStretches:
 
 @dataclass
 class _Packet:
-    """A running job and what packets said of it."""
+    """A running job and what packets gave for it."""
 
     situation: Situation
     links: NDArray[np.int32]
@@ -113,7 +113,7 @@ class PacketStretches(FlowStretches):
 
     Notes
     -----
-    Flows run beside: they say how busy links are, are compared with each judgement, and estimate
+    Flows run beside: they have the use of links, are compared with each judgement, and estimate
     jobs that wait. One that packets have judged has that slowdown, times the square root of the
     change of its slowdown by flows since (not following, or following fully, is further off). Any
     other has its extra time by flows, times the ratio of extra times (packets over flows) of the

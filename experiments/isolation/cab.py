@@ -85,6 +85,7 @@ def _point(name: str, fraction: float, packing: int, options: Options) -> Point:
         "queue.backfill": "none",
         "run.repetition": packing,
         "run.steady.precision": 0.5,
+        "run.steady.noise": 0.0,
         "run.steady.least_iterations": ITERATIONS,
         "run.steady.most_iterations": ITERATIONS,
         **changes,

@@ -183,7 +183,7 @@ def live_points(
 ) -> list[Point]:
     """Return the queues of policies with run times that follow contention, to compare with."""
     run = {"seed": seed, "snapshots": 0, "observables": ["runs"]}
-    live = {"queue.run_time_model": "coupled-flow", "queue.coupled.baseline": "own-nodes"}
+    live = {"queue.run_time_model": "coupled-flow", "queue.coupled-flow.baseline": "own-nodes"}
     change = partial(replaced, changes={**live, "run": run})
     one = replace(designed, policies=study.live_policies)
     found = packet_points(study, log, stretches, one, seed, change)

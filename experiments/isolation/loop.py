@@ -94,7 +94,8 @@ def _point(
     options: Options,
 ) -> Point:
     policies = (labels["reference"], *POLICIES)
-    steady = {"precision": 0.5, "least_iterations": ITERATIONS, "most_iterations": ITERATIONS}
+    steady = {"noise": 0.0, "precision": 0.5}
+    steady |= {"least_iterations": ITERATIONS, "most_iterations": ITERATIONS}
     more = {"communication.mix": study_mix(node_bytes=NODE_BYTES), "run.steady": steady, **changes}
     content = study_content(
         sections, "fattree", policies, snapshots=snapshots, seed=options.seed, changes=more

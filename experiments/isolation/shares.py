@@ -26,7 +26,7 @@ from workloads.shares.study_mix import study_mix
 POLICY = "jigsaw"
 SNAPSHOTS = 4
 DAYS = 14.0
-STEADY = {"precision": 0.05, "least_iterations": 4, "most_iterations": 8}
+STEADY = {"noise": 0.0, "precision": 0.05, "least_iterations": 4, "most_iterations": 8}
 NODE_BYTES = 16 * 1024
 """Few iterations of the job with the longest are hundreds of the others, and so are packets."""
 CHOSEN = ("pollard-cab", "seren-links", "amg-ranks")

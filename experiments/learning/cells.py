@@ -123,7 +123,7 @@ def cell(machine: str, name: str, workload: Jobs, scale: Scale) -> Cell:
         "queue": {
             "policies": list(where.rules),
             "run_time_model": NETWORK,
-            "coupled": {"baseline": "own-nodes"},
+            NETWORK: {"baseline": "own-nodes"},
         },
         "communication": {"mix": [{**one, **sent} for one in PATTERNS]},
         "run": {"snapshots": 0, "seed": SEED},

@@ -90,7 +90,7 @@ def isolation_points(options: Options) -> list[Point]:
                     "machine.routing": routing,
                     "machine.packet": packet,
                     "communication.mix": study_mix(node_bytes=NODE_BYTES),
-                    "run.steady": {"least_iterations": 8, "most_iterations": 8},
+                    "run.steady": {"noise": 0.0, "least_iterations": 8, "most_iterations": 8},
                 },
             ),
             {"routing": routing, "router": router},

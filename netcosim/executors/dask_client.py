@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from netcosim.executors.workers import ExecutorEntry, Workers, not_installed
+from netcosim.executors.workers import Workers, not_installed
 from netsim.errors import NetcosimError
 
 _AHEAD = 1000
@@ -26,7 +26,7 @@ def check_address(argument: str) -> None:
 
 
 @contextmanager
-def _open(argument: str, jobs: int) -> Iterator[Workers]:
+def open_client(argument: str, jobs: int) -> Iterator[Workers]:
     try:
         from distributed import Client, LocalCluster
         from distributed.scheduler import KilledWorker
@@ -62,11 +62,3 @@ def _open(argument: str, jobs: int) -> Iterator[Workers]:
             )
         executor = client.get_executor(pure=False)
         yield Workers(len(threads), executor, ahead=_AHEAD, lost=(KilledWorker,))
-
-
-DASK = ExecutorEntry(
-    "dask",
-    "workers of the scheduler dask:tcp://HOST:PORT or dask:FILE.json, or --jobs local ones",
-    _open,
-    check_address,
-)

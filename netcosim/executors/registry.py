@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from netcosim.executors.dask_client import DASK
 from netcosim.executors.mpi import world
 from netcosim.executors.processes import check_jobs, local_processes
-from netcosim.executors.slurm_jobs import SLURM
 from netcosim.executors.workers import ExecutorEntry, Workers
 from netsim.errors import NetcosimError, need_name
 
@@ -28,13 +26,47 @@ def _mpi(argument: str, jobs: int) -> Iterator[Workers | None]:
         yield None if executor is None else Workers(n_workers, executor, ahead=3 * n_workers)
 
 
+def _dask(argument: str, jobs: int) -> AbstractContextManager[Workers | None]:
+    from netcosim.executors.dask_client import open_client
+
+    return open_client(argument, jobs)
+
+
+def _check_dask(argument: str) -> None:
+    from netcosim.executors.dask_client import check_address
+
+    check_address(argument)
+
+
+def _slurm(argument: str, jobs: int) -> AbstractContextManager[Workers | None]:
+    from netcosim.executors.slurm_jobs import open_jobs
+
+    return open_jobs(argument, jobs)
+
+
+def _check_slurm(argument: str) -> None:
+    from netcosim.executors.slurm_jobs import slurm_options
+
+    slurm_options(argument)
+
+
 EXECUTORS = {
     entry.name: entry
     for entry in (
         ExecutorEntry("processes", "--jobs local processes (default)", local_processes),
         ExecutorEntry("mpi", "the other ranks under mpiexec or srun (default there)", _mpi),
-        DASK,
-        SLURM,
+        ExecutorEntry(
+            "dask",
+            "workers of the scheduler dask:tcp://HOST:PORT or dask:FILE.json, or --jobs local ones",
+            _dask,
+            _check_dask,
+        ),
+        ExecutorEntry(
+            "slurm",
+            "jobs of some points each, slurm:KEY=VALUE,... with keys of docs/sweeps.md",
+            _slurm,
+            _check_slurm,
+        ),
     )
 }
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from netcosim.executors.workers import ExecutorEntry, Workers, not_installed
+from netcosim.executors.workers import Workers, not_installed
 from netsim.errors import NetcosimError
 from netsim.text_numbers import whole_number
 
@@ -123,7 +123,7 @@ class SubmititExecutor(Executor):
 
 
 @contextmanager
-def _open(argument: str, jobs: int) -> Iterator[Workers]:
+def open_jobs(argument: str, jobs: int) -> Iterator[Workers]:
     options = slurm_options(argument)
     try:
         import submitit
@@ -155,11 +155,3 @@ def _open(argument: str, jobs: int) -> Iterator[Workers]:
     with suppress(OSError):  # what jobs printed that failed stays
         folder.rmdir()
         folder.parent.rmdir()
-
-
-SLURM = ExecutorEntry(
-    "slurm",
-    "jobs of some points each, slurm:KEY=VALUE,... with keys of docs/sweeps.md",
-    _open,
-    slurm_options,
-)

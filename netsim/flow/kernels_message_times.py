@@ -55,7 +55,7 @@ class Run(NamedTuple):
     after: NDArray[np.float64]
 
 
-class Parts(NamedTuple):
+class MessageParts(NamedTuple):
     """Views of a job's record."""
 
     rank_ptr: NDArray[np.uint32]
@@ -113,7 +113,7 @@ def parts_of(ints, floats, n):  # type: ignore[no-untyped-def]
     floor_s = compute_s[n_steps:]
     latency_s = floor_s[n_messages:]
     alone_s = latency_s[n_messages:]
-    return Parts(
+    return MessageParts(
         rank_ptr[: n_ranks + 1],
         step_ptr[: n_steps + 1],
         order[:n_steps],

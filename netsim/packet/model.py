@@ -25,7 +25,7 @@ MAX_BUFFER_BYTES = 1 << 30
 RAIL_POLICIES = ("striped", "round-robin", "pinned")
 _SEVERAL_PORTS = ReadIf(
     ("machine.family", "machine.parameters"),
-    # files of these families say how many ports a node has
+    # files of these families state how many ports a node has
     lambda family, given: given.get("rails", 1) != 1 or family in ("cables", "ibnetdiscover"),
     "machine.rails is above 1",
 )

@@ -121,8 +121,9 @@ def test_paths_by_draws_and_loads_are_compiled_for_routings_that_have_them(
     for routing, more in (("d-mod-k", ()), ("adaptive", (kernel_parts.WALKS,))):
         config = config_from(live | {"machine": machine | {"routing": routing}})
         assert announce.parts_of(config)[1:] == ("flows of jobs", *more)
-    kernel_parts.mark_compiled(kernel_parts.WALKS)
-    assert announce.parts_of(config)[1:] == ("flows of jobs",)
+    for part in (kernel_parts.WALKS, *kernel_parts.PACKETS.values()):
+        kernel_parts.mark_compiled(part)
+    assert announce.parts_of(config) == ("flows of jobs",)
 
 
 def test_parts_are_found_for_a_plugins_routing(
@@ -149,7 +150,10 @@ def test_kernels_of_registry_entries_are_parts_and_each_part_has_sources() -> No
     assert all(kernel_sources(part.called) for part in kernel_parts.PARTS.values())
 
 
-def test_a_run_compiles_the_searches_of_its_own_policies_alone() -> None:
+def test_a_run_compiles_the_searches_of_its_own_policies_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NETCOSIM_CACHE_DIR", str(tmp_path))
     no_packets = CONTENT | {"run": {"snapshots": 0}}
     queue = {"policies": ["baseline", "jigsaw"], "run_time_model": "as-logged"}
     assert announce.parts_of(config_from(no_packets | {"queue": queue})) == ("isolating search",)

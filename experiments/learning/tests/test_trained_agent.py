@@ -60,6 +60,8 @@ class Observer(Decider):
 def content(**queue: Any) -> dict[str, Any]:
     mix = [{**one, "communication_fraction": [0.2, 0.8]} for one in PATTERNS]
     synthetic = {"n_jobs": 70, "mean_nodes": 30, "load": 1.4, "requested_factor": [1.0, 2.0]}
+    # environments have no pilot run of the reference policy
+    queue = {"coupled-flow": {"baseline": "own-nodes"}, **queue}
     return {
         "machine": {"preset": "dragonfly-272"},
         "workload": {"synthetic": synthetic, "larger_jobs": "drop"},

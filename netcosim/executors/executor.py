@@ -17,7 +17,7 @@ from netsim.errors import NetcosimError
 Finish = Callable[[Sequence[tuple[str, Any]]], None]
 """Called with the keys and results of tasks, those that come together at a time."""
 
-BATCH_S = 0.5
+BATCH_S = 0.02
 """Results of this process within so long come together."""
 
 KILLED = (

@@ -33,16 +33,18 @@ TURNS, SECONDS, N_ENVS, N_STEPS = 3, 3.0, 2, 1500
 ID = f"{netcosim.gym.__name__}:netcosim/Schedule-v0"
 
 
-def world(machine: str, policy: str = RANDOM) -> dict[str, Any]:
-    """Half all-to-alls, half halos; 95 % load."""
+def world(machine: str, contention: str, policy: str = RANDOM) -> dict[str, Any]:
+    """Half all-to-alls, half halos, where they are sent; 95 % load."""
     jobs = {"n_jobs": 2000, "mean_nodes": MACHINES[machine][0], "load": 0.95}
     send = {"node_bytes": "64 KiB", "communication_fraction": [0.1, 0.5]}
     patterns = ("all-to-all", "halo3d")
+    mix = [{"pattern": name, **send} for name in patterns]
+    sent = {} if contention == CONTENTIONS[0] else {"communication": {"mix": mix}}
     return {
+        **sent,
         "machine": {"preset": machine},
         "workload": {"synthetic": {**jobs, "requested_factor": [1.0, 3.0]}, "larger_jobs": "drop"},
-        "queue": {"policies": [policy], "run_time_model": "as-logged"},
-        "communication": {"mix": [{"pattern": name, **send} for name in patterns]},
+        "queue": {"policies": [policy], "run_time_model": contention},
         "run": {"seed": 3, "snapshots": 0},
     }
 
@@ -77,7 +79,7 @@ def turn(env: Schedule, act: Actions) -> tuple[float, float]:
 
 def rows_of(machine: str, contention: str, policy: str) -> list[dict[str, object]]:
     """A row for each way to act."""
-    env, rows = Schedule(world(machine, policy), contention=contention), []
+    env, rows = Schedule(world(machine, contention, policy), contention=contention), []
     for name, act in ACTIONS.items():
         turn(env, act)
         found = [turn(env, act) for _ in range(TURNS)]
@@ -94,7 +96,7 @@ def vector_row(contention: str, n_envs: int) -> dict[str, object]:
         ID,
         num_envs=n_envs,
         vectorization_mode="async",
-        config=world("dragonfly-272"),
+        config=world("dragonfly-272", contention),
         contention=contention,
     )
     envs.reset(seed=1)

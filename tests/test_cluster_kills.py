@@ -328,7 +328,6 @@ RUN_WAYS: dict[str, tuple[Callable[[Sweep, int, np.random.Generator], None], int
     "run, a process": (kill_a_process, 10, 60),
     "run, mpi": (kill_ranks, 8, 60),
     "run, dask workers": (kill_dask_workers, 8, 60),
-    "run, submitit": (kill_jobs, 8, 12),
 }
 """The same for a run, and its snapshots."""
 

@@ -96,8 +96,9 @@ def cables(
     """
     path = Path(file)
     name = name or path.name
-    rows, direct = _with_routers(read_cables(path), name, nodes, link_bandwidth_Bps)
+    rows = read_cables(path)
     is_node = _nodes(name, rows, nodes)
+    rows, direct = _with_routers(rows, is_node, name, nodes, link_bandwidth_Bps)
     ends = list(dict.fromkeys(end for row in rows for end in row.ends))
     switches = [end for end in ends if end not in is_node]
     names = [end for end in ends if end in is_node]
@@ -140,13 +141,16 @@ def cables(
 
 
 def _with_routers(
-    rows: list[CableRow], name: str, nodes: str | None, link_bandwidth_Bps: int
+    rows: list[CableRow],
+    is_node: set[str],
+    name: str,
+    nodes: str | None,
+    link_bandwidth_Bps: int,
 ) -> tuple[list[CableRow], list[str]]:
     """Return the rows with a router before each node that has a cable to another node.
 
     The node's own link has the bandwidth of its cables together and no latency.
     """
-    is_node = _nodes(name, rows, nodes)
     both = {end for row in rows if is_node.issuperset(row.ends) for end in row.ends}
     if not both:
         return rows, []

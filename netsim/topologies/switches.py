@@ -123,7 +123,7 @@ def switch_network(family: str, name: str, wiring: Wiring) -> Topology:
     # rail: the way to another plane and back would take that cable twice.
     joints = np.unique(pieces(n, cables))
     relays = np.column_stack([joints[:-1], joints[1:]])
-    as_relays = np.full(len(relays), 3)
+    joined = np.concatenate([cables, relays])
     speed = np.broadcast_to(_by_node(w.node_bandwidth_Bps), node_switch.shape)[order]
     cable_Bps = np.broadcast_to(w.bandwidth_Bps, len(cables))
     names = [w.nodes[i] for i in order.tolist()]
@@ -133,15 +133,15 @@ def switch_network(family: str, name: str, wiring: Wiring) -> Topology:
         shape=SwitchesShape(tuple(w.switches), height.astype(np.int64), domains, w.notes),
         port_router=node_switch[order].ravel(),
         n_routers=n,
-        router_src=np.concatenate([cables, relays]).ravel(),
-        router_dst=np.concatenate([cables, relays])[:, ::-1].ravel(),
-        router_kind=np.repeat(as_relays, 2)
-        if not len(cables)
-        else np.append(np.stack([kind, back], axis=1).ravel(), np.repeat(as_relays, 2)),
+        router_src=joined.ravel(),
+        router_dst=joined[:, ::-1].ravel(),
+        router_kind=np.append(np.stack([kind, back], axis=1), np.full(2 * len(relays), 3)),
         router_kinds=("up", "down", "level", "relay")[: 4 if len(relays) else 3],
-        router_bandwidth_Bps=np.repeat(np.append(cable_Bps, 0 * as_relays + speed.min()), 2),
+        router_bandwidth_Bps=np.repeat(np.append(cable_Bps, np.full(len(relays), speed.min())), 2),
         router_latency_s=np.repeat(
-            np.append(np.broadcast_to(w.latency_s, len(cables)), 0 * as_relays + w.node_latency_s),
+            np.append(
+                np.broadcast_to(w.latency_s, len(cables)), np.full(len(relays), w.node_latency_s)
+            ),
             2,
         ),
         node_bandwidth_Bps=speed.ravel(),

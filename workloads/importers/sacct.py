@@ -144,6 +144,7 @@ class _Table:
         self.clock = clock
         self.eligible = eligible
         self.at = {name: k for k, name in enumerate(self.columns)}
+        self.free_text = [k for k, name in enumerate(self.columns) if name in _FREE_TEXT]
         self.n_shifted = self.n_held = self.n_other_kinds = 0
 
     def _get(self, cells: list[str], *names: str) -> str:
@@ -209,10 +210,9 @@ class _Table:
         if len(cells) == n + 1 and not cells[-1].strip():
             cells.pop()  # --parsable
         more = len(cells) - n
-        free = [k for k, name in enumerate(self.columns) if name in _FREE_TEXT]
-        if more > 0 and len(free) == 1:
-            last = free[0] + more + 1
-            cells[free[0] : last] = [self.separator.join(cells[free[0] : last])]
+        if more > 0 and len(self.free_text) == 1:
+            [k] = self.free_text
+            cells[k : k + more + 1] = [self.separator.join(cells[k : k + more + 1])]
         if len(cells) != n:
             raise _BadLineError(f"{len(cells)} fields; the header has {n}")
         return cells

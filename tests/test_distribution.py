@@ -80,6 +80,17 @@ def test_every_file_of_a_package_is_handed_out(setup: configparser.ConfigParser)
     assert all((ROOT / name / "py.typed").exists() for name in rooms(setup))
 
 
+def test_the_conda_recipe_asks_for_what_setup_cfg_asks_for(
+    setup: configparser.ConfigParser,
+) -> None:
+    recipe = (ROOT / "conda/meta.yaml").read_text()
+    asked = setup["options"]["install_requires"].split()
+    run = re.findall(r"^    - (\S+) >=(\S+)$", recipe.partition("  run:")[2], re.MULTILINE)
+    # conda's matplotlib would bring a window system
+    renamed = [f"{name.removesuffix('-base')}>={least}" for name, least in run]
+    assert renamed == [f"python{setup['options']['python_requires']}", *asked]
+
+
 # The container
 
 

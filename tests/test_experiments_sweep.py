@@ -15,7 +15,7 @@ import sweep_points
 from selection import first_only
 from waiting import wait_until
 
-from netcosim.executors.mpi import launched_by_mpi, launched_rank
+from netcosim.executors.mpi import launched_by_mpi, launched_rank, world
 from netcosim.executors.worker import describe_error
 from netcosim.runs.outcome import Outcome
 from netcosim.runs.points import point_key
@@ -219,6 +219,12 @@ def test_mpi_is_told_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("SLURM_PROCID", "5")
     assert launched_by_mpi()
     assert launched_rank() == 5
+    # without the extra: one line in a step of srun, a single process in the batch script
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    assert world() is None
+    monkeypatch.setenv("SLURM_STEP_ID", "0")
+    with pytest.raises(NetcosimError, match=r"--executor mpi: pip install 'netcosim\[mpi\]'"):
+        world()
 
 
 def test_only_points_asked_for_count_as_other_code_and_only_done_ones_as_time(

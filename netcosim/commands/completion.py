@@ -13,6 +13,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from netsim.errors import NetcosimError
+
 HELP = "print the completion for bash, zsh or fish"
 SHELLS = ("bash", "zsh", "fish")
 _FILES = ("FILE", "LOG", ".toml", ".db", ".csv", ".json", ".html", ".swf")
@@ -34,7 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the script."""
-    import shtab
+    try:
+        import shtab
+    except ModuleNotFoundError:
+        raise NetcosimError("completion: pip install 'netcosim[completion]'") from None
 
     from netcosim.cli import build_parser
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from netcosim.executors.workers import not_installed
 from netsim.errors import NetcosimError
 from netsim.text_numbers import whole_number
 
@@ -46,6 +47,8 @@ def world() -> Any | None:
         # Inside a batch allocation a single process sees Slurm's variables too.
         if "SLURM_PROCID" in os.environ and "SLURM_STEP_ID" not in os.environ:
             return None
+        if isinstance(error, ModuleNotFoundError):
+            raise not_installed("mpi") from None
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise NetcosimError(
             f"started by an MPI launcher, but mpi4py finds no MPI library ({first}); "

@@ -68,17 +68,18 @@ def text_of(value: object) -> str:
     if isinstance(value, np.ndarray):
         text = _array(value)
     elif isinstance(value, Mapping):
-        text = f"{{{', '.join(map(str, list(value)[:MOST_ITEMS]))}}}"
-        text = text if len(value) <= MOST_ITEMS else f"{text[:-1]}, ... {len(value)} keys}}"
+        more = f", ... {len(value)} keys" if len(value) > MOST_ITEMS else ""
+        text = "{" + ", ".join(map(str, list(value)[:MOST_ITEMS])) + more + "}"
     elif isinstance(value, (tuple, list, range)):
         text = _sequence(value)
     elif isinstance(value, float):
         text = f"{value:.6g}"
     elif is_dataclass(value) and not isinstance(value, type):
-        text = " ".join([type(value).__name__, *([n] if (n := getattr(value, "name", "")) else [])])
+        text = f"{type(value).__name__} {getattr(value, 'name', '')}".rstrip()
     else:
         text = repr(value)
-        text = type(value).__name__ if " at 0x" in text else text
+        if " at 0x" in text:  # an address tells nobody anything
+            text = type(value).__name__
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 

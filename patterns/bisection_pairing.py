@@ -32,8 +32,11 @@ def _partners(
     """Return the checked partner of each rank; a rank that is its own partner stays idle."""
     ranks = np.arange(n_ranks, dtype=np.int64)
     if partner is None:
+        # the last of an odd number is its own
         half = n_ranks // 2
-        return np.where(ranks < half, ranks + half, np.where(ranks < 2 * half, ranks - half, ranks))
+        partners = ranks.copy()
+        partners[: 2 * half] = (ranks[: 2 * half] + half) % (2 * half)
+        return partners
     given = np.asarray(partner, dtype=np.int64)
     if given.shape != (n_ranks,) or given.min() < 0 or given.max() >= n_ranks:
         raise NetcosimError(f"bisection-pairing: partner needs {n_ranks} ranks below {n_ranks}")

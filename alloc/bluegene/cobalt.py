@@ -49,25 +49,26 @@ class Tables(NamedTuple):
 
 @lru_cache(maxsize=8)
 def tables_of(machine: BlueGene) -> Tables:
-    """Return the tables of a machine."""
-    conflicts, width = machine.conflicts(), machine.midplane_nodes
-    sizes = np.array([len(p.midplanes) * width for p in machine.partitions])
-    within = np.arange(width)
+    """Return the tables of a machine's menu; kept, since every policy of a run asks for them."""
+    conflicts, midplane_nodes = machine.conflicts(), np.arange(machine.midplane_nodes)
     nodes = tuple(
-        (np.array(p.midplanes)[:, None] * width + within).ravel().astype(np.int32)
+        np.add.outer(np.array(p.midplanes) * len(midplane_nodes), midplane_nodes)
+        .ravel()
+        .astype(np.int32)
         for p in machine.partitions
     )
-    for some in nodes:
-        some.flags.writeable = False
-    defined = np.unique(sizes)
+    for partition_nodes in nodes:
+        partition_nodes.flags.writeable = False
+    n_nodes = np.array([len(partition_nodes) for partition_nodes in nodes])
+    sizes = np.unique(n_nodes)
     return Tables(
-        conflicts,
-        conflicts & ~machine.contained(),
-        machine.occupancy(),
-        defined,
-        tuple(np.flatnonzero(sizes == size) for size in defined),
-        np.array(pairs_of(machine), dtype=np.int64),
-        nodes,
+        conflicts=conflicts,
+        harms=conflicts & ~machine.contained(),
+        occupancy=machine.occupancy(),
+        sizes=sizes,
+        classes=tuple(np.flatnonzero(n_nodes == size) for size in sizes),
+        pairs=np.array(pairs_of(machine), dtype=np.int64),
+        nodes=nodes,
     )
 
 

@@ -79,26 +79,26 @@ def complete_iterations(
     start_ps : (n_groups,) int64
     """
     program = traffic.program
-    steps = np.diff(program.step_ptr)
     group, stream = traffic.rank_group[program.send_dst], program.send_stream()
-    begin, each = program.step_ptr[stream], steps[stream] // counts[group]
-    iteration = (program.send_step - begin) // each
+    # of each message: its iteration follows from the place of its step in its stream
+    steps_per_iteration = np.diff(program.step_ptr)[stream] // counts[group]
+    iteration = (program.send_step - program.step_ptr[stream]) // steps_per_iteration
     time_s, done = np.full(len(counts), np.nan), np.zeros(len(counts), dtype=np.int64)
     ends_ps = []
     for g, count in enumerate(counts.tolist()):
-        mine = group == g
-        finish_ps, at = result.message_finish_ps[mine], iteration[mine]
-        late_ps = np.zeros(count, dtype=np.int64)
-        np.maximum.at(late_ps, at, finish_ps)
-        missing = at[finish_ps < 0]
-        done[g] = missing.min() if len(missing) else count
+        sent = group == g
+        finish_ps, of_iteration = result.message_finish_ps[sent], iteration[sent]
+        last_ps = np.zeros(count, dtype=np.int64)
+        np.maximum.at(last_ps, of_iteration, finish_ps)
+        unfinished = of_iteration[finish_ps < 0]
+        done[g] = unfinished.min() if len(unfinished) else count
         if done[g]:
-            time_s[g] = (late_ps[done[g] - 1] - start_ps[g]) / PS_PER_S / done[g]
-        ends_ps.append(late_ps[: done[g]])
-    share = time_s * PS_PER_S / (result.end_ps - start_ps)
+            time_s[g] = (last_ps[done[g] - 1] - start_ps[g]) / PS_PER_S / done[g]
+        ends_ps.append(last_ps[: done[g]])
+    share_of_run = time_s * PS_PER_S / (result.end_ps - start_ps)
     exposed_s = tuple(
-        {kind: float(spent_s * part) for kind, spent_s in job.items()}
-        for job, part in zip(exposed_times_s(traffic, result), share, strict=True)
+        {kind: float(spent_s * share) for kind, spent_s in job.items()}
+        for job, share in zip(exposed_times_s(traffic, result), share_of_run, strict=True)
     )
     return LoopTimes(time_s, done, result, tuple(ends_ps), exposed_s)
 

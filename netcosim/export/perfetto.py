@@ -307,22 +307,23 @@ def _counters(
 
 def _loads(run: ArchivedRun, schedule: ArchivedSchedule) -> Iterator[Series]:
     """Yield the mean busy share of the links between routers that leave each group."""
-    found = groups_columns(run, schedule)
-    if not found:
+    columns = groups_columns(run, schedule)
+    if not columns:
         return
-    load: dict[str, dict[float, list[float]]] = {}
+    # by group and time: busy links and all links, summed over the kinds
+    links_of: dict[str, dict[float, tuple[float, float]]] = {}
     between = set(_kinds_between(run))
-    for group, kind, time, share, links in zip(
-        *(found[c] for c in ("group", "kind", "time_s", "busy_share", "links")), strict=True
+    for group, kind, time_s, busy_share, n_links in zip(
+        *(columns[c] for c in ("group", "kind", "time_s", "busy_share", "links")), strict=True
     ):
         if kind in between:
-            sums = load.setdefault(str(group), {}).setdefault(float(time), [0.0, 0.0])
-            sums[0] += share * links
-            sums[1] += links
-    for group, by_time in load.items():
-        times = sorted(by_time)
-        values = [100 * by_time[time][0] / by_time[time][1] for time in times]
-        yield f"link load, {group}", "%", np.array(times), np.array(values)
+            by_time = links_of.setdefault(str(group), {})
+            busy, links = by_time.get(float(time_s), (0.0, 0.0))
+            by_time[float(time_s)] = busy + busy_share * n_links, links + n_links
+    for group, by_time in links_of.items():
+        times_s = sorted(by_time)
+        percent = [100 * by_time[t][0] / by_time[t][1] for t in times_s]
+        yield f"link load, {group}", "%", np.array(times_s), np.array(percent)
 
 
 def _kinds_between(run: ArchivedRun) -> list[str]:

@@ -19,6 +19,7 @@ from netsim.packet.build import MAX_SPANS
 from netsim.packet.engine import simulate_packets
 from netsim.packet.kernels_wheel import SPAN
 from netsim.packet.model import (
+    CONGESTION_CONTROLS,
     NetworkDeadlockError,
     PacketConfig,
     PacketResult,
@@ -158,10 +159,11 @@ plain_configs = st.builds(
     send_overhead_s=st.sampled_from([0.0, 0.0, 150e-9]),
     recv_overhead_s=st.sampled_from([0.0, 0.0, 100e-9]),
     copy_s_per_byte=st.sampled_from([0.0, 0.0, 344e-12]),
-    congestion_control=st.sampled_from(["none", "per-flow-throttle"]),
+    congestion_control=st.sampled_from(CONGESTION_CONTROLS),
     congestion_threshold_bytes=st.sampled_from([1, 1000, 4096]),
     congestion_delay_s=st.sampled_from([0.0, 1e-6, 7e-9]),
-    congestion_recovery_s=st.sampled_from([1e-6, 5e-6, 3e-9]),
+    congestion_interval_s=st.sampled_from([None, 1e-6, 3e-9]),
+    congestion_recovery_s=st.sampled_from([None, 5e-6, 3e-9]),
 )
 configs = st.builds(
     lambda plain, seed: with_router(plain, np.random.default_rng(seed)),

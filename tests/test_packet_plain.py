@@ -42,7 +42,7 @@ run(make_routing(dragonfly, "ugal-l"), all_to_all(8, 3000))
 run(make_routing(dragonfly, "minimal"), all_to_all(8, 3000), eager_limit_bytes=1000)
 run(make_routing(dragonfly, "ugal-l"), all_to_all(8, 3000), router="input-queued")
 run(make_routing(torus, "minimal-adaptive"), all_to_all(8, 3000), recv_overhead_s=1e-6)
-throttled = {"congestion_control": "per-flow-throttle"}
+throttled = {"congestion_control": "endpoint-pairs"}
 run(make_routing(torus, "dimension-order"), all_to_all(8, 3000), **throttled)
 """
 

@@ -170,7 +170,7 @@ def test_both_engines_agree_with_priorities_and_pinned_flows():
     ("routing", "config", "words"),
     [
         ("min-hop", {"router": "input-queued"}, "router = input-queued"),
-        ("min-hop", {"congestion_control": "per-flow-throttle"}, "congestion_control"),
+        ("min-hop", {"congestion_control": "endpoint-pairs"}, "congestion_control"),
         ("minimal-adaptive", {}, "routing minimal-adaptive, which looks at the free space"),
     ],
 )

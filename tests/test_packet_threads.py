@@ -40,7 +40,7 @@ CASES, MANY_CASES = 40, 2500
 
 def splittable(case: Case) -> Case:
     """The case without what keeps a run on one thread, where that is the configuration."""
-    return replace(case, config=replace(case.config, congestion_control="none"))
+    return replace(case, config=replace(case.config, congestion_control="credits"))
 
 
 def outcome(
@@ -317,12 +317,12 @@ def test_rails_crossbars_and_odd_bandwidths_are_equal(
 def test_what_cannot_be_split_runs_on_one_thread_and_says_why() -> None:
     machine = dragonfly(2, 4, 5)
     far, near = make_routing(machine, "ugal-g"), make_routing(machine, "ugal-l")
-    throttled = PacketConfig(congestion_control="per-flow-throttle")
+    throttled = PacketConfig(congestion_control="endpoint-pairs")
     still = dragonfly(2, 4, 5, local_latency_s=0)
     instant = PacketConfig(router_latency_s=0)
     for routing, packets, word in (
         (far, PacketConfig(), "ugal-g"),
-        (near, throttled, "per-flow-throttle"),
+        (near, throttled, "endpoint-pairs"),
         (make_routing(still, "minimal"), instant, "latency"),
         (
             make_routing(still, "minimal"),

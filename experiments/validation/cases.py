@@ -53,7 +53,8 @@ CONFIG_VALUES: Mapping[str, Sequence[Any]] = {
     "congestion_control": CONGESTION_CONTROLS,
     "congestion_threshold_bytes": (1, 1000, 4096),
     "congestion_delay_s": (0.0, 1e-6, 7e-9),
-    "congestion_recovery_s": (1e-6, 5e-6, 3e-9),
+    "congestion_interval_s": (None, 3e-9, 1e-6),
+    "congestion_recovery_s": (None, 5e-6, 3e-9),
 }
 """What is drawn for each field of `PacketConfig` but those of `with_router`; buffers in packets."""
 ROUTING_VALUES: Mapping[str, Mapping[str, Sequence[Any]]] = {
@@ -218,7 +219,7 @@ def with_router(plain: PacketConfig, rng: np.random.Generator) -> PacketConfig:
     """Return the configuration with a random router and delivery."""
     mixed = replace(plain, delivery=str(rng.choice(DELIVERIES)))
     # input-queued routers know no congestion control
-    if rng.random() < 0.4 or plain.congestion_control != "none":
+    if rng.random() < 0.4 or plain.paces_flows:
         return mixed
     wire = plain.packet_bytes + plain.header_bytes
     space = rng.choice([0, wire, int(1.5 * wire), 2 * wire, 10 * wire])

@@ -55,7 +55,7 @@ class _PacketKeys(Section):
     @model_validator(mode="after")
     def _congestion_keys_are_used(self) -> _PacketKeys:
         section: Any = self
-        if section.congestion_control == "none":
+        if section.congestion_control == "credits":
             for key in self.model_fields_set - {"congestion_control"}:
                 if key.startswith("congestion_"):
                     raise NetcosimError(f"{short_name(key)} needs congestion_control")

@@ -16,7 +16,6 @@ from netsim.packet.kernels_wheel import NONE, SPAN, SPAN_BITS
 from netsim.packet.message_rows import message_rows, rank_rows, step_rows
 from netsim.packet.model import (
     MAX_DURATION_PS,
-    MAX_SLOWDOWN,
     PS_PER_S,
     PacketConfig,
     serialisation_ps,
@@ -164,7 +163,8 @@ def choose_clock(
     durations = np.concatenate([
         used.ravel(), crossing, latency, distinct(recv), starts,
         [] if compute is None else distinct(compute),
-        [to_ps(x) for x in config.congestion_times_s],
+        # gaps of flows are any number of picoseconds
+        [1] if config.paces_flows else [],
         [router, overhead, to_ps(config.send_overhead_s), 0 if until_s is None else to_ps(until_s)],
     ])  # fmt: skip
     tick = int(np.gcd.reduce(durations.astype(np.int64))) or 1
@@ -331,26 +331,39 @@ def paces_of(
     arrays: Arrays, traffic: Traffic, config: PacketConfig, clock: PacketClock
 ) -> Paces | None:
     """Return the flows and thresholds of congestion control, or None without it."""
-    if config.congestion_control == "none":
+    if not config.paces_flows:
         return None
     rows = arrays.messages
     in_parts = arrays.sc[0].n_messages > 0
     source = rows.from_port if in_parts else traffic.rank_node[traffic.program.send_src()]
     ends = np.stack([source, rows.to_port], axis=1).astype(np.int64)
     pairs, flow_of = np.unique(ends, axis=0, return_inverse=True)
-    thresholds = [
-        serialisation_ps(config.congestion_threshold_bytes, int(b)) // clock.tick_ps
-        for b in clock.bandwidths
-    ]
-    delay, recovery = (to_ps(x) // clock.tick_ps for x in config.congestion_times_s)
+    targets, most = (
+        [serialisation_ps(k * config.congestion_threshold_bytes, int(b)) for b in clock.bandwidths]
+        for k in (1, 4)
+    )
     return Paces(
         # one flow more than there are messages is never looked at, and no array is empty
         flow_of=np.append(flow_of.ravel(), 0).astype(np.int32),
-        flows=make_table(len(pairs), t.FLOW, slowdown=1, signal=-1),
-        delay=delay,
-        recovery=recovery,
-        most=MAX_SLOWDOWN,
-        thresholds=np.array(thresholds, dtype=np.int64),
+        flows=make_table(
+            len(pairs),
+            t.FLOW,
+            slowdown=1.0,
+            signal=-1,
+            to_port=pairs[:, 1],
+            rate=1.0,
+            target=1.0,
+            alpha=1.0,
+            marked=-1,
+        ),
+        ports=make_table(arrays.sc[0].n_nodes, t.PORT, slowdown=1.0),
+        parts=make_table(len(flow_of) + 1, t.PART),
+        delay=to_ps(config.congestion_delay_s),
+        interval=to_ps(config.control_interval_s),
+        recovery=to_ps(config.control_recovery_s),
+        targets=np.array(targets, dtype=np.int64),
+        most=np.array(most, dtype=np.int64),
+        marks=config.congestion_control == "dcqcn",
     )
 
 

@@ -120,7 +120,7 @@ def check_priorities(routing: Routing, traffic: Traffic, config: PacketConfig) -
     unfit = ""
     if config.input_queued:
         unfit = f"router = {config.router}"
-    elif config.congestion_control != "none":
+    elif config.paces_flows:
         unfit = f"congestion_control = {config.congestion_control}"
     elif routing.room_vc >= 0 or routing.compares_credits or routing.compares_queues:
         unfit = f"routing {routing.name}, which looks at the free space of channels"

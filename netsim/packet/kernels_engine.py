@@ -12,11 +12,11 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
+from netsim.packet.kernels_congestion import arrived, joined, try_paced
 from netsim.packet.kernels_links import enqueue, next_vc, start_at_once, try_link, try_node
 from netsim.packet.kernels_memory import prefetch, row_of
 from netsim.packet.kernels_outbox import outbox_full
 from netsim.packet.kernels_ranks import RankMode, arrive, rank_phase, run_ready
-from netsim.packet.kernels_throttle import joined, try_paced
 from netsim.packet.kernels_visits import choose
 from netsim.packet.kernels_wheel import (
     FINE_MASK,
@@ -43,9 +43,11 @@ UNDECIDED, EJECTED = -1, -2
 
 
 @njit(**HOT_KERNEL)
-def reach_node(a, mode, p):
+def reach_node(a, mode, paces, p):
     """Process a packet that has arrived at its node ("Delivery")."""
     sc = a.sc[0]
+    if paces is not None:
+        arrived(a, paces, p)
     m = row_of(a.packets, p).message
     free_packet(sc, a.events.chain, p)
     sc.end = sc.now
@@ -133,15 +135,12 @@ def is_routed_ahead(border, a, k, p):
 def forward(border, a, paces, p, q, is_last, latest):
     """Let a routed packet start on its link, if it certainly may, or wait for it."""
     size = a.wire[np.uint64(row_of(a.packets, p).size_class)]
-    if paces is None:
+    if paces is None:  # noqa: SIM102 - left out of what is compiled where flows are paced
         if is_last and start_at_once(border, a, p, q, size, latest):
             return
-        enqueue(a, p, q, size)
-    else:
-        enqueue(a, p, q, size)
-        link = q >> a.sc[0].vshift
-        if link < 2 * a.sc[0].n_nodes:
-            joined(a, paces, link, row_of(a.packets, p).message)
+    enqueue(a, p, q, size)
+    if paces is not None:
+        joined(a, paces, q >> a.sc[0].vshift, p)
 
 
 @njit(**HOT_KERNEL)
@@ -195,7 +194,7 @@ def arrival_phase(border, a, mode, rt, bucket, paces):
             if late:
                 q = np.int64(chosen[np.uint64(k)])
                 if q == EJECTED:
-                    reach_node(a, mode, p)
+                    reach_node(a, mode, paces, p)
                     continue
             else:
                 if not is_routed_ahead(border, a, k, p):

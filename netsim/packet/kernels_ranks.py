@@ -154,15 +154,18 @@ def post_part(a, part, port):
     # Invariant: a part is in one list at a time (a port's queue, a rank's arrivals, parked
     # requests), for all of them run through its one ``next``.
     message.next = -1
-    if queue.head < 0:
+    is_first = queue.head < 0
+    if is_first:
         queue.head = part
         queue.sent = 0
         queue.count = message.packets_left
         link_row.waiting_vcs |= np.int64(1) << (priority_class << sc.class_shift)
-        add_start(sc, link_row, a.events, port, max(sc.now, link_row.free_at))
     else:
         row_of(a.messages, queue.tail).next = part
     queue.tail = part
+    # "Congestion control": where flows are paced, the parts before it may all have to wait
+    if is_first or sc.until < 0:
+        add_start(sc, link_row, a.events, port, max(sc.now, link_row.free_at))
 
 
 @njit(**INNER_KERNEL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, TypeGuard
 
@@ -29,9 +30,7 @@ _SEVERAL_PORTS = ReadIf(
     lambda family, given: given.get("rails", 1) != 1 or family in ("cables", "ibnetdiscover"),
     "machine.rails is above 1",
 )
-CONGESTION_CONTROLS = ("none", "per-flow-throttle")
-MAX_SLOWDOWN = 64
-"""Of a flow under congestion control, a power of two."""
+CONGESTION_CONTROLS = ("credits", "endpoint-pairs", "dcqcn")
 MAX_CHANNELS = 32
 """Of a link: its masks have so many bits."""
 MAX_DURATION_PS = 1 << 60
@@ -47,6 +46,8 @@ CROSSING_REQUIRES = ("output-space", "credit")
 DELIVERIES = ("tail", "head")
 _CROSSBAR = {"router": INPUT_QUEUED}
 _CONGESTION = {"congestion_control": CONGESTION_CONTROLS[1]}
+_INTERVAL_S: Mapping[str, float] = {"endpoint-pairs": 2e-6, "dcqcn": 50e-6}
+_RECOVERY_S: Mapping[str, float] = {"endpoint-pairs": 20e-6, "dcqcn": 55e-6}
 UNLIMITED = "unlimited"
 MIN_SPEEDUP = 0.001
 """A slower crossbar is a slip of the pen."""
@@ -168,28 +169,34 @@ class PacketConfig:
     ] = DELIVERIES[0]
     congestion_control: Annotated[
         str,
-        "per-flow-throttle slows a source down towards a destination whose queue is long; it "
-        "approximates Slingshot, whose rules are not public",
+        "credits alone, as InfiniBand without control; endpoint-pairs: a congested link slows down "
+        "each flow over it to its share, as Slingshot is described",
         NamesIn(CONGESTION_CONTROLS),
     ] = CONGESTION_CONTROLS[0]
     congestion_threshold_bytes: Annotated[
         int,
-        "bytes that may wait for an ejection link before it counts as congested",
+        "bytes that may wait for a router's link: what endpoint-pairs keeps there",
         Gt(0),
         Example("64 KiB", _CONGESTION),
-    ] = 32768
+    ] = 131072
     congestion_delay_s: Annotated[
         float,
-        "from the congestion until the source is notified",
+        "from a packet that joins a queue until its source is notified",
         Ge(0),
         Example("2 us", _CONGESTION),
     ] = 1e-6
+    congestion_interval_s: Annotated[
+        float | None,
+        "between changes of a link's share under endpoint-pairs (2 us)",
+        Gt(0),
+        Example("4 us", _CONGESTION),
+    ] = None
     congestion_recovery_s: Annotated[
-        float,
-        "time after which a flow is twice as fast again",
+        float | None,
+        "time without a signal after which a flow is twice as fast under endpoint-pairs (20 us)",
         Gt(0),
         Example("10 us", _CONGESTION),
-    ] = 5e-6
+    ] = None
 
     def __post_init__(self) -> None:
         for name, low, high in (
@@ -214,8 +221,11 @@ class PacketConfig:
             "recv_overhead_s",
             "copy_s_per_byte",
             "congestion_delay_s",
-            "congestion_recovery_s",
-            *(["crossing_overhead_s"] if self.crossing_overhead_s is not None else []),
+            *(
+                key
+                for key in ("crossing_overhead_s", "congestion_interval_s", "congestion_recovery_s")
+                if getattr(self, key) is not None
+            ),
         ):
             duration = need_real("PacketConfig", key, getattr(self, key), 0)
             if duration > MAX_DURATION_PS / PS_PER_S:
@@ -227,21 +237,31 @@ class PacketConfig:
     def _check_congestion(self) -> None:
         if self.congestion_control not in CONGESTION_CONTROLS:
             raise unknown_name("congestion_control", self.congestion_control, CONGESTION_CONTROLS)
-        if self.input_queued and self.congestion_control != "none":
+        if self.input_queued and self.paces_flows:
             raise NetcosimError(
                 f"congestion_control = {self.congestion_control}; router = input-queued has none"
             )
-        if to_ps(self.congestion_recovery_s) < 1:
-            raise NetcosimError(
-                f"congestion_recovery_s = {self.congestion_recovery_s}; it must be at least 1e-12"
-            )
+        for key in ("congestion_interval_s", "congestion_recovery_s"):
+            value = getattr(self, key)
+            if value is not None and to_ps(value) < 1:
+                raise NetcosimError(f"{key} = {value}; it must be at least 1e-12")
 
     @property
-    def congestion_times_s(self) -> tuple[float, ...]:
-        """Delay and recovery; empty without congestion control."""
-        if self.congestion_control == "none":
-            return ()
-        return self.congestion_delay_s, self.congestion_recovery_s
+    def paces_flows(self) -> bool:
+        """Whether a source may have to wait with the packets of a flow."""
+        return self.congestion_control != "credits"
+
+    @property
+    def control_interval_s(self) -> float:
+        """``congestion_interval_s``, or the default of the control."""
+        given = self.congestion_interval_s
+        return _INTERVAL_S[self.congestion_control] if given is None else given
+
+    @property
+    def control_recovery_s(self) -> float:
+        """``congestion_recovery_s``, or the default of the control."""
+        given = self.congestion_recovery_s
+        return _RECOVERY_S[self.congestion_control] if given is None else given
 
     def _check_messages(self) -> None:
         limit = self.eager_limit_bytes

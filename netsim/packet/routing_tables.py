@@ -16,7 +16,7 @@ def tables_class(routing: Routing, config: PacketConfig) -> type[RouteTables]:
 
     What is seldom used shares the kernels that have all routings in them.
     """
-    paced = config.congestion_control != "none"
+    paced = config.paces_flows
     in_parts = config.eager_limit_bytes is not None or routing.topology.rails > 1
     if paced or in_parts or config.input_queued:
         return RouteTables

@@ -117,8 +117,22 @@ MESSAGE = record((np.int32, "next packets_left tail_class rank step from_port to
 # wait for the step, in a ring by the next of their messages
 STEP = record((np.int32, "arrived need first_send parked"))
 
-# congestion control
-FLOW = record((np.int64, "slowdown since signal next_start"))
+# congestion control: of a flow, the slowdown and since when; and the signal that is under way until
+# tick signal, -1 for none. Under DCQCN since is alpha's, rate and target are shares of a link, and
+# marked is the last mark that counted
+FLOW = record(
+    (np.float64, "slowdown signal_slowdown rate target alpha"),
+    (np.int64, "since signal next_start to_port in_flight"),
+    (np.int64, "timer_since bytes timer_stage byte_stage marked"),
+)
+
+# of a destination: its slowdown; ticks of serialisation that have started towards it and arrived
+# since then; those in flight, and the flows that they are of; peak is the most of these while a
+# backlog is drained, 0 without one
+PORT = record((np.float64, "slowdown"), (np.int64, "since sent arrived in_flight pairs peak"))
+
+# how far a message has been sent that is not at the head of its port's queue
+PART = record((np.int32, "sent count"))
 
 
 class Events(NamedTuple):
@@ -207,18 +221,26 @@ class Paces(NamedTuple):
     Attributes
     ----------
     flow_of : (message rows,) int32: the flow of each
-    flows : rows of FLOW
-    delay, recovery, most : int
-        Ticks that a sign takes and between halvings; the largest slowdown.
-    thresholds : (bandwidths of the ejection link,) ticks of queue that are a sign of congestion
+    flows, ports, parts
+        Rows of FLOW by flow, PORT by destination, PART by message row.
+    delay, interval, recovery : int
+        Ticks that a signal takes, between changes of a slowdown, and between halvings without one.
+    targets, most : (bandwidths,) ticks of serialisation
+        What is to be in flight; with ``marks``, from where on some and all packets are marked.
+    marks : bool
+        Whether routers mark packets (DCQCN), or destinations tell shares (endpoint-pairs).
     """
 
     flow_of: I32
     flows: Table
+    ports: Table
+    parts: Table
     delay: int
+    interval: int
     recovery: int
-    most: int
-    thresholds: I64
+    targets: I64
+    most: I64
+    marks: bool
 
 
 def aligned_zeros(n: int, dtype: np.dtype[Any]) -> Table:

@@ -43,7 +43,7 @@ def why_one_thread(routing: Routing, config: PacketConfig) -> str:
     topology = routing.topology
     if routing.looks_far:
         return f"routing {routing.name} looks at links of distant routers"
-    if config.congestion_control != "none":
+    if config.paces_flows:
         return f"congestion_control = {config.congestion_control} reaches a source at once"
     first = 0 if topology.rails > 1 else topology.first_router_link
     ahead = to_ps(float(topology.link_latency_s[first:].min(initial=1.0)))

@@ -15,8 +15,8 @@ import numpy as np
 import simpy
 from simpy.events import EventPriority
 
+from experiments.validation.reference.congestion import LOOK_AHEAD, Dcqcn, Sent, control_of
 from experiments.validation.reference.messages import Part
-from experiments.validation.reference.throttle import Throttle
 from netsim.packet.deadlock import Channel
 from netsim.packet.model import PacketConfig, serialisation_ps, to_ps
 from netsim.routing.base import Routing
@@ -146,7 +146,8 @@ class Network:
         """Called with the part whose last packet has arrived."""
         self.n_classes = n_classes
         self.router_latency_ps = to_ps(config.router_latency_s)
-        self.throttle = None if config.congestion_control == "none" else Throttle(config)
+        ends = slice(routing.topology.n_ports, 2 * routing.topology.n_ports)
+        self.control = control_of(config, routing.topology.link_bandwidth_Bps[ends].tolist(), seed)
         self.packets_left: dict[Part, int] = {}
         self.tries: dict[int, set[int]] = {}
         """Tick -> links that may be able to start a packet then."""
@@ -250,12 +251,21 @@ class Network:
         if self.config.head_counts:
             wait_for_tail = 0
         self._join(out, packet, self.clock.now + wait_for_tail)
-        if self.throttle is not None and out.link.end_router is None:
-            waiting = sum(out.link.ser_ps(p) for p in out.fifo)
-            key = packet.part.flow
-            self.throttle.joined(key, self.clock.now, waiting, out.link.bandwidth_Bps)
+        if isinstance(self.control, Dcqcn):
+            queued = [p for channel in out.link.channels for p in channel.fifo]
+            self.control.joined(
+                packet.part.flow,
+                self.clock.now,
+                out.link.number,
+                out.link.bandwidth_Bps,
+                sum(map(out.link.ser_ps, queued)),
+            )
 
-    def _reach_node(self, packet: Packet) -> None:
+    def _reach_node(self, link: Link, packet: Packet) -> None:
+        if self.control is not None:
+            self.control.arrived(
+                Sent(packet.part.flow, self.clock.now, packet.wire_bytes, link.ser_ps(packet))
+            )
         self.packets_left[packet.part] -= 1
         if self.packets_left[packet.part] == 0:
             self.deliver(packet.part)
@@ -281,8 +291,8 @@ class Network:
         now = self.clock.now
         if link.free_at_ps > now:
             return
-        if self.throttle is not None and self._is_injection(link) and link.channels[0].fifo:
-            next_ps = self.throttle.next_ps(link.channels[0].fifo[0].part.flow)
+        if self.control is not None and self._is_injection(link) and link.channels[0].fifo:
+            next_ps = self._bring_forward(link.channels[0].fifo)
             if next_ps > now:
                 self._try_at(link, next_ps)
                 return
@@ -295,6 +305,22 @@ class Network:
             self._start(link, able[0])
         elif ready and link.stalled_since_ps is None:
             link.stalled_since_ps = now
+
+    def _bring_forward(self, fifo: deque[Packet]) -> int:
+        """Move the first part that may be sent, of those at the head, to the head of its queue.
+
+        Returns when the earliest of them may.
+        """
+        assert self.control is not None
+        parts = list(dict.fromkeys(packet.part for packet in fifo))[:LOOK_AHEAD]
+        times_ps = [self.control.next_ps(part.flow) for part in parts]
+        for part, time_ps in zip(parts, times_ps, strict=True):
+            if time_ps <= self.clock.now:
+                ordered = sorted(fifo, key=lambda packet: packet.part is not part)
+                fifo.clear()
+                fifo.extend(ordered)
+                break
+        return min(times_ps)
 
     def _behind(self, link: Link, channel: FifoChannel) -> FifoChannel:
         """Return the channel in whose buffer the first packet of a FIFO would go.
@@ -323,8 +349,8 @@ class Network:
         link.bytes += size
         link.busy_ps += ser
         self._try_at(link, link.free_at_ps)
-        if self.throttle is not None and self._is_injection(link):
-            self.throttle.started(packet.part.flow, now, ser)
+        if self.control is not None and self._is_injection(link):
+            self.control.started(Sent(packet.part.flow, now, size, ser))
 
         self._leave(channel, packet, now + ser)
         behind.free_bytes -= size
@@ -335,7 +361,7 @@ class Network:
             time_ps = now + link.latency_ps
             if not self.config.head_counts:
                 time_ps += ser
-            self.clock.at(time_ps, place, lambda: self._reach_node(packet))
+            self.clock.at(time_ps, place, lambda: self._reach_node(link, packet))
         else:
             time_ps = now + link.latency_ps + self.router_latency_ps
             self.clock.at(time_ps, place, lambda: self._reach_router(link, packet))

@@ -78,7 +78,7 @@ def text_of(value: object) -> str:
         text = f"{type(value).__name__} {getattr(value, 'name', '')}".rstrip()
     else:
         text = repr(value)
-        if " at 0x" in text:  # an address tells nobody anything
+        if " at 0x" in text:  # an address has no meaning to a reader
             text = type(value).__name__
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 

@@ -49,7 +49,7 @@ class Tables(NamedTuple):
 
 @lru_cache(maxsize=8)
 def tables_of(machine: BlueGene) -> Tables:
-    """Return the tables of a machine's menu; kept, since every policy of a run asks for them."""
+    """Return the tables of a machine's menu; kept, since every policy of a run needs them."""
     conflicts, midplane_nodes = machine.conflicts(), np.arange(machine.midplane_nodes)
     nodes = tuple(
         np.add.outer(np.array(p.midplanes) * len(midplane_nodes), midplane_nodes)

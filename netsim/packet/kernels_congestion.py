@@ -37,7 +37,7 @@ def _update_port(paces, port, full, target, now):
     if elapsed < interval:
         return
     change = 1.0 + 0.25 * (1.0 - port.sent / elapsed)
-    # else the network limits, and routing has to see to it
+    # else the network limits, which is left to routing
     destination_limits = port.arrived >= 0.9 * elapsed
     if destination_limits:
         change -= 0.1 * ((port.in_flight - target) / elapsed)
@@ -83,7 +83,7 @@ def _settle(paces, flow, full, now):
 
 @njit(**HOT_KERNEL)
 def arrived(a, paces, p):
-    """Record that a packet has arrived at its node; under endpoint-pairs tell its source."""
+    """Record that a packet has arrived at its node; under endpoint-pairs signal its source."""
     if paces.marks:
         return
     now = a.sc[0].now
@@ -158,9 +158,9 @@ def joined(a, paces, link, p):
     if link_row.waiting <= least:
         return
     if link_row.waiting <= most:
-        chance = 0.2 * (link_row.waiting - least) / (most - least)
+        probability = 0.2 * (link_row.waiting - least) / (most - least)
         draw = packet_key(a.sc[0].seed, link, now, 0) >> np.uint64(32)
-        if draw * 2.0**-32 >= chance:
+        if draw * 2.0**-32 >= probability:
             return
     flow = row_of(paces.flows, paces.flow_of[row_of(a.packets, p).message])
     _settle_rate(paces, flow, now)

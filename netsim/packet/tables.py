@@ -228,7 +228,7 @@ class Paces(NamedTuple):
     targets, most : (bandwidths,) ticks of serialisation
         What is to be in flight; with ``marks``, from where on some and all packets are marked.
     marks : bool
-        Whether routers mark packets (DCQCN), or destinations tell shares (endpoint-pairs).
+        Whether routers mark packets (DCQCN), or destinations signal shares (endpoint-pairs).
     """
 
     flow_of: I32

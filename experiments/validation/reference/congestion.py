@@ -59,7 +59,7 @@ class _Pair:
 
 
 class EndpointPairs:
-    """Destinations tell each flow its share."""
+    """Destinations signal each flow its share."""
 
     def __init__(self, config: PacketConfig, bandwidth_Bps: Sequence[int]) -> None:
         self.bandwidth_Bps = bandwidth_Bps
@@ -114,7 +114,7 @@ class EndpointPairs:
         target_ps = self._there_ps(packet.flow, self.target_bytes)
         change = 1.0 + 0.25 * (1.0 - port.sent_ps / elapsed)
         if port.arrived_ps >= 0.9 * elapsed:
-            # the destination is what limits; else the network is, and routing has to see to it
+            # the destination is what limits; else the network is, which is left to routing
             change -= 0.1 * ((port.in_flight_ps - target_ps) / elapsed)
         change = min(max(change, 0.5), 2.0)
         backlog_ps = 2 * target_ps + 4 * port.pairs * full_ps
@@ -189,9 +189,9 @@ class Dcqcn:
         if wait_ps <= least_ps:
             return
         if wait_ps <= most_ps:
-            chance = 0.2 * (wait_ps - least_ps) / (most_ps - least_ps)
+            probability = 0.2 * (wait_ps - least_ps) / (most_ps - least_ps)
             draw = int(packet_key(*map(np.uint64, (self.seed, link, now_ps, 0)))) >> 32
-            if draw * 2.0**-32 >= chance:
+            if draw * 2.0**-32 >= probability:
                 return
         flow = self._at(key, now_ps)
         if flow.marked_ps < 0 or now_ps - flow.marked_ps >= self.interval_ps:

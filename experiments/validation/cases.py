@@ -47,6 +47,9 @@ CONFIG_VALUES: Mapping[str, Sequence[Any]] = {
     "send_overhead_s": (0.0, 0.0, 5e-10, 70e-9),
     "recv_overhead_s": (0.0, 0.0, 5e-10, 70e-9),
     "copy_s_per_byte": (0.0, 0.0, 4e-13, 3e-12),
+    "send_s_per_byte": (0.0, 0.0, 4e-13, 3e-12),
+    "nic_efficiency": (1.0, 1.0, 0.9, 0.5),
+    "nic_duplex_efficiency": (None, None, 0.5, 0.4),
     "rail_policy": RAIL_POLICIES,
     "eager_limit_bytes": (None, None, 0, 500, 1000),
     "control_bytes": (8, 64),
@@ -217,8 +220,9 @@ def random_config(rng: np.random.Generator) -> PacketConfig:
 def with_router(plain: PacketConfig, rng: np.random.Generator) -> PacketConfig:
     """Return the configuration with a random router and delivery."""
     mixed = replace(plain, delivery=str(rng.choice(DELIVERIES)))
-    # input-queued routers know no congestion control
-    if rng.random() < 0.4 or plain.congestion_control != "none":
+    # input-queued routers know no congestion control, and one rate of a port
+    slower = plain.congestion_control != "none" or plain.nic_duplex_efficiency is not None
+    if rng.random() < 0.4 or slower:
         return mixed
     wire = plain.packet_bytes + plain.header_bytes
     space = rng.choice([0, wire, int(1.5 * wire), 2 * wire, 10 * wire])

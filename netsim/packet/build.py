@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from netsim.packet.model import (
     serialisation_ps,
     to_ps,
 )
+from netsim.packet.rails import nic_links
 from netsim.packet.routing_tables import looks_visits, one_channel_from
 from netsim.packet.tables import Arrays, Events, Paces, Table, aligned_zeros, make_table
 from netsim.routing.base import Routing
@@ -56,10 +57,12 @@ class PacketClock:
     bandwidths: NDArray[np.int64]
     """(n,) int64."""
     ser_ps: NDArray[np.int64]
-    """(n, n_classes) int64."""
+    """(n times `rates`, n_classes) int64."""
     compute_ps: NDArray[np.int64] | None
+    send_ps: NDArray[np.int64] | None
     recv_ps: NDArray[np.int64] | None
-    """compute_ps, recv_ps: (n_steps,), (n_messages,) int64, or None. None where all are 0."""
+    """compute_ps, send_ps, recv_ps: (n_steps,), (n_messages,), (n_messages,) int64, or None. None
+    where all are 0."""
     longest_ps: int
     """Longest time that a packet or a link event lies ahead."""
 
@@ -151,21 +154,24 @@ def choose_clock(
             f"a packet of {wire.max()} bytes takes {slowest / PS_PER_S:g} s on a link of "
             f"{bandwidths[0]} bytes/s, beyond the clock (13 days)"
         )
-    ser = np.array([[serialisation_ps(int(w), int(b)) for w in wire] for b in bandwidths])
+    ser = np.array(
+        [[time_of(int(w), int(b)) for w in wire] for time_of in rates(config) for b in bandwidths]
+    )
     used = ser[:, len(wire) - len(sizes_used) :]
     compute = ps_array(program.compute_s, "a compute time") if program.compute_s.any() else None
+    send = ps_array(config.send_overhead_s + config.send_s_per_byte * sent)
     recv = ps_array(config.recv_overhead_s + config.copy_s_per_byte * sent)
-    recv[is_signal] = 0
+    send[is_signal] = recv[is_signal] = 0
     starts = ps_array(traffic.start_s)
     router, overhead = to_ps(config.router_latency_s), to_ps(config.crossing_overhead_s or 0.0)
     crossing = np.array([], dtype=np.int64)
     if config.input_queued:
         crossing = crossings_ps(config, sizes_used, bandwidths).ravel()
     durations = np.concatenate([
-        used.ravel(), crossing, latency, distinct(recv), starts,
+        used.ravel(), crossing, latency, distinct(send), distinct(recv), starts,
         [] if compute is None else distinct(compute),
         [to_ps(x) for x in config.congestion_times_s],
-        [router, overhead, to_ps(config.send_overhead_s), 0 if until_s is None else to_ps(until_s)],
+        [router, overhead, 0 if until_s is None else to_ps(until_s)],
     ])  # fmt: skip
     tick = int(np.gcd.reduce(durations.astype(np.int64))) or 1
     return PacketClock(
@@ -177,6 +183,7 @@ def choose_clock(
         bandwidths=bandwidths,
         ser_ps=ser.astype(np.int64),
         compute_ps=compute,
+        send_ps=of_message(send) if send.any() else None,
         recv_ps=of_message(recv) if recv.any() else None,
         longest_ps=max(
             int(used.max(initial=1)) + int(latency.max()) + router,
@@ -184,6 +191,17 @@ def choose_clock(
             overhead,
         ),
     )
+
+
+def rates(config: PacketConfig) -> list[Callable[[int, int], int]]:
+    """Return how long wire bytes take at a bandwidth: between routers, then, if it differs, on the
+    link of a port, then while the port transmits both ways, if that differs."""
+    found: list[Callable[[int, int], int]] = [serialisation_ps]
+    if config.nic_efficiency < 1 or config.nic_duplex_efficiency is not None:
+        found.append(config.port_ps)
+    if config.nic_duplex_efficiency is not None:
+        found.append(partial(config.port_ps, both_ways=True))
+    return found
 
 
 def crossings_ps(
@@ -241,6 +259,9 @@ def build_arrays(
     sc.request, sc.common_class = request, common_class(clock)
     looked_at = (n_links << vshift) * (t.CHANNEL.itemsize + t.LINK.itemsize // 2)
     sc.fetch_starts = looked_at > CACHED_BYTES
+    bandwidth = np.searchsorted(clock.bandwidths, topology.link_bandwidth_Bps)
+    if len(rates(config)) > 1:
+        bandwidth[nic_links(topology)] += len(clock.bandwidths)
     recorded = n_messages if record_messages and n_messages else 1
     return Arrays(
         sc=scalars,
@@ -250,7 +271,7 @@ def build_arrays(
             try_tick=NONE,
             stall_start=-1,
             latency=ps_array(topology.link_latency_s) // tick,
-            bandwidth=np.searchsorted(clock.bandwidths, topology.link_bandwidth_Bps),
+            bandwidth=bandwidth,
         ),
         counters=aligned_zeros(n_links, t.COUNTER),
         channels=make_table(
@@ -270,6 +291,7 @@ def build_arrays(
         messages=messages,
         steps=step_rows(program),
         compute=_work(program, clock),
+        send_cost=_ticks(clock.send_ps, tick),
         recv_cost=_ticks(clock.recv_ps, tick),
         message_post=np.full(recorded, -1, dtype=np.int64),
         message_finish=np.full(recorded, -1, dtype=np.int64),
@@ -282,6 +304,9 @@ def build_arrays(
         arriving=np.full(n_links, -1, dtype=np.int32),
         marked=np.zeros((n_links >> 6) + 1 + (n_links >> 12) + 1, dtype=np.uint64),
         timers=make_table(n_streams, t.TIMED, tick=starts[order], key=order),
+        ports=make_table(
+            2 * n_ports if sc.both_ways else 1, t.PORT, began=-1, end=-1, end_before=-1
+        ),
     )
 
 
@@ -340,7 +365,7 @@ def paces_of(
     pairs, flow_of = np.unique(ends, axis=0, return_inverse=True)
     thresholds = [
         serialisation_ps(config.congestion_threshold_bytes, int(b)) // clock.tick_ps
-        for b in clock.bandwidths
+        for b in np.tile(clock.bandwidths, len(rates(config)))
     ]
     delay, recovery = (to_ps(x) // clock.tick_ps for x in config.congestion_times_s)
     return Paces(
@@ -376,7 +401,6 @@ def _scalars(
     sc.crossing_overhead = to_ps(config.crossing_overhead_s or 0.0) // clock.tick_ps
     sc.node_channels = n_vcs if config.allocates_channels else 1
     sc.router_latency = to_ps(config.router_latency_s) // clock.tick_ps
-    sc.send_overhead = to_ps(config.send_overhead_s) // clock.tick_ps
     sc.seed = seed
     sc.random_visits = routing.random_visits
     sc.room_vc = routing.room_vc
@@ -390,7 +414,10 @@ def _scalars(
     sc.buffer_bytes = looked_at
     sc.needs_credit = config.crosses_with_credit
     sc.has_compute = clock.compute_ps is not None or program.step_kind is not None
+    sc.has_send_cost = clock.send_ps is not None
     sc.has_recv_cost = clock.recv_ps is not None
+    if config.nic_duplex_efficiency is not None:
+        sc.both_ways = len(clock.bandwidths)
     sc.records = record_messages
     sc.head_counts = config.head_counts
     return scalars

@@ -150,7 +150,7 @@ def simulate_packets(
         arrays = _run_on_one(loop, arrays, tables, clock, until, progress)
     else:
         paces = paces_of(arrays, traffic, config, clock)
-        if paces is not None:
+        if paces is not None or config.nic_duplex_efficiency is not None:
             arrays.sc[0].until = -1
         tables = tables_class(routing, config)(*tables)
         loop = partial(kernels_engine.run, None, paces, in_parts)

@@ -172,6 +172,7 @@ def arrival_phase(border, a, mode, rt, bucket, paces):
     first_many = 2 * sc.n_nodes if vshift == sc.class_shift else np.int64(0)
     one_channel = sc.one_channel
     latest = min(now + sc.most_ahead, sc.until)
+    latest_beside = min(now, latest)
     n_opened = list_opened(a)
     n = list_arrivals(a, n_opened, bucket)
     first_late = 0
@@ -210,7 +211,7 @@ def arrival_phase(border, a, mode, rt, bucket, paces):
             if late:
                 alone = link < first_many or link >= one_channel
                 is_last = alone or n == n_opened + 1 or (known and arriving[np.uint64(link)] == k)
-                forward(border, a, paces, p, q, is_last, latest if alone else now)
+                forward(border, a, paces, p, q, is_last, latest if alone else latest_beside)
             else:
                 if k < n_opened:
                     row_of(a.events.chain, p).early = q + 1

@@ -301,7 +301,7 @@ def begins_to_send(a, in_parts, r):
 def post_sends(a, mode, r, node, sent):
     """Post the sends of the present step, from ``sent`` on if that is not below 0 (rule 1).
 
-    If sends cost time, the first other one that is no signal occupies the processor: False then.
+    The first other one that costs time occupies the processor: False then.
     """
     rank = row_of(a.ranks, r)
     sc = a.sc[0]
@@ -314,9 +314,9 @@ def post_sends(a, mode, r, node, sent):
     prefetch(a.messages, np.uint64(last + 1))
     prefetch(a.steps, np.uint64(s + 4))
     for m in range(first, last):
-        if sc.send_overhead > 0 and m != sent and row_of(a.messages, m).packets_left > 0:
+        if sc.has_send_cost and m != sent and a.send_cost[m] > 0:
             rank.sending = m
-            add_timer(a, r, sc.now + sc.send_overhead)
+            add_timer(a, r, sc.now + a.send_cost[m])
             return False
         post(a, mode, m, node)
     # rule 2: it leaves the step if the messages for it have been counted

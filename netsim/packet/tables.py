@@ -33,17 +33,18 @@ def record(*fields: tuple[Any, ...]) -> np.dtype[Any]:
 # needs_credit: whether crossings wait for credits; a priority class has 1 << class_shift channels
 # of each link, the highest class the first; packets use one channel of each link from number
 # one_channel on; a start may be set most_ahead ticks ahead, but not beyond until, the end of the
-# run, -1 where flows are paced: no start is set ahead then; round_number counts the rounds of
-# input-queued routers, which have per_class channels for each one of the routing, and node_channels
-# on the links of nodes
+# run, -1 where flows are paced or ports slower both ways: no start is set ahead then; the times of
+# serialisation of a port that transmits both ways are both_ways rows after those of one that does
+# not, 0 if they are the same; round_number counts the rounds of input-queued routers, which have
+# per_class channels for each one of the routing, and node_channels on the links of nodes
 SCALARS = record(
-    (np.int64, "now horizon end seed until most_ahead router_latency send_overhead"),
+    (np.int64, "now horizon end seed until most_ahead router_latency both_ways"),
     (np.int64, "crossing_overhead n_timers n_far n_later n_starts n_opened n_tries n_packets"),
     (np.int64, "n_credits free_packet used_packets free_credit used_credits free_try used_tries"),
     (np.int64, "ready_head ready_tail n_nodes n_links n_vcs vshift class_shift one_channel"),
     (np.int64, "per_class node_channels random_visits looks_visits room_vc compares_credits"),
     (np.int64, "buffer_bytes common_class n_messages request has_compute has_recv_cost records"),
-    (np.int64, "head_counts needs_credit fetch_starts round_number"),
+    (np.int64, "has_send_cost head_counts needs_credit fetch_starts round_number"),
 )
 
 # try_tick is when the link will be tried; waiting the ticks of serialisation in its FIFOs;
@@ -85,6 +86,10 @@ CHAINED = record((np.int32, "next over fine early"))
 
 # the first arriving packet and the first entry of a link to try
 BUCKET = record((np.int32, "packet entry"))
+
+# a link of a port, where it is slower while the port transmits both ways: when its last packet
+# began, when that ends, and when the one before ended
+PORT = record((np.int64, "began end end_before"))
 
 TIMED = record((np.int64, "tick key"))
 """An entry of a heap."""
@@ -158,7 +163,7 @@ class Arrays(NamedTuple):
     sc : (1,) SCALARS
     links, counters, channels, packets, credits, nodes, ranks, messages, steps
         Rows of LINK, COUNTER, CHANNEL, PACKET, CREDIT, NODE_QUEUE, RANK, MESSAGE, STEP.
-    compute, recv_cost
+    compute, send_cost, recv_cost
         Of the program; length 1 if all zero. The kinds of steps are above the ticks of computing.
     message_post, message_finish
         Length 1 if messages are not recorded.
@@ -172,6 +177,7 @@ class Arrays(NamedTuple):
     order, chosen : (n_links,) the packets of a phase in their order; the router that each comes to,
         then the channel chosen for it
     timers : heap of TIMED, by rank
+    ports : (links of ports,) PORT; length 1 where `both_ways` is 0
     """
 
     sc: Table
@@ -185,6 +191,7 @@ class Arrays(NamedTuple):
     messages: Table
     steps: Table
     compute: I64
+    send_cost: I64
     recv_cost: I64
     message_post: I64
     message_finish: I64
@@ -197,6 +204,7 @@ class Arrays(NamedTuple):
     order: I32
     chosen: I32
     timers: Table
+    ports: Table
 
 
 class Paces(NamedTuple):

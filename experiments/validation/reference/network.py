@@ -19,6 +19,7 @@ from experiments.validation.reference.messages import Part
 from experiments.validation.reference.throttle import Throttle
 from netsim.packet.deadlock import Channel
 from netsim.packet.model import PacketConfig, serialisation_ps, to_ps
+from netsim.packet.rails import nic_links
 from netsim.routing.base import Routing
 from netsim.routing.kernels_random import packet_key
 
@@ -71,6 +72,8 @@ class Packet:
     ready_ps: int = 0
     reached_ps: int = 0
     """When its head could be routed at the router that it reached last."""
+    ser_ps: int = 0
+    """On the link that it came over."""
     held: FifoChannel | None = None
     """The channel in whose buffer it takes up space; None before its first link."""
 
@@ -97,14 +100,26 @@ class Link:
     """In each priority class: the channel served last."""
     free_at_ps: int = 0
     stalled_since_ps: int | None = None
+    port: PacketConfig | None = None
+    """Of a network port's link, for its efficiency."""
+    began_ps: int = -1
+    """When the last packet began; and when it ends, and the one before it ended."""
+    end_ps: int = -1
+    end_before_ps: int = -1
     packets: int = 0
     bytes: int = 0
     busy_ps: int = 0
     stalls: int = 0
     stall_ps: int = 0
 
-    def ser_ps(self, packet: Packet) -> int:
+    def ser_ps(self, packet: Packet, both_ways: bool = False) -> int:
+        if self.port is not None:
+            return self.port.port_ps(packet.wire_bytes, self.bandwidth_Bps, both_ways)
         return serialisation_ps(packet.wire_bytes, self.bandwidth_Bps)
+
+    def transmits_before(self, now_ps: int) -> bool:
+        """Return whether it transmits or ends now what it did not begin in this very tick."""
+        return (self.end_before_ps if self.began_ps == now_ps else self.end_ps) >= now_ps
 
     def turns(self) -> list[FifoChannel]:
         """Return channels in the order in which they may start: by class, then round-robin."""
@@ -166,6 +181,7 @@ class Network:
             latency_ps=to_ps(float(t.link_latency_s[number])),
             end_router=None if to_node else int(t.link_dst[number]) - t.n_ports,
             n_vcs=1 if one_channel else self.routing.n_vcs * self.config.fifos_per_class,
+            port=self.config if nic_links(t)[number] else None,
         )
         free_bytes = _NO_BOUND if to_node else self.config.buffer_bytes
         n_channels = self.n_classes * link.n_vcs
@@ -246,7 +262,7 @@ class Network:
         assert link.end_router is not None
         out = self._choose(link.end_router, packet)
         # A faster link must not send the tail before it has come in.
-        wait_for_tail = max(0, link.ser_ps(packet) - out.link.ser_ps(packet))
+        wait_for_tail = max(0, packet.ser_ps - out.link.ser_ps(packet))
         if self.config.head_counts:
             wait_for_tail = 0
         self._join(out, packet, self.clock.now + wait_for_tail)
@@ -312,12 +328,21 @@ class Network:
     def _is_injection(self, link: Link) -> bool:
         return link.number < self.routing.topology.n_ports
 
+    def _both_ways(self, link: Link) -> bool:
+        """Return whether a port's other link transmits, too."""
+        n = self.routing.topology.n_ports
+        if link.number >= 2 * n:
+            return False
+        return self.links[(link.number + n) % (2 * n)].transmits_before(self.clock.now)
+
     def _start(self, link: Link, channel: FifoChannel) -> None:
         now = self.clock.now
         behind = self._behind(link, channel)
         packet = channel.fifo.popleft()
-        size, ser = packet.wire_bytes, link.ser_ps(packet)
+        size, ser = packet.wire_bytes, link.ser_ps(packet, self._both_ways(link))
+        packet.ser_ps = ser
         link.served(channel)
+        link.began_ps, link.end_before_ps, link.end_ps = now, link.end_ps, now + ser
         link.free_at_ps = now + ser
         link.packets += 1
         link.bytes += size

@@ -63,7 +63,6 @@ class _Ranks:
         self.clock, self.order, self.config = clock, order, config
         self.traffic, self.program = traffic, traffic.program
         self.messages: Messages | None = None
-        self.send_overhead_ps = to_ps(config.send_overhead_s)
         self.counted = [0] * self.program.n_steps
         self.post_ps = [-1] * self.program.n_messages
         self.finish_ps = [-1] * self.program.n_messages
@@ -90,8 +89,7 @@ class _Ranks:
             self.messages.step_begins(step)
             yield from self._work(stream, to_ps(float(program.compute_s[step])))
             for message in range(int(program.send_ptr[step]), int(program.send_ptr[step + 1])):
-                if int(program.send_bytes[message]) > 0:
-                    yield from self._work(stream, self.send_overhead_ps)
+                yield from self._work(stream, self._send_ps(message))
                 self._post(stream, message)
             stream.state = "waiting"
             self._end_step(stream)
@@ -164,6 +162,12 @@ class _Ranks:
         else:
             self._count(message)
         self._go_on(stream)
+
+    def _send_ps(self, message: int) -> int:
+        size = int(self.program.send_bytes[message])
+        if size == 0:
+            return 0
+        return to_ps(self.config.send_overhead_s + self.config.send_s_per_byte * size)
 
     def _receive_ps(self, message: int) -> int:
         size = int(self.program.send_bytes[message])

@@ -11,6 +11,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.packet.checks import check_channels, check_priorities
@@ -113,6 +114,8 @@ class Step:
     need: int = 0
     compute_ps: int = 0
     kind: int = 0
+    waits_sends: bool = False
+    start_ps: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +151,14 @@ def program(
         stream_ptr=stream_ptr if streams else None,
         kinds=kinds,
         step_kind=np.array([step.kind for step in steps], dtype=np.int8) if kinds else None,
+        step_waits_sends=_stated([step.waits_sends for step in steps], np.bool_),
+        step_start_s=_stated([step.start_ps * 1e-12 for step in steps], np.float64),
     )
+
+
+def _stated(values: Sequence[float], dtype: type) -> NDArray[Any] | None:
+    """Return the values of steps; None if all are 0."""
+    return np.array(values, dtype=dtype) if any(values) else None
 
 
 KINDS = ("tp", "dp", "pp")
@@ -158,14 +168,16 @@ def random_program(rng: np.random.Generator, n_ranks: int) -> Program:
     """Draw a program that always ends: a send of step s of a stream counts toward a step >= s.
 
     Half of the programs have ranks of up to three streams, with signals between them, and kinds of
-    communication. Times are whole multiples of 500 ps, so that many things fall into one tick. Some
-    steps need fewer messages than they get.
+    communication. Half have steps that wait for their sends, half steps that begin late. Times are
+    whole multiples of 500 ps, so that many things fall into one tick. Some steps need fewer
+    messages than they get.
     """
     with_streams = bool(rng.random() < 0.5)
     lengths = [
         rng.integers(0, 4, rng.integers(1, 4) if with_streams else 1).tolist()
         for _ in range(n_ranks)
     ]
+    waits, late = (0.5 * (rng.random(2) < 0.5)).tolist()
     # of each step of a rank: its place in its stream
     place = [np.concatenate([np.arange(n) for n in of_rank]) for of_rank in lengths]
     kinds = KINDS[: rng.integers(0, 1 + len(KINDS))] if with_streams else ()
@@ -189,6 +201,8 @@ def random_program(rng: np.random.Generator, n_ranks: int) -> Program:
                     int(need[r][s]),
                     compute_ps=500 * int(rng.choice([0, 0, 1, 2, 4000])),
                     kind=int(rng.integers(0, 1 + len(kinds))),
+                    waits_sends=bool(rng.random() < waits),
+                    start_ps=500 * int(rng.choice([0, 0, 3, 9000])) if late else 0,
                 )
                 for s in range(len(place[r]))
             ]
@@ -202,10 +216,12 @@ def random_program(rng: np.random.Generator, n_ranks: int) -> Program:
 def random_traffic(rng: np.random.Generator, n_nodes: int) -> Traffic:
     """Draw one to three random programs on random nodes, often several ranks a node."""
     programs = [random_program(rng, int(rng.integers(1, 9))) for _ in range(rng.integers(1, 4))]
+    loops = np.append(False, rng.random(len(programs) - 1) < 0.4)
     return combine(
         programs,
         [rng.integers(0, n_nodes, p.n_ranks) for p in programs],
         [1e-9 * int(rng.choice([0, 0, 1, 2000])) for _ in programs],
+        group_loops=loops if loops.any() else None,
     )
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from netsim.errors import NetcosimError
 from netsim.packet import tables as t
 from netsim.packet.kernels_wheel import NONE, SPAN, SPAN_BITS
-from netsim.packet.message_rows import message_rows, rank_rows, step_rows
+from netsim.packet.message_rows import message_rows, rank_rows, step_rows, track_rows
 from netsim.packet.model import (
     MAX_DURATION_PS,
     MAX_SLOWDOWN,
@@ -163,13 +163,14 @@ def choose_clock(
     recv = ps_array(config.recv_overhead_s + config.copy_s_per_byte * sent)
     send[is_signal] = recv[is_signal] = 0
     starts = ps_array(traffic.start_s)
+    begins = step_starts_ps(traffic)
     router, overhead = to_ps(config.router_latency_s), to_ps(config.crossing_overhead_s or 0.0)
     crossing = np.array([], dtype=np.int64)
     if config.input_queued:
         crossing = crossings_ps(config, sizes_used, bandwidths).ravel()
     durations = np.concatenate([
         used.ravel(), crossing, latency, distinct(send), distinct(recv), starts,
-        [] if compute is None else distinct(compute),
+        [] if compute is None else distinct(compute), distinct(begins),
         [to_ps(x) for x in config.congestion_times_s],
         [router, overhead, 0 if until_s is None else to_ps(until_s)],
     ])  # fmt: skip
@@ -191,6 +192,15 @@ def choose_clock(
             overhead,
         ),
     )
+
+
+def step_starts_ps(traffic: Traffic) -> NDArray[np.int64]:
+    """Return the time before which each step does not compute; empty if none has one."""
+    program = traffic.program
+    if program.step_start_s is None:
+        return np.zeros(0, dtype=np.int64)
+    group = np.repeat(traffic.rank_group, np.diff(program.rank_step_ptr))
+    return ps_array(program.step_start_s, "a start of a step") + ps_array(traffic.start_s)[group]
 
 
 def rates(config: PacketConfig) -> list[Callable[[int, int], int]]:
@@ -254,6 +264,12 @@ def build_arrays(
     messages.packets_left[:n_messages][program.send_bytes == 0] = 0
     scalars = _scalars(routing, config, clock, seed, program, record_messages, vshift)
     sc = scalars[0]
+    tracks = program.step_waits_sends is not None or bool(traffic.loops.any())
+    sc.tracks, sc.loops, sc.n_streams = tracks, traffic.loops.any(), n_streams
+    sc.unfinished = np.count_nonzero(~traffic.loops[traffic.rank_group[stream_rank]])
+    step_start = step_starts_ps(traffic) // tick
+    sc.has_starts = len(step_start) > 0
+    none = np.zeros(1, dtype=np.int64)
     sc.most_ahead = max(0, spans_of(reach) * SPAN - reach)
     sc.n_messages = n_messages if n_parts > 1 or topology.rails > 1 else 0
     sc.request, sc.common_class = request, common_class(clock)
@@ -303,7 +319,17 @@ def build_arrays(
         chosen=np.zeros(n_links + MOST_OPENED, dtype=np.int32),
         arriving=np.full(n_links, -1, dtype=np.int32),
         marked=np.zeros((n_links >> 6) + 1 + (n_links >> 12) + 1, dtype=np.uint64),
-        timers=make_table(n_streams, t.TIMED, tick=starts[order], key=order),
+        timers=np.concatenate(
+            [
+                make_table(n_streams, t.TIMED, tick=starts[order], key=order),
+                aligned_zeros(n_ports if tracks else 0, t.TIMED),
+            ]
+        ).view(np.recarray),
+        step_start=step_start if sc.has_starts else none,
+        sender=program.send_stream_from() if tracks else none.astype(np.int32),
+        step_waits=none > 0 if program.step_waits_sends is None else program.step_waits_sends,
+        tracks=track_rows(traffic, stream_rank) if tracks else aligned_zeros(1, t.TRACK),
+        fresh=messages.copy() if sc.loops else aligned_zeros(1, t.MESSAGE),
         ports=make_table(
             2 * n_ports if sc.both_ways else 1, t.PORT, began=-1, end=-1, end_before=-1
         ),
@@ -319,7 +345,7 @@ def _work(program: Program, clock: PacketClock) -> NDArray[np.int64]:
     """Return the ticks of computing in each step, and above them its kind of communication."""
     ticks = _ticks(clock.compute_ps, clock.tick_ps)
     if program.step_kind is None:
-        return ticks
+        return ticks if program.step_start_s is None else np.resize(ticks, program.n_steps)
     return (program.step_kind.astype(np.int64) << t.KIND_SHIFT) + ticks
 
 
@@ -414,6 +440,7 @@ def _scalars(
     sc.buffer_bytes = looked_at
     sc.needs_credit = config.crosses_with_credit
     sc.has_compute = clock.compute_ps is not None or program.step_kind is not None
+    sc.has_compute |= program.step_start_s is not None
     sc.has_send_cost = clock.send_ps is not None
     sc.has_recv_cost = clock.recv_ps is not None
     if config.nic_duplex_efficiency is not None:

@@ -307,6 +307,8 @@ def start_phase(border, a, bucket, paces):
 def run(border, paces, in_parts, a, rt, until, budget):
     """Run until nothing is left (DONE), `until` (ENDED), a full pool (GROW) or `budget` arrivals.
 
+    ENDED also if all groups that do not loop have finished.
+
     Parameters
     ----------
     border : Border or None
@@ -343,7 +345,7 @@ def run(border, paces, in_parts, a, rt, until, budget):
         now = next_event(sc, a.links, a.packets, events, timer, until)
         if now == NONE:
             return DONE
-        if now > until:
+        if now > until or (sc.loops and sc.unfinished == 0 and now > sc.end):
             return ENDED
         sc.now = now
         if timer == now:

@@ -14,6 +14,7 @@ from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_credits import collect_credits, give_credit, use_space, when_room
 from netsim.packet.kernels_memory import row_of
 from netsim.packet.kernels_outbox import send_credit, send_packet
+from netsim.packet.kernels_sends import send_leaves
 from netsim.packet.kernels_wheel import NONE, add_arrival, add_start, add_try, low_bit, new_packet
 
 
@@ -226,6 +227,8 @@ def try_node(border, a, port):
                 add_try(sc, link_row, a.events, port, wake)
             return
     ser = inject(border, a, m, number, q, size_class, sc.now)
+    if is_last and sc.tracks:
+        send_leaves(a, m, sc.now + ser)
     if not is_last:
         queue.sent = number + 1
     else:

@@ -36,7 +36,9 @@ def record(*fields: tuple[Any, ...]) -> np.dtype[Any]:
 # run, -1 where flows are paced or ports slower both ways: no start is set ahead then; the times of
 # serialisation of a port that transmits both ways are both_ways rows after those of one that does
 # not, 0 if they are the same; round_number counts the rounds of input-queued routers, which have
-# per_class channels for each one of the routing, and node_channels on the links of nodes
+# per_class channels for each one of the routing, and node_channels on the links of nodes; tracks:
+# whether ranks look at their own sends (`kernels_sends`); loops: whether groups loop until all
+# others have finished, whose unfinished streams are counted
 SCALARS = record(
     (np.int64, "now horizon end seed until most_ahead router_latency both_ways"),
     (np.int64, "crossing_overhead n_timers n_far n_later n_starts n_opened n_tries n_packets"),
@@ -44,7 +46,8 @@ SCALARS = record(
     (np.int64, "ready_head ready_tail n_nodes n_links n_vcs vshift class_shift one_channel"),
     (np.int64, "per_class node_channels random_visits looks_visits room_vc compares_credits"),
     (np.int64, "buffer_bytes common_class n_messages request has_compute has_recv_cost records"),
-    (np.int64, "has_send_cost head_counts needs_credit fetch_starts round_number"),
+    (np.int64, "has_send_cost head_counts needs_credit fetch_starts round_number n_streams"),
+    (np.int64, "has_starts tracks loops unfinished"),
 )
 
 # try_tick is when the link will be tried; waiting the ticks of serialisation in its FIFOs;
@@ -108,6 +111,14 @@ RANK = record(
     (np.int64, "node random_shift priority_class began kind"),
     (np.int64, "exposed", (9,)),
 )
+
+# what a stream knows of its own sends: parts that have not left its node, messages that have not
+# been counted; waits: whether a step of it waits for the former; first is its first step if its
+# group loops, else -1, began when it last began that
+TRACK = record((np.int64, "unsent uncounted waits first began"))
+
+SENDS = 1 << 30
+"""What the sends that a step waits for count in arrived and need: more than all messages to it."""
 
 # `Arrays.compute` has the kind of a step from this bit on
 KIND_SHIFT = 60
@@ -178,6 +189,10 @@ class Arrays(NamedTuple):
         then the channel chosen for it
     timers : heap of TIMED, by rank
     ports : (links of ports,) PORT; length 1 where `both_ways` is 0
+    step_start : (steps,) ticks before which a step does not compute; length 1 without
+    sender, step_waits, tracks, fresh
+        Where ranks look at their sends, else of length 1: (messages,) the sending stream; (steps,)
+        whether a step waits for sends; (streams,) TRACK; rows of messages before they are sent.
     """
 
     sc: Table
@@ -205,6 +220,11 @@ class Arrays(NamedTuple):
     chosen: I32
     timers: Table
     ports: Table
+    step_start: I64
+    sender: I32
+    step_waits: NDArray[np.bool_]
+    tracks: Table
+    fresh: Table
 
 
 class Paces(NamedTuple):

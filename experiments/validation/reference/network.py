@@ -55,7 +55,8 @@ class Order:
     GO_ON = 1  # the list of ranks that a message lets go on: before the next rank or arrival
 
     def __init__(self, n_ranks: int, n_links: int) -> None:
-        self.first_rank = 2
+        self.first_sent = 2
+        self.first_rank = self.first_sent + n_ranks
         self.first_arrival = self.first_rank + n_ranks
         self.crossbars = self.first_arrival + n_links
         self.links = self.crossbars + 1
@@ -153,12 +154,16 @@ class Network:
         config: PacketConfig,
         seed: int,
         deliver: Callable[[Part], None],
+        left: Callable[[Part, int], None],
         n_classes: int = 1,
     ) -> None:
         self.clock, self.order = clock, order
         self.routing, self.config, self.seed = routing, config, seed
         self.deliver = deliver
         """Called with the part whose last packet has arrived."""
+        self.left = left
+        """Called with the part whose last packet starts, and when that will have left its node."""
+        self.packets_to_send: dict[Part, int] = {}
         self.n_classes = n_classes
         self.router_latency_ps = to_ps(config.router_latency_s)
         self.throttle = None if config.congestion_control == "none" else Throttle(config)
@@ -225,7 +230,7 @@ class Network:
 
     def send(self, part: Part) -> None:
         """Put a part's packets at the end of its port's queue."""
-        self.packets_left[part] = len(part.payloads)
+        self.packets_left[part] = self.packets_to_send[part] = len(part.payloads)
         for number, payload in enumerate(part.payloads):
             packet = Packet(part, number, payload + self.config.header_bytes)
             channel = self.links[part.src_port].channels[part.priority_class]
@@ -351,6 +356,10 @@ class Network:
         if self.throttle is not None and self._is_injection(link):
             self.throttle.started(packet.part.flow, now, ser)
 
+        if self._is_injection(link):
+            self.packets_to_send[packet.part] -= 1
+            if self.packets_to_send[packet.part] == 0:
+                self.left(packet.part, link.free_at_ps)
         self._leave(channel, packet, now + ser)
         behind.free_bytes -= size
         packet.held = behind

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,13 @@ class Program:
     """(n_steps,) int8, optional. The kind that a step is part of, from its begin to its end: k for
     ``kinds[k - 1]``, 0 for none. Needed if there are ``kinds``."""
 
+    step_waits_sends: NDArray[np.bool_] | None = None
+    """(n_steps,) bool, optional. Whether a step is left only when all messages that its stream has
+    sent so far have left the node, as after `MPI_Waitall` of sends."""
+    step_start_s: NDArray[np.float64] | None = None
+    """(n_steps,) float64, optional. Seconds after the group's start before which a step does not
+    compute or send."""
+
     @property
     def n_streams(self) -> int:
         """Streams of all ranks together."""
@@ -99,6 +107,11 @@ class Program:
         owner = np.repeat(np.arange(self.n_streams, dtype=np.int32), np.diff(self.step_ptr))
         return owner[self.send_step]
 
+    def send_stream_from(self) -> NDArray[np.int32]:
+        """Return the sending stream of each message, (n_messages,) int32."""
+        owner = np.repeat(np.arange(self.n_streams, dtype=np.int32), np.diff(self.step_ptr))
+        return np.repeat(owner, np.diff(self.send_ptr))
+
     def validate(self) -> None:
         """Raise NetcosimError where a pointer, rank, size or step does not fit."""
         n_steps, n_messages = self.n_steps, self.n_messages
@@ -128,6 +141,13 @@ class Program:
             (self.compute_s >= 0) & (self.compute_s < np.inf)
         ):
             raise NetcosimError("program: compute_s needs one finite value >= 0 a step")
+        if self.step_waits_sends is not None and len(self.step_waits_sends) != n_steps:
+            raise NetcosimError("program: step_waits_sends needs one value a step")
+        start = self.step_start_s
+        if start is not None and (
+            len(start) != n_steps or not np.all((start >= 0) & (start < np.inf))
+        ):
+            raise NetcosimError("program: step_start_s needs one finite value >= 0 a step")
         if not len(self.send_dst) == len(self.send_bytes) == len(self.send_step):
             raise NetcosimError("program: send_dst, send_bytes, send_step differ in length")
         if n_messages == 0:
@@ -164,6 +184,16 @@ class Traffic:
     group_priority: NDArray[np.int64] | None = None
     """(n_groups,) int64, optional. Priority of each group's messages, 0 to 7: a link serves the
     highest first. All 0 without."""
+    group_loops: NDArray[np.bool_] | None = None
+    """(n_groups,) bool, optional. Whether a group runs its program again and again until all other
+    groups have finished; the run ends then."""
+
+    @property
+    def loops(self) -> NDArray[np.bool_]:
+        """(n_groups,) bool: `group_loops`, or that none does."""
+        if self.group_loops is None:
+            return np.zeros(self.n_groups, dtype=np.bool_)
+        return self.group_loops
 
     @property
     def n_groups(self) -> int:
@@ -205,12 +235,22 @@ def _renumbered(program: Program, kinds: tuple[str, ...]) -> NDArray[np.int8]:
     return np.array(number, dtype=np.int8)[program.step_kind]
 
 
+def _joined_steps(programs: Sequence[Program], name: str, dtype: type) -> NDArray[Any] | None:
+    """Concatenate what some programs state of each of their steps; 0 for those of the others."""
+    parts = [getattr(program, name) for program in programs]
+    if all(part is None for part in parts):
+        return None
+    given = zip(parts, programs, strict=True)
+    return np.concatenate([np.zeros(p.n_steps, dtype) if x is None else x for x, p in given])
+
+
 def combine(
     programs: Sequence[Program],
     rank_nodes: Sequence[np.ndarray],
     start_s: Sequence[float] | None = None,
     group_key: Sequence[int] | None = None,
     group_priority: Sequence[int] | None = None,
+    group_loops: Sequence[bool] | None = None,
 ) -> Traffic:
     """Join several programs, each on its own nodes, into one Traffic.
 
@@ -223,6 +263,8 @@ def combine(
     group_key : sequence of int, optional
         See `Traffic`; below 2^63.
     group_priority : sequence of int, optional
+        See `Traffic`.
+    group_loops : sequence of bool, optional
         See `Traffic`.
 
     Returns
@@ -287,6 +329,8 @@ def combine(
         stream_ptr=streams,
         kinds=kinds,
         step_kind=np.concatenate([_renumbered(p, kinds) for p in programs]) if kinds else None,
+        step_waits_sends=_joined_steps(programs, "step_waits_sends", np.bool_),
+        step_start_s=_joined_steps(programs, "step_start_s", np.float64),
     )
     n, keys, priorities = len(programs), None, None
     starts = np.zeros(n) if start_s is None else start_s
@@ -306,4 +350,5 @@ def combine(
         start_s=starts,
         group_key=keys,
         group_priority=priorities,
+        group_loops=None if group_loops is None else np.array(group_loops, dtype=np.bool_),
     )

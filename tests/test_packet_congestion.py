@@ -43,7 +43,7 @@ PAIRS = PacketConfig(
 
 
 def pairs() -> EndpointPairs:
-    return EndpointPairs(PAIRS, [GB] * 3)
+    return EndpointPairs(PAIRS, lambda port, n_bytes: at_gb(n_bytes))
 
 
 def sent(flow: tuple[int, int], now_us: float) -> Sent:
@@ -104,6 +104,11 @@ def test_a_backlog_is_drained_at_three_times_the_share() -> None:
     assert control.ports[0].slowdown == 2.0
 
 
+def at_gb(n_bytes: int) -> int:
+    """Serialisation at 1 GB/s."""
+    return n_bytes * 1000
+
+
 def dcqcn() -> Dcqcn:
     return Dcqcn(replace(PAIRS, congestion_control="dcqcn", congestion_recovery_s=50e-6), 7)
 
@@ -111,7 +116,7 @@ def dcqcn() -> Dcqcn:
 def test_dcqcn_cuts_by_half_of_alpha_and_recovers_by_halves() -> None:
     """Alpha is 1 at first: half of the rate, then 3/4, 7/8 after 50 and 100 us (5 fast stages)."""
     control = dcqcn()
-    control.joined(ONE, 0, 5, GB, 9 * US)  # above 4 x 2 us every packet is marked
+    control.joined(ONE, 0, 5, at_gb, 9 * US)  # above 4 x 2 us every packet is marked
     assert gap_us(control, ONE, 0.9) == 1.0
     assert gap_us(control, ONE, 1.0) == 2.0
     assert gap_us(control, ONE, 50.9) == 2.0
@@ -123,12 +128,12 @@ def test_dcqcn_cuts_by_half_of_alpha_and_recovers_by_halves() -> None:
 
 def test_dcqcn_heeds_one_mark_an_interval_and_none_in_a_short_queue() -> None:
     control = dcqcn()
-    control.joined(ONE, 0, 5, GB, 2 * US)
+    control.joined(ONE, 0, 5, at_gb, 2 * US)
     assert gap_us(control, ONE, 2.0) == 1.0
-    control.joined(ONE, 3 * US, 5, GB, 9 * US)
-    control.joined(ONE, 5 * US, 5, GB, 9 * US)  # within 4 us
+    control.joined(ONE, 3 * US, 5, at_gb, 9 * US)
+    control.joined(ONE, 5 * US, 5, at_gb, 9 * US)  # within 4 us
     assert gap_us(control, ONE, 6.5) == 2.0
-    control.joined(ONE, 7 * US, 5, GB, 9 * US)
+    control.joined(ONE, 7 * US, 5, at_gb, 9 * US)
     # alpha is 1 still, as the timer has not expired
     assert gap_us(control, ONE, 8.0) == 4.0
 
@@ -137,7 +142,7 @@ def test_dcqcn_marks_in_proportion_to_the_queue() -> None:
     """Half way between 2 and 8 us: a packet in ten."""
     control = dcqcn()
     for k in range(4000):
-        control.joined((k + 1, 0), k, 5, GB, 5 * US)
+        control.joined((k + 1, 0), k, 5, at_gb, 5 * US)
     marked = sum(flow.marked_ps >= 0 for flow in control.flows.values())
     assert marked == pytest.approx(400, abs=60)  # three standard errors
 
@@ -185,6 +190,8 @@ def test_engines_are_equal_under_control(control: str, seed: int, number: int) -
         control_bytes=case.config.control_bytes,
         rail_policy=case.config.rail_policy,
         delivery=case.config.delivery,
+        nic_efficiency=float(rng.choice([1.0, 0.9])),
+        nic_duplex_efficiency=rng.choice([None, 0.7]),
         congestion_control=control,
         congestion_threshold_bytes=int(rng.choice([1, 1000, 4096])),
         congestion_delay_s=float(rng.choice([0.0, 7e-9, 1e-6])),

@@ -11,6 +11,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.packet.checks import check_channels, check_priorities
@@ -47,6 +48,9 @@ CONFIG_VALUES: Mapping[str, Sequence[Any]] = {
     "send_overhead_s": (0.0, 0.0, 5e-10, 70e-9),
     "recv_overhead_s": (0.0, 0.0, 5e-10, 70e-9),
     "copy_s_per_byte": (0.0, 0.0, 4e-13, 3e-12),
+    "send_s_per_byte": (0.0, 0.0, 4e-13, 3e-12),
+    "nic_efficiency": (1.0, 1.0, 0.9, 0.5),
+    "nic_duplex_efficiency": (None, None, 0.5, 0.4),
     "rail_policy": RAIL_POLICIES,
     "eager_limit_bytes": (None, None, 0, 500, 1000),
     "control_bytes": (8, 64),
@@ -111,6 +115,8 @@ class Step:
     need: int = 0
     compute_ps: int = 0
     kind: int = 0
+    waits_sends: bool = False
+    start_ps: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +152,14 @@ def program(
         stream_ptr=stream_ptr if streams else None,
         kinds=kinds,
         step_kind=np.array([step.kind for step in steps], dtype=np.int8) if kinds else None,
+        step_waits_sends=_stated([step.waits_sends for step in steps], np.bool_),
+        step_start_s=_stated([step.start_ps * 1e-12 for step in steps], np.float64),
     )
+
+
+def _stated(values: Sequence[float], dtype: type) -> NDArray[Any] | None:
+    """Return the values of steps; None if all are 0."""
+    return np.array(values, dtype=dtype) if any(values) else None
 
 
 KINDS = ("tp", "dp", "pp")
@@ -156,14 +169,16 @@ def random_program(rng: np.random.Generator, n_ranks: int) -> Program:
     """Draw a program that always ends: a send of step s of a stream counts toward a step >= s.
 
     Half of the programs have ranks of up to three streams, with signals between them, and kinds of
-    communication. Times are whole multiples of 500 ps, so that many things fall into one tick. Some
-    steps need fewer messages than they get.
+    communication. Half have steps that wait for their sends, half steps that begin late. Times are
+    whole multiples of 500 ps, so that many things fall into one tick. Some steps need fewer
+    messages than they get.
     """
     with_streams = bool(rng.random() < 0.5)
     lengths = [
         rng.integers(0, 4, rng.integers(1, 4) if with_streams else 1).tolist()
         for _ in range(n_ranks)
     ]
+    waits, late = (0.5 * (rng.random(2) < 0.5)).tolist()
     # of each step of a rank: its place in its stream
     place = [np.concatenate([np.arange(n) for n in of_rank]) for of_rank in lengths]
     kinds = KINDS[: rng.integers(0, 1 + len(KINDS))] if with_streams else ()
@@ -187,6 +202,8 @@ def random_program(rng: np.random.Generator, n_ranks: int) -> Program:
                     int(need[r][s]),
                     compute_ps=500 * int(rng.choice([0, 0, 1, 2, 4000])),
                     kind=int(rng.integers(0, 1 + len(kinds))),
+                    waits_sends=bool(rng.random() < waits),
+                    start_ps=500 * int(rng.choice([0, 0, 3, 9000])) if late else 0,
                 )
                 for s in range(len(place[r]))
             ]
@@ -200,10 +217,12 @@ def random_program(rng: np.random.Generator, n_ranks: int) -> Program:
 def random_traffic(rng: np.random.Generator, n_nodes: int) -> Traffic:
     """Draw one to three random programs on random nodes, often several ranks a node."""
     programs = [random_program(rng, int(rng.integers(1, 9))) for _ in range(rng.integers(1, 4))]
+    loops = np.append(False, rng.random(len(programs) - 1) < 0.4)
     return combine(
         programs,
         [rng.integers(0, n_nodes, p.n_ranks) for p in programs],
         [1e-9 * int(rng.choice([0, 0, 1, 2000])) for _ in programs],
+        group_loops=loops if loops.any() else None,
     )
 
 
@@ -218,8 +237,9 @@ def random_config(rng: np.random.Generator) -> PacketConfig:
 def with_router(plain: PacketConfig, rng: np.random.Generator) -> PacketConfig:
     """Return the configuration with a random router and delivery."""
     mixed = replace(plain, delivery=str(rng.choice(DELIVERIES)))
-    # input-queued routers know no congestion control
-    if rng.random() < 0.4 or plain.paces_flows:
+    # input-queued routers know no congestion control, and one rate of a port
+    slower = plain.paces_flows or plain.nic_duplex_efficiency is not None
+    if rng.random() < 0.4 or slower:
         return mixed
     wire = plain.packet_bytes + plain.header_bytes
     space = rng.choice([0, wire, int(1.5 * wire), 2 * wire, 10 * wire])

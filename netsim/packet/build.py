@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from netsim.errors import NetcosimError
 from netsim.packet import tables as t
 from netsim.packet.kernels_wheel import NONE, SPAN, SPAN_BITS
-from netsim.packet.message_rows import message_rows, rank_rows, step_rows
+from netsim.packet.message_rows import message_rows, rank_rows, step_rows, track_rows
 from netsim.packet.model import (
     MAX_DURATION_PS,
     PS_PER_S,
@@ -21,6 +21,7 @@ from netsim.packet.model import (
     serialisation_ps,
     to_ps,
 )
+from netsim.packet.rails import nic_links
 from netsim.packet.routing_tables import looks_visits, one_channel_from
 from netsim.packet.tables import Arrays, Events, Paces, Table, aligned_zeros, make_table
 from netsim.routing.base import Routing
@@ -55,10 +56,12 @@ class PacketClock:
     bandwidths: NDArray[np.int64]
     """(n,) int64."""
     ser_ps: NDArray[np.int64]
-    """(n, n_classes) int64."""
+    """(n times `rates`, n_classes) int64."""
     compute_ps: NDArray[np.int64] | None
+    send_ps: NDArray[np.int64] | None
     recv_ps: NDArray[np.int64] | None
-    """compute_ps, recv_ps: (n_steps,), (n_messages,) int64, or None. None where all are 0."""
+    """compute_ps, send_ps, recv_ps: (n_steps,), (n_messages,), (n_messages,) int64, or None. None
+    where all are 0."""
     longest_ps: int
     """Longest time that a packet or a link event lies ahead."""
 
@@ -150,22 +153,26 @@ def choose_clock(
             f"a packet of {wire.max()} bytes takes {slowest / PS_PER_S:g} s on a link of "
             f"{bandwidths[0]} bytes/s, beyond the clock (13 days)"
         )
-    ser = np.array([[serialisation_ps(int(w), int(b)) for w in wire] for b in bandwidths])
+    ser = np.array(
+        [[time_of(int(w), int(b)) for w in wire] for time_of in rates(config) for b in bandwidths]
+    )
     used = ser[:, len(wire) - len(sizes_used) :]
     compute = ps_array(program.compute_s, "a compute time") if program.compute_s.any() else None
+    send = ps_array(config.send_overhead_s + config.send_s_per_byte * sent)
     recv = ps_array(config.recv_overhead_s + config.copy_s_per_byte * sent)
-    recv[is_signal] = 0
+    send[is_signal] = recv[is_signal] = 0
     starts = ps_array(traffic.start_s)
+    begins = step_starts_ps(traffic)
     router, overhead = to_ps(config.router_latency_s), to_ps(config.crossing_overhead_s or 0.0)
     crossing = np.array([], dtype=np.int64)
     if config.input_queued:
         crossing = crossings_ps(config, sizes_used, bandwidths).ravel()
     durations = np.concatenate([
-        used.ravel(), crossing, latency, distinct(recv), starts,
-        [] if compute is None else distinct(compute),
+        used.ravel(), crossing, latency, distinct(send), distinct(recv), starts,
+        [] if compute is None else distinct(compute), distinct(begins),
         # gaps of flows are any number of picoseconds
         [1] if config.paces_flows else [],
-        [router, overhead, to_ps(config.send_overhead_s), 0 if until_s is None else to_ps(until_s)],
+        [router, overhead, 0 if until_s is None else to_ps(until_s)],
     ])  # fmt: skip
     tick = int(np.gcd.reduce(durations.astype(np.int64))) or 1
     return PacketClock(
@@ -177,6 +184,7 @@ def choose_clock(
         bandwidths=bandwidths,
         ser_ps=ser.astype(np.int64),
         compute_ps=compute,
+        send_ps=of_message(send) if send.any() else None,
         recv_ps=of_message(recv) if recv.any() else None,
         longest_ps=max(
             int(used.max(initial=1)) + int(latency.max()) + router,
@@ -184,6 +192,26 @@ def choose_clock(
             overhead,
         ),
     )
+
+
+def step_starts_ps(traffic: Traffic) -> NDArray[np.int64]:
+    """Return the time before which each step does not compute; empty if none has one."""
+    program = traffic.program
+    if program.step_start_s is None:
+        return np.zeros(0, dtype=np.int64)
+    group = np.repeat(traffic.rank_group, np.diff(program.rank_step_ptr))
+    return ps_array(program.step_start_s, "a start of a step") + ps_array(traffic.start_s)[group]
+
+
+def rates(config: PacketConfig) -> list[Callable[[int, int], int]]:
+    """Return how long wire bytes take at a bandwidth: between routers, then, if it differs, on the
+    link of a port, then while the port transmits both ways, if that differs."""
+    found: list[Callable[[int, int], int]] = [serialisation_ps]
+    if config.nic_efficiency < 1 or config.nic_duplex_efficiency is not None:
+        found.append(config.port_ps)
+    if config.nic_duplex_efficiency is not None:
+        found.append(partial(config.port_ps, both_ways=True))
+    return found
 
 
 def crossings_ps(
@@ -236,11 +264,20 @@ def build_arrays(
     messages.packets_left[:n_messages][program.send_bytes == 0] = 0
     scalars = _scalars(routing, config, clock, seed, program, record_messages, vshift)
     sc = scalars[0]
+    tracks = program.step_waits_sends is not None or bool(traffic.loops.any())
+    sc.tracks, sc.loops, sc.n_streams = tracks, traffic.loops.any(), n_streams
+    sc.unfinished = np.count_nonzero(~traffic.loops[traffic.rank_group[stream_rank]])
+    step_start = step_starts_ps(traffic) // tick
+    sc.has_starts = len(step_start) > 0
+    none = np.zeros(1, dtype=np.int64)
     sc.most_ahead = max(0, spans_of(reach) * SPAN - reach)
     sc.n_messages = n_messages if n_parts > 1 or topology.rails > 1 else 0
     sc.request, sc.common_class = request, common_class(clock)
     looked_at = (n_links << vshift) * (t.CHANNEL.itemsize + t.LINK.itemsize // 2)
     sc.fetch_starts = looked_at > CACHED_BYTES
+    bandwidth = np.searchsorted(clock.bandwidths, topology.link_bandwidth_Bps)
+    if len(rates(config)) > 1:
+        bandwidth[nic_links(topology)] += len(clock.bandwidths)
     recorded = n_messages if record_messages and n_messages else 1
     return Arrays(
         sc=scalars,
@@ -250,7 +287,7 @@ def build_arrays(
             try_tick=NONE,
             stall_start=-1,
             latency=ps_array(topology.link_latency_s) // tick,
-            bandwidth=np.searchsorted(clock.bandwidths, topology.link_bandwidth_Bps),
+            bandwidth=bandwidth,
         ),
         counters=aligned_zeros(n_links, t.COUNTER),
         channels=make_table(
@@ -270,6 +307,7 @@ def build_arrays(
         messages=messages,
         steps=step_rows(program),
         compute=_work(program, clock),
+        send_cost=_ticks(clock.send_ps, tick),
         recv_cost=_ticks(clock.recv_ps, tick),
         message_post=np.full(recorded, -1, dtype=np.int64),
         message_finish=np.full(recorded, -1, dtype=np.int64),
@@ -281,7 +319,20 @@ def build_arrays(
         chosen=np.zeros(n_links + MOST_OPENED, dtype=np.int32),
         arriving=np.full(n_links, -1, dtype=np.int32),
         marked=np.zeros((n_links >> 6) + 1 + (n_links >> 12) + 1, dtype=np.uint64),
-        timers=make_table(n_streams, t.TIMED, tick=starts[order], key=order),
+        timers=np.concatenate(
+            [
+                make_table(n_streams, t.TIMED, tick=starts[order], key=order),
+                aligned_zeros(n_ports if tracks else 0, t.TIMED),
+            ]
+        ).view(np.recarray),
+        step_start=step_start if sc.has_starts else none,
+        sender=program.send_stream_from() if tracks else none.astype(np.int32),
+        step_waits=none > 0 if program.step_waits_sends is None else program.step_waits_sends,
+        tracks=track_rows(traffic, stream_rank) if tracks else aligned_zeros(1, t.TRACK),
+        fresh=messages.copy() if sc.loops else aligned_zeros(1, t.MESSAGE),
+        ports=make_table(
+            2 * n_ports if sc.both_ways else 1, t.PORT, began=-1, end=-1, end_before=-1
+        ),
     )
 
 
@@ -294,7 +345,7 @@ def _work(program: Program, clock: PacketClock) -> NDArray[np.int64]:
     """Return the ticks of computing in each step, and above them its kind of communication."""
     ticks = _ticks(clock.compute_ps, clock.tick_ps)
     if program.step_kind is None:
-        return ticks
+        return ticks if program.step_start_s is None else np.resize(ticks, program.n_steps)
     return (program.step_kind.astype(np.int64) << t.KIND_SHIFT) + ticks
 
 
@@ -339,7 +390,11 @@ def paces_of(
     ends = np.stack([source, rows.to_port], axis=1).astype(np.int64)
     pairs, flow_of = np.unique(ends, axis=0, return_inverse=True)
     targets, most = (
-        [serialisation_ps(k * config.congestion_threshold_bytes, int(b)) for b in clock.bandwidths]
+        [
+            time_of(k * config.congestion_threshold_bytes, int(b))
+            for time_of in rates(config)
+            for b in clock.bandwidths
+        ]
         for k in (1, 4)
     )
     return Paces(
@@ -356,7 +411,7 @@ def paces_of(
             alpha=1.0,
             marked=-1,
         ),
-        ports=make_table(arrays.sc[0].n_nodes, t.PORT, slowdown=1.0),
+        destinations=make_table(arrays.sc[0].n_nodes, t.DESTINATION, slowdown=1.0),
         parts=make_table(len(flow_of) + 1, t.PART),
         delay=to_ps(config.congestion_delay_s),
         interval=to_ps(config.control_interval_s),
@@ -389,7 +444,6 @@ def _scalars(
     sc.crossing_overhead = to_ps(config.crossing_overhead_s or 0.0) // clock.tick_ps
     sc.node_channels = n_vcs if config.allocates_channels else 1
     sc.router_latency = to_ps(config.router_latency_s) // clock.tick_ps
-    sc.send_overhead = to_ps(config.send_overhead_s) // clock.tick_ps
     sc.seed = seed
     sc.random_visits = routing.random_visits
     sc.room_vc = routing.room_vc
@@ -403,7 +457,11 @@ def _scalars(
     sc.buffer_bytes = looked_at
     sc.needs_credit = config.crosses_with_credit
     sc.has_compute = clock.compute_ps is not None or program.step_kind is not None
+    sc.has_compute |= program.step_start_s is not None
+    sc.has_send_cost = clock.send_ps is not None
     sc.has_recv_cost = clock.recv_ps is not None
+    if config.nic_duplex_efficiency is not None:
+        sc.both_ways = len(clock.bandwidths)
     sc.records = record_messages
     sc.head_counts = config.head_counts
     return scalars

@@ -43,13 +43,16 @@ def domain_arrays(
     own_messages = (domains.n - 1) * arrays.messages.nbytes <= MOST_COPIES_BYTES
     node = np.asarray(traffic.rank_node)[traffic.program.stream_rank()]
     of_stream = domains.router[topology.node_router[node]]
+    starts = arrays.timers[: len(of_stream)]
     parts = []
     for d in range(domains.n):
-        timers = arrays.timers[of_stream[arrays.timers.key] == d]
+        own_starts = starts[of_stream[starts.key] == d]
         own = arrays if d == 0 else _own(arrays, own_messages, pool)
-        own.sc[0].n_timers = len(timers)
+        own.sc[0].n_timers = len(own_starts)
         # kernels look at no row of no timers, but want one
-        parts.append(own._replace(timers=timers if len(timers) else aligned_zeros(1, t.TIMED)))
+        spare = aligned_zeros(1 + len(arrays.timers) - len(of_stream), t.TIMED)
+        timers = np.concatenate([own_starts, spare]).view(np.recarray)
+        parts.append(own._replace(timers=timers))
     return parts
 
 

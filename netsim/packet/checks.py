@@ -82,6 +82,11 @@ def check_run(topology: Topology, traffic: Traffic, until_s: float | None) -> No
     for start_s in traffic.start_s:
         if not (math.isfinite(start_s) and start_s >= 0):
             raise NetcosimError(f"traffic: start_s has {start_s}; it must be >= 0")
+    if len(traffic.loops) != traffic.n_groups or (traffic.n_groups and traffic.loops.all()):
+        raise NetcosimError(
+            f"traffic: group_loops has {int(traffic.loops.sum())} of {traffic.n_groups} groups; "
+            "it needs a value for each, and at least one group that ends"
+        )
     if until_s is not None and not (math.isfinite(until_s) and until_s >= 0):
         raise NetcosimError(f"until_s = {until_s}; it must be >= 0")
 

@@ -91,6 +91,7 @@ def stuck_error(traffic: Traffic, step: int, counted: int) -> ProgramStuckError:
     need = int(np.asarray(program.recv_need)[step])
     return ProgramStuckError(
         f"program stuck: rank {rank} (group {int(traffic.rank_group[rank])}) waits for ever in "
-        f"step {local} of its steps (step {step} of all): {counted} of {need} messages came; the "
+        f"step {local} of its steps (step {step} of all): {counted} of {need} messages came"
+        f"{', and it waits for its own sends' if counted >= need else ''}; the "
         "schedule's ranks wait for each other, or for messages that no rank sends"
     )

@@ -62,7 +62,8 @@ def simulate_packets(
     rng : numpy.random.Generator
         One 63-bit seed is drawn from it, from which all random choices of the routing follow.
     until_s : float, optional
-        Stop there; without it the run ends when nothing is left to happen.
+        Stop there; without it the run ends when nothing is left to happen, or where groups loop
+        (`Traffic.group_loops`) when all others have finished.
     record_messages : bool
         Keep post and finish time of every message (16 bytes each).
     progress : callable (simulated seconds), optional
@@ -121,13 +122,16 @@ def simulate_packets(
         routing = pinned_for(routing, traffic)
     program = traffic.program
     sent = packets_of(program, config.packet_bytes)
-    n_threads = threads_used(routing, config, threads, sent)
+    loops = bool(traffic.loops.any())
+    n_threads = 1 if loops else threads_used(routing, config, threads, sent)
     seed = int(rng.integers(0, 2**63))
     clock = choose_clock(routing.topology, traffic, config, until_s)
     arrays = build_arrays(routing, traffic, config, clock, seed, record_messages)
     tables = kernel_tables(routing.tables, clock.tick_ps)
     until = NEVER if until_s is None else to_ps(until_s) // clock.tick_ps
-    arrays.sc[0].until = until
+    sc = arrays.sc[0]
+    late = sc.tracks or sc.both_ways or config.congestion_control != "none"
+    sc.until = -1 if late else until
     crossbar = None
     in_parts = int(arrays.sc[0].n_messages) or None
     if config.input_queued:
@@ -150,25 +154,27 @@ def simulate_packets(
         arrays = _run_on_one(loop, arrays, tables, clock, until, progress)
     else:
         paces = paces_of(arrays, traffic, config, clock)
-        if paces is not None:
-            arrays.sc[0].until = -1
         tables = tables_class(routing, config)(*tables)
         loop = partial(kernels_engine.run, None, paces, in_parts)
         arrays = _run_on_one(loop, arrays, tables, clock, until, progress)
     links, counters = arrays.links[: routing.topology.n_links], arrays.counters
-    if until_s is None:
+    tick = clock.tick_ps
+    others_ended = loops and arrays.sc[0].unfinished == 0
+    if until_s is None and not others_ended:
         raise_stuck(routing, traffic, arrays, crossbar)
-        end_ps = int(arrays.sc[0].end) * clock.tick_ps
+    if until_s is None or others_ended:
+        until = int(arrays.sc[0].end)
+        end_ps = until * tick
     else:
         end_ps = to_ps(until_s)
+    if until_s is not None or others_ended:
         stalled = links.stall_start >= 0
         counters.stall_time[stalled] += until - links.stall_start[stalled]
-    tick = clock.tick_ps
     streams = program.stream_ptr
     first = slice(None) if streams is None else streams[:-1]
     rank_finish = in_ps(arrays.ranks.finish.copy(), tick)
     exposed = arrays.ranks.exposed[first, : len(program.kinds)] * tick
-    if until_s is not None:
+    if until_s is not None or others_ended:
         _add_steps_in_progress(exposed, arrays.ranks[first], end_ps, tick)
     if streams is not None:
         last = np.maximum.reduceat(rank_finish, streams[:-1])

@@ -48,8 +48,12 @@ def run_bytes(
     total += messages * t.MESSAGE.itemsize * parts
     if messages and program.send_bytes.min() < program.send_bytes.max():
         total += messages * _SIZE_BYTES
-    if config.recv_overhead_s or config.copy_s_per_byte:
-        total += messages * 2 * _WORD
+    for costs in (
+        config.send_overhead_s or config.send_s_per_byte,
+        config.recv_overhead_s or config.copy_s_per_byte,
+    ):
+        total += messages * 2 * _WORD if costs else 0
+    total += 2 * ports * t.PORT.itemsize if config.nic_duplex_efficiency is not None else 0
     total += 2 * _WORD * messages if record_messages else 0
     if config.input_queued:
         from netsim.packet.crossbar import tables as x

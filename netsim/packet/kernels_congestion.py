@@ -89,7 +89,7 @@ def arrived(a, paces, p):
     now = a.sc[0].now
     packet = row_of(a.packets, p)
     flow = row_of(paces.flows, paces.flow_of[packet.message])
-    port = row_of(paces.ports, flow.to_port)
+    port = row_of(paces.destinations, flow.to_port)
     full, ser = _there(a, paces, flow, 0), _there(a, paces, flow, packet.size_class)
     port.arrived += ser
     link_row = row_of(a.links, a.sc[0].n_nodes + flow.to_port)
@@ -186,7 +186,7 @@ def _started_limited(paces, flow, now, ser, size):
 def _started_pair(a, paces, flow, ser, size_class):
     """Set when the next packet of a flow under endpoint-pairs may start."""
     now = a.sc[0].now
-    port = row_of(paces.ports, flow.to_port)
+    port = row_of(paces.destinations, flow.to_port)
     full, there = _there(a, paces, flow, 0), _there(a, paces, flow, size_class)
     _settle(paces, flow, full, now)
     gap = ser

@@ -171,6 +171,7 @@ def arrival_phase(border, a, mode, rt, bucket, paces):
     first_many = 2 * sc.n_nodes if vshift == sc.class_shift else np.int64(0)
     one_channel = sc.one_channel
     latest = min(now + sc.most_ahead, sc.until)
+    latest_beside = min(now, latest)
     n_opened = list_opened(a)
     n = list_arrivals(a, n_opened, bucket)
     first_late = 0
@@ -209,7 +210,7 @@ def arrival_phase(border, a, mode, rt, bucket, paces):
             if late:
                 alone = link < first_many or link >= one_channel
                 is_last = alone or n == n_opened + 1 or (known and arriving[np.uint64(link)] == k)
-                forward(border, a, paces, p, q, is_last, latest if alone else now)
+                forward(border, a, paces, p, q, is_last, latest if alone else latest_beside)
             else:
                 if k < n_opened:
                     row_of(a.events.chain, p).early = q + 1
@@ -305,6 +306,8 @@ def start_phase(border, a, bucket, paces):
 def run(border, paces, in_parts, a, rt, until, budget):
     """Run until nothing is left (DONE), `until` (ENDED), a full pool (GROW) or `budget` arrivals.
 
+    ENDED also if all groups that do not loop have finished.
+
     Parameters
     ----------
     border : Border or None
@@ -341,7 +344,7 @@ def run(border, paces, in_parts, a, rt, until, budget):
         now = next_event(sc, a.links, a.packets, events, timer, until)
         if now == NONE:
             return DONE
-        if now > until:
+        if now > until or (sc.loops and sc.unfinished == 0 and now > sc.end):
             return ENDED
         sc.now = now
         if timer == now:

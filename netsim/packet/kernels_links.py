@@ -14,6 +14,7 @@ from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_credits import collect_credits, give_credit, use_space, when_room
 from netsim.packet.kernels_memory import row_of
 from netsim.packet.kernels_outbox import send_credit, send_packet
+from netsim.packet.kernels_sends import send_leaves
 from netsim.packet.kernels_wheel import NONE, add_arrival, add_start, add_try, low_bit, new_packet
 
 
@@ -88,6 +89,32 @@ def return_space_to(border, a, q, tick, size):
         send_credit(border, q, tick, size, owner)
 
 
+@njit(**INNER_KERNEL)
+def serialisation_both_ways(a, link, size_class):
+    """Return how long a packet that starts now takes on a port's link ("Network interfaces").
+
+    Longer if the port's other link transmits, or has ended in this tick.
+    """
+    # Invariant: the result does not depend on which of the two links starts first in a tick: what
+    # the other one has begun in this tick does not count, and what it ended in it does.
+    sc = a.sc[0]
+    link_row = row_of(a.links, link)
+    own = row_of(a.ports, link)
+    other = row_of(a.ports, link - sc.n_nodes if link >= sc.n_nodes else link + sc.n_nodes)
+    ser = a.ser[link_row.bandwidth, size_class]
+    end = other.end_before if other.began == sc.now else other.end
+    # a port on a scale-up switch has its link's own row
+    if end >= sc.now and link_row.bandwidth >= sc.both_ways:
+        alone = ser
+        ser = a.ser[link_row.bandwidth + sc.both_ways, size_class]
+        if size_class == sc.common_class:
+            row_of(a.counters, link).more_busy += ser - alone
+    own.end_before = own.end
+    own.began = sc.now
+    own.end = sc.now + ser
+    return ser
+
+
 @njit(**HOT_KERNEL)
 def inject(border, a, m, number, q, size_class, begin):
     """Start a packet of a part at ``begin``, with space on ``q``; return its serialisation."""
@@ -101,6 +128,8 @@ def inject(border, a, m, number, q, size_class, begin):
     channel.room -= size
     p = new_packet(sc, a.events.chain)
     ser = a.ser[np.uint64(link_row.bandwidth), np.uint64(size_class)]
+    if sc.both_ways:
+        ser = serialisation_both_ways(a, port, size_class)
     packet = row_of(a.packets, p)
     packet.message = m
     packet.number = number
@@ -198,6 +227,8 @@ def try_node(border, a, port):
                 add_try(sc, link_row, a.events, port, wake)
             return
     ser = inject(border, a, m, number, q, size_class, sc.now)
+    if is_last and sc.tracks:
+        send_leaves(a, m, sc.now + ser)
     if not is_last:
         queue.sent = number + 1
     else:
@@ -334,6 +365,8 @@ def try_link(border, a, link):
         link_row.waiting_vcs = waiting_vcs
         link_row.served_vcs = after_service(sc, served_vcs, vc)
         link_row.waiting -= ser
+        if link < 2 * sc.n_nodes and sc.both_ways:
+            ser = serialisation_both_ways(a, link, size_class)
         tick = arrival_tick(sc, link_row, link, sc.now, ser)
         send_off(border, a, p, q, size_class, sc.now, ser, tick)
         if waiting_vcs != 0:

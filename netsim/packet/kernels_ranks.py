@@ -18,7 +18,17 @@ from numba import njit
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_links import leave_at_once
 from netsim.packet.kernels_memory import prefetch, row_of
-from netsim.packet.kernels_wheel import add_start, heap_pop, heap_push
+from netsim.packet.kernels_sends import (
+    add_sends,
+    add_timer,
+    leave_step,
+    make_ready,
+    program_ends,
+    send_counted,
+    send_left,
+    send_posted,
+)
+from netsim.packet.kernels_wheel import add_start, heap_pop
 from netsim.packet.tables import KIND_SHIFT
 
 # what a rank's processor does
@@ -43,17 +53,9 @@ class RankMode(NamedTuple):
     border: Any
 
 
-@njit(**HOT_KERNEL)
-def add_timer(a, r, tick):
-    """Wake a rank's processor at ``tick``."""
-    heap_push(a.timers, a.sc[0].n_timers, tick, np.int64(r))
-    a.sc[0].n_timers += 1
-
-
 @njit(**PLAIN_KERNEL, inline="always")
 def count(a, m):
     """Count a message toward its step; a rank that waited for it is put on the list."""
-    sc = a.sc[0]
     message = row_of(a.messages, m)
     step = row_of(a.steps, message.step)
     step.arrived += 1
@@ -61,12 +63,9 @@ def count(a, m):
     if rank.waits and rank.step == message.step and step.arrived >= step.need:
         # It does not continue here, as another rank may be posting its sends: `run_ready` follows.
         rank.waits = 0
-        rank.ready_next = -1
-        if sc.ready_head < 0:
-            sc.ready_head = message.rank
-        else:
-            row_of(a.ranks, sc.ready_tail).ready_next = message.rank
-        sc.ready_tail = message.rank
+        make_ready(a, message.rank)
+    if a.sc[0].tracks:
+        send_counted(a, m)
 
 
 @njit(**INNER_KERNEL)
@@ -116,6 +115,8 @@ def post(a, mode, m, node):
         local = message.to_port == node
     else:
         local = row_of(a.ranks, message.rank).node == node
+    if sc.tracks:
+        send_posted(a, m, local)
     if local:
         deliver(a, m)
     else:
@@ -247,15 +248,24 @@ def clear_parked(a, s):
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def next_step(sc, rank):
+def begin_or_end(a, r, rank):
+    """Schedule the step that a rank is at, or end the program after the last."""
+    if rank.step < rank.step_end:
+        rank.must_begin = 1
+    elif not a.sc[0].tracks or program_ends(a, r):
+        rank.finish = a.sc[0].now
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def next_step(a, r, rank):
     """Finish the current step: schedule the next one, or end the program (rules 2 and 4)."""
+    sc = a.sc[0]
+    if sc.tracks:
+        leave_step(a, r)
     if rank.kind > 0:
         rank.exposed[np.uint64(rank.kind - 1)] += sc.now - rank.began
     rank.step += 1
-    if rank.step == rank.step_end:
-        rank.finish = sc.now
-    else:
-        rank.must_begin = 1
+    begin_or_end(a, r, rank)
 
 
 @njit(**HOT_KERNEL)
@@ -293,6 +303,8 @@ def begins_to_send(a, in_parts, r):
         rank.kind = a.compute[s] >> KIND_SHIFT
         rank.began = sc.now
         ticks = a.compute[s] - (rank.kind << KIND_SHIFT)
+        if sc.has_starts:
+            ticks += max(0, a.step_start[s] - sc.now)
         if ticks > 0:
             rank.cpu = COMPUTE
             add_timer(a, r, sc.now + ticks)
@@ -304,7 +316,7 @@ def begins_to_send(a, in_parts, r):
 def post_sends(a, mode, r, node, sent):
     """Post the sends of the present step, from ``sent`` on if that is not below 0 (rule 1).
 
-    If sends cost time, the first other one that is no signal occupies the processor: False then.
+    The first other one that costs time occupies the processor: False then.
     """
     rank = row_of(a.ranks, r)
     sc = a.sc[0]
@@ -317,15 +329,17 @@ def post_sends(a, mode, r, node, sent):
     prefetch(a.messages, np.uint64(last + 1))
     prefetch(a.steps, np.uint64(s + 4))
     for m in range(first, last):
-        if sc.send_overhead > 0 and m != sent and row_of(a.messages, m).packets_left > 0:
+        if sc.has_send_cost and m != sent and a.send_cost[m] > 0:
             rank.sending = m
-            add_timer(a, r, sc.now + sc.send_overhead)
+            add_timer(a, r, sc.now + a.send_cost[m])
             return False
         post(a, mode, m, node)
     # rule 2: it leaves the step if the messages for it have been counted
     step = row_of(a.steps, s)
+    if sc.tracks:
+        add_sends(a, r, s)
     if step.arrived >= step.need:
-        next_step(sc, rank)
+        next_step(a, r, rank)
     else:
         rank.waits = 1
     return True
@@ -340,10 +354,9 @@ def on_timer(a, r):
     finished = rank.cpu
     sent = np.int64(-1)
     if finished == START:
-        if rank.step == rank.step_end:
-            rank.finish = sc.now
-        else:
-            rank.must_begin = 1
+        if sc.tracks:
+            row_of(a.tracks, r).began = sc.now
+        begin_or_end(a, r, rank)
     elif finished == SEND:
         sent = rank.sending
     elif finished == RECEIVE:
@@ -361,7 +374,8 @@ def next_ready(a):
         r = sc.ready_head
         rank = row_of(a.ranks, r)
         sc.ready_head = rank.ready_next
-        next_step(sc, rank)
+        if not rank.must_begin:  # else it begins another round
+            next_step(a, r, rank)
         if rank.cpu == IDLE:
             return r
     return np.int64(-1)
@@ -378,14 +392,19 @@ def run_ready(a, mode):
 
 @njit(**HOT_KERNEL)
 def rank_phase(a, mode, now):
-    """Run phase 2 ("Order"): ranks whose time has come, by number."""
+    """Run phase 2 ("Order"): sends that have left, then ranks whose time has come, by number."""
     sc = a.sc[0]
     timer = row_of(a.timers, 0)
     while sc.n_timers > 0 and timer.tick == now:
         r = timer.key
         heap_pop(a.timers, sc.n_timers)
         sc.n_timers -= 1
-        posting, sent = on_timer(a, r)
+        posting, sent = False, np.int64(-1)
+        if r < 0:
+            send_left(a, r + sc.n_streams)
+            r = next_ready(a)
+        else:
+            posting, sent = on_timer(a, r)
         while r >= 0:
             run_rank(a, mode, r, posting, sent)
             posting, sent = False, np.int64(-1)

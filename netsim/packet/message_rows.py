@@ -95,8 +95,22 @@ def message_rows(
 
 def step_rows(program: Program) -> t.Table:
     """Return a row for each step, and one more."""
-    need = np.append(program.recv_need, 0)
+    need = np.append(program.recv_need, 0).astype(np.int64)
+    if program.step_waits_sends is not None:
+        need[:-1] += t.SENDS * program.step_waits_sends
     return t.make_table(len(need), t.STEP, need=need, parked=-1, first_send=program.send_ptr)
+
+
+def track_rows(traffic: Traffic, stream_rank: NDArray[np.int64]) -> t.Table:
+    """Return a row for each stream of what it knows of its own sends."""
+    program = traffic.program
+    waits = np.zeros(program.n_streams, dtype=np.int64)
+    if program.step_waits_sends is not None:
+        owner = np.repeat(np.arange(program.n_streams), np.diff(program.step_ptr))
+        waits[owner[program.step_waits_sends]] = 1
+    loops = traffic.loops[traffic.rank_group[stream_rank]]
+    first = np.where(loops, program.step_ptr[:-1], -1)
+    return t.make_table(program.n_streams, t.TRACK, waits=waits, first=first, began=-1)
 
 
 def rank_rows(traffic: Traffic, stream_rank: NDArray[np.int64]) -> t.Table:

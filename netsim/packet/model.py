@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, TypeGuard
 
 import numpy as np
-from annotated_types import Ge, Gt
+from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
@@ -90,6 +90,24 @@ class PacketConfig:
     copy_s_per_byte: Annotated[
         float, "processor time of the rank for each byte it receives", Ge(0), Example(1e-11)
     ] = 0.0
+    send_s_per_byte: Annotated[
+        float, "processor time of the rank for each byte it sends", Ge(0), Example(1e-11)
+    ] = 0.0
+    nic_efficiency: Annotated[
+        float,
+        "share of its link's bandwidth that a network port sends or receives at",
+        Gt(0),
+        Le(1),
+        Example(0.95),
+    ] = 1.0
+    nic_duplex_efficiency: Annotated[
+        float | None,
+        "the same share of each direction while a port sends and receives; by default "
+        "nic_efficiency",
+        Gt(0),
+        Le(1),
+        Example(0.85),
+    ] = None
     eager_limit_bytes: Annotated[
         int | None,
         "larger messages between nodes go by rendezvous: request, clear-to-send, data; by default "
@@ -220,6 +238,7 @@ class PacketConfig:
             "send_overhead_s",
             "recv_overhead_s",
             "copy_s_per_byte",
+            "send_s_per_byte",
             "congestion_delay_s",
             *(
                 key
@@ -231,6 +250,7 @@ class PacketConfig:
             if duration > MAX_DURATION_PS / PS_PER_S:
                 raise NetcosimError(f"{key} = {duration:g} s is beyond the clock (13 days)")
         self._check_messages()
+        self._check_ports()
         self._check_router()
         self._check_congestion()
 
@@ -272,6 +292,25 @@ class PacketConfig:
             )
         if self.rail_policy not in RAIL_POLICIES:
             raise unknown_name("rail_policy", self.rail_policy, RAIL_POLICIES)
+
+    def _check_ports(self) -> None:
+        duplex = self.nic_duplex_efficiency
+        for key in ("nic_efficiency", *(["nic_duplex_efficiency"] if duplex is not None else [])):
+            share = need_real("PacketConfig", key, getattr(self, key), 0)
+            if not MIN_SPEEDUP <= share <= 1:
+                raise NetcosimError(f"{key} = {share:g}; allowed: {MIN_SPEEDUP:g} to 1")
+        if duplex is None:
+            return
+        if duplex > self.nic_efficiency:
+            raise NetcosimError(
+                f"nic_duplex_efficiency = {duplex:g} is above nic_efficiency = "
+                f"{self.nic_efficiency:g}; a port is no faster when it does both"
+            )
+        if self.input_queued:
+            raise NetcosimError(
+                f"nic_duplex_efficiency = {duplex:g} needs router = "
+                f'"{ROUTERS[0]}"; the router is "{self.router}"'
+            )
 
     def _check_router(self) -> None:
         for key, words in (("router", ROUTERS), ("delivery", DELIVERIES)):
@@ -369,10 +408,6 @@ class PacketConfig:
     def crossing_ps(self, wire_bytes: int, input_Bps: int, fastest_Bps: int) -> int:
         """Return the time that a packet holds an input port and an output port of the crossbar.
 
-        Rounded to the largest power of ten that divides the serialisation on the input's link and
-        is at most a hundredth of the time: a clock of single picoseconds, which 1365333 would
-        need, is slow.
-
         Parameters
         ----------
         input_Bps, fastest_Bps : int
@@ -386,10 +421,19 @@ class PacketConfig:
         else:
             bandwidth = round(self.crossbar_bandwidth_Bps or fastest_Bps)
             exact = float(serialisation_ps(wire_bytes, bandwidth))
-        unit = 1
-        while ser_ps % (10 * unit) == 0 and 1000 * unit <= exact:
-            unit *= 10
-        return max(1, round(exact / unit) * unit)
+        return _rounded_like(ser_ps, exact)
+
+    def port_ps(self, wire_bytes: int, bandwidth_Bps: int, both_ways: bool = False) -> int:
+        """Return the time that a packet takes on a network port's link.
+
+        Parameters
+        ----------
+        both_ways : bool
+            Whether the port also transmits in the other direction.
+        """
+        ser_ps = serialisation_ps(wire_bytes, bandwidth_Bps)
+        duplex = self.nic_duplex_efficiency if both_ways else None
+        return _rounded_like(ser_ps, ser_ps / (self.nic_efficiency if duplex is None else duplex))
 
 
 @short_repr()
@@ -425,6 +469,16 @@ class PacketResult:
     def packet_hops(self) -> int:
         """Links traversed by all packets, injection and ejection among them."""
         return int(self.link_packets.sum())
+
+
+def _rounded_like(ser_ps: int, exact_ps: float) -> int:
+    """Round a time to the largest power of ten that divides a serialisation and is at most a
+    hundredth of the time: a clock of single picoseconds, which 1365333 would need, is slow.
+    """
+    unit = 1
+    while ser_ps % (10 * unit) == 0 and 1000 * unit <= exact_ps:
+        unit *= 10
+    return max(1, round(exact_ps / unit) * unit)
 
 
 def _numeric(value: object) -> TypeGuard[float]:

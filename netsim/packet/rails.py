@@ -1,11 +1,21 @@
-"""Which rail a message takes (docs/packet-model.md, "Rails")."""
+"""Which rail a message takes, and which links are of rails (docs/packet-model.md, "Rails")."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from netsim.topology import Topology
 from netsim.traffic import Traffic
+
+
+def nic_links(topology: Topology) -> NDArray[np.bool_]:
+    """Return which links belong to a network port that is not on a scale-up switch, (n_links,)."""
+    link = np.arange(topology.n_links)
+    of_nic = link < topology.first_router_link
+    if topology.scale_up is not None:
+        of_nic &= link % topology.n_ports % topology.rails > 0
+    return np.asarray(of_nic)
 
 
 def first_rail(traffic: Traffic, rails: int, policy: str) -> NDArray[np.int64]:

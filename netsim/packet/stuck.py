@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.packet.tables import Arrays
+from netsim.packet.tables import SENDS, Arrays
 from netsim.routing.base import Routing
 from netsim.traffic import Traffic
 
@@ -38,7 +38,7 @@ def raise_stuck(
         step = int(arrays.ranks.step[waiting[0]])
         from netsim.packet.deadlock import stuck_error
 
-        raise stuck_error(traffic, step, int(arrays.steps.arrived[step]))
+        raise stuck_error(traffic, step, int(arrays.steps.arrived[step]) % SENDS)
 
 
 def _holders(arrays: Arrays, fifos: NDArray[np.int64]) -> dict[int, set[int]]:

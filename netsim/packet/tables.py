@@ -33,17 +33,21 @@ def record(*fields: tuple[Any, ...]) -> np.dtype[Any]:
 # needs_credit: whether crossings wait for credits; a priority class has 1 << class_shift channels
 # of each link, the highest class the first; packets use one channel of each link from number
 # one_channel on; a start may be set most_ahead ticks ahead, but not beyond until, the end of the
-# run, -1 where flows are paced: no start is set ahead then; round_number counts the rounds of
-# input-queued routers, which have per_class channels for each one of the routing, and node_channels
-# on the links of nodes
+# run, -1 where flows are paced or ports slower both ways: no start is set ahead then; the times of
+# serialisation of a port that transmits both ways are both_ways rows after those of one that does
+# not, 0 if they are the same; round_number counts the rounds of input-queued routers, which have
+# per_class channels for each one of the routing, and node_channels on the links of nodes; tracks:
+# whether ranks look at their own sends (`kernels_sends`); loops: whether groups loop until all
+# others have finished, whose unfinished streams are counted
 SCALARS = record(
-    (np.int64, "now horizon end seed until most_ahead router_latency send_overhead"),
+    (np.int64, "now horizon end seed until most_ahead router_latency both_ways"),
     (np.int64, "crossing_overhead n_timers n_far n_later n_starts n_opened n_tries n_packets"),
     (np.int64, "n_credits free_packet used_packets free_credit used_credits free_try used_tries"),
     (np.int64, "ready_head ready_tail n_nodes n_links n_vcs vshift class_shift one_channel"),
     (np.int64, "per_class node_channels random_visits looks_visits room_vc compares_credits"),
     (np.int64, "buffer_bytes common_class n_messages request has_compute has_recv_cost records"),
-    (np.int64, "head_counts needs_credit fetch_starts round_number"),
+    (np.int64, "has_send_cost head_counts needs_credit fetch_starts round_number n_streams"),
+    (np.int64, "has_starts tracks loops unfinished"),
 )
 
 # try_tick is when the link will be tried; waiting the ticks of serialisation in its FIFOs;
@@ -86,6 +90,10 @@ CHAINED = record((np.int32, "next over fine early"))
 # the first arriving packet and the first entry of a link to try
 BUCKET = record((np.int32, "packet entry"))
 
+# a link of a port, where it is slower while the port transmits both ways: when its last packet
+# began, when that ends, and when the one before ended
+PORT = record((np.int64, "began end end_before"))
+
 TIMED = record((np.int64, "tick key"))
 """An entry of a heap."""
 
@@ -103,6 +111,14 @@ RANK = record(
     (np.int64, "node random_shift priority_class began kind"),
     (np.int64, "exposed", (9,)),
 )
+
+# what a stream knows of its own sends: parts that have not left its node, messages that have not
+# been counted; waits: whether a step of it waits for the former; first is its first step if its
+# group loops, else -1, began when it last began that
+TRACK = record((np.int64, "unsent uncounted waits first began"))
+
+SENDS = 1 << 30
+"""What the sends that a step waits for count in arrived and need: more than all messages to it."""
 
 # `Arrays.compute` has the kind of a step from this bit on
 KIND_SHIFT = 60
@@ -129,7 +145,9 @@ FLOW = record(
 # of a destination: its slowdown; ticks of serialisation that have started towards it and arrived
 # since then; those in flight, and the flows that they are of; peak is the most of these while a
 # backlog is drained, 0 without one
-PORT = record((np.float64, "slowdown"), (np.int64, "since sent arrived in_flight pairs peak"))
+DESTINATION = record(
+    (np.float64, "slowdown"), (np.int64, "since sent arrived in_flight pairs peak")
+)
 
 # how far a message has been sent that is not at the head of its port's queue
 PART = record((np.int32, "sent count"))
@@ -172,7 +190,7 @@ class Arrays(NamedTuple):
     sc : (1,) SCALARS
     links, counters, channels, packets, credits, nodes, ranks, messages, steps
         Rows of LINK, COUNTER, CHANNEL, PACKET, CREDIT, NODE_QUEUE, RANK, MESSAGE, STEP.
-    compute, recv_cost
+    compute, send_cost, recv_cost
         Of the program; length 1 if all zero. The kinds of steps are above the ticks of computing.
     message_post, message_finish
         Length 1 if messages are not recorded.
@@ -186,6 +204,11 @@ class Arrays(NamedTuple):
     order, chosen : (n_links,) the packets of a phase in their order; the router that each comes to,
         then the channel chosen for it
     timers : heap of TIMED, by rank
+    ports : (links of ports,) PORT; length 1 where `both_ways` is 0
+    step_start : (steps,) ticks before which a step does not compute; length 1 without
+    sender, step_waits, tracks, fresh
+        Where ranks look at their sends, else of length 1: (messages,) the sending stream; (steps,)
+        whether a step waits for sends; (streams,) TRACK; rows of messages before they are sent.
     """
 
     sc: Table
@@ -199,6 +222,7 @@ class Arrays(NamedTuple):
     messages: Table
     steps: Table
     compute: I64
+    send_cost: I64
     recv_cost: I64
     message_post: I64
     message_finish: I64
@@ -211,6 +235,12 @@ class Arrays(NamedTuple):
     order: I32
     chosen: I32
     timers: Table
+    ports: Table
+    step_start: I64
+    sender: I32
+    step_waits: NDArray[np.bool_]
+    tracks: Table
+    fresh: Table
 
 
 class Paces(NamedTuple):
@@ -221,8 +251,8 @@ class Paces(NamedTuple):
     Attributes
     ----------
     flow_of : (message rows,) int32: the flow of each
-    flows, ports, parts
-        Rows of FLOW by flow, PORT by destination, PART by message row.
+    flows, destinations, parts
+        Rows of FLOW by flow, DESTINATION by port, PART by message row.
     delay, interval, recovery : int
         Ticks that a signal takes, between changes of a slowdown, and between halvings without one.
     targets, most : (bandwidths,) ticks of serialisation
@@ -233,7 +263,7 @@ class Paces(NamedTuple):
 
     flow_of: I32
     flows: Table
-    ports: Table
+    destinations: Table
     parts: Table
     delay: int
     interval: int

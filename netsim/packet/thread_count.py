@@ -45,6 +45,8 @@ def why_one_thread(routing: Routing, config: PacketConfig) -> str:
         return f"routing {routing.name} looks at links of distant routers"
     if config.paces_flows:
         return f"congestion_control = {config.congestion_control} reaches a source at once"
+    if config.nic_duplex_efficiency is not None:
+        return "nic_duplex_efficiency looks at both links of a port at once"
     first = 0 if topology.rails > 1 else topology.first_router_link
     ahead = to_ps(float(topology.link_latency_s[first:].min(initial=1.0)))
     to_nodes = config.head_counts and topology.rails > 1

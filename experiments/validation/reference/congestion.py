@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from netsim.packet.model import PacketConfig, serialisation_ps, to_ps
+from netsim.packet.model import PacketConfig, to_ps
 from netsim.routing.kernels_random import packet_key
 
 LOOK_AHEAD = 16
@@ -61,9 +61,9 @@ class _Pair:
 class EndpointPairs:
     """Destinations signal each flow its share."""
 
-    def __init__(self, config: PacketConfig, bandwidth_Bps: Sequence[int]) -> None:
-        self.bandwidth_Bps = bandwidth_Bps
-        """Of each port's ejection link."""
+    def __init__(self, config: PacketConfig, there_ps: Callable[[int, int], int]) -> None:
+        self.there_ps = there_ps
+        """Serialisation on a port's ejection link of so many bytes."""
         self.target_bytes = config.congestion_threshold_bytes
         self.full_bytes = config.packet_bytes + config.header_bytes
         self.delay_ps = to_ps(config.congestion_delay_s)
@@ -71,9 +71,6 @@ class EndpointPairs:
         self.recovery_ps = to_ps(config.control_recovery_s)
         self.ports: dict[int, _Port] = defaultdict(_Port)
         self.flows: dict[FlowKey, _Pair] = defaultdict(_Pair)
-
-    def _there_ps(self, key: FlowKey, n_bytes: int) -> int:
-        return serialisation_ps(n_bytes, self.bandwidth_Bps[key[1]])
 
     def next_ps(self, key: FlowKey) -> int:
         """Return the earliest time at which the flow's next packet may start."""
@@ -83,7 +80,7 @@ class EndpointPairs:
         """Record that the source has begun to send a packet."""
         port, flow = self.ports[packet.flow[1]], self.flows[packet.flow]
         self._settle(packet.flow, packet.now_ps)
-        there_ps = self._there_ps(packet.flow, packet.wire_bytes)
+        there_ps = self.there_ps(packet.flow[1], packet.wire_bytes)
         gap_ps = packet.ser_ps
         if flow.slowdown > 1.0:
             gap_ps = max(gap_ps, int(flow.slowdown * there_ps))
@@ -106,12 +103,12 @@ class EndpointPairs:
             flow.signal_ps, flow.signal = packet.now_ps + self.delay_ps, port.slowdown
 
     def _update(self, port: _Port, packet: Sent) -> None:
-        full_ps = self._there_ps(packet.flow, self.full_bytes)
+        full_ps = self.there_ps(packet.flow[1], self.full_bytes)
         interval = self.interval_ps + int(port.slowdown * full_ps)
         elapsed = packet.now_ps - port.since_ps
         if elapsed < interval:
             return
-        target_ps = self._there_ps(packet.flow, self.target_bytes)
+        target_ps = self.there_ps(packet.flow[1], self.target_bytes)
         change = 1.0 + 0.25 * (1.0 - port.sent_ps / elapsed)
         if port.arrived_ps >= 0.9 * elapsed:
             # the destination is what limits; else the network is, which is left to routing
@@ -138,7 +135,7 @@ class EndpointPairs:
         self._recover(key, now_ps)
 
     def _recover(self, key: FlowKey, now_ps: int) -> None:
-        flow, full_ps = self.flows[key], self._there_ps(key, self.full_bytes)
+        flow, full_ps = self.flows[key], self.there_ps(key[1], self.full_bytes)
         while flow.slowdown > 1.0:
             after_ps = self.recovery_ps + 4 * int(flow.slowdown * full_ps)
             if now_ps - flow.since_ps < after_ps:
@@ -181,11 +178,10 @@ class Dcqcn:
         return self.flows[key].next_ps
 
     def joined(
-        self, key: FlowKey, now_ps: int, link: int, bandwidth_Bps: int, wait_ps: int
+        self, key: FlowKey, now_ps: int, link: int, bytes_ps: Callable[[int], int], wait_ps: int
     ) -> None:
         """Record that a packet has joined the FIFO of a router's link, where so much waits."""
-        least_ps = serialisation_ps(self.least_bytes, bandwidth_Bps)
-        most_ps = serialisation_ps(4 * self.least_bytes, bandwidth_Bps)
+        least_ps, most_ps = bytes_ps(self.least_bytes), bytes_ps(4 * self.least_bytes)
         if wait_ps <= least_ps:
             return
         if wait_ps <= most_ps:
@@ -247,11 +243,11 @@ class Dcqcn:
 
 
 def control_of(
-    config: PacketConfig, bandwidth_Bps: Sequence[int], seed: int
+    config: PacketConfig, there_ps: Callable[[int, int], int], seed: int
 ) -> EndpointPairs | Dcqcn | None:
     """Return the control that a config names; None for credits alone."""
     if not config.paces_flows:
         return None
     if config.congestion_control == "dcqcn":
         return Dcqcn(config, seed)
-    return EndpointPairs(config, bandwidth_Bps)
+    return EndpointPairs(config, there_ps)

@@ -61,7 +61,7 @@ class Messages:
         self.request = self.rails if config.rail_policy == "striped" else 1
         self.parts_left: dict[int, int] = {}
         self.begun: set[int] = set()
-        """Steps that have begun: their receives are posted."""
+        """Steps that have begun in the present round of their rank: their receives are posted."""
         self.requests: dict[int, list[int]] = defaultdict(list)
         """Step -> messages whose requests wait for it to begin, in order of arrival."""
 
@@ -78,6 +78,14 @@ class Messages:
         self.begun.add(step)
         for message in self.requests.pop(step, []):
             self._send_control(message, self.request + 1)
+
+    def parts_of(self, message: int) -> int:
+        """Return the number of parts in which a message between nodes is sent."""
+        src, dst = int(self.sender[message]), int(self.program.send_dst[message])
+        if self.config.rail_policy != "striped" or self._in_domain(src, dst):
+            return 1
+        packets = -(-int(self.program.send_bytes[message]) // self.config.packet_bytes)
+        return min(self.rails, packets)
 
     def part_arrived(self, part: Part) -> None:
         """Handle the arrival of a part's last packet at its node."""
@@ -109,9 +117,7 @@ class Messages:
         size, full = int(self.program.send_bytes[message]), self.config.packet_bytes
         payloads = [min(full, size - at) for at in range(0, size, full)]
         src, dst = int(self.sender[message]), int(self.program.send_dst[message])
-        several = self.config.rail_policy == "striped" and not self._in_domain(src, dst)
-        n = min(self.rails, len(payloads)) if several else 1
-        self.parts_left[message] = n
+        n = self.parts_left[message] = self.parts_of(message)
         for number in range(n):
             rail = (self._rail(message) + number) % self.rails
             mine = tuple(payloads[number::n])

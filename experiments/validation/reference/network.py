@@ -19,6 +19,7 @@ from experiments.validation.reference.congestion import LOOK_AHEAD, Dcqcn, Sent,
 from experiments.validation.reference.messages import Part
 from netsim.packet.deadlock import Channel
 from netsim.packet.model import PacketConfig, serialisation_ps, to_ps
+from netsim.packet.rails import nic_links
 from netsim.routing.base import Routing
 from netsim.routing.kernels_random import packet_key
 
@@ -54,7 +55,8 @@ class Order:
     GO_ON = 1  # the list of ranks that a message lets go on: before the next rank or arrival
 
     def __init__(self, n_ranks: int, n_links: int) -> None:
-        self.first_rank = 2
+        self.first_sent = 2
+        self.first_rank = self.first_sent + n_ranks
         self.first_arrival = self.first_rank + n_ranks
         self.crossbars = self.first_arrival + n_links
         self.links = self.crossbars + 1
@@ -71,6 +73,8 @@ class Packet:
     ready_ps: int = 0
     reached_ps: int = 0
     """When its head could be routed at the router that it reached last."""
+    ser_ps: int = 0
+    """On the link that it came over."""
     held: FifoChannel | None = None
     """The channel in whose buffer it takes up space; None before its first link."""
 
@@ -97,14 +101,29 @@ class Link:
     """In each priority class: the channel served last."""
     free_at_ps: int = 0
     stalled_since_ps: int | None = None
+    port: PacketConfig | None = None
+    """Of a network port's link, for its efficiency."""
+    began_ps: int = -1
+    """When the last packet began; and when it ends, and the one before it ended."""
+    end_ps: int = -1
+    end_before_ps: int = -1
     packets: int = 0
     bytes: int = 0
     busy_ps: int = 0
     stalls: int = 0
     stall_ps: int = 0
 
-    def ser_ps(self, packet: Packet) -> int:
-        return serialisation_ps(packet.wire_bytes, self.bandwidth_Bps)
+    def ser_ps(self, packet: Packet, both_ways: bool = False) -> int:
+        return self.bytes_ps(packet.wire_bytes, both_ways)
+
+    def bytes_ps(self, n_bytes: int, both_ways: bool = False) -> int:
+        if self.port is not None:
+            return self.port.port_ps(n_bytes, self.bandwidth_Bps, both_ways)
+        return serialisation_ps(n_bytes, self.bandwidth_Bps)
+
+    def transmits_before(self, now_ps: int) -> bool:
+        """Return whether it transmits or ends now what it did not begin in this very tick."""
+        return (self.end_before_ps if self.began_ps == now_ps else self.end_ps) >= now_ps
 
     def turns(self) -> list[FifoChannel]:
         """Return channels in the order in which they may start: by class, then round-robin."""
@@ -138,16 +157,19 @@ class Network:
         config: PacketConfig,
         seed: int,
         deliver: Callable[[Part], None],
+        left: Callable[[Part, int], None],
         n_classes: int = 1,
     ) -> None:
         self.clock, self.order = clock, order
         self.routing, self.config, self.seed = routing, config, seed
         self.deliver = deliver
         """Called with the part whose last packet has arrived."""
+        self.left = left
+        """Called with the part whose last packet starts, and when that will have left its node."""
+        self.packets_to_send: dict[Part, int] = {}
         self.n_classes = n_classes
         self.router_latency_ps = to_ps(config.router_latency_s)
-        ends = slice(routing.topology.n_ports, 2 * routing.topology.n_ports)
-        self.control = control_of(config, routing.topology.link_bandwidth_Bps[ends].tolist(), seed)
+        self.control = control_of(config, self._ejection_ps, seed)
         self.packets_left: dict[Part, int] = {}
         self.tries: dict[int, set[int]] = {}
         """Tick -> links that may be able to start a packet then."""
@@ -167,6 +189,7 @@ class Network:
             latency_ps=to_ps(float(t.link_latency_s[number])),
             end_router=None if to_node else int(t.link_dst[number]) - t.n_ports,
             n_vcs=1 if one_channel else self.routing.n_vcs * self.config.fifos_per_class,
+            port=self.config if nic_links(t)[number] else None,
         )
         free_bytes = _NO_BOUND if to_node else self.config.buffer_bytes
         n_channels = self.n_classes * link.n_vcs
@@ -174,6 +197,10 @@ class Network:
         # so that the first turn of a class is its channel 0's
         link.last_vc = [link.n_vcs - 1] * self.n_classes
         return link
+
+    def _ejection_ps(self, port: int, n_bytes: int) -> int:
+        """Return the serialisation of so many bytes on a port's ejection link."""
+        return self.links[self.routing.topology.n_ports + port].bytes_ps(n_bytes)
 
     # What a router may look at
 
@@ -210,7 +237,7 @@ class Network:
 
     def send(self, part: Part) -> None:
         """Put a part's packets at the end of its port's queue."""
-        self.packets_left[part] = len(part.payloads)
+        self.packets_left[part] = self.packets_to_send[part] = len(part.payloads)
         for number, payload in enumerate(part.payloads):
             packet = Packet(part, number, payload + self.config.header_bytes)
             channel = self.links[part.src_port].channels[part.priority_class]
@@ -247,7 +274,7 @@ class Network:
         assert link.end_router is not None
         out = self._choose(link.end_router, packet)
         # A faster link must not send the tail before it has come in.
-        wait_for_tail = max(0, link.ser_ps(packet) - out.link.ser_ps(packet))
+        wait_for_tail = max(0, packet.ser_ps - out.link.ser_ps(packet))
         if self.config.head_counts:
             wait_for_tail = 0
         self._join(out, packet, self.clock.now + wait_for_tail)
@@ -257,7 +284,7 @@ class Network:
                 packet.part.flow,
                 self.clock.now,
                 out.link.number,
-                out.link.bandwidth_Bps,
+                out.link.bytes_ps,
                 sum(map(out.link.ser_ps, queued)),
             )
 
@@ -338,12 +365,21 @@ class Network:
     def _is_injection(self, link: Link) -> bool:
         return link.number < self.routing.topology.n_ports
 
+    def _both_ways(self, link: Link) -> bool:
+        """Return whether a port's other link transmits, too."""
+        n = self.routing.topology.n_ports
+        if link.number >= 2 * n:
+            return False
+        return self.links[(link.number + n) % (2 * n)].transmits_before(self.clock.now)
+
     def _start(self, link: Link, channel: FifoChannel) -> None:
         now = self.clock.now
         behind = self._behind(link, channel)
         packet = channel.fifo.popleft()
-        size, ser = packet.wire_bytes, link.ser_ps(packet)
+        size, ser = packet.wire_bytes, link.ser_ps(packet, self._both_ways(link))
+        packet.ser_ps = ser
         link.served(channel)
+        link.began_ps, link.end_before_ps, link.end_ps = now, link.end_ps, now + ser
         link.free_at_ps = now + ser
         link.packets += 1
         link.bytes += size
@@ -352,6 +388,10 @@ class Network:
         if self.control is not None and self._is_injection(link):
             self.control.started(Sent(packet.part.flow, now, size, ser))
 
+        if self._is_injection(link):
+            self.packets_to_send[packet.part] -= 1
+            if self.packets_to_send[packet.part] == 0:
+                self.left(packet.part, link.free_at_ps)
         self._leave(channel, packet, now + ser)
         behind.free_bytes -= size
         packet.held = behind

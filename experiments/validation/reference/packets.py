@@ -11,6 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain, repeat
 
 import numpy as np
 import simpy
@@ -20,7 +21,7 @@ from experiments.validation.reference.messages import Messages, Part
 from experiments.validation.reference.network import Clock, Network, Order
 from netsim.packet.checks import check_channels, check_priorities, check_run
 from netsim.packet.deadlock import deadlock_error, stuck_error
-from netsim.packet.model import PacketConfig, PacketResult, to_ps
+from netsim.packet.model import MAX_DURATION_PS, PacketConfig, PacketResult, to_ps
 from netsim.routing.base import Routing
 from netsim.routing.pinned import pinned_for
 from netsim.traffic import Program, Traffic
@@ -37,7 +38,7 @@ class _Stream:
     steps: range
     state: str = "unstarted"
     """ "unstarted", "ready" (may begin a step), "working" (computes and sends),
-    "waiting" (for a step's messages, perhaps receiving), "done"."""
+    "waiting" (for a step's messages, perhaps receiving), "between" (rounds), "done"."""
     step: int = -1
     arrived: deque[int] = field(default_factory=deque)
     """Messages that wait for the processor, in order of arrival."""
@@ -48,6 +49,13 @@ class _Stream:
     """Of its step."""
     exposed_ps: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     """Time in steps, by `Program.step_kind`."""
+    loops: bool = False
+    round_ps: int = -1
+    """When it last began its first step, or could have."""
+    unsent: int = 0
+    """Parts of its messages that have not left its node."""
+    uncounted: int = 0
+    """Messages of its that have not been counted."""
 
 
 class _Ranks:
@@ -63,7 +71,6 @@ class _Ranks:
         self.clock, self.order, self.config = clock, order, config
         self.traffic, self.program = traffic, traffic.program
         self.messages: Messages | None = None
-        self.send_overhead_ps = to_ps(config.send_overhead_s)
         self.counted = [0] * self.program.n_steps
         self.post_ps = [-1] * self.program.n_messages
         self.finish_ps = [-1] * self.program.n_messages
@@ -73,25 +80,35 @@ class _Ranks:
             for number in streams_of(self.program, rank):
                 first, end = (int(x) for x in self.program.step_ptr[number : number + 2])
                 node = int(traffic.rank_node[rank])
-                self.streams.append(_Stream(number, rank, node, range(first, end)))
+                loops = bool(traffic.loops[traffic.rank_group[rank]])
+                self.streams.append(_Stream(number, rank, node, range(first, end), loops=loops))
         self.stream_of_step = [stream for stream in self.streams for _ in stream.steps]
+        self.stream_of_send = [self.streams[s] for s in self.program.send_stream_from()]
+        waits = self.program.step_waits_sends
+        self.waits = np.zeros(self.program.n_steps, dtype=bool) if waits is None else waits
+        self.begin_ps: dict[int, int] = {}
+        """Step -> time before which it does not compute."""
         for stream in self.streams:
             start_s = float(traffic.start_s[traffic.rank_group[stream.rank]])
             clock.at(to_ps(start_s), order.first_rank + stream.number, partial(self._start, stream))
+            if self.program.step_start_s is not None:
+                for s in stream.steps:
+                    self.begin_ps[s] = to_ps(start_s) + to_ps(float(self.program.step_start_s[s]))
             clock.process(self._live(stream))
 
     def _live(self, stream: _Stream) -> _Work:
         """Run a stream's processor, from the first tick to the last."""
         program = self.program
-        for step in stream.steps:
+        again = stream.loops and stream.steps
+        for step in chain.from_iterable(repeat(stream.steps) if again else [stream.steps]):
             yield from self._idle(stream)
             stream.state, stream.step, stream.begin_ps = "working", step, self.clock.now
             assert self.messages is not None
             self.messages.step_begins(step)
-            yield from self._work(stream, to_ps(float(program.compute_s[step])))
+            late_ps = max(0, self.begin_ps.get(step, 0) - self.clock.now)
+            yield from self._work(stream, late_ps + to_ps(float(program.compute_s[step])))
             for message in range(int(program.send_ptr[step]), int(program.send_ptr[step + 1])):
-                if int(program.send_bytes[message]) > 0:
-                    yield from self._work(stream, self.send_overhead_ps)
+                yield from self._work(stream, self._send_ps(message))
                 self._post(stream, message)
             stream.state = "waiting"
             self._end_step(stream)
@@ -104,6 +121,7 @@ class _Ranks:
                 message = stream.arrived.popleft()
                 yield from self._work(stream, self._receive_ps(message))
                 self._count(message)
+                self._counted(message)
             if stream.state == "ready":
                 return
             stream.asleep = simpy.Event(self.clock)
@@ -115,10 +133,12 @@ class _Ranks:
             self.last_event_ps = self.clock.now
 
     def _need_met(self, stream: _Stream) -> bool:
+        if self.waits[stream.step] and stream.unsent > 0:
+            return False
         return self.counted[stream.step] >= int(self.program.recv_need[stream.step])
 
     def _start(self, stream: _Stream) -> None:
-        self.last_event_ps = self.clock.now
+        self.last_event_ps = stream.round_ps = self.clock.now
         if stream.steps:
             stream.state = "ready"
             self._go_on(stream)
@@ -132,8 +152,31 @@ class _Ranks:
                 kind = int(self.program.step_kind[stream.step])
                 stream.exposed_ps[kind] += self.clock.now - stream.begin_ps
             stream.state = "ready"
+            if stream.loops:
+                self.counted[stream.step] -= int(self.program.recv_need[stream.step])
             if stream.step == stream.steps[-1]:
-                stream.state, stream.finish_ps = "done", self.clock.now
+                stream.state = "between"
+                self._begin_round(stream)
+
+    def _begin_round(self, stream: _Stream) -> None:
+        """Begin a program again, if all that the stream has sent has been counted.
+
+        A stream is done if it does not loop, or has begun in this tick.
+        """
+        if stream.state != "between" or (stream.loops and stream.uncounted > 0):
+            return
+        if not stream.loops or stream.round_ps == self.clock.now:
+            stream.state, stream.finish_ps = "done", self.clock.now
+        else:
+            stream.state, stream.round_ps = "ready", self.clock.now
+            assert self.messages is not None
+            self.messages.begun.difference_update(stream.steps)
+
+    @property
+    def others_ended(self) -> bool:
+        """Whether there are groups that loop, and all others have finished."""
+        ends = [stream.state == "done" for stream in self.streams if not stream.loops]
+        return len(ends) < len(self.streams) and all(ends)
 
     def _go_on(self, stream: _Stream) -> None:
         """Put an idle stream that can do something at the end of the list of this tick."""
@@ -143,11 +186,28 @@ class _Ranks:
 
     def _post(self, stream: _Stream, message: int) -> None:
         self.post_ps[message] = self.clock.now
+        stream.uncounted += 1
         if self._receiver(message).node == stream.node:
             self.arrive(message)
         else:
             assert self.messages is not None
+            stream.unsent += self.messages.parts_of(message)
             self.messages.post(message)
+
+    def part_leaves(self, part: Part, time_ps: int) -> None:
+        """Handle the start of a part's last packet, which will have left its node at a time."""
+        stream = self.stream_of_send[part.message]
+        assert self.messages is not None
+        if part.number < self.messages.request and self.waits[stream.steps].any():
+            self.clock.at(
+                time_ps, self.order.first_sent + stream.number, partial(self._part_left, stream)
+            )
+
+    def _part_left(self, stream: _Stream) -> None:
+        self.last_event_ps = self.clock.now
+        stream.unsent -= 1
+        self._end_step(stream)
+        self._go_on(stream)
 
     def part_arrived(self, part: Part) -> None:
         """Handle the arrival of a part's last packet at its node."""
@@ -161,9 +221,17 @@ class _Ranks:
         stream = self._receiver(message)
         if self._receive_ps(message) > 0:
             stream.arrived.append(message)
+            self._go_on(stream)
         else:
             self._count(message)
-        self._go_on(stream)
+            self._go_on(stream)
+            self._counted(message)
+
+    def _send_ps(self, message: int) -> int:
+        size = int(self.program.send_bytes[message])
+        if size == 0:
+            return 0
+        return to_ps(self.config.send_overhead_s + self.config.send_s_per_byte * size)
 
     def _receive_ps(self, message: int) -> int:
         size = int(self.program.send_bytes[message])
@@ -174,6 +242,13 @@ class _Ranks:
     def _count(self, message: int) -> None:
         self.counted[int(self.program.send_step[message])] += 1
         self._end_step(self._receiver(message))
+
+    def _counted(self, message: int) -> None:
+        """Let the sender of a message that has been counted begin its next round."""
+        sender = self.stream_of_send[message]
+        sender.uncounted -= 1
+        self._begin_round(sender)
+        self._go_on(sender)
 
     def _receiver(self, message: int) -> _Stream:
         return self.stream_of_step[int(self.program.send_step[message])]
@@ -210,7 +285,7 @@ def simulate_reference(
         One draw is taken from it: the seed of all random routing.
     until_s : float, optional
         End of the run in seconds, events at that very time included. By default the run
-        ends when nothing is left to happen.
+        ends when nothing is left to happen, or when all groups that do not loop have finished.
 
     Returns
     -------
@@ -243,10 +318,18 @@ def simulate_reference(
     ranks = _Ranks(clock, order, traffic, config)
     kind = InputQueuedNetwork if config.input_queued else Network
     _, n_classes = traffic.priority_classes()
-    network = kind(clock, order, routing, config, seed, ranks.part_arrived, n_classes)
+    ends = ranks.part_arrived, ranks.part_leaves
+    network = kind(clock, order, routing, config, seed, *ends, n_classes)
     ranks.messages = Messages(traffic, config, topology, network.send, ranks.arrive)
-    if until_s is None:
-        clock.run()
+    last_ps = MAX_DURATION_PS if until_s is None else to_ps(until_s)
+    others_ended = False
+    while clock.peek() <= last_ps and not others_ended:
+        clock.step()
+        others_ended = bool(traffic.loops.any()) and ranks.others_ended
+    if others_ended:
+        clock.run(until=clock.now + 1)
+        end_ps = ranks.last_event_ps
+    elif until_s is None:
         end_ps = ranks.last_event_ps
         if network.packets_wait():
             raise deadlock_error(topology, network.waits())
@@ -255,7 +338,7 @@ def simulate_reference(
                 raise stuck_error(traffic, stream.step, ranks.counted[stream.step])
     else:
         end_ps = to_ps(until_s)
-        clock.run(until=end_ps + 1)
+    if until_s is not None or others_ended:
         for stream in ranks.streams:
             if stream.state in ("working", "waiting") and program.step_kind is not None:
                 stream.exposed_ps[int(program.step_kind[stream.step])] += end_ps - stream.begin_ps

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.packet.build import PacketClock, crossings_ps
+from netsim.packet.build import PacketClock, crossings_ps, rates
 from netsim.packet.crossbar import tables as x
 from netsim.packet.crossbar.tables import Crossbar
 from netsim.packet.kernels_wheel import NONE
@@ -73,7 +73,8 @@ def with_crossbars(
         bids=np.zeros(n_words, dtype=np.uint64),
         requests=np.zeros(n_words if allocates else 1, dtype=np.uint64),
         look=np.zeros((n_routers >> 6) + 1 + (n_routers >> 12) + 1, dtype=np.uint64),
-        cross=crossings_ps(config, clock.wire, clock.bandwidths) // clock.tick_ps,
+        cross=crossings_ps(config, clock.wire, np.tile(clock.bandwidths, len(rates(config))))
+        // clock.tick_ps,
         scratch=np.zeros((4, int(n_outputs.max(initial=1))), dtype=np.int64),
         round_robin=int(config.arbitration == ARBITRATIONS[1]),
         unlimited=int(config.unlimited_crossbar),

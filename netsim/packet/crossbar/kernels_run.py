@@ -246,7 +246,7 @@ def run(border, x, in_parts, a, rt, until, budget):
         now = next_event(sc, a.links, a.packets, events, timer, until)
         if now == NONE:
             return DONE
-        if now > until:
+        if now > until or (sc.loops and sc.unfinished == 0 and now > sc.end):
             return ENDED
         sc.now = now
         sc.round_number += 1

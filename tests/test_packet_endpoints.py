@@ -1,0 +1,176 @@
+"""End points of both packet engines: what processors and network ports cost, in closed form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from packet_cases import ENGINES, L, R, Send, Step, config, line, seeded, traffic
+
+from experiments.validation.cases import program
+from netsim.errors import NetcosimError
+from netsim.packet.model import INPUT_QUEUED, PacketConfig, ProgramStuckError
+from netsim.traffic import combine
+
+
+@pytest.fixture(params=ENGINES)
+def run(request):
+    return seeded(request.param)
+
+
+PORTS = replace(config(), nic_efficiency=0.8, nic_duplex_efficiency=0.5)
+"""A packet of 1000 bytes takes 1.25 us on a port's link, and 2 us while the port does both."""
+
+
+def test_processor_time_of_a_byte_that_is_sent(run):
+    """100 ns a message and 100 ps a byte: posted at 200 ns, then 150 ns later."""
+    packets = replace(config(), send_overhead_s=100e-9, send_s_per_byte=1e-10)
+    done = run(
+        line([0, 0]), traffic([Step([Send(1, 1000), Send(1, 500)])], [Step(need=2)]), packets
+    )
+    assert done.message_post_ps.tolist() == [200_000, 350_000]
+    assert done.rank_finish_ps.tolist() == [350_000, 200_000 + 1_500_000 + 2 * L + R]
+
+
+def test_a_port_that_sends_or_receives_has_its_efficiency(run):
+    done = run(line([0, 0]), traffic([Step([Send(1, 5000)])], [Step(need=1)]), PORTS)
+    assert done.message_finish_ps.tolist() == [5 * 1_250_000 + 2 * L + R]
+    assert done.link_busy_ps.tolist() == [6_250_000, 0, 0, 6_250_000]
+
+
+def both_ways():
+    return traffic([Step([Send(1, 5000)], need=1)], [Step([Send(0, 5000)], need=1)])
+
+
+def test_a_port_that_does_both_is_slower_each_way(run):
+    """The first packets leave at 0, alone; all later ones find the other direction at work.
+
+    Injection begins at 0, 1.25, 3.25, 5.25 and 7.25 us, ejection at 0.14, 2.14, ... 8.14 us.
+    """
+    done = run(line([0, 0]), both_ways(), PORTS)
+    assert done.message_finish_ps.tolist() == [8_140_000 + 2_000_000 + L] * 2
+    assert done.link_busy_ps.tolist() == [9_250_000] * 2 + [10_000_000] * 2
+
+
+def test_directions_in_step_count_as_both(run):
+    """Without latency both links begin at 0, alone; at 1.25 us the other one has just ended."""
+    instant = replace(PORTS, router_latency_s=0.0)
+    done = run(line([0, 0], node_latency_ps=0), both_ways(), instant)
+    assert done.link_busy_ps.tolist() == [9_250_000] * 4
+    assert done.message_finish_ps.tolist() == [10_000_000] * 2
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"nic_efficiency": 1.5}, "allowed: 0.001 to 1"),
+        ({"nic_duplex_efficiency": 0}, "allowed: 0.001 to 1"),
+        ({"nic_efficiency": 0.5, "nic_duplex_efficiency": 0.6}, "no faster when it does both"),
+        ({"nic_duplex_efficiency": 0.6, "router": INPUT_QUEUED}, "needs router"),
+    ],
+)
+def test_efficiencies_out_of_range(keys, message):
+    with pytest.raises(NetcosimError, match=message):
+        PacketConfig(**keys)
+
+
+# Own sends
+
+
+def test_a_step_waits_until_its_sends_have_left(run):
+    """5000 bytes have left at 5 us; without waiting the rank is done at 0."""
+    waits = [Step([Send(1, 5000)], waits_sends=True)]
+    done = run(line([0, 0]), traffic(waits, [Step(need=1)]), config())
+    assert done.rank_finish_ps.tolist() == [5_000_000, 5_000_000 + 2 * L + R]
+
+
+def test_a_later_step_waits_for_what_was_sent_before(run):
+    """`MPI_Isend`, 2 us of computing, `MPI_Waitall`; a message within the node is sent at once."""
+    steps = [Step([Send(1, 5000), Send(2, 10**6)]), Step(compute_ps=2_000_000, waits_sends=True)]
+    sent = traffic(steps, [Step(need=1)], [Step(need=1)], nodes=[0, 1, 0])
+    assert run(line([0, 0]), sent, config()).rank_finish_ps[0] == 5_000_000
+
+
+def test_messages_that_come_do_not_stand_for_sends(run):
+    """Rank 1's two messages have come long before rank 0's have left; it needs only one."""
+    first = [Step([Send(1, 9000)], need=1, waits_sends=True)]
+    other = [Step([Send(0, 1), Send(0, 1)], need=1)]
+    done = run(line([0, 0]), traffic(first, other), config())
+    assert done.rank_finish_ps[0] == 9_000_000
+
+
+def test_a_rendezvous_has_left_when_its_data_have(run):
+    """The request and the clear-to-send of 64 bytes take 244 ns each."""
+    sent = traffic([Step([Send(1, 5000)], waits_sends=True)], [Step(need=1)])
+    done = run(line([0, 0]), sent, replace(config(), eager_limit_bytes=0, control_bytes=64))
+    assert done.rank_finish_ps[0] == 2 * (64_000 + 2 * L + R) + 5_000_000
+
+
+def test_sends_by_rendezvous_that_wait_for_each_other_are_stuck(run):
+    """Both send before they receive, as two blocking `MPI_Send` do."""
+    both = [[Step([Send(1 - r, 5000, step=1)], waits_sends=True), Step(need=1)] for r in range(2)]
+    with pytest.raises(ProgramStuckError, match="0 of 0 messages came, and it waits for its own"):
+        run(line([0, 0]), traffic(*both), replace(config(), eager_limit_bytes=0))
+
+
+def test_a_step_starts_no_earlier_than_stated(run):
+    """3 us after the group, which starts at 1 us; a step that is reached later begins at once."""
+    steps = [Step([Send(1, 1000)], compute_ps=500, start_ps=3_000_000), Step(start_ps=1)]
+    sent = replace(traffic(steps, [Step(need=1)]), start_s=np.array([1e-6]))
+    done = run(line([0, 0]), sent, config())
+    assert done.message_post_ps.tolist() == [4_000_500]
+    assert done.rank_finish_ps[0] == 4_000_500
+
+
+# Groups that loop
+
+
+def ping(size: int):
+    """Rank 0 sends, rank 1 answers."""
+    return program([Step([Send(1, size)], need=1)], [Step(need=1), Step([Send(0, size)])])
+
+
+ONE_WAY = 1_000_000 + 2 * L + R
+"""Of 1000 bytes."""
+
+
+def test_a_group_loops_until_the_others_have_ended(run):
+    """Nine ping-pongs fit into the time of one message of 20,000 bytes, and half of a tenth."""
+    one = program([Step([Send(1, 20_000)])], [Step(need=1)])
+    places = [np.array([0, 1]), np.array([2, 3])]
+    sent = combine([one, ping(1000)], places, group_loops=[False, True])
+    done = run(line([0] * 4), sent, config())
+    end = 20_000_000 + 2 * L + R
+    assert done.end_ps == end == done.group_finish_ps[0]
+    assert done.group_finish_ps[1] == -1
+    assert end // (2 * ONE_WAY) == 8
+    # the ninth ping has been sent, and answered: 17 one-way times are 20.06 us
+    assert done.link_packets[[2, 3]].tolist() == [9, 9]
+    assert done.message_post_ps[[1, 2]].tolist() == [16 * ONE_WAY, 17 * ONE_WAY]
+
+
+def test_a_rank_that_only_sends_waits_until_all_is_counted(run):
+    """An incast: the next round begins when the receiver has spent 300 ns on the message."""
+    one = program([Step(compute_ps=10_000_000)])
+    incast = program([Step([Send(1, 1000)])], [Step(need=1)])
+    sent = combine([one, incast], [np.array([0]), np.array([1, 2])], group_loops=[False, True])
+    done = run(line([0] * 3), sent, config(recv_ps=300_000))
+    assert done.end_ps == 10_000_000
+    assert done.message_post_ps.tolist() == [6 * (ONE_WAY + 300_000)]
+
+
+def test_a_round_without_time_is_the_last(run):
+    """Rank 2 has nothing to do, so it does not loop in place."""
+    sent = combine(
+        [program([Step(compute_ps=1000)]), program([Step()])],
+        [np.array([0]), np.array([1])],
+        group_loops=[False, True],
+    )
+    assert run(line([0, 0]), sent, config()).rank_finish_ps.tolist() == [1000, 0]
+
+
+def test_one_group_must_end():
+    sent = combine([ping(1000)], [np.array([0, 1])], group_loops=[True])
+    with pytest.raises(NetcosimError, match="group_loops has 1 of 1 groups"):
+        ENGINES["engine"](line([0, 0]), sent, config(), np.random.default_rng(1))

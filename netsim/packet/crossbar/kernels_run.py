@@ -95,7 +95,7 @@ def arrival_phase(border, a, x, mode, rt, bucket):
             q = np.int64(-1)
             if late:
                 if router < 0:
-                    reach_node(a, mode, p)
+                    reach_node(a, mode, None, p)
                     continue
                 if routes_ahead:
                     q = router

@@ -145,6 +145,9 @@ class Collective:
     ``chunk_bytes``, at most 32."""
     chunk_bytes: int = CHUNK_BYTES
     """512 KiB by default, as in NCCL."""
+    between: float = 1.0
+    """Share of the bytes for other nodes that goes there, in an all-to-all: what several ranks of a
+    node are to have goes there once."""
 
     def __post_init__(self) -> None:
         need_name("operation of a collective", self.operation, LIBRARY)
@@ -217,6 +220,9 @@ class Collective:
         n_bytes = t.n_bytes(total)
         if self.named(p, message_bytes) == "nvls":
             n_bytes = _in_switch(n_bytes, t, self.node_size(p))
+        if self.between < 1:
+            apart = t.src // self.node_size(p) != t.dst // self.node_size(p)
+            n_bytes = np.where(apart, np.maximum(1, (n_bytes * self.between).astype(int)), n_bytes)
         return to_messages(t, members, n_bytes, first_step), t.n_steps
 
 

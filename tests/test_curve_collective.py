@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -17,8 +19,12 @@ from netcosim.curve.collective import collective_point, packets_for, points
 from netcosim.curve.config import CollectiveSection, curve_from
 from netcosim.curve.measured import COLUMNS, read_measured
 from netsim.errors import NetcosimError
+from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
+from netsim.traffic import combine
 from netsim.units import short_name
+from patterns.build import build_program
+from patterns.collectives.library import Collective
 
 ROOT = Path(__file__).resolve().parents[1]
 MEASURED = ROOT.parent / "shared/inputs/ai/nccl-tests/measured_busbw.csv"
@@ -82,17 +88,35 @@ def test_a_curve_has_a_row_an_algorithm_and_size() -> None:
 
 
 def test_larger_packets_hardly_change_the_time() -> None:
-    """At most 64 packets a message; small messages keep the configured ones."""
+    """64 packets a message, if they are no larger than a fourth of the buffer."""
     small = PacketConfig(packet_bytes=4096, buffer_bytes=1 << 18)
-    assert packets_for(small, 64 * 4096) is small
-    coarse = packets_for(small, 64 << 20)
-    assert (coarse.packet_bytes, coarse.buffer_bytes) == (1 << 20, 4 << 20)
+    assert packets_for(small, 64 * 4096) == small
+    assert packets_for(small, 2 << 20) == replace(small, packet_bytes=1 << 15)
+    assert packets_for(small, 64 << 20) == replace(small, packet_bytes=1 << 16)
+    tight = PacketConfig(packet_bytes=4096, buffer_bytes=4096)
+    assert packets_for(tight, 64 << 20) == tight
     times = []
     for packet_bytes in (4096, 16384):
         packet = PACKET | {"packet_bytes": packet_bytes}
         section = {"sizes": [8 << 20], "algorithms": ["hierarchical"], "chunk_bytes": 1 << 30}
         times.append(rows(CLUSTER | {"packet": packet}, "all-reduce", **section)["time_s"][0])
     assert times[1] == pytest.approx(times[0], rel=0.02)
+
+
+def test_more_than_32_chunks_take_the_time_of_as_many() -> None:
+    """NVLS of 1 GiB on a node: 128 chunks of 512 KiB and 16 trees, all of them sent."""
+    machine = {"family": "gpu-cluster", "nodes": 1, "packet": {**PACKET, "packet_bytes": 8192}}
+    sizes = [1 << 28, 1 << 30, 1 << 32]
+    found = rows(machine, "all-reduce", sizes=sizes, algorithms=["nvls"])
+    assert found["busbw_Bps"].max() == pytest.approx(found["busbw_Bps"].min(), rel=0.03)
+    built = build_machine(curve_from({"machine": machine}).machine)
+    ranks = np.arange(8)
+    entire = Collective("all-reduce", "nvls", 8, chunks=128)
+    messages, n_steps = entire.messages(ranks[None, :], sizes[1])
+    assert len(messages) == 128 * 16 * 14
+    traffic = combine([build_program(8, n_steps, messages)], [ranks])
+    result = simulate_packets(built.routing, traffic, built.packets, np.random.default_rng(1))
+    assert found["time_s"][1] == pytest.approx(result.end_ps * 1e-12, rel=0.03)
 
 
 LOG = """# nThread 1 nGpus 1 minBytes 8 maxBytes 8388608 step: 2(factor) warmup iters: 5 iters: 20

@@ -170,14 +170,26 @@ class Collective:
             return self.algorithm
         return choose(self.operation, n_ranks, self.node_size(n_ranks), message_bytes)
 
+    def _whole_chunks(self, n_ranks: int, message_bytes: int) -> int:
+        """Return the chunks of at most ``chunk_bytes`` that a channel sends."""
+        name, g = self.named(n_ranks, message_bytes), self.node_size(n_ranks)
+        channels = self.channels or g
+        parts = {"ring": n_ranks * channels, "tree": 2 * channels, "nvls": 2 * g}
+        per_message = message_bytes / parts.get(name, n_ranks)
+        return max(1, math.ceil(per_message / self.chunk_bytes))
+
+    def coarseness(self, n_ranks: int, message_bytes: int) -> float:
+        """Return how many times larger chunks are than ``chunk_bytes``, as there are at most 32."""
+        if self.chunks or self.named(n_ranks, message_bytes) not in CHUNKED:
+            return 1.0
+        return max(1.0, self._whole_chunks(n_ranks, message_bytes) / MAX_CHUNKS)
+
     def transfers(self, n_ranks: int, message_bytes: int) -> Transfers:
         """Return what ranks 0 to n_ranks - 1 send to each other."""
         name, g = self.named(n_ranks, message_bytes), self.node_size(n_ranks)
         channels, chunks = self.channels or g, self.chunks
         if chunks is None:
-            parts = {"ring": n_ranks * channels, "tree": 2 * channels, "nvls": 2 * g}
-            per_message = message_bytes / parts.get(name, n_ranks)
-            chunks = min(MAX_CHUNKS, max(1, math.ceil(per_message / self.chunk_bytes)))
+            chunks = min(MAX_CHUNKS, self._whole_chunks(n_ranks, message_bytes))
         parts_sent = chunks * (channels if name in CHANNELLED else 1)
         if name in CHUNKED and parts_sent > MOST_PARTS:
             raise NetcosimError(

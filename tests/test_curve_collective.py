@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 
 from netcosim.cli import main
 from netcosim.config.machine import build_machine
-from netcosim.curve.bandwidth import compared, matching
+from netcosim.curve.bandwidth import matching
 from netcosim.curve.collective import collective_point, packets_for, points
 from netcosim.curve.config import CollectiveSection, curve_from
 from netcosim.curve.measured import COLUMNS, read_measured
@@ -27,7 +26,6 @@ from patterns.build import build_program
 from patterns.collectives.library import Collective
 
 ROOT = Path(__file__).resolve().parents[1]
-MEASURED = ROOT.parent / "shared/inputs/ai/nccl-tests/measured_busbw.csv"
 PACKET = {"packet_bytes": 4096, "buffer_bytes": 1 << 18, "router_latency_s": 0.0}
 FLAT = {"scale_up_latency_s": 0.0, "nic_latency_s": 0.0, "fabric_latency_s": 0.0}
 CLUSTER: dict[str, Any] = {"family": "gpu-cluster", "nodes": 2, "gpus_per_node": 4, **FLAT}
@@ -237,30 +235,18 @@ def test_a_mistake_is_one_line(
     assert err.count("\n") == 1
 
 
-@pytest.mark.skipif(not MEASURED.exists(), reason="shared/inputs/ai is missing")
-@pytest.mark.parametrize(
-    ("config", "run", "from_1_MiB", "from_64_MiB"),
-    [("p5.toml", "aws-p5-2x8-new", 0.18, 0.08), ("gh200.toml", "alps-gh200-2x1", 0.12, 0.04)],
-)
-def test_measured_bus_bandwidths_are_met(
-    config: str, run: str, from_1_MiB: float, from_64_MiB: float
-) -> None:
-    """The configs of experiments/calibration/nccl.md against rows of AWS and CSCS."""
-    page = (ROOT / "experiments/calibration/nccl.md").read_text(encoding="utf-8")
-    [block] = re.findall(rf"```text\n# {config}\n(.*?)```", page, re.DOTALL)
-    read = curve_from(tomllib.loads(block))
-    topology = build_machine(read.machine).topology
-    measured = read_measured(MEASURED)
-    measured = measured[(measured["run"] == run) & (measured["bytes"] >= 2**20)]
-    chosen = points(read, topology, "all-reduce", measured["bytes"].tolist())
-    found = pd.DataFrame([collective_point(p)["collective"][0] for p in chosen])
-    pairs = compared(found, matching(measured, "all-reduce", topology.n_nodes))
-    assert len(pairs) == len(measured)
-    assert pairs["error"].abs().max() == pytest.approx(from_1_MiB, abs=0.005)
-    large = pairs["error"][pairs["bytes"] >= 2**26].abs().max()
-    assert large == pytest.approx(from_64_MiB, abs=0.005)
-    assert from_1_MiB <= 0.2
-    assert from_64_MiB <= 0.1
+def test_a_class_of_links_adds_its_start_and_takes_longer_between_nodes() -> None:
+    """Two GH200s: 2^26 bytes each way in a ring of two, at 95 % of 25 GB/s, after 134 us."""
+    machine = {"family": "gpu-cluster", "nodes": 2, "gpus_per_node": 1, "packet": PACKET}
+    machine |= {"nic_bandwidth": "200 Gbit/s"}
+    section: dict[str, Any] = {"sizes": [1 << 26], "links": "gh200-slingshot"}
+    [row] = rows(machine, "all-reduce", **section).to_dict("records")
+    assert row["time_s"] == pytest.approx(134e-6 + 2**26 / (0.95 * 25e9), rel=0.01)
+    # inside a node there are no constants
+    machine = CLUSTER | {"packet": PACKET}
+    inside = rows(machine, "all-reduce", gpus=4, **section)
+    without = rows(machine, "all-reduce", gpus=4, sizes=[1 << 26])
+    assert inside["time_s"].tolist() == without["time_s"].tolist()
 
 
 def test_the_page_has_every_key() -> None:

@@ -97,7 +97,7 @@ def _time_s(machine: BuiltMachine, one: Mapping[str, Any], rng: np.random.Genera
     """Send the messages of an operation, without its start."""
     keys = ("operation", "algorithm", "gpus_per_node", "channels", "chunk_bytes")
     ranks = np.arange(one["gpus"])
-    collective = Collective(**{key: one[key] for key in keys})
+    collective = Collective(**{key: one[key] for key in keys}, links=one["links"] or "")
     messages, n_steps = collective.messages(ranks[None, :], one["bytes"])
     largest = int(messages.n_bytes.max(initial=1))
     most = MOST_PACKETS * packets_for(machine.packets, largest).packet_bytes
@@ -107,7 +107,8 @@ def _time_s(machine: BuiltMachine, one: Mapping[str, Any], rng: np.random.Genera
     program = build_program(len(ranks), n_steps, replace(messages, n_bytes=n_bytes))
     packets = packets_for(machine.packets, int(n_bytes.max(initial=1)))
     result = simulate_packets(machine.routing, combine([program], [ranks]), packets, rng)
-    return shrink * result.end_ps / PS_PER_S
+    start_s = collective.start_s(len(ranks), one["bytes"])
+    return start_s + shrink * result.end_ps / PS_PER_S
 
 
 def packets_for(packets: PacketConfig, message_bytes: int) -> PacketConfig:

@@ -11,7 +11,7 @@ from netsim.parameters import OneOf, ReadIf
 from netsim.traffic import Program
 from patterns.build import build_program, check_common
 from patterns.collectives.library import ALGORITHMS, CHANNELLED, CHUNKED, LIBRARY, Collective
-from patterns.collectives.links import LINKS
+from patterns.collectives.links import LINKS, NONE
 from patterns.entry import Pattern
 
 
@@ -46,9 +46,9 @@ def collective(
     ] = None,
     links: Annotated[
         str,
-        "class of the links between nodes, for start-up and efficiency; none if left out",
-        OneOf(("", *LINKS)),
-    ] = "",
+        "class of the links between nodes, for start-up and efficiency",
+        OneOf((NONE, *LINKS)),
+    ] = NONE,
     group: Annotated[
         int | None,
         "most ranks of a group, each of which runs it by itself; one group if left out",

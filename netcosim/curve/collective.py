@@ -95,9 +95,9 @@ def _built(content: str) -> BuiltMachine:
 
 def _time_s(machine: BuiltMachine, one: Mapping[str, Any], rng: np.random.Generator) -> float:
     """Send the messages of an operation, without its start."""
-    keys = ("operation", "algorithm", "gpus_per_node", "channels", "chunk_bytes")
+    keys = ("operation", "algorithm", "gpus_per_node", "channels", "chunk_bytes", "links")
     ranks = np.arange(one["gpus"])
-    collective = Collective(**{key: one[key] for key in keys}, links=one["links"] or "")
+    collective = Collective(**{key: one[key] for key in keys})
     messages, n_steps = collective.messages(ranks[None, :], one["bytes"])
     largest = int(messages.n_bytes.max(initial=1))
     most = MOST_PACKETS * packets_for(machine.packets, largest).packet_bytes

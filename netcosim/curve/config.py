@@ -31,7 +31,7 @@ from netsim.files import read_text
 from netsim.plugins import installed_plugins, used_by, using
 from netsim.routing.registry import routings_for
 from patterns.collectives.library import ALGORITHMS, CHUNK_BYTES
-from patterns.collectives.links import LINKS
+from patterns.collectives.links import LINKS, NONE
 from patterns.open_loop import DESTINATIONS, PROCESSES
 
 MATRIX = "matrix"
@@ -109,7 +109,7 @@ class CollectiveSection(Section):
     gpus_per_node: Count | None = None
     channels: Count | None = None
     chunk_bytes: SizeBytes = CHUNK_BYTES
-    links: Annotated[Text, known("links", LINKS)] | None = None
+    links: Annotated[Text, known("links", (NONE, *LINKS))] = NONE
     start_s: TimeS = 0.0
 
 

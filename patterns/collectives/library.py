@@ -12,7 +12,7 @@ from netsim.errors import NetcosimError, need_name, unknown_name
 from netsim.limits import shown
 from patterns.build import Messages, need_messages
 from patterns.collectives import algorithms as made
-from patterns.collectives.links import LinkClass, link_class
+from patterns.collectives.links import NONE, LinkClass, link_class
 from patterns.collectives.transfers import (
     IntArray,
     Transfers,
@@ -146,8 +146,8 @@ class Collective:
     ``chunk_bytes``, at most 32."""
     chunk_bytes: int = CHUNK_BYTES
     """512 KiB by default, as in NCCL."""
-    links: str = ""
-    """A key of `LINKS`: between nodes "auto" is its algorithm, bytes take longer by its efficiency,
+    links: str = NONE
+    """A key of `LINKS`, or "none". Between nodes "auto" is its algorithm, bytes take longer by its efficiency,
     and `start_s` is not 0."""
     between: float = 1.0
     """Share of the bytes for other nodes that goes there, in an all-to-all: what several ranks of a

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from netsim.errors import need_name
 
 
+NONE = "none"
+
+
 @dataclass(frozen=True)
 class Protocol:
     """How a buffer is sent between nodes."""
@@ -73,8 +76,8 @@ LINKS: dict[str, LinkClass] = {
 
 
 def link_class(name: str) -> LinkClass | None:
-    """Return a class of `LINKS`; None for no name."""
-    if not name:
+    """Return a class of `LINKS`; None for `NONE`."""
+    if name == NONE:
         return None
     need_name("links of a collective", name, LINKS)
     return LINKS[name]

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from netsim.errors import need_name
 
-
 NONE = "none"
 
 

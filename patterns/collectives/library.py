@@ -147,8 +147,8 @@ class Collective:
     chunk_bytes: int = CHUNK_BYTES
     """512 KiB by default, as in NCCL."""
     links: str = NONE
-    """A key of `LINKS`, or "none". Between nodes "auto" is its algorithm, bytes take longer by its efficiency,
-    and `start_s` is not 0."""
+    """A key of `LINKS`, or "none". Between nodes "auto" is its algorithm, bytes take longer by its
+    efficiency, and `start_s` is not 0."""
     between: float = 1.0
     """Share of the bytes for other nodes that goes there, in an all-to-all: what several ranks of a
     node are to have goes there once."""

@@ -159,6 +159,8 @@ def _run(given: Sequence[str]) -> int:
 
         with using((*installed_plugins(), *map(load_plugin, files))), warnings.catch_warnings():
             warnings.simplefilter("once", ModelWarning)
+            # commands print this one where their results are
+            warnings.filterwarnings("ignore", r".*: buffer_bytes = \d+ is below", ModelWarning)
             warnings.showwarning = _show_warning
             status: int = args.run(args)
         # Here, so that a closed pipe is noticed where it is handled.

@@ -11,6 +11,7 @@ from netsim.parameters import OneOf, ReadIf
 from netsim.traffic import Program
 from patterns.build import build_program, check_common
 from patterns.collectives.library import ALGORITHMS, CHANNELLED, CHUNKED, LIBRARY, Collective
+from patterns.collectives.links import LINKS, NONE
 from patterns.entry import Pattern
 
 
@@ -43,6 +44,11 @@ def collective(
         Ge(1),
         _read_by(*CHUNKED),
     ] = None,
+    links: Annotated[
+        str,
+        "class of the links between nodes, for start-up and efficiency",
+        OneOf((NONE, *LINKS)),
+    ] = NONE,
     group: Annotated[
         int | None,
         "most ranks of a group, each of which runs it by itself; one group if left out",
@@ -55,10 +61,12 @@ def collective(
     most that divide the job, in whole nodes where that is possible.
     """
     check_common(n_ranks, message_bytes, iterations)
-    wanted = Collective(operation, algorithm, gpus_per_node, channels, chunks)
+    wanted = Collective(operation, algorithm, gpus_per_node, channels, chunks, links=links)
     size = n_ranks if group is None else _group_size(n_ranks, group, wanted.node_size(n_ranks))
     messages, n_steps = wanted.messages(np.arange(n_ranks).reshape(-1, size), message_bytes)
-    return build_program(n_ranks, n_steps, messages, iterations)
+    compute_s = np.zeros(max(1, n_steps))
+    compute_s[0] = wanted.start_s(size, message_bytes)
+    return build_program(n_ranks, n_steps, messages, iterations, compute_s[:n_steps])
 
 
 def _group_size(n_ranks: int, most: int, node: int) -> int:

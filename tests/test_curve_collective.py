@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import re
-import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from netcosim.cli import main
 from netcosim.config.machine import build_machine
-from netcosim.curve.bandwidth import compared, matching
+from netcosim.curve.bandwidth import matching
 from netcosim.curve.collective import collective_point, packets_for, points
 from netcosim.curve.config import CollectiveSection, curve_from
 from netcosim.curve.measured import COLUMNS, read_measured
 from netsim.errors import NetcosimError
+from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
+from netsim.traffic import combine
 from netsim.units import short_name
+from patterns.build import build_program
+from patterns.collectives.library import Collective
 
 ROOT = Path(__file__).resolve().parents[1]
-MEASURED = ROOT.parent / "shared/inputs/ai/nccl-tests/measured_busbw.csv"
 PACKET = {"packet_bytes": 4096, "buffer_bytes": 1 << 18, "router_latency_s": 0.0}
 FLAT = {"scale_up_latency_s": 0.0, "nic_latency_s": 0.0, "fabric_latency_s": 0.0}
 CLUSTER: dict[str, Any] = {"family": "gpu-cluster", "nodes": 2, "gpus_per_node": 4, **FLAT}
@@ -82,17 +86,35 @@ def test_a_curve_has_a_row_an_algorithm_and_size() -> None:
 
 
 def test_larger_packets_hardly_change_the_time() -> None:
-    """At most 64 packets a message; small messages keep the configured ones."""
+    """64 packets a message, if they are no larger than a fourth of the buffer."""
     small = PacketConfig(packet_bytes=4096, buffer_bytes=1 << 18)
-    assert packets_for(small, 64 * 4096) is small
-    coarse = packets_for(small, 64 << 20)
-    assert (coarse.packet_bytes, coarse.buffer_bytes) == (1 << 20, 4 << 20)
+    assert packets_for(small, 64 * 4096) == small
+    assert packets_for(small, 2 << 20) == replace(small, packet_bytes=1 << 15)
+    assert packets_for(small, 64 << 20) == replace(small, packet_bytes=1 << 16)
+    tight = PacketConfig(packet_bytes=4096, buffer_bytes=4096)
+    assert packets_for(tight, 64 << 20) == tight
     times = []
     for packet_bytes in (4096, 16384):
         packet = PACKET | {"packet_bytes": packet_bytes}
         section = {"sizes": [8 << 20], "algorithms": ["hierarchical"], "chunk_bytes": 1 << 30}
         times.append(rows(CLUSTER | {"packet": packet}, "all-reduce", **section)["time_s"][0])
     assert times[1] == pytest.approx(times[0], rel=0.02)
+
+
+def test_more_than_32_chunks_take_the_time_of_as_many() -> None:
+    """NVLS of 1 GiB on a node: 128 chunks of 512 KiB and 16 trees, all of them sent."""
+    machine = {"family": "gpu-cluster", "nodes": 1, "packet": {**PACKET, "packet_bytes": 8192}}
+    sizes = [1 << 28, 1 << 30, 1 << 32]
+    found = rows(machine, "all-reduce", sizes=sizes, algorithms=["nvls"])
+    assert found["busbw_Bps"].max() == pytest.approx(found["busbw_Bps"].min(), rel=0.03)
+    built = build_machine(curve_from({"machine": machine}).machine)
+    ranks = np.arange(8)
+    entire = Collective("all-reduce", "nvls", 8, chunks=128)
+    messages, n_steps = entire.messages(ranks[None, :], sizes[1])
+    assert len(messages) == 128 * 16 * 14
+    traffic = combine([build_program(8, n_steps, messages)], [ranks])
+    result = simulate_packets(built.routing, traffic, built.packets, np.random.default_rng(1))
+    assert found["time_s"][1] == pytest.approx(result.end_ps * 1e-12, rel=0.03)
 
 
 LOG = """# nThread 1 nGpus 1 minBytes 8 maxBytes 8388608 step: 2(factor) warmup iters: 5 iters: 20
@@ -213,30 +235,18 @@ def test_a_mistake_is_one_line(
     assert err.count("\n") == 1
 
 
-@pytest.mark.skipif(not MEASURED.exists(), reason="shared/inputs/ai is missing")
-@pytest.mark.parametrize(
-    ("config", "run", "from_1_MiB", "from_64_MiB"),
-    [("p5.toml", "aws-p5-2x8-new", 0.18, 0.08), ("gh200.toml", "alps-gh200-2x1", 0.12, 0.04)],
-)
-def test_measured_bus_bandwidths_are_met(
-    config: str, run: str, from_1_MiB: float, from_64_MiB: float
-) -> None:
-    """The configs of experiments/calibration/nccl.md against rows of AWS and CSCS."""
-    page = (ROOT / "experiments/calibration/nccl.md").read_text(encoding="utf-8")
-    [block] = re.findall(rf"```text\n# {config}\n(.*?)```", page, re.DOTALL)
-    read = curve_from(tomllib.loads(block))
-    topology = build_machine(read.machine).topology
-    measured = read_measured(MEASURED)
-    measured = measured[(measured["run"] == run) & (measured["bytes"] >= 2**20)]
-    chosen = points(read, topology, "all-reduce", measured["bytes"].tolist())
-    found = pd.DataFrame([collective_point(p)["collective"][0] for p in chosen])
-    pairs = compared(found, matching(measured, "all-reduce", topology.n_nodes))
-    assert len(pairs) == len(measured)
-    assert pairs["error"].abs().max() == pytest.approx(from_1_MiB, abs=0.005)
-    large = pairs["error"][pairs["bytes"] >= 2**26].abs().max()
-    assert large == pytest.approx(from_64_MiB, abs=0.005)
-    assert from_1_MiB <= 0.2
-    assert from_64_MiB <= 0.1
+def test_a_class_of_links_adds_its_start_and_takes_longer_between_nodes() -> None:
+    """Two GH200s: 2^26 bytes each way in a ring of two, at 95 % of 25 GB/s, after 134 us."""
+    machine = {"family": "gpu-cluster", "nodes": 2, "gpus_per_node": 1, "packet": PACKET}
+    machine |= {"nic_bandwidth": "200 Gbit/s"}
+    section: dict[str, Any] = {"sizes": [1 << 26], "links": "gh200-slingshot"}
+    [row] = rows(machine, "all-reduce", **section).to_dict("records")
+    assert row["time_s"] == pytest.approx(134e-6 + 2**26 / (0.95 * 25e9), rel=0.01)
+    # inside a node there are no constants
+    machine = CLUSTER | {"packet": PACKET}
+    inside = rows(machine, "all-reduce", gpus=4, **section)
+    without = rows(machine, "all-reduce", gpus=4, sizes=[1 << 26])
+    assert inside["time_s"].tolist() == without["time_s"].tolist()
 
 
 def test_the_page_has_every_key() -> None:

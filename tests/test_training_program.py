@@ -85,6 +85,7 @@ def test_ranks_send_the_bytes_of_the_operations_and_finish(
         Layout(pp=4, micro_batches=8, interleave=2),
         Layout(dp=2, pp=2, zero=3, micro_batches=3),
         Layout(tp=4),
+        Layout(tp=2, pp=2, micro_batches=4),
     ],
 )
 @pytest.mark.parametrize("overlap", OVERLAPS)
@@ -100,6 +101,31 @@ def test_packets_take_the_time_of_bus_bandwidths(layout: Layout, overlap: str) -
     for stage, closed in zip(exposed_s, expected.exposed_s, strict=True):
         assert stage == pytest.approx(list(closed.values()), abs=0.03 * expected.seconds)
         assert np.all((stage == 0) == (np.array(list(closed.values())) == 0))
+
+
+@pytest.mark.parametrize("overlap", ["none", "batch", "dualpipe"])
+def test_packets_take_the_time_of_experts_beside_computing(overlap: str) -> None:
+    """Tokens of one pass beside another, and messages between stages, share a GPU's link."""
+    layout = Layout(pp=2, dp=4, ep=4, micro_batches=8, expert_overlap=overlap)
+    bandwidth = dict.fromkeys(("pp", "dp", "edp", "ep"), BANDWIDTH)
+    expected = timeline(operations_of(MIXED, layout, "all"), layout, bandwidth)
+    assert seconds_of(program(MIXED, layout, "all")) == pytest.approx(expected.seconds, rel=0.06)
+
+
+def test_tokens_for_several_experts_of_a_node_go_there_once() -> None:
+    """Two nodes of two GPUs, two experts a token on at most one node: half the bytes between."""
+    links = Communicator("hierarchical", 2)
+    sent = []
+    for nodes in (0, 1):
+        layout = Layout(dp=4, ep=4, expert_nodes=nodes, gpus_per_node=2)
+        made = program(MIXED, layout, "all", links)
+        step = np.repeat(np.arange(len(made.compute_s)), np.diff(made.send_ptr))
+        src = np.searchsorted(made.rank_step_ptr, step, side="right") - 1
+        apart = src // 2 != made.send_dst // 2
+        sent.append([made.send_bytes[apart].sum(), made.send_bytes[~apart].sum()])
+    exchange = 8 * 4 * 2 * 512 * 512 * 2 * 4
+    assert sent[0][0] - sent[1][0] == pytest.approx(exchange / 2 / 2)
+    assert sent[0][1] == sent[1][1]
 
 
 def test_overlap_saves_what_the_bus_bandwidths_say() -> None:
@@ -145,6 +171,12 @@ def test_groups_share_all_coordinates_but_their_own() -> None:
         (16, {"tp": 2, "dp": 4}, "16 ranks; tp 2 * cp 1 * pp 1 * dp 4 needs 8"),
         (4, {"pp": 4, "interleave": 3, "micro_batches": 2}, "must be a multiple of pp = 4"),
         (4, {"model": "gpt-5"}, "model"),
+        (64, {"zero": 1, "bucket_bytes": 1}, "bucket_bytes = 1 makes at least 13,476,8"),
+        (
+            64,
+            {"model": "deepseek-v3", "zero": 3, "bucket_bytes": 1, "micro_batches": 8},
+            "bucket_bytes = 1 makes at least 359,",
+        ),
         (4, {"sequence": -1}, "sequence"),
     ],
 )

@@ -29,6 +29,10 @@ SIZES = tuple(1 << k for k in range(10, 31, 2))
 """1 KiB to 1 GiB."""
 PACKETS_OF_MESSAGE = 64
 """Larger messages have larger packets: full bandwidth is reached with far fewer."""
+PACKETS_OF_BUFFER = 4
+"""Packets are no larger than a fourth of a buffer, so that links stay busy."""
+MOST_PACKETS = 256
+"""Of a message. The time of larger ones is in proportion."""
 
 
 def points(
@@ -91,23 +95,24 @@ def _built(content: str) -> BuiltMachine:
 
 def _time_s(machine: BuiltMachine, one: Mapping[str, Any], rng: np.random.Generator) -> float:
     """Send the messages of an operation, without its start."""
-    keys = ("operation", "algorithm", "gpus_per_node", "channels", "chunk_bytes")
+    keys = ("operation", "algorithm", "gpus_per_node", "channels", "chunk_bytes", "links")
     ranks = np.arange(one["gpus"])
     collective = Collective(**{key: one[key] for key in keys})
     messages, n_steps = collective.messages(ranks[None, :], one["bytes"])
-    program = build_program(len(ranks), n_steps, messages)
-    packets = packets_for(machine.packets, int(messages.n_bytes.max(initial=1)))
+    largest = int(messages.n_bytes.max(initial=1))
+    most = MOST_PACKETS * packets_for(machine.packets, largest).packet_bytes
+    # chunks larger than those that would be sent fill buffers as these do: the time of smaller ones
+    shrink = max(1.0, collective.coarseness(len(ranks), one["bytes"]), largest / most)
+    n_bytes = np.maximum(1, np.round(messages.n_bytes / shrink).astype(np.int64))
+    program = build_program(len(ranks), n_steps, replace(messages, n_bytes=n_bytes))
+    packets = packets_for(machine.packets, int(n_bytes.max(initial=1)))
     result = simulate_packets(machine.routing, combine([program], [ranks]), packets, rng)
-    return result.end_ps / PS_PER_S
+    start_s = collective.start_s(len(ranks), one["bytes"])
+    return start_s + shrink * result.end_ps / PS_PER_S
 
 
 def packets_for(packets: PacketConfig, message_bytes: int) -> PacketConfig:
-    """Return packets so large that a message has at most `PACKETS_OF_MESSAGE` of them.
-
-    Buffers hold at least four, so that links stay busy.
-    """
-    size = min(MAX_PACKET_BYTES, math.ceil(message_bytes / PACKETS_OF_MESSAGE))
-    if size <= packets.packet_bytes:
-        return packets
-    room = 4 * (size + packets.header_bytes)
-    return replace(packets, packet_bytes=size, buffer_bytes=max(packets.buffer_bytes, room))
+    """Return packets so large that a message has `PACKETS_OF_MESSAGE` of them, if buffers allow."""
+    most = packets.buffer_bytes // PACKETS_OF_BUFFER - packets.header_bytes
+    size = min(MAX_PACKET_BYTES, most, math.ceil(message_bytes / PACKETS_OF_MESSAGE))
+    return replace(packets, packet_bytes=max(packets.packet_bytes, size))

@@ -31,6 +31,7 @@ from netsim.files import read_text
 from netsim.plugins import installed_plugins, used_by, using
 from netsim.routing.registry import routings_for
 from patterns.collectives.library import ALGORITHMS, CHUNK_BYTES
+from patterns.collectives.links import LINKS, NONE
 from patterns.open_loop import DESTINATIONS, PROCESSES
 
 MATRIX = "matrix"
@@ -95,6 +96,7 @@ class CollectiveSection(Section):
 
     ``gpus`` are the first ones of the machine, all if left out; ``gpus_per_node`` is that of a GPU
     cluster, else 1. A buffer is sent in chunks of ``chunk_bytes`` a message, at most 32.
+    ``links`` is a class of links between nodes with fitted start-up and efficiency.
     ``start`` is added to each operation: its launch, and what else does not depend on the size.
     ``sizes`` are those of measured rows, else 1 KiB to 1 GiB.
     """
@@ -107,6 +109,7 @@ class CollectiveSection(Section):
     gpus_per_node: Count | None = None
     channels: Count | None = None
     chunk_bytes: SizeBytes = CHUNK_BYTES
+    links: Annotated[Text, known("links", (NONE, *LINKS))] = NONE
     start_s: TimeS = 0.0
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
+from functools import lru_cache
 
+from netsim.errors import ModelWarning
 from netsim.packet.model import PacketConfig, serialisation_ps, to_ps
 from netsim.topology import Topology
 
@@ -75,6 +78,7 @@ def credit_loops(topology: Topology, config: PacketConfig) -> tuple[CreditLoop, 
     return tuple(worst)
 
 
+@lru_cache(maxsize=4)
 def buffer_warning(topology: Topology, config: PacketConfig) -> str | None:
     """Return one line that names the link kind whose rate the buffer limits most; None if none.
 
@@ -90,3 +94,10 @@ def buffer_warning(topology: Topology, config: PacketConfig) -> str | None:
         f"links ({worst.needed_bytes} bytes needed): one channel carries at most "
         f"{worst.rate_Bps:.4g} of {worst.bandwidth_Bps:.4g} bytes/s ({percent:g} %)"
     )
+
+
+def warn_of_small_buffers(topology: Topology, config: PacketConfig) -> None:
+    """Issue `buffer_warning`, if there is one, as a ModelWarning; commands print it themselves."""
+    text = buffer_warning(topology, config)
+    if text is not None:
+        warnings.warn(f"{topology.name}: {text}", ModelWarning, stacklevel=3)

@@ -23,6 +23,7 @@ those of `netsim.routing.pinned`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -49,7 +50,7 @@ class ShortestPaths:
     Attributes
     ----------
     topology : Topology
-    distance : (n_routers, n_routers) int64
+    distance : (n_routers, n_routers) int16
     longest : int
         Return the links of the longest path between routers with nodes, at least 1.
     targets : (n_targets,) int64
@@ -67,8 +68,11 @@ class ShortestPaths:
         self.targets = np.unique(topology.port_router).astype(np.int64)
         self.longest = max(1, int(self.distance[np.ix_(self.targets, self.targets)].max()))
         self._ptr, self._links = topology.router_out_links()
-        n, lists, known = topology.n_routers, [0], dict[bytes, int]()
-        self.place = np.zeros((n, n), dtype=np.int32)
+
+    @cached_property
+    def _places_and_lists(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        n, lists, known = len(self.distance), [0], dict[bytes, int]()
+        place = np.zeros((n, n), dtype=np.int32)
         for router in range(n):
             out = self.links_of(router)
             sets, which = self.alike(router)
@@ -78,8 +82,29 @@ class ShortestPaths:
                 if key not in known:
                     known[key] = len(lists)
                     lists += [len(some), *some]
-                self.place[router, self.targets[which == i]] = known[key]
-        self.lists = np.array(lists, dtype=np.int32)
+                place[router, self.targets[which == i]] = known[key]
+        return place, np.array(lists, dtype=np.int32)
+
+    @property
+    def place(self) -> NDArray[np.int32]:
+        """See the attributes."""
+        return self._places_and_lists[0]
+
+    @property
+    def lists(self) -> NDArray[np.int32]:
+        """See the attributes."""
+        return self._places_and_lists[1]
+
+    @cached_property
+    def passes(self) -> BoolArray:
+        """Routers that pass packets on to others, (n_routers,) bool.
+
+        Switches inside scale-up domains do so only as relays between rails.
+        """
+        passes = np.ones(len(self.distance), dtype=np.bool_)
+        if self.topology.scale_up is not None and self.topology.nic_rail is None:
+            passes[self.topology.port_router[:: self.topology.rails]] = False
+        return passes
 
     def links_of(self, router: int) -> NDArray[np.int32]:
         """Return the links that leave a router, ascending."""
@@ -90,16 +115,16 @@ class ShortestPaths:
         behind = self.topology.link_dst[self.links_of(router)] - self.topology.n_ports
         return behind.astype(np.int64)
 
-    def alike(self, router: int) -> tuple[BoolArray, NDArray[np.int64]]:
+    def alike(self, router: int) -> tuple[BoolArray, NDArray[np.int32]]:
         """Return the distinct sets of next links, (sets, links) bool, and each target's set."""
         here = self.distance[router, self.targets]
         good = self.distance[np.ix_(self.neighbours(router), self.targets)] == here - 1
         packed = np.ascontiguousarray(np.packbits(good, axis=0).T)
         if not packed.shape[1]:
-            return np.zeros((1, 0), dtype=np.bool_), np.zeros(len(self.targets), dtype=np.int64)
+            return np.zeros((1, 0), dtype=np.bool_), np.zeros(len(self.targets), dtype=np.int32)
         rows = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
         _, first, which = np.unique(rows, return_index=True, return_inverse=True)
-        return good.T[first], which.ravel().astype(np.int64)
+        return good.T[first], which.ravel().astype(np.int32)
 
     def toward(self, router: int, target: int) -> list[int]:
         """Return the links on shortest paths from one router to another with nodes."""
@@ -116,8 +141,9 @@ def channels(paths: ShortestPaths) -> int:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    distance = paths.distance[:, paths.targets]
-    n, used = len(distance), _visited(paths, distance)
+    targets = paths.targets[paths.passes[paths.targets]]
+    distance = paths.distance[:, targets]
+    n, used = len(distance), _visited(paths, distance, targets)
     # routers that are joined, as pairs: parallel links wait as one
     near_of = [np.unique(paths.neighbours(u)) for u in range(n)]
     number = np.full((n, n), -1, dtype=np.int32)
@@ -145,12 +171,14 @@ def channels(paths: ShortestPaths) -> int:
     return 1 if parts == n_pairs else paths.longest
 
 
-def _visited(paths: ShortestPaths, distance: NDArray[np.int64]) -> BoolArray:
+def _visited(
+    paths: ShortestPaths, distance: NDArray[np.int16], targets: NDArray[np.int64]
+) -> BoolArray:
     """Return whether a packet to the target can pass the router, (n_routers, targets)."""
     used = np.zeros(distance.shape, dtype=np.bool_)
-    used[paths.targets] = True
+    used[targets] = True
     near = [np.unique(paths.neighbours(router)) for router in range(len(distance))]
-    for far in range(int(distance[paths.targets].max(initial=0)), 1, -1):
+    for far in range(int(distance[targets].max(initial=0)), 1, -1):
         for router in np.flatnonzero((used & (distance == far)).any(axis=1)).tolist():
             here = used[router] & (distance[router] == far)
             used[near[router]] |= here & (distance[near[router]] == far - 1)
@@ -164,29 +192,34 @@ def links_in_turn(paths: ShortestPaths) -> NDArray[np.int32]:
     """
     topology = paths.topology
     n, ports = topology.n_routers, topology.port_router.astype(np.int64)
-    need_memory(f"min-hop routing on {topology.name}", 2 * 4 * n * len(ports))
-    target = np.searchsorted(paths.targets, ports)
-    # fewer hops than MAX_ROUTERS, and as many entries as the table has
-    distance = paths.distance.astype(np.int16)[:, ports]
+    passes = paths.passes
+    need_memory(f"min-hop routing on {topology.name}", (4 + 1) * n * len(ports))
+    by_router = np.argsort(ports, kind="stable")
+    first = np.searchsorted(ports[by_router], [*paths.targets, n])
+    distance = paths.distance[:, paths.targets]
     table = np.full((n, len(ports)), -1, dtype=np.int32)
+    for router in np.flatnonzero(~passes).tolist():
+        table[router, ports != router] = paths.links_of(router)[0]
     used = np.zeros((n, len(ports)), dtype=np.bool_)
-    used[paths.targets] = True
-    alike = [paths.alike(router) for router in range(n)]
-    dealt = [np.zeros(len(sets), dtype=np.int64) for sets, _ in alike]
+    used[paths.targets[passes[paths.targets]]] = True
+    alike = {router: paths.alike(router) for router in np.flatnonzero(passes).tolist()}
+    dealt = {router: np.zeros(len(sets), dtype=np.int64) for router, (sets, _) in alike.items()}
     # the furthest first, so that it is known who comes by
     for far in range(int(distance.max(initial=0)), 0, -1):
-        for router in np.flatnonzero((distance == far).any(axis=1)).tolist():
+        for router in np.flatnonzero((distance == far).any(axis=1) & passes).tolist():
             sets, which = alike[router]
             out, behind = paths.links_of(router), paths.neighbours(router)
             here = np.flatnonzero(distance[router] == far)
-            group = which[target[here]]
-            for i in np.flatnonzero(np.bincount(group)).tolist():
-                mine = here[group == i]
+            for i in np.flatnonzero(np.bincount(which[here])).tolist():
+                chosen = here[which[here] == i]
+                counts = first[chosen + 1] - first[chosen]
+                skipped = first[chosen] - np.cumsum(counts) + counts
+                mine = by_router[np.repeat(skipped, counts) + np.arange(counts.sum())]
+                if topology.scale_up is None:
+                    # else GPUs of one leaf may not be numbered side by side
+                    mine.sort()
                 some = np.flatnonzero(sets[i])
                 come = mine[used[router, mine]]
-                if topology.scale_up is not None:
-                    # GPUs of one leaf are not numbered side by side where it is that of a rail
-                    come = come[np.argsort(ports[come], kind="stable")]
                 table[router, mine] = out[some[0]]
                 pick = some[(dealt[router][i] + np.arange(len(come))) % len(some)]
                 dealt[router][i] += len(come)

@@ -15,8 +15,8 @@ from netsim.topology import Topology
 
 
 def _int32(values: Any) -> NDArray[np.int32]:
-    # A copy: a read-only array would compile another variant of every kernel.
-    return np.array(values, dtype=np.int32).ravel()
+    # Writable: a read-only array would compile another variant of every kernel.
+    return np.require(np.ravel(values), np.int32, ["C", "W"])
 
 
 def make_tables(

@@ -13,34 +13,48 @@ from __future__ import annotations
 import numpy as np
 
 from netsim.errors import NetcosimError
+from netsim.limits import need_memory
 from netsim.routing.base import Hop, Routing, RoutingEntry, View
 from netsim.routing.kernels_tables import SHORTEST_PATH
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.topology import Topology
 
-MAX_ROUTERS = 5_000
+MAX_ROUTERS = 32_000
+"""Distances have 16 bits."""
+
+
+MOST_AT_ONCE = 10_000
+"""Links whose ends are looked up together."""
 
 
 def router_distances(topology: Topology) -> np.ndarray:
-    """Return the hops between any two routers, (n_routers, n_routers) int64."""
+    """Return the hops between any two routers, (n_routers, n_routers) int16."""
     n = topology.n_routers
     if n > MAX_ROUTERS:
         raise NetcosimError(
-            f"{topology.name}: {n} routers; shortest-path tables allow at most {MAX_ROUTERS}"
+            f"{topology.name}: {n} routers; shortest-path tables allow at most {MAX_ROUTERS:,}"
         )
-    links = slice(topology.first_router_link, None)
-    src = topology.link_src[links] - topology.n_ports
-    dst = topology.link_dst[links] - topology.n_ports
-    from scipy.sparse import csr_array
-
-    graph = csr_array((np.ones(len(src), dtype=np.float32), (src, dst)), shape=(n, n))
-    distances = np.full((n, n), -1, dtype=np.int64)
-    reached = np.eye(n, dtype=np.bool_)
+    # distances, the next links, and what is reached by one more hop
+    need_memory(f"distances of {n:,} routers of {topology.name}", (2 + 4 + 1) * n * n)
+    ptr, links = topology.router_out_links()
+    near = topology.link_dst[links] - topology.n_ports
+    leads_on = np.flatnonzero(np.diff(ptr))
+    distances = np.full((n, n), -1, dtype=np.int16)
+    # whom a router reaches, a bit each
+    reached = np.packbits(np.eye(n, dtype=np.bool_), axis=1)
+    new = reached
     for hops in range(n + 1):
-        distances[reached] = hops
-        reached = (graph @ reached.astype(np.float32) > 0) & (distances < 0)
-        if not reached.any():
+        distances[np.unpackbits(new, axis=1, count=n).view(np.bool_)] = hops
+        new = np.zeros_like(reached)
+        for part in np.array_split(leads_on, 1 + len(links) // MOST_AT_ONCE):
+            if len(part):
+                ends = slice(ptr[part[0]], ptr[part[-1] + 1])
+                begins = ptr[part] - ptr[part[0]]
+                new[part] = np.bitwise_or.reduceat(reached[near[ends]], begins, axis=0)
+        new &= ~reached
+        if not new.any():
             break
+        reached |= new
     if distances.min() < 0:
         a, b = np.argwhere(distances < 0)[0]
         raise NetcosimError(f"{topology.name}: no path from router {a} to router {b}")

@@ -12,6 +12,7 @@ from netsim.errors import NetcosimError, need_name, unknown_name
 from netsim.limits import shown
 from patterns.build import Messages, need_messages
 from patterns.collectives import algorithms as made
+from patterns.collectives.links import NONE, LinkClass, link_class
 from patterns.collectives.transfers import (
     IntArray,
     Transfers,
@@ -145,12 +146,19 @@ class Collective:
     ``chunk_bytes``, at most 32."""
     chunk_bytes: int = CHUNK_BYTES
     """512 KiB by default, as in NCCL."""
+    links: str = NONE
+    """A key of `LINKS`, or "none". Between nodes "auto" is its algorithm, bytes take longer by its
+    efficiency, and `start_s` is not 0."""
+    between: float = 1.0
+    """Share of the bytes for other nodes that goes there, in an all-to-all: what several ranks of a
+    node are to have goes there once."""
 
     def __post_init__(self) -> None:
         need_name("operation of a collective", self.operation, LIBRARY)
         if self.algorithm != "auto" and self.algorithm not in LIBRARY[self.operation]:
             known = ("auto", *LIBRARY[self.operation])
             raise unknown_name(f"algorithm of {self.operation}", self.algorithm, known)
+        link_class(self.links)
         for key in ("gpus_per_node", "channels", "chunks", "chunk_bytes"):
             value = getattr(self, key)
             if value is not None and value < 1:
@@ -165,16 +173,40 @@ class Collective:
         """Return the algorithm, chosen if it is "auto"."""
         if self.algorithm != "auto":
             return self.algorithm
+        links = self._links(n_ranks)
+        if links is not None and self.operation == "all-reduce":
+            return links.algorithm
         return choose(self.operation, n_ranks, self.node_size(n_ranks), message_bytes)
+
+    def _links(self, n_ranks: int) -> LinkClass | None:
+        """Return the class of the links between nodes, if there are any."""
+        return link_class(self.links) if n_ranks > self.node_size(n_ranks) else None
+
+    def start_s(self, n_ranks: int, message_bytes: int) -> float:
+        """Return the time before the first message, of its class of links."""
+        links = self._links(n_ranks)
+        return 0.0 if links is None else links.start_s(n_ranks, message_bytes)
+
+    def _whole_chunks(self, n_ranks: int, message_bytes: int) -> int:
+        """Return the chunks of at most ``chunk_bytes`` that a channel sends."""
+        name, g = self.named(n_ranks, message_bytes), self.node_size(n_ranks)
+        channels = self.channels or g
+        parts = {"ring": n_ranks * channels, "tree": 2 * channels, "nvls": 2 * g}
+        per_message = message_bytes / parts.get(name, n_ranks)
+        return max(1, math.ceil(per_message / self.chunk_bytes))
+
+    def coarseness(self, n_ranks: int, message_bytes: int) -> float:
+        """Return how many times larger chunks are than ``chunk_bytes``, as there are at most 32."""
+        if self.chunks or self.named(n_ranks, message_bytes) not in CHUNKED:
+            return 1.0
+        return max(1.0, self._whole_chunks(n_ranks, message_bytes) / MAX_CHUNKS)
 
     def transfers(self, n_ranks: int, message_bytes: int) -> Transfers:
         """Return what ranks 0 to n_ranks - 1 send to each other."""
         name, g = self.named(n_ranks, message_bytes), self.node_size(n_ranks)
         channels, chunks = self.channels or g, self.chunks
         if chunks is None:
-            parts = {"ring": n_ranks * channels, "tree": 2 * channels, "nvls": 2 * g}
-            per_message = message_bytes / parts.get(name, n_ranks)
-            chunks = min(MAX_CHUNKS, max(1, math.ceil(per_message / self.chunk_bytes)))
+            chunks = min(MAX_CHUNKS, self._whole_chunks(n_ranks, message_bytes))
         parts_sent = chunks * (channels if name in CHANNELLED else 1)
         if name in CHUNKED and parts_sent > MOST_PARTS:
             raise NetcosimError(
@@ -217,6 +249,12 @@ class Collective:
         n_bytes = t.n_bytes(total)
         if self.named(p, message_bytes) == "nvls":
             n_bytes = _in_switch(n_bytes, t, self.node_size(p))
+        links = self._links(p)
+        factor = self.between / (1.0 if links is None else links.protocol(message_bytes).efficiency)
+        if factor != 1:
+            apart = t.src // self.node_size(p) != t.dst // self.node_size(p)
+            scaled = np.maximum(1, np.round(n_bytes * factor)).astype(np.int64)
+            n_bytes = np.where(apart, scaled, n_bytes)
         return to_messages(t, members, n_bytes, first_step), t.n_steps
 
 

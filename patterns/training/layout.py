@@ -7,6 +7,15 @@ from dataclasses import dataclass
 from netsim.errors import NetcosimError
 from patterns.training.model import Model
 
+NONE, BATCH, DUALPIPE = "none", "batch", "dualpipe"
+
+EXPERT_OVERLAPS = {
+    NONE: "computing waits for tokens of experts",
+    BATCH: "a forward pass beside the backward pass of another micro-batch, in 1F1B or interleaved",
+    DUALPIPE: "the same in a pipeline from both ends (DeepSeek-V3, section 3.2.1)",
+}
+"""How tokens are sent to experts and back beside computing, by name."""
+
 GROUPS = ("tp", "cp", "pp", "dp", "ep", "edp")
 """Parallelisms: tensor, context, pipeline, data, experts, data of experts' parameters."""
 
@@ -61,14 +70,52 @@ class Layout:
     """element_bytes, gradient_bytes: Bytes of a parameter or activation, and of a gradient that is
     reduced."""
     gather_tensors: bool = False
-    """Whether ZeRO-3 gathers tensor by tensor (DeepSpeed), not layer by layer."""
+    """Whether ZeRO-3 gathers tensor by tensor (DeepSpeed), not layer by layer, and small tensors
+    once more after the step, to keep them."""
     prefetch: int = 1
     """Layers that ZeRO-3 gathers ahead of the one that computes."""
+    expert_overlap: str = NONE
+    """A key of `EXPERT_OVERLAPS`. With "dualpipe" a GPU of stage s has the layers of stage
+    pp - 1 - s too, for the half of the micro-batches that goes the other way."""
+    dispatch_bytes: int = 2
+    """Bytes of an element on its way to an expert; it comes back in ``element_bytes``."""
+    expert_nodes: int = 0
+    """Most nodes that a token is sent to, once each (node-limited routing); 0: once an expert."""
+    expert_skew: float = 1.0
+    """Tokens of the busiest GPU's experts over the mean. All wait for it, so all are taken to send
+    and compute as much."""
+    gpus_per_node: int = 1
 
     @property
     def gpus(self) -> int:
         """Number of GPUs."""
         return self.tp * self.cp * self.pp * self.dp
+
+    @property
+    def directions(self) -> int:
+        """Ends of the pipeline at which micro-batches begin."""
+        return 2 if self.expert_overlap == DUALPIPE else 1
+
+    @property
+    def positions(self) -> int:
+        """Chunks of layers that a micro-batch passes."""
+        return self.pp * self.interleave
+
+    def position(self, stage: int, chunk: int) -> int:
+        """Return which of the positions a stage's chunk is; with two directions chunk 1 is of the
+        second one."""
+        if self.directions == 2:
+            return self.pp - 1 - stage if chunk else stage
+        return chunk * self.pp + stage
+
+    def stage_of(self, position: int, chunk: int) -> int:
+        """Return the stage of a position that is next to one of chunk ``chunk``."""
+        return self.pp - 1 - position if self.directions == 2 and chunk else position % self.pp
+
+    @property
+    def nodes_of_experts(self) -> int:
+        """Nodes that share the experts."""
+        return max(1, self.ep * self.cp * self.tp // self.gpus_per_node)
 
     def size_of(self, group: str) -> int:
         """Return the number of GPUs of a group of `GROUPS`."""
@@ -77,7 +124,7 @@ class Layout:
 
     def check(self, model: Model) -> None:
         """Raise NetcosimError where the layout does not fit itself or the model."""
-        chunks = self.pp * self.interleave
+        chunks = self.positions
         units = model.layers + 2
         if self.pp == 1 and self.interleave > 1:
             raise NetcosimError(f"interleave = {self.interleave} needs pp above 1")
@@ -99,6 +146,7 @@ class Layout:
             raise NetcosimError(f"ep = {self.ep} does not divide dp = {self.dp}")
         if self.ep > 1 and (not model.experts or model.experts % self.ep):
             raise NetcosimError(f"ep = {self.ep} does not divide {model.experts} experts")
+        self._check_experts()
         for what, total, parts in (
             ("heads", model.heads, self.tp),
             ("sequence", model.sequence, self.cp * (self.tp if self.sequence_parallel else 1)),
@@ -106,12 +154,35 @@ class Layout:
             if total % parts:
                 raise NetcosimError(f"{what} = {total} cannot be split over {parts} GPUs")
 
+    def _check_experts(self) -> None:
+        if self.expert_overlap == NONE and not self.expert_nodes:
+            return
+        what, wanted = f"expert_overlap = {self.expert_overlap}", self.expert_overlap != NONE
+        if self.ep == 1:
+            what = what if wanted else f"expert_nodes = {self.expert_nodes}"
+            raise NetcosimError(f"{what} needs ep above 1: experts on several GPUs")
+        if wanted and self.zero == 3:
+            raise NetcosimError(f"{what} with zero = 3: parameters are gathered for one pass only")
+        if self.directions == 2:
+            if self.pp % 2 or self.interleave > 1:
+                raise NetcosimError(f"{what} needs an even pp and interleave = 1; pp = {self.pp}")
+            if self.micro_batches % 2 or self.micro_batches < 2 * self.pp:
+                raise NetcosimError(
+                    f"micro_batches = {self.micro_batches} with {what}: it must be even, and at "
+                    f"least 2 pp = {2 * self.pp}"
+                )
+        if self.expert_nodes and (self.ep * self.cp * self.tp) % self.gpus_per_node:
+            raise NetcosimError(
+                f"expert_nodes = {self.expert_nodes}: ep * cp * tp = {self.ep * self.cp * self.tp} "
+                f"must be a multiple of gpus_per_node = {self.gpus_per_node}"
+            )
+
     def chunks(self, model: Model) -> list[range]:
         """Return the units of each chunk of the pipeline; where they differ, its ends have fewer.
 
         Chunk c is on stage c mod pp. Unit 0 is the embedding, the last the head.
         """
-        n = self.pp * self.interleave
+        n = self.positions
         base, more = divmod(model.layers, n)
         first = (n - more) // 2
         ends, at = [], 1
@@ -129,13 +200,22 @@ class Slot:
     forward: bool
     micro_batch: int
     chunk: int
+    part: str = "all"
+    """Of a backward pass also "input" or "weights", the gradients that it computes."""
 
 
-def slots(layout: Layout, stage: int) -> list[Slot]:
-    """Return the passes of a stage in the order of 1F1B, interleaved as Megatron does."""
+def slots(layout: Layout, stage: int) -> list[tuple[Slot, ...]]:
+    """Return the passes of a stage in order: one, or a forward and a backward pass side by side.
+
+    1F1B, interleaved as Megatron does. With "batch" passes are side by side once the pipeline is
+    full; as both end together, a stage begins two forward passes, not one, earlier than the next.
+    """
+    if layout.expert_overlap == DUALPIPE:
+        return _dualpipe(layout, stage)
     p, v, m = layout.pp, layout.interleave, layout.micro_batches
-    total = m * v
-    warm = min(total, p - stage - 1 if v == 1 else 2 * (p - stage - 1) + (v - 1) * p)
+    total, together = m * v, layout.expert_overlap == BATCH
+    ahead = p - stage - 1 if v == 1 and not together else 2 * (p - stage - 1) + (v - 1) * p
+    warm = min(total, ahead + together)
 
     def slot(k: int, forward: bool) -> Slot:
         if v == 1:
@@ -143,7 +223,53 @@ def slots(layout: Layout, stage: int) -> list[Slot]:
         chunk = k % (p * v) // p
         return Slot(forward, k // (p * v) * p + k % p, chunk if forward else v - 1 - chunk)
 
-    order = [slot(k, True) for k in range(warm)]
+    order: list[tuple[Slot, ...]] = [(slot(k, True),) for k in range(warm)]
     for k in range(warm, total):
-        order += [slot(k, True), slot(k - warm, False)]
-    return order + [slot(k, False) for k in range(total - warm, total)]
+        pair = slot(k, True), slot(k - warm, False)
+        order += [pair] if together else [(one,) for one in pair]
+    return order + [(slot(k, False),) for k in range(total - warm, total)]
+
+
+def _dualpipe(layout: Layout, stage: int) -> list[tuple[Slot, ...]]:
+    """Return the passes of DualPipe (``dualpipe.py`` of deepseek-ai/DualPipe), in its eight steps.
+
+    Phase 0 of the first half of the stages is that of micro-batches that begin at stage 0, of the
+    second half that of the others.
+    """
+    p, m = layout.pp, layout.micro_batches // 2
+    near = min(stage, p - 1 - stage)
+    between = p // 2 - near - 1
+    done: dict[tuple[bool, int], int] = {}
+    later: list[Slot] = []
+    order: list[tuple[Slot, ...]] = []
+
+    def one(forward: bool, phase: int, part: str = "all") -> Slot:
+        direction = phase ^ (stage >= p // 2)
+        k = done.get((forward, direction), 0)
+        done[forward, direction] = k + 1
+        if part == "input":
+            later.append(Slot(False, direction * m + k, direction, "weights"))
+        return Slot(forward, direction * m + k, direction, part)
+
+    def add(*passes: Slot) -> None:
+        order.extend((each,) for each in passes)
+
+    for _ in range(2 * between):
+        add(one(True, 0))
+    for _ in range(near + 1):
+        add(one(True, 0), one(True, 1))
+    for _ in range(between):
+        add(one(False, 1, "input"), later.pop(0), one(True, 1))
+    for i in range(m - p + near + 1):
+        pair = one(True, 0), one(False, 1)
+        order += [(each,) for each in pair] if i == 0 and between == 0 else [pair]
+        order.append((one(True, 1), one(False, 0)))
+    for _ in range(between):
+        add(one(False, 1))
+        order.append((one(True, 1), one(False, 0)))
+    # the second half of the last backward passes leave the gradients of weights to the end
+    for i in range(2 * (near + 1)):
+        add(one(False, 1 - i % 2, "input" if i > near else "all"))
+    for _ in range(between):
+        add(later.pop(0), one(False, 0, "input"))
+    return order + [(each,) for each in later]

@@ -19,6 +19,8 @@ class Unit:
     """Elements that a token is multiplied with, on one GPU."""
     kind: str
     """One of "embedding", "dense", "experts" or "head"."""
+    expert_work: float = 0.0
+    """What of ``work`` is that of its experts."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,10 @@ class Model:
         work = (sum(attention) + matrices * one * mlp) / tp
         if not self.has_experts(number):
             return Unit(tuple(tensors), (), work, "dense")
-        router = h * self.experts
-        work += router / tp + matrices * one * self.top_k / tp
+        router, of_experts = h * self.experts, matrices * one * self.top_k / tp
+        work += router / tp + of_experts
         experts = (one // tp,) * (matrices * self.experts // ep)
-        return Unit((*tensors, router), experts, work, "experts")
+        return Unit((*tensors, router), experts, work, "experts", of_experts)
 
     def embedding(self, tp: int = 1) -> Unit:
         """Return what precedes the first layer; looking up takes no time."""

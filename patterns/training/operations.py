@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from patterns.training.layout import Layout, Slot, slots
 from patterns.training.model import Model, Unit
+
+KEPT = 100_000
+"""Most elements of a tensor that DeepSpeed keeps (``stage3_param_persistence_threshold``)."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,9 @@ class Operation:
     peer: int = -1
     tag: int = -1
     """peer, tag: The other stage, and a number that a send and its receive have in common."""
+    between: float = 1.0
+    """Share of the bytes for other nodes that goes there: tokens for several experts of a node go
+    there once."""
 
 
 OVERLAPS = {
@@ -48,6 +55,7 @@ def overlapped(operations: Sequence[Operation], overlap: str) -> list[Operation]
     beside = {"all": ("all-gather", "reduce-scatter", "all-reduce"), "none": ()}.get(
         overlap, ("reduce-scatter", "all-reduce")
     )
+    beside += ("all-to-all", "send")  # those of experts, by `Layout.expert_overlap`
     return [
         replace(op, beside=False) if op.beside and op.kind not in beside else op
         for op in operations
@@ -60,6 +68,7 @@ class Collective(NamedTuple):
     kind: str
     group: str
     n_bytes: int
+    between: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -85,9 +94,16 @@ def make_block(model: Model, layout: Layout, unit: Unit, flops: float) -> Block:
         forward.append(Collective("all-gather", "cp", both))
         backward += [Collective(kind, "cp", both) for kind in ("all-gather", "reduce-scatter")]
     if layout.ep > 1 and unit.kind == "experts":
-        exchange = Collective("all-to-all", "ep", model.top_k * activation // tp)
-        forward += [exchange] * 2
-        backward += [exchange] * 2
+        elements = model.top_k * tokens * model.hidden // tp
+        limited = 0 < layout.expert_nodes < model.top_k
+        between = layout.expert_nodes / model.top_k if limited else 1.0
+        # to the experts and back, and gradients the same way
+        exchange = [
+            Collective("all-to-all", "ep", round(elements * each * layout.expert_skew), between)
+            for each in (layout.dispatch_bytes, size)
+        ]
+        forward += exchange
+        backward += exchange
     if tp > 1:
         reduce = Collective("all-reduce", "tp", activation)
         gather, scatter = reduce._replace(kind="all-gather"), reduce._replace(kind="reduce-scatter")
@@ -102,7 +118,8 @@ def make_block(model: Model, layout: Layout, unit: Unit, flops: float) -> Block:
             backward.append(reduce)
         else:  # the loss over a split vocabulary: maximum, prediction, sum, in four bytes each
             forward += [Collective("all-reduce", "tp", tokens * 4)] * 3
-    seconds = 2.0 * unit.work * tokens / flops
+    busiest = unit.work + (layout.expert_skew - 1) * unit.expert_work
+    seconds = 2.0 * busiest * tokens / flops
     again = layout.recompute and is_layer
     return Block(
         unit.tensors,
@@ -134,11 +151,11 @@ def merge_blocks(blocks: Sequence[Block], n: int) -> list[Block]:
 
 
 def _merged(part: Sequence[Block], way: int) -> tuple[Collective, ...]:
-    total: dict[tuple[str, str], int] = {}
+    total: dict[tuple[str, str, float], int] = {}
     for block in part:
-        for one in block.collectives[way]:
-            total[one.kind, one.group] = total.get((one.kind, one.group), 0) + one.n_bytes
-    return tuple(Collective(kind, group, n) for (kind, group), n in total.items())
+        for kind, group, n_bytes, between in block.collectives[way]:
+            total[kind, group, between] = total.get((kind, group, between), 0) + n_bytes
+    return tuple(Collective(kind, group, n, b) for (kind, group, b), n in total.items())
 
 
 def chunk_blocks(
@@ -172,7 +189,19 @@ def iteration(
         In the order in which they are issued; each stream runs its own in that order.
     """
     chunks = chunk_blocks(model, layout, flops, blocks_per_chunk)
-    return _Stage(model, layout, stage, chunks[stage :: layout.pp]).operations()
+    n = max(layout.directions, layout.interleave)
+    mine = [chunks[layout.position(stage, chunk)] for chunk in range(n)]
+    return _Stage(model, layout, stage, mine).operations()
+
+
+class _Part(NamedTuple):
+    """Computing in a pass of a block, and the collective after it."""
+
+    slot: Slot
+    block: Block
+    seconds: float
+    collective: Collective | None
+    ends_block: bool
 
 
 class _Stage:
@@ -183,7 +212,8 @@ class _Stage:
     ) -> None:
         self.layout, self.stage, self.chunks = layout, stage, chunks
         tokens = layout.micro_batch * model.sequence // layout.cp
-        self.boundary_bytes = tokens * model.hidden * layout.element_bytes // layout.tp
+        split = layout.tp if layout.sequence_parallel else 1
+        self.boundary_bytes = tokens * model.hidden * layout.element_bytes // split
         self.ops: list[Operation] = []
         self.filled = {"dp": 0, "edp": 0}
         self.gathered: list[int] = []
@@ -192,43 +222,86 @@ class _Stage:
 
     def operations(self) -> list[Operation]:
         order = slots(self.layout, self.stage)
-        self.visits = [
-            (slot, block)
-            for slot in order
-            for block in self.chunks[slot.chunk][:: 1 if slot.forward else -1]
-        ]
+        alone = [passes[0] for passes in order if len(passes) == 1]
+        self.visits = [(slot, block) for slot in alone for block in self._blocks(slot)]
         visit = 0
-        for slot in order:
-            self._boundary(slot, "receive")
-            for _ in self.chunks[slot.chunk]:
+        for passes in order:
+            for slot in passes:
+                self._boundary(slot, "receive")
+            if len(passes) > 1:
+                self._side_by_side(passes)
+                continue
+            for _ in self.chunks[passes[0].chunk]:
                 self._visit(visit)
                 visit += 1
-            self._boundary(slot, "send")
+            self._boundary(passes[0], "send")
         self._step()
         return self.ops
+
+    def _blocks(self, slot: Slot) -> Sequence[Block]:
+        return self.chunks[slot.chunk][:: 1 if slot.forward else -1]
 
     def _add(self, op: Operation) -> int:
         self.ops.append(op)
         return len(self.ops) - 1
 
-    def _boundary(self, slot: Slot, kind: str) -> None:
+    def _boundary(self, slot: Slot, kind: str, beside: bool = False) -> None:
         """Receive from the chunk before in the direction of the pass, or send to the one after."""
-        p = self.layout.pp
-        chunk = slot.chunk * p + self.stage
-        other = chunk + 1 if slot.forward == (kind == "send") else chunk - 1
-        if not 0 <= other < p * self.layout.interleave:
+        n = self.layout.positions
+        own = self.layout.position(self.stage, slot.chunk)
+        other = own + 1 if slot.forward == (kind == "send") else own - 1
+        if slot.part == "weights" or not 0 <= other < n:
             return
-        tag = (slot.micro_batch * p * self.layout.interleave + min(chunk, other)) * 2
         self._add(
             Operation(
                 kind,
                 "pp",
                 self.boundary_bytes,
                 phase=_phase(slot),
-                peer=other % p,
-                tag=tag + slot.forward,
+                beside=beside,
+                peer=self.layout.stage_of(other, slot.chunk),
+                tag=(slot.micro_batch * n + min(own, other)) * 2 + slot.forward,
             )
         )
+
+    def _parts(self, slot: Slot, block: Block) -> list[_Part]:
+        """Return the computing of a block's pass in equal parts, each before a collective."""
+        way = 0 if slot.forward else 1
+        waits = block.collectives[way] if slot.part != "weights" else ()
+        seconds = block.seconds[way]
+        if slot.part != "all":  # weights' gradients take as long as a forward pass
+            seconds = block.seconds[0] if slot.part == "weights" else seconds - block.seconds[0]
+        n = max(1, len(waits))
+        return [
+            _Part(slot, block, seconds / n, one, k == n - 1)
+            for k, one in enumerate(waits or (None,))
+        ]
+
+    def _part(self, part: _Part, needs: tuple[int, ...], beside: bool = False) -> int:
+        """Write computing and the collective after it, and return the last of them."""
+        one, phase = part.collective, _phase(part.slot)
+        end = self._add(Operation("compute", seconds=part.seconds, phase=phase, needs=needs))
+        if one is not None:
+            op = Operation(one.kind, one.group, one.n_bytes, 0.0, phase, beside)
+            end = self._add(replace(op, needs=(end,) if beside else (), between=one.between))
+        if part.ends_block:
+            self._end_of_block(part.slot, part.block, end)
+        return end
+
+    def _side_by_side(self, passes: Sequence[Slot]) -> None:
+        """Write passes part by part in turn: tokens of one are sent while the others compute."""
+        parts = [
+            [part for block in self._blocks(slot) for part in self._parts(slot, block)]
+            for slot in passes
+        ]
+        sent: dict[Slot, tuple[int, ...]] = dict.fromkeys(passes, ())
+        ends = [each[-1] for each in parts]
+        for part in filter(None, chain.from_iterable(zip_longest(*parts))):
+            beside = part.collective is not None and part.collective.group == "ep"
+            end = self._part(part, sent[part.slot], beside)
+            sent[part.slot] = (end,) if beside else ()
+            if any(part is last for last in ends):
+                self._boundary(part.slot, "send", beside)
 
     def _visit(self, number: int) -> None:
         slot, block = self.visits[number]
@@ -238,18 +311,14 @@ class _Stage:
             for k in range(len(self.gathered), ahead):
                 self._gather(k, (self.end_of_visit[-1],) if self.end_of_visit else ())
             needs = (self.gathered[number],)
-        phase = _phase(slot)
-        way = 0 if slot.forward else 1
-        waits = block.collectives[way]
-        seconds = block.seconds[way] / max(1, len(waits))
-        end = self._add(Operation("compute", seconds=seconds, phase=phase, needs=needs))
-        for k, one in enumerate(waits):
-            if k:
-                self._add(Operation("compute", seconds=seconds, phase=phase))
-            end = self._add(Operation(one.kind, one.group, one.n_bytes, phase=phase))
+        for part in self._parts(slot, block):
+            self._part(part, needs)
+            needs = ()
+
+    def _end_of_block(self, slot: Slot, block: Block, end: int) -> None:
         self.end_of_visit.append(end)
-        last = slot.micro_batch == self.layout.micro_batches - 1
-        if not slot.forward and (last or self.layout.zero == 3):
+        last = (slot.micro_batch + 1) % (self.layout.micro_batches // self.layout.directions) == 0
+        if not slot.forward and slot.part != "input" and (last or self.layout.zero == 3):
             self._reduce("dp", block.tensors, end)
             self._reduce("edp", block.experts, end)
 
@@ -292,9 +361,18 @@ class _Stage:
             blocks = [block for chunk in self.chunks for block in chunk]
             self._gather_all("dp", sum(sum(block.tensors) for block in blocks))
             self._gather_all("edp", sum(sum(block.experts) for block in blocks))
+        if self.layout.zero == 3 and self.layout.gather_tensors and self.layout.size_of("dp") > 1:
+            self._gather_small()
         beside = [i for i, op in enumerate(self.ops) if op.beside]
         if beside:
             self._add(Operation("compute", phase="step", needs=(beside[-1],)))
+
+    def _gather_small(self) -> None:
+        """Gather the tensors that DeepSpeed keeps."""
+        for block in (block for chunk in self.chunks for block in chunk):
+            for n in (n for n in block.tensors if n <= KEPT):
+                n_bytes = n * self.layout.element_bytes
+                self._add(Operation("all-gather", "dp", n_bytes, 0.0, "step", True))
 
     def _gather_all(self, group: str, elements: int) -> None:
         size, n_bytes = self.layout.size_of(group), self.layout.element_bytes

@@ -7,7 +7,7 @@ second one, if there are any, those beside it. They wait for each other by signa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from patterns.build import Messages, build_program, join, make_messages, need_me
 from patterns.collectives.library import LIBRARY, Collective
 from patterns.training.layout import KINDS, Layout, kind_of
 from patterns.training.operations import Operation
-from patterns.training.times import wire_share
+from patterns.training.times import wire_bytes
 
 IntArray = NDArray[np.int64]
 
@@ -140,17 +140,16 @@ class _Writer:
             waits = stream.step(group=op.group)
             self.receives[op.peer, stage, op.tag] = stream.streams, waits
         elif op.group in self.links.as_time_Bps:
-            share = wire_share(op.kind, self.layout.size_of(op.group))
-            seconds = n_bytes * share / self.links.as_time_Bps[op.group]
+            seconds = wire_bytes(op, self.layout) * self.scale / self.links.as_time_Bps[op.group]
             stream.step(group=op.group, seconds=seconds)
         elif groups[op.group].shape[1] > 1:
             gpus = groups[op.group]
             members = gpus * self.n_streams + stream.streams[0] % self.n_streams
             if stream.pending_s or not stream.kinds:
                 stream.step()
-            key = stage, op.kind, op.group, op.beside, n_bytes
+            key = stage, op.kind, op.group, op.beside, n_bytes, op.between
             if key not in self.collectives:
-                wanted = self.links.collective(op.kind, gpus)
+                wanted = replace(self.links.collective(op.kind, gpus), between=op.between)
                 self.collectives[key] = wanted.messages(members, n_bytes)
             messages, n_steps = self.collectives[key]
             self.parts.append(messages.later(len(stream.kinds)))

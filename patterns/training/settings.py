@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -9,10 +10,17 @@ from annotated_types import Ge, Gt, Le
 
 from netsim.errors import NetcosimError
 from netsim.limits import MAX_INDEX, shown
-from netsim.parameters import OneOf
-from patterns.training.layout import PEAK_FLOPS, Layout
+from netsim.parameters import OneOf, ReadIf
+from patterns.training.layout import EXPERT_OVERLAPS, PEAK_FLOPS, Layout
 from patterns.training.model import MODELS, Model, model_of
-from patterns.training.operations import OVERLAPS, Operation, chunk_blocks, iteration, overlapped
+from patterns.training.operations import (
+    OVERLAPS,
+    Block,
+    Operation,
+    chunk_blocks,
+    iteration,
+    overlapped,
+)
 from patterns.training.program import Communicator
 
 MOST_OPERATIONS = 200_000
@@ -33,12 +41,29 @@ class TrainingSettings:
     dp: Annotated[int, "data parallelism; 0: what the job's ranks leave", Ge(0)] = 0
     ep: Annotated[int, "data-parallel GPUs that share the experts", Ge(1)] = 1
     zero: Annotated[int, "ZeRO stage; 3: FSDP", Ge(0), Le(3)] = 0
+    gather_tensors: Annotated[
+        bool,
+        "ZeRO-3 gathers tensor by tensor, and small ones after the step too (DeepSpeed)",
+        ReadIf(("zero",), lambda zero: zero == 3, "zero is 3"),
+    ] = False
     interleave: Annotated[int, "chunks of layers on each stage of the pipeline", Ge(1)] = 1
     micro_batches: Annotated[int, "micro-batches of an iteration and replica", Ge(1)] = 1
     micro_batch: Annotated[int, "sequences in a micro-batch", Ge(1), Le(MAX_INDEX)] = 1
     sequence_parallel: Annotated[
         bool, "tensor parallelism by all-gather and reduce-scatter, not all-reduce"
     ] = False
+    expert_overlap: Annotated[
+        str, "tokens are sent to experts and back beside computing", OneOf(EXPERT_OVERLAPS)
+    ] = "none"
+    dispatch_bytes: Annotated[
+        int, "bytes of an element on its way to an expert; 1: fp8", Ge(1), Le(4)
+    ] = 2
+    expert_nodes: Annotated[
+        int, "most nodes that a token is sent to, once each; 0: once an expert", Ge(0)
+    ] = 0
+    expert_skew: Annotated[
+        float, "tokens of the busiest GPU's experts over the mean; all wait for it", Ge(1)
+    ] = 1.0
     recompute: Annotated[bool, "whether the backward pass repeats the forward pass"] = False
     bucket_bytes: Annotated[int, "gradients reduced together; 0: those of a layer", Ge(0)] = 0
     gradient_bytes: Annotated[int, "bytes of a gradient that is reduced", Ge(1)] = 2
@@ -46,7 +71,7 @@ class TrainingSettings:
     mfu: Annotated[float, "share of the peak while it computes", Gt(0), Le(1)] = 0.5
     overlap: Annotated[str, "data-parallel communication beside computing", OneOf(OVERLAPS)] = "all"
     algorithm: Annotated[str, "of collectives", OneOf(("ring", "hierarchical"))] = "ring"
-    gpus_per_node: Annotated[int, "GPUs of a node, for hierarchical", Ge(1)] = 1
+    gpus_per_node: Annotated[int, "GPUs of a node, for hierarchical and expert_nodes", Ge(1)] = 1
     scale_up_GBps: Annotated[
         float,
         "bus bandwidth at which tensor parallelism takes time, no messages; 0: messages",
@@ -96,6 +121,12 @@ class TrainingSettings:
             recompute=self.recompute,
             bucket_bytes=self.bucket_bytes,
             gradient_bytes=self.gradient_bytes,
+            gather_tensors=self.gather_tensors,
+            expert_overlap=self.expert_overlap,
+            dispatch_bytes=self.dispatch_bytes,
+            expert_nodes=self.expert_nodes,
+            expert_skew=self.expert_skew,
+            gpus_per_node=self.gpus_per_node,
         )
         found.check(self.transformer)
         return found
@@ -112,16 +143,26 @@ class TrainingSettings:
     def _need_few_operations(self, model: Model, layout: Layout) -> None:
         """Refuse more operations than are written in a few seconds."""
         chunks = chunk_blocks(model, layout, self.flops, self.blocks)
-        passes = [waits for chunk in chunks for block in chunk for waits in block.collectives]
+        every = [block for chunk in chunks for block in chunk]
+        passes = [waits for block in every for waits in block.collectives]
         # computing in as many parts as there are collectives
         each = sum(max(1, 2 * len(waits)) for waits in passes)
-        gathered = model.parameters() * layout.element_bytes * (layout.zero in (1, 2))
+        buckets = self._buckets(layout, every)
         most, key, remedy = max(
             (self.micro_batches * each, "micro_batches", "lower it, or set blocks"),
-            (gathered // (self.bucket_bytes or gathered or 1), "bucket_bytes", "raise it"),
+            (buckets if self.bucket_bytes else 0, "bucket_bytes", "raise it"),
         )
         if most > MOST_OPERATIONS:
             raise NetcosimError(
                 f"pattern training: {key} = {shown(getattr(self, key))} makes at least "
                 f"{shown(most)} operations; at most {MOST_OPERATIONS:,}: {remedy}"
             )
+
+    def _buckets(self, layout: Layout, blocks: Sequence[Block]) -> int:
+        """Return the reductions and gathers of buckets in an iteration, or somewhat fewer."""
+        tensors = [n for block in blocks for n in (*block.tensors, *block.experts)]
+        limit, elements = max(1, self.bucket_bytes), sum(tensors)
+        # a bucket holds whole gradients, but parts of parameters
+        reduced = min(len(tensors), elements * layout.gradient_bytes // limit)
+        gathered = elements * layout.element_bytes // limit * (layout.zero in (1, 2))
+        return reduced * (self.micro_batches if layout.zero == 3 else 1) + gathered

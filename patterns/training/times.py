@@ -17,12 +17,22 @@ def wire_share(kind: str, p: int) -> float:
     return 1.0 if kind in ("send", "receive", "send-recv", "broadcast") else (p - 1) / p
 
 
+def wire_bytes(op: Operation, layout: Layout) -> float:
+    """Return the bytes of an operation that a GPU sends at the bandwidth of its group.
+
+    Where tokens go to a node once each, these are the bytes to other nodes.
+    """
+    if op.between == 1:
+        return op.n_bytes * wire_share(op.kind, layout.size_of(op.group))
+    return op.n_bytes * op.between * wire_share(op.kind, layout.nodes_of_experts)
+
+
 def bytes_sent(operations: Sequence[Operation], layout: Layout) -> dict[str, float]:
     """Return the bytes that a GPU sends in an iteration, by parallelism."""
     total = dict.fromkeys(GROUPS, 0.0)
     for op in operations:
         if op.group and op.kind != "receive":
-            total[op.group] += op.n_bytes * wire_share(op.kind, layout.size_of(op.group))
+            total[op.group] += wire_bytes(op, layout)
     return total
 
 
@@ -82,8 +92,7 @@ def timeline(
                 begin = max(free[s][op.beside], 0.0 if last is None else ends[s][last])
                 duration = op.seconds
                 if op.group and op.group in bandwidth_Bps:
-                    share = wire_share(op.kind, layout.size_of(op.group))
-                    duration = op.n_bytes * share / bandwidth_Bps[op.group]
+                    duration = wire_bytes(op, layout) / bandwidth_Bps[op.group]
                 end = begin + duration
                 if op.kind == "send":
                     arrives[s, op.peer, op.tag], end = end, begin

@@ -19,11 +19,14 @@ from netsim.text_numbers import csv_cells, need_whole
 from netsim.traffic import Program
 from patterns.build import check_common
 from patterns.entry import Pattern
-from patterns.training.chakra import is_chakra, read_nodes
+from patterns.training.chakra import is_chakra
+from patterns.training.chakra_steps import MEMORY_GBPS, chakra_graph, chakra_ranks, roofline_of
+from patterns.training.graph import StepGraph
 from patterns.training.layout import Layout
 from patterns.training.operations import OVERLAPS, Operation, overlapped
 from patterns.training.program import Communicator, program_of
 
+_GPUS = ("none", *MEMORY_GBPS)
 _KINDS = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast")
 _AICB_GROUPS = {"tp": "tp", "dp": "dp", "ep": "ep", "ep_dp": "edp", "cp": "cp"}
 _SIMAI_KINDS = {kind.replace("-", "").upper(): kind for kind in _KINDS}
@@ -53,7 +56,9 @@ def training_file(
     n_ranks: int,
     message_bytes: int,
     iterations: int,
-    file: Annotated[str, "AICB's operations (CSV), a workload of SimAI, a Chakra trace", NamesFile],
+    file: Annotated[
+        str, "AICB's operations (CSV), a workload of SimAI, a rank's Chakra trace", NamesFile
+    ],
     scale: Annotated[float, "bytes and computing are so many times as large", Gt(0)] = 1.0,
     compute: Annotated[bool, "whether computing takes time"] = True,
     overlap: Annotated[
@@ -62,6 +67,14 @@ def training_file(
     scale_up_GBps: Annotated[
         float, "bus bandwidth at which tensor parallelism takes time; 0: it sends messages", Ge(0)
     ] = 0.0,
+    gpu: Annotated[
+        str, "GPU for the roofline of Chakra's num_ops; none: recorded times", OneOf(_GPUS)
+    ] = "none",
+    peak_TFLOPS: Annotated[float, "peak of the roofline; 0: the gpu's", Ge(0)] = 0.0,
+    memory_GBps: Annotated[float, "memory bandwidth of the roofline; 0: the gpu's", Ge(0)] = 0.0,
+    dims: Annotated[
+        Sequence[int], "ranks along each dimension, the first fastest, for involved_dim", Ge(1)
+    ] = (),
 ) -> Program:
     """Build the program of a recorded iteration; ranks beyond the file's are idle.
 
@@ -73,6 +86,14 @@ def training_file(
         Not used: the file has the sizes.
     """
     check_common(n_ranks, message_bytes, iterations)
+    if is_chakra(file):
+        if scale_up_GBps:
+            raise NetcosimError(
+                f"{file}: scale_up_GBps = {scale_up_GBps:g}; a Chakra trace does not name its "
+                "tensor parallelism"
+            )
+        graph = _graph(file, n_ranks, gpu, peak_TFLOPS, memory_GBps, dims, compute)
+        return graph.program(n_ranks, iterations, scale=scale, compute=compute)
     recorded = read_recorded(file)
     layout = recorded.layout(n_ranks)
     if n_ranks < layout.gpus:
@@ -90,13 +111,27 @@ def training_file(
     )
 
 
-def _ranks(
+def _graph(
     file: str,
-    scale: float = 1.0,
-    compute: bool = True,
-    overlap: str = "all",
-    scale_up_GBps: float = 0.0,
-) -> int:
+    n_ranks: int,
+    gpu: str,
+    peak_TFLOPS: float,
+    memory_GBps: float,
+    dims: Sequence[int],
+    compute: bool,
+) -> StepGraph:
+    """Return the step of Chakra traces on so many ranks."""
+    check_file(file)
+    if n_ranks < (least := chakra_ranks(file, dims)):
+        raise NetcosimError(f"{file}: traces of {least} ranks, a job of {n_ranks}")
+    roofline = roofline_of(gpu, peak_TFLOPS, memory_GBps)
+    return chakra_graph(file, n_ranks, roofline, dims, compute=compute)
+
+
+def _ranks(file: str, dims: Sequence[int] = (), **others: object) -> int:
+    if is_chakra(file):
+        check_file(file)
+        return chakra_ranks(file, dims)
     return read_recorded(file).layout(1).gpus
 
 
@@ -109,7 +144,7 @@ PATTERN = Pattern(
 
 
 def read_recorded(path: str | Path) -> Recorded:
-    """Read the first iteration of AICB's operations of a rank, a workload of SimAI, or Chakra.
+    """Read the first iteration of AICB's operations of a rank, or of a workload of SimAI.
 
     All have one stage of a pipeline. Gradients are reduced beside computing, as soon as they are
     there; all other collectives are waited for.
@@ -120,8 +155,7 @@ def read_recorded(path: str | Path) -> Recorded:
     weights' gradients. The collectives of the first two are tensor parallel, that of the third
     data parallel, and those that a name ends in ``_EP`` or ``_DP_EP`` of experts. ``grad_norm``
     gathers the parameters of the data-parallel group.
-    Chakra: the trace of one rank, whose name ends in ``.et``, for all GPUs of the job; see
-    `patterns.training.chakra.read_nodes`. One node runs after the other.
+    Chakra has a graph in place of operations: `patterns.training.chakra_steps.chakra_graph`.
     """
     check_file(path)
     found = Path(path).stat()
@@ -130,8 +164,6 @@ def read_recorded(path: str | Path) -> Recorded:
 
 @lru_cache(maxsize=8)
 def _read(path: str, mtime_ns: int, size: int) -> Recorded:
-    if is_chakra(path):
-        return _from_chakra(path)
     lines = read_text(path).splitlines()
     head = next((i for i, line in enumerate(lines[:2]) if line.startswith("comm_type,")), None)
     if head is not None:
@@ -142,21 +174,6 @@ def _read(path: str, mtime_ns: int, size: int) -> Recorded:
         f"{path}:1: neither AICB's operations (a head that begins with 'comm_type,') nor a "
         "workload of SimAI ('... model_parallel_NPU_group: 8 ...')"
     )
-
-
-def _from_chakra(path: str) -> Recorded:
-    nodes = read_nodes(path)
-    groups = sorted({node.group for node in nodes if node.kind != "compute"})
-    if len(groups) > 1:
-        raise NetcosimError(
-            f"{path}: process groups {', '.join(map(repr, groups[:5]))}; their members are not in "
-            "a trace, so only one is read, of all GPUs"
-        )
-    operations = _Operations(path)
-    for node in nodes:
-        group = "" if node.kind == "compute" else "dp"
-        operations.add(Operation(node.kind, group, node.n_bytes, node.seconds))
-    return Recorded(operations.complete(), {})
 
 
 class _Operations:

@@ -1,0 +1,470 @@
+"""A step as a graph of each GPU's work: its times, and its steps and messages.
+
+A GPU computes one node at a time. A process group runs one collective at a time, and different
+groups, sends and receives run beside each other and beside computing, as far as the
+dependencies allow.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from heapq import heappop, heappush
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+from netsim.traffic import Program
+from patterns.build import Messages, build_program, join, make_messages, need_messages
+from patterns.training.program import Communicator
+from patterns.training.times import wire_share
+
+KINDS = ("collectives", "messages")
+"""What is timed of a program."""
+NOMINAL_BPS = 50e9
+"""Bandwidth of a GPU at which the order of nodes that may run in any order is decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What a GPU does."""
+
+    kind: str
+    """One of "compute", "send", "receive", "none" (takes no time), or a collective of
+    `patterns.collectives.library.LIBRARY`."""
+    needs: tuple[int, ...] = ()
+    """Nodes of the GPU's list, before this one, that must be complete."""
+    n_bytes: int = 0
+    """As `patterns.training.operations.Operation` counts."""
+    seconds: float = 0.0
+    members: tuple[int, ...] = ()
+    """GPUs of a collective."""
+    peer: int = -1
+    tag: int = 0
+    number: int = 0
+    """Of what waits for the same GPU or group, the smallest number runs first."""
+    place: str = ""
+    """Begin of an error about it."""
+
+    @property
+    def lane(self) -> tuple[object, ...]:
+        """What runs one node at a time: the GPU, a group, or messages with a GPU one way."""
+        if self.kind == "compute":
+            return ("compute",)
+        return ("group", self.members) if self.members else (self.kind, self.peer)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A node, or the collective that is a node of each member."""
+
+    node: Node
+    nodes: tuple[tuple[int, int], ...]
+    """(GPU, number in its list) of each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """Times of a step, in seconds from its begin."""
+
+    begin_s: NDArray[np.float64]
+    end_s: NDArray[np.float64]
+    """begin_s, end_s: (n_tasks,) float64."""
+    order: tuple[int, ...]
+    """Tasks as they begin."""
+
+    @property
+    def seconds(self) -> float:
+        """Until all is done."""
+        return float(self.end_s.max(initial=0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class StepGraph:
+    """A step of all GPUs."""
+
+    nodes: tuple[tuple[Node, ...], ...]
+    """Of each GPU, each after what it needs."""
+    path: str = ""
+
+    @property
+    def gpus(self) -> int:
+        """Number of GPUs."""
+        return len(self.nodes)
+
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """All work. The k-th collective of a group on one member is the k-th on the others."""
+        found: list[Task] = []
+        by_group: dict[tuple[int, ...], dict[int, list[int]]] = defaultdict(dict)
+        for gpu, own in enumerate(self.nodes):
+            for i, node in enumerate(own):
+                if node.members:
+                    by_group[node.members].setdefault(gpu, []).append(i)
+                else:
+                    found.append(Task(node, ((gpu, i),)))
+        for members, lists in by_group.items():
+            counts = {gpu: len(lists.get(gpu, ())) for gpu in members}
+            most, least = max(counts, key=counts.__getitem__), min(counts, key=counts.__getitem__)
+            if counts[most] != counts[least]:
+                raise NetcosimError(
+                    f"{self.path}: a group of {len(members)} GPUs: GPU {most} has {counts[most]} "
+                    f"collectives, GPU {least} has {counts[least]}"
+                )
+            for at in zip(*(lists[gpu] for gpu in members), strict=True):
+                placed = tuple(zip(members, at, strict=True))
+                same = {(n.kind, n.n_bytes) for n in (self.nodes[g][i] for g, i in placed)}
+                if len(same) > 1:
+                    (a, n), (b, m) = sorted(same)[:2]
+                    first = self.nodes[placed[0][0]][placed[0][1]]
+                    raise NetcosimError(
+                        f"{first.place}: its group runs {a} of {n:,} bytes and {b} of {m:,} at once"
+                    )
+                found.append(Task(self.nodes[placed[0][0]][placed[0][1]], placed))
+        return tuple(found)
+
+    @cached_property
+    def task_of(self) -> dict[tuple[int, int], int]:
+        """The task of each node."""
+        return {place: t for t, task in enumerate(self.tasks) for place in task.nodes}
+
+    @cached_property
+    def sent(self) -> dict[int, int]:
+        """Of each receive the send that it is for: the k-th of two GPUs with a tag."""
+        sends: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+        waits: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+        for t, task in enumerate(self.tasks):
+            gpu, node = task.nodes[0][0], task.node
+            if node.kind == "send":
+                sends[gpu, node.peer, node.tag].append(t)
+            elif node.kind == "receive":
+                waits[node.peer, gpu, node.tag].append(t)
+        found = {}
+        for key in sorted(sends.keys() | waits.keys()):
+            a, b = sends[key], waits[key]
+            what = f"{self.path}: messages of GPU {key[0]} to GPU {key[1]} with tag {key[2]}"
+            if len(a) != len(b):
+                raise NetcosimError(f"{what}: {len(a)} are sent, {len(b)} received")
+            for send, receive in zip(a, b, strict=True):
+                n, m = self.tasks[send].node.n_bytes, self.tasks[receive].node.n_bytes
+                if n != m:
+                    raise NetcosimError(f"{what}: {n:,} bytes are sent, {m:,} received")
+                found[receive] = send
+        return found
+
+    def _needs(self, task: Task) -> set[int]:
+        """Return the tasks that must be complete, without those of no time between them."""
+        return {self.task_of[gpu, j] for gpu, i in task.nodes for j in self._direct[gpu][i]}
+
+    @cached_property
+    def _direct(self) -> list[list[frozenset[int]]]:
+        """Of each node the nodes that it needs, through those of no time."""
+        found = []
+        for own in self.nodes:
+            direct: list[frozenset[int]] = []
+            for node in own:
+                needs: set[int] = set()
+                for j in node.needs:
+                    needs |= direct[j] if own[j].kind == "none" else {j}
+                direct.append(frozenset(needs))
+            found.append(direct)
+        return found
+
+    def schedule(self, bandwidth_Bps: float = NOMINAL_BPS, *, scale: float = 1.0) -> Schedule:
+        """Return when each task runs if its communication has a bus bandwidth of its own."""
+        tasks, sent = self.tasks, self.sent
+        after: list[list[int]] = [[] for _ in tasks]
+        left = [0] * len(tasks)
+        for t, task in enumerate(tasks):
+            if task.node.kind == "none":
+                continue
+            needs = self._needs(task) | ({sent[t]} if t in sent else set())
+            left[t] = len(needs)
+            for other in needs:
+                after[other].append(t)
+        begin, end = np.zeros(len(tasks)), np.zeros(len(tasks))
+        events: list[tuple[float, int, int]] = []
+        """(time, 0 for the end and 1 for the begin of a message's arrival, task)."""
+        numbers: dict[tuple[object, ...], int] = {}
+        lane_of = [
+            numbers.setdefault((task.node.lane, () if task.node.members else task.nodes[0][0]), i)
+            for i, task in enumerate(tasks)
+        ]
+        waiting: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        busy: set[int] = set()
+        touched: set[int] = set()
+        order: list[int] = []
+
+        def ready(t: int) -> None:
+            heappush(waiting[lane_of[t]], (tasks[t].node.number, t))
+            touched.add(lane_of[t])
+
+        for t, task in enumerate(tasks):
+            if left[t] == 0 and task.node.kind != "none":
+                ready(t)
+        now = 0.0
+        while touched or events:
+            for lane in sorted(touched):
+                while waiting[lane] and lane not in busy:
+                    _, t = heappop(waiting[lane])
+                    order.append(t)
+                    begin[t] = now
+                    end[t] = now + self._seconds(tasks[t], bandwidth_Bps) * scale
+                    busy.add(lane)
+                    heappush(events, (float(end[t]), 0, t))
+            touched.clear()
+            if not events:
+                break
+            now = events[0][0]
+            while events and events[0][0] == now:
+                _, arrives, t = heappop(events)
+                if not arrives:
+                    busy.discard(lane_of[t])
+                    touched.add(lane_of[t])
+                    if tasks[t].node.kind == "send":
+                        travel = tasks[t].node.n_bytes / bandwidth_Bps * scale
+                        heappush(events, (now + travel, 1, t))
+                for other in after[t]:
+                    is_message = sent.get(other) == t
+                    if bool(arrives) == is_message:
+                        left[other] -= 1
+                        if left[other] == 0:
+                            ready(other)
+        n_timed = sum(task.node.kind != "none" for task in tasks)
+        if len(order) < n_timed:
+            stuck = next(t for t, n in enumerate(left) if n)
+            raise NetcosimError(
+                f"{tasks[stuck].node.place}: GPUs wait for each other for ever "
+                f"({n_timed - len(order):,} nodes)"
+            )
+        return Schedule(begin, end, tuple(order))
+
+    def _seconds(self, task: Task, bandwidth_Bps: float) -> float:
+        node = task.node
+        if not node.members:
+            return node.seconds
+        return node.n_bytes * wire_share(node.kind, len(node.members)) / bandwidth_Bps
+
+    def computing_s(self) -> list[float]:
+        """Return the seconds of computing of each GPU."""
+        return [sum(node.seconds for node in own) for own in self.nodes]
+
+    def bytes_sent(self) -> dict[tuple[str, int], dict[int, float]]:
+        """Return the bytes that each GPU sends, by kind of groups (see `group_label`)."""
+        found: dict[tuple[str, int], dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        for task in self.tasks:
+            node = task.node
+            if node.members:
+                share = node.n_bytes * wire_share(node.kind, len(node.members))
+                for gpu in node.members:
+                    found[group_label(node.members)][gpu] += share
+            elif node.kind == "send":
+                found["messages", 2][task.nodes[0][0]] += node.n_bytes
+        return {key: dict(each) for key, each in sorted(found.items(), key=lambda kv: kv[0][::-1])}
+
+    def exposed_s(self, schedule: Schedule) -> dict[str, float]:
+        """Return for how long a GPU waits, by what it waits for, in the mean over GPUs.
+
+        A GPU that does not compute waits for the last of what its next node needs, at the end for
+        the end of the step.
+        """
+        found: dict[str, float] = defaultdict(float)
+        by_gpu: list[list[int]] = [[] for _ in self.nodes]
+        last = np.zeros(self.gpus, dtype=np.int64) - 1
+        for t in schedule.order:
+            for gpu, _ in self.tasks[t].nodes:
+                if self.tasks[t].node.kind == "compute":
+                    by_gpu[gpu].append(t)
+                elif last[gpu] < 0 or schedule.end_s[t] >= schedule.end_s[last[gpu]]:
+                    last[gpu] = t
+        for gpu, computing in enumerate(by_gpu):
+            free = 0.0
+            for t in computing:
+                needs = self._needs(self.tasks[t])
+                if schedule.begin_s[t] > free and needs:
+                    other = max(needs, key=lambda j: float(schedule.end_s[j]))
+                    found[self._waits_for(other)] += float(schedule.begin_s[t] - free)
+                free = float(schedule.end_s[t])
+            end = schedule.seconds
+            if end > free and last[gpu] >= 0:
+                found[self._waits_for(int(last[gpu]))] += end - free
+        return {label: seconds / self.gpus for label, seconds in found.items()}
+
+    def _waits_for(self, t: int) -> str:
+        node = self.tasks[t].node
+        return group_label(node.members)[0] if node.members else "messages"
+
+    def program(
+        self,
+        n_ranks: int,
+        iterations: int = 1,
+        *,
+        scale: float = 1.0,
+        compute: bool = True,
+        links: Communicator | None = None,
+    ) -> Program:
+        """Return the program of so many ranks; those beyond the GPUs have nothing to do.
+
+        The parameters are those of `patterns.training.program.program_of`.
+        """
+        n = sum(
+            2 * len(t.node.members) ** 2 if t.node.members else 2 * len(t.nodes) for t in self.tasks
+        )
+        need_messages(n * iterations, n * iterations, f"a step of {self.gpus} GPUs")
+        writer = _Writer(self, scale, compute, links or Communicator())
+        for t in self.schedule().order:
+            writer.add(t)
+        return writer.program(n_ranks, iterations)
+
+
+def group_label(members: Sequence[int]) -> tuple[str, int]:
+    """Return a name for groups of this size and spacing, and the size."""
+    gaps = np.unique(np.diff(np.sort(members)))
+    spacing = f"every {gaps[0]}" if len(gaps) == 1 and gaps[0] > 1 else ""
+    if len(gaps) > 1:
+        spacing = "irregular"
+    return f"groups of {len(members)}{spacing and f', {spacing}'}", len(members)
+
+
+@dataclass
+class _Lane:
+    """Steps of a stream of a GPU. The last one is open: what comes next may wait in it."""
+
+    stream: int
+    compute_s: list[float] = field(default_factory=lambda: [0.0])
+    kinds: list[int] = field(default_factory=lambda: [0])
+    seen: dict[tuple[object, ...], int] = field(default_factory=dict)
+    """Of other lanes, the last step whose signal it has waited for."""
+
+    def step(self, seconds: float = 0.0, kind: int = 0) -> int:
+        """Add a step and return its number."""
+        self.compute_s.append(seconds)
+        self.kinds.append(kind)
+        return len(self.kinds) - 1
+
+
+class _Writer:
+    """Steps and messages of all GPUs; tasks are added as they begin.
+
+    Invariant: a stream waits only for tasks that were added before, so no order of streams can
+    make GPUs wait for each other for ever.
+    """
+
+    def __init__(self, graph: StepGraph, scale: float, compute: bool, links: Communicator) -> None:
+        self.graph, self.scale, self.compute, self.links = graph, scale, compute, links
+        self.lanes: list[dict[tuple[object, ...], _Lane]] = []
+        number = 0
+        for own in graph.nodes:
+            keys = dict.fromkeys(n.lane for n in own if n.kind not in ("compute", "none"))
+            lanes = {key: _Lane(number + k) for k, key in enumerate([("compute",), *keys])}
+            self.lanes.append(lanes)
+            number += len(lanes)
+        self.signals: list[tuple[int, int, int, int, int]] = []
+        """Columns of messages: signals, then sends, by their place in the streams."""
+        self.parts: list[Messages] = []
+        self.done: dict[tuple[int, int], tuple[tuple[object, ...], int]] = {}
+        """Of each node the lane and the step that begins when it is complete."""
+        self.posted: dict[int, tuple[int, int]] = {}
+        self.made: dict[tuple[str, int, int], tuple[Messages, int]] = {}
+        for lanes in self.lanes:
+            first, *others = lanes.values()
+            self.signals += [(first.stream, 0, lane.stream, 0, 0) for lane in others]
+
+    def add(self, t: int) -> None:
+        """Write a task."""
+        task = self.graph.tasks[t]
+        for gpu, i in task.nodes:
+            self._wait(gpu, i)
+        if task.node.members:
+            self._collective(task)
+            return
+        ((gpu, i),) = task.nodes
+        lane = self.lanes[gpu][task.node.lane]
+        if task.node.kind == "compute":
+            self.done[gpu, i] = task.node.lane, lane.step(task.node.seconds * self.scale)
+        elif task.node.kind == "send":
+            self.posted[t] = lane.stream, lane.step()
+            self.done[gpu, i] = task.node.lane, self.posted[t][1]
+        else:
+            stream, step = self.posted[self.graph.sent[t]]
+            n_bytes = max(1, round(task.node.n_bytes * self.scale))
+            self.signals.append((stream, step, lane.stream, len(lane.kinds) - 1, n_bytes))
+            self.done[gpu, i] = task.node.lane, lane.step()
+
+    def _wait(self, gpu: int, i: int) -> None:
+        """Make the open step of a node's lane wait for what the node needs in other lanes."""
+        key = self.graph.nodes[gpu][i].lane
+        lane = self.lanes[gpu][key]
+        needed: dict[tuple[object, ...], int] = {}
+        for j in self.graph._direct[gpu][i]:
+            other, step = self.done[gpu, j]
+            if other != key and step > lane.seen.get(other, -1):
+                needed[other] = max(step, needed.get(other, -1))
+        if not needed:
+            return
+        step = len(lane.kinds) - 1
+        if key == ("compute",):
+            step = lane.step(kind=min(map(_kind_of, needed)))
+        for other, its_step in needed.items():
+            lane.seen[other] = its_step
+            stream = self.lanes[gpu][other].stream
+            self.signals.append((stream, its_step, lane.stream, step, 0))
+
+    def _collective(self, task: Task) -> None:
+        """Write the messages of a collective from the open step of each member on."""
+        members = task.node.members
+        lanes = [self.lanes[gpu][task.node.lane] for gpu in members]
+        n_bytes = max(1, round(task.node.n_bytes * self.scale))
+        key = task.node.kind, len(members), n_bytes
+        if key not in self.made:
+            gpus = np.array([members])
+            ranks = np.arange(len(members))[None, :]
+            self.made[key] = self.links.collective(task.node.kind, gpus).messages(ranks, n_bytes)
+        messages, n_steps = self.made[key]
+        stream = np.array([lane.stream for lane in lanes])
+        first = np.array([len(lane.kinds) for lane in lanes])
+        self.parts.append(
+            make_messages(
+                stream[messages.src],
+                first[messages.src] + messages.src_step,
+                stream[messages.dst],
+                first[messages.dst] + messages.dst_step,
+                messages.n_bytes,
+            )
+        )
+        for lane, (gpu, i) in zip(lanes, task.nodes, strict=True):
+            for _ in range(n_steps):
+                lane.step(kind=1)
+            self.done[gpu, i] = task.node.lane, lane.step()
+
+    def program(self, n_ranks: int, iterations: int) -> Program:
+        """Return the program; the first stream of a GPU ends when all others have."""
+        for lanes in self.lanes:
+            first, *others = lanes.values()
+            if others:
+                step = first.step(kind=min(map(_kind_of, [*lanes][1:])))
+                self.signals += [
+                    (lane.stream, len(lane.kinds) - 1, first.stream, step, 0) for lane in others
+                ]
+        idle = n_ranks - self.graph.gpus
+        streams = [lane for lanes in self.lanes for lane in lanes.values()]
+        of_rank = [*map(len, self.lanes), *[1] * idle]
+        columns = np.array(self.signals, dtype=np.int64).reshape(-1, 5).T
+        compute_s = np.concatenate([*(lane.compute_s for lane in streams), np.zeros(idle)])
+        return build_program(
+            n_ranks,
+            np.array([*(len(lane.kinds) for lane in streams), *[1] * idle], dtype=np.int64),
+            join([*self.parts, make_messages(*columns)]),
+            iterations,
+            compute_s if self.compute else 0.0,
+            stream_ptr=np.concatenate([[0], np.cumsum(of_rank)]),
+            kinds=KINDS,
+            step_kind=np.concatenate([*(lane.kinds for lane in streams), [0] * idle]),
+        )
+
+
+def _kind_of(lane: tuple[object, ...]) -> int:
+    return 1 if lane[0] == "group" else 2

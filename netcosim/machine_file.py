@@ -25,23 +25,35 @@ def family_of_file(path: Path) -> tuple[str | None, list[str]]:
 
 
 def describe_file(path: Path) -> list[str]:
-    """Describe size, links, levels, nodes and notes of the machine in a file."""
+    """Describe size, links, levels, nodes and notes of the machine in a file.
+
+    Either a file that a family recognises, or TOML with ``[machine]``.
+    """
+    if path.suffix == ".toml":
+        from netcosim.machine_step import built_machine
+
+        topology = built_machine(str(path)).topology
+        return [f"{path} (a machine's file)", *_described(topology)]
     family, reading = family_of_file(path)
     if family is None:
         raise NetcosimError(
-            f"{path}: not a machine's file; those of {', '.join(reading)} are known"
+            f"{path}: not a machine's file; those of {', '.join(reading)} are known, and .toml "
+            "with [machine]"
         )
     topology = make_topology(family, {"file": str(path)})
     return [
         f"{path} (a machine's file)",
-        *format_links(topology),
-        *_levels(topology),
-        *(f"  note: {line}" for line in family_of(topology).notes(topology)),
+        *_described(topology),
         "  in a config:",
         "    [machine]",
         f'    family = "{family}"',
         f'    file = "{path}"',
     ]
+
+
+def _described(topology: Topology) -> list[str]:
+    notes = (f"  note: {line}" for line in family_of(topology).notes(topology))
+    return [*format_links(topology), *_levels(topology), *notes]
 
 
 def _levels(topology: Topology) -> list[str]:

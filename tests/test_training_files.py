@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import netcosim as nc
+from netcosim.cli import main
 from netcosim.commands.describe import summary_of
 from netsim.errors import NetcosimError
 from patterns.registry import PATTERNS, make_pattern
@@ -443,10 +444,40 @@ def test_describe_shows_bytes_and_the_time_alone() -> None:
     assert [line.split()[0] for line in lines[4:]] == ["tp", "pp", "dp"]
 
 
+def test_describe_shows_a_file_on_a_machine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The pipeline of 13 ms and 2 ms of gradients, on nodes of 1 GB/s (see above)."""
+    (tmp_path / "w.txt").write_text(PIPELINE)
+    own = tmp_path / "own.toml"
+    own.write_text('[machine]\nfamily = "fattree"\nradix = 16\nlevels = 2\nbandwidth = "1 GB/s"\n')
+    asked = ["describe", "training-file", str(tmp_path / "w.txt"), "--machine", str(own)]
+    assert main(asked) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "an isolated step of w.txt on 4 GPUs takes 0.015 s"
+    assert lines[1] == "  computing 0.006 s on the busiest GPU"
+    assert [line.split()[0] for line in lines[2:5]] == ["communication", "pp", "dp"]
+    assert lines[3].split()[1:4] == ["2", "0.004", "GB"]
+    assert lines[5].startswith("  by packets on the first 4 nodes of ")
+    # gradients of stage 1 share its link with its last message
+    assert lines[5].endswith(": 15 ms, exposed: pp 0.005 s, dp 0.003 s")
+    # twice the bandwidth: messages of 1 ms, 3 of 13 ms less, and 1 ms of gradients less
+    assert main([*asked, "--bandwidth", "2 GB/s", "--ranks", "6"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "an isolated step of w.txt on 4 GPUs takes 0.012 s"
+    assert lines[2] == "  2 of 6 ranks are idle"
+    with pytest.raises(NetcosimError, match=r"--ranks 200: .* has 128 nodes, a rank each"):
+        summary_of("training-file", 200, None, [f"file={tmp_path / 'w.txt'}"], str(own))
+    lines = summary_of(
+        "training-file", 4, None, [f"file={tmp_path / 'w.txt'}", "scale=1e6"], str(own)
+    )
+    assert "not simulated" in lines[-1]
+
+
 @pytest.mark.parametrize(
     ("name", "n_ranks", "settings", "message"),
     [
-        ("halo3d", 8, [], "for training only, not 'halo3d'"),
+        ("halo3d", 8, [], "for training, training-file only, not 'halo3d'"),
         ("training", 0, [], "--ranks 0; it must be at least 1"),
         ("training", 8, ["tp"], "--set tp: KEY=VALUE"),
         ("training", 8, ["tp=x"], "tp"),

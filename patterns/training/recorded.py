@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
@@ -19,10 +20,12 @@ from patterns.training.aicb import heads_of, read_aicb
 from patterns.training.chakra import is_chakra
 from patterns.training.chakra_steps import MEMORY_GBPS, chakra_graph, chakra_ranks, roofline_of
 from patterns.training.graph import StepGraph
+from patterns.training.layout import GROUPS, Layout
 from patterns.training.operations import OVERLAPS, overlapped
 from patterns.training.program import Communicator, program_of
 from patterns.training.simai import is_simai, read_simai
 from patterns.training.stages import Recorded
+from patterns.training.times import bytes_sent, computing_s, timeline
 
 _GPUS = ("none", *MEMORY_GBPS)
 
@@ -71,12 +74,7 @@ def training_file(
             )
         graph = _graph(file, n_ranks, gpu, peak_TFLOPS, memory_GBps, dims, compute)
         return graph.program(n_ranks, iterations, scale=scale, compute=compute)
-    recorded = read_recorded(file)
-    layout = recorded.layout(n_ranks)
-    if n_ranks < layout.gpus:
-        raise NetcosimError(f"{file}: operations of {layout.gpus} GPUs, a job of {n_ranks}")
-    if layout.dp % layout.ep:
-        raise NetcosimError(f"{file}: ep = {layout.ep} does not divide dp = {layout.dp}")
+    recorded, layout = _layout(file, n_ranks)
     return program_of(
         [overlapped(operations, overlap) for operations in recorded.stages],
         layout,
@@ -86,6 +84,17 @@ def training_file(
         compute=compute,
         links=Communicator(as_time_Bps={"tp": scale_up_GBps * 1e9} if scale_up_GBps else {}),
     )
+
+
+def _layout(file: str, n_ranks: int) -> tuple[Recorded, Layout]:
+    """Return the operations of a file and their layout on so many ranks."""
+    recorded = read_recorded(file)
+    layout = recorded.layout(n_ranks)
+    if n_ranks < layout.gpus:
+        raise NetcosimError(f"{file}: operations of {layout.gpus} GPUs, a job of {n_ranks}")
+    if layout.dp % layout.ep:
+        raise NetcosimError(f"{file}: ep = {layout.ep} does not divide dp = {layout.dp}")
+    return recorded, layout
 
 
 def _graph(
@@ -112,11 +121,77 @@ def _ranks(file: str, dims: Sequence[int] = (), **others: object) -> int:
     return read_recorded(file).layout(1).gpus
 
 
+def summary(
+    n_ranks: int,
+    bandwidth_Bps: float,
+    file: str,
+    scale: float = 1.0,
+    compute: bool = True,
+    overlap: str = "all",
+    scale_up_GBps: float = 0.0,
+    gpu: str = "none",
+    peak_TFLOPS: float = 0.0,
+    memory_GBps: float = 0.0,
+    dims: Sequence[int] = (),
+) -> list[str]:
+    """Return the time of an isolated step and bytes and exposed time by group, in lines.
+
+    The parameters are those of `training_file`.
+
+    Parameters
+    ----------
+    bandwidth_Bps : float
+        Bus bandwidth of a GPU; of tensor parallelism only if ``scale_up_GBps`` is 0.
+    """
+    if is_chakra(file):
+        graph = _graph(file, n_ranks, gpu, peak_TFLOPS, memory_GBps, dims, compute)
+        schedule = graph.schedule(bandwidth_Bps)
+        waits, computing = graph.exposed_s(schedule), max(graph.computing_s())
+        sent = [
+            (*key, max(each.values()), bandwidth_Bps) for key, each in graph.bytes_sent().items()
+        ]
+        gpus, seconds = graph.gpus, schedule.seconds
+    else:
+        recorded, layout = _layout(file, n_ranks)
+        stages = [overlapped(operations, overlap) for operations in recorded.stages]
+        if not compute:
+            stages = [[replace(op, seconds=0.0) for op in one] for one in stages]
+        speeds = dict.fromkeys(GROUPS, bandwidth_Bps)
+        if scale_up_GBps:
+            speeds["tp"] = scale_up_GBps * 1e9
+        found = timeline(stages, layout, speeds)
+        waits, seconds, gpus = found.mean_exposed_s(), found.seconds, layout.gpus
+        computing = max(computing_s(operations) for operations in stages)
+        bytes_by_stage = [bytes_sent(operations, layout) for operations in stages]
+        sent = [
+            (group, layout.size_of(group), max(one[group] for one in bytes_by_stage), speed)
+            for group, speed in speeds.items()
+        ]
+    without = "" if computing or not compute else "; the file has no times of computing"
+    lines = [
+        f"an isolated step of {Path(file).name} on {gpus:,} GPUs takes {seconds * scale:.4g} s",
+        f"  computing {computing * scale:.4g} s on the busiest GPU{without}",
+    ]
+    if n_ranks > gpus:
+        lines.append(f"  {n_ranks - gpus:,} of {n_ranks:,} ranks are idle")
+    width = max(len("communication"), *(len(group) for group, *_ in sent)) if sent else 0
+    lines.append(f"  {'communication':{width}}  GPUs  bytes a GPU sends  bus bandwidth  exposed")
+    for group, size, most, speed in sent:
+        if most and size > 1:
+            waited = f"{waits.get(group, 0.0) * scale:.3g} s" if group != "edp" else "counted as dp"
+            lines.append(
+                f"  {group:{width}}  {size:4}  {most * scale / 1e9:14.4g} GB  "
+                f"{speed / 1e9:8.4g} GB/s  {waited}"
+            )
+    return lines
+
+
 PATTERN = Pattern(
     "training-file",
     "an iteration of training (file) of AICB, SimAI or Chakra; its sizes, not M",
     training_file,
     _ranks,
+    summary=summary,
 )
 
 

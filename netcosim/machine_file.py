@@ -25,15 +25,7 @@ def family_of_file(path: Path) -> tuple[str | None, list[str]]:
 
 
 def describe_file(path: Path) -> list[str]:
-    """Describe size, links, levels, nodes and notes of the machine in a file.
-
-    Either a file that a family recognises, or TOML with ``[machine]``.
-    """
-    if path.suffix == ".toml":
-        from netcosim.machine_step import built_machine
-
-        topology = built_machine(str(path)).topology
-        return [f"{path} (a machine's file)", *_described(topology)]
+    """Describe size, links, levels, nodes and notes of the machine in a file."""
     family, reading = family_of_file(path)
     if family is None:
         raise NetcosimError(
@@ -43,7 +35,7 @@ def describe_file(path: Path) -> list[str]:
     topology = make_topology(family, {"file": str(path)})
     return [
         f"{path} (a machine's file)",
-        *_described(topology),
+        *describe_machine(topology),
         "  in a config:",
         "    [machine]",
         f'    family = "{family}"',
@@ -51,7 +43,8 @@ def describe_file(path: Path) -> list[str]:
     ]
 
 
-def _described(topology: Topology) -> list[str]:
+def describe_machine(topology: Topology) -> list[str]:
+    """Describe size, links, levels, nodes and notes of a machine."""
     notes = (f"  note: {line}" for line in family_of(topology).notes(topology))
     return [*format_links(topology), *_levels(topology), *notes]
 

@@ -138,9 +138,14 @@ def lines_of(name: str) -> list[str]:
     having = [kind for kind in kinds() if name in entries(kind)]
     path = Path(name)
     if path.is_file():
-        from netcosim.machine_file import describe_file
+        from netcosim.machine_file import describe_file, describe_machine
+        from netcosim.machine_step import built_machine
 
-        lines = describe_file(path)
+        if path.suffix == ".toml":
+            topology = built_machine(name).topology
+            lines = [f"{path} (a machine's file)", *describe_machine(topology)]
+        else:
+            lines = describe_file(path)
         return [*describe(name, having), "", *lines] if having else lines
     if having:
         return describe(name, having)

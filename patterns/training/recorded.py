@@ -13,6 +13,7 @@ from annotated_types import Ge, Gt
 from netsim.errors import NetcosimError
 from netsim.files import check_file, read_text
 from netsim.parameters import NamesFile, OneOf
+from netsim.rank_files import ranks_of
 from netsim.traffic import Program
 from patterns.build import check_common
 from patterns.entry import Pattern
@@ -121,6 +122,15 @@ def _ranks(file: str, dims: Sequence[int] = (), **others: object) -> int:
     return read_recorded(file).layout(1).gpus
 
 
+def _used(n_ranks: int, file: str, dims: Sequence[int] = (), **others: object) -> int:
+    if n_ranks < _ranks(file, dims):
+        return 0
+    if is_chakra(file):
+        return chakra_ranks(file, dims) if dims or len(ranks_of(file)) > 1 else n_ranks
+    layout = read_recorded(file).layout(n_ranks)
+    return layout.gpus if layout.gpus <= n_ranks and layout.dp % layout.ep == 0 else 0
+
+
 def summary(
     n_ranks: int,
     bandwidth_Bps: float,
@@ -191,6 +201,7 @@ PATTERN = Pattern(
     "an iteration of training (file) of AICB, SimAI or Chakra; its sizes, not M",
     training_file,
     _ranks,
+    _used,
     summary=summary,
 )
 

@@ -244,7 +244,8 @@ def _json_nodes(path: str) -> list[_Raw]:
         raise NetcosimError(f"{path}: not a Chakra trace in JSON (character {at:,})") from None
     if not objects or not isinstance(objects[0], dict):
         raise NetcosimError(f"{path}: not a Chakra trace in JSON (no object)")
-    listed, deps = objects[1:], ("dataDeps", "ctrlDeps", "data_deps", "ctrl_deps")
+    listed = objects[1:]
+    deps: tuple[str, ...] = ("dataDeps", "ctrlDeps", "data_deps", "ctrl_deps")
     for key in ("nodes", "workload_graph"):
         if key in objects[0]:
             listed = objects[0][key]

@@ -107,7 +107,7 @@ class CommunicationMix:
                 f"{workload.n_nodes[job]} nodes ({len(without):,} such jobs); add one for jobs of "
                 "any size"
             )
-        silent = ~runs.any(axis=1)
+        silent = np.asarray(~runs.any(axis=1))
         suits = np.where(silent[:, None], suits, runs)
         weights = np.array([share.weight for share in self.shares])
         edges = np.cumsum(np.where(suits, weights, 0.0), axis=1)
@@ -139,7 +139,7 @@ class CommunicationMix:
     def silent(self, workload: Workload) -> NDArray[np.bool_]:
         """Return the jobs that send nothing, as no pattern that is for them can be on their
         ranks."""
-        return ~self._suits(workload)[1].any(axis=1)
+        return np.asarray(~self._suits(workload)[1].any(axis=1))
 
     def with_traffic(self, workload: Workload, rng: np.random.Generator) -> Workload:
         """Return the jobs with what `draw` gives each as if it were in the log."""

@@ -181,8 +181,9 @@ def _mix(section: CommunicationSection) -> CommunicationMix:
         ranks = None
         if PATTERNS[entry.pattern].recorded_ranks is not None:
             ranks = partial(_ranks_of, entry.pattern, parameters, section.ranks_per_node)
+        least, most = entry.nodes or (1, None)
         named = (entry.pattern, entry.weight, *entry.communication_fraction)
-        shares.append(PatternShare(*named, *(entry.nodes or (1, None)), ranks))
+        shares.append(PatternShare(*named, least, most, ranks))
     return CommunicationMix(shares, section.law())
 
 

@@ -8,7 +8,6 @@ dependencies allow.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heappop, heappush
@@ -65,6 +64,20 @@ class Task:
     nodes: tuple[tuple[int, int], ...]
     """(GPU, number in its list) of each."""
 
+    @property
+    def lane(self) -> tuple[object, ...]:
+        """The lane of the node among those of all GPUs."""
+        return self.node.lane if self.node.members else (*self.node.lane, self.nodes[0][0])
+
+    @cached_property
+    def label(self) -> str:
+        """What it is in a table: its group's size and spacing."""
+        if not self.node.members:
+            return "messages"
+        gaps = np.unique(np.diff(np.sort(self.node.members)))
+        spacing = f"every {gaps[0]}" if len(gaps) == 1 else "irregular"
+        return f"groups of {len(self.node.members)}{'' if gaps.max() == 1 else f', {spacing}'}"
+
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
@@ -104,7 +117,7 @@ class StepGraph:
             for i, node in enumerate(own):
                 if node.members:
                     by_group[node.members].setdefault(gpu, []).append(i)
-                else:
+                elif node.kind != "none":
                     found.append(Task(node, ((gpu, i),)))
         for members, lists in by_group.items():
             counts = {gpu: len(lists.get(gpu, ())) for gpu in members}
@@ -155,147 +168,115 @@ class StepGraph:
                 found[receive] = send
         return found
 
-    def _needs(self, task: Task) -> set[int]:
-        """Return the tasks that must be complete, without those of no time between them."""
-        return {self.task_of[gpu, j] for gpu, i in task.nodes for j in self._direct[gpu][i]}
-
     @cached_property
-    def _direct(self) -> list[list[frozenset[int]]]:
+    def needs(self) -> list[list[frozenset[int]]]:
         """Of each node the nodes that it needs, through those of no time."""
         found = []
         for own in self.nodes:
             direct: list[frozenset[int]] = []
             for node in own:
-                needs: set[int] = set()
-                for j in node.needs:
-                    needs |= direct[j] if own[j].kind == "none" else {j}
-                direct.append(frozenset(needs))
+                parts = (direct[j] if own[j].kind == "none" else {j} for j in node.needs)
+                direct.append(frozenset().union(*parts))
             found.append(direct)
         return found
 
-    def schedule(self, bandwidth_Bps: float = NOMINAL_BPS, *, scale: float = 1.0) -> Schedule:
+    def tasks_before(self, task: Task) -> set[int]:
+        """Return the tasks that must be complete before a task."""
+        return {self.task_of[gpu, j] for gpu, i in task.nodes for j in self.needs[gpu][i]}
+
+    def schedule(self, bandwidth_Bps: float = NOMINAL_BPS) -> Schedule:
         """Return when each task runs if its communication has a bus bandwidth of its own."""
-        tasks, sent = self.tasks, self.sent
-        after: list[list[int]] = [[] for _ in tasks]
-        left = [0] * len(tasks)
-        for t, task in enumerate(tasks):
-            if task.node.kind == "none":
-                continue
-            needs = self._needs(task) | ({sent[t]} if t in sent else set())
-            left[t] = len(needs)
-            for other in needs:
-                after[other].append(t)
-        begin, end = np.zeros(len(tasks)), np.zeros(len(tasks))
-        events: list[tuple[float, int, int]] = []
-        """(time, 0 for the end and 1 for the begin of a message's arrival, task)."""
-        numbers: dict[tuple[object, ...], int] = {}
-        lane_of = [
-            numbers.setdefault((task.node.lane, () if task.node.members else task.nodes[0][0]), i)
-            for i, task in enumerate(tasks)
-        ]
+        n, sent = len(self.tasks), self.sent
+        after: list[list[tuple[int, float]]] = [[] for _ in range(n)]
+        left, ready_s, numbers = [0] * n, [0.0] * n, dict[tuple[object, ...], int]()
+        lanes = [numbers.setdefault(task.lane, t) for t, task in enumerate(self.tasks)]
+        for t, task in enumerate(self.tasks):
+            before = [(other, 0.0) for other in self.tasks_before(task)]
+            if t in sent:
+                before.append((sent[t], task.node.n_bytes / bandwidth_Bps))
+            left[t] = len(before)
+            for other, lag_s in before:
+                after[other].append((t, lag_s))
+        # what happens: a task is ready, or its lane is free (-1)
+        events = [(0.0, lanes[t], t) for t in range(n) if not left[t]]
         waiting: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        busy: set[int] = set()
-        touched: set[int] = set()
-        order: list[int] = []
-
-        def ready(t: int) -> None:
-            heappush(waiting[lane_of[t]], (tasks[t].node.number, t))
-            touched.add(lane_of[t])
-
-        for t, task in enumerate(tasks):
-            if left[t] == 0 and task.node.kind != "none":
-                ready(t)
-        now = 0.0
-        while touched or events:
-            for lane in sorted(touched):
-                while waiting[lane] and lane not in busy:
-                    _, t = heappop(waiting[lane])
-                    order.append(t)
-                    begin[t] = now
-                    end[t] = now + self._seconds(tasks[t], bandwidth_Bps) * scale
-                    busy.add(lane)
-                    heappush(events, (float(end[t]), 0, t))
-            touched.clear()
-            if not events:
-                break
-            now = events[0][0]
+        busy, order = set[int](), list[int]()
+        begin, end = np.zeros(n), np.zeros(n)
+        while events:
+            now, touched = events[0][0], set[int]()
             while events and events[0][0] == now:
-                _, arrives, t = heappop(events)
-                if not arrives:
-                    busy.discard(lane_of[t])
-                    touched.add(lane_of[t])
-                    if tasks[t].node.kind == "send":
-                        travel = tasks[t].node.n_bytes / bandwidth_Bps * scale
-                        heappush(events, (now + travel, 1, t))
-                for other in after[t]:
-                    is_message = sent.get(other) == t
-                    if bool(arrives) == is_message:
-                        left[other] -= 1
-                        if left[other] == 0:
-                            ready(other)
-        n_timed = sum(task.node.kind != "none" for task in tasks)
-        if len(order) < n_timed:
-            stuck = next(t for t, n in enumerate(left) if n)
+                _, lane, t = heappop(events)
+                touched.add(lane)
+                if t < 0:
+                    busy.discard(lane)
+                else:
+                    heappush(waiting[lane], (self.tasks[t].node.number, t))
+            for lane in sorted(touched):
+                if lane in busy or not waiting[lane]:
+                    continue
+                _, t = heappop(waiting[lane])
+                order.append(t)
+                begin[t], end[t] = now, now + self._seconds(self.tasks[t], bandwidth_Bps)
+                busy.add(lane)
+                heappush(events, (float(end[t]), lane, -1))
+                for other, lag_s in after[t]:
+                    ready_s[other] = max(ready_s[other], float(end[t]) + lag_s)
+                    left[other] -= 1
+                    if left[other] == 0:
+                        heappush(events, (ready_s[other], lanes[other], other))
+        if len(order) < n:
+            stuck = next(t for t in range(n) if left[t])
             raise NetcosimError(
-                f"{tasks[stuck].node.place}: GPUs wait for each other for ever "
-                f"({n_timed - len(order):,} nodes)"
+                f"{self.tasks[stuck].node.place}: GPUs wait for each other for ever "
+                f"({n - len(order):,} nodes)"
             )
         return Schedule(begin, end, tuple(order))
 
     def _seconds(self, task: Task, bandwidth_Bps: float) -> float:
         node = task.node
-        if not node.members:
-            return node.seconds
-        return node.n_bytes * wire_share(node.kind, len(node.members)) / bandwidth_Bps
+        share = wire_share(node.kind, len(node.members)) if node.members else 0.0
+        return node.seconds + node.n_bytes * share / bandwidth_Bps
 
     def computing_s(self) -> list[float]:
         """Return the seconds of computing of each GPU."""
         return [sum(node.seconds for node in own) for own in self.nodes]
 
-    def bytes_sent(self) -> dict[tuple[str, int], dict[int, float]]:
-        """Return the bytes that each GPU sends, by kind of groups (see `group_label`)."""
+    def bytes_sent(self) -> dict[tuple[str, int], float]:
+        """Return the bytes that a GPU sends at most, by what (`Task.label`) and GPUs of a group."""
         found: dict[tuple[str, int], dict[int, float]] = defaultdict(lambda: defaultdict(float))
         for task in self.tasks:
-            node = task.node
-            if node.members:
-                share = node.n_bytes * wire_share(node.kind, len(node.members))
-                for gpu in node.members:
-                    found[group_label(node.members)][gpu] += share
-            elif node.kind == "send":
-                found["messages", 2][task.nodes[0][0]] += node.n_bytes
-        return {key: dict(each) for key, each in sorted(found.items(), key=lambda kv: kv[0][::-1])}
+            members = task.node.members or (task.nodes[0][0],)
+            if task.node.members or task.node.kind == "send":
+                share = wire_share(task.node.kind, len(members))
+                for gpu in members:
+                    sent = found[task.label, max(2, len(members))]
+                    sent[gpu] += task.node.n_bytes * share
+        return {key: max(found[key].values()) for key in sorted(found, key=lambda key: key[::-1])}
 
     def exposed_s(self, schedule: Schedule) -> dict[str, float]:
-        """Return for how long a GPU waits, by what it waits for, in the mean over GPUs.
+        """Return for how long a GPU waits, by what (`Task.label`), in the mean over GPUs.
 
         A GPU that does not compute waits for the last of what its next node needs, at the end for
         the end of the step.
         """
         found: dict[str, float] = defaultdict(float)
-        by_gpu: list[list[int]] = [[] for _ in self.nodes]
-        last = np.zeros(self.gpus, dtype=np.int64) - 1
+        free, last = [0.0] * self.gpus, [-1] * self.gpus
+        end_s, begin_s = schedule.end_s.tolist(), schedule.begin_s.tolist()
         for t in schedule.order:
-            for gpu, _ in self.tasks[t].nodes:
-                if self.tasks[t].node.kind == "compute":
-                    by_gpu[gpu].append(t)
-                elif last[gpu] < 0 or schedule.end_s[t] >= schedule.end_s[last[gpu]]:
-                    last[gpu] = t
-        for gpu, computing in enumerate(by_gpu):
-            free = 0.0
-            for t in computing:
-                needs = self._needs(self.tasks[t])
-                if schedule.begin_s[t] > free and needs:
-                    other = max(needs, key=lambda j: float(schedule.end_s[j]))
-                    found[self._waits_for(other)] += float(schedule.begin_s[t] - free)
-                free = float(schedule.end_s[t])
-            end = schedule.seconds
-            if end > free and last[gpu] >= 0:
-                found[self._waits_for(int(last[gpu]))] += end - free
+            task = self.tasks[t]
+            if task.node.kind == "compute":
+                ((gpu, _),) = task.nodes
+                if begin_s[t] > free[gpu]:
+                    other = max(self.tasks_before(task), key=end_s.__getitem__)
+                    found[self.tasks[other].label] += begin_s[t] - free[gpu]
+                free[gpu] = end_s[t]
+                continue
+            for gpu, _ in task.nodes:
+                last[gpu] = max(last[gpu], t, key=lambda one: end_s[one] if one >= 0 else -1.0)
+        for gpu in range(self.gpus):
+            if schedule.seconds > free[gpu] and last[gpu] >= 0:
+                found[self.tasks[last[gpu]].label] += schedule.seconds - free[gpu]
         return {label: seconds / self.gpus for label, seconds in found.items()}
-
-    def _waits_for(self, t: int) -> str:
-        node = self.tasks[t].node
-        return group_label(node.members)[0] if node.members else "messages"
 
     def program(
         self,
@@ -318,15 +299,6 @@ class StepGraph:
         for t in self.schedule().order:
             writer.add(t)
         return writer.program(n_ranks, iterations)
-
-
-def group_label(members: Sequence[int]) -> tuple[str, int]:
-    """Return a name for groups of this size and spacing, and the size."""
-    gaps = np.unique(np.diff(np.sort(members)))
-    spacing = f"every {gaps[0]}" if len(gaps) == 1 and gaps[0] > 1 else ""
-    if len(gaps) > 1:
-        spacing = "irregular"
-    return f"groups of {len(members)}{spacing and f', {spacing}'}", len(members)
 
 
 @dataclass
@@ -399,7 +371,7 @@ class _Writer:
         key = self.graph.nodes[gpu][i].lane
         lane = self.lanes[gpu][key]
         needed: dict[tuple[object, ...], int] = {}
-        for j in self.graph._direct[gpu][i]:
+        for j in self.graph.needs[gpu][i]:
             other, step = self.done[gpu, j]
             if other != key and step > lane.seen.get(other, -1):
                 needed[other] = max(step, needed.get(other, -1))

@@ -12,7 +12,7 @@ import numpy as np
 from netsim.errors import NetcosimError
 from netsim.files import check_file, read_text
 from netsim.rank_files import companions, ranks_of
-from patterns.training.chakra import ChakraNode, ChakraTrace, read_trace
+from patterns.importers.chakra import ChakraNode, ChakraTrace, read_trace
 from patterns.training.graph import Node, StepGraph
 from patterns.training.layout import PEAK_FLOPS
 
@@ -53,9 +53,9 @@ def roofline_of(gpu: str, peak_TFLOPS: float, memory_GBps: float) -> Roofline | 
 
 
 def chakra_ranks(path: str, dims: Sequence[int]) -> int:
-    """Return the ranks of a trace; of the file of one rank, those of the dimensions."""
+    """Return the ranks of a trace; of a file alone those of the dimensions, 0 for any number."""
     n = len(ranks_of(path))
-    return n if n > 1 else int(np.prod(dims)) if dims else 1
+    return n if n > 1 else int(np.prod(dims)) if len(dims) else 0
 
 
 def chakra_graph(

@@ -456,6 +456,13 @@ def test_json_of_three_writers_is_the_same_step(tmp_path: Path) -> None:
         path.write_text(text)
         assert read_trace(str(path)).nodes == expected
         assert sent_bytes(str(path), 4) == 4 * 3 * MIB
+        # the format is that of the content, whatever the name
+        other = path.with_name(f"{name}-too.0.et")
+        other.write_text(text)
+        assert read_trace(str(other)).nodes == expected
+    path = tmp_path / "protobuf.0.json"
+    path.write_bytes((tmp_path / "step.0.et").read_bytes())
+    assert read_trace(str(path)).nodes == expected
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from netsim.errors import NetcosimError
-from netsim.files import read_bytes, read_text
+from netsim.files import read_bytes
 
 # Node types and fields by number, as in mlcommons/chakra, schema/protobuf/et_def.proto.
 _COMPUTE, _SEND, _RECEIVE, _COLLECTIVE = 4, 5, 6, 7
@@ -108,7 +108,10 @@ def read_trace(path: str) -> ChakraTrace:
     Nodes of memory and metadata, computing of the processor (``is_cpu_op``) and barriers take no
     time.
     """
-    nodes = _json_nodes(path) if path.endswith(".json") else _protobuf_nodes(path)
+    raw = bytes(read_bytes(path))
+    # symbolic tensor graph writes either under both names
+    is_json = re.match(rb'\s*[{\[]\s*["{\[0-9]', raw) is not None
+    nodes = _json_nodes(raw, path) if is_json else _protobuf_nodes(raw, path)
     if not nodes:
         raise NetcosimError(f"{path}: a Chakra trace without nodes")
     if len(nodes) > MAX_NODES:
@@ -189,12 +192,12 @@ def _pieces(raw: bytes, path: str) -> Iterator[bytes]:
         at += size
 
 
-def _protobuf_nodes(path: str) -> list[_Raw]:
+def _protobuf_nodes(raw: bytes, path: str) -> list[_Raw]:
     from google.protobuf.message import DecodeError
 
     kind = _node_type(path)
     # The first message has the version of the format.
-    pieces = list(_pieces(bytes(read_bytes(path)), path))[1:]
+    pieces = list(_pieces(raw, path))[1:]
     if len(pieces) > MAX_NODES:
         raise NetcosimError(f"{path}: {len(pieces):,} nodes; at most {MAX_NODES:,} are read")
     found = []
@@ -223,17 +226,16 @@ def _protobuf_nodes(path: str) -> list[_Raw]:
     return found
 
 
-def _json_nodes(path: str) -> list[_Raw]:
+def _json_nodes(raw: bytes, path: str) -> list[_Raw]:
     """Return the nodes of a trace in JSON.
 
     Written by Chakra's jsonizer (one object a message, the first has the version), by symbolic
     tensor graph (``nodes``), or as Chakra's feeder reads it (``workload_graph``; it has only
     dependencies of data).
     """
-    text, decoder = read_text(path), json.JSONDecoder()
-    objects: list[Any] = []
-    at = 0
+    decoder, objects, at = json.JSONDecoder(), list[Any](), 0
     try:
+        text = raw.decode("utf-8")
         while at < len(text):
             if text[at].isspace():
                 at += 1

@@ -11,6 +11,7 @@ import numpy as np
 
 from netsim.errors import NetcosimError
 from netsim.files import check_file, read_text
+from netsim.limits import need_memory
 from netsim.rank_files import companions, ranks_of
 from patterns.importers.chakra import ChakraNode, ChakraTrace, read_trace
 from patterns.training.graph import Node, StepGraph
@@ -24,6 +25,10 @@ MEMORY_GBPS: dict[str, float] = {
     "b200": 8000.0,
 }
 """Memory bandwidth of `PEAK_FLOPS`'s GPUs, from NVIDIA's data sheets."""
+
+
+NODE_BYTES = 2000
+"""Of each node of a rank, from its trace to its steps."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +97,15 @@ def chakra_graph(
     converter = _Converter(n, groups, tuple(dims), len(traces) == 1)
     if compute:
         converter.roofline = roofline
-    found = []
-    for rank in range(n):
-        trace = traces[rank % len(traces)]
-        found.append(converter.nodes(trace, rank, compute=compute))
-    return StepGraph(tuple(found), path)
+    n_nodes = sum(len(trace.nodes) for trace in traces) * n // len(traces)
+    need_memory(f"{path}: {n_nodes:,} nodes of {n:,} ranks", n_nodes * NODE_BYTES)
+    paths = tuple(trace.path for trace in traces)
+    if len(traces) == 1 and not any(node.involved for node in traces[0].nodes):
+        return StepGraph((converter.nodes(traces[0], 0, compute=compute),) * n, paths)
+    found = (
+        converter.nodes(traces[rank % len(traces)], rank, compute=compute) for rank in range(n)
+    )
+    return StepGraph(tuple(found), paths)
 
 
 def _traces(path: str) -> list[ChakraTrace]:
@@ -171,7 +180,6 @@ class _Converter:
                     node.peer,
                     node.tag,
                     node.number,
-                    place,
                 )
             )
         return tuple(found)

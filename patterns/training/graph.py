@@ -45,8 +45,6 @@ class Node:
     tag: int = 0
     number: int = 0
     """Of what waits for the same GPU or group, the smallest number runs first."""
-    place: str = ""
-    """Begin of an error about it."""
 
     @property
     def lane(self) -> tuple[object, ...]:
@@ -101,12 +99,16 @@ class StepGraph:
 
     nodes: tuple[tuple[Node, ...], ...]
     """Of each GPU, each after what it needs."""
-    path: str = ""
+    paths: tuple[str, ...] = ("",)
+    """Files of the GPUs, or of all, for messages."""
 
     @property
     def gpus(self) -> int:
         """Number of GPUs."""
         return len(self.nodes)
+
+    def _place(self, task: Task) -> str:
+        return f"{self.paths[task.nodes[0][0] % len(self.paths)]}: node {task.node.number}"
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
@@ -124,19 +126,19 @@ class StepGraph:
             most, least = max(counts, key=counts.__getitem__), min(counts, key=counts.__getitem__)
             if counts[most] != counts[least]:
                 raise NetcosimError(
-                    f"{self.path}: a group of {len(members)} GPUs: GPU {most} has {counts[most]} "
-                    f"collectives, GPU {least} has {counts[least]}"
+                    f"{self.paths[0]}: a group of {len(members)} GPUs: GPU {most} has "
+                    f"{counts[most]} collectives, GPU {least} has {counts[least]}"
                 )
             for at in zip(*(lists[gpu] for gpu in members), strict=True):
                 placed = tuple(zip(members, at, strict=True))
+                found.append(Task(self.nodes[members[0]][at[0]], placed))
                 same = {(n.kind, n.n_bytes) for n in (self.nodes[g][i] for g, i in placed)}
                 if len(same) > 1:
                     (a, n), (b, m) = sorted(same)[:2]
-                    first = self.nodes[placed[0][0]][placed[0][1]]
                     raise NetcosimError(
-                        f"{first.place}: its group runs {a} of {n:,} bytes and {b} of {m:,} at once"
+                        f"{self._place(found[-1])}: its group runs {a} of {n:,} bytes and {b} of "
+                        f"{m:,} at once"
                     )
-                found.append(Task(self.nodes[placed[0][0]][placed[0][1]], placed))
         return tuple(found)
 
     @cached_property
@@ -158,7 +160,7 @@ class StepGraph:
         found = {}
         for key in sorted(sends.keys() | waits.keys()):
             a, b = sends[key], waits[key]
-            what = f"{self.path}: messages of GPU {key[0]} to GPU {key[1]} with tag {key[2]}"
+            what = f"{self.paths[0]}: messages of GPU {key[0]} to GPU {key[1]} with tag {key[2]}"
             if len(a) != len(b):
                 raise NetcosimError(f"{what}: {len(a)} are sent, {len(b)} received")
             for send, receive in zip(a, b, strict=True):
@@ -227,7 +229,7 @@ class StepGraph:
         if len(order) < n:
             stuck = next(t for t in range(n) if left[t])
             raise NetcosimError(
-                f"{self.tasks[stuck].node.place}: GPUs wait for each other for ever "
+                f"{self._place(self.tasks[stuck])}: GPUs wait for each other for ever "
                 f"({n - len(order):,} nodes)"
             )
         return Schedule(begin, end, tuple(order))
@@ -285,17 +287,14 @@ class StepGraph:
         *,
         scale: float = 1.0,
         compute: bool = True,
-        links: Communicator | None = None,
     ) -> Program:
         """Return the program of so many ranks; those beyond the GPUs have nothing to do.
 
         The parameters are those of `patterns.training.program.program_of`.
         """
-        n = sum(
-            2 * len(t.node.members) ** 2 if t.node.members else 2 * len(t.nodes) for t in self.tasks
-        )
-        need_messages(n * iterations, n * iterations, f"a step of {self.gpus} GPUs")
-        writer = _Writer(self, scale, compute, links or Communicator())
+        n = iterations * sum(2 * max(1, len(task.node.members)) ** 2 for task in self.tasks)
+        need_messages(n, n, f"a step of {self.gpus} GPUs")
+        writer = _Writer(self, scale, compute)
         for t in self.schedule().order:
             writer.add(t)
         return writer.program(n_ranks, iterations)
@@ -311,10 +310,10 @@ class _Lane:
     seen: dict[tuple[object, ...], int] = field(default_factory=dict)
     """Of other lanes, the last step whose signal it has waited for."""
 
-    def step(self, seconds: float = 0.0, kind: int = 0) -> int:
-        """Add a step and return its number."""
-        self.compute_s.append(seconds)
-        self.kinds.append(kind)
+    def step(self, seconds: float = 0.0, kind: int = 0, n: int = 1) -> int:
+        """Add steps and return the number of the last one."""
+        self.compute_s += [seconds] * n
+        self.kinds += [kind] * n
         return len(self.kinds) - 1
 
 
@@ -325,8 +324,8 @@ class _Writer:
     make GPUs wait for each other for ever.
     """
 
-    def __init__(self, graph: StepGraph, scale: float, compute: bool, links: Communicator) -> None:
-        self.graph, self.scale, self.compute, self.links = graph, scale, compute, links
+    def __init__(self, graph: StepGraph, scale: float, compute: bool) -> None:
+        self.graph, self.scale, self.compute = graph, scale, compute
         self.lanes: list[dict[tuple[object, ...], _Lane]] = []
         number = 0
         for own in graph.nodes:
@@ -392,9 +391,9 @@ class _Writer:
         n_bytes = max(1, round(task.node.n_bytes * self.scale))
         key = task.node.kind, len(members), n_bytes
         if key not in self.made:
-            gpus = np.array([members])
             ranks = np.arange(len(members))[None, :]
-            self.made[key] = self.links.collective(task.node.kind, gpus).messages(ranks, n_bytes)
+            collective = Communicator().collective(task.node.kind, ranks)
+            self.made[key] = collective.messages(ranks, n_bytes)
         messages, n_steps = self.made[key]
         stream = np.array([lane.stream for lane in lanes])
         first = np.array([len(lane.kinds) for lane in lanes])
@@ -408,8 +407,7 @@ class _Writer:
             )
         )
         for lane, (gpu, i) in zip(lanes, task.nodes, strict=True):
-            for _ in range(n_steps):
-                lane.step(kind=1)
+            lane.step(kind=1, n=n_steps)
             self.done[gpu, i] = task.node.lane, lane.step()
 
     def program(self, n_ranks: int, iterations: int) -> Program:

@@ -13,11 +13,11 @@ import pytest
 import netcosim as nc
 from netsim.errors import NetcosimError
 from netsim.inputs import file_digest
-from patterns.importers import chakra as chakra_traces
-from patterns.importers.chakra import read_trace
-from patterns.importers.chakra_steps import Roofline, chakra_graph, roofline_of
+from patterns.recorded import chakra as chakra_traces
+from patterns.recorded.chakra import read_trace
+from patterns.recorded.chakra_steps import Roofline, chakra_graph, roofline_of
+from patterns.recorded.graph import Node, StepGraph
 from patterns.registry import PATTERNS, make_pattern
-from patterns.training.graph import Node, StepGraph
 
 pytest.importorskip("google.protobuf")
 RNG = np.random.default_rng(1)
@@ -364,7 +364,7 @@ def test_members_that_disagree_are_refused(tmp_path: Path) -> None:
 def test_dimensions_that_take_part(involved: Value, total: int, tmp_path: Path) -> None:
     """On 4 x 2 GPUs, the first dimension fastest."""
     path = write(tmp_path, chakra(node(1, 7, comm_type=0, comm_size=MIB, involved_dim=involved)))
-    assert sent_bytes(path, 8, dims=[4, 2]) == total * MIB
+    assert sent_bytes(path, 8, dims=[4, 2]) == sent_bytes(path, 9, dims=[4, 2]) == total * MIB
     if total < 14:
         with pytest.raises(NetcosimError, match=r"involved_dim = \[.*\]; set parameters.dims"):
             sent_bytes(path, 8)

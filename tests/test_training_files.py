@@ -13,11 +13,11 @@ import netcosim as nc
 from netcosim.cli import main
 from netcosim.commands.describe import summary_of
 from netsim.errors import NetcosimError
+from patterns.recorded import stages
+from patterns.recorded.pattern import read_recorded
+from patterns.recorded.stages import Recorded
 from patterns.registry import PATTERNS, make_pattern
-from patterns.training import stages
 from patterns.training.operations import OVERLAPS
-from patterns.training.recorded import read_recorded
-from patterns.training.stages import Recorded
 from patterns.training.times import bytes_sent, computing_s, timeline
 
 RNG = np.random.default_rng(1)

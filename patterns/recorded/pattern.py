@@ -16,20 +16,20 @@ from netsim.parameters import NamesFile, OneOf
 from netsim.traffic import Program
 from patterns.build import check_common
 from patterns.entry import Pattern
-from patterns.importers.aicb import heads_of, read_aicb
-from patterns.importers.chakra import is_chakra
-from patterns.importers.chakra_steps import (
+from patterns.recorded.aicb import heads_of, read_aicb
+from patterns.recorded.chakra import is_chakra
+from patterns.recorded.chakra_steps import (
     MEMORY_GBPS,
     chakra_graph,
     chakra_ranks,
     roofline_of,
 )
-from patterns.importers.simai import is_simai, read_simai
-from patterns.training.graph import StepGraph
+from patterns.recorded.graph import StepGraph
+from patterns.recorded.simai import is_simai, read_simai
+from patterns.recorded.stages import Recorded
 from patterns.training.layout import GROUPS, Layout
 from patterns.training.operations import OVERLAPS, Operation, overlapped
 from patterns.training.program import Communicator, program_of
-from patterns.training.stages import Recorded
 from patterns.training.times import bytes_sent, computing_s, timeline
 
 
@@ -209,7 +209,7 @@ def read_recorded(path: str | Path) -> Recorded:
     data parallel, and those that a name ends in ``_EP`` or ``_DP_EP`` of experts. ``grad_norm``
     gathers the parameters of the data-parallel group. With ``pp`` above 1 every stage has the
     layers of the file, ``ga`` micro-batches in ``vpp`` chunks each, and sends ``pp_comm`` bytes.
-    Chakra has a graph in place of operations: `patterns.importers.chakra_steps.chakra_graph`.
+    Chakra has a graph in place of operations: `patterns.recorded.chakra_steps.chakra_graph`.
     """
     check_file(path)
     found = Path(path).stat()

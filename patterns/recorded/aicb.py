@@ -9,8 +9,8 @@ from dataclasses import replace
 from netsim.errors import NetcosimError
 from netsim.limits import MAX_INDEX
 from netsim.text_numbers import csv_cells, need_whole
+from patterns.recorded.stages import OperationList, Passes, Recorded
 from patterns.training.operations import Operation
-from patterns.training.stages import OperationList, Passes, Recorded
 
 _KINDS = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast")
 _GROUPS = {"tp": "tp", "dp": "dp", "ep": "ep", "ep_dp": "edp", "cp": "cp"}
@@ -26,7 +26,7 @@ def heads_of(lines: Sequence[str]) -> list[int]:
 
 
 def read_aicb(lines: Sequence[str], heads: Sequence[int], path: str) -> Recorded:
-    """Return the operations of a file; see `patterns.training.recorded.read_recorded`."""
+    """Return the operations of a file; see `patterns.recorded.pattern.read_recorded`."""
     sizes: dict[str, int] = {}
     ends = [*heads[1:], len(lines)]
     found = [

@@ -9,8 +9,8 @@ from itertools import pairwise
 from netsim.errors import NetcosimError
 from netsim.limits import MAX_INDEX
 from netsim.text_numbers import need_whole
+from patterns.recorded.stages import OperationList, Passes, Recorded
 from patterns.training.operations import Operation
-from patterns.training.stages import OperationList, Passes, Recorded
 
 _KINDS = {
     kind.replace("-", "").upper(): kind
@@ -30,7 +30,7 @@ def is_simai(lines: Sequence[str]) -> bool:
 
 
 def read_simai(lines: Sequence[str], path: str) -> Recorded:
-    """Return the operations of a workload; see `patterns.training.recorded.read_recorded`."""
+    """Return the operations of a workload; see `patterns.recorded.pattern.read_recorded`."""
     micro = lines[0].strip() == _MICRO
     given = {} if micro else _header(lines[0], path)
     layers = _layers(lines, path)

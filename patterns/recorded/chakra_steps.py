@@ -13,8 +13,8 @@ from netsim.errors import NetcosimError
 from netsim.files import check_file, read_text
 from netsim.limits import need_memory
 from netsim.rank_files import companions, ranks_of
-from patterns.importers.chakra import ChakraNode, ChakraTrace, read_trace
-from patterns.training.graph import Node, StepGraph
+from patterns.recorded.chakra import ChakraNode, ChakraTrace, read_trace
+from patterns.recorded.graph import Node, StepGraph
 from patterns.training.layout import PEAK_FLOPS
 
 MEMORY_GBPS: dict[str, float] = {
@@ -86,7 +86,7 @@ def chakra_graph(
         Whether computing takes time.
     """
     traces = _traces(path)
-    n = len(traces) if len(traces) > 1 else n_ranks
+    n = chakra_ranks(path, dims) or n_ranks
     if dims and int(np.prod(dims)) != n:
         product = " x ".join(map(str, dims))
         raise NetcosimError(f"{path}: dims = {product}; the trace has {n} ranks")
@@ -94,9 +94,7 @@ def chakra_graph(
     for trace in traces:
         groups |= {name: ranks or tuple(range(n)) for name, ranks in trace.groups.items()}
     groups |= _members(path)
-    converter = _Converter(n, groups, tuple(dims), len(traces) == 1)
-    if compute:
-        converter.roofline = roofline
+    converter = _Converter(n, groups, tuple(dims), len(traces) == 1, roofline)
     n_nodes = sum(len(trace.nodes) for trace in traces) * n // len(traces)
     need_memory(f"{path}: {n_nodes:,} nodes of {n:,} ranks", n_nodes * NODE_BYTES)
     paths = tuple(trace.path for trace in traces)
@@ -153,7 +151,7 @@ class _Converter:
     dims: tuple[int, ...]
     alone: bool
     """Whether one trace is that of all ranks."""
-    roofline: Roofline | None = None
+    roofline: Roofline | None
 
     def nodes(self, trace: ChakraTrace, rank: int, *, compute: bool) -> tuple[Node, ...]:
         """Return the nodes of a rank."""

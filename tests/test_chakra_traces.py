@@ -370,6 +370,16 @@ def test_dimensions_that_take_part(involved: Value, total: int, tmp_path: Path) 
             sent_bytes(path, 8)
 
 
+def test_a_group_has_its_members_whatever_dimensions_take_part(tmp_path: Path) -> None:
+    """As in ASTRA-sim, which reads the dimensions only of collectives of all ranks."""
+    one = chakra(
+        node(1, 7, comm_type=0, comm_size=64, involved_dim=[True, False], pg_name="1"),
+        node(2, 7, comm_type=0, comm_size=64, involved_dim=[False, True], pg_name="0"),
+    )
+    path = write(tmp_path, *[one] * 4, members={"1": [0, 1, 2, 3]})
+    assert sent_bytes(path, 4, dims=[2, 2]) == 2 * 3 * 64 + 2 * 2 * 64
+
+
 def test_the_case_of_hybrid_dimensions(shared_dir: Path) -> None:
     """Two rings of 4 take 1.57 ms; computing of 1 ms beside a ring of 8 takes 1.84 ms."""
     folder = shared_dir / "inputs/cases/07-chakra-involved-dim"

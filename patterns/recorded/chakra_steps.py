@@ -199,7 +199,7 @@ class _Converter:
         if node.kind not in _WITH_OTHERS:
             return ()
         everyone = tuple(range(self.n_ranks))
-        if node.involved:
+        if node.involved and not node.group:  # a group's members are all that take part
             return self._along(node.involved, rank, place)
         if not node.group:
             return everyone

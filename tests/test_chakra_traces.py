@@ -470,6 +470,16 @@ def test_json_of_three_writers_is_the_same_step(tmp_path: Path) -> None:
         other = path.with_name(f"{name}-too.0.et")
         other.write_text(text)
         assert read_trace(str(other)).nodes == expected
+    # of the jsonizer, which leaves zeros out: node 0, of no type
+    path = tmp_path / "zero.0.json"
+    path.write_text(
+        '{"version": "4"}{"name": "n"}{"id": "1", "dataDeps": ["0"], "type": "COMP_NODE"}'
+    )
+    found = read_trace(str(path)).nodes
+    assert [(one.number, one.kind, one.needs) for one in found] == [
+        (0, "none", ()),
+        (1, "compute", (0,)),
+    ]
     path = tmp_path / "protobuf.0.json"
     path.write_bytes((tmp_path / "step.0.et").read_bytes())
     assert read_trace(str(path)).nodes == expected
@@ -482,6 +492,7 @@ def test_json_of_three_writers_is_the_same_step(tmp_path: Path) -> None:
         ('{"nodes": [', "character 0"),
         ('{"nodes": [1]}', "not a Chakra trace in JSON ("),
         ('{"nodes": []}', "a Chakra trace without nodes"),
+        ('{"nodes": [{"id": 1, "node_type": "loop"}]}', "node 1 (): type -1, comm_type -1; known"),
     ],
 )
 def test_json_that_is_no_trace(text: str, message: str, tmp_path: Path) -> None:

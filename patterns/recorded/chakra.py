@@ -14,7 +14,7 @@ from netsim.files import read_bytes
 
 # Node types and fields by number, as in mlcommons/chakra, schema/protobuf/et_def.proto.
 _COMPUTE, _SEND, _RECEIVE, _COLLECTIVE = 4, 5, 6, 7
-_METADATA, _MEMORY = 1, (2, 3)
+_METADATA, _NO_TIME = 1, (0, 1, 2, 3)
 _TYPES = {
     "METADATA_NODE": 1,
     "MEM_LOAD_NODE": 2,
@@ -105,8 +105,8 @@ def is_chakra(path: str) -> bool:
 def read_trace(path: str) -> ChakraTrace:
     """Read a trace; of nodes that depend on nothing that is left, the smallest number is next.
 
-    Nodes of memory and metadata, computing of the processor (``is_cpu_op``) and barriers take no
-    time.
+    Nodes of memory and metadata, invalid ones, computing of the processor (``is_cpu_op``) and
+    barriers take no time.
     """
     raw = bytes(read_bytes(path))
     # symbolic tensor graph writes either under both names
@@ -273,9 +273,9 @@ def _json_node(one: Mapping[str, Any], deps: Sequence[str]) -> _Raw:
         attributes["comm_type"] = _NAMES.index(attributes["comm_type"])
     inputs = one.get("inputs")
     return _Raw(
-        int(one["id"] if "id" in one else one["Id"]),
+        int(one.get("id", one.get("Id", 0))),  # the jsonizer leaves zeros out
         str(one.get("name", one.get("Name", ""))),
-        _TYPES.get(kind.upper(), 0) if isinstance(kind, str) else int(kind),
+        _TYPES.get(kind.upper(), -1) if isinstance(kind, str) else int(kind),
         frozenset(int(other) for key in deps for other in one.get(key, ())),
         int(one.get("durationMicros", one.get("duration_micros", one.get("runtime", 0)))),
         attributes,
@@ -334,7 +334,7 @@ def _needed(node: _Raw, path: str) -> ChakraNode:
     if isinstance(kind, list):
         kind = -1
     barrier = node.type == _COLLECTIVE and kind == _BARRIER
-    if node.type in (_METADATA, *_MEMORY, _COMPUTE) or barrier:
+    if node.type in (*_NO_TIME, _COMPUTE) or barrier:
         return ChakraNode(node.id, "none", needs)
     sends = node.type in (_SEND, _RECEIVE)
     if not sends and (node.type != _COLLECTIVE or kind not in _KINDS):

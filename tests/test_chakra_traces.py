@@ -492,6 +492,7 @@ def test_json_of_three_writers_is_the_same_step(tmp_path: Path) -> None:
         ('{"nodes": [', "character 0"),
         ('{"nodes": [1]}', "not a Chakra trace in JSON ("),
         ('{"nodes": []}', "a Chakra trace without nodes"),
+        ('{"nodes": [{"id": 1, "node_type": 4, "runtime": -5}]}', "a duration of -5 us"),
         ('{"nodes": [{"id": 1, "node_type": "loop"}]}', "node 1 (): type -1, comm_type -1; known"),
     ],
 )
@@ -660,6 +661,7 @@ def test_traces_that_are_not_read(raw: bytes, message: str, tmp_path: Path) -> N
         ({"5": [0, 2]}, "process group '5' of ranks [0, 2]; the trace has 2"),
         ({"5": [0, 0]}, "process group '5' of ranks [0, 0]; the trace has 2, each once"),
         ({"5": [0]}, "process group '5' is without rank 1"),
+        ({"5": []}, "process group '5' of ranks []; the trace has 2"),
         ({"5": 3}, "not the members of process groups"),
         ({"5": [-1]}, "not the members of process groups"),
     ],

@@ -324,6 +324,8 @@ def _ordered(nodes: Sequence[_Raw], path: str) -> list[_Raw]:
 def _needed(node: _Raw, path: str) -> ChakraNode:
     where, given = f"{path}: node {node.id} ({node.name[:40]})", node.attributes
     needs = tuple(sorted(node.needs))
+    if not 0 <= node.micros <= MOST:
+        raise NetcosimError(f"{where}: a duration of {node.micros} us")
     if node.type == _COMPUTE and not given.get("is_cpu_op"):
         operations = _whole(where, given, "num_ops", 0) if "num_ops" in given else None
         touched = _whole(where, given, "tensor_size", 0, 0)

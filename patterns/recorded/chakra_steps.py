@@ -211,7 +211,8 @@ class _Converter:
                 f"{place}: process group {node.group!r}; its members are not in a trace. Write "
                 f'them to PREFIX.json or comm_group.json beside it: {{"{node.group}": [0, 1]}}'
             )
-        if len(set(members)) < len(members) or max(members) >= self.n_ranks:
+        inside = members and min(members) >= 0 and max(members) < self.n_ranks
+        if not inside or len(set(members)) < len(members):
             raise NetcosimError(
                 f"{place}: process group {node.group!r} of ranks {list(members)[:8]}; the trace "
                 f"has {self.n_ranks}, each once"

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from selection import examples
 
 import netcosim as nc
 from netsim.errors import NetcosimError
@@ -693,3 +696,86 @@ def test_nodes_of_no_time_pass_their_dependencies_on() -> None:
     schedule = graph.schedule()
     assert schedule.seconds == 2.0
     assert graph.program(1).compute_s.sum() == 2.0
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> StepGraph:
+    """Three GPUs that compute, reduce in pairs and all together, and send in a ring."""
+    gpus, lists = 3, [list[Node]() for _ in range(3)]
+    for number in range(draw(st.integers(1, 9))):
+        what = draw(st.sampled_from(["compute", "all", "pair", "message", "none"]))
+        size = draw(st.integers(1, 5)) * 1_000_000
+        first = draw(st.integers(0, gpus - 1))
+        second = (first + 1) % gpus
+        groups = {"all": (0, 1, 2), "pair": (first, second)}
+
+        def needs(gpu: int) -> tuple[int, ...]:
+            before = st.integers(0, max(0, len(lists[gpu]) - 1))
+            return tuple(draw(st.sets(before, max_size=2))) if lists[gpu] else ()
+
+        if what in groups:
+            for gpu in groups[what]:
+                one = Node("all-reduce", needs(gpu), size, members=groups[what], number=number)
+                lists[gpu].append(one)
+        elif what == "message":
+            for gpu, kind, peer in ((first, "send", second), (second, "receive", first)):
+                lists[gpu].append(Node(kind, needs(gpu), size, peer=peer, number=number))
+        else:
+            seconds = size * 1e-9 if what == "compute" else 0.0
+            lists[first].append(Node(what, needs(first), seconds=seconds, number=number))
+    return StepGraph(tuple(map(tuple, lists)))
+
+
+@given(graphs())
+@examples(60)
+def test_a_schedule_is_the_only_one_that_never_idles(graph: StepGraph) -> None:
+    """A lane runs the smallest number of what is ready, and waits only if nothing is."""
+    schedule = graph.schedule(1e9)
+    begin_s, end_s, order = schedule.begin_s, schedule.end_s, schedule.order
+    assert sorted(order) == list(range(len(graph.tasks)))
+
+    def ready_s(gpu: int, i: int) -> float:
+        """When what a node needs is complete; of a receive, when its message arrives."""
+        node = graph.nodes[gpu][i]
+        found = [0.0]
+        for j in node.needs:
+            none = graph.nodes[gpu][j].kind == "none"
+            found.append(ready_s(gpu, j) if none else float(end_s[graph.task_of[gpu, j]]))
+        if node.kind == "receive":
+            sent = graph.sent[graph.task_of[gpu, i]]
+            found.append(float(end_s[sent]) + node.n_bytes / 1e9)
+        return max(found)
+
+    ready = [max(ready_s(*place) for place in task.nodes) for task in graph.tasks]
+    for t, task in enumerate(graph.tasks):
+        n = len(task.node.members)
+        assert end_s[t] - begin_s[t] == pytest.approx(
+            2 * (n - 1) / n * task.node.n_bytes / 1e9 if n else task.node.seconds
+        )
+        lane = [u for u in order if graph.tasks[u].lane == task.lane]
+        at = lane.index(t)
+        free = float(end_s[lane[at - 1]]) if at else 0.0
+        assert begin_s[t] == pytest.approx(max(ready[t], free))
+        for u in lane[at + 1 :]:
+            assert graph.tasks[u].node.number >= task.node.number or ready[u] > begin_s[t]
+
+
+@given(graphs())
+@examples(15)
+def test_programs_of_graphs_end_with_all_bytes_sent(graph: StepGraph) -> None:
+    """In no less than the schedule's time, as groups share links, and in no more than the sum."""
+    made = graph.program(3)
+    made.validate()
+    sizes = [(len(task.node.members), task.node) for task in graph.tasks]
+    sent = sum(
+        2 * (n - 1) * node.n_bytes if n else node.n_bytes * (node.kind == "send")
+        for n, node in sizes
+    )
+    assert made.total_bytes == pytest.approx(sent, abs=100)
+    machine = {"radix": 16, "levels": 2, "bandwidth_Bps": 1_000_000_000}
+    routing = nc.make_routing(nc.make_topology("fattree", machine))
+    packets = nc.PacketConfig(packet_bytes=65536, buffer_bytes=1 << 22)
+    result = nc.simulate_packets(routing, nc.combine([made], [np.arange(3)]), packets, RNG)
+    seconds = float(result.group_finish_ps[0]) * 1e-12
+    total = sum(node.seconds for _, node in sizes) + sent / 1e9
+    assert graph.schedule(1e9).seconds * 0.99 <= seconds <= total * 1.05 + 1e-3

@@ -60,7 +60,7 @@ def node(
     if inputs:
         raw += field(8, field(1, inputs.encode()))
     for name, value in attributes.items():
-        if isinstance(value, (list, tuple)):
+        if isinstance(value, Sequence) and not isinstance(value, str):
             listed = b"".join(field(1, one) for one in value)
             coded = field(values[type(value[0])] + 1, listed)
         else:
@@ -590,14 +590,17 @@ def test_a_layer_by_hand(tmp_path: Path) -> None:
     scatter 2 MB (1 ms). Backward: gather (1 ms), 2 x 1e11 (2 ms), scatter (1 ms) beside the weights
     (1 ms), whose gradients of 4 MB are reduced (4 ms) after them.
     """
-    work = {"num_ops": 10**11, "tensor_size": 10**6}
+
+    def work(number: int, *needs: int) -> bytes:
+        return node(number, 4, *needs, num_ops=10**11, tensor_size=10**6)
+
     nodes = [
         node(1, 7, comm_type=2, comm_size=10**6, pg_name="1"),
-        node(2, 4, 1, **work),
+        work(2, 1),
         node(3, 7, 2, comm_type=7, comm_size=2 * 10**6, pg_name="1"),
         node(4, 7, 3, comm_type=2, comm_size=10**6, pg_name="1"),
-        node(5, 4, 4, **work),
-        node(6, 4, 5, **work),
+        work(5, 4),
+        work(6, 5),
         node(7, 7, 5, comm_type=7, comm_size=2 * 10**6, pg_name="1"),
         node(8, 7, 6, comm_type=0, comm_size=4 * 10**6, pg_name="2"),
     ]

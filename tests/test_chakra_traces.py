@@ -543,7 +543,7 @@ def test_stg_data_parallelism(shared_dir: Path) -> None:
     reduced = [graph.tasks[t].node for t in schedule.order if graph.tasks[t].node.members]
     assert [one.n_bytes for one in reduced if one.n_bytes == layer] == [layer] * 4
     assert [one.number for one in reduced if one.n_bytes == layer] == [298, 222, 146, 70]
-    check_times(graph)
+    check_times(graph, path)
 
 
 def test_stg_three_parallelisms(shared_dir: Path) -> None:
@@ -565,11 +565,13 @@ def test_stg_three_parallelisms(shared_dir: Path) -> None:
         sent = [n for n in own if n.kind in ("send", "receive")]
         assert {n.n_bytes for n in sent} == {16_777_216}
     assert graph.bytes_sent()["messages", 2] == 16_777_216
-    check_times(graph)
+    check_times(graph, path)
 
 
-def check_times(graph: StepGraph) -> None:
-    """The step is at least the longest chain and at most the sum of all; laws of its schedule."""
+def check_times(graph: StepGraph, path: str) -> None:
+    """The step has no less than its computing; packets take as long; laws of its schedule."""
+    seconds = packets_s(path, graph.gpus, gpu="h100", scale=1e-2)
+    assert seconds == pytest.approx(1e-2 * graph.schedule(1e9).seconds, rel=0.01)
     schedule = graph.schedule(50e9)
     assert max(graph.computing_s()) <= schedule.seconds
     for t, task in enumerate(graph.tasks):
@@ -731,42 +733,53 @@ def graphs(draw: st.DrawFn) -> StepGraph:
 
 @given(graphs())
 @examples(60)
-def test_a_schedule_is_the_only_one_that_never_idles(graph: StepGraph) -> None:
-    """A lane runs the smallest number of what is ready, and waits only if nothing is."""
-    schedule = graph.schedule(1e9)
-    begin_s, end_s, order = schedule.begin_s, schedule.end_s, schedule.order
-    assert sorted(order) == list(range(len(graph.tasks)))
+def test_a_schedule_never_idles_and_runs_the_smallest_number_first(graph: StepGraph) -> None:
+    """What is ready and has not begun waits for a GPU that is busy, at every moment."""
+    schedule, tasks = graph.schedule(1e9), graph.tasks
+    begin_s, end_s = schedule.begin_s.tolist(), schedule.end_s.tolist()
+    assert sorted(schedule.order) == list(range(len(tasks)))
 
     def ready_s(gpu: int, i: int) -> float:
-        """When what a node needs is complete; of a receive, when its message arrives."""
+        """When what a node needs is complete; of a receive, when its message has been sent."""
         node = graph.nodes[gpu][i]
         found = [0.0]
         for j in node.needs:
             none = graph.nodes[gpu][j].kind == "none"
-            found.append(ready_s(gpu, j) if none else float(end_s[graph.task_of[gpu, j]]))
+            found.append(ready_s(gpu, j) if none else end_s[graph.task_of[gpu, j]])
         if node.kind == "receive":
-            sent = graph.sent[graph.task_of[gpu, i]]
-            found.append(float(end_s[sent]) + node.n_bytes / 1e9)
+            found.append(end_s[graph.sent[graph.task_of[gpu, i]]])
         return max(found)
 
-    ready = [max(ready_s(*place) for place in task.nodes) for task in graph.tasks]
-    for t, task in enumerate(graph.tasks):
-        n = len(task.node.members)
-        assert end_s[t] - begin_s[t] == pytest.approx(
-            2 * (n - 1) / n * task.node.n_bytes / 1e9 if n else task.node.seconds
+    ready = [max(ready_s(*place) for place in task.nodes) for task in tasks]
+
+    def holds(t: int, at_s: float, but: int = -1) -> bool:
+        """Whether another task than ``but`` holds what a task uses, at a moment."""
+        return any(
+            u not in (t, but)
+            and begin_s[u] <= at_s < end_s[u]
+            and not set(tasks[u].uses).isdisjoint(tasks[t].uses)
+            for u in range(len(tasks))
         )
-        lane = [u for u in order if graph.tasks[u].lane == task.lane]
-        at = lane.index(t)
-        free = float(end_s[lane[at - 1]]) if at else 0.0
-        assert begin_s[t] == pytest.approx(max(ready[t], free))
-        for u in lane[at + 1 :]:
-            assert graph.tasks[u].node.number >= task.node.number or ready[u] > begin_s[t]
+
+    for t, task in enumerate(tasks):
+        n, size = len(task.node.members), task.node.n_bytes / 1e9
+        takes = 2 * (n - 1) / n * size if n else task.node.seconds
+        takes += size * (task.node.kind == "send")
+        assert end_s[t] - begin_s[t] == pytest.approx(takes)
+        assert begin_s[t] >= ready[t]
+        assert not holds(t, begin_s[t])
+        for at_s in {*ready, *begin_s, *end_s}:
+            if ready[t] <= at_s < begin_s[t]:
+                assert holds(t, at_s)
+        for u, other in enumerate(tasks):
+            if ready[t] <= begin_s[u] < begin_s[t] and not set(other.uses).isdisjoint(task.uses):
+                assert other.node.number <= task.node.number or holds(t, begin_s[u], but=u)
 
 
 @given(graphs())
 @examples(15)
 def test_programs_of_graphs_end_with_all_bytes_sent(graph: StepGraph) -> None:
-    """In no less than the schedule's time, as groups share links, and in no more than the sum."""
+    """In the time that the longest of its tasks takes at least, and all of them at most."""
     made = graph.program(3)
     made.validate()
     sizes = [(len(task.node.members), task.node) for task in graph.tasks]
@@ -781,4 +794,5 @@ def test_programs_of_graphs_end_with_all_bytes_sent(graph: StepGraph) -> None:
     result = nc.simulate_packets(routing, nc.combine([made], [np.arange(3)]), packets, RNG)
     seconds = float(result.group_finish_ps[0]) * 1e-12
     total = sum(node.seconds for _, node in sizes) + sent / 1e9
-    assert graph.schedule(1e9).seconds * 0.99 <= seconds <= total * 1.05 + 1e-3
+    longest = max((task.seconds(1e9) for task in graph.tasks), default=0.0)
+    assert 0.99 * longest <= seconds <= 1.05 * total + 1e-3

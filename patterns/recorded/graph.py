@@ -1,8 +1,8 @@
 """A step as a graph of each GPU's work: its times, and its steps and messages.
 
-A GPU computes one node at a time. A process group runs one collective at a time, and different
-groups, sends and receives run beside each other and beside computing, as far as the
-dependencies allow.
+A GPU computes one node at a time, and beside that communicates, as far as the dependencies allow.
+In a schedule it runs one collective or send at a time, as in ASTRA-sim. In a program a process
+group does; groups and messages share the GPU's link.
 """
 
 from __future__ import annotations
@@ -62,10 +62,20 @@ class Task:
     nodes: tuple[tuple[int, int], ...]
     """(GPU, number in its list) of each."""
 
-    @property
-    def lane(self) -> tuple[object, ...]:
-        """The lane of the node among those of all GPUs."""
-        return self.node.lane if self.node.members else (*self.node.lane, self.nodes[0][0])
+    @cached_property
+    def uses(self) -> tuple[tuple[str, int], ...]:
+        """What runs one task at a time: computing or sending of each GPU; a receive needs none."""
+        if self.node.kind == "receive":
+            return ()
+        what = "computes" if self.node.kind == "compute" else "sends"
+        return tuple((what, gpu) for gpu, _ in self.nodes)
+
+    def seconds(self, bandwidth_Bps: float) -> float:
+        """Return how long it takes at a bus bandwidth."""
+        if self.node.kind in ("compute", "receive"):
+            return self.node.seconds
+        share = wire_share(self.node.kind, len(self.nodes))
+        return self.node.n_bytes * share / bandwidth_Bps
 
     @cached_property
     def label(self) -> str:
@@ -187,45 +197,58 @@ class StepGraph:
         return {self.task_of[gpu, j] for gpu, i in task.nodes for j in self.needs[gpu][i]}
 
     def schedule(self, bandwidth_Bps: float = NOMINAL_BPS) -> Schedule:
-        """Return when each task runs if its communication has a bus bandwidth of its own."""
-        n, sent = len(self.tasks), self.sent
-        after: list[list[tuple[int, float]]] = [[] for _ in range(n)]
-        left, ready_s, numbers = [0] * n, [0.0] * n, dict[tuple[object, ...], int]()
-        lanes = [numbers.setdefault(task.lane, t) for t, task in enumerate(self.tasks)]
+        """Return when each task runs if a GPU computes and communicates one task at a time.
+
+        Of what can begin, the smallest number does. A message takes its sender's time.
+        """
+        n = len(self.tasks)
+        after: list[list[int]] = [[] for _ in range(n)]
+        left, begin, end = [0] * n, np.zeros(n), np.zeros(n)
         for t, task in enumerate(self.tasks):
-            before = [(other, 0.0) for other in self.tasks_before(task)]
-            if t in sent:
-                before.append((sent[t], task.node.n_bytes / bandwidth_Bps))
+            before = self.tasks_before(task) | ({self.sent[t]} if t in self.sent else set())
             left[t] = len(before)
-            for other, lag_s in before:
-                after[other].append((t, lag_s))
-        # what happens: a task is ready, or its lane is free (-1)
-        events = [(0.0, lanes[t], t) for t in range(n) if not left[t]]
-        waiting: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        busy, order = set[int](), list[int]()
-        begin, end = np.zeros(n), np.zeros(n)
+            for other in before:
+                after[other].append(t)
+        # what happens: a task is ready (0), or ends and frees its GPUs (1)
+        events = [(0.0, 0, t) for t in range(n) if not left[t]]
+        busy, order = set[tuple[str, int]](), list[int]()
+        computing: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
+        others: dict[tuple[str, int], set[tuple[int, int]]] = defaultdict(set)
+
+        def start(t: int, now_s: float) -> None:
+            task = self.tasks[t]
+            order.append(t)
+            begin[t], end[t] = now_s, now_s + task.seconds(bandwidth_Bps)
+            busy.update(task.uses)
+            heappush(events, (float(end[t]), 1, t))
+
         while events:
-            now, touched = events[0][0], set[int]()
-            while events and events[0][0] == now:
-                _, lane, t = heappop(events)
-                touched.add(lane)
-                if t < 0:
-                    busy.discard(lane)
+            now_s, touched = events[0][0], set[tuple[str, int]]()
+            while events and events[0][0] == now_s:
+                _, ended, t = heappop(events)
+                task = self.tasks[t]
+                touched.update(task.uses)
+                if ended:
+                    busy.difference_update(task.uses)
+                    for other in after[t]:
+                        left[other] -= 1
+                        if left[other] == 0:
+                            heappush(events, (now_s, 0, other))
+                elif task.node.kind == "compute":
+                    heappush(computing[task.uses[0]], (task.node.number, t))
+                elif not task.uses:
+                    start(t, now_s)
                 else:
-                    heappush(waiting[lane], (self.tasks[t].node.number, t))
-            for lane in sorted(touched):
-                if lane in busy or not waiting[lane]:
-                    continue
-                _, t = heappop(waiting[lane])
-                order.append(t)
-                begin[t], end[t] = now, now + self._seconds(self.tasks[t], bandwidth_Bps)
-                busy.add(lane)
-                heappush(events, (float(end[t]), lane, -1))
-                for other, lag_s in after[t]:
-                    ready_s[other] = max(ready_s[other], float(end[t]) + lag_s)
-                    left[other] -= 1
-                    if left[other] == 0:
-                        heappush(events, (ready_s[other], lanes[other], other))
+                    for one in task.uses:
+                        others[one].add((task.node.number, t))
+            for one in sorted(touched - busy):
+                if computing[one]:
+                    start(heappop(computing[one])[1], now_s)
+            for number, t in sorted(set().union(*(others[one] for one in touched))):
+                if busy.isdisjoint(self.tasks[t].uses):
+                    start(t, now_s)
+                    for one in self.tasks[t].uses:
+                        others[one].discard((number, t))
         if len(order) < n:
             stuck = next(t for t in range(n) if left[t])
             raise NetcosimError(
@@ -233,11 +256,6 @@ class StepGraph:
                 f"({n - len(order):,} nodes)"
             )
         return Schedule(begin, end, tuple(order))
-
-    def _seconds(self, task: Task, bandwidth_Bps: float) -> float:
-        node = task.node
-        share = wire_share(node.kind, len(node.members)) if node.members else 0.0
-        return node.seconds + node.n_bytes * share / bandwidth_Bps
 
     def computing_s(self) -> list[float]:
         """Return the seconds of computing of each GPU."""

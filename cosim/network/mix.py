@@ -108,13 +108,12 @@ class CommunicationMix:
                 "any size"
             )
         silent = np.asarray(~runs.any(axis=1))
-        suits = np.where(silent[:, None], suits, runs)
         weights = np.array([share.weight for share in self.shares])
-        edges = np.cumsum(np.where(suits, weights, 0.0), axis=1)
+        edges = np.cumsum(np.where(runs, weights, 0.0), axis=1)
         u = uniform_per_job(key, 0, workload.job_id) * edges[:, -1]
         which = (edges <= u[:, None]).sum(axis=1)
-        which = np.minimum(which, len(self.shares) - 1 - suits[:, ::-1].argmax(axis=1))
-        logged = self._logged_pattern(workload, suits)
+        which = np.minimum(which, len(self.shares) - 1 - runs[:, ::-1].argmax(axis=1))
+        logged = self._logged_pattern(workload, runs)
         which = np.where(logged >= 0, logged, which)
         u = uniform_per_job(key, 1, workload.job_id)
         if self.law is None:

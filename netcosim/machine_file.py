@@ -29,19 +29,24 @@ def describe_file(path: Path) -> list[str]:
     family, reading = family_of_file(path)
     if family is None:
         raise NetcosimError(
-            f"{path}: not a machine's file; those of {', '.join(reading)} are known"
+            f"{path}: not a machine's file; those of {', '.join(reading)} are known, and .toml "
+            "with [machine]"
         )
     topology = make_topology(family, {"file": str(path)})
     return [
         f"{path} (a machine's file)",
-        *format_links(topology),
-        *_levels(topology),
-        *(f"  note: {line}" for line in family_of(topology).notes(topology)),
+        *describe_machine(topology),
         "  in a config:",
         "    [machine]",
         f'    family = "{family}"',
         f'    file = "{path}"',
     ]
+
+
+def describe_machine(topology: Topology) -> list[str]:
+    """Describe size, links, levels, nodes and notes of a machine."""
+    notes = (f"  note: {line}" for line in family_of(topology).notes(topology))
+    return [*format_links(topology), *_levels(topology), *notes]
 
 
 def _levels(topology: Topology) -> list[str]:

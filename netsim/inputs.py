@@ -16,13 +16,24 @@ from pathlib import Path
 
 from netsim.errors import NetcosimError
 from netsim.files import check_file
+from netsim.rank_files import companions
 
 _KEYS = {"file", "sha256"}
 
 
 def file_digest(path: str | Path) -> str:
-    """Return the SHA-256 digest of a file as 64 hex digits."""
-    path = Path(path)
+    """Return the SHA-256 digest of a file as 64 hex digits.
+
+    Of the file of a rank (`netsim.rank_files`), that of the digests of all that are read with it.
+    """
+    together = companions(path)
+    if len(together) > 1:
+        parts = "".join(map(_file_digest, together))
+        return hashlib.sha256(parts.encode()).hexdigest()
+    return _file_digest(Path(path))
+
+
+def _file_digest(path: Path) -> str:
     check_file(path)
     try:
         now = path.stat()

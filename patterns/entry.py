@@ -28,6 +28,10 @@ class Pattern:
     """Of a pattern that is read from a file, or computed from a model: ``recorded_ranks(further
     parameters by name)`` is the number of ranks in it. Its sizes are its own, times its parameter
     ``scale``, independent of the message bytes; jobs with fewer ranks cannot use it."""
+    used_ranks: Callable[..., int] | None = None
+    """``used_ranks(n_ranks, further parameters by name)``: how many of a job's ranks take part, 0
+    where it cannot be on so many. Of a pattern with ``recorded_ranks`` by default all, from these
+    on."""
     details: Callable[[], list[str]] | None = None
     """Further lines of its description, computed when they are shown."""
     settings: type | None = None
@@ -55,6 +59,12 @@ class Pattern:
         """Return the fewest ranks that can have it, with these further parameters."""
         values = self.arguments(parameters)
         return 1 if self.recorded_ranks is None else self.recorded_ranks(**values)
+
+    def ranks_used(self, n_ranks: int, parameters: Mapping[str, object]) -> int:
+        """Return how many of a job's ranks take part; 0 if it cannot be on so many."""
+        if self.used_ranks is not None:
+            return self.used_ranks(n_ranks, **self.arguments(parameters))
+        return n_ranks if n_ranks >= self.least_ranks(parameters) else 0
 
     def check_keys(self, given: Collection[str], parameters: Mapping[str, object]) -> None:
         """Check that the sizes and files that a config gives fit each other.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from annotated_types import Gt
 
@@ -69,8 +69,17 @@ def _ranks(file: str, scale: float = 1.0, compute: bool = True, overlap: str = "
     return read_trace(file, overlap).n_ranks
 
 
+def _used(n_ranks: int, **parameters: Any) -> int:
+    found = _ranks(**parameters)
+    return found if n_ranks >= found else 0
+
+
 PATTERN = Pattern(
-    "goal", "what the ranks of a GOAL trace (file) do, with its sizes, not M", goal, _ranks
+    "goal",
+    "what the ranks of a GOAL trace (file) do, with its sizes, not M; a job's others are idle",
+    goal,
+    _ranks,
+    _used,
 )
 
 

@@ -44,7 +44,7 @@ PATTERNS: Registry[Pattern] = Registry(
         "patterns.strassen_winograd:PATTERN",
         "patterns.synthetic_loads:PATTERNS",
         "patterns.training.pattern:PATTERN",
-        "patterns.training.recorded:PATTERN",
+        "patterns.recorded.pattern:PATTERN",
         "patterns.training.inference:PATTERN",
     ),
 )

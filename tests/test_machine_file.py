@@ -32,6 +32,19 @@ def test_a_machines_file_is_described(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "topology.conf (a machine's file)" in both
 
 
+def test_toml_with_a_machine_is_described(tmp_path: Path) -> None:
+    """As ``netcosim judge --machine`` takes it; files of it lie beside it."""
+    (tmp_path / "my.conf").write_text(CONF)
+    own = tmp_path / "own.toml"
+    own.write_text('[machine]\nfamily = "topology.conf"\nfile = "my.conf"\n')
+    lines = lines_of(str(own))
+    assert lines[0] == f"{own} (a machine's file)"
+    assert "  nodes: n[01-10]" in lines
+    own.write_text('[machine]\nfamily = "torus"\ndim = [4]\n')
+    with pytest.raises(nc.NetcosimError, match=r"machine\.dim"):
+        lines_of(str(own))
+
+
 def test_files_find_their_family(tmp_path: Path) -> None:
     for family in map(FAMILIES.__getitem__, FAMILIES.own):
         for small in family.small_files:

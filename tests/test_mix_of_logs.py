@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from cosim.network.mix import CommunicationMix, PatternShare
-from netcosim.config.load import load_config
+from netcosim.config.load import config_from, load_config
 from netcosim.runs.cosim import run_cosim
+from netcosim.runs.run_context import run_context
 from netsim.errors import NetcosimError
+from patterns.registry import PATTERNS
 from queuesim.site.bandwidth import bandwidth_by_class, bandwidth_needs
 from workloads.details import JobDetails, Labels
 from workloads.job import Workload, bare_jobs
@@ -140,3 +142,84 @@ def test_a_job_that_does_not_communicate_is_not_slowed(tmp_path: Path) -> None:
     loud = ends(tmp_path, "", "")
     assert quiet == [100.0, 100.0]
     assert loud[1] > 101
+
+
+def sized(sizes: list[int]) -> Workload:
+    return replace(jobs(len(sizes)), n_nodes=np.array(sizes, dtype=np.int32))
+
+
+def test_jobs_that_no_pattern_can_be_on_only_compute(tmp_path: Path) -> None:
+    """Tensor parallelism of 8: jobs of 1, 2 and 12 GPUs send nothing, those of 8 and 16 do."""
+    config = {
+        "machine": {"family": "gpu-cluster", "nodes": 4},
+        "workload": {"synthetic": {"n_jobs": 4, "mean_nodes": 4}},
+        "queue": {"policies": ["baseline"], "run_time_model": "measured"},
+        "communication": {"mix": [{"pattern": "training", "parameters": {"tp": 8}}]},
+    }
+    mix = run_context(config_from(config)).mix
+    log = sized([1, 2, 8, 12, 16])
+    _, fraction = mix.draw(log, np.random.default_rng(1))
+    assert (fraction > 0).tolist() == [False, False, True, False, True]
+    assert mix.silent(log).tolist() == [True, True, False, True, False]
+    assert mix.noted(log).notes == (
+        "3 jobs of 1 to 12 nodes send nothing: communication.mix (training) has no pattern for "
+        "their number of ranks",
+    )
+    # another pattern for small jobs is theirs, and jobs outside of all entries are an error
+    config["communication"]["mix"] += [{"pattern": "all-to-all", "nodes": [1, 4]}]  # type: ignore[index]
+    mix = run_context(config_from(config)).mix
+    which, fraction = mix.draw(log, np.random.default_rng(1))
+    assert which[:2].tolist() == [1, 1]
+    assert (fraction > 0).tolist() == [True, True, True, False, True]
+    config["communication"]["mix"] = [{"pattern": "all-to-all", "nodes": [1, 4]}]  # type: ignore[index]
+    with pytest.raises(NetcosimError, match="no entry is for job"):
+        run_context(config_from(config)).mix.draw(log, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize(("dp", "ep", "fits"), [(0, 1, [8, 16]), (2, 1, [16]), (0, 2, [16])])
+def test_ranks_that_training_can_be_on(dp: int, ep: int, fits: list[int]) -> None:
+    given = {"tp": 8, "dp": dp, "ep": ep}
+    sizes = [1, 4, 8, 12, 16]
+    assert [n for n in sizes if PATTERNS["training"].ranks_used(n, given)] == fits
+
+
+def test_ranks_beyond_those_of_a_trace_are_idle_and_noted(tmp_path: Path) -> None:
+    """A trace of two ranks, two on each node: jobs of one node are full, others have idle ones."""
+    (tmp_path / "two.goal").write_text(
+        "num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 3\n}\nrank 1 {\nl1: recv 8b from 0 tag 3\n}\n"
+    )
+    config = {
+        "machine": {"family": "torus", "dims": [8]},
+        "workload": {"synthetic": {"n_jobs": 4, "sizes": [4]}},
+        "queue": {"policies": ["baseline"]},
+        "communication": {
+            "mix": [{"pattern": "goal", "file": str(tmp_path / "two.goal")}],
+            "ranks_per_node": 2,
+        },
+        "run": {"snapshots": 1},
+    }
+    notes = run_context(config_from(config)).queues.jobs.notes
+    assert "goal uses 2 ranks at most: in 4 jobs that may have it, others are idle" in notes
+    mix = run_context(config_from(config)).mix
+    assert mix.noted(sized([1, 1])).notes == ()
+    assert not mix.silent(sized([1, 4])).any()
+
+
+def test_ranks_of_gpus_are_sorted_by_server_unless_the_config_maps_them() -> None:
+    base = {
+        "workload": {"synthetic": {"n_jobs": 4, "mean_nodes": 4}},
+        "queue": {"policies": ["baseline"], "run_time_model": "as-logged"},
+        "run": {"snapshots": 1},
+    }
+    gpus, torus = {"family": "gpu-cluster", "nodes": 4}, {"family": "torus", "dims": [4, 4]}
+    one = {**gpus, "gpus_per_node": 1}
+    for machine, mapping in ((gpus, "by-domain"), (one, "random"), (torus, "random")):
+        resolved = config_from({**base, "machine": machine}).resolved()
+        assert resolved["communication"]["task_mapping"] == mapping
+    # where nothing is sent there is nothing to map
+    queue = config_from({**base, "machine": gpus, "run": {"snapshots": 0}})
+    assert queue.communication.task_mapping == "random"
+    given = {"communication": {"task_mapping": "random"}}
+    own = config_from({**base, **given, "machine": gpus}).resolved()
+    assert own["communication"]["task_mapping"] == "random"
+    assert config_from(own).resolved() == own

@@ -9,14 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import netcosim as nc
+from netcosim.cli import main
 from netcosim.commands.describe import summary_of
 from netsim.errors import NetcosimError
+from patterns.recorded import stages
+from patterns.recorded.pattern import read_recorded
+from patterns.recorded.stages import Recorded
 from patterns.registry import PATTERNS, make_pattern
-from patterns.training import chakra as chakra_traces
-from patterns.training import recorded
 from patterns.training.operations import OVERLAPS
-from patterns.training.recorded import Recorded, read_recorded
-from patterns.training.times import bytes_sent, computing_s
+from patterns.training.times import bytes_sent, computing_s, timeline
 
 RNG = np.random.default_rng(1)
 SIMAI = """HYBRID model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 8 checkpoints: 0
@@ -35,25 +37,70 @@ CommType.all_reduce,CommGroup.tp_group,2,77,forward.Layer
 """
 
 
+PIPELINE = """HYBRID model_parallel_NPU_group: 1 pp: 2 vpp: 1 ga: 2 all_gpus: 4 pp_comm 2000000
+6
+grad -1 0 NONE 0 0 NONE 0 0 REDUCESCATTER 4000000 100
+embedding_layer -1 500000 NONE 0 1000000 NONE 0 0 NONE 0 100
+attention_layer -1 500000 NONE 0 1000000 NONE 0 0 NONE 0 100
+embedding_layer -1 500000 NONE 0 1000000 NONE 0 0 NONE 0 100
+attention_layer -1 500000 NONE 0 1000000 NONE 0 0 NONE 0 100
+optimizer1 -1 0 ALLREDUCE 4 0 NONE 0 0 NONE 0 100
+"""
+
+
+def stage_text(stage: int) -> str:
+    """AICB's text of a stage of two, with two micro-batches, as its generator orders them."""
+    work = "CommType.all_reduce,CommGroup.tp_group,2,4096,{0}.Layer,\n"
+    message = "CommType.{0},CommGroup.pp_group,1,2000000,{1}_step,{2}\n"
+    forward, backward = work.format("forward"), work.format("backward")
+    if stage == 0:
+        sends = message.format("isend", "forward", "send_next")
+        waits = message.format("irecv", "backward", "recv_next")
+        # the wait for a gradient stands before the send that it depends on
+        body = forward + sends + forward + waits + sends + backward + waits + backward
+    else:
+        waits = message.format("irecv", "forward", "recv_prev")
+        sends = message.format("isend", "backward", "send_prev")
+        body = waits + forward + backward + sends + waits + forward + backward + sends
+    mark = "CommType.epoch_end,None,None,0,,\n"
+    return (
+        f"[ pp_stage{stage}: [rank{4 * stage}, rank{4 * stage + 1}] ]\n"
+        "comm_type,comm_group,comm_group_size,msg_size,stage,additional\n"
+        f"CommType.all_reduce,CommGroup.pp_group,2,8,init,\n{mark}"
+        f"{body}CommType.all_reduce,CommGroup.dp_group,2,64,step,\n{mark}"
+    )
+
+
+def packets_s(path: Path, n_ranks: int) -> float:
+    """Seconds of a step by packets on links of 1 GB/s."""
+    machine = {"radix": 16, "levels": 2, "bandwidth_Bps": 1_000_000_000}
+    network = nc.SharedNetwork(
+        nc.make_routing(nc.make_topology("fattree", machine)), task_mapping="in-order"
+    )
+    work = nc.Communication("training-file", parameters={"file": str(path)})
+    job = nc.PlacedJob(1, work, np.arange(n_ranks))
+    return float(nc.Ensemble(network, [job]).packets().time_s[0])
+
+
 def test_a_workload_is_read_forwards_then_backwards(tmp_path: Path) -> None:
     (tmp_path / "w.txt").write_text(SIMAI)
     recorded = read_recorded(tmp_path / "w.txt")
-    found = [(op.kind, op.group, op.n_bytes) for op in recorded.operations if op.group]
+    found = [(op.kind, op.group, op.n_bytes) for op in recorded.stages[0] if op.group]
     assert found == [
         ("all-reduce", "tp", 4096),
         ("all-reduce", "tp", 8192),
         ("reduce-scatter", "dp", 16384),
         ("all-reduce", "tp", 4096),
     ]
-    assert [op.n_bytes for op in recorded.operations if op.beside] == [16384]
-    assert computing_s(recorded.operations) == pytest.approx(8.1e-6)
+    assert [op.n_bytes for op in recorded.stages[0] if op.beside] == [16384]
+    assert computing_s(recorded.stages[0]) == pytest.approx(8.1e-6)
     layout = recorded.layout(1)
     assert (layout.tp, layout.dp) == (2, 4)
 
 
 def listed(path: Path) -> list[tuple[str, str, bool, tuple[int, ...]]]:
     """Kind, group, whether beside computing, and what is needed, of each operation."""
-    return [(op.kind, op.group, op.beside, op.needs) for op in read_recorded(path).operations]
+    return [(op.kind, op.group, op.beside, op.needs) for op in read_recorded(path).stages[0]]
 
 
 def write_aicb(path: Path, rows: Sequence[tuple[str, str, int, str]]) -> None:
@@ -120,6 +167,98 @@ def test_experts_of_a_workload_have_groups_of_their_own(tmp_path: Path) -> None:
     assert (layout.tp, layout.dp, layout.ep, layout.gpus) == (2, 4, 2, 8)
 
 
+def test_a_workload_with_a_pipeline_runs_as_1f1b(tmp_path: Path) -> None:
+    """Forward 1 ms, backward 2 ms, messages of 2 ms: 13 ms; then 2 GPUs scatter 4 MB in 2 ms.
+
+    Stage 0 computes until 2 ms; stage 1 from 3 to 6 and to 9; its gradients arrive at 8 and 11.
+    """
+    path = tmp_path / "w.txt"
+    path.write_text(PIPELINE)
+    recorded = read_recorded(path)
+    layout = recorded.layout(4)
+    assert (layout.pp, layout.dp, layout.gpus) == (2, 2, 4)
+    found = timeline(recorded.stages, layout, dict.fromkeys(("pp", "dp"), 1e9))
+    assert found.seconds == pytest.approx(15e-3)
+    assert found.exposed_s[0] == pytest.approx({"tp": 0, "cp": 0, "pp": 7e-3, "dp": 2e-3, "ep": 0})
+    assert bytes_sent(recorded.stages[0], layout)["pp"] == 2 * 2_000_000
+    assert packets_s(path, 4) == pytest.approx(15e-3, rel=0.01)
+
+
+def test_chunks_of_a_workload_are_interleaved(tmp_path: Path) -> None:
+    """Two stages of two chunks: a micro-batch crosses 3 boundaries each way."""
+    layers = [
+        f"{name} -1 1000 NONE 0 2000 NONE 0 0 NONE 0 100"
+        for name in ("embedding_layer", "attention_a", "mlp", "attention_b", "mlp") * 4
+    ]
+    head = PIPELINE.splitlines()[0].replace("vpp: 1", "vpp: 2").replace("ga: 2", "ga: 4")
+    path = tmp_path / "w.txt"
+    path.write_text("\n".join([head, str(len(layers)), *layers]))
+    recorded = read_recorded(path)
+    sent = [bytes_sent(stage, recorded.layout(4))["pp"] for stage in recorded.stages]
+    # stage 0 passes on both of its chunks forwards, and one backwards
+    assert sent == [4 * 3 * 2_000_000, 4 * 3 * 2_000_000]
+    assert [computing_s(stage) for stage in recorded.stages] == pytest.approx([4 * 15e-6] * 2)
+    # chunks of three layers and of two: the first one ends with the first mlp
+    first = recorded.stages[0]
+    assert [op.kind for op in first[:4]] == ["compute", "compute", "compute", "send"]
+    found = timeline(recorded.stages, recorded.layout(4), {})
+    # bubble of (3 + 2) x 3 us / 2: the pipeline fills by its first chunk and drains by its last
+    assert found.seconds == pytest.approx(60e-6 + 9e-6)
+    # lines of one attention stay together
+    names = ("attention_column", "attention_linear", "attention_row", "mlp", "attention_row")
+    parts = [layer.replace("mlp", name) for layer, name in zip([layers[2]] * 5, names, strict=True)]
+    path.write_text("\n".join([head, "24", *([layers[0], *parts] * 4)]))
+    kinds = [op.kind for op in read_recorded(path).stages[0]]
+    assert kinds[:6] == [*["compute"] * 5, "send"]
+    path.write_text("\n".join([head.replace("ga: 4", "ga: 3"), "15", *layers[:15]]))
+    with pytest.raises(NetcosimError, match="3 micro-batches in 2 chunks a stage"):
+        read_recorded(path)
+
+
+def test_stages_of_a_file_of_aicb(tmp_path: Path) -> None:
+    """Two stages of 2 x 2 GPUs; the file of one stage is that of both."""
+    both, one = tmp_path / "both.csv", tmp_path / "one.csv"
+    both.write_text(stage_text(0) + stage_text(1))
+    recorded = read_recorded(both)
+    layout = recorded.layout(8)
+    assert (layout.tp, layout.pp, layout.dp, layout.gpus) == (2, 2, 2, 8)
+    messages = [
+        [(op.kind, op.peer, op.tag) for op in s if op.group == "pp"] for s in recorded.stages
+    ]
+    # sends before what is waited for with them; tags are odd forwards
+    assert messages[0] == [
+        *(("send", 1, 1), ("send", 1, 3)),
+        *(("receive", 1, 0), ("receive", 1, 2)),
+    ]
+    assert messages[1] == [
+        *(("receive", 0, 1), ("send", 0, 0)),
+        *(("receive", 0, 3), ("send", 0, 2)),
+    ]
+    sent = [bytes_sent(stage, layout)["pp"] for stage in recorded.stages]
+    assert sent == [4_000_000, 4_000_000]
+    seconds = packets_s(both, 8)
+    # messages arrive at 2 and 4 ms, their gradients 2 ms after
+    assert seconds == pytest.approx(6e-3, rel=0.01)
+    one.write_text(stage_text(0))
+    alone = read_recorded(one)
+    assert alone.layout(8) == layout
+    assert packets_s(one, 8) == pytest.approx(seconds, rel=1e-3)
+
+
+def test_operations_of_a_micro_benchmark(tmp_path: Path) -> None:
+    """Without sizes of groups all GPUs take part; SimAI's header is MICRO."""
+    path = tmp_path / "w.csv"
+    path.write_text(
+        "comm_type,comm_group,msg_size,stage\nCommType.epoch_end,None,0,\n"
+        "CommType.all_reduce,CommGroup.dp_group,4096,x\nCommType.epoch_end,None,0,\n"
+    )
+    other = tmp_path / "w.txt"
+    other.write_text("MICRO\n1\nmicro_test -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 4096 1\n")
+    for file in (path, other):
+        made = make_pattern("training-file", 6, 1, 1, RNG, {"file": str(file)})
+        assert made.total_bytes == pytest.approx(2 * 5 * 4096, abs=60)
+
+
 @pytest.mark.parametrize(
     ("sizes", "gpus", "degrees"),
     [
@@ -146,7 +285,7 @@ def test_programs_of_files_send_their_bytes(
     n_ranks = PATTERNS["training-file"].least_ranks(given)
     assert n_ranks == 8
     recorded = read_recorded(tmp_path / name)
-    closed = 8 * sum(bytes_sent(recorded.operations, recorded.layout(8)).values())
+    closed = 8 * sum(bytes_sent(recorded.stages[0], recorded.layout(8)).values())
     for more in (0, 3):
         made = make_pattern("training-file", n_ranks + more, 1, 1, RNG, given)
         made.validate()
@@ -162,10 +301,16 @@ def test_published_files_are_read(shared_dir: Path) -> None:
     if not files:
         pytest.skip("the iterations of AICB are not part of the project")
     for path in [*files, folder / "simai" / "microAllReduce.txt"]:
-        assert read_recorded(path).operations
+        assert read_recorded(path).stages[0]
+    # ZeRO-3's 65 small gathers after the step among the 656 operations
+    path = folder / "aicb" / "physical_L7B-D1-C02_Llama7B_zero3_mbs1.csv.gz"
+    operations = [op for op in read_recorded(path).stages[0] if op.group]
+    gathers = [op for op in operations if op.phase == "step" and op.kind == "all-gather"]
+    assert (len(operations), len(gathers)) == (656, 65)
+    assert {op.n_bytes for op in gathers} == {8192}
     path = folder / "aicb" / "physical_L7B-M1-C04_Llama7B_megatron_tp2_pp1_mbs1.csv.gz"
     recorded = read_recorded(path)
-    sent = bytes_sent(recorded.operations, recorded.layout(128))
+    sent = bytes_sent(recorded.stages[0], recorded.layout(128))
     # 130 all-reduces of activations between two GPUs, and the gradients and parameters of 64
     assert sent["tp"] == pytest.approx(130 * 16_777_216, rel=1e-4)
     assert sent["dp"] == pytest.approx(63 / 64 * (10_366_697_472 + 5_183_348_736), rel=1e-9)
@@ -177,13 +322,43 @@ def test_published_files_are_read(shared_dir: Path) -> None:
     ("text", "message"),
     [
         ("a,b\n1,2\n", ":1: neither AICB's operations"),
-        (SIMAI.replace("pp: 1", "pp: 2"), ":1: pp: 2; only one stage"),
+        (SIMAI.replace("pp: 1", "pp: 2"), ":1: pp: 2 needs pp_comm"),
+        (PIPELINE.replace("ga: 2", "ga: 3"), ":1: ga: 3 micro-batches; 2 layers embedding_layer"),
+        (PIPELINE.replace("vpp: 1", "vpp: 2"), ":4: vpp: 2 chunks of a micro-batch with 1 layers"),
+        (
+            PIPELINE.replace("gpus: 4", "gpus: 5"),
+            "a multiple of model_parallel_NPU_group * pp = 2",
+        ),
+        (SIMAI.replace("checkpoints: 0", "checkpoints: 2"), ":1: checkpoints: 2; layers that are"),
         (SIMAI.replace("pp: 1", "pp: x"), ":1: pp = 'x'; a whole number"),
         (SIMAI.replace(" 900 ", " "), ":4: 11 columns; 12 are needed"),
         (SIMAI.replace("NONE 0 100", "NONE 0 100 7"), ":3: 13 columns; 12 are needed"),
         (SIMAI.replace("REDUCESCATTER", "GATHER"), ":4: GATHER; known are NONE and"),
         (SIMAI.replace("1000", "-5"), ":3: computing time = '-5'"),
-        (AICB.replace("comm_group_size", "size"), ":2: the head lacks comm_group_size"),
+        (AICB.replace("comm_group_size", "size"), ":5: no comm_group_size of tp, nor in another"),
+        (
+            AICB.replace("tp_group,2,4096", "tp_group,None,4096"),
+            ":5: no comm_group_size of tp, nor",
+        ),
+        (AICB.replace("msg_size", "bytes"), ":2: the head lacks msg_size"),
+        (
+            AICB.replace("tp_group,2", "embedding_group,2"),
+            ":5: all-reduce of group 'embedding'; known",
+        ),
+        (
+            stage_text(0).replace("send_next", "somewhere"),
+            ":6: isend with additional = 'somewhere'",
+        ),
+        (
+            stage_text(0).replace("init", "x").replace("pp_group,2", "pp_group,1"),
+            "number is not in",
+        ),
+        (stage_text(0) + stage_text(0), "stage 1 of 2 has a send with stage 2"),
+        (stage_text(0).replace("4096,forward", "4095,forward", 1), "are not alike are not read"),
+        (
+            stage_text(0).replace("2000000", "2000001", 1),
+            "messages of one stage of [2000000, 2000001]",
+        ),
         (AICB.replace("4096", "many"), ":5: msg_size = 'many'"),
         (AICB.replace("all_reduce", "isend"), ":5: isend of group 'tp'"),
         (AICB.split("CommType.epoch_end")[0], "no operations between two lines of epoch_end"),
@@ -220,7 +395,7 @@ def test_a_file_is_read_again_when_its_time_has_changed(tmp_path: Path) -> None:
     for second, computing in enumerate(("1000", "2000"), 1):
         path.write_text(SIMAI.replace("1000", computing))
         os.utime(path, (second, second))
-        assert read_recorded(path).operations[0].seconds == pytest.approx(second * 1e-6)
+        assert read_recorded(path).stages[0][0].seconds == pytest.approx(second * 1e-6)
 
 
 def test_a_head_without_spaces_is_read(tmp_path: Path) -> None:
@@ -234,11 +409,11 @@ def test_more_operations_than_are_built_are_refused(
     """The workload has six passes of computing and four collectives."""
     path = tmp_path / "w"
     path.write_text(SIMAI)
-    assert len(read_recorded(path).operations) == 11  # and a wait at the end
-    monkeypatch.setattr(recorded, "MAX_OPERATIONS", 10)
+    assert len(read_recorded(path).stages[0]) == 11  # and a wait at the end
+    monkeypatch.setattr(stages, "MAX_OPERATIONS", 10)
     path.write_text(SIMAI + "\n")
-    assert len(read_recorded(path).operations) == 11
-    monkeypatch.setattr(recorded, "MAX_OPERATIONS", 9)
+    assert len(read_recorded(path).stages[0]) == 11
+    monkeypatch.setattr(stages, "MAX_OPERATIONS", 9)
     path.write_text(SIMAI + "\n\n")
     with pytest.raises(NetcosimError, match="over 9 operations in an iteration"):
         read_recorded(path)
@@ -269,10 +444,40 @@ def test_describe_shows_bytes_and_the_time_alone() -> None:
     assert [line.split()[0] for line in lines[4:]] == ["tp", "pp", "dp"]
 
 
+def test_describe_shows_a_file_on_a_machine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The pipeline of 13 ms and 2 ms of gradients, on nodes of 1 GB/s (see above)."""
+    (tmp_path / "w.txt").write_text(PIPELINE)
+    own = tmp_path / "own.toml"
+    own.write_text('[machine]\nfamily = "fattree"\nradix = 16\nlevels = 2\nbandwidth = "1 GB/s"\n')
+    asked = ["describe", "training-file", str(tmp_path / "w.txt"), "--machine", str(own)]
+    assert main(asked) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "an isolated step of w.txt on 4 GPUs takes 0.015 s"
+    assert lines[1] == "  computing 0.006 s on the busiest GPU"
+    assert [line.split()[0] for line in lines[2:5]] == ["communication", "pp", "dp"]
+    assert lines[3].split()[1:4] == ["2", "0.004", "GB"]
+    assert lines[5].startswith("  by packets on the first 4 nodes of ")
+    # gradients of stage 1 share its link with its last message
+    assert lines[5].endswith(": 15 ms, exposed: pp 0.005 s, dp 0.003 s")
+    # twice the bandwidth: messages of 1 ms, 3 of 13 ms less, and 1 ms of gradients less
+    assert main([*asked, "--bandwidth", "2 GB/s", "--ranks", "6"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "an isolated step of w.txt on 4 GPUs takes 0.012 s"
+    assert lines[2] == "  2 of 6 ranks are idle"
+    with pytest.raises(NetcosimError, match=r"--ranks 200: .* has 128 nodes, a rank each"):
+        summary_of("training-file", 200, None, [f"file={tmp_path / 'w.txt'}"], str(own))
+    lines = summary_of(
+        "training-file", 4, None, [f"file={tmp_path / 'w.txt'}", "scale=1e6"], str(own)
+    )
+    assert "not simulated" in lines[-1]
+
+
 @pytest.mark.parametrize(
     ("name", "n_ranks", "settings", "message"),
     [
-        ("halo3d", 8, [], "for training only, not 'halo3d'"),
+        ("halo3d", 8, [], "for training, training-file only, not 'halo3d'"),
         ("training", 0, [], "--ranks 0; it must be at least 1"),
         ("training", 8, ["tp"], "--set tp: KEY=VALUE"),
         ("training", 8, ["tp=x"], "tp"),
@@ -284,163 +489,3 @@ def test_describe_refuses_what_has_no_summary(
 ) -> None:
     with pytest.raises(NetcosimError, match=message):
         summary_of(name, n_ranks, "50 GB/s", settings)
-
-
-def varint(n: int) -> bytes:
-    return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
-
-
-def field(number: int, value: int | bytes) -> bytes:
-    """A field of protobuf: a number, or a length and bytes."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
-VALUES: dict[type, int] = {int: 9, bool: 27, str: 29}
-"""Fields of an attribute's value: int64_val, bool_val, string_val."""
-
-
-def node(
-    number: int,
-    kind: int,
-    *needs: int,
-    us: int = 0,
-    after: tuple[int, ...] = (),
-    values: dict[type, int] = VALUES,
-    **attributes: int | str,
-) -> bytes:
-    """A node of a Chakra trace, with its dependencies by data and by control (``after``)."""
-    raw = field(1, number) + field(2, f"n{number}".encode()) + field(3, kind)
-    raw += b"".join(field(4, other) for other in after)
-    raw += b"".join(field(5, other) for other in needs) + field(7, us)
-    for name, value in attributes.items():
-        coded = value.encode() if isinstance(value, str) else value
-        raw += field(10, field(1, name.encode()) + field(values[type(value)], coded))
-    return raw
-
-
-def chakra(*nodes: bytes) -> bytes:
-    return b"".join(varint(len(raw)) + raw for raw in (field(1, b"0.0.4"), *nodes))
-
-
-def test_chakra_nodes_run_in_the_order_of_their_dependencies(tmp_path: Path) -> None:
-    """Written field by field, apart from the library that reads it."""
-    pytest.importorskip("google.protobuf")
-    path = tmp_path / "step.0.et"
-    path.write_bytes(
-        chakra(
-            node(1, 7, 5, comm_type=0, comm_size=1 << 20, pg_name="0"),
-            node(2, 4, us=1000),
-            node(3, 7, comm_type=9),
-            node(5, 4, 2, us=500),
-            node(7, 7, 1, comm_type=7, comm_size=4096, pg_name="0"),
-            node(8, 2, us=77),
-        )
-    )
-    found = [(op.kind, op.n_bytes, op.seconds) for op in read_recorded(path).operations]
-    assert found == [
-        ("compute", 0, 1e-3),
-        ("compute", 0, 5e-4),
-        ("all-reduce", 1 << 20, 0.0),
-        ("reduce-scatter", 4096, 0.0),
-    ]
-    for p in (4, 8):
-        made = make_pattern("training-file", p, 1, 1, RNG, {"file": str(path)})
-        assert made.total_bytes == 2 * (p - 1) * (1 << 20) + (p - 1) * 4096
-
-
-def test_what_a_gpu_of_a_chakra_trace_does_takes_time_and_nothing_else(tmp_path: Path) -> None:
-    """Computing of the processor, memory and metadata do not, whatever their duration."""
-    pytest.importorskip("google.protobuf")
-    path = tmp_path / "step.0.et"
-    path.write_bytes(
-        chakra(
-            node(1, 4, us=1000, is_cpu_op=True),
-            node(2, 4, us=500, is_cpu_op=False),
-            *(node(number, kind, us=77) for number, kind in ((3, 1), (4, 2), (5, 3))),
-            # a collective has the mark of the processor that calls it
-            node(6, 7, comm_type=5, comm_size=64, is_cpu_op=True),
-        )
-    )
-    found = [(op.kind, op.n_bytes, op.seconds) for op in read_recorded(path).operations]
-    assert found == [("compute", 0, pytest.approx(5e-4)), ("broadcast", 64, 0.0)]
-
-
-@pytest.mark.parametrize("number", [7, 9, 11, 13])
-def test_chakra_numbers_may_be_of_any_width_and_kinds_are_those_of_the_schema(
-    number: int, tmp_path: Path
-) -> None:
-    """int32, int64, uint32 and uint64; of ready nodes the smallest number is next."""
-    pytest.importorskip("google.protobuf")
-    path = tmp_path / "step.0.et"
-    kinds = {2: "all-gather", 0: "all-reduce", 6: "all-to-all", 5: "broadcast", 7: "reduce-scatter"}
-    nodes = [
-        node(10 + i, 7, values={int: number}, comm_type=kind, comm_size=1)
-        for i, kind in enumerate(kinds)
-    ]
-    # 1 waits for 14 by control; 15 and 2 for nothing
-    more = [node(15, 4, us=1), node(1, 4, after=(14,), us=2), node(2, 4, us=3)]
-    path.write_bytes(chakra(*nodes[::-1], *more))
-    operations = read_recorded(path).operations
-    assert [op.kind for op in operations] == ["compute", *kinds.values(), "compute", "compute"]
-    assert [op.seconds for op in operations if op.seconds] == pytest.approx([3e-6, 2e-6, 1e-6])
-    assert {op.group for op in operations[1:6]} == {"dp"}
-
-
-def test_published_chakra_traces_are_one_collective_of_one_mebibyte(shared_dir: Path) -> None:
-    pytest.importorskip("google.protobuf")
-    files = sorted((shared_dir / "inputs/ai/astra-sim/chakra").glob("*/*.et"))
-    if not files:
-        pytest.skip("the traces of ASTRA-sim are not part of the project")
-    assert len(files) == 24
-    for path in files:
-        gpus = 4 if "4npus" in path.parent.name else 8
-        made = make_pattern("training-file", gpus, 1, 1, RNG, {"file": str(path)})
-        # each GPU sends 2 (p - 1)/p or (p - 1)/p of 1 MiB
-        times = 2 if "all_reduce" in path.name else 1
-        assert made.total_bytes == times * (gpus - 1) << 20
-
-
-def test_chakra_traces_of_too_many_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("google.protobuf")
-    monkeypatch.setattr(chakra_traces, "MAX_NODES", 1)
-    path = tmp_path / "step.0.et"
-    path.write_bytes(chakra(node(1, 4, us=5)))
-    assert len(read_recorded(path).operations) == 1
-    path.write_bytes(chakra(node(1, 4, us=5), node(2, 4, us=5)))
-    with pytest.raises(NetcosimError, match="2 nodes; at most 1 are read"):
-        read_recorded(path)
-
-
-@pytest.mark.parametrize(
-    ("raw", "message"),
-    [
-        (chakra(), "a Chakra trace without nodes"),
-        (b"hello, world", "no Chakra trace"),
-        (chakra(node(1, 5)), "node 1 (n1): a send or receive; only collectives are read"),
-        (
-            chakra(node(1, 7, comm_type=3)),
-            "comm_type 3; known are computing and coll",
-        ),
-        (chakra(node(1, 7)), "comm_type -1; known are"),
-        (chakra(node(1, 7, comm_type="all")), "comm_type all; known are"),
-        (chakra(node(1, 7, comm_type=0)), "comm_size = -1; it must be a number"),
-        (chakra(node(1, 7, comm_type=0, comm_size=0)), "comm_size = 0; it must be a number"),
-        (chakra(node(1, 4, 2), node(2, 4, 1)), "2 nodes depend on each other"),
-        (chakra(node(1, 4, 9)), "node 1: a number twice, or of no node"),
-        (chakra(node(1, 4))[:-1], "cut off"),
-        (
-            chakra(*(node(i, 7, comm_type=0, comm_size=8, pg_name=str(i)) for i in (1, 2))),
-            "process groups '1', '2'; their members",
-        ),
-    ],
-)
-def test_chakra_traces_that_are_not_read(raw: bytes, message: str, tmp_path: Path) -> None:
-    pytest.importorskip("google.protobuf")
-    path = tmp_path / "step.0.et"
-    path.write_bytes(raw)
-    with pytest.raises(NetcosimError) as caught:
-        read_recorded(path)
-    assert message in str(caught.value)
-    assert str(caught.value).startswith(f"{path}: ")

@@ -105,10 +105,14 @@ class Side:
     empty: Callable[[int], Policy] | None = None
     """The policy with all nodes free, with draws of its own for each snapshot; for studies whose
     jobs are placed anew."""
+    silent: NDArray[np.bool_] | None = None
+    """(n_jobs,) bool. Jobs that only compute; none by default."""
 
     def running(self, time_s: float) -> list[int]:
-        """Return the jobs of more than one node (by index) that run at an instant."""
+        """Return the jobs of more than one node (by index) that run and send at an instant."""
         jobs = self.schedule.running_at(time_s)
+        if self.silent is not None:
+            jobs = jobs[~self.silent[jobs]]
         return [int(job) for job in jobs[self.schedule.workload.n_nodes[jobs] > 1]]
 
     def placement(self, index: int) -> Placement:

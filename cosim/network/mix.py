@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,6 +39,17 @@ class PatternShare:
     min_nodes: int = 1
     max_nodes: int | None = None
     """Jobs that it is for, both ends included."""
+    ranks: Callable[[int], tuple[int, int]] | None = field(default=None, compare=False)
+    """Of a job of so many nodes, the ranks that take part, 0 where the pattern cannot be on so
+    many, and all; None: all on any number."""
+
+    def used(self, n_nodes: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Return the ranks that take part, and all, in jobs of these sizes, (n, 2)."""
+        if self.ranks is None:
+            return np.stack([n_nodes, n_nodes], axis=1).astype(np.int64)
+        sizes, which = np.unique(n_nodes, return_inverse=True)
+        found = [self.ranks(size) for size in sizes.tolist()]
+        return np.array(found, dtype=np.int64).reshape(-1, 2)[which]
 
     def suits(self, n_nodes: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Return whether the entry is for jobs of these sizes, (n,)."""
@@ -76,7 +87,8 @@ class CommunicationMix:
     ) -> tuple[NDArray[np.int64], FloatArray]:
         """Draw the pattern and communication share of every job from the entries for its size.
 
-        Values in the log (`workloads.details`) replace draws: a job's pattern
+        A job whose entries cannot be on its ranks has a fraction of 0: it only computes. Values in
+        the log (`workloads.details`) replace draws: a job's pattern
         where an entry of that name is for its size, the first one, and its communication share.
 
         Returns
@@ -86,7 +98,7 @@ class CommunicationMix:
         fraction : (n,) float64
         """
         key = draw_key(rng)
-        suits = np.stack([share.suits(workload.n_nodes) for share in self.shares], axis=1)
+        suits, runs = self._suits(workload)
         without = np.flatnonzero(~suits.any(axis=1))
         if len(without):
             job = without[0]
@@ -95,12 +107,13 @@ class CommunicationMix:
                 f"{workload.n_nodes[job]} nodes ({len(without):,} such jobs); add one for jobs of "
                 "any size"
             )
+        silent = np.asarray(~runs.any(axis=1))
         weights = np.array([share.weight for share in self.shares])
-        edges = np.cumsum(np.where(suits, weights, 0.0), axis=1)
+        edges = np.cumsum(np.where(runs, weights, 0.0), axis=1)
         u = uniform_per_job(key, 0, workload.job_id) * edges[:, -1]
         which = (edges <= u[:, None]).sum(axis=1)
-        which = np.minimum(which, len(self.shares) - 1 - suits[:, ::-1].argmax(axis=1))
-        logged = self._logged_pattern(workload, suits)
+        which = np.minimum(which, len(self.shares) - 1 - runs[:, ::-1].argmax(axis=1))
+        logged = self._logged_pattern(workload, runs)
         which = np.where(logged >= 0, logged, which)
         u = uniform_per_job(key, 1, workload.job_id)
         if self.law is None:
@@ -111,7 +124,21 @@ class CommunicationMix:
             ties = uniform_per_job(key, 2, workload.job_id)
             fraction = self.law.draw(u, ties, workload.n_nodes)
         known = workload.details.communication_fraction
-        return which, fraction if known is None else np.where(np.isnan(known), fraction, known)
+        fraction = fraction if known is None else np.where(np.isnan(known), fraction, known)
+        return which, np.where(silent, 0.0, fraction)
+
+    def _suits(self, workload: Workload) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return which entries are for each job, and of these which can be on its ranks, (n, k)."""
+        suits = np.stack([share.suits(workload.n_nodes) for share in self.shares], axis=1)
+        if all(share.ranks is None for share in self.shares):
+            return suits, suits
+        used = np.stack([share.used(workload.n_nodes)[:, 0] for share in self.shares], axis=1)
+        return suits, suits & (used > 0)
+
+    def silent(self, workload: Workload) -> NDArray[np.bool_]:
+        """Return the jobs that send nothing, as no pattern that is for them can be on their
+        ranks."""
+        return np.asarray(~self._suits(workload)[1].any(axis=1))
 
     def with_traffic(self, workload: Workload, rng: np.random.Generator) -> Workload:
         """Return the jobs with what `draw` gives each as if it were in the log."""
@@ -134,12 +161,33 @@ class CommunicationMix:
                     found[mine & suits[:, k]] = k
         return found
 
+    def _rank_notes(self, workload: Workload) -> list[str]:
+        """Return notes on jobs that only compute, and on ranks that are idle."""
+        notes, sizes = [], workload.n_nodes
+        suits, runs = self._suits(workload)
+        if (silent := suits.any(axis=1) & ~runs.any(axis=1)).any():
+            names = ", ".join(dict.fromkeys(share.pattern for share in self.shares))
+            low, high = int(sizes[silent].min()), int(sizes[silent].max())
+            notes.append(
+                f"{int(silent.sum()):,} jobs of {low:,} to {high:,} nodes send nothing: "
+                f"communication.mix ({names}) has no pattern for their number of ranks"
+            )
+        for k, share in enumerate(self.shares):
+            used, ranks = share.used(sizes).T
+            if (partly := runs[:, k] & (used < ranks)).any():
+                most = int(used[partly].max())
+                notes.append(
+                    f"{share.pattern} uses {most:,} ranks at most: in {int(partly.sum()):,} jobs "
+                    "that may have it, others are idle"
+                )
+        return notes
+
     def noted(self, workload: Workload) -> Workload:
         """Return the jobs with notes on how many have logged patterns, and which of these are not
         in the mix."""
         details, notes = workload.details, []
         if details.pattern is not None and (named := details.pattern.known).any():
-            suits = np.stack([share.suits(workload.n_nodes) for share in self.shares], axis=1)
+            suits = self._suits(workload)[1]
             taken = self._logged_pattern(workload, suits) >= 0
             notes.append(f"the log has the pattern of {int(taken.sum()):,} jobs")
             missing = sorted({str(details.pattern[int(i)]) for i in np.flatnonzero(named & ~taken)})
@@ -155,6 +203,7 @@ class CommunicationMix:
                 f"the log has the communication share of {int(logged.sum()):,} jobs"
                 + (f"; that of {rest:,} is drawn" if rest else "")
             )
+        notes += self._rank_notes(workload)
         if self.law is not None:
             notes.append(self.law.describe(workload.n_nodes))
         if not notes:

@@ -215,7 +215,8 @@ class _CommunicationKeys(Section):
     )
     ranks_per_node: Count = Field(default=1, description="processes on each node", examples=[4])
     task_mapping: Annotated[Text, known("task mapping", MAPPINGS)] = Field(
-        default="random", description="assignment of ranks to nodes"
+        default="random",
+        description="assignment of ranks to nodes; if left out, by-domain on machines of GPUs",
     )
     fraction: FractionSection | None = None
     io: IoSection | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
@@ -41,7 +41,7 @@ from netcosim.config.fields import (
     known,
     with_keys,
 )
-from netcosim.config.machine import MachineSection
+from netcosim.config.machine import MachineSection, gpus_per_server
 from netcosim.config.policies import PolicyTables, policies_with_tables, policy_tables
 from netcosim.config.read_if import (
     IF_NEED_IS_GIVEN,
@@ -352,6 +352,26 @@ class Config(Section):
                     what = f"it does not place on a {self.machine.family};{near(name, valid)}"
                     raise ConfigError(f"queue.{key}", name, what)
         return self
+
+    @model_validator(mode="after")
+    def _ranks_are_sorted_on_gpus(self) -> Config:
+        """Map ranks by domain on machines of GPUs, as launchers do, unless the config maps them."""
+        key = "communication.task_mapping"
+        given = "task_mapping" in self.communication.model_fields_set
+        conditions = filter(None, (if_communicating(key), if_not_ignored(key)))
+        # where nothing reads it, the default stays, which is no key that is set
+        if (
+            not given
+            and gpus_per_server(self.machine) > 1
+            and all(one.holds(*(self._value(name) for name in one.keys)) for one in conditions)
+        ):
+            mapped = self.communication.model_copy(update={"task_mapping": "by-domain"})
+            self.__dict__["communication"] = mapped
+        return self
+
+    def _value(self, key: str) -> Any:
+        """Return the value of a dotted key."""
+        return reduce(getattr, key.split("."), self)
 
     @model_validator(mode="after")
     def _empty_machine_has_the_queues_rules(self) -> Config:

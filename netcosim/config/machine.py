@@ -341,6 +341,15 @@ def _check(family: Family, parameters: Mapping[str, Any], written: Mapping[str, 
         raise ConfigError(f"machine.{written.get(name, short_name(name))}", parameters[name], why)
 
 
+def gpus_per_server(section: MachineSection) -> int:
+    """Return the GPUs of a server of a machine whose nodes are GPUs; 1 for other machines."""
+    builder = FAMILIES[section.family].builder_for(section.parameters)
+    declared = parameters_of(builder).get("gpus_per_node")
+    default = 1 if declared is None or declared.default is None else declared.default
+    found = section.parameters.get("gpus_per_node") or default
+    return found if isinstance(found, int) else 1
+
+
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class BuiltMachine:

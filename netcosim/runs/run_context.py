@@ -108,16 +108,23 @@ class RunContext:
 
     def flow_cost(self) -> str | None:
         """Return a note on the cost of simulating the jobs on the network, or None."""
-        share, _ = self.drawn
-        routing, sizes = self.machine.routing, self.queues.jobs.n_nodes
+        share, fraction = self.drawn
+        routing = self.machine.routing
+        # jobs that send nothing are as jobs of one node
+        sizes = np.where(fraction > 0, self.queues.jobs.n_nodes, 1)
         seconds, longest = flow_level_s(routing, self.communications, share, sizes)
         return flow_level_line(seconds * len(self.config.queue.policies), longest)
 
     def sides(self, schedules: Mapping[str, QueueResult]) -> dict[str, Side]:
         """Return schedules on this network."""
+        silent = self.mix.silent(self.queues.jobs)
         return {
             name: Side(
-                result, self.shared, POLICIES[name].isolates, partial(self.queues.empty, name)
+                result,
+                self.shared,
+                POLICIES[name].isolates,
+                partial(self.queues.empty, name),
+                silent if silent.any() else None,
             )
             for name, result in schedules.items()
         }
@@ -170,12 +177,22 @@ def _mix(section: CommunicationSection) -> CommunicationMix:
     """Return the patterns, weights and communication fractions of ``[communication]``."""
     shares = []
     for entry in section.mix:
-        ranks = PATTERNS[entry.pattern].least_ranks(entry.all_parameters(InputFile.checked))
+        parameters = entry.all_parameters(InputFile.checked)
+        ranks = None
+        if PATTERNS[entry.pattern].recorded_ranks is not None:
+            ranks = partial(_ranks_of, entry.pattern, parameters, section.ranks_per_node)
         least, most = entry.nodes or (1, None)
-        least = max(least, -(-ranks // section.ranks_per_node))
         named = (entry.pattern, entry.weight, *entry.communication_fraction)
-        shares.append(PatternShare(*named, least, most))
+        shares.append(PatternShare(*named, least, most, ranks))
     return CommunicationMix(shares, section.law())
+
+
+def _ranks_of(
+    pattern: str, parameters: Mapping[str, object], ranks_per_node: int, n_nodes: int
+) -> tuple[int, int]:
+    """Return how many ranks of a job take part in a pattern, and all."""
+    n_ranks = n_nodes * ranks_per_node
+    return PATTERNS[pattern].ranks_used(n_ranks, parameters), n_ranks
 
 
 def check_snapshots(n_snapshots: int, n_policies: int, n_links: int) -> None:

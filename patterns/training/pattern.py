@@ -40,6 +40,12 @@ def _ranks(settings: TrainingSettings) -> int:
     return settings.ranks_of_replica * max(1, settings.dp)
 
 
+def _used(n_ranks: int, settings: TrainingSettings) -> int:
+    dp, rest = divmod(n_ranks, settings.ranks_of_replica)
+    fits = dp > 0 and not rest and settings.dp in (0, dp) and dp % settings.ep == 0
+    return n_ranks if fits else 0
+
+
 def summary(n_ranks: int, bandwidth_Bps: float, settings: TrainingSettings) -> list[str]:
     """Return bytes by parallelism and the time of an isolated iteration, in lines.
 
@@ -84,6 +90,7 @@ PATTERN = Pattern(
     "an iteration of training a transformer on ranks in parallel; its sizes, not M",
     training,
     _ranks,
+    _used,
     settings=TrainingSettings,
     summary=summary,
 )

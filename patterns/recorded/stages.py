@@ -1,0 +1,109 @@
+"""Operations of recorded iterations, and of all stages of a pipeline from those of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from netsim.errors import NetcosimError
+from patterns.training.layout import Layout, Slot, slots
+from patterns.training.operations import Operation
+
+MAX_OPERATIONS = 100_000
+"""Of an iteration of a stage, computing among them: 128 layers with 12 collectives, 64 times. A
+program of so many takes some ten seconds to build."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Operations of each GPU, and the sizes of the groups that the file gives."""
+
+    stages: tuple[tuple[Operation, ...], ...]
+    """Of each stage of the pipeline."""
+    sizes: dict[str, int]
+
+    def layout(self, gpus: int) -> Layout:
+        """Return the layout on so many GPUs; more than a file of all groups has are idle."""
+        tp, cp, ep = (self.sizes.get(group, 1) for group in ("tp", "cp", "ep"))
+        pp = max(1, len(self.stages))
+        dp = self.sizes.get("dp", cp * max(1, gpus // (tp * cp * pp))) // cp
+        return Layout(tp=tp, cp=cp, pp=pp, dp=dp, ep=ep)
+
+
+class OperationList:
+    """Operations in order; those beside computing need the one before them."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.found: list[Operation] = []
+        self.last = -1
+
+    def add(self, *operations: Operation) -> None:
+        """Add operations."""
+        for op in operations:
+            if len(self.found) == MAX_OPERATIONS:
+                raise NetcosimError(
+                    f"{self.path}: over {MAX_OPERATIONS:,} operations in an iteration; no longer "
+                    "one is read"
+                )
+            if op.beside and self.last >= 0:
+                op = replace(op, seconds=0.0, needs=(self.last,))
+            self.found.append(op)
+            if not op.beside:
+                self.last = len(self.found) - 1
+
+    def complete(self) -> tuple[Operation, ...]:
+        """Return them with a wait for those beside at the end."""
+        beside = [i for i, op in enumerate(self.found) if op.beside]
+        if beside:
+            self.found.append(Operation("compute", phase="step", needs=(beside[-1],)))
+        return tuple(self.found)
+
+
+Chunks = Sequence[Sequence[Operation]]
+"""Of each chunk of a stage's layers, what one micro-batch does."""
+
+
+@dataclass(frozen=True)
+class Passes:
+    """What a stage does in an iteration; all stages do the same."""
+
+    forward: Sequence[Chunks]
+    backward: Sequence[Chunks]
+    """forward, backward: Of each micro-batch."""
+    boundary_bytes: int
+    """Of a message between stages."""
+    before: Sequence[Operation] = ()
+    after: Sequence[Operation] = ()
+
+    def stages(self, pp: int, path: str) -> tuple[tuple[Operation, ...], ...]:
+        """Return the operations of each stage, in the order of `layout.slots`."""
+        m, v = len(self.forward), len(self.forward[0])
+        if v > 1 and m % pp:
+            raise NetcosimError(
+                f"{path}: {m} micro-batches in {v} chunks a stage; they must be a multiple of "
+                f"pp = {pp}"
+            )
+        layout = Layout(pp=pp, interleave=v, micro_batches=m)
+        found = []
+        for stage in range(pp):
+            operations = OperationList(path)
+            operations.add(*self.before)
+            for slot in slots(layout, stage):
+                passes = self.forward if slot.forward else self.backward
+                operations.add(*self._boundary(layout, stage, slot, "receive"))
+                operations.add(*passes[slot.micro_batch][slot.chunk])
+                operations.add(*self._boundary(layout, stage, slot, "send"))
+            operations.add(*self.after)
+            found.append(operations.complete())
+        return tuple(found)
+
+    def _boundary(self, layout: Layout, stage: int, slot: Slot, kind: str) -> Iterable[Operation]:
+        """Yield the message from the chunk before in the direction of the pass, or to the next."""
+        p, n_chunks = layout.pp, layout.pp * layout.interleave
+        chunk = slot.chunk * p + stage
+        other = chunk + 1 if slot.forward == (kind == "send") else chunk - 1
+        if 0 <= other < n_chunks:
+            tag = 2 * (slot.micro_batch * n_chunks + min(chunk, other)) + slot.forward
+            phase = "forward" if slot.forward else "backward"
+            yield Operation(kind, "pp", self.boundary_bytes, phase=phase, peer=other % p, tag=tag)

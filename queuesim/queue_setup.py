@@ -83,7 +83,8 @@ class QueueSetup:
     repeats: int = 1
 
     def __post_init__(self) -> None:
-        workload, policy, rules = self.workload, self.policy, self.rules
+        policy, rules = self.policy, self.rules
+        workload = self.workload = rules.limited(self.workload)
         check_window(self.window)
         need_name("overrun", self.overrun, OVERRUNS)
         _check_fits(workload, policy, rules)

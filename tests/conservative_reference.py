@@ -36,7 +36,8 @@ def fits(taken: list[Taken], total: int, n_nodes: int, begin: float, end: float)
 
 
 def earliest(taken: list[Taken], total: int, n_nodes: int, asked: float, begin: float) -> float:
-    """The first moment from ``begin`` on at which n_nodes are free for as long as asked."""
+    """The first moment from ``begin`` on at which n_nodes are free for as long as asked; inf
+    where a job without a limit is in the way."""
     for moment in sorted({begin, *(t.end for t in taken if t.end > begin)}):
         if fits(taken, total, n_nodes, moment, moment + asked):
             return moment
@@ -126,7 +127,7 @@ class PlainConservative:
             self.reserved[j] = begin
             if now > 0 and np.isnan(self.first_blocked):
                 self.first_blocked = now
-            if np.isnan(self.promised[j]):
+            if np.isnan(self.promised[j]) and begin < np.inf:
                 self.promised[j] = begin
 
     def taken(self, now: float) -> list[Taken]:

@@ -103,6 +103,7 @@ def random_jobs(rng: np.random.Generator, n_nodes: int) -> Workload:
     run = rng.integers(1, 15, n) * unit
     run[rng.random(n) < 0.1] = 1e-9
     asked = np.maximum(run + rng.integers(-4, 12, n) * unit, unit)
+    asked[rng.random(n) < rng.choice([0.0, 0.0, 0.1, 0.8])] = np.inf
     size = np.minimum(rng.geometric(rng.choice([0.1, 0.5]), n), n_nodes)
     size[rng.random(n) < 0.1] = n_nodes
     return make_workload(begin + submit, run, size, asked)

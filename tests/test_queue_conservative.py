@@ -24,7 +24,7 @@ NODES = 8
 
 @st.composite
 def workloads(draw: st.DrawFn) -> Workload:
-    """Whole seconds, many ties; walltimes may be too short or much too long."""
+    """Whole seconds, many ties; walltimes may be too short, much too long, or missing."""
     n = draw(st.integers(1, 25))
     times = st.lists(st.integers(1, 12), min_size=n, max_size=n)
     submit = sorted(draw(st.lists(st.integers(0, 20), min_size=n, max_size=n)))
@@ -32,6 +32,9 @@ def workloads(draw: st.DrawFn) -> Workload:
         submit = [0] * n
     run, more = draw(times), draw(times)
     asked = draw(st.sampled_from([run, more, [r + m for r, m in zip(run, more, strict=True)]]))
+    if draw(st.booleans()):
+        endless = draw(st.lists(st.booleans(), min_size=n, max_size=n))
+        asked = [np.inf if no_limit else a for no_limit, a in zip(endless, asked, strict=True)]
     nodes = draw(st.lists(st.integers(1, NODES), min_size=n, max_size=n))
     return make_workload(submit, run, nodes, asked)
 

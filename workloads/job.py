@@ -32,7 +32,7 @@ class Workload:
     n_nodes: NDArray[np.int32]
     """(n,) int32. >= 1."""
     requested_s: NDArray[np.float64]
-    """(n,) float64. Requested walltime; the run time where the log has none."""
+    """(n,) float64. > 0. Requested walltime; inf where the log has none (`workloads.limits`)."""
     user: NDArray[np.int32]
     project: NDArray[np.int32]
     """user, project: (n,) int32. -1 where the log has none."""
@@ -41,7 +41,7 @@ class Workload:
     dropped: dict[str, int] = field(default_factory=dict)
     """How many of the log's jobs were left out, by reason."""
     notes: tuple[str, ...] = ()
-    """Notes of the reader for the user ("requested time missing for 68 % ...")."""
+    """Notes of the reader for the user ("no walltime is requested for 5 of 9 jobs ...")."""
     start_unix_s: float | None = None
     """Time 0 in Unix time; None where the log does not have it."""
     details: JobDetails = field(default_factory=JobDetails)

@@ -28,6 +28,8 @@ NEVER = (
     "workload.synthetic.median_run_time_s",
     "workload.run_times",
     "workload.walltimes",
+    "workload.default_limit_s",
+    "workload.missing_limits",
     "queue.estimates",
     "communication.fraction",
     "communication.from",

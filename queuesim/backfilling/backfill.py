@@ -100,6 +100,11 @@ class Backfill(AbstractContextManager["Backfill"], ABC):
             self.begin(job, now_s)
         return None
 
+    def promise(self, job: int, start_s: float) -> None:
+        """Record a job's first reserved start; inf is none: it waits for a job without a limit."""
+        if start_s < inf:
+            self.promised_s.setdefault(job, start_s)
+
     def held_for(self, job: int) -> Sequence[NodeReservation]:
         """Return the reservations that a job keeps clear of as a head of the queue."""
         return ()

@@ -10,7 +10,8 @@ more often is as legal, since by count no reservation is ever delayed by another
 Where a policy cares for topology or rounds up, counts are a guess and a reservation can
 be broken: a job whose time has come but that cannot be placed is moved to the next
 change of the count. No nodes or links are held. Jobs that outlive their walltimes push
-reservations back. A job that others overtake out of the window loses its reservation.
+reservations back. A job that others overtake out of the window loses its reservation. One that
+needs nodes of a job without a limit has none.
 """
 
 from __future__ import annotations
@@ -119,15 +120,15 @@ class ConservativeBackfill(Backfill):
                     self.start(job)
                     continue
                 start = profile.earliest(n_nodes, requested, profile.next_change(now_s))
-            if start == inf:
-                raise NetcosimError(
-                    f"policy {machine.policy.name!r} cannot place {n_nodes} nodes "
-                    f"on {machine.policy.topology.name} even with every running job released"
-                )
             self._note_blocked(now_s)
-            profile.take(n_nodes, start, requested)
-            self._reserved[job] = start
-            self.promised_s.setdefault(job, start)
+            self._keep(profile, job, start)
+            self.promise(job, start)
+        if waiting and not machine.by_end:
+            n_nodes = machine.n_nodes[queue.head(now_s)]
+            raise NetcosimError(
+                f"policy {machine.policy.name!r} cannot place {n_nodes} nodes "
+                f"on {machine.policy.topology.name} even with every running job released"
+            )
 
     def _standing(self, waiting: list[int], now_s: float) -> Profile:
         """Return the profile of running jobs and earlier reservations, delayed only if needed."""
@@ -144,6 +145,11 @@ class ConservativeBackfill(Backfill):
         for job in sorted(kept, key=lambda job: (kept[job], job)):
             n_nodes, requested = machine.n_nodes[job], machine.requested_s[job]
             start = profile.earliest(n_nodes, requested, max(kept[job], now_s))
-            profile.take(n_nodes, start, requested)
-            self._reserved[job] = start
+            self._keep(profile, job, start)
         return profile
+
+    def _keep(self, profile: Profile, job: int, start_s: float) -> None:
+        """Reserve nodes from a start on; inf: no reservation."""
+        if start_s < inf:
+            profile.take(self.machine.n_nodes[job], start_s, self.machine.requested_s[job])
+            self._reserved[job] = start_s

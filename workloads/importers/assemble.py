@@ -20,6 +20,7 @@ from workloads.details import Dependencies, JobDetails, Labels, NodeLists
 from workloads.importers.logged import DROP_HINT, NOT_SOUND, Found, LoggedJob
 from workloads.importers.shared_nodes import shared_nodes
 from workloads.job import MAX_TIME_S, Workload
+from workloads.limits import limit_notes, limits_of
 from workloads.swf_parse import MAX_INTEGER
 
 TASK = 10**8
@@ -176,14 +177,8 @@ def _columns(
             f"{int(early.sum()):,} jobs start before they are submitted; their wait is not known"
         )
     run_time_s = np.array([job.end_s - job.start_s for job in jobs])
-    limit_s = np.array([job.limit_s for job in jobs])
-    no_limit = ~(limit_s > 0)
-    if no_limit.any():
-        notes.append(
-            f"requested time missing for {float(f'{100 * no_limit.mean():.2g}'):g} % of the "
-            f"{len(jobs)} jobs; "
-            "their run time is taken"
-        )
+    walltime_s = limits_of(np.array([job.limit_s for job in jobs]))
+    notes += limit_notes(walltime_s)
     account = Labels.of(job.account for job in jobs)
     numbers = job_numbers(jobs)
     workload = Workload(
@@ -192,7 +187,7 @@ def _columns(
         submit_s=submit_s,
         run_time_s=run_time_s,
         n_nodes=np.array([job.nodes for job in jobs], dtype=np.int32),
-        requested_s=np.where(no_limit, run_time_s, limit_s),
+        requested_s=walltime_s,
         user=Labels.of(job.user for job in jobs).code,
         project=account.code,
         wait_s=np.where(early, np.nan, wait_s),

@@ -11,7 +11,7 @@ from pathlib import Path
 from netsim.errors import NetcosimError
 from netsim.files import read_lines
 from netsim.text_numbers import csv_cells, number_of
-from workloads.importers.dates import LogClock, length_s
+from workloads.importers.dates import NO_LIMIT, LogClock, length_s
 from workloads.swf_parse import short
 
 _NONE = frozenset(("", "null", "none", "nan", "na", "n/a", "unknown"))
@@ -76,7 +76,7 @@ class TableRow:
     def length_s(self, column: str) -> float:
         """Return a length in seconds, given so or as days-hours:minutes:seconds; nan for none."""
         text = self.text(column)
-        if ":" not in text and text.lower() not in ("unlimited", "partition_limit"):
+        if ":" not in text and text.lower() not in NO_LIMIT:
             return self.number(column)
         try:
             return length_s(text)

@@ -26,8 +26,8 @@ def _reader(columns: Mapping[str, str]) -> Callable[..., Workload]:
         """Read a table of GPU jobs, plain or gzipped.
 
         Jobs without a GPU or a node, and jobs that never began, are left out and counted. Of jobs
-        with the same number the last run counts. The logs have no walltimes, so requested times
-        are run times; where they have no start, waits are not known.
+        with the same number the last run counts. The logs have no walltimes; where they have no
+        start, waits are not known.
         """
         rows = csv_rows(path)
         taken = mapped_rows(path, rows, [f"{name}={column}" for name, column in columns.items()])

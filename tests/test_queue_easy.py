@@ -112,7 +112,7 @@ def test_a_job_without_a_limit_never_ends_for_a_reservation(
     jobs = make_workload([0, 0, 1, 1], [10, 20, 5, 100], [2, 1, 4, 1], [np.inf, 20, 5, 100])
     result = simulate_queue(jobs, kind(4), backfill=backfill, rng=np.random.default_rng(1))
     assert result.start_s.tolist() == [0, 0, 101, 1]
-    # conservative backfilling promises C the end of D once A has ended; EASY has nobody behind C then
+    # conservative backfilling promises C the end of D once A has ended; EASY: nobody is behind C
     assert result.promised_s[2] == 101 or backfill != "conservative"
     assert not np.isinf(result.promised_s).any()
     known = make_workload([0, 0, 1, 1], [10, 20, 5, 100], [2, 1, 4, 1])

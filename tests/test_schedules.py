@@ -173,7 +173,7 @@ def test_jobs_without_a_walltime_have_what_the_config_gives_them(tmp_path: Path)
     assert walltimes() == ([np.inf, 80], never)
     assert walltimes(default_limit_s=86_400.0) == (
         [86_400, 80],
-        f"{note}: it is 24 h (workload.default_limit)",
+        f"{note}: it is 1 d (workload.default_limit)",
     )
     assert walltimes(missing_limits="run-time") == (
         [300, 80],

@@ -20,8 +20,7 @@ from netsim.hostlist import compress, expand
 from netsim.text_numbers import csv_cells, need_whole, number_of
 from workloads.dependencies import dependency_text, parse_dependency, refuse_cycles
 from workloads.details import Dependencies, JobDetails, Labels, NodeLists
-from workloads.job import MAX_TIME_S, Workload
-from workloads.limits import limit_notes, limits_of
+from workloads.job import MAX_TIME_S, Workload, limit_notes, limits_of
 from workloads.swf_parse import MAX_INTEGER, short
 
 NEEDED = ("job", "nodes", "arrival_s", "run_s")

@@ -13,10 +13,10 @@ from annotated_types import Ge, Gt
 
 from netsim.errors import NetcosimError
 from netsim.parameters import Example, OneOf, ReadIf
+from netsim.units import format_quantity
 from workloads import transform
 from workloads.formats import LogFormat, Reading, format_of
-from workloads.job import NODE, Workload
-from workloads.limits import limit_notes
+from workloads.job import NODE, Workload, limit_notes
 from workloads.synthetic import laas_workload
 from workloads.transform import select
 
@@ -225,7 +225,7 @@ class JobSource(Reading):
             return replace(jobs, notes=(*jobs.notes, note))
         if self.default_limit_s is not None:
             instead = np.full(len(jobs), self.default_limit_s)
-            how = f"it is {self.default_limit_s / 3600:g} h (workload.default_limit)"
+            how = f"it is {format_quantity(self.default_limit_s, 'time')} (workload.default_limit)"
         elif self.missing_limits == "run-time":
             instead, how = jobs.run_time_s, "it is the run time (workload.missing_limits)"
         else:
@@ -234,10 +234,8 @@ class JobSource(Reading):
                 "backfilling never counts on their end (workload.default_limit, or max_walltime of "
                 "their partition, sets one)"
             )
-        notes = [
-            f"{note}: {how}" if note in limit_notes(jobs.requested_s) else note
-            for note in jobs.notes
-        ]
+        missing = limit_notes(jobs.requested_s)
+        notes = [f"{note}: {how}" if note in missing else note for note in jobs.notes]
         walltime_s = np.where(without, instead, jobs.requested_s)
         return replace(jobs, requested_s=walltime_s, notes=tuple(notes))
 

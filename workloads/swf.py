@@ -14,8 +14,7 @@ from netsim.kinds import NONE, need_array, need_kinds, need_real
 from netsim.limits import MAX_INDEX
 from netsim.topologies.checks import need_int
 from workloads.details import Dependencies, JobDetails
-from workloads.job import NODE_FIELDS, Workload
-from workloads.limits import limit_notes, limits_of
+from workloads.job import NODE_FIELDS, Workload, limit_notes, limits_of
 from workloads.node_size import node_size, size_doubts
 from workloads.swf_parse import SwfHeader, parse_header, parse_rows
 

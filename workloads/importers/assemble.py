@@ -19,8 +19,7 @@ from workloads.dependencies import refuse_cycles
 from workloads.details import Dependencies, JobDetails, Labels, NodeLists
 from workloads.importers.logged import DROP_HINT, NOT_SOUND, Found, LoggedJob
 from workloads.importers.shared_nodes import shared_nodes
-from workloads.job import MAX_TIME_S, Workload
-from workloads.limits import limit_notes, limits_of
+from workloads.job import MAX_TIME_S, Workload, limit_notes, limits_of
 from workloads.swf_parse import MAX_INTEGER
 
 TASK = 10**8

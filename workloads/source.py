@@ -181,6 +181,10 @@ class JobSource(Reading):
                     raise NetcosimError(
                         f"key workload.{name}: only for logs in SWF; other jobs have nodes"
                     )
+        if self.bad_lines is not None and not (found and found.drops_lines):
+            raise NetcosimError(
+                f'key workload.bad_lines = "{self.bad_lines}": only for SWF and logs of schedulers'
+            )
         generated = self.synthetic is not None and "cluster" in self.synthetic
         if self.size_unit is not None and not (found.counts_gpus if found else generated):
             raise NetcosimError(

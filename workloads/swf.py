@@ -36,6 +36,7 @@ def read_swf(
     max_nodes: int | None = None,
     min_run_time_s: float | None = None,
     name: str | None = None,
+    bad_lines: str = "refuse",
 ) -> Workload:
     """Read a log, plain or gzipped.
 
@@ -66,6 +67,8 @@ def read_swf(
         Shorter jobs are left out.
     name : str, optional
         The file's name if left out.
+    bad_lines : {"refuse", "drop"}
+        Broken lines are an error, or left out and counted.
 
     Returns
     -------
@@ -89,9 +92,11 @@ def read_swf(
     """
     need_kinds("read_swf", {"path": (path, (str, Path)), "name": (name, (str, NONE))})
     need_name("node field", node_field, NODE_FIELDS)
+    need_name("bad_lines", bad_lines, ("refuse", "drop"))
     header, lines = parse_header(read_lines(path))
     size = node_size(header, given=processors_per_node, known=known_processors_per_node)
-    rows = parse_rows(lines, path)
+    dropped: dict[str, int] = {}
+    rows = parse_rows(lines, path, None if bad_lines == "refuse" else dropped)
     submit_s, run_s = rows[:, 1], rows[:, 3]
     procs, from_other = _sizes(rows, node_field)
     nodes = np.ceil(procs / size.processors)
@@ -112,7 +117,6 @@ def read_swf(
         need_real("read_swf", "min_run_time_s", min_run_time_s, 0)
         reasons.append((f"run time below {min_run_time_s:g} s", run_s < min_run_time_s))
     keep = np.ones(len(rows), dtype=np.bool_)
-    dropped: dict[str, int] = {}
     for reason, mask in reasons:
         count = int(np.count_nonzero(keep & mask))
         if count:

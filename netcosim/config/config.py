@@ -75,7 +75,7 @@ class _WorkloadKeys(Section):
     Its other keys are what `workloads.source.JobSource` declares.
     """
 
-    added = ("size_unit", "default_limit_s", "missing_limits")
+    added = ("size_unit", "bad_lines", "default_limit_s", "missing_limits")
     synthetic: SyntheticSection | None = None
 
     @field_validator("known_log", check_fields=False)

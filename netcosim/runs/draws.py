@@ -28,6 +28,7 @@ NEVER = (
     "workload.synthetic.median_run_time_s",
     "workload.run_times",
     "workload.walltimes",
+    "workload.bad_lines",
     "workload.default_limit_s",
     "workload.missing_limits",
     "queue.estimates",

@@ -87,7 +87,12 @@ def _record(line: str) -> tuple[str, str, dict[str, str]]:
 def _job(id: str, pairs: dict[str, str], number: int) -> LoggedJob:
     """Return the job of an E record."""
     hosts = hosts_of(pairs.get("exec_vnode") or pairs.get("exec_host") or "")
-    limit_s = length_s(pairs.get("Resource_List.walltime", ""))
+    text = pairs.get("Resource_List.walltime", "")
+    try:
+        limit_s = length_s(text)
+    except ValueError:
+        needed = "hours:minutes:seconds are needed"
+        raise ValueError(f"Resource_List.walltime is {short(text)!r}; {needed}") from None
     start_s, end_s = _number(pairs, "start"), _number(pairs, "end")
     status, exit_status = "", pairs.get("Exit_status", "")
     if exit_status:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import ceil, inf, isnan, nan
 from pathlib import Path
@@ -79,8 +79,8 @@ def read_sacct(
 
     Steps are left out; components of a heterogeneous job are one job; of a requeued job the last
     run counts; a job that changed its size (RESIZING) has the nodes of its node-hours. Separators
-    within the one column of free text that a file has (JobName, Comment, SubmitLine, WorkDir) are
-    part of it.
+    within columns of free text (JobName, Comment, SubmitLine, WorkDir) are part of them: the line is
+    read so that its dates and its state are in their places.
     """
     found = Found(bad_lines=bad_lines)
     is_json = sacct_json.looks_like(first_lines(path))
@@ -126,6 +126,16 @@ def read_sacct(
 
 class _BadLineError(ValueError):
     """Error of a line."""
+
+
+def _shares(count: int, columns: int) -> Iterator[tuple[int, ...]]:
+    """Yield the ways to share so many separators among columns of free text."""
+    if columns == 1:
+        yield (count,)
+        return
+    for first in range(count + 1):
+        for rest in _shares(count - first, columns - 1):
+            yield (first, *rest)
 
 
 def _not_sound(why: str) -> list[str]:
@@ -242,12 +252,30 @@ class _Table:
         if len(cells) == n + 1 and not cells[-1].strip():
             cells.pop()  # --parsable
         more = len(cells) - n
-        if more > 0 and len(self.free_text) == 1:
-            [k] = self.free_text
-            cells[k : k + more + 1] = [self.separator.join(cells[k : k + more + 1])]
+        # few ways to share them among several columns: lines that are not sound try all
+        most = {0: 0, 1: len(cells), 2: 20}.get(len(self.free_text), 4)
+        if 0 < more <= most:
+            for extra in _shares(more, len(self.free_text)):
+                joined, at = [], 0
+                for k in range(n):
+                    count = extra[self.free_text.index(k)] if k in self.free_text else 0
+                    joined.append(self.separator.join(cells[at : at + count + 1]))
+                    at += count + 1
+                if len(extra) == 1 or self._fits(joined):
+                    return joined
         if len(cells) != n:
             raise _BadLineError(f"{len(cells)} fields; the header has {n}")
         return cells
+
+    def _fits(self, cells: list[str]) -> bool:
+        """Return whether cells are where the header has them, by the dates and the state."""
+        try:
+            for name in ("submit", "start", "end", "eligible"):
+                self._date(cells, name)
+        except _BadLineError:
+            return False
+        word = (self._get(cells, "state").upper().split() or [""])[0].rstrip("+")
+        return word in (*_ENDED, *_RUNS, *_NOT_BEGUN, *_REQUEUED)
 
     def _times(self, cells: list[str]) -> tuple[float, float, float]:
         """Return submit, start and end in Unix time."""

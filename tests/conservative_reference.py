@@ -54,7 +54,15 @@ def next_change(taken: list[Taken], total: int, now: float) -> float:
 class PlainConservative:
     """The queue with conservative backfilling; as `queue_helpers.PlainEasy` is for EASY."""
 
-    def __init__(self, workload: Workload, policy: Mask, order: str, window: int | None) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        policy: Mask,
+        order: str,
+        window: int | None,
+        reservations: int | None = None,
+    ) -> None:
+        self.most = len(workload) if reservations is None else reservations
         self.w, self.policy, self.order = workload, policy, order
         n = len(workload)
         self.depth = n if window is None else window + 1
@@ -106,11 +114,12 @@ class PlainConservative:
         # Reservations stand as they were, the earlier first; one moves back only if what
         # stands before it leaves no room (a running job has outlived its walltime).
         old, self.reserved = self.reserved, {}
-        for j in sorted((j for j in old if j in front), key=lambda j: (old[j], j)):
+        for j in sorted((j for j in old if j in front[: self.most]), key=lambda j: (old[j], j)):
             self.reserved[j] = earliest(
                 self.taken(now), total, int(w.n_nodes[j]), w.requested_s[j], max(old[j], now)
             )
         # Then each job, in the order of the queue, gets the earliest start that the others leave.
+        blocked = 0
         for j in front:
             self.reserved.pop(j, None)
             n_nodes, asked = int(w.n_nodes[j]), float(w.requested_s[j])
@@ -124,9 +133,12 @@ class PlainConservative:
                     self.waiting.remove(j)
                     continue
                 begin = earliest(taken, total, n_nodes, asked, next_change(taken, total, now))
-            self.reserved[j] = begin
             if now > 0 and np.isnan(self.first_blocked):
                 self.first_blocked = now
+            blocked += 1
+            if blocked > self.most:
+                continue
+            self.reserved[j] = begin
             if np.isnan(self.promised[j]) and begin < np.inf:
                 self.promised[j] = begin
 

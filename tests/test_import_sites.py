@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,17 @@ from log_lines import line
 
 from netcosim.config.load import config_from
 from netcosim.judge.config import Flags, load_judge_config
+from netcosim.report.about import about_rows
+from netcosim.report.sweep_page import sweep_page
+from netcosim.runs.cosim import run_cosim
+from netcosim.runs.store import Store
+from netcosim.runs.sweep import run_points
 from netsim.errors import NetcosimError
 from workloads.formats import format_of
 from workloads.importers.registry import import_log
 from workloads.job import Workload
 
+ROOT = Path(__file__).resolve().parents[1]
 T = 1_709_632_800
 """2024-03-05T10:00:00 UTC."""
 
@@ -260,3 +268,60 @@ def test_a_config_and_the_judge_take_bad_lines(
     content["workload"] = {"log": "log.csv", "bad_lines": "drop"}
     with pytest.raises(NetcosimError, match=r"bad_lines.*only for SWF and logs of schedulers"):
         config_from(content, tmp_path).workload.source().jobs(16, np.random.default_rng(0))
+
+
+def test_counts_of_the_import_are_on_the_pages_of_runs_and_sweeps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [slurm_row(k, f"1{k}:00:00", f"1{k}:30:00", "00:30:00", 0) for k in range(1, 5)]
+    Path("sacct.txt").write_text(HEAD + "".join(rows) + HEAD + slurm_row(9, "x", "y", "z", 0))
+    content = {
+        "machine": {"family": "fattree", "radix": 4},
+        "workload": {"log": "sacct.txt", "bad_lines": "drop"},
+        "queue": {"policies": ["baseline"], "run_time_model": "as-logged"},
+        "run": {"snapshots": 0},
+    }
+    told = ("left out: 1 the header again, 1 a line that is not sound", "requested for 4 of 4 jobs")
+    result = run_cosim(config_from(content, tmp_path))
+    text = " ".join(str(row["text"]) for row in about_rows(result, "run", ""))
+    points = [config_from(content | {"run": {"snapshots": 0, "seed": k}}, tmp_path) for k in (1, 2)]
+    run_points(
+        "netcosim.runs.cosim:cosim_point",
+        [point.resolved() for point in points],
+        "sweep.db",
+        progress=False,
+    )
+    with Store(Path("sweep.db"), "read") as store:
+        page = sweep_page(store)[0]
+    for words in told:
+        assert words in text
+        assert page.count(words) == 1
+
+
+@pytest.mark.full
+def test_a_dirty_dump_has_the_jobs_and_waits_of_the_clean_one(tmp_path: Path) -> None:
+    """20,000 jobs, as `docs/tutorials/make_sacct.py` writes them, and as databases have them."""
+    found = []
+    for name, more in (("clean.txt", ()), ("dirty.txt", ("--dirty",))):
+        script = ROOT / "docs" / "tutorials" / "make_sacct.py"
+        subprocess.run(
+            [sys.executable, script, "--out", tmp_path / name, *more],
+            check=True,
+            capture_output=True,
+            env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+        )
+        found.append(import_log("sacct", tmp_path / name, {"bad_lines": "drop"}))
+    clean, dirty = found
+    assert len(dirty) == len(clean) == 20_000
+    assert dirty.job_id.tolist() == clean.job_id.tolist()
+    assert dirty.wait_s.mean() == pytest.approx(clean.wait_s.mean(), rel=1e-4)
+    node_s = [(jobs.n_nodes * jobs.run_time_s).sum() for jobs in found]
+    assert node_s[1] == pytest.approx(node_s[0], rel=1e-4)
+    assert dirty.dropped["the header again"] == 16
+    assert dirty.dropped["a line that is not sound"] == 8
+    assert {k: dirty.dropped[k] for k in clean.dropped} == clean.dropped
+    notes = " ".join(dirty.notes)
+    assert "162 jobs changed their number of nodes" in notes
+    assert "170 jobs were suspended for a time" in notes
+    assert "no walltime is requested for 358 of 20,000 jobs (1.8 %)" in notes

@@ -125,6 +125,7 @@ def test_random_queues_are_equal_to_the_bit(k: int) -> None:
             order=order,
             backfill=backfill,
             window=[None, None, 0, 1, 3, 50][int(rng.integers(6))],
+            reservations=[None, 0, 1, 2][i // 2 % 4] if backfill == "conservative" else None,
             overrun=("keep", "cut")[int(rng.integers(2))],
             run_time_model=Assumed("20%", speeds_up=(name,)) if i % 3 == 0 else None,
             estimates=Adjusted() if i % 5 == 0 else None,

@@ -40,7 +40,11 @@ def workloads(draw: st.DrawFn) -> Workload:
 
 
 def schedule(
-    workload: Workload, policy: Mask, order: str = "fcfs", window: int | None = None
+    workload: Workload,
+    policy: Mask,
+    order: str = "fcfs",
+    window: int | None = None,
+    reservations: int | None = None,
 ) -> QueueResult:
     return simulate_queue(
         workload,
@@ -48,6 +52,7 @@ def schedule(
         backfill="conservative",
         order=order,
         window=window,
+        reservations=reservations,
         rng=np.random.default_rng(1),
     )
 
@@ -58,12 +63,17 @@ def schedule(
     workload=workloads(),
     order=st.sampled_from(["fcfs", "shortest", "wfp", "smallest", "largest"]),
     window=st.sampled_from([0, 1, 3, None]),
+    reservations=st.sampled_from([0, 1, 2, 4, None]),
 )
 def test_same_schedule_as_the_plain_queue(
-    kind: type[Mask], workload: Workload, order: str, window: int | None
+    kind: type[Mask],
+    workload: Workload,
+    order: str,
+    window: int | None,
+    reservations: int | None,
 ) -> None:
-    fast = schedule(workload, kind(NODES), order, window)
-    plain = PlainConservative(workload, kind(NODES), order, window)
+    fast = schedule(workload, kind(NODES), order, window, reservations)
+    plain = PlainConservative(workload, kind(NODES), order, window, reservations)
     assert np.array_equal(fast.start_s, plain.run())
     assert np.array_equal(fast.promised_s, plain.promised, equal_nan=True)
     assert np.array_equal(fast.first_blocked_s, plain.first_blocked, equal_nan=True)
@@ -80,6 +90,29 @@ def test_same_schedule_as_the_plain_queue_on_a_real_log(shared_dir: Path) -> Non
     plain = PlainConservative(busy, Mask(100), "fcfs", None)
     assert np.array_equal(fast.start_s, plain.run())
     assert np.nanmax(fast.start_s - busy.submit_s) > 3600
+
+
+@examples(100)
+@given(workload=workloads(), order=st.sampled_from(["fcfs", "shortest", "smallest", "largest"]))
+def test_one_reservation_by_count_is_easy(workload: Workload, order: str) -> None:
+    one = schedule(workload, Mask(NODES), order, reservations=1)
+    easy = simulate_queue(workload, Mask(NODES), order=order, rng=np.random.default_rng(1))
+    assert np.array_equal(one.start_s, easy.start_s)
+
+
+@pytest.mark.parametrize(
+    ("reservations", "starts"), [(0, [0, 10, 30, 0]), (1, [0, 10, 30, 0]), (2, [0, 10, 15, 20])]
+)
+def test_hand_worked_numbers_of_reservations(reservations: int, starts: list[float]) -> None:
+    # 4 nodes. A: 3 nodes 0-10. B: 2 nodes, 5 s, at 10. C: 4 nodes, 5 s, at 15 behind B. D (1 node,
+    # 30 s) leaves B its nodes at 10, but holds up C until 30, unless C has a reservation too.
+    jobs = make_workload([0, 0, 0, 0], [10, 5, 5, 30], [3, 2, 4, 1])
+    assert schedule(jobs, Mask(4), reservations=reservations).start_s.tolist() == starts
+    assert schedule(jobs, Mask(4)).start_s.tolist() == [0, 10, 15, 20]
+    # A: 3 nodes 0-10. B: 4 nodes, at 10. E (1 node, 11 s) holds it up by 1 s if B has none.
+    jobs = make_workload([0, 0, 0], [10, 5, 11], [3, 4, 1])
+    expected = [0, 10, 15] if reservations else [0, 11, 0]
+    assert schedule(jobs, Mask(4), reservations=reservations).start_s.tolist() == expected
 
 
 def test_a_shape_can_break_a_reservation() -> None:

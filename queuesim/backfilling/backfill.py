@@ -146,7 +146,7 @@ class NoBackfill(Backfill):
         self.start_heads(now_s)
 
 
-def check_window(window: int | None) -> None:
+def check_window(window: int | None, name: str = "window") -> None:
     """Raise `NetcosimError` unless the window is None (for all) or a whole number >= 0."""
     if window is not None:
-        need_int("backfilling", "window", window, 0)
+        need_int("backfilling", name, window, 0)

@@ -21,7 +21,9 @@ from collections.abc import Iterable
 from math import inf, nextafter
 
 from netsim.errors import NetcosimError
-from queuesim.backfilling.backfill import Backfill
+from queuesim.backfilling.backfill import Backfill, Start
+from queuesim.machine import Machine
+from queuesim.waiting import WaitingQueue
 
 
 class Profile:
@@ -90,10 +92,28 @@ class Profile:
 
 
 class ConservativeBackfill(Backfill):
-    """Conservative backfilling; see the module's text."""
+    """Conservative backfilling; see the module's text.
+
+    Parameters
+    ----------
+    reservations : int or None
+        So many of the first jobs that cannot start have one, None: all. The others start where they
+        delay none of these. 1 is EASY by node count, 0 is first fit.
+    """
 
     name = "conservative"
     description = "every job in the window has a reservation, by node count; none delays another's"
+
+    def __init__(
+        self,
+        machine: Machine,
+        queue: WaitingQueue,
+        window: int | None,
+        start: Start,
+        reservations: int | None = None,
+    ) -> None:
+        super().__init__(machine, queue, window, start)
+        self._most = inf if reservations is None else reservations
 
     def _set_up(self) -> None:
         self._reserved: dict[int, float] = {}
@@ -107,6 +127,7 @@ class ConservativeBackfill(Backfill):
         queue.changed = False
         waiting = queue.front(now_s)
         profile = self._standing(waiting, now_s)
+        n_blocked = 0
         for job in waiting:
             n_nodes, requested = machine.n_nodes[job], machine.requested_s[job]
             if job in self._reserved:
@@ -121,6 +142,9 @@ class ConservativeBackfill(Backfill):
                     continue
                 start = profile.earliest(n_nodes, requested, profile.next_change(now_s))
             self._note_blocked(now_s)
+            n_blocked += 1
+            if n_blocked > self._most:
+                continue
             self._keep(profile, job, start)
             self.promise(job, start)
         if waiting and not machine.by_end:
@@ -140,7 +164,8 @@ class ConservativeBackfill(Backfill):
             machine.n_free,
             ((max(end, soon), len(machine.placements[job].nodes)) for end, job in machine.by_end),
         )
-        kept = {job: self._reserved[job] for job in waiting if job in self._reserved}
+        first = waiting[: int(min(self._most, len(waiting)))]
+        kept = {job: self._reserved[job] for job in first if job in self._reserved}
         self._reserved = {}
         for job in sorted(kept, key=lambda job: (kept[job], job)):
             n_nodes, requested = machine.n_nodes[job], machine.requested_s[job]

@@ -384,6 +384,7 @@ def conservative_pass(s: State, queue: Queue, ranked: Rows | None, plan: Plan) -
     read_front(s, queue, ranked)
     keep_reservations(s, queue, plan)
     s.due_s = np.inf
+    n_blocked = 0
     for i in range(s.n_listed):
         rank = queue.listed[i].rank
         job = queue.jobs[rank]
@@ -391,15 +392,16 @@ def conservative_pass(s: State, queue: Queue, ranked: Rows | None, plan: Plan) -
         if job.reserved_in == s.n_passes:
             take(s, steps, -nodes, job.reserved_s, requested)
         start = earliest(s, steps, nodes, requested, now)
-        if start == np.inf:
-            note_blocked(s)  # it waits for a job without a limit
-            continue
-        take(s, steps, nodes, start, requested)
         if start <= now:
             # Invariant: the profile never has more nodes free at this instant than there are.
+            take(s, steps, nodes, start, requested)
             start_job(s, queue, rank)
             continue
         note_blocked(s)
+        n_blocked += 1
+        if n_blocked > s.reservations or start == np.inf:
+            continue  # inf: it waits for a job without a limit
+        take(s, steps, nodes, start, requested)
         job.reserved_s = start
         job.reserved_in = s.n_passes
         s.due_s = min(s.due_s, start)
@@ -430,7 +432,7 @@ def keep_reservations(s: State, queue: Queue, plan: Plan) -> None:
     for k in range(s.n_running):
         release_later(s, steps, max(running[k].end_s, soon), running[k].nodes)
     n_kept = 0
-    for i in range(s.n_listed):
+    for i in range(min(s.n_listed, s.reservations)):
         job = queue.jobs[queue.listed[i].rank]
         if job.reserved_in == s.n_passes - 1:
             heap_push(kept, n_kept, job.reserved_s, job.index)

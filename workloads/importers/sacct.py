@@ -79,7 +79,7 @@ def read_sacct(
 
     Steps are left out; components of a heterogeneous job are one job; of a requeued job the last
     run counts; a job that changed its size (RESIZING) has the nodes of its node-hours. Separators
-    within columns of free text (JobName, Comment, SubmitLine, WorkDir) are part of them: the line is
+    within columns of free text (JobName, Comment, SubmitLine, WorkDir) are part of them: a line is
     read so that its dates and its state are in their places.
     """
     found = Found(bad_lines=bad_lines)

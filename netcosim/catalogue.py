@@ -147,7 +147,12 @@ def _log(name: str, entry: Any) -> Lines:
 
 
 def _importer(name: str, entry: Any) -> Lines:
-    return _keys(entry.parameters, f"netcosim trace import {name} (--its-name VALUE)")
+    from workloads.importers.meanings import MEANINGS
+
+    meanings = MEANINGS.get(name)
+    fields = [] if meanings is None else meanings.lines()
+    keys = _keys(entry.parameters, f"netcosim trace import {name} (--its-name VALUE)")
+    return [*keys, *(f"  {line}" for line in fields)]
 
 
 def _mix(name: str, entry: Any) -> Lines:

@@ -19,6 +19,7 @@ def summary_lines(jobs: Workload) -> list[str]:
     node_s = float(np.sum(nodes * run_s))
     quart = np.quantile(nodes, [0.5, 0.9])
     run_q = np.quantile(run_s, [0.5, 0.9])
+    ratio = (jobs.requested_s / run_s)[np.isfinite(jobs.requested_s)]
     lines = [
         f"{jobs.name}: {len(jobs):,} jobs over {format_quantity(span_s, 'time')}",
         f"  nodes: median {quart[0]:g}, 90 % up to {quart[1]:g}, largest {nodes.max():,}",
@@ -27,8 +28,9 @@ def summary_lines(jobs: Workload) -> list[str]:
         f"longest {format_quantity(float(run_s.max()), 'time')}",
         f"  work: {node_s / 3600:,.0f} node-hours, as much as {node_s / span_s:,.0f} nodes busy "
         "all the time",
-        f"  requested time: median {np.median(jobs.requested_s / run_s):.2f} of the run time",
     ]
+    if len(ratio):
+        lines.append(f"  requested time: median {np.median(ratio):.2f} of the run time")
     known = ~np.isnan(jobs.wait_s)
     if known.any():
         wait = format_quantity(float(np.mean(jobs.wait_s[known])), "time")

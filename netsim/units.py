@@ -38,6 +38,8 @@ _TIME: dict[str, Fraction] = {
     "min": Fraction(60),
     "h": Fraction(3600),
     "d": Fraction(86400),
+    "day": Fraction(86400),
+    "days": Fraction(86400),
 }
 
 _UNITS: dict[Dimension, dict[str, Fraction]] = {

@@ -109,6 +109,8 @@ class _Adjusted(Estimates):
 
     def completed(self, job: int, run_s: float) -> None:
         accuracy = min(run_s / self._requested[job], 1.0)
+        if not accuracy:
+            return  # of a job without a limit
         for group in self._groups(job):
             known = self._accuracy.get(group)
             if known is None:

@@ -37,6 +37,7 @@ def simulate_queue(
     order: str | Order = "fcfs",
     backfill: str | Decider = "easy",
     window: int | None = None,
+    reservations: int | None = None,
     overrun: str = "keep",
     run_time_model: RunTimeModel | None = None,
     rng: np.random.Generator,
@@ -60,6 +61,8 @@ def simulate_queue(
         A name in `queuesim.registry.BACKFILLS`, or a decider instead.
     window : int or None
         How many jobs behind the head a pass looks at; None, the textbooks' rule, for all.
+    reservations : int or None
+        How many of the first blocked jobs conservative backfilling reserves nodes for; None: all.
     overrun : str
         A key of `OVERRUNS`: what happens to a job past its walltime, under any run-time
         model. `QueueResult.overran` has the jobs either way.
@@ -123,6 +126,7 @@ def simulate_queue(
         order=order,
         backfill=backfill,
         window=window,
+        reservations=reservations,
         overrun=overrun,
         run_time_model=run_time_model,
         rng=rng,

@@ -69,6 +69,7 @@ class QueueSetup:
     order: str | Order = "fcfs"
     backfill: str | Decider = "easy"
     window: int | None = None
+    reservations: int | None = None
     overrun: str = "keep"
     run_time_model: RunTimeModel | None = None
     rng: np.random.Generator
@@ -83,8 +84,10 @@ class QueueSetup:
     repeats: int = 1
 
     def __post_init__(self) -> None:
-        workload, policy, rules = self.workload, self.policy, self.rules
+        policy, rules = self.policy, self.rules
+        workload = self.workload = rules.limited(self.workload)
         check_window(self.window)
+        check_window(self.reservations, "reservations")
         need_name("overrun", self.overrun, OVERRUNS)
         _check_fits(workload, policy, rules)
         self.chosen = find_order(self.order) if isinstance(self.order, str) else self.order
@@ -103,6 +106,13 @@ class QueueSetup:
             )
         known = workload if self.known is None else self.known
         self._method, named = _method(self.backfill, known, policy, self.rng)
+        if self.reservations is not None:
+            if named != "conservative":
+                raise NetcosimError(
+                    f"reservations = {self.reservations} with backfill {named!r}; only "
+                    '"conservative" has a number of them'
+                )
+            self._method = partial(self._method, reservations=self.reservations)
         if rules.preempts:
             from queuesim.site.preemption import check_preemptive
 

@@ -36,7 +36,8 @@ def fits(taken: list[Taken], total: int, n_nodes: int, begin: float, end: float)
 
 
 def earliest(taken: list[Taken], total: int, n_nodes: int, asked: float, begin: float) -> float:
-    """The first moment from ``begin`` on at which n_nodes are free for as long as asked."""
+    """The first moment from ``begin`` on at which n_nodes are free for as long as asked; inf
+    where a job without a limit is in the way."""
     for moment in sorted({begin, *(t.end for t in taken if t.end > begin)}):
         if fits(taken, total, n_nodes, moment, moment + asked):
             return moment
@@ -53,7 +54,15 @@ def next_change(taken: list[Taken], total: int, now: float) -> float:
 class PlainConservative:
     """The queue with conservative backfilling; as `queue_helpers.PlainEasy` is for EASY."""
 
-    def __init__(self, workload: Workload, policy: Mask, order: str, window: int | None) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        policy: Mask,
+        order: str,
+        window: int | None,
+        reservations: int | None = None,
+    ) -> None:
+        self.most = len(workload) if reservations is None else reservations
         self.w, self.policy, self.order = workload, policy, order
         n = len(workload)
         self.depth = n if window is None else window + 1
@@ -105,11 +114,12 @@ class PlainConservative:
         # Reservations stand as they were, the earlier first; one moves back only if what
         # stands before it leaves no room (a running job has outlived its walltime).
         old, self.reserved = self.reserved, {}
-        for j in sorted((j for j in old if j in front), key=lambda j: (old[j], j)):
+        for j in sorted((j for j in old if j in front[: self.most]), key=lambda j: (old[j], j)):
             self.reserved[j] = earliest(
                 self.taken(now), total, int(w.n_nodes[j]), w.requested_s[j], max(old[j], now)
             )
         # Then each job, in the order of the queue, gets the earliest start that the others leave.
+        blocked = 0
         for j in front:
             self.reserved.pop(j, None)
             n_nodes, asked = int(w.n_nodes[j]), float(w.requested_s[j])
@@ -123,10 +133,13 @@ class PlainConservative:
                     self.waiting.remove(j)
                     continue
                 begin = earliest(taken, total, n_nodes, asked, next_change(taken, total, now))
-            self.reserved[j] = begin
             if now > 0 and np.isnan(self.first_blocked):
                 self.first_blocked = now
-            if np.isnan(self.promised[j]):
+            blocked += 1
+            if blocked > self.most:
+                continue
+            self.reserved[j] = begin
+            if np.isnan(self.promised[j]) and begin < np.inf:
                 self.promised[j] = begin
 
     def taken(self, now: float) -> list[Taken]:

@@ -188,9 +188,9 @@ def test_a_log_is_imported_and_looked_at(
         "# UnixStartTime: 1709632800",
         "# LeftOut: 1 step of a job",
         "# LeftOut: 1 waiting when the log was made",
-        "# Note: requested time missing for 100 % of the 1 jobs; their run time is taken",
+        "# Note: no walltime is requested for 1 of 1 jobs (100 %)",
         "job,nodes,arrival_s,run_s,requested_s,user,project,wait_s,partition,node_list,status",
-        "7,2,0,3600,3600,-1,-1,300,batch,n[1-2],completed",
+        "7,2,0,3600,inf,-1,-1,300,batch,n[1-2],completed",
     ]
     for log in ("sacct.csv", "sacct.txt"):
         assert main(["trace", "info", log]) == 0

@@ -43,7 +43,12 @@ SEED_NOTHING = (
     *("analysis", "reference", "plugins", "policies", "communication.io", "workload.month"),
     *("workload.days", "workload.sizes", "workload.synthetic.sizes", "workload.run_times"),
     *("workload.synthetic.median_run_time_s", "workload.walltimes", "queue.estimates"),
-    "communication.fraction",
+    *(
+        "workload.bad_lines",
+        "workload.default_limit_s",
+        "workload.missing_limits",
+        "communication.fraction",
+    ),
     *("communication.from", "communication.together", "run.keep", "run.observables"),
     *("run.only_snapshot", "run.measure", "run.paired", "run.steady", "run.placed"),
 )

@@ -186,14 +186,15 @@ def test_nodes_come_from_what_there_is(tmp_path: Path, column: str, cell: str, n
         ("2-00", 172_800.0),
         ("UNLIMITED", np.nan),
         ("Partition_Limit", np.nan),
+        ("INVALID", np.nan),
         ("", np.nan),
     ],
 )
 def test_lengths_of_time(tmp_path: Path, text: str, seconds: float) -> None:
     assert length_s(text) == pytest.approx(seconds, nan_ok=True)
     jobs = read(tmp_path, row() + f"|{text}", head=HEAD + "|Timelimit")
-    assert jobs.requested_s.tolist() == [3600 if np.isnan(seconds) else seconds]
-    assert any("requested time missing" in note for note in jobs.notes) == np.isnan(seconds)
+    assert jobs.requested_s.tolist() == [np.inf if np.isnan(seconds) else seconds]
+    assert any("no walltime" in note for note in jobs.notes) == np.isnan(seconds)
 
 
 def test_a_limit_may_be_in_minutes(tmp_path: Path) -> None:
@@ -226,7 +227,7 @@ def test_dates_without_their_zone_keep_their_run_times(tmp_path: Path) -> None:
     assert plain.notes[0].startswith("1 jobs ran while the clocks were changed")
     berlin = read(tmp_path, line + "|02:00:00", head=head, timezone="Europe/Berlin")
     assert (berlin.run_time_s.tolist(), berlin.wait_s.tolist()) == ([7200], [1800])
-    assert berlin.notes[0].startswith("requested time missing")
+    assert berlin.notes[0].startswith("no walltime")
     # a suspended job held its nodes all the time
     assert read(tmp_path, row() + "|00:10:00", head=head).run_time_s.tolist() == [3600]
 

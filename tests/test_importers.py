@@ -78,7 +78,7 @@ def test_pbs_records(tmp_path: Path) -> None:
     assert jobs.n_nodes.tolist() == [2, 1, 4]
     assert jobs.wait_s.tolist() == [60, 50, 40]
     assert jobs.run_time_s.tolist() == [600] * 3
-    assert jobs.requested_s.tolist() == [3600, 600, 600]
+    assert jobs.requested_s.tolist() == [3600, np.inf, np.inf]
     assert jobs.start_unix_s == 1_700_000_000
     assert [nodes_of(jobs, k) for k in range(3)] == [["n1", "n2"], ["n3"], []]
     details = jobs.details
@@ -297,7 +297,7 @@ def test_flux(tmp_path: Path) -> None:
         assert jobs.job_id.tolist() == [7, 8, 12]
         assert jobs.wait_s.tolist() == [5, 4, 3]
         assert jobs.run_time_s.tolist() == [60.5] * 3
-        assert jobs.requested_s.tolist() == [3600, 60.5, 3600]
+        assert jobs.requested_s.tolist() == [3600, np.inf, 3600]
         assert nodes_of(jobs, 1) == ["n3", "n4"]
         details = jobs.details
         assert details.status is not None

@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from queue_helpers import flat_machine, make_workload
+from queue_helpers import Mask, flat_machine, make_workload
 
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 from queuesim.parameters import Partition
+from queuesim.queue import simulate_queue
 from queuesim.site.partitions import check_partitions, node_mask, partition_of_jobs, refused_by
+from queuesim.site.rules import Rules
 from workloads.details import JobDetails, Labels
 from workloads.job import Workload
 
@@ -109,6 +111,22 @@ def test_limits_are_allowed_themselves() -> None:
     # what keeps nobody out is not told
     assert refused_by(jobs, (Partition("all", max_nodes=9, max_walltime_s=11.0),)) == {}
     assert refused_by(jobs, ()) == {}
+
+
+def test_a_job_without_a_walltime_has_the_limit_of_its_partition() -> None:
+    """As in Slurm; a partition without a limit gives none."""
+    jobs = jobs_in(["a", "a", "b", "b"], [np.inf, 7, np.inf, 11])
+    parts = (Partition("a", max_walltime_s=10.0), Partition("b"))
+    assert refused_by(jobs, parts) == {}
+    assert Rules(partitions=parts).limited(jobs).requested_s.tolist() == [10, 7, np.inf, 11]
+    assert Rules().limited(jobs) is jobs
+    # 4 nodes. A: 3 nodes, ends at 1, is promised to end at 20. B needs 4. C (1 node, 20 s) comes at
+    # 0.5: it would end at 20.5 and waits. Without the limit it starts, and B waits for its end.
+    jobs = make_workload([0, 0, 0.5], [1, 5, 10], [3, 4, 1], [np.inf, 5, 20])
+    for longest_s, starts in ((20.0, [0, 1, 6]), (None, [0, 10.5, 0.5])):
+        rules = Rules(partitions=(Partition("all", max_walltime_s=longest_s),))
+        result = simulate_queue(jobs, Mask(4), rules=rules, rng=np.random.default_rng(1))
+        assert result.start_s.tolist() == starts
 
 
 def test_a_shared_partition_is_refused() -> None:

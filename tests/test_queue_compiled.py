@@ -103,6 +103,7 @@ def random_jobs(rng: np.random.Generator, n_nodes: int) -> Workload:
     run = rng.integers(1, 15, n) * unit
     run[rng.random(n) < 0.1] = 1e-9
     asked = np.maximum(run + rng.integers(-4, 12, n) * unit, unit)
+    asked[rng.random(n) < rng.choice([0.0, 0.0, 0.1, 0.8])] = np.inf
     size = np.minimum(rng.geometric(rng.choice([0.1, 0.5]), n), n_nodes)
     size[rng.random(n) < 0.1] = n_nodes
     return make_workload(begin + submit, run, size, asked)
@@ -124,6 +125,7 @@ def test_random_queues_are_equal_to_the_bit(k: int) -> None:
             order=order,
             backfill=backfill,
             window=[None, None, 0, 1, 3, 50][int(rng.integers(6))],
+            reservations=[None, 0, 1, 2][i // 2 % 4] if backfill == "conservative" else None,
             overrun=("keep", "cut")[int(rng.integers(2))],
             run_time_model=Assumed("20%", speeds_up=(name,)) if i % 3 == 0 else None,
             estimates=Adjusted() if i % 5 == 0 else None,

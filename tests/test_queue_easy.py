@@ -18,7 +18,7 @@ NODES = 8
 
 @st.composite
 def workloads(draw: st.DrawFn, estimates: str = "any") -> Workload:
-    """Integer times, so that sums are exact; many ties."""
+    """Integer times, so that sums are exact; many ties; some jobs without a limit."""
     n = draw(st.integers(1, 25))
     times = st.lists(st.integers(1, 12), min_size=n, max_size=n)
     submit = sorted(draw(st.lists(st.integers(0, 20), min_size=n, max_size=n)))
@@ -28,6 +28,9 @@ def workloads(draw: st.DrawFn, estimates: str = "any") -> Workload:
     asked = draw(times)
     if estimates == "upper":
         asked = [r + a - 1 for r, a in zip(run, asked, strict=True)]
+    if draw(st.booleans()):
+        endless = draw(st.lists(st.booleans(), min_size=n, max_size=n))
+        asked = [np.inf if no_limit else a for no_limit, a in zip(endless, asked, strict=True)]
     nodes = draw(st.lists(st.integers(1, NODES), min_size=n, max_size=n))
     return make_workload(submit, run, nodes, asked)
 
@@ -97,6 +100,31 @@ def test_hand_worked_easy() -> None:
     # D (1 node, 11 s) would end at 11: waits for B, which ends at 15.
     workload = make_workload([0, 0, 0, 0], [10, 5, 10, 11], [3, 4, 1, 1])
     assert start_times(workload, Mask(4)).tolist() == [0, 10, 0, 15]
+
+
+@pytest.mark.parametrize("backfill", ["easy", "easy-retest", "conservative"])
+@pytest.mark.parametrize("kind", [Mask, HeldMask, Contiguous])
+def test_a_job_without_a_limit_never_ends_for_a_reservation(
+    kind: type[Mask], backfill: str
+) -> None:
+    # 4 nodes. A: 2 nodes, ends at 10, no limit. B: 1 node 0-20. C needs 4: no shadow time. So D (1
+    # node, 100 s) starts at 1, which would delay C if A's end were known (shadow 20). C: at 101.
+    jobs = make_workload([0, 0, 1, 1], [10, 20, 5, 100], [2, 1, 4, 1], [np.inf, 20, 5, 100])
+    result = simulate_queue(jobs, kind(4), backfill=backfill, rng=np.random.default_rng(1))
+    assert result.start_s.tolist() == [0, 0, 101, 1]
+    # conservative backfilling promises C the end of D once A has ended; EASY: nobody is behind C
+    assert result.promised_s[2] == 101 or backfill != "conservative"
+    assert not np.isinf(result.promised_s).any()
+    known = make_workload([0, 0, 1, 1], [10, 20, 5, 100], [2, 1, 4, 1])
+    result = simulate_queue(known, kind(4), backfill=backfill, rng=np.random.default_rng(1))
+    assert result.start_s.tolist() == [0, 0, 20, 25]
+
+
+def test_a_job_without_a_limit_starts_only_where_it_delays_nobody() -> None:
+    # 4 nodes. A: 3 nodes 0-10. B needs 4 at 10. C (1 node, no limit) runs 2 s, but nobody knows.
+    jobs = make_workload([0, 0, 0], [10, 5, 2], [3, 4, 1], [10, 5, np.inf])
+    assert start_times(jobs, Mask(4)).tolist() == [0, 10, 15]
+    assert start_times(jobs, Contiguous(4)).tolist() == [0, 10, 15]
 
 
 def test_hand_worked_extra_nodes() -> None:

@@ -44,11 +44,15 @@ def with_details(workload: Workload, **details: object) -> Workload:
 
 
 @st.composite
-def jobs_of(draw: st.DrawFn, *, late: bool = True, depend: bool = True) -> Workload:
+def jobs_of(
+    draw: st.DrawFn, *, late: bool = True, depend: bool = True, endless: bool = False
+) -> Workload:
     n = draw(st.integers(1, 16))
     times = st.lists(st.integers(1, 12), min_size=n, max_size=n)
     run = draw(times)
     asked = draw(times) if late else [r + draw(st.integers(0, 4)) for r in run]
+    if endless and draw(st.booleans()):
+        asked = [np.inf if draw(st.booleans()) else a for a in asked]
     submit = sorted(draw(st.lists(st.integers(0, 20), min_size=n, max_size=n)))
     workload = make_workload(submit, run, draw(st.lists(st.integers(1, 4), min_size=n, max_size=n)),
                              asked)  # fmt: skip
@@ -125,7 +129,7 @@ PARTITIONS = [(), partitions_of(False, 0), partitions_of(True, 0), partitions_of
 def test_same_schedule_as_a_plain_queue(
     backfill: str, kind: type[Mask], data: st.DataObject
 ) -> None:
-    workload = data.draw(jobs_of())
+    workload = data.draw(jobs_of(endless=True))
     partitions = data.draw(st.sampled_from(PARTITIONS))
     outages = data.draw(outages_of())
     requeue, grace = data.draw(st.booleans()), data.draw(st.sampled_from([None, 0.0, 2.0]))
@@ -269,7 +273,7 @@ def test_disjoint_partitions_are_machines_of_their_own(backfill: str, workload: 
 
 @pytest.mark.parametrize("kind", [Mask, Contiguous])
 @examples(60)
-@given(workload=jobs_of(late=False, depend=False), overlap=st.booleans(),
+@given(workload=jobs_of(late=False, depend=False, endless=True), overlap=st.booleans(),
        outages=outages_of(("reservation",)), priority=st.integers(0, 1))  # fmt: skip
 def test_nobody_delays_a_head(
     kind: type[Mask], workload: Workload, overlap: bool, outages: list[Outage], priority: int

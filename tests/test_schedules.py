@@ -155,6 +155,36 @@ def test_run_times_and_walltimes(tmp_path: Path) -> None:
     assert times(run_times="to-walltime", walltimes="exact") == ([200, 50], [200, 50])
 
 
+def test_jobs_without_a_walltime_have_what_the_config_gives_them(tmp_path: Path) -> None:
+    """No end is promised, unless a site's default or the run time is to count."""
+    jobs = [line(f1=1, f2=0, f4=300, f9=-1), line(f1=2, f2=9, f4=50, f9=80)]
+    (tmp_path / "some.swf").write_text("\n".join(jobs) + "\n")
+
+    def walltimes(**keys: object) -> tuple[list[float], str]:
+        log = str(tmp_path / "some.swf")
+        jobs = read(validated(WorkloadSection, {"log": log, "processors_per_node": 1, **keys}))
+        return jobs.requested_s.tolist(), jobs.notes[1]
+
+    note = "no walltime is requested for 1 of 2 jobs (50 %)"
+    never = (
+        f"{note}: backfilling never counts on their end (workload.default_limit, or max_walltime "
+        "of their partition, sets one)"
+    )
+    assert walltimes() == ([np.inf, 80], never)
+    assert walltimes(default_limit_s=86_400.0) == (
+        [86_400, 80],
+        f"{note}: it is 1 d (workload.default_limit)",
+    )
+    assert walltimes(missing_limits="run-time") == (
+        [300, 80],
+        f"{note}: it is the run time (workload.missing_limits)",
+    )
+    assert walltimes(walltimes="exact") == ([300, 50], note)
+    (tmp_path / "some.swf").write_text(jobs[1] + "\n")
+    every = "workload.default_limit sets no walltime: every job requests one"
+    assert walltimes(default_limit_s=86_400.0) == ([80], every)
+
+
 def config(tmp_path: Path, **sections: dict[str, object]) -> Config:
     """40 jobs of four nodes, one every other second, on a fat-tree of 54 nodes."""
     days = [2 * k / DAY for k in range(40)]

@@ -37,6 +37,7 @@ from netsim.units import (
         ("1e3 B", "bytes", 1000),
         (" 16 MiB ", "bytes", 2**24),
         ("2 us", "time", 2e-6),
+        ("1 day", "time", 86_400.0),
         ("2 µs", "time", 2e-6),
         ("152 ns", "time", 152e-9),
         ("344 ps", "time", 344e-12),

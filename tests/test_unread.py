@@ -34,6 +34,7 @@ READ_ALL_THE_SAME = (
     # limits that none of these jobs reaches, and what the log says twice
     *("workload.node_field", "workload.max_nodes", "workload.min_run_time", "workload.start"),
     *("workload.end", "workload.month", "workload.days", "workload.first_jobs"),
+    *("workload.default_limit", "workload.missing_limits"),
     *("workload.larger_jobs", "queue.window", "queue.dependencies", "queue.partitions.name"),
     *("queue.partitions.max_walltime", "queue.partitions.max_nodes"),
     # policies that draw nothing from a log's jobs, or agree on so few nodes

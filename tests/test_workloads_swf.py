@@ -13,7 +13,7 @@ from log_lines import line, written
 from selection import examples
 
 from netsim.errors import NetcosimError
-from workloads.csv_jobs import read_csv
+from workloads.csv_jobs import read_csv, write_csv
 from workloads.job import Workload
 from workloads.registry import LOGS, describe, read_known_log
 from workloads.swf import read_swf, read_swf_header, write_swf
@@ -110,10 +110,13 @@ def test_a_job_number_of_an_earlier_line_is_counted_and_the_first_line_stays(
 def test_missing_request_and_wait(tmp_path: Path) -> None:
     rows = [line(f1=k, f9=asked, f3=-1) for k, asked in enumerate([-1, 50, 400, 0])]
     log = read_swf(written(tmp_path, *rows))
-    assert log.requested_s.tolist() == [100, 50, 400, 100]  # 50 < run time is kept
+    assert log.requested_s.tolist() == [np.inf, 50, 400, np.inf]  # 50 < run time is kept
     assert np.isnan(log.wait_s).all()
-    assert log.notes[1].startswith("requested time missing for 50 % of the 4 jobs")
+    assert log.notes[1] == "no walltime is requested for 2 of 4 jobs (50 %)"
     assert "wait time missing for all jobs" in log.notes[2]
+    write_swf(log, tmp_path / "again.swf")
+    again = read_swf(tmp_path / "again.swf", processors_per_node=1)
+    assert again.requested_s.tolist() == log.requested_s.tolist()
 
 
 BROKEN = [
@@ -253,7 +256,8 @@ def test_csv(tmp_path: Path) -> None:
     jobs = read_csv(path)
     assert jobs.job_id.tolist() == [2, 1]
     assert jobs.n_nodes.tolist() == [4, 3]
-    assert jobs.run_time_s.tolist() == jobs.requested_s.tolist() == [7, 10.5]
+    assert jobs.run_time_s.tolist() == [7, 10.5]
+    assert np.isinf(jobs.requested_s).all()
     assert jobs.user.tolist() == [-1, 2]
 
 
@@ -261,11 +265,17 @@ def test_csv_without_a_request_or_a_wait(tmp_path: Path) -> None:
     """A requested time of 0 or below is none, a wait below 0 is none; a wait of 0 is one."""
     path = tmp_path / "jobs.csv"
     header = "job,nodes,arrival_s,run_s,requested_s,wait_s\n"
-    path.write_text(header + "1,1,0,7,0,0\n2,1,0,8,-1,-1\n3,1,0,9,5,4.5\n")
+    path.write_text(
+        header + "1,1,0,7,0,0\n2,1,0,8,-1,-1\n3,1,0,9,5,4.5\n4,1,0,9,inf,1\n5,1,0,9,,1\n"
+    )
     jobs = read_csv(path)
-    assert jobs.requested_s.tolist() == [7, 8, 5]
-    np.testing.assert_array_equal(jobs.wait_s, [0, np.nan, 4.5])
-    assert jobs.notes[0].startswith("requested time missing for 67 % of the 3 jobs")
+    assert jobs.requested_s.tolist() == [np.inf, np.inf, 5, np.inf, np.inf]
+    np.testing.assert_array_equal(jobs.wait_s, [0, np.nan, 4.5, 1, 1])
+    assert jobs.notes == ("no walltime is requested for 4 of 5 jobs (80 %)",)
+    write_csv(jobs, path)
+    again = read_csv(path)
+    assert again.requested_s.tolist() == jobs.requested_s.tolist()
+    assert again.notes == jobs.notes
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from netsim.hostlist import compress, expand
 from netsim.text_numbers import csv_cells, need_whole, number_of
 from workloads.dependencies import dependency_text, parse_dependency, refuse_cycles
 from workloads.details import Dependencies, JobDetails, Labels, NodeLists
-from workloads.job import MAX_TIME_S, Workload
+from workloads.job import MAX_TIME_S, Workload, limit_notes, limits_of
 from workloads.swf_parse import MAX_INTEGER, short
 
 NEEDED = ("job", "nodes", "arrival_s", "run_s")
@@ -42,7 +42,7 @@ def read_csv(path: str | Path) -> Workload:
     """Read a table with the columns job, nodes, arrival_s, run_s, plain or gzipped.
 
     Further columns must be in `OPTIONAL`; others are refused, since a misspelt one would go
-    unnoticed. Missing requested times are the run times. Node lists are host lists
+    unnoticed. A job whose requested time is missing or inf has no limit. Node lists are host lists
     (`netsim.hostlist`), dependencies are written "afterok:12:13,after:9". Lines above the header
     that begin with # are comments; of them ``# UnixStartTime: N`` gives the Unix time of time 0,
     ``# LeftOut: N reason`` and ``# Note: text`` what an importer has counted.
@@ -55,16 +55,7 @@ def read_csv(path: str | Path) -> Workload:
     order = np.argsort(number["arrival_s"], kind="stable")
     details = _details(table, number).take(order)
     number = {c: v[order] for c, v in number.items()}
-    requested = number.get("requested_s", np.full(n, -1.0))
-    no_request = requested <= 0
-    notes = (
-        (
-            f"requested time missing for {100 * no_request.mean():.0f} % of the {n} jobs; "
-            "their run time is taken",
-        )
-        if no_request.any()
-        else ()
-    )
+    walltime_s = limits_of(number.get("requested_s", np.full(n, -1.0)))
     wait = number.get("wait_s", np.full(n, -1.0))
     workload = Workload(
         name=Path(path).name,
@@ -72,11 +63,11 @@ def read_csv(path: str | Path) -> Workload:
         submit_s=number["arrival_s"],
         run_time_s=number["run_s"],
         n_nodes=number["nodes"].astype(np.int32),
-        requested_s=np.where(no_request, number["run_s"], requested),
+        requested_s=walltime_s,
         user=number.get("user", np.full(n, -1.0)).astype(np.int32),
         project=number.get("project", np.full(n, -1.0)).astype(np.int32),
         wait_s=np.where(wait < 0, np.nan, wait),
-        notes=(*table.notes, *notes),
+        notes=tuple(dict.fromkeys((*table.notes, *limit_notes(walltime_s)))),
         dropped=table.dropped,
         start_unix_s=table.start_unix_s,
         details=details,
@@ -128,7 +119,7 @@ def write_csv(workload: Workload, path: str | Path) -> None:
 
 def _shown(value: float) -> str:
     """Format a number in full, an integer without its fraction."""
-    return str(int(value)) if value == int(value) else repr(value)
+    return str(int(value)) if np.isfinite(value) and value == int(value) else repr(value)
 
 
 @dataclass(frozen=True)
@@ -152,6 +143,8 @@ class _Table:
     def numbers(self, column: str) -> NDArray[np.float64]:
         """Return a column as numbers within its bounds; nan for an empty cell where one may be."""
         cells = self.cells(column)
+        if column == "requested_s":
+            cells = ["-1" if cell.strip().lower() in ("", "inf") else cell for cell in cells]
         # what is no number becomes nan
         values = np.array([number_of(cell) for cell in cells], dtype=np.float64)
         wrong = np.isnan(values)

@@ -53,6 +53,12 @@ class Reading:
         OneOf(UNITS),
         Example("gpu"),
     ] = None
+    bad_lines: Annotated[
+        str | None,
+        "lines of a log that are not sound: refuse (the default), or drop, which counts them",
+        OneOf(("refuse", "drop")),
+        Example("drop"),
+    ] = None
     log_sha256: str | None = None
     """Digest of the file when the log was first read; not a parameter of a config."""
 
@@ -67,6 +73,8 @@ class LogFormat:
     """``read(reading)``: the jobs of ``reading.log``."""
     counts_processors: bool = False
     """Whether jobs have processors and statuses; if not, they have nodes."""
+    drops_lines: bool = False
+    """Whether ``Reading.bad_lines`` counts."""
     counts_gpus: bool = False
     """Whether jobs have GPUs, and ``Reading.size_unit`` counts."""
 
@@ -87,6 +95,7 @@ def _swf(reading: Reading) -> Workload:
         statuses=reading.statuses if reading.statuses is not None else statuses,
         max_nodes=reading.max_nodes if reading.max_nodes is not None else most,
         min_run_time_s=reading.min_run_time_s,
+        bad_lines=reading.bad_lines or "refuse",
     )
 
 
@@ -100,7 +109,7 @@ def _csv(reading: Reading) -> Workload:
 _NUMBERS = re.compile(r";.*|[\s\d.-]+")
 
 SWF = LogFormat(
-    "swf", "Standard Workload Format, as the Parallel Workloads Archive has it", _swf, True
+    "swf", "Standard Workload Format, as the Parallel Workloads Archive has it", _swf, True, True
 )
 TABLE = LogFormat("csv", "a table with the columns job, nodes, arrival_s, run_s", _csv)
 
@@ -133,8 +142,9 @@ def _imported(importer: Importer) -> LogFormat:
 
     def read(reading: Reading) -> Workload:
         assert reading.log is not None
-        unit = {} if reading.size_unit is None else {"size_unit": reading.size_unit}
-        return importer.read(reading.log, **unit)
+        given = {"size_unit": reading.size_unit, "bad_lines": reading.bad_lines}
+        given = {name: value for name, value in given.items() if value is not None}
+        return importer.read(reading.log, **given)
 
-    gpus = "size_unit" in importer.parameters
-    return LogFormat(importer.name, importer.description, read, counts_gpus=gpus)
+    drops, gpus = ("bad_lines" in importer.parameters, "size_unit" in importer.parameters)
+    return LogFormat(importer.name, importer.description, read, False, drops, gpus)

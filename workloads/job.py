@@ -32,7 +32,7 @@ class Workload:
     n_nodes: NDArray[np.int32]
     """(n,) int32. >= 1."""
     requested_s: NDArray[np.float64]
-    """(n,) float64. Requested walltime; the run time where the log has none."""
+    """(n,) float64. > 0. Requested walltime; inf where the log has none (`limits_of`)."""
     user: NDArray[np.int32]
     project: NDArray[np.int32]
     """user, project: (n,) int32. -1 where the log has none."""
@@ -41,7 +41,7 @@ class Workload:
     dropped: dict[str, int] = field(default_factory=dict)
     """How many of the log's jobs were left out, by reason."""
     notes: tuple[str, ...] = ()
-    """Notes of the reader for the user ("requested time missing for 68 % ...")."""
+    """Notes of the reader for the user ("no walltime is requested for 5 of 9 jobs ...")."""
     start_unix_s: float | None = None
     """Time 0 in Unix time; None where the log does not have it."""
     details: JobDetails = field(default_factory=JobDetails)
@@ -83,6 +83,30 @@ def bare_jobs(
         wait_s=np.full(n, np.nan),
         dropped=dropped or {},
     )
+
+
+def limits_of(requested_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return walltimes: as requested, inf where none above 0 is (unlimited, inherited, missing)."""
+    return np.where(requested_s > 0, requested_s, np.inf)
+
+
+def limit_notes(walltime_s: NDArray[np.float64]) -> tuple[str, ...]:
+    """Return a note on how many jobs have no walltime; empty if all have one."""
+    n, count = len(walltime_s), int(np.count_nonzero(np.isinf(walltime_s)))
+    if not count:
+        return ()
+    return (f"no walltime is requested for {share_text(count, n)}",)
+
+
+def share_text(count: int, n: int) -> str:
+    """Format so many of n jobs.
+
+    Examples
+    --------
+    >>> share_text(82437, 121039)
+    '82,437 of 121,039 jobs (68 %)'
+    """
+    return f"{count:,} of {n:,} jobs ({float(f'{100 * count / n:.2g}'):g} %)"
 
 
 def offered_load(workload: Workload, n_nodes: int) -> float:

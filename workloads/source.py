@@ -13,9 +13,10 @@ from annotated_types import Ge, Gt
 
 from netsim.errors import NetcosimError
 from netsim.parameters import Example, OneOf, ReadIf
+from netsim.units import format_quantity
 from workloads import transform
 from workloads.formats import LogFormat, Reading, format_of
-from workloads.job import NODE, Workload
+from workloads.job import NODE, Workload, limit_notes
 from workloads.synthetic import laas_workload
 from workloads.transform import select
 
@@ -96,6 +97,24 @@ class JobSource(Reading):
             "workload.log or workload.synthetic.requested_factor is given",
         ),
     ] = "logged"
+    default_limit_s: Annotated[
+        float | None,
+        "walltime of jobs of the log that request none, as sites set one",
+        Gt(0),
+        ReadIf(("log",), lambda log: log is not None, "workload.log is given"),
+        Example("1 day", {"log": "log.swf"}),
+    ] = None
+    missing_limits: Annotated[
+        str,
+        "walltime of jobs that request none, without default_limit: none, so that backfilling "
+        "never counts on their end, or their run time",
+        OneOf(("none", "run-time")),
+        ReadIf(
+            ("log", "default_limit_s"),
+            lambda log, limit: log is not None and limit is None,
+            "workload.log is given, and no workload.default_limit",
+        ),
+    ] = "none"
     larger_jobs: Annotated[
         str, "jobs that the machine can never hold", OneOf(("error", "drop"))
     ] = "error"
@@ -162,6 +181,10 @@ class JobSource(Reading):
                     raise NetcosimError(
                         f"key workload.{name}: only for logs in SWF; other jobs have nodes"
                     )
+        if self.bad_lines is not None and not (found and found.drops_lines):
+            raise NetcosimError(
+                f'key workload.bad_lines = "{self.bad_lines}": only for SWF and logs of schedulers'
+            )
         generated = self.synthetic is not None and "cluster" in self.synthetic
         if self.size_unit is not None and not (found.counts_gpus if found else generated):
             raise NetcosimError(
@@ -188,12 +211,37 @@ class JobSource(Reading):
             reading = Reading(*(getattr(self, field.name) for field in fields(Reading)))
             # a file known only by its path may have changed since it was stored
             jobs = log.read(reading) if self.log_sha256 is None else _read(log, reading)
+            jobs = self._limited(jobs)
         left = jobs
         if self.max_nodes is not None:
             left = transform.drop_larger(left, self.max_nodes)
         if self.min_run_time_s is not None:
             left = transform.drop_shorter(left, self.min_run_time_s)
         return transform.refuse_empty(left, jobs)
+
+    def _limited(self, jobs: Workload) -> Workload:
+        """Return the jobs with the walltimes of those that request none."""
+        without = np.isinf(jobs.requested_s)
+        if self.walltimes == "exact" or not (without.any() or self.default_limit_s):
+            return jobs
+        if not without.any():
+            note = "workload.default_limit sets no walltime: every job requests one"
+            return replace(jobs, notes=(*jobs.notes, note))
+        if self.default_limit_s is not None:
+            instead = np.full(len(jobs), self.default_limit_s)
+            how = f"it is {format_quantity(self.default_limit_s, 'time')} (workload.default_limit)"
+        elif self.missing_limits == "run-time":
+            instead, how = jobs.run_time_s, "it is the run time (workload.missing_limits)"
+        else:
+            instead = jobs.requested_s
+            how = (
+                "backfilling never counts on their end (workload.default_limit, or max_walltime of "
+                "their partition, sets one)"
+            )
+        missing = limit_notes(jobs.requested_s)
+        notes = [f"{note}: {how}" if note in missing else note for note in jobs.notes]
+        walltime_s = np.where(without, instead, jobs.requested_s)
+        return replace(jobs, requested_s=walltime_s, notes=tuple(notes))
 
     def _window_s(self, jobs: Workload) -> tuple[float, float] | None:
         """Return begin and end of the submit times that count, by the log's clock; None for all."""

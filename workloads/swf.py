@@ -14,7 +14,7 @@ from netsim.kinds import NONE, need_array, need_kinds, need_real
 from netsim.limits import MAX_INDEX
 from netsim.topologies.checks import need_int
 from workloads.details import Dependencies, JobDetails
-from workloads.job import NODE_FIELDS, Workload
+from workloads.job import NODE_FIELDS, Workload, limit_notes, limits_of
 from workloads.node_size import node_size, size_doubts
 from workloads.swf_parse import SwfHeader, parse_header, parse_rows
 
@@ -36,6 +36,7 @@ def read_swf(
     max_nodes: int | None = None,
     min_run_time_s: float | None = None,
     name: str | None = None,
+    bad_lines: str = "refuse",
 ) -> Workload:
     """Read a log, plain or gzipped.
 
@@ -43,7 +44,8 @@ def read_swf(
     the first reason that holds, in the order: status, submit time, size, run time, too
     large, too short, a job number of an earlier line (part of that job's run). Field 12 is the
     user, field 13 the project; a job follows the one in field 17 and is submitted the time of
-    field 18 after its end. Requested times are kept as they are, even below the run time.
+    field 18 after its end. Requested times are kept as they are, even below the run time; a job
+    without one has no limit (inf).
     ``Workload.notes`` states how many processors a node was taken to have, and how many jobs have
     their size from the other field.
 
@@ -65,6 +67,8 @@ def read_swf(
         Shorter jobs are left out.
     name : str, optional
         The file's name if left out.
+    bad_lines : {"refuse", "drop"}
+        Broken lines are an error, or left out and counted.
 
     Returns
     -------
@@ -88,9 +92,11 @@ def read_swf(
     """
     need_kinds("read_swf", {"path": (path, (str, Path)), "name": (name, (str, NONE))})
     need_name("node field", node_field, NODE_FIELDS)
+    need_name("bad_lines", bad_lines, ("refuse", "drop"))
     header, lines = parse_header(read_lines(path))
     size = node_size(header, given=processors_per_node, known=known_processors_per_node)
-    rows = parse_rows(lines, path)
+    dropped: dict[str, int] = {}
+    rows = parse_rows(lines, path, None if bad_lines == "refuse" else dropped)
     submit_s, run_s = rows[:, 1], rows[:, 3]
     procs, from_other = _sizes(rows, node_field)
     nodes = np.ceil(procs / size.processors)
@@ -111,7 +117,6 @@ def read_swf(
         need_real("read_swf", "min_run_time_s", min_run_time_s, 0)
         reasons.append((f"run time below {min_run_time_s:g} s", run_s < min_run_time_s))
     keep = np.ones(len(rows), dtype=np.bool_)
-    dropped: dict[str, int] = {}
     for reason, mask in reasons:
         count = int(np.count_nonzero(keep & mask))
         if count:
@@ -129,8 +134,7 @@ def read_swf(
     used = rows[keep]
     order = np.argsort(used[:, 1], kind="stable")
     used, nodes = used[order], nodes[keep][order]
-    requested = used[:, 8]
-    no_request = requested <= 0
+    walltime_s = limits_of(used[:, 8])
     wait = used[:, 2]
     details, following = _following(used)
     return Workload(
@@ -140,7 +144,7 @@ def read_swf(
         submit_s=used[:, 1].copy(),
         run_time_s=used[:, 3].copy(),
         n_nodes=nodes.astype(np.int32),
-        requested_s=np.where(no_request, used[:, 3], requested),
+        requested_s=walltime_s,
         user=np.maximum(used[:, 11], -1).astype(np.int32),
         project=np.maximum(used[:, 12], -1).astype(np.int32),
         wait_s=np.where(wait < 0, np.nan, wait),
@@ -151,7 +155,8 @@ def read_swf(
             *following,
             *size_doubts(size, header, procs[keep]),
             *_size_notes(from_other[keep], node_field),
-            *_notes(no_request, wait < 0, used[:, 1]),
+            *limit_notes(walltime_s),
+            *_notes(wait < 0, used[:, 1]),
         ),
     )
 
@@ -203,16 +208,9 @@ def _size_notes(from_other: NDArray[np.bool_], node_field: str) -> tuple[str, ..
     )
 
 
-def _notes(
-    no_request: NDArray[np.bool_], no_wait: NDArray[np.bool_], submit_s: NDArray[np.float64]
-) -> tuple[str, ...]:
+def _notes(no_wait: NDArray[np.bool_], submit_s: NDArray[np.float64]) -> tuple[str, ...]:
     """Return notes on the log for the user."""
     notes = []
-    if no_request.any():
-        notes.append(
-            f"requested time missing for {100 * no_request.mean():.0f} % of the {len(no_request)} "
-            "jobs; their run time is taken"
-        )
     if no_wait.all():
         notes.append("wait time missing for all jobs; the submit time may be the start time")
     if submit_s[0] > _A_YEAR_S:
@@ -290,7 +288,7 @@ def write_swf(workload: Workload, path: str | Path, *, processors_per_node: int 
         map(_number, wait_s.tolist()),
         map(_number, workload.run_time_s.tolist()),
         (workload.n_nodes.astype(np.int64) * processors_per_node).tolist(),
-        map(_number, workload.requested_s.tolist()),
+        map(_number, np.where(np.isinf(workload.requested_s), -1, workload.requested_s).tolist()),
         workload.user.tolist(),
         workload.project.tolist(),
         *_fields_17_18(workload),

@@ -48,6 +48,8 @@ TIME_FIELDS = (2, 3, 4, 9)
 MAX_INTEGER = {field: 2**53 if field == 1 else 2**31 - 1 for field in INTEGER_FIELDS}
 """Largest whole number by field: job numbers as exact as floats are, others 32 bits."""
 
+NOT_SOUND = "a line that is not sound"
+"""Reason under which lines that ``bad_lines = "drop"`` leaves out are counted."""
 NO_LOG = (
     " (a job log is SWF, a table that begins with job,nodes,arrival_s,run_s, or a scheduler's: "
     "netcosim list importers)"
@@ -112,7 +114,11 @@ def short(text: str) -> str:
 
 
 def parse_rows_slowly(
-    lines: Iterable[str], path: str | Path, *, first: int = 1
+    lines: Iterable[str],
+    path: str | Path,
+    *,
+    first: int = 1,
+    dropped: dict[str, int] | None = None,
 ) -> NDArray[np.float64]:
     """Parse line by line to (n, 18) float64: the definition, and what locates a mistake.
 
@@ -122,29 +128,37 @@ def parse_rows_slowly(
         For errors.
     first : int
         Number of the first line.
+    dropped : dict of str to int, optional
+        Counts broken lines, which are an error without it.
     """
     rows: list[list[float]] = []
     for line_number, line in enumerate(lines, start=first):
         words = line.partition(";")[0].split()
         if not words:
             continue
-        if len(words) != len(FIELDS):
-            begun = rows or first > 1
-            raise NetcosimError(
-                f"{path}:{line_number}: {len(words)} fields; a job line has {len(FIELDS)}"
-                + ("" if begun else NO_LOG)
-            )
-        row = []
-        for field, (word, name) in enumerate(zip(words, FIELDS, strict=True), start=1):
-            value = number_of(word)
-            needed = _needed(field, value)
-            if value is None or needed is not None:
-                raise NetcosimError(
-                    f"{path}:{line_number}: field {field} ({name}) is {short(word)!r}; {needed}"
-                )
-            row.append(value)
-        rows.append(row)
+        try:
+            rows.append(_row(words))
+        except ValueError as error:
+            if dropped is None:
+                begun = rows or first > 1 or len(words) == len(FIELDS)
+                end = "" if begun else NO_LOG
+                raise NetcosimError(f"{path}:{line_number}: {error}{end}") from None
+            dropped[NOT_SOUND] = dropped.get(NOT_SOUND, 0) + 1
     return np.array(rows, dtype=np.float64).reshape(-1, len(FIELDS))
+
+
+def _row(words: list[str]) -> list[float]:
+    """Return the numbers of a line."""
+    if len(words) != len(FIELDS):
+        raise ValueError(f"{len(words)} fields; a job line has {len(FIELDS)}")
+    row = []
+    for field, (word, name) in enumerate(zip(words, FIELDS, strict=True), start=1):
+        value = number_of(word)
+        needed = _needed(field, value)
+        if value is None or needed is not None:
+            raise ValueError(f"field {field} ({name}) is {short(word)!r}; {needed}")
+        row.append(value)
+    return row
 
 
 def _needed(field: int, value: float | None) -> str | None:
@@ -160,14 +174,18 @@ def _needed(field: int, value: float | None) -> str | None:
     return None if np.isfinite(value) else "a finite number is needed"
 
 
-def parse_rows(lines: Iterable[str], path: str | Path) -> NDArray[np.float64]:
+def parse_rows(
+    lines: Iterable[str], path: str | Path, dropped: dict[str, int] | None = None
+) -> NDArray[np.float64]:
     """Parse to (n, 18) float64, equal to `parse_rows_slowly`, but fast."""
     rest = iter(lines)
     blocks, first = [], 1
     # A block at a time: a mistake makes one block slow, not the whole log.
     while block := list(islice(rest, _BLOCK_LINES)):
         rows = _rows_fast(block)
-        blocks.append(parse_rows_slowly(block, path, first=first) if rows is None else rows)
+        if rows is None:
+            rows = parse_rows_slowly(block, path, first=first, dropped=dropped)
+        blocks.append(rows)
         first += len(block)
     return np.concatenate(blocks) if blocks else np.empty((0, len(FIELDS)))
 

@@ -8,7 +8,8 @@ The jobs are those of a log in SWF, or generated. They wait in a queue (first co
 EASY backfilling) for the machine's nodes, lowest names first; what they wait and where they run is
 what the file says. Around them stands what real files have: arrays, steps, heterogeneous jobs,
 jobs that failed, were cut, cancelled, requeued, that wait or run still, missing limits, odd names.
-Same arguments, same file.
+Same arguments, same file. With ``--dirty`` the same jobs as databases have them: separators in
+names, repeated headers, messages between the lines, jobs that changed their size or were suspended.
 """
 
 from __future__ import annotations
@@ -212,6 +213,45 @@ def told(job: Job, rng: np.random.Generator) -> Iterator[str]:
     yield from job.steps(int(rng.integers(0, 3)))
 
 
+def dirty(clean: list[str], rng: np.random.Generator) -> Iterator[str]:
+    """The lines of a file as they come out of a database of some years; the same jobs ran."""
+    at = {name: k for k, name in enumerate(COLUMNS)}
+    for number, line in enumerate(clean):
+        cells = line.split("|")
+        if number % 5000 == 4999:
+            yield clean[0]
+        if number % 9000 == 8999:
+            yield "sacct: error: slurmdbd: connection to cluster was lost"
+        is_job = cells[at["JobID"]].isdigit() and cells[at["State"]] == "COMPLETED"
+        if not number or not is_job:
+            yield line
+            continue
+        chance = rng.random(4)
+        if chance[0] < 0.05:
+            cells[at["JobName"]] = "sweep|a|b"[: int(rng.integers(7, 10))]
+        if chance[0] > 0.97:
+            cells[at["SubmitLine"]] += " | tee log"
+        if chance[1] < 0.02:
+            cells[at["State"]] = ("CANCELLED by 1000", "CANCELLED+", "PREEMPTED")[number % 3]
+        if chance[2] < 0.01:
+            cells[at["Timelimit"]] = ("UNLIMITED", "Partition_Limit", "INVALID")[number % 3]
+        start, end = (datetime.fromisoformat(cells[at[name]]) for name in ("Start", "End"))
+        run_s = (end - start).total_seconds()
+        if chance[3] < 0.01 and run_s > 100:
+            # suspended for a third of the time
+            cells[at["Elapsed"]] = clock(run_s - run_s // 3)
+        elif chance[3] > 0.99 and run_s > 100:
+            first = list(cells)
+            middle = (start + timedelta(seconds=run_s // 2)).isoformat()
+            first[at["State"]], first[at["End"]], first[at["Elapsed"]] = (
+                *("RESIZING", middle),
+                clock(run_s // 2),
+            )
+            yield "|".join(first)
+            cells[at["Start"]], cells[at["Elapsed"]] = middle, clock(run_s - run_s // 2)
+        yield "|".join(cells)
+
+
 def waits_for(
     ended: list[tuple[float, str]], submit_s: float, start_s: float, rng: np.random.Generator
 ) -> str:
@@ -252,13 +292,17 @@ def main() -> None:
     parser.add_argument("--log", metavar="FILE", help="jobs of a log in SWF; else generated")
     parser.add_argument("--load", type=float, default=0.9, help="of generated jobs")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--dirty", action="store_true", help="as it comes out of a database")
     parser.add_argument("--out", type=Path, default=Path("sacct.txt"))
     args = parser.parse_args()
     names = expand(args.nodes)
     rng = np.random.default_rng(args.seed)
     jobs = jobs_of(args, len(names), rng)
     ran = schedule(jobs, len(names), rng)
-    text = "".join(f"{line}\n" for line in lines(ran, jobs.job_id, names, args.seed))
+    found = list(lines(ran, jobs.job_id, names, args.seed))
+    if args.dirty:
+        found = list(dirty(found, np.random.default_rng([args.seed, 2])))
+    text = "".join(f"{line}\n" for line in found)
     args.out.write_text(text, encoding="utf-8")
     print(f"{args.out}: {len(jobs):,} jobs on {len(names)} nodes, {text.count(chr(10)):,} lines")
 

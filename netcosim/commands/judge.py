@@ -58,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--first-jobs", type=int, metavar="N", help="only the log's first N jobs")
     parser.add_argument("--days", type=float, metavar="D", help="only the log's first D days")
     parser.add_argument("--month", metavar="YYYY-MM", help="one month of the log (UTC)")
+    parser.add_argument("--bad-lines", help="lines of the log that are not sound: refuse or drop")
     parser.add_argument("--order", help="of the queue (netcosim list orders; default fcfs)")
     parser.add_argument("--backfill", help="netcosim list backfills; default easy")
     parser.add_argument("--snapshots", type=int, metavar="N", help="instants measured (default 20)")

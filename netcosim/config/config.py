@@ -46,6 +46,7 @@ from netcosim.config.policies import PolicyTables, policies_with_tables, policy_
 from netcosim.config.read_if import (
     IF_NEED_IS_GIVEN,
     IF_PLACED_BY_TIME,
+    IF_RESERVED,
     IF_RULES_ARE_NAMED,
     IF_WINDOWED,
     ReadByKey,
@@ -75,7 +76,7 @@ class _WorkloadKeys(Section):
     Its other keys are what `workloads.source.JobSource` declares.
     """
 
-    added = ("size_unit",)
+    added = ("size_unit", "bad_lines", "default_limit_s", "missing_limits")
     synthetic: SyntheticSection | None = None
 
     @field_validator("known_log", check_fields=False)
@@ -125,6 +126,8 @@ class _QueueKeys(Section):
     join them in `QueueSection`, as these declare them.
     """
 
+    added = ("reservations",)
+
     policies: Annotated[tuple[Text, ...], NamesIn(POLICIES)] = Field(
         min_length=1,
         description="placement policies to compare; the first is the baseline",
@@ -142,6 +145,12 @@ class _QueueKeys(Section):
         default="all",
         description="jobs behind the first one that backfilling considers",
         examples=[50],
+    )
+    reservations: Annotated[Whole | Literal["all"], IF_RESERVED] = Field(
+        default="all",
+        description="how many of the first jobs that cannot start have a reservation: 0 (first "
+        "fit), 1 (EASY by node count), more, or all",
+        examples=[4],
     )
     overrun: Literal["keep", "cut"] = Field(
         default="keep", description="whether a job past its walltime goes on or ends there"
@@ -199,7 +208,7 @@ class _QueueKeys(Section):
             raise NetcosimError(f"{', '.join(names)}; a policy is listed twice")
         return names
 
-    @field_validator("window")
+    @field_validator("window", "reservations")
     @classmethod
     def _window(cls, window: int | str) -> int | str:
         if isinstance(window, int) and window < 0:

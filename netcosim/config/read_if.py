@@ -202,6 +202,11 @@ IF_WINDOWED = ReadIf(
     _windowed,
     lambda: f"queue.backfill is one of {_with('windowed', BACKFILLS)}",
 )
+IF_RESERVED = ReadIf(
+    ("backfill", "decider"),
+    lambda backfill, decider: decider is None and backfill == "conservative",
+    'queue.backfill is "conservative"',
+)
 IF_RULES_ARE_NAMED = ReadIf(
     ("decider",),
     lambda decider: not isinstance(decider, str) or DECIDERS[decider].names_rules,

@@ -53,7 +53,8 @@ def evalys_frame(run: ArchivedRun, schedule: ArchivedSchedule) -> pd.DataFrame:
             "workload_name": jobs.log,
             "submission_time": submit_s,
             "requested_number_of_resources": jobs.n_nodes[ran],
-            "requested_time": jobs.requested_s[ran],
+            # -1: none, as in SWF and Batsim
+            "requested_time": np.where(np.isinf(jobs.requested_s[ran]), -1, jobs.requested_s[ran]),
             "success": (schedule.outcome[ran] == COMPLETED).astype(np.int64),
             "starting_time": start_s,
             "execution_time": execution_s,

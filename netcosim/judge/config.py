@@ -79,6 +79,7 @@ class Flags:
     days: float | None = None
     taper: float | None = None
     month: str | None = None
+    bad_lines: str | None = None
     seed: int | None = None
     snapshots: int | None = None
     order: str | None = None
@@ -92,6 +93,7 @@ SECTION_OF_FLAG = {
     "first_jobs": "workload",
     "days": "workload",
     "month": "workload",
+    "bad_lines": "workload",
     "order": "queue",
     "backfill": "queue",
     "seed": "run",

@@ -11,6 +11,7 @@ from netcosim.runs.store import Rows
 from netsim.packet.credit import buffer_warning
 from netsim.packet.thread_count import AUTO, threads_used, why_one_thread
 from queuesim.result import CUT
+from workloads.job import Workload
 from workloads.registry import MIXES
 
 ABOUT = "about"
@@ -30,8 +31,7 @@ def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
     config_text : str
         As the user wrote it.
     """
-    topology, jobs = result.machine.topology, result.workload
-    dropped = ", ".join(f"{count:,} {why}" for why, count in jobs.dropped.items() if count)
+    topology = result.machine.topology
     rows: list[tuple[str, str]] = [
         (TITLE, title),
         (CONFIG, config_text),
@@ -41,12 +41,7 @@ def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
             f"{topology.n_links - topology.first_router_link:,} links between routers; routing "
             f"{result.machine.routing.name}.",
         ),
-        (
-            JOBS,
-            f"{jobs.name}: {len(jobs):,} jobs of {int(jobs.n_nodes.min()):,} to "
-            f"{int(jobs.n_nodes.max()):,} nodes" + (f"; left out: {dropped}." if dropped else "."),
-        ),
-        *((NOTE, note) for note in jobs.notes),
+        *_jobs(result.workload),
         *((NOTE, line) for line in _overran(result)),
     ]
     hops = sum(m.packet_hops for m in result.measured.values())
@@ -79,6 +74,21 @@ def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
     notes = result.measurement.notes if result.measurement is not None else ()
     rows += [(NOTE, note) for note in notes]
     return [{"what": what, "text": text} for what, text in rows]
+
+
+def _jobs(jobs: Workload) -> list[tuple[str, str]]:
+    dropped = ", ".join(f"{count:,} {why}" for why, count in jobs.dropped.items() if count)
+    text = (
+        f"{jobs.name}: {len(jobs):,} jobs of {int(jobs.n_nodes.min()):,} to "
+        f"{int(jobs.n_nodes.max()):,} nodes" + (f"; left out: {dropped}." if dropped else ".")
+    )
+    return [(JOBS, text), *((NOTE, note) for note in jobs.notes)]
+
+
+def jobs_rows(jobs: Workload) -> Rows:
+    """Describe which jobs a point has, where some were left out or noted; else nothing."""
+    told = bool(len(jobs)) and (jobs.notes or any(jobs.dropped.values()))
+    return [{"what": what, "text": text} for what, text in _jobs(jobs)] if told else []
 
 
 def _overran(result: CosimResult) -> Iterable[str]:

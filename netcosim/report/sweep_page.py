@@ -73,6 +73,9 @@ class _Table:
         return not ITEMS.isdisjoint(self.own)
 
 
+_MOST_TEXTS = 40
+
+
 def sweep_page(store: Store, pages: Mapping[str, str] | None = None) -> tuple[str, int]:
     """Return the HTML of a store, and how many of its points have failed.
 
@@ -101,6 +104,10 @@ def sweep_page(store: Store, pages: Mapping[str, str] | None = None) -> tuple[st
         del tables[POLICIES]
     rest = [_table_section(table) for table in _in_order(tables.values())]
     sections += [listed, *rest] if compared is not None else [*rest, listed]
+    if ABOUT in store.table_names():
+        texts = list(dict.fromkeys(map(str, _table(store, ABOUT).frame["text"])))
+        more = [f"{len(texts) - _MOST_TEXTS:,} more."] if len(texts) > _MOST_TEXTS else []
+        sections.append(Section("Jobs", "\n\n".join([*texts[:_MOST_TEXTS], *more])))
     seeds = Counter(_seed(point) for point in points)
     page = render_page(
         f"Sweep {store.path.stem}",

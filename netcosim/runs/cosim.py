@@ -345,5 +345,8 @@ def cosim_point(content: Mapping[str, object]) -> PointResult:
 
 def point_result(result: CosimResult) -> PointResult:
     """Return what a store saves of a run."""
+    from netcosim.report.about import ABOUT, jobs_rows
+
     kept = {} if result.config.run.keep == "tables" else serialize(archive_of(result))
-    return PointResult(result_tables(result), kept)
+    about = jobs_rows(result.workload)
+    return PointResult(result_tables(result) | ({ABOUT: about} if about else {}), kept)

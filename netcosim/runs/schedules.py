@@ -170,6 +170,7 @@ class Queues:
             rules=self.rules,
             backfill=who,
             window=None if section.window == "all" else section.window,
+            reservations=None if section.reservations == "all" else section.reservations,
             overrun=section.overrun,
             run_time_model=model,
             rng=self.job_rng(model, which),
@@ -240,6 +241,7 @@ class Queues:
         jobs = vars(replace(self.jobs, notes=(), dropped={}))
         given = (
             *(section.backfill, section.decider, section.decider_files, section.window),
+            section.reservations,
             section.overrun if overrun is None else overrun,
         )
         of_policy = [(p, self.tables.of(p), self.draws.rng("policy", p)) for p in placed_by]

@@ -100,6 +100,11 @@ class Backfill(AbstractContextManager["Backfill"], ABC):
             self.begin(job, now_s)
         return None
 
+    def promise(self, job: int, start_s: float) -> None:
+        """Record a job's first reserved start; inf is none: it waits for a job without a limit."""
+        if start_s < inf:
+            self.promised_s.setdefault(job, start_s)
+
     def held_for(self, job: int) -> Sequence[NodeReservation]:
         """Return the reservations that a job keeps clear of as a head of the queue."""
         return ()
@@ -141,7 +146,7 @@ class NoBackfill(Backfill):
         self.start_heads(now_s)
 
 
-def check_window(window: int | None) -> None:
+def check_window(window: int | None, name: str = "window") -> None:
     """Raise `NetcosimError` unless the window is None (for all) or a whole number >= 0."""
     if window is not None:
-        need_int("backfilling", "window", window, 0)
+        need_int("backfilling", name, window, 0)

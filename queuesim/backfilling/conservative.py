@@ -10,7 +10,8 @@ more often is as legal, since by count no reservation is ever delayed by another
 Where a policy cares for topology or rounds up, counts are a guess and a reservation can
 be broken: a job whose time has come but that cannot be placed is moved to the next
 change of the count. No nodes or links are held. Jobs that outlive their walltimes push
-reservations back. A job that others overtake out of the window loses its reservation.
+reservations back. A job that others overtake out of the window loses its reservation. One that
+needs nodes of a job without a limit has none.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from collections.abc import Iterable
 from math import inf, nextafter
 
 from netsim.errors import NetcosimError
-from queuesim.backfilling.backfill import Backfill
+from queuesim.backfilling.backfill import Backfill, Start
+from queuesim.machine import Machine
+from queuesim.waiting import WaitingQueue
 
 
 class Profile:
@@ -89,10 +92,28 @@ class Profile:
 
 
 class ConservativeBackfill(Backfill):
-    """Conservative backfilling; see the module's text."""
+    """Conservative backfilling; see the module's text.
+
+    Parameters
+    ----------
+    reservations : int or None
+        So many of the first jobs that cannot start have one, None: all. The others start where they
+        delay none of these. 1 is EASY by node count, 0 is first fit.
+    """
 
     name = "conservative"
     description = "every job in the window has a reservation, by node count; none delays another's"
+
+    def __init__(
+        self,
+        machine: Machine,
+        queue: WaitingQueue,
+        window: int | None,
+        start: Start,
+        reservations: int | None = None,
+    ) -> None:
+        super().__init__(machine, queue, window, start)
+        self._most = inf if reservations is None else reservations
 
     def _set_up(self) -> None:
         self._reserved: dict[int, float] = {}
@@ -106,6 +127,7 @@ class ConservativeBackfill(Backfill):
         queue.changed = False
         waiting = queue.front(now_s)
         profile = self._standing(waiting, now_s)
+        n_blocked = 0
         for job in waiting:
             n_nodes, requested = machine.n_nodes[job], machine.requested_s[job]
             if job in self._reserved:
@@ -119,15 +141,18 @@ class ConservativeBackfill(Backfill):
                     self.start(job)
                     continue
                 start = profile.earliest(n_nodes, requested, profile.next_change(now_s))
-            if start == inf:
-                raise NetcosimError(
-                    f"policy {machine.policy.name!r} cannot place {n_nodes} nodes "
-                    f"on {machine.policy.topology.name} even with every running job released"
-                )
             self._note_blocked(now_s)
-            profile.take(n_nodes, start, requested)
-            self._reserved[job] = start
-            self.promised_s.setdefault(job, start)
+            n_blocked += 1
+            if n_blocked > self._most:
+                continue
+            self._keep(profile, job, start)
+            self.promise(job, start)
+        if waiting and not machine.by_end:
+            n_nodes = machine.n_nodes[queue.head(now_s)]
+            raise NetcosimError(
+                f"policy {machine.policy.name!r} cannot place {n_nodes} nodes "
+                f"on {machine.policy.topology.name} even with every running job released"
+            )
 
     def _standing(self, waiting: list[int], now_s: float) -> Profile:
         """Return the profile of running jobs and earlier reservations, delayed only if needed."""
@@ -139,11 +164,17 @@ class ConservativeBackfill(Backfill):
             machine.n_free,
             ((max(end, soon), len(machine.placements[job].nodes)) for end, job in machine.by_end),
         )
-        kept = {job: self._reserved[job] for job in waiting if job in self._reserved}
+        first = waiting[: int(min(self._most, len(waiting)))]
+        kept = {job: self._reserved[job] for job in first if job in self._reserved}
         self._reserved = {}
         for job in sorted(kept, key=lambda job: (kept[job], job)):
             n_nodes, requested = machine.n_nodes[job], machine.requested_s[job]
             start = profile.earliest(n_nodes, requested, max(kept[job], now_s))
-            profile.take(n_nodes, start, requested)
-            self._reserved[job] = start
+            self._keep(profile, job, start)
         return profile
+
+    def _keep(self, profile: Profile, job: int, start_s: float) -> None:
+        """Reserve nodes from a start on; inf: no reservation."""
+        if start_s < inf:
+            profile.take(self.machine.n_nodes[job], start_s, self.machine.requested_s[job])
+            self._reserved[job] = start_s

@@ -10,6 +10,9 @@ held nodes and links. So no backfilled job can delay the head past its shadow ti
 Where a policy depends only on the number of free nodes (``counts_only``), any nodes fit the head;
 nothing is held, and a job that runs past the shadow time may take the *extra* nodes
 that the head leaves free then. This is the textbook rule.
+
+A job without a limit has no promised end. A head that needs its nodes has a shadow time of inf:
+it cannot be delayed, so any job that fits may start.
 """
 
 from __future__ import annotations
@@ -110,7 +113,7 @@ class EasyBackfill(Backfill):
             machine.hold(placement)
             extra = machine.policy.topology.n_nodes
         machine.shadow_s = shadow
-        self.promised_s.setdefault(head, shadow)
+        self.promise(head, shadow)
         return Reservation(head, shadow, extra)
 
     def _may_start(self, job: int, now_s: float, reservation: Reservation) -> bool:

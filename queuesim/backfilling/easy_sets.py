@@ -157,7 +157,7 @@ class EasySets(SetsBackfill):
             if not there and machine.access.meet(partition, mine):
                 self._reserve(partition, head, now_s)
         kind, end_s = int(machine.kind[job]), now_s + machine.requested_s[job]
-        if end_s >= self._fails_from.get(kind, inf):
+        if kind in self._fails_from and end_s >= self._fails_from[kind]:
             return
         heeded = [h for _, h in self._heeded(mine)]
         if machine.place(job, now_s, heeded) is None:
@@ -170,7 +170,7 @@ class EasySets(SetsBackfill):
         self._lift([partition])
         others = [h for _, h in self._heeded(partition)]
         held = self._held[partition] = self.machine.first_place(head, now_s, others)
-        self.promised_s.setdefault(head, held.shadow_s)
+        self.promise(head, held.shadow_s)
 
     def _heeded(self, partition: int) -> list[tuple[int, NodeReservation]]:
         """Return the reservations that jobs of a partition must not use."""

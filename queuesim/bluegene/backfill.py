@@ -85,7 +85,7 @@ class CobaltBackfill(Backfill):
                 return self._start(job, usable, now_s)
             failed.add(size)
             drained = members[int(np.argmin(free[members]))]
-            self.promised_s.setdefault(job, float(free[drained]))
+            self.promise(job, float(free[drained]))
             usable &= ~tables.conflicts[drained]
             if len(failed) == len(tables.sizes) or not usable.any():
                 break

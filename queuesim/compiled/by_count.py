@@ -146,6 +146,7 @@ def _empty_queue(setup: QueueSetup) -> _Columns:
     state["backfill"] = passes
     state["window"] = MANY if window is None else min(window, MANY)
     state["depth"] = max(n, 1) if window is None else min(window, MANY) + 1
+    state["reservations"] = MANY if setup.reservations is None else setup.reservations
     state["by_score"] = by_score
     state["cuts"] = setup.labels.overrun == "cut"
     state["arrives_s"] = workload.submit_s[0] if n else 0.0

@@ -57,8 +57,7 @@ def advance(state: State, queue: Queue, ranked: Rows | None, plan: Plan | None, 
                 s.n_listed = list_waiting(s, queue.blocks, queue.listed, n)
                 s.scored = 1
                 return NEEDS_SCORES
-            if not run_pass(s, queue, ranked, plan):
-                return STUCK
+            run_pass(s, queue, ranked, plan)
             s.due = 0
             s.scored = 0
             continue
@@ -181,17 +180,16 @@ def start_job(s: State, queue: Queue, rank: int) -> None:
 
 
 @njit(**INNER_KERNEL)
-def run_pass(s: State, queue: Queue, ranked: Rows | None, plan: Plan | None) -> bool:
-    """Start every job that may start now; false if one can never start."""
+def run_pass(s: State, queue: Queue, ranked: Rows | None, plan: Plan | None) -> None:
+    """Start every job that may start now."""
     if ranked is not None and s.scored:
         rank_by_score(s, queue.listed, ranked)
     if plan is not None:
-        return conservative_pass(s, queue, ranked, plan)
-    if s.backfill == EASY:
+        conservative_pass(s, queue, ranked, plan)
+    elif s.backfill == EASY:
         easy_pass(s, queue, ranked)
     else:
         start_heads(s, queue, ranked)
-    return True
 
 
 @njit(**INNER_KERNEL)
@@ -370,15 +368,15 @@ def reserve(s: State, queue: Queue, head: int) -> None:
     s.reserved_for = head
     s.shadow_s = shadow
     s.extra = free - needed
-    if np.isnan(queue.jobs[head].promised_s):
+    if np.isnan(queue.jobs[head].promised_s) and shadow < np.inf:
         queue.jobs[head].promised_s = shadow
 
 
 @njit(**INNER_KERNEL)
-def conservative_pass(s: State, queue: Queue, ranked: Rows | None, plan: Plan) -> bool:
-    """Run a pass of `queuesim.backfilling.conservative`; false if a job never fits."""
+def conservative_pass(s: State, queue: Queue, ranked: Rows | None, plan: Plan) -> None:
+    """Run a pass of `queuesim.backfilling.conservative`."""
     if not (s.released or s.changed or s.due_s <= s.now_s):
-        return True
+        return
     s.released = 0
     s.changed = 0
     s.n_passes += 1
@@ -386,6 +384,7 @@ def conservative_pass(s: State, queue: Queue, ranked: Rows | None, plan: Plan) -
     read_front(s, queue, ranked)
     keep_reservations(s, queue, plan)
     s.due_s = np.inf
+    n_blocked = 0
     for i in range(s.n_listed):
         rank = queue.listed[i].rank
         job = queue.jobs[rank]
@@ -393,20 +392,21 @@ def conservative_pass(s: State, queue: Queue, ranked: Rows | None, plan: Plan) -
         if job.reserved_in == s.n_passes:
             take(s, steps, -nodes, job.reserved_s, requested)
         start = earliest(s, steps, nodes, requested, now)
-        if start == np.inf:
-            return False
-        take(s, steps, nodes, start, requested)
         if start <= now:
             # Invariant: the profile never has more nodes free at this instant than there are.
+            take(s, steps, nodes, start, requested)
             start_job(s, queue, rank)
             continue
         note_blocked(s)
+        n_blocked += 1
+        if n_blocked > s.reservations or start == np.inf:
+            continue  # inf: it waits for a job without a limit
+        take(s, steps, nodes, start, requested)
         job.reserved_s = start
         job.reserved_in = s.n_passes
         s.due_s = min(s.due_s, start)
         if np.isnan(job.promised_s):
             job.promised_s = start
-    return True
 
 
 @njit(**INNER_KERNEL)
@@ -432,7 +432,7 @@ def keep_reservations(s: State, queue: Queue, plan: Plan) -> None:
     for k in range(s.n_running):
         release_later(s, steps, max(running[k].end_s, soon), running[k].nodes)
     n_kept = 0
-    for i in range(s.n_listed):
+    for i in range(min(s.n_listed, s.reservations)):
         job = queue.jobs[queue.listed[i].rank]
         if job.reserved_in == s.n_passes - 1:
             heap_push(kept, n_kept, job.reserved_s, job.index)
@@ -442,6 +442,7 @@ def keep_reservations(s: State, queue: Queue, plan: Plan) -> None:
         from_s = max(kept[0].key, s.now_s)
         heap_pop(kept, left)
         start = earliest(s, steps, job.nodes, job.requested_s, from_s)
-        take(s, steps, job.nodes, start, job.requested_s)
-        job.reserved_s = start
-        job.reserved_in = s.n_passes
+        if start < np.inf:
+            take(s, steps, job.nodes, start, job.requested_s)
+            job.reserved_s = start
+            job.reserved_in = s.n_passes

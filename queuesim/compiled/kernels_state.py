@@ -20,7 +20,7 @@ STATE = np.dtype(
     + [
         (name, np.int64)
         for name in (
-            *("backfill", "window", "depth", "by_score", "cuts"),
+            *("backfill", "window", "depth", "by_score", "cuts", "reservations"),
             *("n_free", "n_waiting", "n_running", "n_arrived", "n_done", "n_events"),
             *("first_block", "end_block", "n_listed", "n_ranked", "n_steps", "n_passes"),
             *("due", "scored", "changed", "released", "forecast_broken", "reserved_for", "extra"),
@@ -30,6 +30,7 @@ STATE = np.dtype(
 )
 """What a queue consists of beside its arrays; the second row of whole numbers is the user's choice.
 
+``reservations`` is the number of blocked jobs that conservative backfilling reserves for.
 ``window`` is the number of jobs behind the head that a pass looks at, ``depth`` of those that can
 be read at all; ``by_score``: scores order the queue. ``due``: a pass follows when all of
 this instant has happened; ``scored``: its scores are there. ``reserved_for`` is the rank for which

@@ -71,6 +71,9 @@ class External(Decider):
         }
         rows = zip(*(column.tolist() for column in columns.values()), strict=True)
         self._jobs: list[dict[str, Any]] = [dict(zip(columns, row, strict=True)) for row in rows]
+        for job in self._jobs:
+            if job["walltime_s"] == inf:
+                job["walltime_s"] = None  # JSON has no infinity
         if len({job["id"] for job in self._jobs}) < len(self._jobs):
             raise self._error("the job numbers of the log are not unique")
         self._hello = {

@@ -92,7 +92,8 @@ def refused_by(workload: Workload, partitions: Sequence[Partition]) -> dict[str,
         longest_s, most = partition.max_walltime_s, partition.max_nodes
         if longest_s is not None:
             reason = f"walltime above {longest_s:g} s, partition {partition.name}"
-            reasons[reason] = (mine == i) & (workload.requested_s > longest_s)
+            too_long = (workload.requested_s > longest_s) & np.isfinite(workload.requested_s)
+            reasons[reason] = (mine == i) & too_long
         if most is not None:
             reason = f"more than {most} nodes, partition {partition.name}"
             reasons[reason] = (mine == i) & (workload.n_nodes > most)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -108,6 +108,20 @@ class Rules:
         if len(set(access.priority)) == 1:
             return order
         return first_by(order, np.array(access.priority)[access.partition])
+
+    def limited(self, workload: Workload) -> Workload:
+        """Return the workload, in which jobs without a walltime have the limit of their partition.
+
+        So Slurm has it: a partition's limit is that of a job that requests none.
+        """
+        if not (np.isinf(workload.requested_s).any() and self.partitions):
+            return workload
+        from queuesim.site.partitions import partition_of_jobs
+
+        longest_s = np.array([p.max_walltime_s or np.inf for p in self.partitions])
+        most_s = longest_s[partition_of_jobs(workload, self.partitions)]
+        without = np.isinf(workload.requested_s)
+        return replace(workload, requested_s=np.where(without, most_s, workload.requested_s))
 
     def unfit(self, workload: Workload, policy: Policy) -> dict[str, Mask]:
         """Return the jobs that can never run under these rules, by reason."""

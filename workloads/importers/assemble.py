@@ -15,16 +15,17 @@ from numpy.typing import NDArray
 from netsim.errors import NetcosimError
 from netsim.hostlist import expand
 from netsim.text_numbers import whole_number
-from workloads.dependencies import refuse_cycles
+from workloads.dependencies import find_cycle, refuse_cycles
 from workloads.details import Dependencies, JobDetails, Labels, NodeLists
-from workloads.importers.logged import DROP_HINT, NOT_SOUND, Found, LoggedJob
+from workloads.importers.logged import Found, LoggedJob
 from workloads.importers.shared_nodes import shared_nodes
-from workloads.job import MAX_TIME_S, Workload
-from workloads.swf_parse import MAX_INTEGER
+from workloads.job import MAX_TIME_S, Workload, limit_notes, limits_of
+from workloads.swf_parse import MAX_INTEGER, NOT_SOUND
 
 TASK = 10**8
 """Task 7 of array 123 gets the number 123 * TASK + 7, which no job of its own has."""
 
+EARLIER_RUN = "an earlier run of a requeued job, or the same line again"
 _MOST_NODES = 2**31 - 1
 _TASK_ID = re.compile(r"([0-9]{1,8})[_\[]([0-9]{1,7})\]?")
 
@@ -36,7 +37,6 @@ def workload_of(
     shared: str = "refuse",
     cores_per_node: int | None = None,
     waits: bool = True,
-    bad_lines: str | None = None,
 ) -> Workload:
     """Return the jobs that can be used, from the first submitted on.
 
@@ -48,19 +48,20 @@ def workload_of(
         See `workloads.importers.shared_nodes.shared_nodes`.
     waits : bool
         Whether the log has both submit times and starts.
-    bad_lines : str, optional
-        See `workloads.importers.logged.BadLines`, for importers that have it; here for node lists.
     """
-    dropped = Counter(found.dropped)
-    jobs = [job for job in last_runs(found.jobs, dropped) if not _unusable(job, path, dropped)]
+    dropped = found.dropped
+    jobs = [job for job in last_runs(found.jobs, dropped) if _usable(job, path, found)]
     if not jobs:
         why = "; ".join(f"{count:,} with {reason}" for reason, count in dropped.items())
         raise NetcosimError(f"{path}: no job can be used ({why or 'there is none in it'})")
     jobs.sort(key=lambda job: job.submit_s)
-    notes = list(found.notes)
-    jobs, node_list = _node_lists(jobs, path, bad_lines, dropped, notes)
+    suspended = sum(job.suspended_s > 0 for job in jobs)
+    if suspended:
+        found.notes.append(f"{suspended:,} jobs were suspended for a time; they hold their nodes")
+    notes = found.notes
+    jobs, node_list = _node_lists(jobs, path, found)
     jobs, node_list = shared_nodes(jobs, node_list, path, shared, cores_per_node, dropped, notes)
-    workload = _columns(jobs, node_list, path, dropped, notes)
+    workload = _columns(jobs, node_list, path, found)
     return workload if waits else replace(workload, wait_s=np.full(len(workload), np.nan))
 
 
@@ -70,21 +71,25 @@ def last_runs(jobs: Sequence[LoggedJob], dropped: Counter[str]) -> list[LoggedJo
     for job in jobs:
         other = last.get(job.id)
         if other is not None:
-            dropped["an earlier run of a requeued job, or the same line again"] += 1
+            dropped[EARLIER_RUN] += 1
             if other.start_s > job.start_s:
                 continue
         last[job.id] = job
     return list(last.values())
 
 
-def _unusable(job: LoggedJob, path: str | Path, dropped: Counter[str]) -> bool:
-    """Return whether a job must be left out, which is counted."""
-    times = job.submit_s, job.start_s, job.end_s, job.limit_s
-    if any(abs(time_s) > MAX_TIME_S for time_s in times):
-        raise NetcosimError(f"{path}:{job.line}: times go up to {MAX_TIME_S:g} s")
-    if job.nodes > _MOST_NODES:
-        raise NetcosimError(f"{path}:{job.line}: {job.nodes} nodes; at most {_MOST_NODES}")
-    reason = ""
+def _usable(job: LoggedJob, path: str | Path, found: Found) -> bool:
+    """Return whether a job can be used; if not, it is counted."""
+    reason = NOT_SOUND
+    with found.reading(f"{path}:{job.line}"):
+        times = job.submit_s, job.start_s, job.end_s, job.limit_s
+        if any(abs(time_s) > MAX_TIME_S for time_s in times):
+            raise NetcosimError(f"times go up to {MAX_TIME_S:g} s")
+        if job.nodes > _MOST_NODES:
+            raise NetcosimError(f"{job.nodes} nodes; at most {_MOST_NODES}")
+        reason = ""
+    if reason:
+        return False
     if isnan(job.submit_s):
         reason = "no submit time"
     elif job.nodes < 1:
@@ -92,16 +97,14 @@ def _unusable(job: LoggedJob, path: str | Path, dropped: Counter[str]) -> bool:
     elif not job.end_s > job.start_s:
         reason = "run time missing or 0"
     if reason:
-        dropped[reason] += 1
-    return bool(reason)
+        found.dropped[reason] += 1
+    return not reason
 
 
 def _node_lists(
     jobs: list[LoggedJob],
     path: str | Path,
-    bad_lines: str | None,
-    dropped: Counter[str],
-    notes: list[str],
+    found: Found,
 ) -> tuple[list[LoggedJob], NodeLists | None]:
     """Return the jobs whose node lists are sound and their nodes; lists whose length differs from
     the job's nodes are ignored."""
@@ -109,34 +112,30 @@ def _node_lists(
         return jobs, None
     known: dict[str, int] = {}
     lists: dict[str, NDArray[np.int32]] = {"": np.empty(0, dtype=np.int32)}
-    sound, found, odd = [], [], 0
+    sound, used, odd = [], [], 0
     for job in jobs:
         nodes = lists.get(job.hosts)
         if nodes is None:
-            try:
+            with found.reading(f"{path}:{job.line}"):
                 names = dict.fromkeys(expand(job.hosts))
-            except NetcosimError as error:
-                if bad_lines == "drop":
-                    dropped[NOT_SOUND] += 1
-                    continue
-                hint = f"; {DROP_HINT}" if bad_lines else ""
-                raise NetcosimError(f"{path}:{job.line}: {error}{hint}") from None
-            numbers = [known.setdefault(name, len(known)) for name in names]
-            nodes = lists[job.hosts] = np.array(numbers, dtype=np.int32)
+                numbers = [known.setdefault(name, len(known)) for name in names]
+                nodes = lists[job.hosts] = np.array(numbers, dtype=np.int32)
+            if nodes is None:
+                continue
         if len(nodes) not in (0, job.nodes):
             odd += 1
             nodes = lists[""]
         sound.append(job)
-        found.append(nodes)
+        used.append(nodes)
     if not sound:
         raise NetcosimError(f"{path}: no job can be used ({len(jobs):,} with a bad node list)")
     if odd:
-        notes.append(
+        found.notes.append(
             f"{odd:,} jobs have a node list of another length than their number of nodes; the "
             "list is dropped"
         )
-    ptr = np.concatenate(([0], np.cumsum([len(nodes) for nodes in found]))).astype(np.int64)
-    return sound, NodeLists(ptr, np.concatenate(found), tuple(known))
+    ptr = np.concatenate(([0], np.cumsum([len(nodes) for nodes in used]))).astype(np.int64)
+    return sound, NodeLists(ptr, np.concatenate(used), tuple(known))
 
 
 def job_numbers(jobs: Sequence[LoggedJob]) -> list[int]:
@@ -163,10 +162,10 @@ def _columns(
     jobs: Sequence[LoggedJob],
     node_list: NodeLists | None,
     path: str | Path,
-    dropped: Counter[str],
-    notes: list[str],
+    found: Found,
 ) -> Workload:
     """Return the columns of usable jobs, sorted by submit time."""
+    notes = found.notes
     first_s = jobs[0].submit_s
     submit_s = np.array([job.submit_s for job in jobs]) - first_s
     wait_s = np.array([job.start_s for job in jobs]) - submit_s - first_s
@@ -176,14 +175,8 @@ def _columns(
             f"{int(early.sum()):,} jobs start before they are submitted; their wait is not known"
         )
     run_time_s = np.array([job.end_s - job.start_s for job in jobs])
-    limit_s = np.array([job.limit_s for job in jobs])
-    no_limit = ~(limit_s > 0)
-    if no_limit.any():
-        notes.append(
-            f"requested time missing for {float(f'{100 * no_limit.mean():.2g}'):g} % of the "
-            f"{len(jobs)} jobs; "
-            "their run time is taken"
-        )
+    walltime_s = limits_of(np.array([job.limit_s for job in jobs]))
+    notes += limit_notes(walltime_s)
     account = Labels.of(job.account for job in jobs)
     numbers = job_numbers(jobs)
     workload = Workload(
@@ -192,11 +185,11 @@ def _columns(
         submit_s=submit_s,
         run_time_s=run_time_s,
         n_nodes=np.array([job.nodes for job in jobs], dtype=np.int32),
-        requested_s=np.where(no_limit, run_time_s, limit_s),
+        requested_s=walltime_s,
         user=Labels.of(job.user for job in jobs).code,
         project=account.code,
         wait_s=np.where(early, np.nan, wait_s),
-        dropped=dict(dropped),
+        dropped=dict(found.dropped),
         details=JobDetails(
             partition=_labels([job.partition for job in jobs]),
             account=account if account.known.any() else None,
@@ -212,8 +205,12 @@ def _columns(
         notes=tuple(notes),
         start_unix_s=first_s,
     )
-    refuse_cycles(workload, path)
-    return workload
+    if found.bad_lines == "refuse" or not find_cycle(workload):
+        refuse_cycles(workload, path)
+        return workload
+    notes.append("jobs wait for each other in cycles: all dependencies are left out")
+    details = replace(workload.details, dependency=None)
+    return replace(workload, details=details, notes=tuple(notes), dropped=dict(found.dropped))
 
 
 def _labels(words: list[str]) -> Labels | None:

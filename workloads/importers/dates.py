@@ -20,6 +20,9 @@ _LENGTH = re.compile(
 _HOUR_S = 3600.0
 _DAY_S = 86400.0
 
+NO_LIMIT = frozenset(("unlimited", "partition_limit", "infinite", "inf", "invalid", "-1"))
+"""Lengths without a number: not limited, limited by the partition, or not valid."""
+
 Zone = Annotated[str, "zone of the dates, where they have none themselves"]
 
 
@@ -124,7 +127,7 @@ def length_s(text: str) -> float:
     (93784.0, 184.0, nan)
     """
     text = text.strip()
-    if text.lower() in _NONE or text.lower() in ("unlimited", "partition_limit"):
+    if text.lower() in _NONE or text.lower() in NO_LIMIT:
         return nan
     found = _LENGTH.fullmatch(text)
     if found is None:

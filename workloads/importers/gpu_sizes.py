@@ -39,7 +39,11 @@ def count_by(found: Found, unit: str, gpus_per_node: int) -> None:
             continue
         nodes = job.nodes or -(-job.gpus // gpus_per_node)
         parts += job.gpus < nodes * gpus_per_node
-        job.nodes = job.gpus if unit == GPU else nodes
+        if unit == GPU:
+            # lists of servers name no GPUs, and jobs on one server share none of them
+            job.nodes, job.hosts, job.cpus = job.gpus, "", 0
+        else:
+            job.nodes = nodes
         left.append(job)
     found.jobs = left
     if unit == GPU:

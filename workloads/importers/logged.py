@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import nan
 from typing import Annotated
 
+from netsim.errors import NetcosimError
 from netsim.parameters import OneOf
+from workloads.swf_parse import NOT_SOUND
 
 BadLines = Annotated[
     str, "lines that are not sound: stop, or leave them out", OneOf(("refuse", "drop"))
 ]
 
 DROP_HINT = 'bad_lines = "drop" leaves such lines out'
-NOT_SOUND = "a line that is not sound"
-"""Reason under which lines that ``bad_lines = "drop"`` leaves out are counted."""
 
 
 @dataclass(slots=True)
@@ -33,7 +35,9 @@ class LoggedJob:
     end_s: float = nan
     """submit_s, start_s, end_s: Unix time, or any other clock."""
     limit_s: float = nan
-    """Requested walltime."""
+    """Requested walltime; nan: none."""
+    suspended_s: float = 0.0
+    """Time within the run in which its nodes were given to others."""
     nodes: int = 0
     cpus: int = 0
     gpus: int = 0
@@ -63,3 +67,22 @@ class Found:
     dropped: Counter[str] = field(default_factory=Counter)
     """Lines that are no such job, by reason."""
     notes: list[str] = field(default_factory=list)
+    bad_lines: str = "refuse"
+    """See `BadLines`."""
+
+    @contextmanager
+    def reading(self, where: str = "") -> Iterator[None]:
+        """Leave out and count what is found not to be sound within the block, or stop.
+
+        Parameters
+        ----------
+        where : str
+            ``file:line``, if the errors do not name it.
+        """
+        try:
+            yield
+        except (NetcosimError, ValueError) as error:
+            if self.bad_lines == "refuse":
+                place = f"{where}: " if where else ""
+                raise NetcosimError(f"{place}{error}; {DROP_HINT}") from None
+            self.dropped[NOT_SOUND] += 1

@@ -13,7 +13,7 @@ from workloads.importers.assemble import workload_of
 from workloads.importers.dates import LogClock, Zone, in_order
 from workloads.importers.entry import Importer
 from workloads.importers.gpu_sizes import GpusPerNode, SizeUnit, count_by
-from workloads.importers.logged import Found, LoggedJob
+from workloads.importers.logged import BadLines, Found, LoggedJob
 from workloads.importers.shared_nodes import SharedNodes
 from workloads.importers.tables import TableRow, TableRows, csv_rows, parquet_rows
 from workloads.job import NODE, Workload
@@ -53,6 +53,7 @@ def read_mapped_csv(
     shared_nodes: SharedNodes = "refuse",
     size_unit: SizeUnit = NODE,
     gpus_per_node: GpusPerNode = 8,
+    bad_lines: BadLines = "refuse",
 ) -> Workload:
     """Read a table in CSV, separated by commas, semicolons, tabs or bars.
 
@@ -62,8 +63,10 @@ def read_mapped_csv(
     lengths are seconds or hours:minutes:seconds, node lists are host lists, dependencies as
     "afterok:12:13".
     """
-    rows = mapped_rows(path, csv_rows(path), columns, refuse_twice=True)
-    return read_rows(rows, path, timezone, shared_nodes, size_unit, gpus_per_node)
+    rows = mapped_rows(path, csv_rows(path), columns)
+    return read_rows(
+        rows, path, timezone, shared_nodes, size_unit, gpus_per_node, bad_lines, refuse_twice=True
+    )
 
 
 def read_mapped_parquet(
@@ -74,39 +77,25 @@ def read_mapped_parquet(
     shared_nodes: SharedNodes = "refuse",
     size_unit: SizeUnit = NODE,
     gpus_per_node: GpusPerNode = 8,
+    bad_lines: BadLines = "refuse",
 ) -> Workload:
     """Read a table in Parquet as `read_mapped_csv` reads one in CSV; needs pyarrow."""
-    rows = mapped_rows(path, parquet_rows(path), columns, refuse_twice=True)
-    return read_rows(rows, path, timezone, shared_nodes, size_unit, gpus_per_node)
+    rows = mapped_rows(path, parquet_rows(path), columns)
+    return read_rows(
+        rows, path, timezone, shared_nodes, size_unit, gpus_per_node, bad_lines, refuse_twice=True
+    )
 
 
-def mapped_rows(
-    path: str | Path, rows: TableRows, columns: Sequence[str], *, refuse_twice: bool = False
-) -> Iterator[TableRow]:
+def mapped_rows(path: str | Path, rows: TableRows, columns: Sequence[str]) -> Iterator[TableRow]:
     """Return the rows of a table with the names of `COLUMNS`.
 
     Parameters
     ----------
     columns : sequence of str
         NAME=COLUMN.
-    refuse_twice : bool
-        Whether two rows of one job are an error.
     """
     taken, names = _mapped(path, rows.columns, columns), list(rows.columns)
-
-    def renamed() -> Iterator[TableRow]:
-        seen: dict[str, int] = {}
-        for row in rows:
-            job = TableRow(path, row.line, taken, row.cells, names)
-            name = job.text("job")
-            first = seen.setdefault(name, row.line) if refuse_twice else row.line
-            if first != row.line:
-                raise NetcosimError(
-                    f"{path}:{row.line}: job {name} is listed twice (line {first} has it)"
-                )
-            yield job
-
-    return renamed()
+    return (TableRow(path, row.line, taken, row.cells, names, row.fault) for row in rows)
 
 
 def read_rows(
@@ -116,19 +105,35 @@ def read_rows(
     shared_nodes: str,
     size_unit: str,
     gpus_per_node: int,
+    bad_lines: str,
+    *,
+    refuse_twice: bool = False,
 ) -> Workload:
-    """Return the jobs of rows with the names of `COLUMNS`; see `read_mapped_csv`."""
-    clock, found = LogClock(timezone), Found()
+    """Return the jobs of rows with the names of `COLUMNS`; see `read_mapped_csv`.
+
+    Parameters
+    ----------
+    refuse_twice : bool
+        Whether two rows of one job are an error.
+    """
+    clock, found = LogClock(timezone), Found(bad_lines=bad_lines)
     has: Mapping[str, int] = {}
+    seen: dict[str, int] = {}
     for row in rows:
         has = row.at
-        job = _job(row, clock)
-        if isnan(job.start_s):
-            found.dropped["never began"] += 1
-        elif "nodes" in has and not job.nodes:
-            found.dropped["no node"] += 1
-        else:
-            found.jobs.append(job)
+        with found.reading():
+            job = _job(row, clock)
+            first = seen.setdefault(job.id, row.line) if refuse_twice else row.line
+            if first != row.line:
+                raise NetcosimError(
+                    f"{path}:{row.line}: job {job.id} is listed twice (line {first} has it)"
+                )
+            if isnan(job.start_s):
+                found.dropped["never began"] += 1
+            elif "nodes" in has and not job.nodes:
+                found.dropped["no node"] += 1
+            else:
+                found.jobs.append(job)
     if "gpus" in has:
         count_by(found, size_unit, gpus_per_node)
     elif has and size_unit != NODE:

@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from math import nan
 from pathlib import Path
 
-from netsim.errors import NetcosimError
 from netsim.files import read_lines
 from netsim.hostlist import compress
 from netsim.text_numbers import need_whole, whole_number
 from workloads.details import DEPENDENCY_KINDS
-from workloads.importers.assemble import workload_of
+from workloads.importers.assemble import EARLIER_RUN, workload_of
 from workloads.importers.dates import length_s
 from workloads.importers.entry import Importer
-from workloads.importers.logged import DROP_HINT, NOT_SOUND, BadLines, Found, LoggedJob
+from workloads.importers.logged import BadLines, Found, LoggedJob
 from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
 from workloads.job import Workload
 from workloads.swf_parse import short
@@ -48,32 +47,26 @@ def read_pbs(
     exec_vnode and exec_host), Resource_List.walltime, queue, project or account, user, depend and
     Exit_status. Several files of a machine may be put into one, one after the other.
     """
-    found = Found()
+    found = Found(bad_lines=bad_lines)
     unfinished: dict[str, str] = {}
     for number, line in enumerate(read_lines(path, longest=LONGEST_LINE), start=1):
         if not line.strip():
             continue
-        try:
+        kind = ""
+        with found.reading(f"{path}:{number}"):
             kind, id, pairs = _record(line)
             if kind == "E":
                 found.jobs.append(_job(id, pairs, number))
-        except ValueError as error:
-            if bad_lines == "refuse":
-                raise NetcosimError(f"{path}:{number}: {error}; {DROP_HINT}") from None
-            found.dropped[NOT_SOUND] += 1
-            continue
         if kind == "R":
-            found.dropped["an earlier run of a requeued job, or the same line again"] += 1
-        elif kind in "SQDA":
+            found.dropped[EARLIER_RUN] += 1
+        elif kind and kind in "SQDA":
             unfinished[id] = {"S": "running when the log was made"}.get(kind, "never began")
     ended = {job.id for job in found.jobs}
     for id, reason in unfinished.items():
         if id not in ended and "[]" not in id:
             found.dropped[reason] += 1
     found.jobs = [job for job in found.jobs if "[]" not in job.id]
-    return workload_of(
-        found, path, shared=shared_nodes, cores_per_node=cores_per_node, bad_lines=bad_lines
-    )
+    return workload_of(found, path, shared=shared_nodes, cores_per_node=cores_per_node)
 
 
 def _record(line: str) -> tuple[str, str, dict[str, str]]:
@@ -94,7 +87,12 @@ def _record(line: str) -> tuple[str, str, dict[str, str]]:
 def _job(id: str, pairs: dict[str, str], number: int) -> LoggedJob:
     """Return the job of an E record."""
     hosts = hosts_of(pairs.get("exec_vnode") or pairs.get("exec_host") or "")
-    limit_s = length_s(pairs.get("Resource_List.walltime", ""))
+    text = pairs.get("Resource_List.walltime", "")
+    try:
+        limit_s = length_s(text)
+    except ValueError:
+        needed = "hours:minutes:seconds are needed"
+        raise ValueError(f"Resource_List.walltime is {short(text)!r}; {needed}") from None
     start_s, end_s = _number(pairs, "start"), _number(pairs, "end")
     status, exit_status = "", pairs.get("Exit_status", "")
     if exit_status:

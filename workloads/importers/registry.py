@@ -23,6 +23,8 @@ IMPORTERS: Registry[Importer] = Registry(
     (
         "workloads.importers.sacct:IMPORTER",
         "workloads.importers.pbs:IMPORTER",
+        "workloads.importers.lsf:IMPORTER",
+        "workloads.importers.sge:IMPORTER",
         "workloads.importers.mapped:IMPORTERS",
     ),
     optional=("workloads.importers.rare.plugin",),

@@ -1,26 +1,29 @@
-"""Slurm's accounting as ``sacct -P`` prints it."""
+"""Slurm's accounting as ``sacct -P`` or ``sacct --json`` prints it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import ceil, isnan, nan
+from math import ceil, inf, isnan, nan
 from pathlib import Path
 from typing import Annotated
 
 from netsim.errors import NetcosimError
-from netsim.files import read_lines
+from netsim.files import first_lines, read_lines
 from netsim.hostlist import expand
 from netsim.parameters import OneOf
 from netsim.text_numbers import whole_number
 from workloads.details import DEPENDENCY_KINDS
-from workloads.importers.assemble import last_runs, workload_of
+from workloads.importers import sacct_json
+from workloads.importers.assemble import EARLIER_RUN, last_runs, workload_of
 from workloads.importers.dates import LogClock, Zone, in_order, length_s
 from workloads.importers.entry import Importer
-from workloads.importers.logged import DROP_HINT, NOT_SOUND, BadLines, Found, LoggedJob
+from workloads.importers.gpu_sizes import GpusPerNode, SizeUnit, count_by
+from workloads.importers.logged import BadLines, Found, LoggedJob
+from workloads.importers.meanings import MEANINGS
 from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
-from workloads.job import Workload
+from workloads.job import GPU, NODE, Workload
 from workloads.swf_parse import short
 
 NEEDED = ("jobid", "submit", "start")
@@ -33,15 +36,24 @@ _TRES_NODES = re.compile(r"(?:^|,)node=([0-9]{1,12})(?![0-9])")
 _FREE_TEXT = ("jobname", "comment", "admincomment", "systemcomment", "submitline", "workdir")
 """Columns in which users may have written the separator."""
 _IN_COMMAND = re.compile(r"(?:--dependency[= ]|\s-d[= ]?)\s*([^\s]+)")
-_NOT_BEGUN = ("PENDING", "REQUEUED", "CONFIGURING", "REVOKED", "RESV_DEL_HOLD", "SPECIAL_EXIT")
+_NOT_BEGUN = ("PENDING", "CONFIGURING", "REVOKED", "RESV_DEL_HOLD", "SPECIAL_EXIT")
+_REQUEUED = ("REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD")
 _RESIZING = "resizing"
-_RUNS = ("RUNNING", "SUSPENDED", "COMPLETING", "STOPPED", "SIGNALING", "STAGE_OUT")
+_RUNS = (
+    *("RUNNING", "SUSPENDED", "COMPLETING", "STOPPED", "SIGNALING", "STAGE_OUT"),
+    *("POWER_UP_NODE", "UPDATE_DB", "EXPEDITING"),
+)
+_ENDED = (
+    *("", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL"),
+    *("DEADLINE", "OUT_OF_MEMORY", "LAUNCH_FAILED", "RECONFIG_FAIL", "RESIZING"),
+)
+_GPUS = re.compile(r"(?:^|,)gres/gpu(:[^=,]*)?=([0-9]{1,9})(?![0-9.])")
 
 
 def looks_like(head: Sequence[str]) -> bool:
     """Return whether a file that begins with these lines is one."""
     words = re.split(r"[|;\t,]", head[0].strip().lower()) if head else []
-    return "jobid" in words and "submit" in words
+    return ("jobid" in words and "submit" in words) or sacct_json.looks_like(head)
 
 
 def read_sacct(
@@ -53,38 +65,45 @@ def read_sacct(
     submitted: Annotated[
         str, "when a job comes into the queue", OneOf(("submit", "eligible"))
     ] = "submit",
+    size_unit: SizeUnit = NODE,
+    gpus_per_node: GpusPerNode = 8,
     bad_lines: BadLines = "refuse",
 ) -> Workload:
-    """Read the output of ``sacct -P``, with any columns in any order.
+    """Read the output of ``sacct -P``, with any columns in any order, or of ``sacct --json``.
 
     Needed are JobID, Submit, Start, End or Elapsed, and the nodes (AllocNodes, NNodes, AllocTRES
     or NodeList). Read as well, where they are: JobIDRaw, State, Eligible, Timelimit, NodeList,
-    Partition, Account, QOS, User, Priority, AllocCPUS, Dependency or SubmitLine, and pattern,
-    communication_fraction, bytes_per_node_s if someone has put them there.
+    Partition, Account, QOS, User, Priority, AllocCPUS, AllocTRES, Suspended, Dependency or
+    SubmitLine, and pattern, communication_fraction, bytes_per_node_s if someone has put them there.
+    ``size_unit = "gpu"`` counts GPUs (gres/gpu), so that jobs may share servers.
 
     Steps are left out; components of a heterogeneous job are one job; of a requeued job the last
     run counts; a job that changed its size (RESIZING) has the nodes of its node-hours. Separators
-    within the one column of free text that a file has (JobName, Comment, SubmitLine, WorkDir) are
-    part of it.
+    within columns of free text (JobName, Comment, SubmitLine, WorkDir) are part of them: a line is
+    read so that its dates and its state are in their places.
     """
-    lines = read_lines(path)
+    found = Found(bad_lines=bad_lines)
+    is_json = sacct_json.looks_like(first_lines(path))
+    lines = iter(()) if is_json else read_lines(path)
     head = next(lines, "")
-    table = _Table(path, _header(path, head), LogClock(timezone), submitted == "eligible")
-    found = Found()
+    header = ("", list(sacct_json.COLUMNS)) if is_json else _header(path, head)
+    table = _Table(path, header, LogClock(timezone), submitted == "eligible")
+    if unknown := sorted(set(table.columns) - MEANINGS["sacct"].names):
+        found.notes.append(f"columns that are not known and not read: {', '.join(unknown)}")
     parts: dict[str, list[LoggedJob]] = {}
-    for number, line in enumerate(lines, start=2):
-        if not line or line.isspace():
-            continue
-        if line.rstrip() == head.rstrip():
-            found.dropped["the header again"] += 1
-            continue
-        try:
-            job = table.job(line.rstrip("\r"), number, found)
-        except _BadLineError as error:
-            if bad_lines == "refuse":
-                raise NetcosimError(f"{path}:{number}: {error}; {DROP_HINT}") from None
-            found.dropped[NOT_SOUND] += 1
-            continue
+    rows = enumerate(sacct_json.json_cells(path), start=1) if is_json else enumerate(lines, start=2)
+    for number, row in rows:
+        if isinstance(row, str) and not is_json:
+            if not row or row.isspace():
+                continue
+            if row.rstrip() == head.rstrip():
+                found.dropped["the header again"] += 1
+                continue
+        job = None
+        with found.reading(f"{path}: job {number} of the list" if is_json else f"{path}:{number}"):
+            if isinstance(row, str):
+                row = table.cells(row.rstrip("\r")) if not is_json else _not_sound(row)
+            job = table.job(row, number, found)
         if job is not None:
             base, plus, _ = job.id.partition("+")
             if plus:
@@ -100,13 +119,27 @@ def read_sacct(
         )
     found.notes += table.notes()
     found.jobs = _resized(found)
-    return workload_of(
-        found, path, shared=shared_nodes, cores_per_node=cores_per_node, bad_lines=bad_lines
-    )
+    if size_unit == GPU:
+        count_by(found, size_unit, gpus_per_node)
+    return workload_of(found, path, shared=shared_nodes, cores_per_node=cores_per_node)
 
 
 class _BadLineError(ValueError):
     """Error of a line."""
+
+
+def _shares(count: int, columns: int) -> Iterator[tuple[int, ...]]:
+    """Yield the ways to share so many separators among columns of free text."""
+    if columns == 1:
+        yield (count,)
+        return
+    for first in range(count + 1):
+        for rest in _shares(count - first, columns - 1):
+            yield (first, *rest)
+
+
+def _not_sound(why: str) -> list[str]:
+    raise _BadLineError(why)
 
 
 def _header(path: str | Path, line: str) -> tuple[str, list[str]]:
@@ -155,9 +188,8 @@ class _Table:
                 return cells[k].strip()
         return ""
 
-    def job(self, line: str, number: int, found: Found) -> LoggedJob | None:
+    def job(self, cells: list[str], number: int, found: Found) -> LoggedJob | None:
         """Return the job of a line; None for a line that is counted."""
-        cells = self._cells(line)
         id = self._get(cells, "jobid")
         state = self._get(cells, "state").upper()
         word = state.split(None, 1)[0].rstrip("+") if state else ""
@@ -172,6 +204,12 @@ class _Table:
         if word in _RUNS:
             found.dropped["running when the log was made"] += 1
             return None
+        if word in _REQUEUED:
+            ended = not isnan(self._date(cells, "end")[0])
+            found.dropped[EARLIER_RUN if ended else "waiting when the log was made"] += 1
+            return None
+        if word not in _ENDED:
+            raise _BadLineError(f"State is {short(word)!r}; {', '.join(_ENDED[1:])} are known")
         hosts = self._get(cells, "nodelist")
         hosts = "" if hosts.lower() in _NO_NODES else hosts
         submit_s, start_s, end_s = self._times(cells)
@@ -188,7 +226,11 @@ class _Table:
             start_s=start_s,
             end_s=end_s,
             limit_s=self._limit_s(cells),
+            # Elapsed leaves out the time in which the job was suspended
+            suspended_s=self._suspended_s(cells)
+            or max(0.0, end_s - start_s - (self._elapsed_s(cells) or inf)),
             nodes=self._nodes(cells),
+            gpus=self._gpus(cells),
             cpus=self._integer(cells, "alloccpus", "ncpus"),
             hosts=hosts,
             status=word.lower(),
@@ -203,19 +245,37 @@ class _Table:
             bytes_per_node_s=self._number(cells, "bytes_per_node_s"),
         )
 
-    def _cells(self, line: str) -> list[str]:
+    def cells(self, line: str) -> list[str]:
         """Return the cells of a line, those of free text put together again."""
         cells = line.split(self.separator)
         n = len(self.columns)
         if len(cells) == n + 1 and not cells[-1].strip():
             cells.pop()  # --parsable
         more = len(cells) - n
-        if more > 0 and len(self.free_text) == 1:
-            [k] = self.free_text
-            cells[k : k + more + 1] = [self.separator.join(cells[k : k + more + 1])]
+        # few ways to share them among several columns: lines that are not sound try all
+        most = {0: 0, 1: len(cells), 2: 20}.get(len(self.free_text), 4)
+        if 0 < more <= most:
+            for extra in _shares(more, len(self.free_text)):
+                joined, at = [], 0
+                for k in range(n):
+                    count = extra[self.free_text.index(k)] if k in self.free_text else 0
+                    joined.append(self.separator.join(cells[at : at + count + 1]))
+                    at += count + 1
+                if len(extra) == 1 or self._fits(joined):
+                    return joined
         if len(cells) != n:
             raise _BadLineError(f"{len(cells)} fields; the header has {n}")
         return cells
+
+    def _fits(self, cells: list[str]) -> bool:
+        """Return whether cells are where the header has them, by the dates and the state."""
+        try:
+            for name in ("submit", "start", "end", "eligible"):
+                self._date(cells, name)
+        except _BadLineError:
+            return False
+        word = (self._get(cells, "state").upper().split() or [""])[0].rstrip("+")
+        return word in (*_ENDED, *_RUNS, *_NOT_BEGUN, *_REQUEUED)
 
     def _times(self, cells: list[str]) -> tuple[float, float, float]:
         """Return submit, start and end in Unix time."""
@@ -229,7 +289,7 @@ class _Table:
         if isnan(end[0]):
             end = start[0] + elapsed_s, start[1] + elapsed_s
         submit_s, start_s, end_s = in_order(submit, start, end, elapsed_s)
-        off_s = end_s - start_s - elapsed_s
+        off_s = end_s - start_s - elapsed_s - self._suspended_s(cells)
         if abs(abs(off_s) - 3600) <= 1:
             # dates without their zone, and the clocks were changed while the job ran
             self.n_shifted += 1
@@ -250,6 +310,19 @@ class _Table:
     def _limit_s(self, cells: list[str]) -> float:
         minutes = whole_number(self._get(cells, "timelimitraw"))
         return self._length(cells, "timelimit") if minutes is None else 60.0 * minutes
+
+    def _suspended_s(self, cells: list[str]) -> float:
+        seconds = whole_number(self._get(cells, "suspended"))
+        length = self._length(cells, "suspended") if seconds is None else float(seconds)
+        return 0.0 if isnan(length) else length
+
+    def _gpus(self, cells: list[str]) -> int:
+        """Return the number of GPUs: that of all kinds, else the sum of those of each."""
+        for name in _NODES[3:5]:
+            counts = {kind: int(n) for kind, n in _GPUS.findall(self._get(cells, name))}
+            if counts:
+                return counts.get("", 0) or sum(counts.values())
+        return 0
 
     def _length(self, cells: list[str], name: str) -> float:
         text = self._get(cells, name)
@@ -392,7 +465,7 @@ def _one_of(id: str, components: Sequence[LoggedJob]) -> LoggedJob:
 
 IMPORTER = Importer(
     "sacct",
-    "Slurm's accounting, as sacct -P prints it, with any columns in any order",
+    "Slurm's accounting, as sacct -P (any columns in any order) or sacct --json prints it",
     read_sacct,
     looks_like,
 )

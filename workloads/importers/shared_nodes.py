@@ -52,6 +52,16 @@ def shared_nodes(
         start_s = np.array([job.start_s for job in jobs])
         end_s = np.array([job.end_s for job in jobs])
         share, pair = overlapping(node_list, start_s, end_s)
+        sliced = share & np.array([job.suspended_s > 0 for job in jobs])
+        if sliced.any():
+            # Others ran on their nodes meanwhile: each has its nodes for as long as it ran.
+            for k in np.flatnonzero(sliced).tolist():
+                jobs[k].end_s = max(jobs[k].end_s - jobs[k].suspended_s, jobs[k].start_s + 1)
+            share, pair = overlapping(node_list.without(sliced), start_s, end_s)
+            notes.append(
+                f"{int(sliced.sum()):,} of them while others ran on their nodes: these run for the "
+                "time in which they were not suspended"
+            )
         if pair is not None:
             node, one, other = pair
             example = f"jobs {jobs[one].id} and {jobs[other].id} on {node_list.names[node]}"
@@ -69,6 +79,7 @@ def shared_nodes(
             f"{path}: {count:,} of {len(jobs):,} jobs share nodes with others ({example}), and a "
             'job here has exclusive nodes; shared_nodes = "drop" leaves them out, "whole" takes '
             "their nodes for their own (netcosim trace import ... --shared-nodes drop)"
+            + ('; size_unit = "gpu" counts GPUs' if any(job.gpus for job in jobs) else "")
         )
     if shared == "whole":
         notes.append(f"{count:,} jobs share nodes with others; each is given exclusive nodes")

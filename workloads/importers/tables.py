@@ -11,7 +11,7 @@ from pathlib import Path
 from netsim.errors import NetcosimError
 from netsim.files import read_lines
 from netsim.text_numbers import csv_cells, number_of
-from workloads.importers.dates import LogClock, length_s
+from workloads.importers.dates import NO_LIMIT, LogClock, length_s
 from workloads.swf_parse import short
 
 _NONE = frozenset(("", "null", "none", "nan", "na", "n/a", "unknown"))
@@ -32,6 +32,8 @@ class TableRow:
     cells : sequence of str
     names : sequence of str
         Of the columns in the file, for errors; empty: as in ``at``.
+    fault : str
+        What is wrong with the row, raised when it is read.
     """
 
     path: str | Path
@@ -39,9 +41,12 @@ class TableRow:
     at: Mapping[str, int]
     cells: Sequence[str]
     names: Sequence[str] = ()
+    fault: str = ""
 
     def text(self, column: str) -> str:
         """Return a cell; empty for a missing value or a word for one."""
+        if self.fault:
+            raise NetcosimError(f"{self.path}:{self.line}: {self.fault}")
         k = self.at.get(column)
         found = "" if k is None else self.cells[k].strip()
         return "" if found.lower() in _NONE else found
@@ -76,7 +81,7 @@ class TableRow:
     def length_s(self, column: str) -> float:
         """Return a length in seconds, given so or as days-hours:minutes:seconds; nan for none."""
         text = self.text(column)
-        if ":" not in text and text.lower() not in ("unlimited", "partition_limit"):
+        if ":" not in text and text.lower() not in NO_LIMIT:
             return self.number(column)
         try:
             return length_s(text)
@@ -111,11 +116,10 @@ class TableRows:
         for line, cells in self.lines:
             if not cells:
                 continue
+            fault = ""
             if len(cells) != len(self.columns):
-                raise NetcosimError(
-                    f"{self.path}:{line}: {len(cells)} fields; the header has {len(self.columns)}"
-                )
-            yield TableRow(self.path, line, self.columns, cells)
+                fault = f"{len(cells)} fields; the header has {len(self.columns)}"
+            yield TableRow(self.path, line, self.columns, cells, fault=fault)
 
 
 def csv_rows(path: str | Path, usual: Sequence[str] = ()) -> TableRows:

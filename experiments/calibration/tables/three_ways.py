@@ -47,7 +47,12 @@ def content(name: str, log: str, model: str) -> dict[str, Any]:
     measures = {"snapshots": SNAPSHOTS[name], "measure": "steady", "steady": STEADY}
     return {
         "machine": {**MACHINES[name], "routing": "d-mod-k"},
-        "workload": {"log": log, "larger_jobs": "drop", "all_at_zero": name == "thunder"},
+        "workload": {
+            "log": log,
+            "larger_jobs": "drop",
+            "all_at_zero": name == "thunder",
+            "missing_limits": "run-time",
+        },
         "queue": {
             "policies": ["random", "jigsaw"],
             "window": 50,

@@ -38,7 +38,10 @@ GPU: dict[str, Any] = {"max_nodes": 64, "synthetic": {"cluster": "kalos", "load"
 """Published sizes and run times of the GPU cluster Kalos, up to 64 nodes."""
 LOGS: dict[str, tuple[int, dict[str, Any]]] = {
     "kth-sp2": (100, {"arrival_factor": 0.8}),
-    "thunder": (512, {"arrival_factor": 0.4, "min_run_time": "60 s"}),
+    "thunder": (
+        512,
+        {"arrival_factor": 0.4, "min_run_time": "60 s", "missing_limits": "run-time"},
+    ),
 }
 """Nodes that are scaled to the machine's, and more keys."""
 

@@ -11,7 +11,7 @@ from netsim.errors import NetcosimError
 from netsim.hostlist import expand
 from workloads.importers.assemble import workload_of
 from workloads.importers.dates import LogClock
-from workloads.importers.logged import Found, LoggedJob
+from workloads.importers.logged import BadLines, Found, LoggedJob
 from workloads.importers.shared_nodes import SharedNodes
 from workloads.importers.tables import TableRow, csv_rows
 from workloads.job import Workload
@@ -36,6 +36,7 @@ def read_cobalt(
     *,
     timezone: Annotated[str, "zone of the dates"] = "UTC",
     shared_nodes: SharedNodes = "refuse",
+    bad_lines: BadLines = "refuse",
 ) -> Workload:
     """Read a table of ALCF Public Data, plain or gzipped.
 
@@ -46,9 +47,10 @@ def read_cobalt(
     missing = [name.upper() for name in NEEDED if name not in rows.columns]
     if missing:
         raise NetcosimError(f"{path}:1: no column {', '.join(missing)}")
-    clock, found = LogClock(timezone), Found()
+    clock, found = LogClock(timezone), Found(bad_lines=bad_lines)
     for row in rows:
-        found.jobs.append(_job(row, clock))
+        with found.reading():
+            found.jobs.append(_job(row, clock))
     return workload_of(found, path, shared=shared_nodes)
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from math import nan
 from pathlib import Path
 from typing import Any
 
 from netsim.errors import NetcosimError
-from netsim.files import read_text
 from workloads.importers.assemble import workload_of
-from workloads.importers.logged import Found, LoggedJob
+from workloads.importers.json_jobs import json_jobs
+from workloads.importers.logged import BadLines, Found, LoggedJob
 from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
 from workloads.job import Workload
 from workloads.swf_parse import short
@@ -30,6 +29,7 @@ def read_flux(
     *,
     shared_nodes: SharedNodes = "refuse",
     cores_per_node: CoresPerNode = None,
+    bad_lines: BadLines = "refuse",
 ) -> Workload:
     """Read what ``flux jobs -a --json`` printed: one object with "jobs", or an object a line.
 
@@ -38,33 +38,11 @@ def read_flux(
     the kinds that are known (``after-start:ID`` is after, ``after-success`` is afterok,
     ``after-failure`` is afternotok, ``after-finish`` is afterany).
     """
-    found = Found()
+    found = Found(bad_lines=bad_lines)
     for number, entry in enumerate(json_jobs(path), start=1):
-        _Entry(path, number, entry).add_to(found)
+        with found.reading():
+            _Entry(path, number, entry).add_to(found)
     return workload_of(found, path, shared=shared_nodes, cores_per_node=cores_per_node)
-
-
-def json_jobs(path: str | Path) -> Iterator[Any]:
-    """Return the jobs of a file, one after the other."""
-    text = read_text(path)
-    try:
-        document = json.loads(text)
-    except RecursionError:
-        raise NetcosimError(f"{path}: nested too deeply") from None
-    except ValueError as error:
-        if not text.lstrip().startswith("{") or "\n" not in text.strip():
-            raise NetcosimError(f"{path}: not valid JSON: {error}") from None
-        for number, line in enumerate(text.splitlines(), start=1):
-            if line.strip():
-                try:
-                    yield json.loads(line)
-                except (ValueError, RecursionError) as mistake:
-                    raise NetcosimError(f"{path}:{number}: not valid JSON: {mistake}") from None
-        return
-    jobs = document.get("jobs", [document]) if isinstance(document, dict) else document
-    if not isinstance(jobs, list):
-        raise NetcosimError(f'{path}: no list of jobs ("jobs": [...])')
-    yield from jobs
 
 
 _KINDS = {

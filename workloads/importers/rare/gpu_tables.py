@@ -10,6 +10,7 @@ from pathlib import Path
 from workloads.importers.dates import Zone
 from workloads.importers.entry import Importer
 from workloads.importers.gpu_sizes import GpusPerNode, SizeUnit
+from workloads.importers.logged import BadLines
 from workloads.importers.mapped import mapped_rows, read_rows
 from workloads.importers.tables import csv_rows
 from workloads.job import NODE, Workload
@@ -22,16 +23,17 @@ def _reader(columns: Mapping[str, str]) -> Callable[..., Workload]:
         timezone: Zone = "UTC",
         size_unit: SizeUnit = NODE,
         gpus_per_node: GpusPerNode = 8,
+        bad_lines: BadLines = "refuse",
     ) -> Workload:
         """Read a table of GPU jobs, plain or gzipped.
 
         Jobs without a GPU or a node, and jobs that never began, are left out and counted. Of jobs
-        with the same number the last run counts. The logs have no walltimes, so requested times
-        are run times; where they have no start, waits are not known.
+        with the same number the last run counts. The logs have no walltimes; where they have no
+        start, waits are not known.
         """
         rows = csv_rows(path)
         taken = mapped_rows(path, rows, [f"{name}={column}" for name, column in columns.items()])
-        return read_rows(taken, path, timezone, "whole", size_unit, gpus_per_node)
+        return read_rows(taken, path, timezone, "whole", size_unit, gpus_per_node, bad_lines)
 
     return read
 

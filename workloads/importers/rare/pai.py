@@ -10,7 +10,7 @@ from typing import Annotated
 from netsim.parameters import Example
 from workloads.importers.assemble import workload_of
 from workloads.importers.gpu_sizes import GpusPerNode, SizeUnit, count_by
-from workloads.importers.logged import Found, LoggedJob
+from workloads.importers.logged import BadLines, Found, LoggedJob
 from workloads.importers.tables import TableRow, csv_rows
 from workloads.job import NODE, Workload
 
@@ -37,6 +37,7 @@ def read_pai(
     ] = None,
     size_unit: SizeUnit = NODE,
     gpus_per_node: GpusPerNode = 8,
+    bad_lines: BadLines = "refuse",
 ) -> Workload:
     """Read pai_task_table.csv, with or without its header, plain or gzipped.
 
@@ -47,16 +48,17 @@ def read_pai(
     that never began and jobs with a task that has no end; they are counted.
     """
     jobs: dict[str, LoggedJob] = {}
-    parts, found = 0, Found()
+    parts, found = 0, Found(bad_lines=bad_lines)
     for row in csv_rows(path, TASKS):
-        job = jobs.setdefault(row.text("job_name"), LoggedJob(row.text("job_name"), row.line))
-        gpus = row.number("plan_gpu") / 100
-        if gpus > 0:
-            parts += _add_task(job, row, gpus)
+        with found.reading():
+            gpus = row.number("plan_gpu") / 100
+            job = jobs.setdefault(row.text("job_name"), LoggedJob(row.text("job_name"), row.line))
+            if gpus > 0:
+                parts += _add_task(job, row, gpus)
     if job_table is not None:
         for row in csv_rows(job_table, JOBS):
-            if row.text("job_name") in jobs:
-                job = jobs[row.text("job_name")]
+            with found.reading():
+                job = jobs.get(row.text("job_name")) or LoggedJob("", row.line)
                 job.submit_s, job.user = row.number("start_time"), row.text("user")
                 job.status = row.text("status").lower()
     for job in jobs.values():

@@ -11,8 +11,8 @@ from netsim.errors import NetcosimError
 from workloads.importers.assemble import workload_of
 from workloads.importers.dates import LogClock, Zone
 from workloads.importers.gpu_sizes import GpusPerNode, SizeUnit, count_by
-from workloads.importers.logged import Found, LoggedJob
-from workloads.importers.rare.flux import json_jobs
+from workloads.importers.json_jobs import json_jobs
+from workloads.importers.logged import BadLines, Found, LoggedJob
 from workloads.job import NODE, Workload
 from workloads.swf_parse import short
 
@@ -31,6 +31,7 @@ def read_philly(
     timezone: Zone = "UTC",
     size_unit: SizeUnit = NODE,
     gpus_per_node: GpusPerNode = 8,
+    bad_lines: BadLines = "refuse",
 ) -> Workload:
     """Read a list of jobs in JSON, plain or gzipped.
 
@@ -39,15 +40,19 @@ def read_philly(
     virtual cluster is the account. Jobs without an attempt, and those whose first start or last
     end is missing, are left out and counted.
     """
-    clock, found, several = LogClock(timezone), Found(), 0
+    clock, found, several = LogClock(timezone), Found(bad_lines=bad_lines), 0
     for number, entry in enumerate(json_jobs(path), start=1):
-        try:
-            job, attempts = _job(entry, number, clock)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise NetcosimError(
-                f"{path}: job {number} of the list: {type(error).__name__} {short(str(error))!r}; "
-                "jobid, submitted_time and attempts with start_time, end_time and detail are needed"
-            ) from None
+        job = None
+        with found.reading(f"{path}: job {number} of the list"):
+            try:
+                job, attempts = _job(entry, number, clock)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                raise NetcosimError(
+                    f"{type(error).__name__} {short(str(error))!r}; jobid, submitted_time and "
+                    "attempts with start_time, end_time and detail are needed"
+                ) from None
+        if job is None:
+            continue
         if not attempts:
             found.dropped["never began"] += 1
         elif isnan(job.start_s):

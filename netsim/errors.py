@@ -25,7 +25,18 @@ class NetcosimError(ValueError):
 
 
 class ModelWarning(UserWarning):
-    """What is simulated is not what the call may look like."""
+    """What is simulated is not what the call may look like.
+
+    The command line prints it as one line.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import netcosim as nc
+    >>> warnings.simplefilter("error", nc.ModelWarning)  # stop where a model does not fit
+    >>> nc.ModelWarning.__mro__[1].__name__
+    'UserWarning'
+    """
 
 
 def one_line(message: str, most: int) -> str:

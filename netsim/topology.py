@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from netsim.errors import NetcosimError
 from netsim.limits import shown
 from netsim.short_repr import short_repr
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 IntArray = NDArray[np.int32]
 LongArray = NDArray[np.int64]
@@ -33,6 +36,13 @@ class Topology:
     n_ports+n_routers-1``). Links come in a fixed order: link ``i`` for ``i < n_ports`` is the
     injection link of port ``i`` (port to its router); link ``n_ports + i`` is its ejection link
     (router to port); then the router-to-router links. A cable is two links, one a direction.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> torus: nc.Topology = nc.make_topology("torus", {"dims": [4, 4]})
+    >>> torus.n_nodes, torus.n_routers, torus.kinds
+    (16, 16, ('injection', 'ejection', 'd0+', 'd0-', 'd1+', 'd1-'))
     """
 
     family: str
@@ -71,6 +81,51 @@ class Topology:
     """(n_nodes,) int32 or None. Rail of each node's NIC, where no switch joins the rails. A message
     to another domain and another rail then ends at port 0: the scale-up switch of its receiver
     relays it."""
+
+    @staticmethod
+    def from_networkx(network: nx.Graph[Any], **parameters: Any) -> Topology:
+        """Build a network from an undirected networkx graph; its nodes are the routers.
+
+        Parameters
+        ----------
+        network : networkx.Graph or MultiGraph
+            Attributes ``nodes`` or ``hosts`` of a router: its compute nodes (default 1, may be 0).
+            Attributes ``bandwidth_Bps`` and ``latency_s`` of an edge, or ``bandwidth`` and
+            ``latency`` with a unit. A `netsim.errors.ModelWarning` reports other numbers.
+        **parameters
+            ``node_bandwidth_Bps``, ``link_bandwidth_Bps``, ``node_latency_s``, ``link_latency_s``
+            for what has no attribute, and ``name``.
+
+        Examples
+        --------
+        >>> import netcosim as nc
+        >>> import networkx as nx
+        >>> ring = nx.cycle_graph(4)
+        >>> nx.set_node_attributes(ring, 2, "hosts")
+        >>> machine = nc.Topology.from_networkx(ring, link_bandwidth_Bps=10**10)
+        >>> machine.n_nodes, machine.n_routers
+        (8, 4)
+        """
+        from netsim.topologies.graph import from_networkx
+
+        return from_networkx(network, **parameters)
+
+    def to_networkx(self) -> nx.MultiGraph[Any]:
+        """Return the routers and cables as a graph, from which `from_networkx` builds the network.
+
+        Routers have the attribute ``nodes``, edges ``bandwidth_Bps``, ``latency_s`` and ``kind``;
+        what the links of nodes have in common are attributes of the graph.
+
+        Examples
+        --------
+        >>> import netcosim as nc
+        >>> network = nc.make_topology("torus", {"dims": [4, 4]}).to_networkx()
+        >>> network.number_of_nodes(), network.number_of_edges(), network.nodes[0]
+        (16, 32, {'nodes': 1})
+        """
+        from netsim.topologies.graph import to_networkx
+
+        return to_networkx(self)
 
     @property
     def n_rails(self) -> int:

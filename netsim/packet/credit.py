@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
+from netsim.errors import warn_of_model
 from netsim.packet.model import PacketConfig, serialisation_ps, to_ps
 from netsim.topology import Topology
 
@@ -90,3 +92,15 @@ def buffer_warning(topology: Topology, config: PacketConfig) -> str | None:
         f"links ({worst.needed_bytes} bytes needed): one channel carries at most "
         f"{worst.rate_Bps:.4g} of {worst.bandwidth_Bps:.4g} bytes/s ({percent:g} %)"
     )
+
+
+_KNOWN: WeakKeyDictionary[Topology, dict[PacketConfig, str | None]] = WeakKeyDictionary()
+
+
+def warn_of_buffers(topology: Topology, config: PacketConfig) -> None:
+    """Raise `buffer_warning` as a `netsim.errors.ModelWarning`."""
+    known = _KNOWN.setdefault(topology, {})
+    if config not in known:
+        known[config] = buffer_warning(topology, config)
+    if (message := known[config]) is not None:
+        warn_of_model(message)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 IntArray = NDArray[np.int32]
 LongArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+_GRAPHS = "netsim.topologies.graph"
+"""A family, and so named: it imports this module."""
 
 
 @short_repr(
@@ -106,9 +109,8 @@ class Topology:
         >>> machine.n_nodes, machine.n_routers
         (8, 4)
         """
-        from netsim.topologies.graph import from_networkx
-
-        return from_networkx(network, **parameters)
+        built: Topology = import_module(_GRAPHS).from_networkx(network, **parameters)
+        return built
 
     def to_networkx(self) -> nx.MultiGraph[Any]:
         """Return the routers and cables as a graph, from which `from_networkx` builds the network.
@@ -123,9 +125,8 @@ class Topology:
         >>> network.number_of_nodes(), network.number_of_edges(), network.nodes[0]
         (16, 32, {'nodes': 1})
         """
-        from netsim.topologies.graph import to_networkx
-
-        return to_networkx(self)
+        graph: nx.MultiGraph[Any] = import_module(_GRAPHS).to_networkx(self)
+        return graph
 
     @property
     def n_rails(self) -> int:

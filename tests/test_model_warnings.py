@@ -1,4 +1,4 @@
-"""Warnings about the model: raised by the function that knows, once a call, at the caller's line."""
+"""Warnings about the model: by the function that knows, once a call, at the line of its caller."""
 
 from __future__ import annotations
 

@@ -123,8 +123,8 @@ def _n_hosts(name: str, label: object, data: Mapping[str, Any]) -> int:
     return counts.pop()
 
 
-def _warn_of_unread(name: str, network: nx.Graph[Any]) -> None:
-    """Warn of numbers in a graph that are not read."""
+def _report_unread(name: str, network: nx.Graph[Any]) -> None:
+    """Report numbers of a graph that are not read."""
     of_nodes = (data for _, data in network.nodes(data=True))
     of_edges = (data for *_, data in network.edges(data=True))
     read = {"routers": HOSTS, "edges": (*_OF_EDGES, *(text for text, _ in _OF_EDGES.values()))}
@@ -188,7 +188,7 @@ def graph(
         raise NetcosimError(f"{name}: the graph is not connected")
     index = {label: i for i, label in enumerate(labels)}
     counts = [_n_hosts(name, label, data) for label, data in network.nodes(data=True)]
-    _warn_of_unread(name, network)
+    _report_unread(name, network)
     cables, bandwidth, latency = [], [], []
     links = 2 * (sum(counts) + network.number_of_edges())
     need_size(name, "the nodes of its routers", sum(counts), links)
@@ -281,7 +281,9 @@ def to_networkx(topology: Topology) -> nx.MultiGraph[Any]:
             f"{t.name}: a graph of routers has a number of nodes on each: it cannot express "
             "several ports of a node, or links of nodes that differ"
         )
-    labels = getattr(t.shape, "labels", None) or getattr(t.shape, "switches", range(t.n_routers))
+    labels: Sequence[Any] = range(t.n_routers)
+    for key in ("labels", "switches"):
+        labels = getattr(t.shape, key, labels)
     found: nx.MultiGraph[Any] = nx.MultiGraph(
         name=t.name, node_bandwidth_Bps=int(ends[0][0]), node_latency_s=float(ends[1][0])
     )

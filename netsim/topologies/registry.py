@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from netsim.errors import NetcosimError, need_name
 from netsim.kinds import need_kinds
@@ -76,11 +76,13 @@ def make_topology(family: str, params: Mapping[str, object] | nx.Graph[Any]) -> 
     """
     need_kinds("make_topology", {"family": (family, str)})
     need_name("topology", family, FAMILIES)
-    if FAMILIES[family].from_object is not None and not isinstance(params, Mapping):
-        return FAMILIES[family].from_object(params)
+    build = FAMILIES[family].from_object
+    if build is not None and not isinstance(params, Mapping):
+        return build(params)
     need_kinds("make_topology", {"params": (params, Mapping)})
-    builder = FAMILIES[family].builder_for(params)
-    values = checked(f"topology {family}", builder, params)
+    given = cast("Mapping[str, object]", params)
+    builder = FAMILIES[family].builder_for(given)
+    values = checked(f"topology {family}", builder, given)
     try:
         return given_by(FAMILIES[family], builder(**values), Topology)
     except OverflowError as error:

@@ -84,6 +84,9 @@ class Topology:
     """(n_nodes,) int32 or None. Rail of each node's NIC, where no switch joins the rails. A message
     to another domain and another rail then ends at port 0: the scale-up switch of its receiver
     relays it."""
+    islands: IntArray | None = None
+    """(n_nodes,) int32 or None. Fabric of each node where nothing joins the fabrics, the largest
+    first: no job has nodes of two, and no message goes from one to another."""
 
     @staticmethod
     def from_networkx(network: nx.Graph[Any], **parameters: Any) -> Topology:
@@ -149,6 +152,18 @@ class Topology:
         if self.scale_up is None:
             return np.zeros(len(src_nodes), dtype=np.bool_)
         return np.asarray(self.scale_up[src_nodes] == self.scale_up[dst_nodes])
+
+    @property
+    def largest_island(self) -> int:
+        """Nodes of the largest fabric, which are the first ones; all of them elsewhere."""
+        return self.n_nodes if self.islands is None else int(np.sum(self.islands == 0))
+
+    def need_one_island(self, who: str, nodes: np.ndarray) -> None:
+        """Raise NetcosimError if nodes are in several fabrics that nothing joins."""
+        if self.islands is not None and len(np.unique(self.islands[nodes])) > 1:
+            raise NetcosimError(
+                f"{who} has nodes in several fabrics of {self.name}, which nothing joins"
+            )
 
     @property
     def n_ports(self) -> int:
@@ -252,6 +267,7 @@ def build_topology(
     node_names: Sequence[str] = (),
     scale_up: np.ndarray | None = None,
     nic_rail: np.ndarray | None = None,
+    islands: np.ndarray | None = None,
 ) -> Topology:
     """Put nodes, routers and router links into the standard order, checked.
 
@@ -273,6 +289,8 @@ def build_topology(
         Of every node, each another; or empty.
     scale_up, nic_rail : (n_nodes,) int32, optional
         See `Topology`; with at least two ports a node, exactly two for ``nic_rail``.
+    islands : (n_nodes,) int32, optional
+        See `Topology`.
     """
     port_router = np.asarray(port_router, dtype=np.int32)
     n, m = len(port_router), len(router_src)
@@ -327,6 +345,7 @@ def build_topology(
         node_names=tuple(node_names),
         scale_up=scale_up,
         nic_rail=nic_rail,
+        islands=islands,
     )
     for array in (
         port_router,

@@ -81,7 +81,7 @@ def test_hosts_of_several_adapters(tmp_path: Path) -> None:
         ("4xHDR", "4xABC", r":6: speed 'ABC'; known: SDR"),
         ("lid 11 4xEDR", "lid 11", r":4: no speed such as 4xNDR"),
         ('[2]\t"H-2"', '[2] "H-2', r":5: '\[2\] .* is no line of ibnetdiscover"),
-        ('Switch\t4 "S-2"', 'Switch\t4 "S-1"', r":9: 'S-1' is there twice"),
+        ('Switch\t4 "S-2"', 'Switch\t4 "S-1"', r":10: port 1 of 'S-1' has two links"),
         ('"S-3"[3]\t# "MF0;spine:X/U1" lid 3 4xEDR', '"S-3"[2]\t# "x" lid 3 4xEDR', "two links"),
     ],
 )
@@ -97,8 +97,11 @@ def test_a_fabric_in_pieces_and_without_hosts(tmp_path: Path) -> None:
     text = "\n".join(line for line in lines if '[3]\t"S-2"' not in line)
     with pytest.raises(NetcosimError, match="in 2 pieces; switches leaf-1, leaf-2 are not"):
         machine(tmp_path, "ibnetdiscover", text)
-    with pytest.raises(NetcosimError, match="no adapter has a description with its host"):
-        machine(tmp_path, "ibnetdiscover", TEXT.replace("mlx5_0", "a b"))
+    # adapters without names are nodes under their GUIDs
+    t = machine(tmp_path, "ibnetdiscover", TEXT.replace("mlx5_0", "a b"))
+    assert t.node_names == ("H-1", "H-2", "H-3")
+    with pytest.raises(NetcosimError, match="no adapter is connected with a switch"):
+        machine(tmp_path, "ibnetdiscover", TEXT.replace("Ca\t", "Rt\t"))
     with pytest.raises(NetcosimError, match="no switch; is it what ibnetdiscover prints"):
         machine(tmp_path, "ibnetdiscover", "")
 

@@ -34,8 +34,15 @@ LANE_GBITS = {
 """Specifications of the InfiniBand Trade Association (EDR's 25.78 Gbit/s signal carries 25)."""
 
 _LANE_SIGNAL_GBITS = {
-    **{"SDR": 2.5, "DDR": 5.0, "QDR": 10.0, "FDR10": 10.3125, "FDR": 14.0625},
-    **{"EDR": 25.78125, "HDR": 53.125, "NDR": 106.25, "XDR": 212.5},
+    "SDR": 2.5,
+    "DDR": 5.0,
+    "QDR": 10.0,
+    "FDR10": 10.3125,
+    "FDR": 14.0625,
+    "EDR": 25.78125,
+    "HDR": 53.125,
+    "NDR": 106.25,
+    "XDR": 212.5,
 }
 """What iblinkinfo prints of a lane."""
 
@@ -46,7 +53,7 @@ _PORT = re.compile(
 _SPEED = re.compile(r"\s(\d{1,2})x([A-Z]+\d*)\s*(?:s=\d+ w=\d+\s*)?$", re.ASCII)
 _HEADER = re.compile(r"\s*(#.*|\w+=.*|Chassis \d+.*|Non-Chassis Nodes.*)?$")
 _STDERR = re.compile(r"\s*(ib\w+: |src/|[\w/.-]+\.c:\d+|[\w/.-]+: (warning|error))", re.I)
-_LIST = re.compile(r"\s*(Switch|Ca|Rt)\s*: 0x", re.I)
+_LIST = re.compile(r"\s*(Switch|Ca|Rt)\s*: 0x[0-9a-f]+ ports \d", re.I)
 _LIST_TEXT = (
     "a list of nodes without links, as ibnetdiscover -l, ibhosts and ibswitches print; "
     "ibnetdiscover without -l prints the links"
@@ -155,7 +162,7 @@ def _read_report(lines: list[tuple[str, str]]) -> Fabric:
                 known[guid] = text.strip() or guid
                 ends.append((guid, int(port)))
         if len(ends) == 2:
-            fabric.add(where, *ends, _lanes_Bps(where, int(found[4]), found[5]))
+            fabric.add(where, *ends, _of_lanes(where, int(found[4]), found[5]))
     return fabric
 
 
@@ -192,7 +199,7 @@ def _read_link_info(lines: list[tuple[str, str]]) -> Fabric:
         ends = [(of_lid[found[1]], int(found[2])), (of_lid[found[4]], int(found[5]))]
         gbits = float(lanes[2])
         names = (n for n, lane in _LANE_SIGNAL_GBITS.items() if abs(gbits / lane - 1) < 0.01)
-        fabric.add(where, *ends, _lanes_Bps(where, int(lanes[1]), next(names, lanes[2])))
+        fabric.add(where, *ends, _of_lanes(where, int(lanes[1]), next(names, lanes[2])))
     return fabric
 
 
@@ -200,10 +207,10 @@ def _link_speed(where: str, line: str) -> int:
     found = _SPEED.search(line)
     if found is None:
         raise NetcosimError(f"{where}: no speed such as 4xNDR at the end of the line")
-    return _lanes_Bps(where, int(found[1]), found[2])
+    return _of_lanes(where, int(found[1]), found[2])
 
 
-def _lanes_Bps(where: str, lanes: int, name: str) -> int:
+def _of_lanes(where: str, lanes: int, name: str) -> int:
     if name not in LANE_GBITS:
         raise NetcosimError(f"{where}: speed {name!r}; known: {', '.join(LANE_GBITS)}")
     return int(lanes * LANE_GBITS[name] * 10**9 / 8)

@@ -27,12 +27,14 @@ from netsim.topologies.family import (
     NodeBandwidthBps,
     NodeLatencyS,
 )
+from netsim.topologies.foreign import refuse_foreign
 from netsim.topology import Topology, build_topology
 from netsim.units import Dimension, parse_quantity
 
 if TYPE_CHECKING:
     import networkx as nx
 
+_HEAD_BYTES = 65_536
 MAX_FILE_BYTES = 1 << 26
 """A graph file of more is none: 64 MiB hold a million cables."""
 
@@ -44,8 +46,6 @@ _OF_EDGES: dict[str, tuple[str, Dimension]] = {
 }
 """Attributes of a cable, and those with a unit in their place."""
 _OF_DRAWINGS = {"subset", "bipartite", "layer", "x", "y", "z", "id", "key", "label", "name"}
-
-_DOT = re.compile(rb"\A\s*(strict\s+)?(di)?graph\b[^\n]*\{|\s-[->]\s")
 
 
 @dataclass(frozen=True)
@@ -221,25 +221,26 @@ def graph_file(
     link_latency_s: LinkLatencyS = LINK_LATENCY_S,
     name: Name = None,
 ) -> Topology:
-    """Build a topology from a ``.graphml``, ``.gml`` or ``.json`` file, or else an edge list.
+    """Build a topology from a file in GraphML, GML or node-link JSON, or else an edge list.
 
     A file may be gzipped (``.gz`` at the end of its name).
     """
     path = Path(file)
     import networkx as nx
 
-    data = io.BytesIO(read_bytes(path, limit_bytes=MAX_FILE_BYTES))
+    content = read_bytes(path, limit_bytes=MAX_FILE_BYTES)
+    head = content[:_HEAD_BYTES].decode("utf-8", "replace")
+    refuse_foreign(path, head)
+    data = io.BytesIO(content)
     kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
     try:
-        if kind == ".graphml":
+        if kind == ".graphml" or "<graphml" in head:
             network = nx.read_graphml(data)
         elif kind == ".gml":
             network = nx.read_gml(data)
-        elif kind == ".json":
+        elif kind == ".json" or head.lstrip().startswith("{"):
             network = _from_json(json.load(data))
         else:
-            if _DOT.search(data.getvalue()):
-                raise NetcosimError("DOT is not read; write the graph as GraphML")
             network = nx.read_edgelist(data)
     except Exception as error:
         # The readers let exceptions of their parsers pass.
@@ -319,10 +320,17 @@ def labelled_routers(topology: Topology) -> Hierarchy:
     return hierarchy(("router",), (topology.node_router,), (names,))
 
 
+def looks_like(path: Path, text: str) -> bool:
+    """Return whether a file is GraphML, GML or node-link JSON."""
+    links = '"nodes"' in text and ('"links"' in text or '"edges"' in text)
+    return "<graphml" in text or links or re.search(r"^\s*graph\s*\[", text, re.M) is not None
+
+
 FAMILY = Family(
     name="graph",
     description="any undirected networkx graph, or a GraphML, GML, JSON or edge-list file",
     builders=(graph_file,),
     from_object=from_networkx,
     hierarchy=labelled_routers,
+    reads=looks_like,
 )

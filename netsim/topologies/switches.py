@@ -117,7 +117,7 @@ def switch_network(family: str, name: str, wiring: Wiring) -> Topology:
     n, rails = len(w.switches), w.node_switch.shape[1]
     node_switch, cables = w.node_switch.astype(np.int64), w.cables.astype(np.int64)
     height = _heights(n, cables, node_switch) if w.height is None else np.asarray(w.height)
-    order, domains = switch_domains(w.switches, cables, height, node_switch[:, 0], w.islands)
+    order, domains = switch_domains(w.switches, cables, height, node_switch[:, 0])
     ends = height[cables]
     kind = np.where(ends[:, 0] == ends[:, 1], 2, (ends[:, 0] > ends[:, 1]).astype(np.int64))
     back = np.where(kind == 2, 2, 1 - kind)
@@ -194,7 +194,12 @@ def _one_fabric(name: str, w: Wiring) -> Wiring:
     used = np.isin(piece, fabrics)
     if used.all() and len(n_pieces) == n_pieces[0] == 1:
         return w
-    kept = np.cumsum(used) - 1
+    _, fabric_of, sizes = np.unique(planes[inside], axis=0, return_inverse=True, return_counts=True)
+    # the largest fabric first: its nodes are the machine's first
+    by_size = np.argsort(-sizes, kind="stable")
+    chosen_switches = np.concatenate([np.flatnonzero(np.isin(piece, fabrics[f])) for f in by_size])
+    kept = np.full(len(w.switches), -1)
+    kept[chosen_switches] = np.arange(len(chosen_switches))
     by_plane = np.argsort(piece[w.node_switch], axis=1, kind="stable")
     speed = np.broadcast_to(_by_node(w.node_bandwidth_Bps), w.node_switch.shape)
     in_use = used[w.cables[:, 0]]
@@ -205,10 +210,6 @@ def _one_fabric(name: str, w: Wiring) -> Wiring:
     n_out, notes = int(np.count_nonzero(~used)), []
     islands = None
     if len(fabrics) > 1:
-        _, fabric_of, sizes = np.unique(
-            planes[inside], axis=0, return_inverse=True, return_counts=True
-        )
-        by_size = np.argsort(-sizes, kind="stable")
         islands = np.argsort(by_size)[fabric_of.ravel()]
         first = w.switches[int(fabrics[by_size[0]][0])]
         notes.append(
@@ -224,14 +225,14 @@ def _one_fabric(name: str, w: Wiring) -> Wiring:
         notes.append(f"{span(n_pieces)} planes of switches, which meet in the nodes")
     return replace(
         w,
-        switches=[switch for switch, u in zip(w.switches, used, strict=True) if u],
+        switches=[w.switches[i] for i in chosen_switches.tolist()],
         nodes=[node for node, i in zip(w.nodes, inside, strict=True) if i],
         node_switch=kept[np.take_along_axis(w.node_switch, by_plane, axis=1)[inside]],
         cables=kept[w.cables[in_use]],
         bandwidth_Bps=of_cables(w.bandwidth_Bps),
         latency_s=of_cables(w.latency_s),
         node_bandwidth_Bps=np.take_along_axis(speed, by_plane, axis=1)[inside],
-        height=None if w.height is None else np.asarray(w.height)[used],
+        height=None if w.height is None else np.asarray(w.height)[chosen_switches],
         islands=islands,
         notes=(*w.notes, *notes),
     )
@@ -325,7 +326,6 @@ def switch_domains(
     cables: NDArray[np.int64],
     height: NDArray[np.integer],
     node_switch: NDArray[np.int64],
-    islands: NDArray[np.integer] | None = None,
 ) -> tuple[NDArray[np.int64], Hierarchy]:
     """Return the order of nodes that puts neighbours side by side, and their domains in that order.
 
@@ -347,8 +347,7 @@ def switch_domains(
             labels.append(_tops(switches, height, part, level))
             levels.append(f"level-{level}")
         n_domains = count
-    first = [] if islands is None else [islands]
-    order = np.lexsort([np.arange(len(node_switch)), *rows, *first])
+    order = np.lexsort([np.arange(len(node_switch)), *rows])
     return order, hierarchy(levels[::-1], [row[order] for row in rows[::-1]], labels[::-1])
 
 

@@ -87,6 +87,8 @@ class Topology:
     islands: IntArray | None = None
     """(n_nodes,) int32 or None. Fabric of each node where nothing joins the fabrics, the largest
     first: no job has nodes of two, and no message goes from one to another."""
+    down: NDArray[np.bool_] | None = None
+    """(n_links,) bool or None. Links between routers that no route may take (`netsim.faults`)."""
 
     @staticmethod
     def from_networkx(network: nx.Graph[Any], **parameters: Any) -> Topology:
@@ -196,9 +198,14 @@ class Topology:
             raise NetcosimError(f"no link kind {kind!r} in {self.name}; valid: {self.kinds}")
         return np.asarray(self.link_kind == self.kinds.index(kind))
 
+    def router_links(self) -> LongArray:
+        """Return the links between routers that routes may take, ascending."""
+        links = np.arange(self.first_router_link, self.n_links)
+        return links if self.down is None else links[~self.down[links]]
+
     def router_out_links(self) -> tuple[IntArray, IntArray]:
         """Return the router-to-router links that leave each router as CSR (ptr, link)."""
-        links = np.arange(self.first_router_link, self.n_links, dtype=np.int32)
+        links = self.router_links().astype(np.int32)
         routers = self.link_src[links] - self.n_ports
         order = np.argsort(routers, kind="stable")
         ptr = np.zeros(self.n_routers + 1, dtype=np.int32)

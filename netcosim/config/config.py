@@ -384,6 +384,25 @@ class Config(Section):
                 raise ConfigError("run.placed", self.run.placed, message)
         return self
 
+    @model_validator(mode="after")
+    def _faults_are_measured(self) -> Config:
+        faults, named = self.machine.faults, self.queue.run_time_model
+        if not faults:
+            return self
+        message = ""
+        if RUNTIME_MODELS[named].solves_flows:
+            message = f'run_time_model = "{named}" has one network for the entire queue; "measured"'
+        elif self.run.snapshots and self.run.measure != "stretch":
+            message = f'measure = "{self.run.measure}" has one network for all snapshots; "stretch"'
+        if message:
+            message += " measures each snapshot with the faults of its time"
+        isolating = [name for name in self.queue.policies if POLICIES[name].isolates]
+        if any(not fault.speed for fault in faults) and isolating:
+            message = f"policy {isolating[0]} keeps jobs to links, which may be down (speed = 0)"
+        if message:
+            raise ConfigError("machine.faults", None, message)
+        return self
+
     def resolved(self) -> dict[str, Any]:
         """Return the config as plain types in SI units, defaults filled in.
 

@@ -8,14 +8,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
 from netcosim.config.errors import ConfigError
-from netcosim.config.fields import Section, Text, all_finite, quantity, with_keys
-from netcosim.config.read_if import ReadByKey, if_link_read, if_sent
+from netcosim.config.fields import (
+    Count,
+    Section,
+    Share,
+    Text,
+    TimeS,
+    all_finite,
+    quantity,
+    with_keys,
+)
+from netcosim.config.read_if import IF_MEASURED, ReadByKey, if_link_read, if_sent
 from netsim.errors import NetcosimError, meant, near, unknown_name
+from netsim.faults import Fault, links_of, with_faults
 from netsim.inputs import checked_path, input_file, is_input
 from netsim.packet.model import PacketConfig
 from netsim.packet.presets import PACKET_PRESETS, with_packet_preset
@@ -111,6 +122,34 @@ class MachineNames(Section):
     )
 
 
+class FaultSection(Section):
+    """One ``[[machine.faults]]`` table: a link that is slow or down for a while."""
+
+    link: Annotated[tuple[Text, ...], Field(min_length=1, max_length=2)] = Field(
+        description="two routers, or a node, by name; by number, as text, where they have none",
+        examples=[["leaf-1", "spine-2"]],
+    )
+    speed: Share = Field(
+        default=0.0, description="part of the bandwidth that is left; 0: the link is down"
+    )
+    cables: Count | None = Field(
+        default=None, description="of several cables between two routers so many; all if left out"
+    )
+    from_s: TimeS = Field(default=0.0, description="when it begins, on the clock of the queue")
+    to_s: TimeS | None = Field(default=None, description="when it ends; never if left out")
+
+    @model_validator(mode="after")
+    def _ends_after_its_beginning(self) -> FaultSection:
+        if self.to_s is not None and self.to_s <= self.from_s:
+            raise NetcosimError(f"from = {self.from_s:g} s, to = {self.to_s:g} s; to must be later")
+        return self
+
+    def fault(self) -> Fault:
+        """Return the fault."""
+        to_s = inf if self.to_s is None else self.to_s
+        return Fault(self.link, self.speed, self.from_s, to_s, self.cables)
+
+
 class MachineSection(Section):
     """``[machine]``: a preset or a family with its parameters, the routing, the packets.
 
@@ -119,7 +158,7 @@ class MachineSection(Section):
     ``routing_parameters`` are those of the routing, also in ``[machine]``.
     """
 
-    added = ("power",)
+    added = ("power", "faults")
     family: Annotated[Text, NamesIn(FAMILIES)] = Field(
         description="topology family; its parameters are keys of [machine] too",
         examples=["fattree"],
@@ -136,6 +175,9 @@ class MachineSection(Section):
         default=None,
         description="power of nodes, switches and links; its table, which may be empty, adds the "
         "energy of each policy to the results ([energy](observables.md#energy))",
+    )
+    faults: Annotated[tuple[FaultSection, ...], IF_MEASURED] = Field(
+        default=(), description="links that are slow or down for a while"
     )
 
     @field_validator("parameters")
@@ -353,15 +395,42 @@ class BuiltMachine:
     @cached_property
     def routing(self) -> Routing:
         """The routing, built on first access: a queue alone needs none."""
+        return self._routed(self.topology)
+
+    def _routed(self, topology: Topology) -> Routing:
         section = self.section
-        return make_routing(self.topology, section.routing, section.routing_parameters)
+        return make_routing(topology, section.routing, section.routing_parameters)
+
+    @cached_property
+    def _by_faults(self) -> dict[tuple[Fault, ...], Routing]:
+        return {(): self.routing}
+
+    def faults_at(self, time_s: float) -> tuple[Fault, ...]:
+        """Return the faults of links that hold at a time of the queue."""
+        faults = (section.fault() for section in self.section.faults)
+        return tuple(fault for fault in faults if fault.holds(time_s))
+
+    def routing_at(self, time_s: float) -> Routing:
+        """Return the routing on the network of a time of the queue, with its faults."""
+        faults = self.faults_at(time_s)
+        if faults not in self._by_faults:
+            try:
+                self._by_faults[faults] = self._routed(with_faults(self.topology, faults))
+            except NetcosimError as error:
+                raise ConfigError("machine.faults", None, str(error)) from None
+        return self._by_faults[faults]
 
 
 def build_machine(section: MachineSection) -> BuiltMachine:
-    """Build the network of ``[machine]``."""
+    """Build the network of ``[machine]``, whose faults must name links that it has."""
     parameters = {
         name: checked_path(value) if is_input(value) else value
         for name, value in section.parameters.items()
     }
     topology = make_topology(section.family, parameters)
+    for one in section.faults:
+        try:
+            links_of(topology, one.fault())
+        except NetcosimError as error:
+            raise ConfigError("machine.faults", None, str(error)) from None
     return BuiltMachine(section, topology, PacketConfig(**section.packet.model_dump()))

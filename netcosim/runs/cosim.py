@@ -304,6 +304,7 @@ class _Loop:
             sides = {self.reference.column: own[self.reference.policy], **sides}
         study = self.study = self.context.study(sides, self.reference.column)
         near = ahead == 1 and self.context.config.run.keep == "all"
+        self.reporter.notify(self.context.faults_seen(study))
         self.reporter.notify(self.context.packet_cost(study, ahead))
         with self.reporter.step("packets, ", share / 2 if near else share) as report:
             runner = _in_round(self.runner, again)

@@ -183,6 +183,8 @@ class RoutingEntry:
     build: Callable[..., Routing]
     """``build(topology, parameters by name) -> Routing``; its parameters are declared as described
     in `netsim.parameters`."""
+    avoids_down: bool = False
+    """Whether it finds paths without the links that are down (`Topology.down`)."""
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:

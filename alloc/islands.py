@@ -31,7 +31,7 @@ class Islands(Policy):
     holds_any = True
 
     def __init__(self, build: Callable[[], Policy]) -> None:
-        parts = []
+        parts: list[NodePolicy] = []
         policy = build()
         assert policy.topology.islands is not None
         self._island = policy.topology.islands
@@ -77,7 +77,7 @@ class Islands(Policy):
         nodes = request.nodes if self.replays else None
         if nodes is not None:
             self.topology.need_one_island(f"job {request.job_id}", nodes)
-            return self._parts[self._island[nodes[0]]].allocate(request)
+            return self._parts[int(self._island[nodes[0]])].allocate(request)
         for part in sorted(self._parts, key=lambda part: part.n_free):
             if n_nodes <= part.n_free and (placement := part.allocate(request)) is not None:
                 return placement
@@ -86,11 +86,11 @@ class Islands(Policy):
     def take(self, job_id: int, nodes: NDArray[np.integer]) -> Placement:
         """Place a job on given nodes: see `alloc.nodes.NodePolicy.take`."""
         self.topology.need_one_island(f"job {job_id}", nodes)
-        return self._parts[self._island[nodes[0]]].take(job_id, nodes)
+        return self._parts[int(self._island[nodes[0]])].take(job_id, nodes)
 
     def release(self, placement: Placement) -> None:
         """Give back what `allocate` took."""
-        self._parts[self._island[placement.nodes[0]]].release(placement)
+        self._parts[int(self._island[placement.nodes[0]])].release(placement)
 
     def hold(self, placement: Placement) -> None:
         """Set the placement's nodes aside, busy or free, in all fabrics that they are in."""

@@ -106,7 +106,7 @@ def test_routes_are_those_of_the_network_without_the_links(data: Any) -> None:
     faulty = with_faults(t, [Fault((str(a), str(b))) for a, b in out])
     name = data.draw(st.sampled_from(AVOIDING))
     if not nx.is_connected(left):
-        with pytest.raises(NetcosimError, match="no path from router .* while links are down"):
+        with pytest.raises(NetcosimError, match=r"no path from router .* while links are down"):
             nc.make_routing(faulty, name)
         return
     routing = nc.make_routing(faulty, name)

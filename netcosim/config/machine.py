@@ -122,6 +122,9 @@ class MachineNames(Section):
     )
 
 
+_BESIDE_LINK: Any = {"beside": {"link": ["leaf-1", "spine-2"]}}
+
+
 class FaultSection(Section):
     """One ``[[machine.faults]]`` table: a link that is slow or down for a while."""
 
@@ -130,13 +133,29 @@ class FaultSection(Section):
         examples=[["leaf-1", "spine-2"]],
     )
     speed: Share = Field(
-        default=0.0, description="part of the bandwidth that is left; 0: the link is down"
+        default=0.0,
+        description="part of the bandwidth that is left; 0: the link is down",
+        examples=[0.5],
+        json_schema_extra=_BESIDE_LINK,
     )
     cables: Count | None = Field(
-        default=None, description="of several cables between two routers so many; all if left out"
+        default=None,
+        description="of several cables between two routers so many; all if left out",
+        examples=[1],
+        json_schema_extra=_BESIDE_LINK,
     )
-    from_s: TimeS = Field(default=0.0, description="when it begins, on the clock of the queue")
-    to_s: TimeS | None = Field(default=None, description="when it ends; never if left out")
+    from_s: TimeS = Field(
+        default=0.0,
+        description="when it begins, on the clock of the queue",
+        examples=["2 h"],
+        json_schema_extra=_BESIDE_LINK,
+    )
+    to_s: TimeS | None = Field(
+        default=None,
+        description="when it ends; never if left out",
+        examples=["5 h"],
+        json_schema_extra=_BESIDE_LINK,
+    )
 
     @model_validator(mode="after")
     def _ends_after_its_beginning(self) -> FaultSection:

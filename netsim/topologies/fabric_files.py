@@ -162,7 +162,7 @@ def _read_report(lines: list[tuple[str, str]]) -> Fabric:
                 known[guid] = text.strip() or guid
                 ends.append((guid, int(port)))
         if len(ends) == 2:
-            fabric.add(where, *ends, _of_lanes(where, int(found[4]), found[5]))
+            fabric.add(where, ends[0], ends[1], _of_lanes(where, int(found[4]), found[5]))
     return fabric
 
 
@@ -199,7 +199,8 @@ def _read_link_info(lines: list[tuple[str, str]]) -> Fabric:
         ends = [(of_lid[found[1]], int(found[2])), (of_lid[found[4]], int(found[5]))]
         gbits = float(lanes[2])
         names = (n for n, lane in _LANE_SIGNAL_GBITS.items() if abs(gbits / lane - 1) < 0.01)
-        fabric.add(where, *ends, _of_lanes(where, int(lanes[1]), next(names, lanes[2])))
+        speed = _of_lanes(where, int(lanes[1]), next(names, lanes[2]))
+        fabric.add(where, ends[0], ends[1], speed)
     return fabric
 
 

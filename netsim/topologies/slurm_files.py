@@ -119,7 +119,8 @@ def _read_conf(path: Path) -> Declared:
     parts: dict[str, list[SwitchEntry]] = {"switchname": [], "blockname": []}
     sizes: tuple[int, ...] = ()
     speeds = n_nodes = 0
-    lines, printed, left_out = [], set[int](), 0
+    lines = list[tuple[str, str, dict[str, str]]]()
+    printed, left_out = set[int](), 0
     for where, line in _joined_lines(path):
         if not lines and not re.match(r"\s*\w+\s*=", line):
             left_out += 1

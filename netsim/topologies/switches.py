@@ -211,10 +211,10 @@ def _one_fabric(name: str, w: Wiring) -> Wiring:
     islands = None
     if len(fabrics) > 1:
         islands = np.argsort(by_size)[fabric_of.ravel()]
-        first = w.switches[int(fabrics[by_size[0]][0])]
+        largest = w.switches[int(fabrics[by_size[0]][0])]
         notes.append(
             f"{len(fabrics)} fabrics that nothing joins, of {span(sizes.tolist())} nodes: a job "
-            f'gets nodes of one of them; fabric = "{first}" takes that of a switch'
+            f'gets nodes of one of them; fabric = "{largest}" takes that of a switch'
         )
     if n_out or not inside.all():
         notes.append(

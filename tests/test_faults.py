@@ -166,7 +166,7 @@ def content(**machine: Any) -> dict[str, Any]:
         "machine": {"family": "torus", "dims": [8], "routing": "min-hop", **machine},
         "workload": {"synthetic": {"n_jobs": 12, "mean_nodes": 4}, "larger_jobs": "drop"},
         "queue": {"policies": ["baseline", "random"], "run_time_model": "as-logged"},
-        "communication": {"mix": [{"pattern": "shift", "communication_fraction": 1.0}]},
+        "communication": {"together": "always", "mix": [{"pattern": "shift"}]},
         "run": {"snapshots": 6},
     }
 

@@ -338,7 +338,7 @@ def test_files_of_networkx_are_machines(tmp_path: Path) -> None:
         assert nc.make_topology("graph", {"file": str(path)}).n_nodes == 8, path
     for name, text in (("g.dot", "graph { a -- b; }"), ("g.txt", "a -- b\nb -- c\n")):
         (tmp_path / name).write_text(text)
-        with pytest.raises(nc.NetcosimError, match="DOT is not read"):
+        with pytest.raises(nc.NetcosimError, match="DOT is not supported"):
             nc.make_topology("graph", {"file": str(tmp_path / name)})
 
 

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Le
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, near
+from netsim.parameters import Example, check_values
 from netsim.topology import Topology, nodes_named
+
+_LINK = {"link": ["leaf-1", "spine-2"]}
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A link at a part of its speed.
+    """A link at a part of its speed, from a time to just before another.
 
     Examples
     --------
@@ -32,19 +36,33 @@ class Fault:
     [250000000, 1000000000]
     """
 
-    link: tuple[str, ...]
-    """Two routers, or a node; by name, or by number where the machine names none."""
-    speed: float = 0.0
-    """Part of the bandwidth that is left, 0 to 1; 0: down."""
-    from_s: float = 0.0
-    to_s: float = inf
-    """from_s, to_s: It holds from one to just before the other, in seconds of the queue."""
-    cables: int | None = None
-    """Of several cables between two routers so many; None: all."""
+    link: Annotated[
+        Sequence[str],
+        "two routers, or a node, by name; by number, as text, where they have none",
+        Example(_LINK["link"]),
+    ]
+    speed: Annotated[
+        float, "part of the bandwidth that is left; 0: down", Ge(0), Le(1), Example(0.5, _LINK)
+    ] = 0.0
+    cables: Annotated[
+        int | None, "of several cables between two routers so many", Ge(1), Example(1, _LINK)
+    ] = None
+    from_s: Annotated[
+        float, "when it begins, on the clock of the queue", Ge(0), Example("2 h", _LINK)
+    ] = 0.0
+    to_s: Annotated[float | None, "when it ends", Ge(0), Example("5 h", _LINK)] = None
+
+    def __post_init__(self) -> None:
+        check_values("fault", self)
+        object.__setattr__(self, "link", tuple(self.link))
+        if len(self.link) > 2:
+            raise NetcosimError(f"fault on link {list(self.link)}; at most 2 ends")
+        if self.to_s is not None and self.to_s <= self.from_s:
+            raise NetcosimError(f"from = {self.from_s:g} s, to = {self.to_s:g} s; to must be later")
 
     def holds(self, time_s: float) -> bool:
         """Return whether the link has the fault at a time."""
-        return self.from_s <= time_s < self.to_s
+        return self.from_s <= time_s and (self.to_s is None or time_s < self.to_s)
 
 
 def with_faults(topology: Topology, faults: Sequence[Fault]) -> Topology:

@@ -209,7 +209,7 @@ def test_faults_are_part_of_a_points_content() -> None:
     fault = {"link": ["0", "1"], "speed": 0.5, "from": "1 h", "to": "2 h"}
     config = config_from(content(faults=[fault]))
     assert config_from(config.resolved()) == config
-    assert config.machine.faults[0].fault() == Fault(("0", "1"), 0.5, 3600.0, 7200.0)
+    assert config.machine.faults[0].fault() == Fault(("0", "1"), 0.5, None, 3600.0, 7200.0)
     assert "faults" not in config_from(content()).resolved()["machine"]
     holds = [config.machine.faults[0].fault().holds(t) for t in (3599, 3600, 7199, 7200)]
     assert holds == [False, True, True, False]
@@ -228,7 +228,7 @@ def test_faults_are_part_of_a_points_content() -> None:
         ),
         ({"faults": [{"link": ["0", "1"], "from": "2 h", "to": "1 h"}]}, "to must be later"),
         ({"faults": [{"link": ["0", "1"], "speed": 1.5}]}, "must be at most 1"),
-        ({"faults": [{"link": ["0", "1", "2"]}]}, "at most 2 entries"),
+        ({"faults": [{"link": ["0", "1", "2"]}]}, "at most 2 ends"),
         (
             {"faults": [{"link": ["0", "1"]}], "routing": "dimension-order"},
             "'dimension-order' does not route around links that are down; these do: ",

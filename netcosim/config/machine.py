@@ -8,22 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
 from netcosim.config.errors import ConfigError
-from netcosim.config.fields import (
-    Count,
-    Section,
-    Share,
-    Text,
-    TimeS,
-    all_finite,
-    quantity,
-    with_keys,
-)
+from netcosim.config.fields import Section, Text, all_finite, quantity, with_keys
 from netcosim.config.read_if import IF_MEASURED, ReadByKey, if_link_read, if_sent
 from netsim.errors import NetcosimError, meant, near, unknown_name
 from netsim.faults import Fault, links_of, with_faults
@@ -122,51 +112,23 @@ class MachineNames(Section):
     )
 
 
-_BESIDE_LINK: Any = {"beside": {"link": ["leaf-1", "spine-2"]}}
-
-
-class FaultSection(Section):
-    """One ``[[machine.faults]]`` table: a link that is slow or down for a while."""
-
-    link: Annotated[tuple[Text, ...], Field(min_length=1, max_length=2)] = Field(
-        description="two routers, or a node, by name; by number, as text, where they have none",
-        examples=[["leaf-1", "spine-2"]],
-    )
-    speed: Share = Field(
-        default=0.0,
-        description="part of the bandwidth that is left; 0: the link is down",
-        examples=[0.5],
-        json_schema_extra=_BESIDE_LINK,
-    )
-    cables: Count | None = Field(
-        default=None,
-        description="of several cables between two routers so many; all if left out",
-        examples=[1],
-        json_schema_extra=_BESIDE_LINK,
-    )
-    from_s: TimeS = Field(
-        default=0.0,
-        description="when it begins, on the clock of the queue",
-        examples=["2 h"],
-        json_schema_extra=_BESIDE_LINK,
-    )
-    to_s: TimeS | None = Field(
-        default=None,
-        description="when it ends; never if left out",
-        examples=["5 h"],
-        json_schema_extra=_BESIDE_LINK,
-    )
+class _FaultKeys(Section):
+    """A table of ``[[machine.faults]]``, whose keys `netsim.faults.Fault` declares."""
 
     @model_validator(mode="after")
-    def _ends_after_its_beginning(self) -> FaultSection:
-        if self.to_s is not None and self.to_s <= self.from_s:
-            raise NetcosimError(f"from = {self.from_s:g} s, to = {self.to_s:g} s; to must be later")
+    def _fits_together(self) -> _FaultKeys:
+        self.fault()
         return self
 
     def fault(self) -> Fault:
         """Return the fault."""
-        to_s = inf if self.to_s is None else self.to_s
-        return Fault(self.link, self.speed, self.from_s, to_s, self.cables)
+        return Fault(**self.model_dump())
+
+
+if TYPE_CHECKING:
+    FaultSection = _FaultKeys
+else:
+    FaultSection = with_keys("FaultSection", _FaultKeys, parameters_of(Fault))
 
 
 class MachineSection(Section):
